@@ -1,0 +1,39 @@
+"""Audit and calibrate panels of LLM judges across languages.
+
+The names below are the public surface. Each is imported on first use, so `import polyjudge` stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from polyjudge._version import __version__
+
+_PUBLIC = {
+    "Panel": "polyjudge.panel",
+    "PanelError": "polyjudge.errors",
+    "PolyjudgeError": "polyjudge.errors",
+    "read_panel": "polyjudge.readers",
+    "simulate_panel": "polyjudge.simulate",
+    "sample_panel": "polyjudge.samples",
+    "ConsensusCalibrator": "polyjudge.calibrate",
+    "load_calibrator": "polyjudge.calibrate",
+    "audit": "polyjudge.analyse",
+    "uncertainty": "polyjudge.analyse",
+    "rank_reversals": "polyjudge.analyse",
+}
+
+__all__ = ["__version__", *sorted(_PUBLIC)]
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        module = _PUBLIC[name]
+    except KeyError:
+        raise AttributeError(f"module 'polyjudge' has no attribute {name!r}") from None
+    return getattr(import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,1 @@
+"""Pure functions on a panel: Panel in, frozen result out."""

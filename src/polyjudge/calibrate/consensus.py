@@ -1,0 +1,236 @@
+"""Consensus-based calibration (CBC): remove the language-judge interaction by double centring (METHODS section 2)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+
+from polyjudge._version import __version__
+from polyjudge.errors import CalibratorError, UsageError
+from polyjudge.files import atomic_write
+from polyjudge.kernels import Array
+from polyjudge.panel import Panel, clean
+
+FORMAT = "polyjudge-calibrator"
+VERSION = 1
+Weights = Literal["uniform", "variance"]
+Unseen = Literal["error", "keep"]
+
+
+class ConsensusCalibrator:
+    """Remove from every score the interaction of its language and judge.
+
+    Parameters
+    ----------
+    weights : "uniform" centres on plain means over judges. "variance" weights judges by the inverse variance of their
+        cell means over languages; it differs from "uniform" by a constant per language, so no order within a language
+        changes.
+
+    Fitted attributes (labelled pandas objects): `interaction_` (language x judge, in score points), `language_effect_`
+    (the shared shift of each language, which CBC leaves in), `judge_effect_` (the order every language is aligned to),
+    `grand_mean_`, `counts_` (tasks behind each cell).
+
+    >>> from polyjudge import Panel
+    >>> panel = Panel.from_array([[[1, 2], [3, 8]], [[1, 2], [3, 8]]])
+    >>> ConsensusCalibrator().fit(panel).interaction_.loc["language1", "judge1"]
+    np.float64(1.0)
+    """
+
+    interaction_: pd.DataFrame
+    language_effect_: pd.Series[float]
+    judge_effect_: pd.Series[float]
+    counts_: pd.DataFrame
+    grand_mean_: float
+    fingerprint_: str
+    range_: tuple[float, float]
+
+    def __init__(self, weights: Weights = "uniform") -> None:
+        if weights not in ("uniform", "variance"):
+            raise UsageError(f"weights must be 'uniform' or 'variance', not {weights!r}.")
+        self.weights = weights
+
+    def fit(self, panel: Panel) -> Self:
+        """Estimate the interaction from a panel."""
+        means = panel.cell_means
+        w = judge_weights(means) if self.weights == "variance" else np.full(means.shape[1], 1 / means.shape[1])
+        self.interaction_ = panel.matrix(centre(means, w))
+        self.language_effect_ = pd.Series(
+            means.mean(axis=1) - means.mean(), index=self.interaction_.index, name="language_effect"
+        )
+        self.judge_effect_ = pd.Series(
+            means.mean(axis=0) - means.mean(), index=self.interaction_.columns, name="judge_effect"
+        )
+        self.grand_mean_ = float(means.mean())
+        there = ~np.isnan(panel.scores)
+        self.counts_ = panel.matrix(np.einsum("t,tlb->lb", panel.weights, there)).round().astype(np.int64)
+        self.fingerprint_ = panel.fingerprint
+        self.range_ = panel.range
+        return self
+
+    def transform(self, panel: Panel, clip: bool = False) -> Panel:
+        """Calibrated scores as a panel. `clip` cuts them to the score range, which breaks identity I1."""
+        self._require_fitted()
+        for word, mine, other in (
+            ("language", self.interaction_.index, panel.languages),
+            ("judge", self.interaction_.columns, panel.judges),
+        ):
+            unseen = [x for x in other if x not in mine]
+            if unseen:
+                raise CalibratorError(self._unseen_message(word, unseen))
+        shift = self.interaction_.loc[list(panel.languages), list(panel.judges)].to_numpy()
+        out = panel.scores - shift
+        kept = None if panel.replicate_scores is None else panel.replicate_scores - shift[..., None]
+        if clip:
+            out = np.clip(out, *panel.range)
+            kept = None if kept is None else np.clip(kept, *panel.range)
+        return panel.with_scores(out, kept)
+
+    def fit_transform(self, panel: Panel) -> Panel:
+        """`fit` and `transform` of the same panel."""
+        return self.fit(panel).transform(panel)
+
+    def shift_for(
+        self, languages: pd.Series[Any], judges: pd.Series[Any], unseen: Unseen = "error"
+    ) -> tuple[Array, int]:
+        """What to subtract from each row, and how many rows have an unseen language or judge (shift 0 with "keep")."""
+        self._require_fitted()
+        row = self.interaction_.index.get_indexer(pd.Index(languages.astype(str)))
+        column = self.interaction_.columns.get_indexer(pd.Index(judges.astype(str)))
+        strange = (row < 0) | (column < 0)
+        if strange.any() and unseen == "error":
+            for word, code, labels in (("language", row, languages), ("judge", column, judges)):
+                if (code < 0).any():
+                    raise CalibratorError(self._unseen_message(word, labels[code < 0].astype(str).unique().tolist()))
+        shift = self.interaction_.to_numpy()[np.where(strange, 0, row), np.where(strange, 0, column)]
+        return np.where(strange, 0.0, shift), int(strange.sum())
+
+    # --- save and load ---
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that `load_calibrator` needs, as plain JSON values."""
+        self._require_fitted()
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "kind": "consensus",
+            "polyjudge": __version__,
+            "weights": self.weights,
+            "languages": list(self.interaction_.index),
+            "judges": list(self.interaction_.columns),
+            "interaction": self.interaction_.to_numpy().tolist(),
+            "language_effect": self.language_effect_.tolist(),
+            "judge_effect": self.judge_effect_.tolist(),
+            "grand_mean": self.grand_mean_,
+            "counts": self.counts_.to_numpy().tolist(),
+            "range": list(self.range_),
+            "fingerprint": self.fingerprint_,
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write the calibrator as JSON. The file is complete or not there."""
+        with atomic_write(path) as file:
+            json.dump(self.to_dict(), file, ensure_ascii=False, indent=1, allow_nan=False)
+            file.write("\n")
+
+    @classmethod
+    def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
+        """The calibrator of `to_dict`. Every field is checked."""
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise CalibratorError(f"{where} is not a polyjudge calibrator: its 'format' is not {FORMAT!r}.")
+        if data.get("version") != VERSION:
+            raise CalibratorError(
+                f"{where} has calibrator version {clean(data.get('version'))}; this polyjudge ({__version__}) "
+                f"reads version {VERSION}. Fit it again, or use the polyjudge that wrote it."
+            )
+        try:
+            languages, judges = (_labels(data[key]) for key in ("languages", "judges"))
+            k, m = len(languages), len(judges)
+            index, columns = pd.Index(languages, name="language"), pd.Index(judges, name="judge")
+            out = cls(data["weights"])
+            out.interaction_ = pd.DataFrame(_numbers(data["interaction"], (k, m)), index=index, columns=columns)
+            out.language_effect_ = pd.Series(
+                _numbers(data["language_effect"], (k,)), index=index, name="language_effect"
+            )
+            out.judge_effect_ = pd.Series(_numbers(data["judge_effect"], (m,)), index=columns, name="judge_effect")
+            counts = _numbers(data["counts"], (k, m)).astype(np.int64)
+            out.counts_ = pd.DataFrame(counts, index=index, columns=columns)
+            out.grand_mean_ = float(_numbers(data["grand_mean"], ()))
+            low, high = _numbers(data["range"], (2,)).tolist()
+            out.range_ = (low, high)
+            out.fingerprint_ = str(data["fingerprint"])
+        except (KeyError, TypeError, ValueError, OverflowError, UsageError) as error:
+            what = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+            raise CalibratorError(f"{where} is damaged: {clean(what, 200)}.") from None
+        return out
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "interaction_"):
+            raise CalibratorError("This calibrator is not fitted yet: call fit(panel) first.")
+
+    def _unseen_message(self, word: str, unseen: list[str]) -> str:
+        known = self.interaction_.index if word == "language" else self.interaction_.columns
+        return (
+            f"The calibrator has never seen the {word} {', '.join(repr(clean(u)) for u in unseen[:5])}"
+            + (f" and {len(unseen) - 5} more" if len(unseen) > 5 else "")
+            + f"; it knows {', '.join(clean(x) for x in known[:12])}. Fit it on scores that include it, "
+            "or leave such rows unchanged with unseen='keep' (--unseen keep)."
+        )
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "interaction_"):
+            return f"ConsensusCalibrator(weights={self.weights!r}), not fitted"
+        k, m = self.interaction_.shape
+        return (
+            f"ConsensusCalibrator(weights={self.weights!r}), fitted on {k} languages x {m} judges, "
+            f"largest |interaction| {float(np.abs(self.interaction_.to_numpy()).max()):.4g} points\n"
+            f"{self.interaction_.round(3).to_string()}"
+        )
+
+
+def load_calibrator(path: str | Path) -> ConsensusCalibrator:
+    """Read a calibrator that `save` wrote. The file is data only: nothing in it is executed."""
+    path = Path(path)
+    where = clean(str(path), 200)
+    try:
+        data = json.loads(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise CalibratorError(f"Cannot read the calibrator {where}: {error.strerror}.") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise CalibratorError(f"{where} is not a polyjudge calibrator: it is not JSON ({clean(error, 120)}).") from None
+    return ConsensusCalibrator.from_dict(data, where)
+
+
+def judge_weights(means: Array) -> Array:
+    """w(b) proportional to 1 / Var_l[M(l, b)], summing to 1; a variance of 0 counts as 1e-8."""
+    variance = means.var(axis=0)
+    inverse = 1 / np.where(variance == 0, 1e-8, variance)
+    out: Array = inverse / inverse.sum()
+    return out
+
+
+def centre(means: Array, weights: Array) -> Array:
+    """Double centring with judge weights: M(l,b) - M(.,b) - sum_b w M(l,b) + sum_b w M(.,b)."""
+    columns = means - means.mean(axis=0)
+    out: Array = columns - (columns @ weights)[:, None]
+    return out
+
+
+def _labels(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
+        raise ValueError("labels must be a list of strings")
+    if len(set(value)) != len(value) or len(value) < 2:
+        raise ValueError("labels must be at least two and differ from each other")
+    return value
+
+
+def _numbers(value: Any, shape: tuple[int, ...]) -> Array:
+    array = np.array(value, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"a table of shape {shape} is expected, found {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError("a number is not finite")
+    return array

@@ -1,0 +1,54 @@
+"""The command line. Each command lives in a module of its own and imports the heavy rooms when it runs."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from polyjudge.errors import PolyjudgeError
+
+app = typer.Typer(
+    name="polyjudge",
+    help="Audit and calibrate panels of LLM judges across languages.",
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from polyjudge import __version__
+
+        typer.echo(f"polyjudge {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line: exit 0 fine, 1 a finding at or over --fail-on, 2 bad input or usage."""
+    from polyjudge.cli import commands
+
+    commands.register(app)
+    try:
+        app()
+    except PolyjudgeError as error:
+        print(f"polyjudge: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("polyjudge: interrupted.", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)

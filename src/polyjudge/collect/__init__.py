@@ -1,0 +1,1 @@
+"""Running the judges: plan, rubrics, items, store, cost."""

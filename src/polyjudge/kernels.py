@@ -1,0 +1,113 @@
+"""Array mathematics shared by calibration and analysis. Pure functions on numpy arrays, no labels.
+
+Shapes: n units (tasks), k languages, m judges, R replicates of a resampling. A matrix of cells is (..., k, m).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+TIE_TOLERANCE = 1e-9
+"""Two values closer than this share of the score range count as tied (METHODS section 7)."""
+
+BLOCK = 64
+"""Resampling replicates are made and multiplied in blocks of this many, whatever the memory cap, so that every
+matrix product has the same shape and the result does not depend on how the work is cut up."""
+
+
+def double_centre(cells: Array) -> Array:
+    """Subtract language and judge means of the last two axes and add the grand mean: DC of METHODS section 2.
+
+    >>> double_centre(np.array([[1.0, 2.0], [3.0, 8.0]]))
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    rows = cells - cells.mean(axis=-1, keepdims=True)
+    out: Array = rows - rows.mean(axis=-2, keepdims=True)
+    return out
+
+
+def unit_mean(scores: Array, weights: Array | None = None) -> Array:
+    """Weighted mean over the first axis (units): (n, ...) -> (...)."""
+    if weights is None:
+        out: Array = scores.mean(axis=0)
+        return out
+    flat: Array = weights @ scores.reshape(len(scores), -1) / weights.sum()
+    return flat.reshape(scores.shape[1:])
+
+
+def tie_gap(low: float, high: float) -> float:
+    """The absolute gap below which two values on the scale [low, high] count as tied."""
+    return TIE_TOLERANCE * max(high - low, np.finfo(float).tiny)
+
+
+def order_signs(cells: Array, gap: float) -> NDArray[np.float32]:
+    """Sign of every judge pair's difference, with the tie rule: (..., k, m) -> (..., k, m(m-1)/2) of -1, 0, 1."""
+    i, j = np.triu_indices(cells.shape[-1], 1)
+    diff = cells[..., i] - cells[..., j]
+    return (diff > gap).astype(np.float32) - (diff < -gap).astype(np.float32)
+
+
+def kendall_tau(cells: Array, gap: float) -> Array:
+    """Kendall's tau-b between the judge values of every two languages: (..., k, m) -> (..., k, k).
+
+    An entry is NaN where one of the two languages ties all judges. `gap` is the tie rule of `tie_gap`.
+    """
+    signs = order_signs(cells, gap)
+    agree = (signs @ np.swapaxes(signs, -1, -2)).astype(np.float64)
+    decided = np.sqrt(np.diagonal(agree, axis1=-2, axis2=-1))
+    scale = decided[..., :, None] * decided[..., None, :]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        out: Array = np.where(scale > 0, agree / np.where(scale > 0, scale, 1.0), np.nan)
+    return np.clip(out, -1.0, 1.0)
+
+
+def mean_tau(cells: Array, gap: float) -> Array:
+    """Mean tau over the k(k-1)/2 language pairs, undefined pairs dropped, 0 where none is defined: -> (...)."""
+    k = cells.shape[-2]
+    a, b = np.triu_indices(k, 1)
+    pairs = kendall_tau(cells, gap)[..., a, b]
+    defined = ~np.isnan(pairs)
+    count = defined.sum(axis=-1)
+    total = np.where(defined, pairs, 0.0).sum(axis=-1)
+    out: Array = np.where(count > 0, total / np.maximum(count, 1), 0.0)
+    return out
+
+
+def draw_blocks(units: int, replicates: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """Bootstrap multiplicities in blocks of `BLOCK` replicates: yields (b, units) counts that sum to `units`.
+
+    Block i has its own random stream, so blocks can be made in any order and on any number of threads.
+    """
+    for start in range(0, replicates, BLOCK):
+        size = min(BLOCK, replicates - start)
+        yield draw_block(units, size, seed, start // BLOCK)
+
+
+def draw_block(units: int, size: int, seed: int, index: int) -> NDArray[np.int64]:
+    """The multiplicities of one block: (size, units). Row r of block i does not depend on `size`."""
+    rng = np.random.default_rng([seed, index])
+    draws = rng.integers(units, size=(size, units))
+    draws += np.arange(size)[:, None] * units
+    return np.bincount(draws.ravel(), minlength=size * units).reshape(size, units)
+
+
+def ranks(values: Array, gap: float) -> Array:
+    """Rank 1 is the largest value along the last axis; values in a chain of gaps under `gap` share their mean rank."""
+    order = np.argsort(-values, axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=-1)
+    new_run = np.concatenate(
+        [np.ones((*values.shape[:-1], 1), bool), ordered[..., :-1] - ordered[..., 1:] > gap], axis=-1
+    )
+    position = np.broadcast_to(np.arange(1.0, values.shape[-1] + 1), values.shape)
+    first = np.maximum.accumulate(np.where(new_run, position, 0.0), axis=-1)
+    end_run = np.concatenate([new_run[..., 1:], np.ones((*values.shape[:-1], 1), bool)], axis=-1)
+    last = np.flip(np.minimum.accumulate(np.flip(np.where(end_run, position, np.inf), axis=-1), axis=-1), axis=-1)
+    out = np.empty(values.shape)
+    np.put_along_axis(out, order, (first + last) / 2, axis=-1)
+    return out

@@ -1,0 +1,1 @@
+"""Results as terminal text: one module per command, on the helpers of `base`."""

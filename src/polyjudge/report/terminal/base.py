@@ -1,0 +1,95 @@
+"""Terminal helpers: a console that honours NO_COLOR and pipes, tables of frames, and labels that cannot misbehave."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping
+from typing import IO, Any
+
+import pandas as pd
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from polyjudge.panel import clean
+
+PLAIN_WIDTH = 96
+"""Width of the output when it does not go to a terminal."""
+
+Style = Callable[[Any, str, Any], str]
+"""(row, column name, value) -> rich style of one table entry."""
+
+
+def make_console(file: IO[str] | None = None) -> Console:
+    """A console on standard output. Markup and emoji codes are off: text is shown as it is."""
+    file = file or sys.stdout
+    terminal = file.isatty()
+    return Console(
+        file=file,
+        width=None if terminal else PLAIN_WIDTH,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        no_color=None if terminal else True,
+    )
+
+
+def number(value: Any, digits: int = 2, sign: bool = False) -> str:
+    """A number for a table; a dash where there is none."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)) or value is pd.NA:
+        return "–"
+    return f"{value:{'+' if sign else ''}.{digits}f}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value to two significant digits; never a bare zero."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    return "<1e-15" if value < 1e-15 else f"{value:.2g}"
+
+
+def interval(low: float, high: float, digits: int = 2, sign: bool = False) -> str:
+    """An interval as text: [low, high]."""
+    return f"[{number(low, digits, sign)}, {number(high, digits, sign)}]"
+
+
+def heading(console: Console, text: str) -> None:
+    """A section heading."""
+    console.print()
+    console.print(Text(text, style="bold"))
+
+
+def say(console: Console, text: str, style: str = "") -> None:
+    """A paragraph, indented by two."""
+    console.print(Padding(Text(text, style=style), (0, 0, 0, 2)))
+
+
+def show(
+    console: Console,
+    frame: pd.DataFrame,
+    formats: Mapping[str, Callable[[Any], str]] | None = None,
+    style: Style | None = None,
+    most: int | None = None,
+) -> None:
+    """A frame as a table: text left, numbers right, labels cleaned; the rest counted when `most` cuts it."""
+    formats = formats or {}
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in frame.columns:
+        is_text = frame[name].dtype == object or str(frame[name].dtype) in ("str", "string", "bool", "category")
+        table.add_column(clean(name), justify="left" if is_text else "right", overflow="fold")
+    shown = frame if most is None else frame.head(most)
+    for _, row in shown.iterrows():
+        cells = []
+        for name in frame.columns:
+            value = row[name]
+            written = (
+                formats[name](value) if name in formats else (number(value) if isinstance(value, float) else value)
+            )
+            cells.append(Text(clean(written), style=style(row, name, value) if style else ""))
+        table.add_row(*cells)
+    console.print(Padding(table, (0, 0, 0, 2)))
+    if len(shown) < len(frame):
+        say(console, f"... and {len(frame) - len(shown)} more rows (all of them with --json)", "dim")

@@ -1,0 +1,1 @@
+"""The paper, number by number."""

@@ -1,0 +1,53 @@
+"""Results: frozen dataclasses that turn into a table, into plain JSON and into readable text."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+class Result:
+    """Base of every analysis result. Subclasses are frozen dataclasses and define `to_frame`."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """The main table, one plain column per quantity."""
+        raise TypeError(f"{type(self).__name__} has no table of its own; see its fields.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values for JSON: NaN and infinity become None, tables become lists of records."""
+        return {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        frame = self.to_frame()
+        return f"{type(self).__name__}\n{frame.to_string(index=False, float_format=lambda x: f'{x:.4g}')}"
+
+
+def plain(value: Any) -> Any:
+    """`value` as what JSON can hold, without NaN or infinity."""
+    if isinstance(value, Result):
+        return value.to_dict()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, pd.DataFrame):
+        if value.index.name or isinstance(value.index, pd.MultiIndex):
+            value = value.reset_index()
+        return [{str(k): plain(v) for k, v in row.items()} for row in value.to_dict("records")]
+    if isinstance(value, pd.Series):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(v) for v in value]
+    if value is None or isinstance(value, (str, int, bool)):
+        return value
+    return str(value)

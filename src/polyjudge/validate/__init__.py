@@ -1,0 +1,1 @@
+"""polyjudge tested against known answers."""

@@ -1,0 +1,62 @@
+"""Fixtures shared by all tests: the released scores where they are at hand, and the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import polyjudge as pj
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def shared_file(name: str) -> Path:
+    """A file of ../shared. Tests that need it skip where it is absent; in CI that is a failure."""
+    path = SHARED / name
+    if not path.exists():
+        message = f"needs the released scores: {path} is not there"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    return path
+
+
+@pytest.fixture(scope="session")
+def devai_path() -> Path:
+    return shared_file("data/devai/run_level_scores.csv")
+
+
+@pytest.fixture(scope="session")
+def devai(devai_path: Path) -> pj.Panel:
+    """The DevAI panel: 55 tasks x 8 languages x 6 judges x 3 replicates."""
+    return pj.read_panel(devai_path)
+
+
+@pytest.fixture(scope="session")
+def published() -> dict[str, Any]:
+    """The published DevAI numbers."""
+    return json.loads(shared_file("published/devai.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def published_mrewardbench() -> dict[str, Any]:
+    return json.loads(shared_file("published/mrewardbench.json").read_text())
+
+
+@pytest.fixture
+def run_cli() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run `polyjudge ARGS` as a user does, in a process of its own."""
+
+    def run(*args: object, **options: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "polyjudge", *map(str, args)], capture_output=True, text=True, timeout=120, **options
+        )
+
+    return run
