@@ -1,0 +1,53 @@
+# Each target does its own set-up: a virtual environment in .venv, nothing global. Run again, they start at once.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+export PIP_NO_INPUT := 1
+
+.PHONY: demo test lint bench docs fuzz lock clean
+
+demo: .venv/demo.stamp
+	$(BIN)/polyjudge demo
+
+test: .venv/test.stamp
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
+
+lint: .venv/test.stamp
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	@$(BIN)/pip-audit --require-hashes --disable-pip -r requirements/test.txt --progress-spinner off \
+	  || echo "lint: known vulnerabilities were found, or the advisory service was out of reach; see above"
+
+bench: .venv/test.stamp
+	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+docs: .venv/test.stamp
+	$(BIN)/mkdocs build --strict
+
+LOCK := $(BIN)/uv pip compile -q pyproject.toml requirements/build.in --universal --python-version 3.11 \
+  --generate-hashes --no-annotate --no-header --no-emit-package polyjudge
+lock:
+	$(LOCK) --extra test -o requirements/test.txt
+	$(LOCK) -c requirements/test.txt -o requirements/run.txt
+
+clean:
+	rm -rf .venv dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# The stamps: dependencies are the pinned and hashed lists, the package itself is installed in place.
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit("polyjudge needs Python 3.11 or newer; this is " + sys.version.split()[0] + \
+	  ". Name another one: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+
+.venv/demo.stamp: requirements/run.txt pyproject.toml | .venv/bin/python
+	@echo "Setting up .venv (once)"
+	$(PIP) install --require-hashes -r requirements/run.txt
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/test.stamp: requirements/test.txt pyproject.toml | .venv/bin/python
+	@echo "Setting up .venv with all that the tests need (once)"
+	$(PIP) install --require-hashes -r requirements/test.txt
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@ .venv/demo.stamp
