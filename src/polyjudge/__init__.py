@@ -22,6 +22,7 @@ _PUBLIC = {
     "audit": "polyjudge.analyse",
     "uncertainty": "polyjudge.analyse",
     "rank_reversals": "polyjudge.analyse",
+    "compare": "polyjudge.analyse",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]

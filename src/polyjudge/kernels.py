@@ -71,7 +71,11 @@ def mean_tau(cells: Array, gap: float) -> Array:
     """Mean tau over the k(k-1)/2 language pairs, undefined pairs dropped, 0 where none is defined: -> (...)."""
     k = cells.shape[-2]
     a, b = np.triu_indices(k, 1)
-    pairs = kendall_tau(cells, gap)[..., a, b]
+    return mean_of_pairs(kendall_tau(cells, gap)[..., a, b])
+
+
+def mean_of_pairs(pairs: Array) -> Array:
+    """Mean over the last axis of what is defined (not NaN), 0 where nothing is."""
     defined = ~np.isnan(pairs)
     count = defined.sum(axis=-1)
     total = np.where(defined, pairs, 0.0).sum(axis=-1)

@@ -1,0 +1,345 @@
+"""Held-out comparison of methods: rank consistency and label-free accuracy gain on tasks that were not drawn.
+
+METHODS section 7. One engine serves every protocol that resamples tasks: `resample` yields blocks of replicates, in
+which the cell means are one matrix product of multiplicities and scores.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from polyjudge.errors import UsageError
+from polyjudge.kernels import BLOCK, TIE_TOLERANCE, Array, double_centre, draw_block, kendall_tau, mean_of_pairs
+from polyjudge.methods import Block, Method, find_methods
+from polyjudge.panel import Panel, clean
+from polyjudge.progress import track
+from polyjudge.results import Result
+
+GAIN_SCOPE = (
+    "The gain is the fall of the mean squared error to any truth that does not depend on the judge, averaged over the "
+    "whole panel; it does not say that a single judge, language, ranking or gate is right or gets better. "
+    "It counts only the doubly centred part of what a method subtracts: shared language shifts and judge offsets need "
+    "labels."
+)
+"""What the held-out gain says and what it does not. Shown wherever the gain is shown."""
+
+Estimate = Callable[[Panel, Array], tuple[Array, Array]]
+"""(panel, weights (R, n)) -> cell means (R, k, m) and interaction (R, k, m) of each row of weights."""
+
+
+def estimate_complete(panel: Panel, weights: Array) -> tuple[Array, Array]:
+    """Weighted cell means and their double centring, for every row of weights: one matrix product."""
+    n, k, m = panel.shape
+    means = (weights @ panel.scores.reshape(n, k * m)) / weights.sum(axis=1, keepdims=True)
+    cells = means.reshape(-1, k, m)
+    return cells, double_centre(cells)
+
+
+def make_block(panel: Panel, drawn: Array, held: Array, rng: np.random.Generator, estimate: Estimate) -> Block:
+    """A block from training and evaluation weights, both (R, n)."""
+    # One product for both sides: the scores pass through memory once.
+    means, interaction = estimate(panel, np.concatenate([drawn, held]))
+    size = len(drawn)
+    return Block(panel, drawn, held, means[:size], means[size:], interaction[:size], interaction[size:], rng)
+
+
+def resample(
+    panel: Panel, replicates: int, seed: int, estimate: Estimate = estimate_complete, label: str = "resampling tasks"
+) -> Iterator[tuple[Block, NDArray[np.int64]]]:
+    """Blocks of replicates in which units were left out, each with the numbers of its replicates.
+
+    A replicate that drew every unit has nothing to evaluate on; it is not in any block.
+    """
+    check_resampling(panel, replicates, seed)
+    n = len(panel.tasks)
+    for index in track(range(-(-replicates // BLOCK)), -(-replicates // BLOCK), label):
+        multiplicity = draw_block(n, min(BLOCK, replicates - index * BLOCK), seed, index)
+        held = (multiplicity == 0) * panel.weights
+        kept = held.any(axis=1)
+        if kept.any():
+            drawn = multiplicity[kept] * panel.weights
+            number = (index * BLOCK + np.flatnonzero(kept)).astype(np.int64)
+            yield make_block(panel, drawn, held[kept], stream(seed, index), estimate), number
+
+
+def full_fit(panel: Panel, seed: int = 0, estimate: Estimate = estimate_complete) -> Block:
+    """The block with one replicate that trains and evaluates on all units."""
+    weights = panel.weights[None, :]
+    return make_block(panel, weights, weights, stream(seed, 0, "full fit"), estimate)
+
+
+def stream(seed: int, index: int, name: str = "") -> np.random.Generator:
+    """The random stream of one user in one block: it does not depend on what else runs, or in which order."""
+    return np.random.default_rng([seed, index, 1 + zlib.crc32(name.encode())])
+
+
+def check_resampling(panel: Panel, replicates: int, seed: int) -> None:
+    """Validate what every resampling protocol takes."""
+    if replicates < 1:
+        raise UsageError(f"replicates must be at least 1, not {replicates}.")
+    if seed < 0:
+        raise UsageError(f"seed must not be negative; it is {seed}.")
+    panel.require_complete("held-out comparisons")
+
+
+# --- compare ---
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Whether calibrating is advised, from the held-out gain of a method."""
+
+    verdict: Literal["advised", "not advised"]
+    method: str
+    text: str
+
+    @property
+    def calibrate(self) -> bool:
+        return self.verdict == "advised"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Comparison(Result):
+    """Methods side by side on left-out tasks.
+
+    `table` has one row per method: method, tau, low, high (mean and 95% percentile interval over replicates of the mean
+    Kendall tau over language pairs), full_fit (tau when trained and evaluated on all tasks), identity (what of the row
+    is true by arithmetic), gain, gain_low, gain_high, gain_positive (held-out accuracy gain in points squared, its
+    interval, share of replicates above 0; NaN for methods that do more than subtract), gain_full_fit (in sample).
+    """
+
+    table: pd.DataFrame
+    differences: pd.DataFrame
+    """Paired over the same replicates: method_a, method_b, difference (of tau), low, high, and the shares of replicates
+    in favour of each: favour_a, favour_b"""
+    language_pairs: pd.DataFrame
+    """method, language_a, language_b, tau, low, high, defined (share of replicates in which tau is defined)"""
+    replicates: int
+    skipped: int
+    """Replicates that drew every task and so left nothing to evaluate on"""
+    seed: int
+    scope: str
+    advice: Advice | None
+    notes: tuple[str, ...]
+    replicate_tau: pd.DataFrame
+    """tau of every replicate (rows) and method (columns)"""
+    replicate_gain: pd.DataFrame
+    """Held-out gain of every replicate and subtracting method"""
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.table
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the single replicates."""
+        out = super().to_dict()
+        del out["replicate_tau"], out["replicate_gain"]
+        return out
+
+    def __repr__(self) -> str:
+        lines = [super().__repr__(), self.scope, *self.notes]
+        return "\n".join(lines + ([self.advice.text] if self.advice else []))
+
+
+def compare(
+    panel: Panel,
+    methods: str | Method | Iterable[str | Method] | None = None,
+    replicates: int = 1000,
+    seed: int = 7,
+    *,
+    estimate: Estimate = estimate_complete,
+) -> Comparison:
+    """Resample tasks, fit each method on the drawn ones, and measure it on the left-out ones.
+
+    Parameters
+    ----------
+    methods : names or `Method` objects; None or "all" takes every registered one
+    replicates : number of resamplings
+    estimate : how cell means and interaction come from unit weights
+
+    >>> from polyjudge import simulate_panel
+    >>> panel, _ = simulate_panel(tasks=30, languages=3, judges=4)
+    >>> compare(panel, ["raw", "cbc"], replicates=100).table["method"].tolist()
+    ['raw', 'cbc']
+    """
+    chosen = find_methods(methods)
+    check_resampling(panel, replicates, seed)
+    k = len(panel.languages)
+    tau: dict[str, list[Array]] = {m.name: [] for m in chosen}
+    pairs: dict[str, list[Array]] = {m.name: [] for m in chosen}
+    gain: dict[str, list[Array]] = {m.name: [] for m in chosen if m.subtracts}
+    numbers = []
+    upper = np.triu_indices(k, 1)
+    for block, number in resample(panel, replicates, seed, estimate, "comparing methods"):
+        numbers.append(number)
+        for m in chosen:
+            own = replace(block, rng=stream(seed, int(number[0]) // BLOCK, m.name))
+            adjusted, removed = apply(m, own)
+            pair = kendall_tau(adjusted, tie_gap_of(m, panel))[:, upper[0], upper[1]]
+            tau[m.name].append(mean_of_pairs(pair))
+            pairs[m.name].append(pair)
+            if removed is not None:
+                gain[m.name].append(gain_of(removed, block))
+    if not numbers:
+        raise UsageError(
+            f"All {replicates} replicates drew every task, so none was left to evaluate on. Ask for more replicates."
+        )
+    index = pd.Index(np.concatenate(numbers), name="replicate")
+    taus = pd.DataFrame({name: np.concatenate(parts) for name, parts in tau.items()}, index=index)
+    gains = pd.DataFrame({name: np.concatenate(parts) for name, parts in gain.items()}, index=index)
+    table = _table(chosen, taus, gains, full_fit(panel, seed, estimate), seed)
+    skipped = replicates - len(index)
+    return Comparison(
+        table,
+        _differences(taus),
+        pd.concat([_language_pairs(panel, m.name, np.concatenate(pairs[m.name])) for m in chosen], ignore_index=True),
+        replicates,
+        skipped,
+        seed,
+        GAIN_SCOPE,
+        advise(table),
+        _notes(panel, skipped, replicates, table),
+        taus,
+        gains,
+    )
+
+
+def apply(m: Method, block: Block) -> tuple[Array, Array | None]:
+    """The adjusted left-out cells, and the matrix that was subtracted if the method only subtracts."""
+    out = np.asarray(m(block), dtype=np.float64)
+    if out.shape != block.left_out.shape:
+        raise UsageError(
+            f"Method {clean(m.name)!r} returned an array of shape {out.shape}; it must return {block.left_out.shape} "
+            "(replicates, languages, judges)."
+        )
+    if not np.isfinite(out).all():
+        raise UsageError(f"Method {clean(m.name)!r} returned values that are not finite numbers.")
+    return (block.left_out - out, out) if m.subtracts else (out, None)
+
+
+def tie_gap_of(m: Method, panel: Panel) -> float:
+    """The tie rule on the scale of a method's output."""
+    return panel.tie_gap if m.scale is None else TIE_TOLERANCE * m.scale
+
+
+def gain_of(removed: Array, block: Block) -> Array:
+    """Held-out accuracy gain of subtracting A = `removed`: mean over cells of 2 DC(E) DC(A) - DC(A)^2, -> (R,).
+
+    It equals the fall of the mean squared error of the left-out scores to any truth h(t, l), known or not, when what is
+    subtracted is DC(A) (identity I7).
+    """
+    centred = double_centre(removed)
+    centred[np.abs(centred) <= block.gap] = 0.0  # rounding must not look like a gain or a loss
+    out: Array = (centred * (2 * block.left_out_interaction - centred)).mean(axis=(-2, -1))
+    return out
+
+
+def advise(table: pd.DataFrame, method: str = "cbc") -> Advice | None:
+    """Whether to calibrate: advised when the interval of the method's held-out gain lies above 0."""
+    rows = table[table["method"] == method]
+    if rows.empty or not np.isfinite(rows["gain"].iloc[0]):
+        return None
+    row = rows.iloc[0]
+    shown = f"{row.gain:+.4g} points squared, 95% interval [{row.gain_low:+.4g}, {row.gain_high:+.4g}]"
+    if row.gain_low > 0:
+        return Advice(
+            "advised",
+            method,
+            f"Calibrating is advised: on left-out tasks {method} lowers the squared error by {shown}.",
+        )
+    why = (
+        "the interaction is too small for this number of tasks, and subtracting its estimate adds error"
+        if row.gain_high < 0
+        else "the interval includes 0, so it cannot be told from adding noise"
+    )
+    return Advice(
+        "not advised", method, f"Calibrating is not advised: the held-out gain of {method} is {shown}; {why}."
+    )
+
+
+def percentiles(values: Array) -> tuple[float, float]:
+    """The 2.5 and 97.5 percentiles."""
+    low, high = np.percentile(values, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _table(chosen: list[Method], taus: pd.DataFrame, gains: pd.DataFrame, whole: Block, seed: int) -> pd.DataFrame:
+    rows = []
+    for m in chosen:
+        adjusted, removed = apply(m, replace(whole, rng=stream(seed, 0, "full fit of " + m.name)))
+        k = adjusted.shape[-2]
+        pair = kendall_tau(adjusted, tie_gap_of(m, whole.panel))[:, *np.triu_indices(k, 1)]
+        values = taus[m.name].to_numpy()
+        low, high = percentiles(values)
+        row = {
+            "method": m.name,
+            "tau": values.mean(),
+            "low": low,
+            "high": high,
+            "full_fit": float(mean_of_pairs(pair)[0]),
+            "identity": m.identity,
+        }
+        if removed is None:
+            row |= dict.fromkeys(("gain", "gain_low", "gain_high", "gain_positive", "gain_full_fit"), np.nan)
+        else:
+            gained = gains[m.name].to_numpy()
+            low, high = percentiles(gained)
+            row |= {
+                "gain": gained.mean(),
+                "gain_low": low,
+                "gain_high": high,
+                "gain_positive": (gained > 0).mean(),
+                "gain_full_fit": float(gain_of(removed, whole)[0]),
+            }
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _differences(taus: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    for a, b in combinations(taus.columns, 2):
+        diff = (taus[a] - taus[b]).to_numpy()
+        low, high = percentiles(diff)
+        # Tau is a ratio of small whole numbers; differences below 1e-9 are rounding.
+        rows.append((a, b, diff.mean(), low, high, (diff > 1e-9).mean(), (diff < -1e-9).mean()))
+    return pd.DataFrame(rows, columns=["method_a", "method_b", "difference", "low", "high", "favour_a", "favour_b"])
+
+
+def _language_pairs(panel: Panel, name: str, pairs: Array) -> pd.DataFrame:
+    a, b = np.triu_indices(len(panel.languages), 1)
+    defined = ~np.isnan(pairs)
+    some = defined.any(axis=0)
+    mean, low, high = np.full((3, len(a)), np.nan)
+    mean[some] = np.nanmean(pairs[:, some], axis=0)
+    low[some], high[some] = np.nanpercentile(pairs[:, some], [2.5, 97.5], axis=0)
+    return pd.DataFrame(
+        {
+            "method": name,
+            "language_a": [panel.languages[i] for i in a],
+            "language_b": [panel.languages[i] for i in b],
+            "tau": mean,
+            "low": low,
+            "high": high,
+            "defined": defined.mean(axis=0),
+        }
+    )
+
+
+def _notes(panel: Panel, skipped: int, replicates: int, table: pd.DataFrame) -> tuple[str, ...]:
+    notes = []
+    if skipped:
+        notes.append(
+            f"{skipped} of {replicates} replicates drew every task, left none to evaluate on, and were skipped."
+        )
+    if len(panel.judges) == 2:
+        notes.append("With two judges tau of a language pair is only 1, -1 or undefined (a tie).")
+    if np.ptp(panel.cell_means, axis=1).max() <= panel.tie_gap:
+        notes.append("All judges tie in every language: tau is undefined and counted as 0.")
+    return tuple(notes)
