@@ -23,6 +23,9 @@ _PUBLIC = {
     "uncertainty": "polyjudge.analyse",
     "rank_reversals": "polyjudge.analyse",
     "compare": "polyjudge.analyse",
+    "tied_sets": "polyjudge.analyse",
+    "Audit": "polyjudge.analyse",
+    "Finding": "polyjudge.analyse",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]

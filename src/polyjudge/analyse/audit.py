@@ -1,0 +1,153 @@
+"""The audit: the results a person needs together, with findings in plain words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from polyjudge.analyse.conclusions import conclude
+from polyjudge.analyse.findings import Finding
+from polyjudge.analyse.resample import check_level, mean_and_se
+from polyjudge.analyse.reversal import RankReversals, rank_reversals
+from polyjudge.analyse.ties import TiedSets, tied_sets
+from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
+from polyjudge.calibrate import ConsensusCalibrator
+from polyjudge.panel import Panel
+from polyjudge.results import Result, plain
+
+if TYPE_CHECKING:
+    from polyjudge.kernels import Array
+
+CAVEATS = (
+    "Calibration makes the languages agree on the panel's own order of overall mean scores; that order is one of "
+    "leniency, not of quality, and agreement after calibration on the same scores is arithmetic, not evidence.",
+    "The shift that all judges share in a language stays in the scores, and which judge is right needs human labels.",
+)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Summary(Result):
+    """What the panel holds."""
+
+    tasks: int
+    units: int
+    languages: tuple[str, ...]
+    judges: tuple[str, ...]
+    replicates: tuple[str, ...]
+    scores: int
+    low: float
+    high: float
+    range_declared: bool
+    fingerprint: str
+    notes: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Audit(Result):
+    """Everything an audit found. Each section is a result of its own; a section that could not be had is None and
+    `left_out` says why."""
+
+    summary: Summary
+    calibrator: ConsensusCalibrator
+    language_effect: pd.DataFrame
+    """The shared shift of each language, with interval: language, effect, se, low, high. Calibration leaves it in."""
+    judge_effect: pd.DataFrame
+    """Overall mean of each judge less the grand mean, with interval: judge, effect, se, low, high, rank."""
+    uncertainty: Uncertainty
+    reversals: RankReversals
+    ranks: TiedSets
+    caveats: tuple[str, ...]
+    seed: int
+    level: float
+    left_out: dict[str, str] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The findings."""
+        return pd.DataFrame([vars(f) for f in self.findings], columns=["severity", "code", "text"])
+
+    def to_dict(self) -> dict[str, Any]:
+        out = {
+            name: plain(getattr(self, name))
+            for name in self.__dataclass_fields__
+            if name not in ("calibrator", "findings")
+        }
+        out["calibrator"] = self.calibrator.to_dict()
+        return {"findings": plain(self.findings), **out}
+
+    def __repr__(self) -> str:
+        s = self.summary
+        lines = [f"Audit of {s.tasks} tasks x {len(s.languages)} languages x {len(s.judges)} judges"]
+        return "\n".join([*lines, *(f"  {f.severity:>8}  {f.text}" for f in self.findings)])
+
+
+def audit(panel: Panel, *, seed: int = 7, replicates: int = 1000, level: float = 0.95) -> Audit:
+    """Audit a panel: does language change the judges' ranking, how much, where, and how sure is that?
+
+    Parameters
+    ----------
+    seed : of everything random; the same seed gives the same audit
+    replicates : task bootstraps behind bands, intervals and rank probabilities
+    level : confidence level of every interval
+
+    >>> from polyjudge import simulate_panel
+    >>> audit(simulate_panel(seed=1)[0]).findings[0].severity
+    'serious'
+    """
+    check_level(level)
+    panel.require_complete("an audit and its intervals")
+    alpha = 1 - level
+    calibrator = ConsensusCalibrator().fit(panel)
+    sections: dict[str, Any] = {
+        "uncertainty": uncertainty(panel, level=level, replicates=replicates, seed=seed),
+        "reversals": rank_reversals(panel, alpha=alpha, draws=replicates, replicates=replicates, seed=seed),
+        "ranks": tied_sets(panel, alpha=alpha),
+    }
+    left_out: dict[str, str] = {}
+    return Audit(
+        summary=summarise(panel),
+        calibrator=calibrator,
+        language_effect=_effect(panel, 2, level, "language", panel.languages),
+        judge_effect=_effect(panel, 1, level, "judge", panel.judges),
+        caveats=CAVEATS,
+        seed=seed,
+        level=level,
+        left_out=left_out,
+        findings=conclude(panel, calibrator, left_out, **sections),
+        **sections,
+    )
+
+
+def summarise(panel: Panel) -> Summary:
+    """Shape, scale and origin of a panel."""
+    low, high = panel.range
+    return Summary(
+        panel.n_tasks,
+        len(panel.tasks),
+        panel.languages,
+        panel.judges,
+        panel.replicates,
+        panel.n_scores,
+        low,
+        high,
+        panel.declared_range is not None,
+        panel.fingerprint,
+        panel.notes,
+    )
+
+
+def _effect(panel: Panel, over: int, level: float, word: str, labels: tuple[str, ...]) -> pd.DataFrame:
+    """Main effect of languages (`over` the judge axis) or of judges, from its value in every task."""
+    values: Array = panel.scores.mean(axis=over) - panel.scores.mean(axis=(1, 2))[:, None]
+    effect, se = mean_and_se(values, panel.weights)
+    half = stdtrit(len(values) - 1, (1 + level) / 2) * se
+    frame = pd.DataFrame({word: labels, "effect": effect, "se": se, "low": effect - half, "high": effect + half})
+    frame["rank"] = np.argsort(np.argsort(-effect, kind="stable"), kind="stable") + 1
+    return frame

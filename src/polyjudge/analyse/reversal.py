@@ -1,0 +1,211 @@
+"""Do two judges change places between languages: the published test, one that allows for selection, a global test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.analyse.resample import (
+    benjamini_hochberg,
+    bootstrap_means,
+    check_replicates,
+    mean_and_se,
+    noise_gap,
+    upper_tail,
+)
+from polyjudge.errors import UsageError
+from polyjudge.kernels import BLOCK, Array, ranks
+from polyjudge.panel import Panel
+from polyjudge.results import Result
+
+MOST_PERMUTED = 100_000_000
+"""Above this many permuted residuals the null means are drawn from their normal limit, with the exact moments."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RankReversals(Result):
+    """Which pairs of judges change places between two languages.
+
+    `pairs` has one row per pair of judges: `delta` is minus the product of the two witness gaps (0: no reversal),
+    `p_published` ignores that the witnesses were picked from the data, `p_selected` allows for it; both are adjusted
+    over all pairs (Benjamini-Hochberg). `reverses` is the verdict: `p_selected` <= `alpha`.
+    """
+
+    pairs: pd.DataFrame
+    count: int
+    """Pairs with a reversal in the means, tested or not."""
+    count_published: int
+    count_selected: int
+    p_global: float
+    """Additive null: are there more reversing pairs than a panel without interaction shows by chance?"""
+    null_mean: float
+    null_high: float
+    """Mean and 95th percentile of the number of reversing pairs under the additive null."""
+    global_method: str
+    alpha: float
+    top: pd.DataFrame
+    """Top judge of every language and its bootstrap probability of being top."""
+    rank_probabilities: pd.DataFrame
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.pairs
+
+
+def rank_reversals(
+    panel: Panel, *, alpha: float = 0.05, draws: int = 1000, replicates: int = 1000, seed: int = 7
+) -> RankReversals:
+    """Rank reversals between languages.
+
+    Parameters
+    ----------
+    alpha : level of the verdicts (false discovery rate)
+    draws : permutations of the global test
+    replicates : task bootstraps of the rank probabilities
+    """
+    if not 0 < alpha < 0.5:
+        raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
+    check_replicates(draws, 19)
+    check_replicates(replicates)
+    panel.require_complete("rank reversals")
+    n, _, m = panel.shape
+    gap = panel.tie_gap
+    i, j = np.triu_indices(m, 1)
+    mean, se = pair_gaps(panel)
+    above = upper_tail(mean, se, n, noise_gap(panel))
+    below = upper_tail(-mean, se, n, noise_gap(panel))
+
+    lower, upper = mean.argmin(axis=0), mean.argmax(axis=0)
+    at = np.arange(len(i))
+    turns = (mean[upper, at] > gap) & (mean[lower, at] < -gap)
+    p_published = np.where(turns, np.maximum(above[upper, at], below[lower, at]), 1.0)
+    p_selected = selected_p(above, below)
+    first, second = np.minimum(lower, upper), np.maximum(lower, upper)
+    judges, languages = np.array(panel.judges, object), np.array(panel.languages, object)
+    pairs = pd.DataFrame(
+        {
+            "judge_i": judges[i],
+            "judge_j": judges[j],
+            "delta": np.where(turns, -mean[upper, at] * mean[lower, at], 0.0),
+            "language_a": np.where(turns, languages[first], None),
+            "language_b": np.where(turns, languages[second], None),
+            "gap_a": np.where(turns, mean[first, at], np.nan),
+            "gap_b": np.where(turns, mean[second, at], np.nan),
+            "gap_a_se": np.where(turns, se[first, at], np.nan),
+            "gap_b_se": np.where(turns, se[second, at], np.nan),
+            "p_published": benjamini_hochberg(p_published),
+            "p_selected": benjamini_hochberg(p_selected),
+        }
+    )
+    pairs["reverses"] = pairs["p_selected"] <= alpha
+    observed = int(turns.sum())
+    null, how = additive_null(panel, draws, seed)
+    probabilities, top = _rank_probabilities(panel, replicates, seed)
+    return RankReversals(
+        pairs,
+        observed,
+        int((pairs["p_published"] <= alpha).sum()),
+        int(pairs["reverses"].sum()),
+        float((1 + np.sum(null >= observed)) / (1 + draws)),
+        float(null.mean()),
+        float(np.quantile(null, 0.95)),
+        how,
+        alpha,
+        top,
+        probabilities,
+    )
+
+
+def pair_gaps(panel: Panel) -> tuple[Array, Array]:
+    """d_ij(l) of every judge pair and its standard error over tasks: two arrays (k, pairs)."""
+    i, j = np.triu_indices(panel.shape[2], 1)
+    return mean_and_se(panel.scores[..., i] - panel.scores[..., j], panel.weights)
+
+
+def selected_p(above: Array, below: Array) -> Array:
+    """Intersection-union p-value that allows for picking the witnesses: Bonferroni over languages on both sides.
+
+    `above` and `below` are the one-sided p-values of every language, (..., k, pairs).
+    """
+    k = above.shape[-2]
+    out: Array = np.minimum(1.0, k * np.maximum(above.min(axis=-2), below.min(axis=-2)))
+    return out
+
+
+def count_reversals(means: Array, gap: float) -> Array:
+    """Number of judge pairs that change places between languages: (..., k, m) -> (...)."""
+    i, j = np.triu_indices(means.shape[-1], 1)
+    d = means[..., i] - means[..., j]
+    out: Array = ((d.max(axis=-2) > gap) & (d.min(axis=-2) < -gap)).sum(axis=-1)
+    return out
+
+
+def additive_null(panel: Panel, draws: int, seed: int) -> tuple[Array, str]:
+    """Reversing pairs of panels without interaction: residuals permuted over languages inside each (task, judge)."""
+    _, k, m = panel.shape
+    share = panel.weights / panel.weights.sum()
+    means = panel.cell_means
+    language, judge = means.mean(axis=1, keepdims=True), means.mean(axis=0, keepdims=True)
+    additive = language + judge - means.mean()
+    residual = panel.scores - panel.scores.mean(axis=(1, 2), keepdims=True) - additive + means.mean()
+    exact = draws * residual.size <= MOST_PERMUTED
+    counts = []
+    if not exact:
+        centre = np.tensordot(share, residual.mean(axis=1), 1)
+        spread = np.sqrt(np.tensordot(share**2, residual.var(axis=1, ddof=1), 1))
+    weighted = np.ascontiguousarray((residual * share[:, None, None]).transpose(0, 2, 1))
+    for block, start in enumerate(range(0, draws, BLOCK)):
+        size = min(BLOCK, draws - start)
+        rng = np.random.default_rng([seed, 1, block])
+        if exact:
+            noise = np.stack([rng.permuted(weighted, axis=2).sum(axis=0).T for _ in range(size)])
+        else:
+            z = rng.standard_normal((size, k, m))
+            noise = centre + spread * (z - z.mean(axis=1, keepdims=True))
+        counts.append(count_reversals(additive + noise, panel.tie_gap))
+    return np.concatenate(counts), "permutation" if exact else "normal limit of the permutation"
+
+
+def _rank_probabilities(panel: Panel, replicates: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Probability of every rank, in each language and of the calibrated order; and who is top where."""
+    _, k, m = panel.shape
+    raw = bootstrap_means(panel.scores, panel.weights, replicates, seed)
+    stacked = np.concatenate([raw, raw.mean(axis=1, keepdims=True)], axis=1)
+    shares = rank_shares(stacked, panel.tie_gap)
+    scope = ["language"] * k + ["calibrated"]
+    name = [*panel.languages, "(all, calibrated)"]
+    place = [
+        (s, label, judge, r + 1)
+        for s, label in zip(scope, name, strict=True)
+        for judge in panel.judges
+        for r in range(m)
+    ]
+    frame = pd.DataFrame(place, columns=["scope", "language", "judge", "rank"])
+    frame["probability"] = shares.ravel()
+    means = np.vstack([panel.cell_means, panel.cell_means.mean(axis=0)])
+    best = ranks(means, panel.tie_gap).argmin(axis=1)
+    top = pd.DataFrame(
+        {
+            "scope": scope,
+            "language": name,
+            "judge": [panel.judges[b] for b in best],
+            "probability": shares[np.arange(k + 1), best, 0],
+        }
+    )
+    return frame, top
+
+
+def rank_shares(values: Array, gap: float) -> Array:
+    """Share of replicates in which each judge has each rank: (R, s, m) -> (s, m, m). A tie shares its ranks evenly."""
+    replicates, _, m = values.shape
+    total = np.zeros((*values.shape[1:], m))
+    rank = np.arange(m)
+    for start in range(0, replicates, BLOCK):
+        v = values[start : start + BLOCK]
+        diff = v[..., None, :] - v[..., :, None]
+        above = (diff > gap).sum(axis=-1)[..., None]
+        tied = (np.abs(diff) <= gap).sum(axis=-1)[..., None]
+        total += (((rank >= above) & (rank < above + tied)) / tied).sum(axis=0)
+    out: Array = total / replicates
+    return out

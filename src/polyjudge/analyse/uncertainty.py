@@ -1,0 +1,205 @@
+"""How sure is each cell of the interaction: pointwise intervals, a simultaneous band, and two bounds (METHODS 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from polyjudge.analyse.resample import (
+    bootstrap_t,
+    check_level,
+    check_replicates,
+    mean_and_se,
+    noise_gap,
+    task_interactions,
+)
+from polyjudge.errors import UsageError
+from polyjudge.kernels import Array
+from polyjudge.panel import Panel
+from polyjudge.results import Result
+
+Sigma = Literal["noise", "scores"]
+FEWEST_FOR_BOOTSTRAP = 10
+"""With fewer tasks a resample often has no spread at all; the band then uses Bonferroni's t."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Uncertainty(Result):
+    """The interaction with its uncertainty.
+
+    `cells` has one row per cell. `verdict` is "clear" (the band excludes 0), "pointwise" (only the cell's own interval
+    does) or "unclear". `bounds` lists the half-widths of the band and of the bounds that need no bootstrap.
+    """
+
+    cells: pd.DataFrame
+    bounds: pd.DataFrame
+    level: float
+    tasks: int
+    critical: float
+    """The band is interaction +- critical * se."""
+    band_method: str
+    sigma: float
+    """Standard deviation used by `radius`: of the noise, or of all scores."""
+    sigma_kind: Sigma
+    sigma_noise: float
+    sigma_scores: float
+    radius: float
+    """Half-width of the Gaussian bound with `sigma`, all cells at once."""
+    notes: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.cells
+
+    @property
+    def clear(self) -> int:
+        """Number of cells whose band excludes 0."""
+        return int(self.cells["clear"].sum())
+
+
+def uncertainty(
+    panel: Panel, *, level: float = 0.95, replicates: int = 1000, seed: int = 7, sigma: Sigma = "noise"
+) -> Uncertainty:
+    """Uncertainty of the interaction.
+
+    Parameters
+    ----------
+    level : confidence level of every interval and of the band
+    replicates, seed : of the task bootstrap behind the percentile intervals and the band
+    sigma : what the Gaussian bound takes as the standard deviation: "noise", or "scores" (all scores, as published;
+        too wide, because it counts task, judge and language differences as noise)
+
+    >>> from polyjudge import simulate_panel
+    >>> panel, truth = simulate_panel(seed=1)
+    >>> u = uncertainty(panel)
+    >>> bool((abs(u.to_frame()["interaction"]) > 0).all())
+    True
+    """
+    check_level(level)
+    check_replicates(replicates)
+    if sigma not in ("noise", "scores"):
+        raise UsageError(f"sigma is 'noise' or 'scores', not {sigma!r}.")
+    panel.require_complete("intervals of the interaction")
+    n, k, m = panel.shape
+    w = panel.weights
+    deviations = task_interactions(panel)
+    beta, se = (x.ravel() for x in mean_and_se(deviations, w))
+    constant = se <= noise_gap(panel)
+    se = np.where(constant, 0.0, se)
+    half = stdtrit(n - 1, (1 + level) / 2) * se
+    boot_low, boot_high, critical, method = _bootstrap(deviations.reshape(n, -1), w, constant, level, replicates, seed)
+    band = critical * se
+    inside = np.abs(beta) <= band
+    clear = ~inside & ~constant
+    pointwise = (np.abs(beta) > half) & ~constant
+    language, judge = np.divmod(np.arange(k * m), m)
+    cells = pd.DataFrame(
+        {
+            "language": np.array(panel.languages, object)[language],
+            "judge": np.array(panel.judges, object)[judge],
+            "interaction": beta,
+            "se": se,
+            "low": beta - half,
+            "high": beta + half,
+            "boot_low": boot_low,
+            "boot_high": boot_high,
+            "band_low": beta - band,
+            "band_high": beta + band,
+            "clear": clear,
+            "verdict": np.where(clear, "clear", np.where(pointwise, "pointwise", "unclear")),
+        }
+    )
+    noise, scores = noise_sigma(panel, deviations), score_sigma(panel)
+    tasks = panel.n_tasks
+    low, high = panel.range
+    bounds = pd.DataFrame(
+        [
+            ("band, widest cell", np.nan, float(band.max())),
+            ("band, narrowest cell", np.nan, float(band.min())),
+            ("Gaussian, sigma of the noise", noise, gaussian_radius(noise, tasks, k, m, level)),
+            ("Gaussian, sigma of all scores", scores, gaussian_radius(scores, tasks, k, m, level)),
+            ("distribution-free", np.nan, free_radius(high - low, tasks, k, m, level)),
+        ],
+        columns=["bound", "sigma", "radius"],
+    )
+    notes = []
+    if constant.any():
+        notes.append(
+            f"{int(constant.sum())} of {k * m} cells have the same deviation in every task: no spread, no test."
+        )
+    if panel.declared_range is None:
+        notes.append(f"The distribution-free bound takes the observed scores [{low:g}, {high:g}] as the scale.")
+    if np.isnan(scores):
+        notes.append("Scores were summed over many tasks per unit, so the sd of all single scores is not known.")
+    chosen = noise if sigma == "noise" else scores
+    if np.isnan(chosen):
+        raise UsageError("The sd of all scores is not known for hashed units; use sigma='noise'.")
+    return Uncertainty(
+        cells,
+        bounds,
+        level,
+        tasks,
+        critical,
+        method,
+        chosen,
+        sigma,
+        noise,
+        scores,
+        gaussian_radius(chosen, tasks, k, m, level),
+        tuple(notes),
+    )
+
+
+def _bootstrap(
+    values: Array, w: Array, constant: NDArray[np.bool_], level: float, replicates: int, seed: int
+) -> tuple[Array, Array, float, str]:
+    """Percentile limits of every cell and the critical value of the band."""
+    centre = w @ values / w.sum()
+    means, maxima = [], []
+    for mean, se in bootstrap_t(values, w, replicates, seed):
+        means.append(mean)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.abs(mean) / se
+        t[:, constant] = 0.0
+        maxima.append(np.nan_to_num(t, nan=0.0, posinf=np.inf).max(axis=1))
+    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    n = len(values)
+    if n < FEWEST_FOR_BOOTSTRAP:
+        return centre + low, centre + high, bonferroni_t(n, values.shape[1], level), "Bonferroni t"
+    critical = float(np.quantile(np.concatenate(maxima), level, method="higher"))
+    return centre + low, centre + high, critical, "studentised bootstrap"
+
+
+def bonferroni_t(n: int, cells: int, level: float) -> float:
+    """Critical value of `cells` two-sided t tests at once."""
+    return float(stdtrit(n - 1, 1 - (1 - level) / (2 * cells)))
+
+
+def noise_sigma(panel: Panel, deviations: Array | None = None) -> float:
+    """Noise sd per task from what double centring leaves: sum (D_t - beta^)^2 / ((n-1)(k-1)(m-1)) under the root."""
+    n, k, m = panel.shape
+    d = task_interactions(panel) if deviations is None else deviations
+    residual = d - np.tensordot(panel.weights / panel.weights.sum(), d, 1)
+    return float(np.sqrt(np.tensordot(panel.weights, residual**2, 1).sum() / ((n - 1) * (k - 1) * (m - 1))))
+
+
+def score_sigma(panel: Panel) -> float:
+    """Sd of all scores (replicates averaged), as the published bound takes it; NaN where units hold several tasks."""
+    if not np.all(panel.weights == 1):
+        return float("nan")
+    return float(panel.scores.std())
+
+
+def gaussian_radius(sigma: float, tasks: float, k: int, m: int, level: float) -> float:
+    """Simultaneous radius of the Gaussian bound over all cells."""
+    return float(sigma * np.sqrt(2 * (1 - 1 / m) * (1 - 1 / k) * np.log(2 * m * k / (1 - level)) / tasks))
+
+
+def free_radius(width: float, tasks: float, k: int, m: int, level: float) -> float:
+    """Simultaneous radius of the distribution-free bound for scores on a scale of this width."""
+    c = (1 - 1 / k) * (1 - 1 / m)
+    return float(c * width * np.sqrt(8 * np.log(2 * m * k / (1 - level)) / tasks))
