@@ -1,12 +1,36 @@
-"""The list of commands, in the order `polyjudge --help` shows them."""
+"""The list of commands, in the order `polyjudge --help` shows them: each is the function of its name in its module."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
+
 import typer
 
-from polyjudge.cli import audit
+COMMANDS = (
+    "demo",
+    "audit",
+    "calibrate",
+    "apply",
+    "extend",
+    "drift",
+    "compare",
+    "gate",
+    "anchor",
+    "plan",
+    "collect",
+    "reproduce",
+    "validate",
+)
 
 
 def register(app: typer.Typer) -> None:
-    """Add every command to the app."""
-    app.command("audit")(audit.audit)
+    """Add every command to the app. A module may bring a `register(app)` of its own (for sub-commands)."""
+    for name in COMMANDS:
+        if find_spec(f"polyjudge.cli.{name}") is None:
+            continue
+        module = import_module(f"polyjudge.cli.{name}")
+        if hasattr(module, "register"):
+            module.register(app)
+        else:
+            app.command(name)(getattr(module, name))
