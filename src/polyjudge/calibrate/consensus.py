@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from polyjudge._version import __version__
+from polyjudge.calibrate.incomplete import estimate_interaction
 from polyjudge.errors import CalibratorError, UsageError
 from polyjudge.files import atomic_write
 from polyjudge.kernels import Array
@@ -54,8 +55,8 @@ class ConsensusCalibrator:
         self.weights = weights
 
     def fit(self, panel: Panel) -> Self:
-        """Estimate the interaction from a panel."""
-        means = panel.cell_means
+        """Estimate the interaction from a panel. Holes are estimated by least squares within tasks (METHODS 14)."""
+        means = estimate_interaction(panel).cells
         w = judge_weights(means) if self.weights == "variance" else np.full(means.shape[1], 1 / means.shape[1])
         self.interaction_ = panel.matrix(centre(means, w))
         self.language_effect_ = pd.Series(

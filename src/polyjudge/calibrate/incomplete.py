@@ -1,0 +1,417 @@
+"""Cell means and interaction of a panel with holes, by least squares within tasks (METHODS section 14).
+
+Two designs. "paired": score = task:language + task:judge + cell, which no task, language or judge effect can bias.
+"additive": score = task + cell, for panels where too few tasks have two languages scored by the same two judges. Both
+come down to normal equations for the cells, summed over tasks after the task's own terms have been eliminated. A
+complete panel gives the closed form of METHODS section 2, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import helmert
+
+from polyjudge.errors import PanelError
+from polyjudge.kernels import Array, double_centre, unit_mean
+from polyjudge.panel import Panel
+
+Design = Literal["complete", "paired", "additive"]
+
+DENSE_BYTES = 256 << 20
+"""Normal matrices of all missingness patterns are kept up to this size; beyond it the solution is iterative."""
+
+CHUNK_BYTES = 32 << 20
+RANK_TOLERANCE = 1e-9
+
+
+class InteractionEstimate:
+    """Cell means, interaction and what each task contributes to them.
+
+    design : "complete" (closed form), "paired" or "additive"
+    cells : (k, m) cell means as if every task had been scored everywhere
+    interaction : (k, m) their double centring
+    tasks : (k, m) number of units that inform each cell
+    influence : (n, k, m) one value per unit, with (unit-weighted) mean `interaction`; its spread gives the sandwich
+        standard error. For a complete panel it is the double centring of each task's scores.
+    cell_influence : the same for `cells`; for a complete panel, the scores
+    """
+
+    design: Design
+    cells: Array
+    interaction: Array
+    tasks: NDArray[np.int64]
+
+    def __init__(self, panel: Panel, design: Design) -> None:
+        self.design = design
+        self._scores, self._units = panel.scores, panel.weights
+        n, k, m = panel.shape
+        if design == "complete":
+            self.cells = panel.cell_means
+            self.interaction = double_centre(self.cells)
+            self.tasks = np.full((k, m), n)
+            return
+        weights = entry_weights(panel)
+        there = weights > 0
+        self._scores = np.where(there, panel.scores, 0.0)
+        # Judge and language effects need levels, which the paired design has eliminated: they come from the additive.
+        self._level = _Fit(weights, self._scores, "additive")
+        self._fit = _Fit(weights, self._scores, "paired") if design == "paired" else self._level
+        level = self._level.cells + unit_mean(self._task_level(self._level.cells), self._units)
+        self.interaction = double_centre(self._fit.cells)
+        self.cells = level - double_centre(level) + self.interaction
+        if design == "paired":  # an entry alone in its row or column of the task is fitted whatever it is
+            there = there & (there.sum(axis=1, keepdims=True) > 1) & (there.sum(axis=2, keepdims=True) > 1)
+        self.tasks = there.sum(axis=0)
+
+    @cached_property
+    def influence(self) -> Array:
+        if self.design == "complete":
+            return double_centre(self._scores)
+        spread: Array = double_centre(self._fit.deviations()) * self._scale
+        return spread + self.interaction
+
+    @cached_property
+    def cell_influence(self) -> Array:
+        if self.design == "complete":
+            return self._scores
+        moved = self._level.deviations() * self._per_unit
+        level = self._task_level(self._level.cells) - (moved * self._coverage).sum(axis=(1, 2))
+        level -= unit_mean(level, self._units)
+        values: Array = (moved - double_centre(moved)) + level[:, None, None] + self.influence
+        return values + (self.cells - self.interaction)
+
+    @property
+    def df(self) -> NDArray[np.int64]:
+        """(k, m) degrees of freedom of each cell's t interval: the tasks that inform it, less one."""
+        return np.maximum(self.tasks - 1, 1)
+
+    @property
+    def se(self) -> Array:
+        """(k, m) standard error of the interaction from the spread over units (sandwich)."""
+        return standard_error(self.influence, self._units)
+
+    def resample(self, multiplicity: Array) -> tuple[Array, Array]:
+        """(cells, interaction), each (R, k, m), of panels where unit t counts `multiplicity[r, t]` times.
+
+        NaN where a resampled panel no longer identifies the interaction. With so many different missingness patterns
+        that their normal matrices would not fit in memory (then tasks are many), it is the one-step value: the
+        weighted mean of the influence values.
+        """
+        weight = np.asarray(multiplicity, dtype=np.float64) * self._units
+        total = weight.sum(axis=1)
+        n, k, m = self._scores.shape
+        if self.design == "complete":
+            cells: Array = ((weight @ self._scores.reshape(n, -1)) / total[:, None]).reshape(-1, k, m)
+            return cells, double_centre(cells)
+        if not (self._fit.dense and self._level.dense):
+            cells = ((weight @ self.cell_influence.reshape(n, -1)) / total[:, None]).reshape(-1, k, m)
+            return cells, double_centre(cells)
+        times = np.asarray(multiplicity, dtype=np.float64)
+        effects = self._level.resample(times)
+        raw, share = self._task_means
+        grand = (weight @ raw - np.einsum("rc,rc->r", weight @ share, effects.reshape(len(effects), -1))) / total
+        interaction = double_centre(effects if self._fit is self._level else self._fit.resample(times))
+        return effects + grand[:, None, None] - double_centre(effects) + interaction, interaction
+
+    @cached_property
+    def _task_means(self) -> tuple[Array, Array]:
+        """Weighted mean of each task's scores (n,), and each entry's share in it (n, km)."""
+        flat = self._level.weights[self._level.group].reshape(len(self._scores), -1)
+        share = flat * _reciprocal(flat.sum(axis=1, keepdims=True))
+        mean: Array = np.einsum("tc,tc->t", share, self._scores.reshape(len(share), -1))
+        return mean, share
+
+    def _task_level(self, effects: Array) -> Array:
+        mean, share = self._task_means
+        out: Array = mean - share @ effects.ravel()
+        return out
+
+    @property
+    def _coverage(self) -> Array:
+        return unit_mean(self._task_means[1], self._units).reshape(self._scores.shape[1:])
+
+    @property
+    def _per_unit(self) -> Array:
+        out: Array = (self._units.sum() / self._units)[:, None, None]
+        return out
+
+    @property
+    def _scale(self) -> Array:
+        """Makes sd / sqrt(n) of the influence values honest where a cell rests on fewer than all n units."""
+        n = len(self._units)
+        own = np.maximum(self.tasks, 2)
+        out: Array = self._per_unit * np.sqrt(own / (own - 1) * (n - 1) / n)
+        return out
+
+
+def estimate_interaction(panel: Panel, design: Design | None = None) -> InteractionEstimate:
+    """Cell means and interaction of a panel, complete or not.
+
+    The design is the first of "complete", "paired", "additive" that identifies every cell, unless named. A panel that
+    none identifies raises a PanelError that names the unconnected parts.
+
+    >>> import numpy as np
+    >>> panel = Panel.from_array([[[1, 2], [3, 8]], [[1, 2], [3, 8]], [[0, np.nan], [1, 2]]])
+    >>> estimate_interaction(panel).interaction.round(6)
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    if panel.complete:
+        return InteractionEstimate(panel, "complete")
+    from polyjudge.calibrate.identify import explain, identified_design
+
+    found = identified_design(panel)
+    if found is None:
+        raise PanelError(explain(panel))
+    return InteractionEstimate(panel, design if design == "additive" else found)
+
+
+def standard_error(influence: Array, units: Array) -> Array:
+    """Standard error of the unit-weighted mean of (n, ...) values, ddof 1."""
+    n = len(units)
+    share = (units / units.sum()).reshape(-1, *[1] * (influence.ndim - 1))
+    centre = (share * influence).sum(axis=0)
+    out: Array = np.sqrt(n / (n - 1) * (share**2 * (influence - centre) ** 2).sum(axis=0))
+    return out
+
+
+def entry_weights(panel: Panel) -> Array:
+    """(n, k, m) weight of each entry: its rows, at least one for each task of its unit; 0 where missing."""
+    counts = panel.counts.astype(np.float64)
+    return np.where(counts > 0, np.maximum(counts, panel.weights[:, None, None]), 0.0)
+
+
+# --- the normal equations ---
+
+
+def basis(k: int, m: int, design: Design) -> Array:
+    """(p, k, m) orthonormal cell matrices: doubly centred for "paired", centred for "additive"."""
+    if design == "paired":
+        rows, columns = helmert(k), helmert(m)
+        paired: Array = np.einsum("al,bc->ablc", rows, columns).reshape(-1, k, m)
+        return paired
+    centred: Array = np.asarray(helmert(k * m)).reshape(-1, k, m)
+    return centred
+
+
+def _reciprocal(total: Array) -> Array:
+    out: Array = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Elimination:
+    """Takes a task's own terms out of a matrix of cells, for a stack of weight patterns (g, k, m)."""
+
+    weights: Array
+    design: Design
+
+    @cached_property
+    def _rows(self) -> Array:
+        """1 / weight of each language's row, 0 for an empty row: (g, k)."""
+        return _reciprocal(self.weights.sum(axis=2))
+
+    @cached_property
+    def _total(self) -> Array:
+        return _reciprocal(self.weights.sum(axis=(1, 2)))
+
+    @cached_property
+    def _judges(self) -> Array:
+        """Inverse of the judge terms' matrix once the language terms are out: (g, m, m).
+
+        It is singular by one constant for each connected part of the task's language-judge graph. Adding the parts'
+        indicator matrix makes it regular without touching what is fitted.
+        """
+        w = self.weights
+        schur = -np.swapaxes(w, 1, 2) @ (w * self._rows[:, :, None])
+        index = np.arange(w.shape[2])
+        schur[:, index, index] += w.sum(axis=1)
+        there = (w > 0).astype(np.float32)
+        linked = ((np.swapaxes(there, 1, 2) @ there) > 0).astype(np.float32)
+        linked[:, index, index] = 1
+        for _ in range(int(np.ceil(np.log2(max(w.shape[2], 2))))):
+            linked = ((linked @ linked) > 0).astype(np.float32)
+        scale = w.max(axis=(1, 2), keepdims=True)
+        return np.asarray(np.linalg.inv(schur + linked * np.where(scale > 0, scale, 1.0)), dtype=np.float64)
+
+    def residual(self, cells: Array) -> Array:
+        """Weighted residual of `cells`, (g or 1, j, k, m), off the task's own terms: (g, j, k, m)."""
+        w = self.weights[:, None]
+        weighted = w * cells
+        if self.design == "additive":
+            mean = weighted.sum(axis=(2, 3), keepdims=True) * self._total[:, None, None, None]
+            out: Array = weighted - w * mean
+            return out
+        row = weighted.sum(axis=3) * self._rows[:, None]
+        judge = (weighted.sum(axis=2) - row @ self.weights) @ self._judges
+        row -= (judge @ np.swapaxes(self.weights, 1, 2)) * self._rows[:, None]
+        out = weighted - w * (row[..., None] + judge[..., None, :])
+        return out
+
+    def apply(self, cells: Array, times: Array) -> Array:
+        """Sum over patterns, each `times` (g,), of the weighted residual of one matrix (k, m)."""
+        w = self.weights
+        g, k, m = w.shape
+        covered = (times @ w.reshape(g, -1)).reshape(k, m)
+        if self.design == "additive":
+            flat = w.reshape(g, -1)
+            mean = (flat @ cells.ravel()) * self._total * times
+            return covered * cells - (mean @ flat).reshape(k, m)
+        row = np.einsum("glb,lb->gl", w, cells) * self._rows
+        judge = np.einsum("glb,lb->gb", w, cells) - np.einsum("gl,glb->gb", row, w)
+        judge = np.einsum("gb,gbc->gc", judge, self._judges)
+        row -= np.einsum("gb,glb->gl", judge, w) * self._rows
+        fitted = np.einsum("gl,glb->lb", row * times[:, None], w) + np.einsum("gb,glb->lb", judge * times[:, None], w)
+        out: Array = covered * cells - fitted
+        return out
+
+    def normal(self, times: Array) -> Array:
+        """Sum over patterns, each `times` (g,), of their normal matrices: (km, km).
+
+        Large products are made in single precision: it serves standard errors, which do not need more.
+        """
+        w = self.weights
+        g, k, m = w.shape
+        covered = np.diag(times @ w.reshape(g, -1))
+        if self.design == "additive":
+            flat = w.reshape(g, -1)
+            return covered - flat.T @ (flat * (self._total * times)[:, None])
+        index = np.arange(m)
+        factor = np.swapaxes(np.linalg.cholesky(self._judges * times[:, None, None]), 1, 2)
+        step = max(1, CHUNK_BYTES // (8 * k * m * m))
+        for i in range(0, g, step):
+            part = slice(i, i + step)
+            own = -np.swapaxes(w[part], 1, 2)[..., None] * (w[part] * self._rows[part][:, :, None])[:, None]
+            own[:, index, :, index] += np.moveaxis(w[part], 2, 0)  # (g, judge, language, judge): rows eliminated
+            low = (factor[part] @ own.reshape(-1, m, k * m)).reshape(-1, k * m).astype(np.float32)
+            covered -= low.T @ low
+        for l in range(k):  # noqa: E741
+            block = slice(l * m, (l + 1) * m)
+            covered[block, block] -= (w[:, l] * times[:, None] * self._rows[:, l, None]).T @ w[:, l]
+        return covered
+
+
+class _Fit:
+    """Weighted least squares for the cells under one design, from the distinct weight patterns of the tasks."""
+
+    def __init__(self, weights: Array, scores: Array, design: Design) -> None:
+        self.scores, self.design = scores, design
+        self.weights, self.group = distinct(weights)
+        k, m = scores.shape[1:]
+        self.basis = basis(k, m, design)
+        self.dense = len(self.weights) * len(self.basis) ** 2 * 8 <= DENSE_BYTES
+        self.times = np.bincount(self.group, minlength=len(self.weights)).astype(np.float64)
+        flat = self.basis.reshape(len(self.basis), -1)
+        self.right = np.concatenate(
+            [out.reshape(len(out), -1) @ flat.T for out in self._by_task(lambda e, s, _: e.residual(s[:, None])[:, 0])]
+        )
+        total = self.right.sum(axis=0)
+        if self.dense:
+            self.matrices = normal_matrices(self.weights, design, self.basis)
+            self.normal = np.einsum("g,gpq->pq", self.times, self.matrices)
+            self.solution = np.linalg.solve(self.normal, total)
+        else:
+            self.solution = conjugate_gradient(self._apply, total, scale=float((weights > 0).sum()) / scores[0].size)
+        self.cells = (self.solution @ flat).reshape(k, m)
+
+    def _chunks(self, count: int) -> list[slice]:
+        k, m = self.scores.shape[1:]
+        step = max(1, CHUNK_BYTES // (8 * k * m))
+        return [slice(i, min(i + step, count)) for i in range(0, count, step)]
+
+    @cached_property
+    def _eliminations(self) -> list[Elimination]:
+        return [Elimination(self.weights[part], self.design) for part in self._chunks(len(self.weights))]
+
+    def _parts(self) -> Iterator[tuple[Elimination, slice]]:
+        return zip(self._eliminations, self._chunks(len(self.weights)), strict=True)
+
+    def _apply(self, vector: Array) -> Array:
+        cells = np.tensordot(vector, self.basis, 1)
+        out = sum((e.apply(cells, self.times[part]) for e, part in self._parts()), np.zeros(cells.shape))
+        image: Array = self.basis.reshape(len(self.basis), -1) @ out.ravel()
+        return image
+
+    def _by_task(self, what: Callable[[Elimination, Array, slice], Array]) -> list[Array]:
+        """`what` of (elimination, scores, their place) over chunks of tasks."""
+        return [
+            what(Elimination(self.weights[self.group[part]], self.design), self.scores[part], part)
+            for part in self._chunks(len(self.scores))
+        ]
+
+    def deviations(self) -> Array:
+        """(n, k, m) change of the cells by each task: they sum to zero over tasks."""
+        n, k, m = self.scores.shape
+        flat = self.basis.reshape(len(self.basis), -1)
+        if self.dense:
+            moments = self.right - np.einsum("gpq,q->gp", self.matrices, self.solution)[self.group]
+            inverse = np.linalg.inv(self.normal)
+        else:
+            left = np.concatenate(self._by_task(lambda e, s, _: e.residual(self.cells[None, None])[:, 0]))
+            moments = self.right - left.reshape(n, -1) @ flat.T
+            flat_normal = sum(e.normal(self.times[part]) for e, part in self._parts())
+            inverse = np.linalg.inv(flat @ flat_normal @ flat.T)
+        out: Array = ((moments @ inverse) @ flat).reshape(n, k, m)
+        return out
+
+    def resample(self, times: Array) -> Array:
+        """(R, k, m) cells with each task counted `times` (R, n); NaN where they are not identified."""
+        by_pattern = np.zeros((len(times), len(self.weights)))
+        order = np.argsort(self.group, kind="stable")
+        starts = np.flatnonzero(np.diff(self.group[order], prepend=-1))
+        by_pattern[:, self.group[order][starts]] = np.add.reduceat(times[:, order], starts, axis=1)
+        p = len(self.basis)
+        normal = (by_pattern @ self.matrices.reshape(len(self.weights), -1)).reshape(-1, p, p)
+        values, vectors = np.linalg.eigh(normal)
+        known = values[:, 0] > RANK_TOLERANCE * values[:, -1]
+        right = np.einsum("rqp,rq->rp", vectors, times @ self.right)
+        solution = np.einsum("rpq,rq->rp", vectors, right / np.where(known[:, None], values, 1.0))
+        solution[~known] = np.nan
+        return np.tensordot(solution, self.basis, 1)
+
+
+def normal_matrices(weights: Array, design: Design, cells: Array) -> Array:
+    """(g, p, p) normal matrix of each weight pattern (g, k, m), in the basis `cells` (p, k, m)."""
+    p = len(cells)
+    flat = cells.reshape(p, -1)
+    step = max(1, CHUNK_BYTES // (8 * cells.size))
+    return np.concatenate(
+        [
+            Elimination(weights[i : i + step], design).residual(cells[None]).reshape(-1, p, flat.shape[1]) @ flat.T
+            for i in range(0, len(weights), step)
+        ]
+    )
+
+
+def distinct(weights: Array) -> tuple[Array, NDArray[np.int64]]:
+    """The different (k, m) patterns of (n, k, m) weights, and which of them each task has."""
+    n = len(weights)
+    rows = np.ascontiguousarray(weights).reshape(n, -1)
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    return weights[first], group.astype(np.int64)
+
+
+def conjugate_gradient(apply: Callable[[Array], Array], right: Array, scale: float, tolerance: float = 1e-12) -> Array:
+    """Solve apply(x) = right for a symmetric positive definite map."""
+    solution = right / max(scale, 1.0)
+    residual = right - apply(solution)
+    direction = residual.copy()
+    size = residual @ residual
+    target = (tolerance * float(np.linalg.norm(right))) ** 2
+    for _ in range(4 * len(right)):
+        if size <= target:
+            break
+        image = apply(direction)
+        step = size / (direction @ image)
+        solution = solution + step * direction
+        residual = residual - step * image
+        size, before = residual @ residual, size
+        direction = residual + (size / before) * direction
+    return solution
