@@ -26,6 +26,9 @@ _PUBLIC = {
     "tied_sets": "polyjudge.analyse",
     "Audit": "polyjudge.analyse",
     "Finding": "polyjudge.analyse",
+    "anchor": "polyjudge.analyse.anchors",
+    "agreement": "polyjudge.analyse.agreement",
+    "read_gold": "polyjudge.readers.gold",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]

@@ -1,0 +1,255 @@
+"""Agreement of decisions with human choices, raw and calibrated (METHODS section 12).
+
+A decision is the sign of a margin. A margin within the tie tolerance of zero is a tie, whatever rounding left there:
+no function here compares a margin with zero in any other way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta as beta_distribution
+
+from polyjudge.analyse.crossfit import CrossFit
+from polyjudge.analyse.gold import Gold
+from polyjudge.errors import UsageError
+from polyjudge.kernels import BLOCK, Array, draw_block, tie_gap
+from polyjudge.panel import Panel
+from polyjudge.results import Result
+
+Signs = NDArray[np.int8]
+MISSING = 9
+"""Sign of a decision that cannot be made because the margin is missing."""
+CHUNK_ENTRIES = 4_000_000
+"""Most entries (replicate x label x judge) held at once. Replicates are independent, so it does not change a result."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Agreement(Result):
+    """How often margins choose the side that humans chose. A tie is no agreement; `half_credit` counts it as a half."""
+
+    labels: int
+    agree: int
+    ties: int
+    share: float
+    low: float
+    high: float
+    half_credit: float
+    tolerance: float
+
+    def to_frame(self) -> pd.DataFrame:
+        return pd.DataFrame([self.to_dict()])
+
+
+def agreement(margins: ArrayLike, gold: ArrayLike, range: tuple[float, float]) -> Agreement:
+    """Agreement of margins with human preferences (+1, -1; rows with 0, a human tie, are left out).
+
+    `range` is the scale of the scores that the margins come from: margins within 1e-9 of it of zero are ties. The
+    interval is the exact binomial one and takes the rows as independent.
+
+    >>> agreement([0.5, 1e-17, -2.0, 1.0], [1, 1, 1, -1], range=(0, 10)).agree
+    1
+    """
+    m, g = np.asarray(margins, float).ravel(), np.asarray(gold, float).ravel()
+    low, high = map(float, range)
+    if m.shape != g.shape:
+        raise UsageError(f"{m.size} margins and {g.size} labels: one label for each margin is needed.")
+    if not np.isin(g, (-1, 0, 1)).all():
+        raise UsageError("A label is +1, -1 or 0 (a human tie).")
+    if np.isinf(m).any():
+        raise UsageError("A margin is infinite.")
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise UsageError("range must be the low and the high end of the score scale, low < high.")
+    if np.nanmax(np.abs(m), initial=0.0) > 2 * (high - low):
+        raise UsageError(f"A margin of {np.nanmax(np.abs(m)):g} does not fit scores from {low:g} to {high:g}.")
+    used = (g != 0) & ~np.isnan(m)
+    if not used.any():
+        raise UsageError("No row has both a margin and a human choice.")
+    gap = tie_gap(low, high)
+    signs = sign(m[used], gap)
+    agree, ties, n = int((signs == g[used]).sum()), int((signs == 0).sum()), int(used.sum())
+    bounds = exact_binomial(np.array(agree / n), np.array(n))
+    return Agreement(n, agree, ties, agree / n, float(bounds[0]), float(bounds[1]), (agree + ties / 2) / n, gap)
+
+
+def sign(margins: Array, gap: float) -> Signs:
+    """-1, 0 or 1 with the tie rule; MISSING where the margin is."""
+    out = (margins > gap).astype(np.int8) - (margins < -gap).astype(np.int8)
+    out[np.isnan(margins)] = MISSING
+    return out
+
+
+def decide(margins: Array, gap: float) -> Signs:
+    """Decisions (..., m) -> (..., m + 2): of the panel mean, of a majority vote, then of each judge.
+
+    Both panel decisions use the judges that have a margin. Votes that balance are a tie.
+    """
+    votes = sign(margins, gap)
+    there = votes != MISSING
+    count = there.sum(axis=-1)
+    total = np.where(there, margins, 0.0).sum(axis=-1)
+    mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    ballots = np.where(there, votes, 0).sum(axis=-1, dtype=np.int64)
+    majority = np.where(count > 0, np.sign(ballots), MISSING).astype(np.int8)
+    return np.concatenate([sign(mean, gap)[..., None], majority[..., None], votes], axis=-1)
+
+
+def decision_names(panel: Panel) -> list[str]:
+    """Names of the decisions of `decide`, in its order."""
+    return ["panel mean", "majority", *panel.judges]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """The labelled entries of a panel, sorted by language and label: E entries."""
+
+    task: NDArray[np.int64]
+    language: NDArray[np.int64]
+    gold: Signs
+    margins: Array
+    """(E, m): score minus threshold."""
+    languages: int
+    gap: float
+
+    @classmethod
+    def of(cls, panel: Panel, gold: Gold, threshold: float) -> Labelled:
+        task, language = np.nonzero(gold.there)
+        values = gold.values[task, language]
+        human = values.astype(np.int8) if gold.kind == "preference" else sign(values - threshold, panel.tie_gap)
+        order = np.lexsort((task, human, language))
+        task, language, human = task[order], language[order], human[order]
+        margins = panel.scores[task, language] - threshold
+        return cls(task, language, human, margins, len(panel.languages), panel.tie_gap)
+
+    def confusion(self, decisions: Signs, weights: Array) -> Array:
+        """Weighted counts (..., languages, decisions, 3 human signs, 3 decided signs) of decisions.
+
+        `decisions` is (E, d) or (..., E, d), `weights` (..., E). Missing decisions are in no count.
+        """
+        d = decisions.shape[-1]
+        out = np.zeros((*weights.shape[:-1], self.languages, d, 3, 3))
+        for language in np.unique(self.language):
+            for human in (-1, 0, 1):
+                at = np.flatnonzero((self.language == language) & (self.gold == human))
+                if not len(at):
+                    continue
+                part = slice(at[0], at[-1] + 1)
+                w = weights[..., None, part]
+                for decided in (-1, 0, 1):
+                    hits = (decisions[..., part, :] == decided).astype(np.float64)
+                    out[..., language, :, human + 1, decided + 1] = (w @ hits)[..., 0, :]
+        return out
+
+    def calibrated(self, fit: CrossFit, weights: Array) -> Array:
+        """Margins (..., E, m) less the interaction of the tasks outside the entry's fold, task weights (..., n)."""
+        shift = fit.outside(weights)
+        out: Array = self.margins - shift[..., fit.fold[self.task], self.language, :]
+        return out
+
+
+def agreement_of(confusion: Array) -> dict[str, Array]:
+    """Measures of counts (..., 3, 3): agreement, with ties as half, Cohen's kappa over the three signs, and labels."""
+    choice = confusion[..., [0, 2], :]
+    labels = choice.sum(axis=(-1, -2))
+    agree = choice[..., 0, 0] + choice[..., 1, 2]
+    half = agree + choice[..., 1].sum(axis=-1) / 2
+    total = confusion.sum(axis=(-1, -2))
+    chance = (confusion.sum(axis=-1) * confusion.sum(axis=-2)).sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        observed = np.trace(confusion, axis1=-2, axis2=-1) / total
+        expected = chance / total**2
+        return {
+            "labels": labels,
+            "agreement": agree / labels,
+            "half": half / labels,
+            "kappa": np.where(expected < 1, (observed - expected) / np.where(expected < 1, 1 - expected, 1), np.nan),
+        }
+
+
+def replicate_confusions(
+    entries: Labelled, fit: CrossFit, unit_weights: Array, replicates: int, seed: int
+) -> tuple[Array, Array]:
+    """Task bootstrap of the raw and calibrated confusion counts: two arrays (R, languages, decisions, 3, 3).
+
+    Each replicate fits the calibration again, on its own draw of the tasks outside each fold.
+    """
+    raw_decisions = decide(entries.margins, entries.gap)
+    size = max(1, CHUNK_ENTRIES // max(1, entries.margins.size))
+    raw, calibrated = [], []
+    for start in range(0, replicates, BLOCK):
+        drawn = draw_block(len(unit_weights), min(BLOCK, replicates - start), seed, start // BLOCK) * unit_weights
+        at = drawn[:, entries.task]
+        raw.append(entries.confusion(raw_decisions, at))
+        for first in range(0, len(drawn), size):
+            part = slice(first, first + size)
+            margins = entries.calibrated(fit, drawn[part])
+            calibrated.append(entries.confusion(decide(margins, entries.gap), at[part]))
+    return np.concatenate(raw), np.concatenate(calibrated)
+
+
+def auc(values: Array, positive: NDArray[np.bool_], weights: Array, gap: float) -> tuple[Array, Array]:
+    """Concordant (ties count half) and possible pairs of human +1 and -1 entries: weights (..., E) -> (...)."""
+    order = np.argsort(values, kind="stable")
+    step = np.concatenate([[0], (np.diff(values[order]) > gap).cumsum()])
+    first = np.searchsorted(step, step, side="left")
+    last = np.searchsorted(step, step, side="right")
+    w, pos = weights[..., order], positive[order]
+    below = np.concatenate([np.zeros((*w.shape[:-1], 1)), np.cumsum(w * ~pos, axis=-1)], axis=-1)
+    wins = below[..., first] + (below[..., last] - below[..., first]) / 2
+    return (w * pos * wins).sum(axis=-1), (w * pos).sum(axis=-1) * (w * ~pos).sum(axis=-1)
+
+
+def pooled_auc(entries: Labelled, weights: Array) -> Array:
+    """AUC of the panel mean and of each judge inside languages, pooled by pairs: weights (..., E) -> (..., 1 + m)."""
+    there = ~np.isnan(entries.margins)
+    count = there.sum(axis=1)
+    mean = np.where(count > 0, np.where(there, entries.margins, 0.0).sum(axis=1) / np.maximum(count, 1), np.nan)
+    columns = np.column_stack([mean, entries.margins])
+    out = np.empty((*weights.shape[:-1], columns.shape[1]))
+    for d in range(columns.shape[1]):
+        good, pairs = np.zeros(weights.shape[:-1]), np.zeros(weights.shape[:-1])
+        for language in range(entries.languages):
+            at = (entries.language == language) & (entries.gold != 0) & ~np.isnan(columns[:, d])
+            if at.any():
+                g, p = auc(columns[at, d], entries.gold[at] > 0, weights[..., at], entries.gap)
+                good, pairs = good + g, pairs + p
+        out[..., d] = np.where(pairs > 0, good / np.where(pairs > 0, pairs, 1.0), np.nan)
+    return out
+
+
+def exact_binomial(share: Array, count: Array, level: float = 0.95) -> tuple[Array, Array]:
+    """Clopper-Pearson bounds of a share seen in `count` cases; NaN where there is none."""
+    tail = (1 - level) / 2
+    hits = share * count
+    with np.errstate(invalid="ignore"):
+        low = np.where(hits > 0, beta_distribution.ppf(tail, hits, count - hits + 1), 0.0)
+        high = np.where(hits < count, beta_distribution.ppf(1 - tail, hits + 1, count - hits), 1.0)
+    return np.where(count > 0, low, np.nan), np.where(count > 0, high, np.nan)
+
+
+def share_interval(draws: Array, share: Array, tasks: Array) -> tuple[Array, Array]:
+    """Percentile bounds of bootstrap shares (R, ...).
+
+    Where every task agrees or none does a resample never varies, so the exact binomial bounds over tasks stand in. With
+    a single task there are none (NaN).
+    """
+    low, high = quantiles(draws)
+    constant = (share <= 0) | (share >= 1)
+    exact = exact_binomial(share, tasks)
+    low, high = np.where(constant, exact[0], low), np.where(constant, exact[1], high)
+    return np.where(tasks > 1, low, np.nan), np.where(tasks > 1, high, np.nan)
+
+
+def quantiles(draws: Array) -> tuple[Array, Array]:
+    """2.5 and 97.5 percentiles over the first axis of the finite draws; NaN where most are not finite."""
+    bad = np.isnan(draws)
+    if not bad.any():
+        low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+        return low, high
+    enough = bad.mean(axis=0) <= 0.5
+    filled = np.where(bad & ~enough, 0.0, draws)
+    low, high = np.nanquantile(filled, [0.025, 0.975], axis=0)
+    return np.where(enough, low, np.nan), np.where(enough, high, np.nan)

@@ -1,0 +1,211 @@
+"""`anchor`: what human labels say about a panel, raw and calibrated (METHODS sections 12 and 13)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.analyse.agreement import (
+    MISSING,
+    Labelled,
+    agreement_of,
+    decide,
+    decision_names,
+    pooled_auc,
+    quantiles,
+    replicate_confusions,
+    share_interval,
+)
+from polyjudge.analyse.crossfit import FOLDS, crossfit
+from polyjudge.analyse.gold import Contradictions, Kind, align_gold, judge_as_gold, stratified_sample
+from polyjudge.errors import PanelError, UsageError
+from polyjudge.kernels import Array, draw_blocks
+from polyjudge.panel import Panel
+from polyjudge.results import Result
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Invariance(Result):
+    """The check of identity I1 on labelled entries: calibration leaves the mean over a complete panel where it was."""
+
+    entries: int
+    """Labelled entries that every judge has scored: I1 holds for these."""
+    incomplete: int
+    """Labelled entries that some judge has not scored: there the mean of the others can move."""
+    largest_change: float
+    """Largest change of the panel mean over `entries`, in score points (rounding only)."""
+    tolerance: float
+    changed: int
+    """Decisions of the panel mean that changed over `entries`."""
+    holds: bool
+
+    def to_frame(self) -> pd.DataFrame:
+        return pd.DataFrame([self.to_dict()])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Anchor(Result):
+    """A panel beside human labels. `table` has one row per decision: the panel mean, a majority vote, each judge."""
+
+    kind: Kind
+    measure: str
+    table: pd.DataFrame
+    by_language: pd.DataFrame
+    invariance: Invariance
+    labels: pd.Series[int]
+    replicates: int
+    folds: int
+    seed: int
+    notes: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.table
+
+
+def anchor(
+    panel: Panel,
+    gold: Any = None,
+    *,
+    trusted: str | None = None,
+    kind: Kind | None = None,
+    threshold: float | None = None,
+    scale: tuple[float, float] | None = None,
+    contradictions: Contradictions = "error",
+    sample: int | None = None,
+    replicates: int = 1000,
+    folds: int = FOLDS,
+    seed: int = 0,
+) -> Anchor:
+    """Compare a panel's decisions with human labels, raw and calibrated on other tasks.
+
+    Parameters
+    ----------
+    gold : table with columns task, language, and preference (+1, -1, 0) or score; any part of the panel's tasks
+    trusted : a judge of the panel to take as the human, instead of `gold`
+    threshold : with human scores, decisions are "above the threshold"
+    sample : use at most this many labels per language, in proportion to the panel's strata
+    replicates, seed : of the task bootstrap behind the intervals; `folds` of the calibration fitted on other tasks
+    """
+    if (gold is None) == (trusted is None):
+        raise UsageError("anchor needs either a table of labels (gold) or a trusted judge (trusted), one of the two.")
+    if replicates < 2 or folds < 2 or seed < 0:
+        raise UsageError("anchor needs replicates >= 2, folds >= 2 and a seed of 0 or more.")
+    if trusted is not None:
+        panel, labels = judge_as_gold(panel, trusted)
+    else:
+        labels = align_gold(panel, gold, kind=kind, scale=scale, contradictions=contradictions)
+    if sample is not None:
+        labels = stratified_sample(panel, labels, sample, seed)
+    if labels.kind == "preference" and threshold is not None:
+        raise UsageError("A threshold goes with human scores; preferences decide by the sign of the margin.")
+    if labels.kind == "score" and threshold is None:
+        raise UsageError("Human scores need a threshold to decide by: threshold=... (--threshold).")
+    fit = crossfit(panel, seed, folds)
+    notes = list(labels.notes)
+    if not fit.usable.all():
+        notes.append(
+            f"{int((~fit.usable).sum())} of {len(fit.usable)} tasks lack a score; calibration is fitted without them."
+        )
+    entries = Labelled.of(panel, labels, threshold or 0.0)
+    calibrated = entries.calibrated(fit, panel.weights)
+    raw_decisions, new_decisions = decide(entries.margins, entries.gap), decide(calibrated, entries.gap)
+    invariance = _invariance(entries, calibrated, raw_decisions, new_decisions)
+    table, by_language = _decision_tables(panel, entries, raw_decisions, new_decisions, fit, replicates, seed)
+    return Anchor(
+        labels.kind,
+        "agreement",
+        table,
+        by_language,
+        invariance,
+        labels.counts,
+        replicates,
+        fit.folds,
+        seed,
+        tuple(notes),
+    )
+
+
+def _invariance(entries: Labelled, calibrated: Array, raw: Any, new: Any) -> Invariance:
+    whole = ~np.isnan(entries.margins).any(axis=1)
+    before, after = entries.margins[whole].mean(axis=1), calibrated[whole].mean(axis=1)
+    largest = float(np.abs(after - before).max(initial=0.0))
+    changed = int((raw[whole, 0] != new[whole, 0]).sum())
+    return Invariance(
+        int(whole.sum()), int((~whole).sum()), largest, entries.gap, changed, largest <= entries.gap and changed == 0
+    )
+
+
+def _decision_tables(
+    panel: Panel, entries: Labelled, raw: Any, new: Any, fit: Any, replicates: int, seed: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Agreement overall and by language, with task-bootstrap intervals."""
+    if not (entries.gold != 0).any():
+        raise PanelError("Every label is a tie: there is no human choice to agree with.")
+    names = decision_names(panel)
+    weights = panel.weights[entries.task]
+    counts = [entries.confusion(d, weights) for d in (raw, new)]
+    draws = replicate_confusions(entries, fit, panel.weights, replicates, seed)
+    changed = _changed(entries, raw, new)
+    tasks = _labelled_tasks(entries, raw)
+    complete = not np.isnan(entries.margins).any()
+
+    def frame(pick: Any, changed: Array, tasks: Array) -> dict[str, Any]:
+        point = [agreement_of(pick(c)) for c in counts]
+        drawn = [agreement_of(pick(d)) for d in draws]
+        out: dict[str, Any] = {}
+        for word, p, d in zip(("raw", "calibrated"), point, drawn, strict=True):
+            low, high = share_interval(d["agreement"], p["agreement"], tasks)
+            out |= {word: p["agreement"], f"{word}_low": low, f"{word}_high": high}
+        out |= {"changed": changed[0], "broken_ties": changed[1]}
+        for word, key in (("gain", "agreement"), ("gain_half", "half")):
+            low, high = (np.where(tasks > 1, x, np.nan) for x in quantiles(drawn[1][key] - drawn[0][key]))
+            out |= {word: point[1][key] - point[0][key], f"{word}_low": low, f"{word}_high": high}
+        out |= {"labels": point[0]["labels"].round().astype(int)}
+        for word, c in zip(("raw", "calibrated"), counts, strict=True):
+            ties = pick(c)[..., [0, 2], 1].sum(axis=-1)
+            out[f"{word}_ties"] = ties.round().astype(int)
+        for word, p in zip(("raw", "calibrated"), point, strict=True):
+            out[f"{word}_half"] = p["half"]
+        for word, p, d in zip(("raw", "calibrated"), point, drawn, strict=True):
+            low, high = quantiles(d["kappa"])
+            low, high = (np.where(np.isnan(p["kappa"]) | (tasks < 2), np.nan, x) for x in (low, high))
+            out |= {f"{word}_kappa": p["kappa"], f"{word}_kappa_low": low, f"{word}_kappa_high": high}
+        return out
+
+    table = pd.DataFrame({"decision": names, **frame(lambda c: c.sum(axis=-4), changed.sum(axis=1), tasks.max(axis=0))})
+    table.insert(7, "identity", [complete, *[False] * (len(names) - 1)])
+    blocks = [
+        pooled_auc(entries, w[:, entries.task] * weights) for w in draw_blocks(len(panel.tasks), replicates, seed)
+    ]
+    area, (low, high) = pooled_auc(entries, weights), quantiles(np.concatenate(blocks))
+    for word, values in (("auc", area), ("auc_low", low), ("auc_high", high)):
+        values = np.where(np.isnan(area), np.nan, values)
+        table[word] = [values[0], np.nan, *values[1:]]
+    parts = frame(lambda c: c, changed, tasks)
+    k, d = tasks.shape
+    rows = {name: np.asarray(values).reshape(k * d) for name, values in parts.items()}
+    by_language = pd.DataFrame(
+        {"language": np.repeat(panel.languages, d), "decision": names * k, **rows},
+    )
+    return table, by_language
+
+
+def _changed(entries: Labelled, raw: Any, new: Any) -> Any:
+    """Decisions that truly changed (ties by the tie rule), and how many of them were a tie: (2, k, decisions).
+
+    A raw tie that a shift pushes to one side counts as a change although the judge said nothing new.
+    """
+    out = np.zeros((2, entries.languages, raw.shape[1]), np.int64)
+    np.add.at(out[0], entries.language, (raw != new).astype(np.int64))
+    np.add.at(out[1], entries.language, ((raw != new) & (raw == 0)).astype(np.int64))
+    return out
+
+
+def _labelled_tasks(entries: Labelled, raw: Any) -> Any:
+    """Tasks with a human choice and a decision, (languages, decisions); one task has one label in a language."""
+    out = np.zeros((entries.languages, raw.shape[1]), np.int64)
+    np.add.at(out, entries.language, ((raw != MISSING) & (entries.gold != 0)[:, None]).astype(np.int64))
+    return out

@@ -1,0 +1,88 @@
+"""`polyjudge anchor`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from polyjudge.cli import options as o
+from polyjudge.errors import UsageError
+
+if TYPE_CHECKING:
+    from polyjudge.analyse.gold import Kind
+
+
+def anchor(
+    scores: o.Scores,
+    gold: Annotated[
+        str | None,
+        typer.Argument(metavar="[GOLD]", help="Human labels: task, language, and preference (+1, -1, 0) or score."),
+    ] = None,
+    task: o.TaskColumn = None,
+    language: o.LanguageColumn = None,
+    judge: o.JudgeColumn = None,
+    score: o.ScoreColumn = None,
+    replicate: o.ReplicateColumn = None,
+    group: o.GroupColumn = None,
+    trusted: Annotated[str | None, typer.Option(help="Take this judge as the human, instead of GOLD.")] = None,
+    kind: Annotated[str | None, typer.Option(help="preference or score, when GOLD has both.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="With human scores: decide by 'above this score'.")] = None,
+    label_scale: Annotated[
+        str | None, typer.Option(metavar="LOW:HIGH", help="Scale of human scores, carried over to the panel's range.")
+    ] = None,
+    contradictions: Annotated[
+        str, typer.Option(help="Two labels for one task and language: error, mean or drop.")
+    ] = "error",
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
+    ] = None,
+    replicates: Annotated[int, typer.Option(min=2, help="Task bootstrap replicates.")] = 1000,
+    seed: o.Seed = 0,
+    as_json: o.Json = False,
+) -> None:
+    """Compare the panel with human labels: agreement, who is helped or hurt, shared shifts.
+
+    Example: polyjudge anchor scores.csv gold.csv --seed 7
+    """
+    from polyjudge.analyse.anchors import anchor as analyse
+    from polyjudge.readers.gold import read_gold
+
+    if (gold is None) == (trusted is None):
+        raise UsageError("Give a file of labels (GOLD) or a trusted judge (--trusted), one of the two.")
+    chosen_kind, scale = _kind(kind), _scale(label_scale)
+    panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate, group=group)
+    result = analyse(
+        panel,
+        None if gold is None else read_gold(gold),
+        trusted=trusted,
+        kind=chosen_kind,
+        threshold=threshold,
+        scale=scale,
+        contradictions=contradictions,  # type: ignore[arg-type]  # checked there
+        sample=sample,
+        replicates=replicates,
+        seed=seed,
+    )
+    if as_json:
+        o.print_json("anchor", result.to_dict())
+        return
+    from polyjudge.report.terminal.anchor import show_anchor
+
+    show_anchor(result)
+
+
+def _kind(text: str | None) -> Kind | None:
+    if text not in (None, "preference", "score"):
+        raise UsageError(f"--kind is preference or score, not {text!r}.")
+    return text  # type: ignore[return-value]
+
+
+def _scale(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError:
+        raise UsageError(f"--label-scale is LOW:HIGH, for example 1:5, not {text!r}.") from None
+    return low, high
