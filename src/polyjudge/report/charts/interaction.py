@@ -1,0 +1,103 @@
+"""The interaction as a language x judge heatmap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from polyjudge.analyse.uncertainty import Uncertainty
+from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, labels
+
+ROOMY = 12
+"""With more judges than this the cells carry no numbers, only marks."""
+
+
+def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Interaction of language and judge") -> Any:
+    """What is left of each cell after language and judge effects, in score points; symmetric colours around 0.
+
+    A frame needs the columns language, judge and interaction. With low, high, band_low, band_high and verdict the
+    cells carry marks and their intervals show on hovering.
+    """
+    cells = result.cells if isinstance(result, Uncertainty) else result
+    tasks = result.tasks if isinstance(result, Uncertainty) else None
+    level = f"{result.level:.0%} " if isinstance(result, Uncertainty) else ""
+    language, judge = labels(cells["language"].unique()), labels(cells["judge"].unique())
+    data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
+    data["interaction"] = cells["interaction"].to_numpy()
+    data["shown"] = [f"{x:+.1f}" for x in data["interaction"]]
+    tooltip = [
+        alt.Tooltip("language:N", title="language"),
+        alt.Tooltip("judge:N", title="judge"),
+        alt.Tooltip("interaction:Q", title="interaction", format="+.2f"),
+    ]
+    marked = {"low", "high", "band_low", "band_high", "verdict"} <= set(cells.columns)
+    if marked:
+        data["interval"] = _interval(cells["low"], cells["high"])
+        data["band"] = _interval(cells["band_low"], cells["band_high"])
+        data["verdict"] = cells["verdict"].to_numpy()
+        tooltip += [
+            alt.Tooltip("interval:N", title=f"{level}interval"),
+            alt.Tooltip("band:N", title=f"{level}band, all cells"),
+            alt.Tooltip("verdict:N", title="verdict"),
+        ]
+    if tasks is not None:
+        data["tasks"] = tasks
+        tooltip.append(alt.Tooltip("tasks:Q", title="tasks"))
+
+    limit = max(float(data["interaction"].abs().max()), 1e-12)
+    roomy = len(judge) <= ROOMY
+    x = alt.X("judge:N", sort=list(judge.values()), title="judge", axis=alt.Axis(orient="top", labelAngle=-40))
+    y = alt.Y("language:N", sort=list(language.values()), title=None)
+    base = alt.Chart(data).encode(x=x, y=y)
+    range_ = [colour("low"), colour("middle"), colour("high")]
+    layers = [
+        base.mark_rect(stroke=colour("paper"), strokeWidth=1).encode(
+            color=alt.Color(
+                "interaction:Q",
+                title="points",
+                scale=alt.Scale(domain=[-limit, 0, limit], range=range_, interpolate="lab"),
+                legend=alt.Legend(
+                    gradientLength=120, orient="right" if roomy else "left", values=_ticks(limit), format="+~g"
+                ),
+            ),
+            opacity=dim(0.3),
+            tooltip=tooltip,
+        )
+    ]
+    strong = f"abs(datum.interaction) > {0.55 * limit}"
+    ink = alt.condition(strong, alt.value(colour("strong")), alt.value(colour("weak")))
+    if roomy:
+        layers.append(base.mark_text(fontSize=11, tooltip=None).encode(text="shown:N", color=ink, opacity=dim(0.45)))
+    if marked:
+        layers += [
+            base.transform_filter(f"datum.verdict == '{verdict}'")
+            .mark_point(size=14 if roomy else 22, filled=filled, opacity=1, strokeWidth=1, tooltip=None, shape="circle")
+            .encode(
+                x=alt.X("judge:N", sort=list(judge.values()), bandPosition=0.87 if roomy else 0.5),
+                y=alt.Y("language:N", sort=list(language.values()), bandPosition=0.2 if roomy else 0.5),
+                color=ink,
+                opacity=dim(0.3),
+            )
+            for verdict, filled in (("clear", True), ("pointwise", False))
+        ]
+    frame = base.transform_filter(IS_CHOSEN).mark_rect(
+        filled=False, stroke=colour("accent"), strokeWidth=1.5, tooltip=None
+    )
+    step = (48, 26) if roomy else (22, 20)
+    chart = alt.layer(*layers, frame).properties(width=alt.Step(step[0]), height=alt.Step(step[1]))
+    note = [f"filled dot: clear of the {level}band over all cells", "ring: only the cell's own interval excludes 0"]
+    return finish(chart, title, note if marked else "")
+
+
+def _interval(low: pd.Series[Any], high: pd.Series[Any]) -> list[str]:
+    return [f"[{a:+.2f}, {b:+.2f}]" for a, b in zip(low, high, strict=True)]
+
+
+def _ticks(limit: float) -> list[float]:
+    """Both ends of a symmetric scale, rounded inwards, and the middle."""
+    unit = 10.0 ** np.floor(np.log10(limit))
+    end = float(np.floor(limit / unit * 2) / 2 * unit)
+    return [-end, 0.0, end]

@@ -1,0 +1,152 @@
+"""Ranks of the judges by language, before and after calibrating, and the probability of each rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from polyjudge.analyse.reversal import RankReversals
+from polyjudge.analyse.ties import TiedSets
+from polyjudge.report.charts.theme import colour, dim, finish, judge_colour, labels
+
+BEFORE, AFTER = "before", "after"
+STAGE_TITLES = {BEFORE: "Before: raw scores", AFTER: "After calibrating"}
+SCOPE = "scope"
+"""Parameter with the language whose rank probabilities are shown."""
+
+
+def rank_frame(ranks: TiedSets) -> pd.DataFrame:
+    """stage, language, judge, rank, rank_low, rank_high. After calibrating every language has the overall order."""
+    table = ranks.table
+    keep = ["language", "judge", "rank", "rank_low", "rank_high"]
+    before = table.loc[table["scope"] == "language", keep].assign(stage=BEFORE)
+    overall = table.loc[table["scope"] == "calibrated", keep].drop(columns="language")
+    after = before[["language", "judge"]].merge(overall, on="judge").assign(stage=AFTER)
+    return pd.concat([before, after], ignore_index=True)
+
+
+def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str | None = None) -> Any:
+    """One line per judge over the languages, rank 1 on top.
+
+    A frame needs the columns language, judge and rank; with `stage` only the rows of that stage are drawn, and with
+    rank_low and rank_high the ranks that the data cannot rule out show on hovering.
+    """
+    frame = rank_frame(ranks) if isinstance(ranks, TiedSets) else ranks
+    if "stage" in frame:
+        frame = frame[frame["stage"] == stage]
+    language, judge = labels(frame["language"].unique()), labels(frame["judge"].unique())
+    data = pd.DataFrame({"language": frame["language"].map(language), "judge": frame["judge"].map(judge)})
+    data["rank"] = frame["rank"].to_numpy()
+    tooltip = [alt.Tooltip("judge:N"), alt.Tooltip("language:N"), alt.Tooltip("rank:Q")]
+    if {"rank_low", "rank_high"} <= set(frame.columns):
+        data["possible"] = [f"{a} to {b}" for a, b in zip(frame["rank_low"], frame["rank_high"], strict=True)]
+        tooltip.append(alt.Tooltip("possible:N", title="ranks not ruled out"))
+    order, languages = list(judge.values()), list(language.values())
+    # Judges with a tied rank share a point, but their names must not lie on each other.
+    data["place"] = data.groupby("language")["rank"].rank(method="first")
+    m = len(order)
+    x = alt.X(
+        "language:N",
+        sort=languages,
+        title=None,
+        scale=alt.Scale(padding=0.35),
+        axis=alt.Axis(labelAngle=-40, grid=True, gridDash=[2, 3]),
+    )
+    y = alt.Y(
+        "rank:Q",
+        title="rank by mean score",
+        scale=alt.Scale(domain=[m + 0.4, 0.6], nice=False, zero=False),
+        axis=alt.Axis(values=list(range(1, m + 1)), grid=False, format="d", labelOverlap=True),
+    )
+    base = alt.Chart(data).encode(x=x, y=y, color=judge_colour(order))
+    width = alt.condition("chosen == datum.judge", alt.value(3.5), alt.value(1.8))
+    lines = base.mark_line(interpolate="monotone", tooltip=None).encode(
+        detail="judge:N", strokeWidth=width, opacity=dim(0.12, 0.85 if m <= 12 else 0.35)
+    )
+    points = base.mark_point(filled=True, size=46 if m <= 12 else 24, opacity=1).encode(
+        opacity=dim(0.15), tooltip=tooltip
+    )
+    names = (
+        base.transform_filter(alt.FieldEqualPredicate(field="language", equal=languages[-1]))
+        .mark_text(align="left", dx=10, fontSize=11, limit=150, tooltip=None)
+        .encode(y=alt.Y("place:Q", title="rank by mean score"), text="judge:N", opacity=dim(0.25))
+    )
+    step = 34 if len(languages) <= 16 else 24
+    chart = alt.layer(lines, points, names).properties(
+        width=alt.Step(step), height=max(130, m * (30 if m <= 12 else 17))
+    )
+    return finish(chart, title or STAGE_TITLES.get(stage, stage))
+
+
+def ranks_before_after(ranks: TiedSets | pd.DataFrame, title: str = "Ranks of the judges by language") -> Any:
+    """The two stages side by side, for one figure."""
+    parts = []
+    for stage in (BEFORE, AFTER):
+        part = rank_lines(ranks, stage)
+        part.config, part.params = alt.Undefined, alt.Undefined
+        parts.append(part)
+    return finish(alt.hconcat(*parts, spacing=24), title)
+
+
+def rank_probabilities(result: RankReversals) -> Any:
+    """How probable each rank of each judge is over resampled tasks, for one language or the calibrated order."""
+    frame = result.rank_probabilities
+    scopes = labels(frame["language"].unique())
+    judge = labels(frame["judge"].unique())
+    shown = frame[frame["probability"] >= 0.005]
+    data = pd.DataFrame(
+        {
+            "scope": shown["language"].map(scopes),
+            "judge": shown["judge"].map(judge),
+            "rank": shown["rank"].astype(int),
+            "probability": shown["probability"].round(4),
+        }
+    )
+    calibrated = frame.loc[frame["scope"] == "calibrated", "language"]
+    start = scopes[calibrated.iloc[0] if len(calibrated) else frame["language"].iloc[0]]
+    # The calibrated order runs down the diagonal.
+    weight = (frame["rank"] * frame["probability"]).where(frame["language"].map(scopes) == start)
+    order = weight.groupby(frame["judge"]).sum().sort_values(kind="stable").index.map(judge).tolist()
+    roomy = len(judge) <= 12
+    base = (
+        alt.Chart(data)
+        .transform_filter(f"datum.scope == {SCOPE}")
+        .encode(
+            x=alt.X(
+                "rank:O",
+                title="rank",
+                scale=alt.Scale(domain=list(range(1, len(judge) + 1))),
+                axis=alt.Axis(labelAngle=0),
+            ),
+            y=alt.Y("judge:N", title=None, scale=alt.Scale(domain=order)),
+        )
+    )
+    cells = base.mark_rect().encode(
+        color=alt.Color(
+            "probability:Q",
+            scale=alt.Scale(domain=[0, 1], range=[colour("middle"), colour("high")], interpolate="lab"),
+            legend=alt.Legend(format=".0%", gradientLength=100, title="probability"),
+        ),
+        opacity=dim(0.3),
+        tooltip=[
+            alt.Tooltip("judge:N"),
+            alt.Tooltip("rank:O"),
+            alt.Tooltip("probability:Q", format=".1%"),
+            alt.Tooltip("scope:N", title="language"),
+        ],
+    )
+    layers = [cells]
+    if roomy:
+        ink = alt.condition("datum.probability > 0.55", alt.value(colour("strong")), alt.value(colour("weak")))
+        layers.append(
+            base.mark_text(fontSize=10, tooltip=None).encode(
+                text=alt.Text("probability:Q", format=".0%"), color=ink, opacity=dim(0.45)
+            )
+        )
+    step = (44, 26) if roomy else (17, 17)
+    chart = alt.layer(*layers).properties(width=alt.Step(step[0]), height=alt.Step(step[1]))
+    return finish(chart, "Probability of each rank", "share of resampled task sets; under 0.5% left empty").add_params(
+        alt.param(name=SCOPE, value=start)
+    )

@@ -1,0 +1,154 @@
+"""What all charts share: colours, labels that are safe and unique, and the parameters a page can set.
+
+Colours are named. A chart by itself carries the light ones; the page hands in its CSS variables instead, so that one
+drawing serves light, dark and print. Judges and languages are data values, never field names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import altair as alt
+
+from polyjudge.panel import clean
+
+LIGHT = {
+    "ink": "#1f2328",
+    "soft": "#59636e",
+    "line": "#d1d9e0",
+    "paper": "#ffffff",
+    "accent": "#b3261e",
+    "mark": "#2f6f9f",
+    "c1": "#0072b2",
+    "c2": "#d55e00",
+    "c3": "#009e73",
+    "c4": "#aa3377",
+    "c5": "#b58900",
+    "c6": "#4b4b8f",
+    "c7": "#56a5d8",
+    "low": "#8a4b08",
+    "middle": "#f6f6f4",
+    "high": "#3b2f86",
+    "weak": "#1f2328",
+    "strong": "#ffffff",
+}
+"""Colours on white. Categories and the diverging pair (brown, violet) stay apart for colour-blind readers."""
+
+DARK = {
+    "ink": "#e6edf3",
+    "soft": "#9da7b1",
+    "line": "#3a424c",
+    "paper": "#14181d",
+    "accent": "#ff8f85",
+    "mark": "#79b8e8",
+    "c1": "#6cb6ff",
+    "c2": "#ff9e5e",
+    "c3": "#4fd1a5",
+    "c4": "#f29ac8",
+    "c5": "#e3c04d",
+    "c6": "#b3a7ff",
+    "c7": "#a5d8f3",
+    "low": "#f0a95a",
+    "middle": "#23292f",
+    "high": "#a99bff",
+    "weak": "#e6edf3",
+    "strong": "#101317",
+}
+"""The same names on a dark page."""
+
+CATEGORIES = tuple(f"c{i}" for i in range(1, 8))
+SCALED = ("low", "middle", "high")
+"""Colours that scales interpolate between: these must be colours, not CSS variables."""
+PARAMETERS = ("ink", "accent", "paper", "weak", "strong", *SCALED)
+
+CHOSEN = "chosen"
+"""Parameter with the judge to highlight; empty for none."""
+IS_CHOSEN = f"{CHOSEN} == datum.judge"
+NONE_OR_CHOSEN = f"{CHOSEN} == '' || {CHOSEN} == datum.judge"
+
+FONT = "system-ui, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif"
+
+
+def labels(names: Iterable[str], width: int = 40) -> dict[str, str]:
+    """Each name as text that can be shown: cleaned, cut, and still different from all others."""
+    out: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        shown = base = clean(name, width) or "(empty)"
+        again = 1
+        while shown in taken:
+            again += 1
+            shown = f"{base} ({again})"
+        taken.add(shown)
+        out[name] = shown
+    return out
+
+
+def colour(name: str) -> Any:
+    """A named colour as a value that the page can replace."""
+    return alt.ExprRef(expr=name)
+
+
+def dim(rest: float = 0.18, full: float = 1.0) -> Any:
+    """Opacity that leaves the chosen judge in full and fades the others."""
+    return alt.condition(NONE_OR_CHOSEN, alt.value(full), alt.value(rest))
+
+
+def configuration(colours: Mapping[str, str]) -> dict[str, Any]:
+    """The Vega-Lite configuration in these colours."""
+    axis = {
+        "labelColor": colours["ink"],
+        "titleColor": colours["soft"],
+        "gridColor": colours["line"],
+        "domainColor": colours["line"],
+        "tickColor": colours["line"],
+        "titleFontWeight": "normal",
+        "labelFontSize": 11,
+        "titleFontSize": 11,
+        "labelLimit": 170,
+    }
+    return {
+        "font": FONT,
+        "background": "transparent" if colours["paper"].startswith("var") else colours["paper"],
+        "aria": False,
+        "view": {"stroke": None},
+        "axis": axis,
+        "legend": {
+            "labelColor": colours["ink"],
+            "titleColor": colours["soft"],
+            "titleFontWeight": "normal",
+            "labelLimit": 170,
+            "gradientStrokeColor": colours["line"],
+        },
+        "header": {"labelColor": colours["ink"], "titleColor": colours["soft"], "labelLimit": 220},
+        "title": {
+            "color": colours["ink"],
+            "subtitleColor": colours["soft"],
+            "anchor": "start",
+            "fontSize": 13,
+            "subtitleFontSize": 11,
+            "subtitlePadding": 4,
+            "offset": 12,
+        },
+        "text": {"color": colours["ink"]},
+        "rule": {"color": colours["soft"]},
+        "bar": {"color": colours["mark"]},
+        "point": {"color": colours["mark"]},
+        "line": {"color": colours["mark"]},
+        "range": {"category": [colours[c] for c in CATEGORIES]},
+    }
+
+
+def finish(chart: Any, title: str, subtitle: str | list[str] = "") -> Any:
+    """The chart with its title, the shared parameters and the light colours."""
+    heading = alt.TitleParams(title, subtitle=subtitle) if subtitle else alt.TitleParams(title)
+    shared = [alt.param(name=CHOSEN, value=""), *(alt.param(name=name, value=LIGHT[name]) for name in PARAMETERS)]
+    return chart.properties(title=heading, config=configuration(LIGHT)).add_params(*shared)
+
+
+def judge_colour(judges: list[str]) -> Any:
+    """Colours of judges: one each while there are enough, else one for all, with the chosen judge in the accent."""
+    many = len(judges) > len(CATEGORIES)
+    rest = alt.value(colour("ink")) if many else alt.Color("judge:N", scale=alt.Scale(domain=judges), legend=None)
+    return alt.condition(IS_CHOSEN, alt.value(colour("accent")), rest) if many else rest
