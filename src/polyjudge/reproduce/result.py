@@ -1,0 +1,57 @@
+"""What a reproduction gives back: ledger, corrections, tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from polyjudge.reproduce.ledger import Ledger
+from polyjudge.reproduce.tables import Table
+from polyjudge.results import Result, plain
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Something in the paper that does not hold or is arithmetic, and what can be said instead."""
+
+    claim: str
+    published: str
+    correct: str
+    why: str
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Reproduction(Result):
+    """One benchmark of the paper, computed again."""
+
+    ledger: Ledger
+    corrections: tuple[Correction, ...]
+    tables: tuple[Table, ...]
+    figures: dict[str, Callable[[], Any]]
+    """File name -> function that draws the chart."""
+    inputs: dict[str, str]
+    """What was read, by role, with the fingerprint of each."""
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.ledger.rows
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "benchmark": self.ledger.benchmark,
+            "counts": dict(self.ledger.counts),
+            "inputs": self.inputs,
+            "corrections": plain(self.corrections),
+            "ledger": plain(self.ledger.rows),
+            "tables": {t.name: plain(t.frame) for t in self.tables},
+            "notes": list(self.notes),
+        }
+
+
+def notes(seed: int) -> tuple[str, ...]:
+    """What a reader must know about the random parts."""
+    out = "Random parts use the published seeds with other random streams, so they agree within Monte Carlo error."
+    return (out,) if seed == 0 else (out, f"{seed} was added to every published seed.")
