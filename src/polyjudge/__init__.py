@@ -29,6 +29,7 @@ _PUBLIC = {
     "anchor": "polyjudge.analyse.anchors",
     "agreement": "polyjudge.analyse.agreement",
     "read_gold": "polyjudge.readers.gold",
+    "pairwise": "polyjudge.analyse.pairwise",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]

@@ -1,0 +1,100 @@
+"""`pairwise`: judges' strengths in every language by judge-aware Bradley-Terry-Luce, with task-bootstrap intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.errors import PanelError
+from polyjudge.kernels import draw_blocks
+from polyjudge.methods.btl import FARTHEST, fit_btl, pair_counts, strata_of
+from polyjudge.panel import Panel
+from polyjudge.results import Result
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Pairwise(Result):
+    """Strengths (log odds of scoring an item higher, summing to zero in a language) and discriminations by stratum.
+
+    `table`: language, judge, strength, low, high, comparisons (items x other judges). `strata`: language, stratum,
+    discrimination (geometric mean one), low, high. A strength is an order of severity or of favour, not of quality.
+    """
+
+    table: pd.DataFrame
+    strata: pd.DataFrame
+    ties: float
+    """Share of the comparisons that are ties; they count as half a win for both judges."""
+    missing: float
+    """Share of the comparisons left out because a margin is missing."""
+    replicates: int
+    seed: int
+    notes: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.table
+
+
+def pairwise(panel: Panel, replicates: int = 1000, seed: int = 0) -> Pairwise:
+    """Fit judge-aware Bradley-Terry-Luce to every language. The panel's task groups are the strata.
+
+    >>> from polyjudge import simulate_panel
+    >>> result = pairwise(simulate_panel(tasks=40, languages=2, judges=3)[0], replicates=100)
+    >>> result.table.columns.tolist()
+    ['language', 'judge', 'strength', 'low', 'high', 'comparisons']
+    """
+    counts = pair_counts(panel, panel.weights[None])
+    empty = [lang for lang, n in zip(panel.languages, counts[1][0].sum(axis=(1, 2)), strict=True) if n == 0]
+    if empty:
+        raise PanelError(f"No item of {empty[0]} is scored by two judges, so there is nothing to compare there.")
+    whole = fit_btl(*counts)
+    drawn = [
+        fit_btl(*pair_counts(panel, block * panel.weights), start=whole)
+        for block in draw_blocks(len(panel.tasks), replicates, seed)
+    ]
+    bounds = [np.quantile(np.concatenate([d[part] for d in drawn]), [0.025, 0.975], axis=0) for part in (0, 1)]
+    k, m = len(panel.languages), len(panel.judges)
+    names = strata_of(panel)[1]
+    i, j = np.triu_indices(m, 1)
+    share = np.zeros((k, m))
+    np.add.at(share.T, i, counts[1][0].sum(axis=1).T)
+    np.add.at(share.T, j, counts[1][0].sum(axis=1).T)
+    table = pd.DataFrame(
+        {
+            "language": np.repeat(panel.languages, m),
+            "judge": list(panel.judges) * k,
+            "strength": whole[0].ravel(),
+            "low": bounds[0][0].ravel(),
+            "high": bounds[0][1].ravel(),
+            "comparisons": share.ravel().round().astype(np.int64),
+        }
+    )
+    strata = pd.DataFrame(
+        {
+            "language": np.repeat(panel.languages, len(names)),
+            "stratum": list(names) * k,
+            "discrimination": np.exp(whole[1]).ravel(),
+            "low": np.exp(bounds[1][0]).ravel(),
+            "high": np.exp(bounds[1][1]).ravel(),
+        }
+    )
+    notes = []
+    endless = table[table["strength"].abs() >= FARTHEST - 1]
+    if len(endless):
+        first = endless.iloc[0]
+        notes.append(
+            f"In {first['language']}, {first['judge']} wins or loses every comparison: its strength has no finite "
+            "value, only its place in the order counts."
+        )
+    if len(names) == 1:
+        notes.append("The panel has no task groups, so there is one stratum and its discrimination is one.")
+        strata[["low", "high"]] = np.nan
+    diff = panel.scores[:, :, i] - panel.scores[:, :, j]
+    weight = np.broadcast_to(panel.weights[:, None, None], diff.shape)
+    there = ~np.isnan(diff)
+    compared = weight[there].sum()
+    ties = weight[there & (np.abs(np.where(there, diff, 1.0)) <= panel.tie_gap)].sum()
+    return Pairwise(
+        table, strata, float(ties / compared), float(1 - compared / weight.sum()), replicates, seed, tuple(notes)
+    )
