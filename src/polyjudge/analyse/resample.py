@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 from polyjudge.errors import UsageError
 from polyjudge.kernels import TIE_TOLERANCE, Array, double_centre, draw_blocks
 from polyjudge.panel import Panel
+
+MOST_GROUPS = 200
+"""A jackknife leaves out single units, or this many groups of units where there are more."""
 
 
 def task_interactions(panel: Panel) -> Array:
@@ -65,6 +68,23 @@ def bootstrap_t(values: Array, weights: Array, replicates: int, seed: int) -> It
         yield mean, np.sqrt(np.maximum(spread, 0.0) * n / (n - 1)) / total
 
 
+def leave_out(values: Array, groups: int = MOST_GROUPS) -> Array:
+    """Sums over all units but those of one group, for every group: (n, ...) -> (g, ...). g = min(n, groups)."""
+    n = len(values)
+    g = min(n, groups)
+    held = np.add.reduceat(values, np.linspace(0, n, g, endpoint=False).astype(int), axis=0)
+    out: Array = values.sum(axis=0) - held
+    return out
+
+
+def jackknife(full: Array, parts: Array, level: float) -> tuple[Array, Array, Array]:
+    """Standard error and t interval of an estimate from its leave-one-group-out values (g, ...)."""
+    g = len(parts)
+    se = np.sqrt((g - 1) / g * ((parts - parts.mean(axis=0)) ** 2).sum(axis=0))
+    half = stdtrit(g - 1, (1 + level) / 2) * se
+    return se, full - half, full + half
+
+
 def upper_tail(mean: Array, se: Array, n: int, gap: float = 0.0) -> Array:
     """One-sided p-values of mean > 0 by t with n - 1 degrees of freedom.
 
@@ -79,11 +99,12 @@ def upper_tail(mean: Array, se: Array, n: int, gap: float = 0.0) -> Array:
 
 
 def benjamini_hochberg(p: Array) -> Array:
-    """Adjusted p-values that control the false discovery rate, over a flat array."""
-    order = np.argsort(p)[::-1]
-    scaled = p[order] * len(p) / np.arange(len(p), 0, -1)
-    out = np.empty(len(p))
-    out[order] = np.minimum(np.minimum.accumulate(scaled), 1.0)
+    """Adjusted p-values that control the false discovery rate, over the last axis."""
+    size = p.shape[-1]
+    order = np.argsort(-p, axis=-1)
+    scaled = np.take_along_axis(p, order, axis=-1) * size / np.arange(size, 0, -1)
+    out = np.empty(p.shape)
+    np.put_along_axis(out, order, np.minimum(np.minimum.accumulate(scaled, axis=-1), 1.0), axis=-1)
     return out
 
 

@@ -1,0 +1,246 @@
+"""Gates: which tasks pass a threshold, by language and judge, before and after calibration (METHODS section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.analyse.resample import check_level, check_replicates, mean_and_se
+from polyjudge.errors import UsageError
+from polyjudge.kernels import Array, double_centre, draw_blocks
+from polyjudge.panel import Panel, clean
+from polyjudge.progress import track
+from polyjudge.results import Result
+
+MOST_COMPARED = 2_000_000_000
+"""Comparisons of scores with thresholds over all replicates; beyond it fewer replicates are made."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Gates(Result):
+    """Pass rates at a threshold, raw and calibrated.
+
+    `cells`: language, judge, pass_raw, pass_calibrated (shares of tasks) with their standard errors over tasks.
+    `sweep`: one row per threshold. Spreads are in percentage points: over judges the mean of the largest less the
+    smallest pass rate over languages. `reduction` is raw less calibrated on the same tasks; `held_out_*` are measured
+    on left-out tasks with the interaction from the drawn ones.
+    """
+
+    threshold: float
+    cells: pd.DataFrame
+    spread_raw: float
+    spread_calibrated: float
+    held_out_raw: float
+    held_out_calibrated: float
+    held_out_reduction: float
+    held_out_low: float
+    held_out_high: float
+    base: str | None
+    contrast: pd.DataFrame | None
+    """Pass rate of the base language less the mean of the others, in percentage points, with task-bootstrap limits."""
+    sweep: pd.DataFrame
+    replicates: int
+    level: float
+    notes: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.cells
+
+
+def gates(
+    panel: Panel,
+    threshold: float,
+    *,
+    sweep: Iterable[float] = (),
+    base: str | None = None,
+    replicates: int = 1000,
+    seed: int = 7,
+    level: float = 0.95,
+) -> Gates:
+    """Pass rates and their spread over languages at `threshold`: a task passes when its score is above it.
+
+    Parameters
+    ----------
+    sweep : more thresholds to measure the spread at; those outside the scores are left out with a note
+    base : language to contrast with the mean of the others
+    replicates : task bootstraps behind held-out spreads and intervals
+
+    >>> from polyjudge import simulate_panel
+    >>> g = gates(simulate_panel(seed=1)[0], 50)
+    >>> bool(g.spread_calibrated < g.spread_raw)
+    True
+    """
+    check_level(level)
+    check_replicates(replicates)
+    panel.require_complete("gates")
+    low, high = panel.range
+    if not low <= threshold < high:
+        side = "no task can pass" if threshold >= high else "every task passes"
+        raise UsageError(
+            f"The threshold {threshold:g} lies outside the scores [{low:g}, {high:g}], so {side}. Choose one inside."
+        )
+    if base is not None and base not in panel.languages:
+        known = ", ".join(clean(x) for x in panel.languages[:12])
+        raise UsageError(f"The base language {clean(base)!r} is not in the panel; it has {known}.")
+    wanted = sorted({float(q) for q in sweep} | {float(threshold)})
+    inside = np.array([q for q in wanted if low <= q < high])
+    notes = []
+    if len(inside) < len(wanted):
+        notes.append(
+            f"{len(wanted) - len(inside)} thresholds of the sweep lie outside the scores [{low:g}, {high:g}] and were "
+            "left out."
+        )
+    most = max(100, MOST_COMPARED // (panel.scores.size * len(inside)))
+    if replicates > most:
+        notes.append(f"{most} of {replicates} replicates were made, to bound the time on {len(panel.tasks)} units.")
+        replicates = most
+
+    beta = double_centre(panel.cell_means)
+    raw, calibrated = panel.scores, panel.scores - beta
+    at = int(np.flatnonzero(inside == threshold)[0])
+    gap = panel.tie_gap
+    table = []
+    for q in inside:
+        rates = [mean_and_se((s > q + gap).astype(float), panel.weights) for s in (raw, calibrated)]
+        table.append(rates)
+    draws = _resampled(panel, inside, replicates, seed)
+    rows = []
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    for index, q in enumerate(inside):
+        (pass_raw, _), (pass_calibrated, _) = table[index]
+        held_raw, held_calibrated = spread(draws["held_raw"][:, index]), spread(draws["held_calibrated"][:, index])
+        reduction = held_raw - held_calibrated
+        limits = np.quantile(reduction, tails)
+        around_raw = np.quantile(spread(draws["drawn_raw"][:, index]), tails)
+        around_calibrated = np.quantile(spread(draws["drawn_calibrated"][:, index]), tails)
+        rows.append(
+            {
+                "threshold": q,
+                "pass_raw": 100 * pass_raw.mean(),
+                "pass_calibrated": 100 * pass_calibrated.mean(),
+                "spread_raw": float(spread(pass_raw)),
+                "spread_calibrated": float(spread(pass_calibrated)),
+                "spread_raw_low": around_raw[0],
+                "spread_raw_high": around_raw[1],
+                "spread_calibrated_low": around_calibrated[0],
+                "spread_calibrated_high": around_calibrated[1],
+                "reduction": float(spread(pass_raw) - spread(pass_calibrated)),
+                "held_out_raw": held_raw.mean(),
+                "held_out_calibrated": held_calibrated.mean(),
+                "held_out_reduction": reduction.mean(),
+                "held_out_low": limits[0],
+                "held_out_high": limits[1],
+            }
+        )
+    frame = pd.DataFrame(rows)
+    here = frame.iloc[at]
+    (pass_raw, se_raw), (pass_calibrated, se_calibrated) = table[at]
+    _, k, m = panel.shape
+    cells = pd.DataFrame(
+        {
+            "language": np.repeat(panel.languages, m),
+            "judge": np.tile(panel.judges, k),
+            "pass_raw": pass_raw.ravel(),
+            "pass_calibrated": pass_calibrated.ravel(),
+            "pass_raw_se": se_raw.ravel(),
+            "pass_calibrated_se": se_calibrated.ravel(),
+        }
+    )
+    contrast = None
+    if base is not None:
+        means = {"raw": pass_raw, "calibrated": pass_calibrated}
+        drawn = {"raw": draws["drawn_raw"][:, at], "calibrated": draws["drawn_calibrated"][:, at]}
+        contrast = _contrast(panel, base, means, drawn, tails)
+    return Gates(
+        float(threshold),
+        cells,
+        float(here["spread_raw"]),
+        float(here["spread_calibrated"]),
+        float(here["held_out_raw"]),
+        float(here["held_out_calibrated"]),
+        float(here["held_out_reduction"]),
+        float(here["held_out_low"]),
+        float(here["held_out_high"]),
+        base,
+        contrast,
+        frame,
+        replicates,
+        level,
+        tuple(notes),
+    )
+
+
+def spread(rates: Array) -> Array:
+    """Mean over judges of the range over languages, in percentage points: (..., k, m) -> (...)."""
+    out: Array = 100 * (rates.max(axis=-2) - rates.min(axis=-2)).mean(axis=-1)
+    return out
+
+
+def _resampled(panel: Panel, thresholds: Array, replicates: int, seed: int) -> dict[str, Array]:
+    """Pass rates (replicates, thresholds, k, m) of drawn and of left-out tasks, raw and calibrated by drawn ones."""
+    n, k, m = panel.shape
+    flat = panel.scores.reshape(n, -1)
+    gap = panel.tie_gap
+    passed = np.concatenate([(flat > q + gap).astype(float) for q in thresholds], axis=1)
+    out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
+    blocks = -(-replicates // 64)
+    for counts in track(draw_blocks(n, replicates, seed), blocks, "resampling gates"):
+        c = counts * panel.weights
+        left = (counts == 0) * panel.weights
+        kept = left.any(axis=1)
+        c, left = c[kept], left[kept]
+        c, left = c / c.sum(axis=1, keepdims=True), left / left.sum(axis=1, keepdims=True)
+        shape = (len(c), len(thresholds), k, m)
+        out["drawn_raw"].append((c @ passed).reshape(shape))
+        out["held_raw"].append((left @ passed).reshape(shape))
+        beta = double_centre((c @ flat).reshape(-1, k, m)).reshape(-1, 1, k * m)
+        drawn, held = np.empty((2, len(c), len(thresholds), k * m))
+        step = max(1, 4_000_000 // (n * k * m))
+        for start in range(0, len(c), step):
+            part = slice(start, start + step)
+            # The calibrated score passes q where the raw one passes q plus the cell's interaction.
+            for index, q in enumerate(thresholds):
+                above = (flat > beta[part] + q + gap).astype(float)
+                drawn[part, index] = np.einsum("rt,rtc->rc", c[part], above, optimize=True)
+                held[part, index] = np.einsum("rt,rtc->rc", left[part], above, optimize=True)
+        out["drawn_calibrated"].append(drawn.reshape(shape))
+        out["held_calibrated"].append(held.reshape(shape))
+    return {name: np.concatenate(parts) for name, parts in out.items()}
+
+
+def _contrast(
+    panel: Panel, base: str, means: dict[str, Array], drawn: dict[str, Array], tails: list[float]
+) -> pd.DataFrame:
+    """Base language less the mean of the others: for every judge, and for the mean of the judges."""
+    b = panel.languages.index(base)
+    others = [i for i in range(len(panel.languages)) if i != b]
+
+    def points(rates: Array) -> Array:
+        gap = 100 * (rates[..., b, :] - rates[..., others, :].mean(axis=-2))
+        return np.concatenate([gap, gap.mean(axis=-1, keepdims=True)], axis=-1)
+
+    columns: dict[str, object] = {"judge": [*panel.judges, "(mean of judges)"]}
+    for name in ("raw", "calibrated"):
+        low, high = np.quantile(points(drawn[name]), tails, axis=0)
+        columns |= {name: points(means[name]), f"{name}_low": low, f"{name}_high": high}
+    return pd.DataFrame(columns)
+
+
+def parse_sweep(text: str) -> list[float]:
+    """Thresholds from `first:last:step`, both ends included.
+
+    >>> parse_sweep("10:30:10")
+    [10.0, 20.0, 30.0]
+    """
+    try:
+        first, last, step = (float(x) for x in text.split(":"))
+    except ValueError:
+        raise UsageError(f"A sweep is written first:last:step, for example 10:70:5; this is {clean(text)!r}.") from None
+    if not (np.isfinite([first, last, step]).all() and step > 0 and last >= first):
+        raise UsageError(f"The sweep {clean(text)} needs a last threshold at or above the first and a positive step.")
+    if (last - first) / step > 1000:
+        raise UsageError(f"The sweep {clean(text)} has more than 1,000 thresholds. Use a larger step.")
+    return [first + i * step for i in range(int((last - first) / step + 1e-9) + 1)]

@@ -1,0 +1,246 @@
+"""Information that language carries about the score, given judge and task (METHODS section 6).
+
+The nearest-neighbour estimator needs, for each point, the number of other points as near as its q-th nearest one of
+the same label. That number grows with the distance. So a table of it for every pair of points of a slice, made once,
+answers every permutation of the labels with a gather and a small sort, for all slices at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import digamma, stdtrit
+
+from polyjudge.analyse.resample import check_level, mean_and_se
+from polyjudge.errors import PanelError, UsageError
+from polyjudge.kernels import Array
+from polyjudge.panel import Panel
+from polyjudge.results import Result
+
+CHUNK = 8
+"""Permutations made at a time; each chunk has its own random stream."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Information(Result):
+    """Conditional mutual information I(score; language | judge, task) in nats.
+
+    The plain estimate is biased down in small slices, so it is compared with permuted labels: `debiased` is `observed`
+    less `null_mean`, and `low`, `high` are percentiles of observed less null. `task_low`, `task_high` allow for the
+    choice of tasks as well (t interval over tasks).
+    """
+
+    observed: float
+    null_mean: float
+    debiased: float
+    low: float
+    high: float
+    task_low: float
+    task_high: float
+    p: float
+    with_tolerance: float
+    """`debiased` when distances that differ by rounding only count as ties."""
+    slices: int
+    slice_size: int
+    q: int
+    permutations: int
+    level: float
+    by_judge: pd.DataFrame
+    """Debiased value of each judge, with t interval over tasks."""
+    notes: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.by_judge
+
+
+def information(
+    panel: Panel,
+    *,
+    permutations: int = 500,
+    q: int = 2,
+    level: float = 0.95,
+    seed: int = 407,
+    tolerance: bool = False,
+    max_slices: int = 5000,
+) -> Information:
+    """Information between score and language inside (task, judge) slices of replicate-level scores.
+
+    Parameters
+    ----------
+    q : the nearest neighbour of the same label that sets the distance
+    tolerance : count distances that differ by rounding only as equal. Off by default, because the published figure
+        compares them exactly and so misses some ties; `with_tolerance` gives the debiased value with them
+    max_slices : with more (task, judge) slices than this, whole tasks are drawn at random until they fill it
+    """
+    check_level(level)
+    if q < 1 or permutations < 19:
+        raise UsageError("information needs q >= 1 and at least 19 permutations.")
+    if panel.replicate_scores is None or len(panel.replicates) < 2:
+        raise PanelError(
+            "Information needs replicates: several scores of the same task, language and judge. This panel keeps one "
+            "score for each. Name the column that tells replicates apart (replicate=... or --replicate)."
+        )
+    n, k, m = panel.shape
+    rng = np.random.default_rng([seed, 0])
+    most = max(2, max_slices // m)
+    chosen = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+    rows = panel.replicate_scores[chosen].transpose(0, 2, 1, 3).reshape(len(chosen) * m, -1)
+    labels = np.repeat(np.arange(k), len(panel.replicates))
+    gaps = (panel.tie_gap, 0.0) if tolerance else (0.0, panel.tie_gap)
+    slices, other = (Slices(rows, labels, q, gap) for gap in gaps)
+    observed = slices.value()
+    null = slices.permuted(permutations, seed)
+    if not slices.points.any():
+        raise PanelError("No task has two replicates in any language for any judge, so information is not defined.")
+
+    has = slices.points.sum(axis=1) > 0
+    task = np.repeat(np.arange(len(chosen)), m)
+    weight = panel.weights[chosen][task] * has
+    gain = np.where(has, observed - null.mean(axis=0), 0.0)
+
+    def average(per_slice: Array) -> Array:
+        out: Array = per_slice @ weight / weight.sum()
+        return out
+
+    total, null_total = float(average(observed)), average(null)
+    difference = total - null_total
+    low, high = np.quantile(difference, [(1 - level) / 2, (1 + level) / 2])
+    full = has.reshape(-1, m).all(axis=1)  # tasks with a value for every judge
+    if full.sum() < 2:
+        raise PanelError("Fewer than two tasks have replicates for every judge, so information has no interval.")
+    per_task, unit = gain.reshape(-1, m)[full], panel.weights[chosen][full]
+    quantile = stdtrit(len(unit) - 1, (1 + level) / 2)
+    mean, se = mean_and_se(per_task, unit)
+    half = quantile * se
+    overall, overall_se = mean_and_se(per_task.mean(axis=1)[:, None], unit)
+    reach = float(quantile * overall_se[0])
+    with_tolerance = total - float(null_total.mean())
+    if not tolerance:
+        with_tolerance = float(average(other.value()) - average(other.permuted(permutations, seed)).mean())
+    notes = []
+    if abs(with_tolerance - (total - null_total.mean())) > 0.001:
+        notes.append(
+            f"Distances between scores are compared exactly, as published; counting those equal up to rounding as tied "
+            f"gives {with_tolerance:.4f} in place of {total - null_total.mean():.4f}."
+        )
+    if len(chosen) < n:
+        notes.append(f"Measured on {len(chosen)} of {n} units drawn at random.")
+    if (~slices.there).any():
+        notes.append("Some replicates are missing; slices use those that are there.")
+    return Information(
+        total,
+        float(null_total.mean()),
+        total - float(null_total.mean()),
+        float(low),
+        float(high),
+        float(overall[0]) - reach,
+        float(overall[0]) + reach,
+        float((1 + np.sum(null_total >= total)) / (1 + permutations)),
+        with_tolerance,
+        len(rows),
+        rows.shape[1],
+        q,
+        permutations,
+        level,
+        pd.DataFrame({"judge": panel.judges, "debiased": mean, "se": se, "low": mean - half, "high": mean + half}),
+        tuple(notes),
+    )
+
+
+class Slices:
+    """Equal-sized slices of labelled points, with missing ones masked, ready for many label permutations."""
+
+    def __init__(self, values: Array, labels: NDArray[np.int64], q: int, gap: float) -> None:
+        size = values.shape[1]
+        self.there = ~np.isnan(values)
+        same = labels[:, None] == labels[None, :]
+        np.fill_diagonal(same, False)
+        width = int(same.sum(axis=1).max())
+        # The other slots of each slot's label; all labels have the same number of slots.
+        self.mates = np.array([np.flatnonzero(row) for row in same]).reshape(size, width)
+        mate_there = self.there[:, self.mates] & self.there[..., None]
+        of_class = mate_there.sum(axis=2)
+        self.points = self.there & (of_class > 0)
+        """Points that count: those with another point of their label."""
+        self.reach = np.minimum(q, of_class)
+        count = self.points.sum(axis=1)
+        # A label with a single point says nothing about its spread; such points are left out of the slice.
+        self.values = np.where(self.points, values, np.nan)
+        self.nearer = digamma(_counts_within(self.values, gap))
+        self.uniform = bool(self.points.all())
+        held = np.maximum(count, 1)
+        constant = np.where(self.points, digamma(np.maximum(self.reach, 1)) - digamma(np.maximum(of_class + 1, 1)), 0.0)
+        self.constant = digamma(held) + constant.sum(axis=1) / held
+        self.count = held
+
+    def value(self, order: NDArray[np.int64] | None = None) -> Array:
+        """The estimate of every slice: (s,), or (p, s) when `order` (p, s, size) says which point sits in each slot."""
+        slices, size = self.points.shape
+        if order is None:
+            order = np.broadcast_to(np.arange(size), (1, slices, size))
+            first: Array = self.value(order)[0]
+            return first
+        base = (np.arange(slices) * size * size)[:, None]
+        own = base + order * size
+        flat = self.nearer.ravel()
+        if self.uniform:
+            steps = [flat[own + order[..., self.mates[:, j]]] for j in range(self.mates.shape[1])]
+            term = _smallest(steps, int(self.reach[0, 0]))
+        else:
+            near = flat[own[..., None] + order[..., self.mates]]
+            near = np.where(self.points[:, self.mates], near, np.inf)
+            near.sort(axis=-1)
+            pick = np.broadcast_to(np.maximum(self.reach - 1, 0)[None, ..., None], (*near.shape[:-1], 1))
+            term = np.where(self.points, np.take_along_axis(near, pick, axis=-1)[..., 0], 0.0)
+        out: Array = self.constant - term.sum(axis=-1) / self.count
+        return out
+
+    def permuted(self, permutations: int, seed: int) -> Array:
+        """Estimates under permuted labels: (permutations, s)."""
+        slices, size = self.points.shape
+        out = []
+        slots = np.arange(size, dtype=np.int64)
+        # Occupied slots first: a permutation moves the points that are there among the slots that are taken.
+        taken = np.argsort(~self.points, axis=1, kind="stable")
+        for block, start in enumerate(range(0, permutations, CHUNK)):
+            rng = np.random.default_rng([seed, 1, block])
+            width = min(CHUNK, permutations - start)
+            if self.uniform:
+                order = rng.permuted(np.broadcast_to(slots, (width, slices, size)), axis=2)
+            else:
+                key = np.where(np.take_along_axis(self.points, taken, 1), rng.random((width, slices, size)), 2.0)
+                shuffled = np.take_along_axis(np.broadcast_to(taken, key.shape), key.argsort(axis=2), 2)
+                order = np.empty((width, slices, size), np.int64)
+                np.put_along_axis(order, np.broadcast_to(taken, order.shape), shuffled, 2)
+            out.append(self.value(order))
+        return np.concatenate(out)
+
+
+def _smallest(parts: list[Array], rank: int) -> Array:
+    """The rank-th smallest of several arrays, entry by entry."""
+    if rank == len(parts):
+        out = parts[0]
+        for part in parts[1:]:
+            out = np.maximum(out, part)
+        return out
+    stacked = np.stack(parts)
+    stacked.partition(rank - 1, axis=0)
+    chosen: Array = stacked[rank - 1]
+    return chosen
+
+
+def _counts_within(values: Array, gap: float) -> Array:
+    """C[s, i, j] = number of points other than i at most as far from i as j is (ties included), at least 1."""
+    slices, size = values.shape
+    out = np.ones((slices, size, size))
+    step = max(1, 4_000_000 // size**3)
+    for start in range(0, slices, step):
+        v = values[start : start + step]
+        distance = np.abs(v[:, :, None] - v[:, None, :])
+        distance[np.isnan(distance)] = np.inf
+        near = (distance[:, :, None, :] <= distance[:, :, :, None] + gap).sum(axis=3) - 1
+        out[start : start + step] = np.maximum(near, 1)
+    return out

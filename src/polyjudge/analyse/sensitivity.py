@@ -1,0 +1,248 @@
+"""Does the conclusion hang on one judge, one task, or the linear scale (METHODS section 10)?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import logit, stdtrit
+from scipy.stats import rankdata
+
+from polyjudge.analyse.gates import spread
+from polyjudge.analyse.resample import bootstrap_means, check_level, check_replicates, mean_and_se, task_interactions
+from polyjudge.analyse.reversal import count_reversals
+from polyjudge.kernels import Array, double_centre
+from polyjudge.panel import Panel
+from polyjudge.results import Result
+
+SURVIVES = 0.9
+"""The linear conclusion survives a link when the lower limit of the rank correlation of cells is at least this ..."""
+FLIPS = 0.05
+"""... and at most this share of the cells of one percent of the range or more changes sign."""
+CHUNK = 4_000_000
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Sensitivity(Result):
+    """What happens to the largest cell and the reversals when something is left out or the scale is changed.
+
+    `judges`: judge left out, max_interaction, reversing_pairs, pairs, panel_without (reversals of the full panel among
+    the pairs that are left). `tasks`: the single task that moves each figure most, and the range over all tasks.
+    `links`: link, spearman with interval, sign_flips among `large` cells, reversing_pairs, same_reversals, gate
+    spreads, survives. `pile_up`: share of scores at the floor and at the ceiling per judge, with interval.
+    """
+
+    max_interaction: float
+    reversing_pairs: int
+    judges: pd.DataFrame
+    tasks: pd.DataFrame
+    links: pd.DataFrame
+    pile_up: pd.DataFrame
+    threshold: float
+    """Threshold of the gate spreads: the median score unless given."""
+    survives: bool
+    verdict: str
+    notes: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.links
+
+
+def sensitivity(
+    panel: Panel,
+    *,
+    threshold: float | None = None,
+    replicates: int = 1000,
+    seed: int = 7,
+    level: float = 0.95,
+) -> Sensitivity:
+    """Leave one judge out, leave one task out, links, and pile-up at the ends of the scale."""
+    check_level(level)
+    check_replicates(replicates)
+    panel.require_complete("sensitivity checks")
+    means = panel.cell_means
+    notes: list[str] = []
+    q = float(np.median(panel.scores)) if threshold is None else float(threshold)
+    if np.ptp(panel.scores) <= panel.tie_gap:
+        notes.append("All scores are equal: links and left-out parts change nothing.")
+    links = _links(panel, q, replicates, seed, level)
+    failing = links.loc[~links["survives"], "link"].tolist()
+    if failing:
+        verdict = (
+            f"The conclusion depends on the scale: under {' and '.join(failing)} the cells are ordered or signed "
+            "differently. Report it as a statement about scores on this scale, not about judges."
+        )
+    else:
+        verdict = "The linear conclusion survives all three links."
+    return Sensitivity(
+        float(np.abs(double_centre(means)).max()),
+        int(count_reversals(means, panel.tie_gap)),
+        _judges(panel, notes),
+        _tasks(panel),
+        links,
+        pile_up(panel, level),
+        q,
+        not failing,
+        verdict,
+        tuple(notes),
+    )
+
+
+def _judges(panel: Panel, notes: list[str]) -> pd.DataFrame:
+    m = len(panel.judges)
+    columns = ["judge", "max_interaction", "reversing_pairs", "pairs"]
+    if m < 3:
+        notes.append("With two judges none can be left out.")
+        return pd.DataFrame([], columns=columns)
+    rows = []
+    for b, name in enumerate(panel.judges):
+        rest = np.delete(panel.cell_means, b, axis=1)
+        largest = float(np.abs(double_centre(rest)).max())
+        rows.append((name, largest, int(count_reversals(rest, panel.tie_gap)), (m - 1) * (m - 2) // 2))
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _tasks(panel: Panel) -> pd.DataFrame:
+    """Range of each figure over leaving one unit out, and the unit that moves it most."""
+    w = panel.weights
+    n, k, m = panel.shape
+    total = np.tensordot(w, panel.scores, 1)
+    largest, counts = np.empty(n), np.empty(n)
+    step = max(1, CHUNK // (k * m * m))
+    for start in range(0, n, step):
+        part = slice(start, start + step)
+        rest = (total - w[part, None, None] * panel.scores[part]) / (w.sum() - w[part])[:, None, None]
+        largest[part] = np.abs(double_centre(rest)).max(axis=(1, 2))
+        counts[part] = count_reversals(rest, panel.tie_gap)
+    full = np.abs(double_centre(panel.cell_means)).max(), count_reversals(panel.cell_means, panel.tie_gap)
+    rows = []
+    for name, values, whole in (("max_interaction", largest, full[0]), ("reversing_pairs", counts, full[1])):
+        mover = int(np.abs(values - whole).argmax())
+        moved = abs(values[mover] - whole) > panel.tie_gap
+        rows.append(
+            (name, float(whole), values.min(), values.max(), panel.tasks[mover] if moved else None, values[mover])
+        )
+    return pd.DataFrame(rows, columns=["figure", "all_tasks", "lowest", "highest", "task", "without_it"])
+
+
+# --- links ---
+
+
+def link_functions(panel: Panel) -> dict[str, Callable[[Array], Array]]:
+    """Scores on other scales. All are increasing; logit is squeezed away from the ends by half a task."""
+    low, high = panel.range
+    width = max(high - low, float(np.finfo(float).tiny))
+    n = max(panel.n_tasks, 2)
+    known = np.sort(panel.scores, axis=None)
+    place = rankdata(known) / known.size
+
+    def share(s: Array) -> Array:
+        out: Array = np.clip((s - low) / width, 0.0, 1.0)
+        return out
+
+    def percentile(s: Array) -> Array:
+        out: Array = place[np.minimum(np.searchsorted(known, s), known.size - 1)]
+        return out
+
+    return {
+        "arcsine": lambda s: np.arcsin(np.sqrt(share(s))),
+        "rank": percentile,
+        "logit": lambda s: logit((share(s) * (n - 1) + 0.5) / n),
+    }
+
+
+def _links(panel: Panel, q: float, replicates: int, seed: int, level: float) -> pd.DataFrame:
+    low, high = panel.range
+    linear = task_interactions(panel)
+    beta, se = (x.ravel() for x in mean_and_se(linear, panel.weights))
+    large = np.abs(beta) >= 0.01 * (high - low)
+    turns = reversing(panel.cell_means, panel.tie_gap)
+    drawn = bootstrap_means(linear, panel.weights, replicates, seed).reshape(replicates, -1)
+    gates_linear = _gate_spread(panel.scores, panel.cell_means, q, panel.weights, panel.tie_gap)
+    rows = []
+    for name, link in link_functions(panel).items():
+        scores = link(panel.scores)
+        linked = double_centre(scores)
+        other, other_se = (x.ravel() for x in mean_and_se(linked, panel.weights))
+        means = np.tensordot(panel.weights / panel.weights.sum(), scores, 1)
+        gap = 1e-9 * max(float(np.ptp(scores)), float(np.finfo(float).tiny))
+        flips = large & (np.sign(beta) != np.sign(other))
+        sure = (np.abs(beta) > 2 * se) & (np.abs(other) > 2 * other_se)
+        redrawn = bootstrap_means(linked, panel.weights, replicates, seed).reshape(replicates, -1)
+        limits = np.quantile(spearman(drawn, redrawn), [(1 - level) / 2, (1 + level) / 2])
+        correlation = float(spearman(beta[None], other[None])[0])
+        there = reversing(means, gap)
+        threshold = float(link(np.array([q]))[0])
+        gate = _gate_spread(scores, means, threshold, panel.weights, gap)
+        rows.append(
+            {
+                "link": name,
+                "spearman": correlation,
+                "low": limits[0],
+                "high": limits[1],
+                "large_cells": int(large.sum()),
+                "sign_flips": int(flips.sum()),
+                "sure_flips": int((flips & sure).sum()),
+                "reversing_pairs": int(there.sum()),
+                "same_reversals": int((there & turns).sum()),
+                "spread_raw": gates_linear[0],
+                "spread_calibrated_linear": gates_linear[1],
+                "spread_calibrated_link": gate[1],
+                "survives": bool(
+                    not large.any() or (limits[0] >= SURVIVES and flips.sum() <= FLIPS * max(int(large.sum()), 1))
+                ),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def reversing(means: Array, gap: float) -> NDArray[np.bool_]:
+    """Which judge pairs change places between languages: (k, m) -> (pairs,)."""
+    i, j = np.triu_indices(means.shape[-1], 1)
+    d = means[:, i] - means[:, j]
+    out: NDArray[np.bool_] = (d.max(axis=0) > gap) & (d.min(axis=0) < -gap)
+    return out
+
+
+def spearman(a: Array, b: Array) -> Array:
+    """Rank correlation of the rows of two arrays: (R, c), (R, c) -> (R,). 1 where both are constant."""
+    x, y = (rankdata(v, axis=1) for v in (a, b))
+    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
+    scale = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
+    out: Array = np.divide((x * y).sum(axis=1), scale, out=np.ones(len(a)), where=scale > 0)
+    return out
+
+
+def _gate_spread(scores: Array, means: Array, q: float, weights: Array, gap: float) -> tuple[float, float]:
+    share = weights / weights.sum()
+    raw = np.tensordot(share, (scores > q + gap).astype(float), 1)
+    calibrated = np.tensordot(share, (scores - double_centre(means) > q + gap).astype(float), 1)
+    return float(spread(raw)), float(spread(calibrated))
+
+
+# --- floor and ceiling ---
+
+
+def pile_up(panel: Panel, level: float = 0.95) -> pd.DataFrame:
+    """Share of single scores at the ends of the scale per judge, with interval, and the worst language."""
+    low, high = panel.range
+    rows = panel.scores[..., None] if panel.replicate_scores is None else panel.replicate_scores
+    there = ~np.isnan(rows)
+    count = np.maximum(there.sum(axis=3), 1)
+    columns: dict[str, object] = {"judge": panel.judges}
+    for name, at in (("floor", rows <= low + panel.tie_gap), ("ceiling", rows >= high - panel.tie_gap)):
+        rate = (at & there).sum(axis=3) / count
+        mean, se = mean_and_se(rate.mean(axis=1), panel.weights)
+        half = stdtrit(len(rate) - 1, (1 + level) / 2) * se
+        cell = np.tensordot(panel.weights / panel.weights.sum(), rate, 1)
+        columns |= {
+            name: mean,
+            f"{name}_low": np.clip(mean - half, 0, 1),
+            f"{name}_high": np.clip(mean + half, 0, 1),
+            f"{name}_worst": cell.max(axis=0),
+            f"{name}_worst_language": [panel.languages[i] for i in cell.argmax(axis=0)],
+        }
+    return pd.DataFrame(columns)

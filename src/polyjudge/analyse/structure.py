@@ -1,0 +1,182 @@
+"""The pattern of the interaction: scale use (Tukey's one degree of freedom) and leading patterns (singular values)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtr
+
+from polyjudge.analyse.resample import check_level, jackknife, leave_out
+from polyjudge.kernels import Array, double_centre
+from polyjudge.panel import Panel, clean
+from polyjudge.results import Result
+
+DOMINANT = 0.6
+"""A leading pattern with at least this share of the squared interaction is called dominant."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Structure(Result):
+    """What the interaction looks like.
+
+    `patterns`: pattern, singular_value, share (of the squared interaction), low, high (jackknife over tasks).
+    `scale_use`: judge, slope, low, high: how much a judge's mean moves when the panel's mean of a language moves by one
+    point; 1 is the panel's own width, more is a wider use of the scale. `tukey_share` is the part of the squared
+    interaction that judge and language effects multiplied explain.
+    """
+
+    patterns: pd.DataFrame
+    languages: pd.DataFrame
+    """Loading of each language on the leading pattern, and its share of the squared interaction."""
+    judges: pd.DataFrame
+    scale_use: pd.DataFrame
+    tukey_slope: float | None
+    tukey_low: float | None
+    tukey_high: float | None
+    tukey_p: float | None
+    tukey_share: float | None
+    advice: str
+    level: float
+    notes: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.patterns
+
+
+def structure(panel: Panel, *, level: float = 0.95) -> Structure:
+    """Structure of the interaction of a panel."""
+    check_level(level)
+    panel.require_complete("the structure of the interaction")
+    _, k, m = panel.shape
+    w = panel.weights
+    means = panel.cell_means
+    left = leave_out(w[:, None, None] * panel.scores) / leave_out(w)[:, None, None]
+    beta = double_centre(means)
+    notes = []
+    total = float((beta**2).sum())
+    flat = float(np.abs(beta).max()) <= panel.tie_gap
+    if flat:
+        notes.append("The interaction is zero: it has no pattern.")
+
+    u, s, vt = np.linalg.svd(beta, full_matrices=False)
+    rank = min(k, m) - 1
+    shares = s[:rank] ** 2 / total if not flat else np.zeros(rank)
+    parts = np.linalg.svd(double_centre(left), compute_uv=False)[:, :rank] ** 2
+    around = parts.sum(axis=1, keepdims=True)
+    parts = np.divide(parts, around, out=np.zeros_like(parts), where=around > panel.tie_gap**2)
+    _, low, high = jackknife(shares, parts, level)
+    patterns = pd.DataFrame(
+        {
+            "pattern": np.arange(1, rank + 1),
+            "singular_value": s[:rank],
+            "share": shares,
+            "low": np.clip(low, 0, 1),
+            "high": np.clip(high, 0, 1),
+        }
+    )
+    language, judge = u[:, 0], vt[0]
+    if judge[np.abs(judge).argmax()] < 0:  # the sign of a pattern is arbitrary: its strongest judge is positive
+        language, judge = -language, -judge
+    squared = beta**2 / total if not flat else np.zeros_like(beta)
+    languages = _loadings("language", panel.languages, language, squared.sum(axis=1))
+    judges = _loadings("judge", panel.judges, judge, squared.sum(axis=0))
+
+    tukey, share, slopes = tukey_slope(means), tukey_share(means), scale_slopes(means)
+    spread = np.ptp(means.mean(axis=1))
+    tukey_test: dict[str, float | None]
+    if spread <= panel.tie_gap or np.ptp(means.mean(axis=0)) <= panel.tie_gap:
+        notes.append("Judges or languages have equal means, so use of the scale cannot be told from the interaction.")
+        tukey_test = dict.fromkeys(("tukey_slope", "tukey_low", "tukey_high", "tukey_p", "tukey_share"))
+        use = pd.DataFrame({"judge": panel.judges, "slope": np.nan, "low": np.nan, "high": np.nan})
+    else:
+        se, t_low, t_high = jackknife(tukey, tukey_slope(left), level)
+        groups = len(left)
+        p = float(2 * stdtr(groups - 1, -abs(float(tukey)) / float(se))) if se > 0 else None
+        tukey_test = {
+            "tukey_slope": float(tukey),
+            "tukey_low": float(t_low),
+            "tukey_high": float(t_high),
+            "tukey_p": p,
+            "tukey_share": float(share),
+        }
+        _, s_low, s_high = jackknife(slopes, scale_slopes(left), level)
+        use = pd.DataFrame({"judge": panel.judges, "slope": slopes, "low": s_low, "high": s_high})
+    scaled = tukey_test["tukey_p"], tukey_test["tukey_share"]
+    return Structure(
+        patterns=patterns,
+        languages=languages,
+        judges=judges,
+        scale_use=use,
+        advice=_advice(patterns, languages, judges, *scaled, 1 - level, flat),
+        level=level,
+        notes=tuple(notes),
+        **tukey_test,
+    )
+
+
+def _loadings(word: str, labels: tuple[str, ...], loading: Array, share: Array) -> pd.DataFrame:
+    frame = pd.DataFrame({word: labels, "loading": loading, "share": share})
+    return frame.sort_values("loading", key=np.abs, ascending=False, kind="stable", ignore_index=True)
+
+
+def _effects(means: Array) -> tuple[Array, Array, Array]:
+    grand = means.mean(axis=(-2, -1), keepdims=True)
+    return means.mean(axis=-1, keepdims=True) - grand, means.mean(axis=-2, keepdims=True) - grand, double_centre(means)
+
+
+def tukey_slope(means: Array) -> Array:
+    """Slope of the interaction on language effect times judge effect: (..., k, m) -> (...)."""
+    g, a, beta = _effects(means)
+    square = (g**2 * a**2).sum(axis=(-2, -1))
+    top = (beta * g * a).sum(axis=(-2, -1))
+    out: Array = np.divide(top, square, out=np.zeros_like(top), where=square > 0)
+    return out
+
+
+def tukey_share(means: Array) -> Array:
+    """Share of the squared interaction that this slope explains."""
+    g, a, beta = _effects(means)
+    total = (beta**2).sum(axis=(-2, -1))
+    top = tukey_slope(means) ** 2 * (g**2 * a**2).sum(axis=(-2, -1))
+    out: Array = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
+    return out
+
+
+def scale_slopes(means: Array) -> Array:
+    """Slope of each judge's language means on the panel's: (..., k, m) -> (..., m). Their mean is 1."""
+    g, _, beta = _effects(means)
+    square = (g**2).sum(axis=-2)
+    top = (beta * g).sum(axis=-2)
+    out: Array = 1 + np.divide(top, square, out=np.zeros_like(top), where=square > 0)
+    return out
+
+
+def _advice(
+    patterns: pd.DataFrame,
+    languages: pd.DataFrame,
+    judges: pd.DataFrame,
+    p: float | None,
+    share: float | None,
+    alpha: float,
+    flat: bool,
+) -> str:
+    if flat:
+        return "There is no interaction to describe."
+    lead = patterns.iloc[0]
+    if p is not None and share is not None and p <= alpha and share >= 0.25:
+        return (
+            "A good part of the interaction is judges using the scale more or less widely: the harsh and the lenient "
+            "differ most where the panel's mean is extreme. Check floors and ceilings, and see whether a link "
+            "(arcsine, logit) removes it before reading single cells."
+        )
+    if lead["share"] >= DOMINANT and len(patterns) > 1:
+        return (
+            f"One pattern carries {lead['share']:.0%} of the squared interaction, driven by "
+            f"{clean(judges['judge'].iloc[0])} and {clean(languages['language'].iloc[0])}. Check what they have in "
+            "common: a prompt translation, a parser, a tokenizer, or one judge's training, before treating it as many small effects."
+        )
+    if len(patterns) == 1:
+        return "With two judges or two languages the interaction has a single pattern by arithmetic."
+    return "No single pattern dominates: the interaction is spread over several combinations of languages and judges."
