@@ -11,11 +11,18 @@ from scipy.special import stdtrit
 
 from polyjudge.analyse.conclusions import conclude
 from polyjudge.analyse.findings import Finding
+from polyjudge.analyse.gates import Gates, gates
+from polyjudge.analyse.held_out import Comparison, compare
+from polyjudge.analyse.information import Information, information
 from polyjudge.analyse.resample import check_level, mean_and_se
 from polyjudge.analyse.reversal import RankReversals, rank_reversals
+from polyjudge.analyse.sensitivity import Sensitivity, sensitivity
+from polyjudge.analyse.structure import Structure, structure
 from polyjudge.analyse.ties import TiedSets, tied_sets
 from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
+from polyjudge.analyse.variance import Variance, variance
 from polyjudge.calibrate import ConsensusCalibrator
+from polyjudge.errors import PanelError, UsageError
 from polyjudge.panel import Panel
 from polyjudge.results import Result, plain
 
@@ -63,6 +70,12 @@ class Audit(Result):
     uncertainty: Uncertainty
     reversals: RankReversals
     ranks: TiedSets
+    held_out: Comparison
+    variance: Variance
+    structure: Structure
+    sensitivity: Sensitivity
+    information: Information | None
+    gates: Gates | None
     caveats: tuple[str, ...]
     seed: int
     level: float
@@ -88,7 +101,16 @@ class Audit(Result):
         return "\n".join([*lines, *(f"  {f.severity:>8}  {f.text}" for f in self.findings)])
 
 
-def audit(panel: Panel, *, seed: int = 7, replicates: int = 1000, level: float = 0.95) -> Audit:
+def audit(
+    panel: Panel,
+    *,
+    seed: int = 7,
+    replicates: int = 1000,
+    level: float = 0.95,
+    threshold: float | None = None,
+    base: str | None = None,
+    permutations: int = 500,
+) -> Audit:
     """Audit a panel: does language change the judges' ranking, how much, where, and how sure is that?
 
     Parameters
@@ -96,12 +118,17 @@ def audit(panel: Panel, *, seed: int = 7, replicates: int = 1000, level: float =
     seed : of everything random; the same seed gives the same audit
     replicates : task bootstraps behind bands, intervals and rank probabilities
     level : confidence level of every interval
+    threshold : a gate; with one, pass rates are audited as well
+    base : language that the gate contrasts with the others
+    permutations : label permutations of the information estimate
 
     >>> from polyjudge import simulate_panel
     >>> audit(simulate_panel(seed=1)[0]).findings[0].severity
     'serious'
     """
     check_level(level)
+    if base is not None and threshold is None:
+        raise UsageError("A base language needs a gate: give a threshold too (--at).")
     panel.require_complete("an audit and its intervals")
     alpha = 1 - level
     calibrator = ConsensusCalibrator().fit(panel)
@@ -109,18 +136,33 @@ def audit(panel: Panel, *, seed: int = 7, replicates: int = 1000, level: float =
         "uncertainty": uncertainty(panel, level=level, replicates=replicates, seed=seed),
         "reversals": rank_reversals(panel, alpha=alpha, draws=replicates, replicates=replicates, seed=seed),
         "ranks": tied_sets(panel, alpha=alpha),
+        "held_out": compare(panel, ["raw", "cbc"], replicates=replicates, seed=seed),
+        "variance": variance(panel, level=level),
+        "structure": structure(panel, level=level),
+        "sensitivity": sensitivity(panel, threshold=threshold, replicates=replicates, seed=seed, level=level),
+        "information": None,
+        "gates": None,
     }
     left_out: dict[str, str] = {}
+    if panel.replicate_scores is None:
+        left_out["three-way test"] = "It needs replicates to tell the three-way term from noise."
+    try:
+        sections["information"] = information(panel, permutations=permutations, level=level, seed=seed)
+    except PanelError as error:
+        left_out["information"] = str(error)
+    if threshold is not None:
+        sections["gates"] = gates(panel, threshold, base=base, replicates=replicates, seed=seed, level=level)
+    language_effect = _effect(panel, 2, level, "language", panel.languages)
     return Audit(
         summary=summarise(panel),
         calibrator=calibrator,
-        language_effect=_effect(panel, 2, level, "language", panel.languages),
+        language_effect=language_effect,
         judge_effect=_effect(panel, 1, level, "judge", panel.judges),
         caveats=CAVEATS,
         seed=seed,
         level=level,
         left_out=left_out,
-        findings=conclude(panel, calibrator, left_out, **sections),
+        findings=conclude(panel, language_effect, left_out, **sections),
         **sections,
     )
 

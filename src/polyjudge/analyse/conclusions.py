@@ -2,27 +2,66 @@
 
 from __future__ import annotations
 
-from polyjudge.analyse.findings import Finding, ranked
+import pandas as pd
+
+from polyjudge.analyse.findings import Finding, Severity, ranked
+from polyjudge.analyse.gates import Gates
+from polyjudge.analyse.held_out import Comparison
+from polyjudge.analyse.information import Information
 from polyjudge.analyse.reversal import RankReversals
+from polyjudge.analyse.sensitivity import Sensitivity
+from polyjudge.analyse.structure import DOMINANT, Structure
 from polyjudge.analyse.ties import TiedSets
 from polyjudge.analyse.uncertainty import Uncertainty
-from polyjudge.calibrate import ConsensusCalibrator
+from polyjudge.analyse.variance import Variance
 from polyjudge.panel import Panel, clean
 
 
 def conclude(
     panel: Panel,
-    calibrator: ConsensusCalibrator,
+    language_effect: pd.DataFrame,
     left_out: dict[str, str],
     *,
     uncertainty: Uncertainty,
     reversals: RankReversals,
     ranks: TiedSets,
+    held_out: Comparison,
+    variance: Variance,
+    structure: Structure,
+    sensitivity: Sensitivity,
+    information: Information | None,
+    gates: Gates | None,
 ) -> list[Finding]:
     """The findings of an audit, most severe first."""
-    out = [*_reversal(reversals), *_cells(uncertainty), *_order(panel, ranks)]
+    out = [
+        *_reversal(reversals),
+        *_gain(held_out),
+        *_cells(uncertainty),
+        *_ends(sensitivity),
+        *_sensitivity(sensitivity),
+        *_three_way(variance),
+        *_structure(structure),
+        *_information(information),
+        *_gates(gates),
+        *_order(panel, ranks),
+        *_shift(language_effect),
+    ]
+    if panel.n_tasks < FEW_TASKS:
+        out.append(
+            Finding(
+                "notice",
+                "few-tasks",
+                f"With {panel.n_tasks} tasks every interval is wide, and t and bootstrap intervals lean on the shape "
+                f"of the scores. Plan for {FEW_TASKS} or more (polyjudge plan --from).",
+            )
+        )
     out += [Finding("info", f"left-out-{part}", f"Left out: {part}. {why}") for part, why in left_out.items()]
     return ranked(out)
+
+
+FEW_TASKS = 20
+END_SHARE = 0.5
+"""Share of scores at one end of the scale from which a judge is called near it."""
 
 
 def names(labels: list[str], most: int = 4) -> str:
@@ -93,18 +132,148 @@ def _cells(u: Uncertainty) -> list[Finding]:
             f"[{top['band_low']:+.2f}, {top['band_high']:+.2f}].",
         )
     ]
-    square = (clear["interaction"] ** 2).groupby(clear["judge"]).sum()
-    share = float(square.max() / (cells["interaction"] ** 2).sum())
-    if share > 0.5:
-        out.append(
-            Finding(
-                "warning",
-                "one-judge-drives",
-                f"{clean(square.idxmax())} alone carries {share:.0%} of the squared interaction: check this judge's "
-                "prompts and parsing before calibrating the others towards it.",
-            )
-        )
     return out
+
+
+def _gain(c: Comparison) -> list[Finding]:
+    """The held-out accuracy gain: the one accuracy claim that needs no labels."""
+    if c.advice is None:
+        return []
+    table = c.table.set_index("method")
+    taus = f"Held-out rank agreement of the languages: tau {_tau(table, 'raw')} raw, {_tau(table, 'cbc')} calibrated."
+    return [
+        Finding("info", "accuracy-gain", c.advice.text)
+        if c.advice.calibrate
+        else Finding("warning", "do-not-calibrate", c.advice.text),
+        Finding("info", "rank-agreement", taus + " That is consistency, not accuracy."),
+    ]
+
+
+def _tau(table: pd.DataFrame, method: str) -> str:
+    row = table.loc[method]
+    return f"{row['tau']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+
+
+def _ends(s: Sensitivity) -> list[Finding]:
+    """Judges and cells at the floor or the ceiling."""
+    out = []
+    for end in ("floor", "ceiling"):
+        frame = s.pile_up.sort_values(end, ascending=False)
+        near = frame[frame[end] >= END_SHARE]
+        if len(near):
+            worst = near.iloc[0]
+            others = f" {names(near['judge'].tolist()[1:])} too." if len(near) > 1 else ""
+            out.append(
+                Finding(
+                    "warning",
+                    f"near-{end}",
+                    f"{clean(worst['judge'])} is near the {end}: {worst[end]:.0%} "
+                    f"[{worst[f'{end}_low']:.0%}, {worst[f'{end}_high']:.0%}] of its scores lie on it, so its language "
+                    f"differences are squeezed.{others}",
+                )
+            )
+        jump = frame[(frame[f"{end}_worst"] >= END_SHARE) & (frame[f"{end}_worst"] - frame[end] >= 0.3)]
+        for row in jump.itertuples():
+            worst_share, language = getattr(row, f"{end}_worst"), getattr(row, f"{end}_worst_language")
+            out.append(
+                Finding(
+                    "warning",
+                    f"cell-at-{end}",
+                    f"{clean(row.judge)} puts {worst_share:.0%} of its scores in {clean(language)} on the {end}, "
+                    f"against {getattr(row, end):.0%} over all languages: check the prompt and the parsing there.",
+                )
+            )
+    return out
+
+
+def _sensitivity(s: Sensitivity) -> list[Finding]:
+    out = []
+    if len(s.judges) and s.max_interaction > 0:
+        driver = s.judges.iloc[int(s.judges["max_interaction"].argmin())]
+        if driver["max_interaction"] < 0.5 * s.max_interaction:
+            out.append(
+                Finding(
+                    "warning",
+                    "one-judge-drives",
+                    f"{clean(driver['judge'])} drives the largest cell: without it the largest interaction falls from "
+                    f"{s.max_interaction:.2f} to {driver['max_interaction']:.2f} points, and "
+                    f"{driver['reversing_pairs']} of {driver['pairs']} pairs change places (with it "
+                    f"{s.reversing_pairs}).",
+                )
+            )
+    if not s.survives:
+        out.append(Finding("warning", "depends-on-scale", s.verdict))
+    return out
+
+
+def _three_way(v: Variance) -> list[Finding]:
+    if v.three_way_p is None:
+        return []
+    if v.three_way_p > 1 - v.level:
+        return [Finding("info", "three-way", v.three_way_meaning)]
+    three, two = v.share("task:language:judge"), v.share("language:judge")
+    severity: Severity = "warning" if three > two else "notice"
+    return [
+        Finding(
+            severity,
+            "three-way-large" if three > two else "three-way",
+            f"{v.three_way_meaning} The three-way term has {three:.1%} of the variance, the interaction that "
+            f"calibration removes {two:.1%}.",
+        )
+    ]
+
+
+def _structure(s: Structure) -> list[Finding]:
+    scaled = s.tukey_p is not None and s.tukey_share is not None and s.tukey_share >= 0.25 and s.tukey_p <= 1 - s.level
+    if len(s.patterns) > 1 and (scaled or s.patterns["share"].iloc[0] >= DOMINANT):
+        return [Finding("notice", "scale-use" if scaled else "one-pattern", s.advice)]
+    return []
+
+
+def _information(i: Information | None) -> list[Finding]:
+    if i is None:
+        return []
+    some = "carries" if i.p <= 1 - i.level else "does not measurably carry"
+    return [
+        Finding(
+            "info",
+            "information",
+            f"Language {some} information about the score of a task by a judge: {i.debiased:.3f} nats "
+            f"[{i.task_low:.3f}, {i.task_high:.3f}] over what permuted labels give (p {i.p:.2g}).",
+        )
+    ]
+
+
+def _gates(g: Gates | None) -> list[Finding]:
+    if g is None:
+        return []
+    sure = g.held_out_low > 0
+    return [
+        Finding(
+            "info" if sure else "notice",
+            "gate-spread",
+            f"At the threshold {g.threshold:g} pass rates differ over languages by {g.spread_raw:.1f} percentage "
+            f"points raw and {g.spread_calibrated:.1f} calibrated; on left-out tasks calibration takes off "
+            f"{g.held_out_reduction:.1f} [{g.held_out_low:.1f}, {g.held_out_high:.1f}]"
+            + ("." if sure else ", which is not clearly above 0."),
+        )
+    ]
+
+
+def _shift(effect: pd.DataFrame) -> list[Finding]:
+    clear = effect[(effect["low"] > 0) | (effect["high"] < 0)]
+    if not len(clear):
+        return [Finding("info", "shared-shift", "No shared language shift is clear of 0.")]
+    row = clear.iloc[int(clear["effect"].abs().argmax())]
+    return [
+        Finding(
+            "notice",
+            "shared-shift",
+            f"All judges together shift {len(clear)} of {len(effect)} languages, most {clean(row['language'])}: "
+            f"{row['effect']:+.2f} points [{row['low']:+.2f}, {row['high']:+.2f}]. Calibration leaves this in; whether "
+            "it is an error needs labels.",
+        )
+    ]
 
 
 def _order(panel: Panel, ranks: TiedSets) -> list[Finding]:

@@ -175,7 +175,8 @@ def _advice(
         return (
             f"One pattern carries {lead['share']:.0%} of the squared interaction, driven by "
             f"{clean(judges['judge'].iloc[0])} and {clean(languages['language'].iloc[0])}. Check what they have in "
-            "common: a prompt translation, a parser, a tokenizer, or one judge's training, before treating it as many small effects."
+            "common: a prompt translation, a parser, a tokenizer, or one judge's training, "
+            "before treating it as many small effects."
         )
     if len(patterns) == 1:
         return "With two judges or two languages the interaction has a single pattern by arithmetic."

@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
 from polyjudge.cli import options as o
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from polyjudge.analyse import Audit
+
+
+class Severity(StrEnum):
+    """Severities of findings, from least to most."""
+
+    info = "info"
+    notice = "notice"
+    warning = "warning"
+    serious = "serious"
 
 
 def audit(
@@ -13,11 +32,51 @@ def audit(
     score: o.ScoreColumn = None,
     replicate: o.ReplicateColumn = None,
     group: o.GroupColumn = None,
+    at: Annotated[float | None, typer.Option("--at", help="Audit the pass rates of a gate at this score too.")] = None,
+    base: Annotated[str | None, typer.Option("--base", help="Language the gate contrasts with the others.")] = None,
+    fail_on: Annotated[
+        Severity | None, typer.Option("--fail-on", help="Exit 1 when a finding is at least this severe.")
+    ] = None,
+    replicates: Annotated[int, typer.Option("--replicates", min=100, help="Task bootstraps.")] = 1000,
+    seed: o.Seed = 7,
     as_json: o.Json = False,
+    output: o.Output = None,
 ) -> None:
-    """Show whether language changes the judges' ranking, how much and where.
+    """Show whether language changes the judges' ranking, how much, where, and how sure that is.
 
-    Example: polyjudge audit scores.csv --json > audit.json
+    Example: polyjudge audit scores.csv --at 50 --fail-on serious
     """
+    from polyjudge.analyse import audit as run
+
     panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate, group=group)
-    print(panel)
+    result = run(panel, seed=seed, replicates=replicates, threshold=at, base=base)
+    if output is not None:
+        write(result, output)
+    if as_json:
+        o.print_json("audit", result.to_dict())
+    else:
+        from polyjudge.report.terminal.audit import show_audit
+        from polyjudge.report.terminal.base import make_console
+
+        show_audit(make_console(), result)
+    if fail_on is not None:
+        limit = list(Severity).index(fail_on)
+        if any(f.weight >= limit for f in result.findings):
+            raise typer.Exit(1)
+
+
+def write(result: Audit, folder: Path) -> None:
+    """The audit as files: audit.json and audit.txt, and the tables of cells, reversals and ranks as CSV."""
+    from polyjudge.cli.output import write_result
+    from polyjudge.files import atomic_write
+    from polyjudge.report.terminal.audit import show_audit
+    from polyjudge.report.terminal.base import make_console
+
+    tables = {
+        "cells": result.uncertainty.to_frame(),
+        "reversals": result.reversals.to_frame(),
+        "ranks": result.ranks.to_frame().drop(columns="tied_with"),
+    }
+    write_result(folder, "audit", result.to_dict(), tables)
+    with atomic_write(folder / "audit.txt") as file:
+        show_audit(make_console(file), result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 import pandas as pd
@@ -56,6 +56,11 @@ def interval(low: float, high: float, digits: int = 2, sign: bool = False) -> st
     return f"[{number(low, digits, sign)}, {number(high, digits, sign)}]"
 
 
+def rows(frame: pd.DataFrame) -> Iterator[Any]:
+    """The rows of a frame as named tuples."""
+    return iter(frame.itertuples(index=False))
+
+
 def heading(console: Console, text: str) -> None:
     """A section heading."""
     console.print()
@@ -64,7 +69,7 @@ def heading(console: Console, text: str) -> None:
 
 def say(console: Console, text: str, style: str = "") -> None:
     """A paragraph, indented by two."""
-    console.print(Padding(Text(text, style=style), (0, 0, 0, 2)))
+    console.print(Padding(Text(text, style=style), (0, 0, 0, 2), expand=False))
 
 
 def show(
@@ -90,6 +95,6 @@ def show(
             )
             cells.append(Text(clean(written), style=style(row, name, value) if style else ""))
         table.add_row(*cells)
-    console.print(Padding(table, (0, 0, 0, 2)))
+    console.print(Padding(table, (0, 0, 0, 2), expand=False))
     if len(shown) < len(frame):
         say(console, f"... and {len(frame) - len(shown)} more rows (all of them with --json)", "dim")

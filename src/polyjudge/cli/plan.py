@@ -1,0 +1,70 @@
+"""`polyjudge plan`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from polyjudge.cli import options as o
+
+
+def plan(
+    judges: Annotated[int | None, typer.Option("--judges", help="Number of judges.")] = None,
+    languages: Annotated[int | None, typer.Option("--languages", help="Number of languages.")] = None,
+    sigma: Annotated[float | None, typer.Option("--sigma", help="Standard deviation of the noise of a score.")] = None,
+    radius: Annotated[float | None, typer.Option("--radius", help="Half-width wanted for every cell at once.")] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", metavar="SCORES", help="Scores to take sigma and effects from.")
+    ] = None,
+    low: Annotated[float | None, typer.Option("--low", help="Lowest score of the scale.")] = None,
+    high: Annotated[float | None, typer.Option("--high", help="Highest score of the scale.")] = None,
+    interaction_sd: Annotated[
+        float | None, typer.Option("--interaction-sd", help="Sd of the true cells (default: the radius).")
+    ] = None,
+    judge_sd: Annotated[
+        float | None, typer.Option("--judge-sd", help="Sd of the judges' true means (default: the radius).")
+    ] = None,
+    task: o.TaskColumn = None,
+    language: o.LanguageColumn = None,
+    judge: o.JudgeColumn = None,
+    score: o.ScoreColumn = None,
+    replicate: o.ReplicateColumn = None,
+    seed: o.Seed = 7,
+    as_json: o.Json = False,
+    output: o.Output = None,
+) -> None:
+    """Say how many tasks a panel needs, and what to buy more of.
+
+    Example: polyjudge plan --judges 6 --languages 8 --sigma 22.24 --radius 10.3
+    """
+    from polyjudge.analyse.planning import plan as run
+    from polyjudge.errors import UsageError
+
+    if (low is None) != (high is None):
+        raise UsageError("Give both ends of the scale: --low and --high.")
+    panel = None
+    if source is not None:
+        panel = o.load(source, task=task, language=language, judge=judge, score=score, replicate=replicate)
+    result = run(
+        panel,
+        judges=judges,
+        languages=languages,
+        sigma=sigma,
+        radius=radius,
+        score_range=None if low is None or high is None else (low, high),
+        interaction_sd=interaction_sd,
+        judge_sd=judge_sd,
+        seed=seed,
+    )
+    if output is not None:
+        from polyjudge.cli.output import write_result
+
+        write_result(output, "plan", result.to_dict(), {"plan": result.table})
+    if as_json:
+        o.print_json("plan", result.to_dict())
+    else:
+        from polyjudge.report.terminal.base import make_console
+        from polyjudge.report.terminal.plan import show_plan
+
+        show_plan(make_console(), result)
