@@ -59,11 +59,19 @@ def kendall_tau(cells: Array, gap: float) -> Array:
     An entry is NaN where one of the two languages ties all judges. `gap` is the tie rule of `tie_gap`.
     """
     signs = order_signs(cells, gap)
-    agree = (signs @ np.swapaxes(signs, -1, -2)).astype(np.float64)
-    decided = np.sqrt(np.diagonal(agree, axis1=-2, axis2=-1))
-    scale = decided[..., :, None] * decided[..., None, :]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        out: Array = np.where(scale > 0, agree / np.where(scale > 0, scale, 1.0), np.nan)
+    return _tau_of_signs(signs, signs)
+
+
+def cross_tau(rows: Array, others: Array, gap: float) -> Array:
+    """Kendall's tau-b of each row with each of the others: (..., p, m) and (..., q, m) -> (..., p, q)."""
+    return _tau_of_signs(order_signs(rows, gap), order_signs(others, gap))
+
+
+def _tau_of_signs(a: NDArray[np.float32], b: NDArray[np.float32]) -> Array:
+    agree = (a @ np.swapaxes(b, -1, -2)).astype(np.float64)
+    decided = [np.sqrt(np.einsum("...p,...p->...", s, s, dtype=np.float64)) for s in (a, b)]
+    scale = decided[0][..., :, None] * decided[1][..., None, :]
+    out: Array = np.where(scale > 0, agree / np.where(scale > 0, scale, 1.0), np.nan)
     return np.clip(out, -1.0, 1.0)
 
 
@@ -101,17 +109,25 @@ def draw_block(units: int, size: int, seed: int, index: int) -> NDArray[np.int64
     return np.bincount(draws.ravel(), minlength=size * units).reshape(size, units)
 
 
+def tie_runs(ordered: Array, gap: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and last position of the run of ties each value stands in; values are sorted along the last axis.
+
+    Neighbours no further apart than `gap` are in the same run.
+    """
+    m = ordered.shape[-1]
+    edge = np.ones((*ordered.shape[:-1], 1), bool)
+    apart = np.abs(np.diff(ordered, axis=-1)) > gap
+    position = np.arange(m)
+    first = np.maximum.accumulate(np.where(np.concatenate([edge, apart], axis=-1), position, 0), axis=-1)
+    ends = np.where(np.concatenate([apart, edge], axis=-1), position, m)
+    last = np.flip(np.minimum.accumulate(np.flip(ends, axis=-1), axis=-1), axis=-1)
+    return first, last
+
+
 def ranks(values: Array, gap: float) -> Array:
     """Rank 1 is the largest value along the last axis; values in a chain of gaps under `gap` share their mean rank."""
     order = np.argsort(-values, axis=-1, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=-1)
-    new_run = np.concatenate(
-        [np.ones((*values.shape[:-1], 1), bool), ordered[..., :-1] - ordered[..., 1:] > gap], axis=-1
-    )
-    position = np.broadcast_to(np.arange(1.0, values.shape[-1] + 1), values.shape)
-    first = np.maximum.accumulate(np.where(new_run, position, 0.0), axis=-1)
-    end_run = np.concatenate([new_run[..., 1:], np.ones((*values.shape[:-1], 1), bool)], axis=-1)
-    last = np.flip(np.minimum.accumulate(np.flip(np.where(end_run, position, np.inf), axis=-1), axis=-1), axis=-1)
+    first, last = tie_runs(np.take_along_axis(values, order, axis=-1), gap)
     out = np.empty(values.shape)
-    np.put_along_axis(out, order, (first + last) / 2, axis=-1)
+    np.put_along_axis(out, order, (first + last) / 2 + 1, axis=-1)
     return out

@@ -52,21 +52,29 @@ def make_block(panel: Panel, drawn: Array, held: Array, rng: np.random.Generator
 
 
 def resample(
-    panel: Panel, replicates: int, seed: int, estimate: Estimate = estimate_complete, label: str = "resampling tasks"
+    panel: Panel,
+    replicates: int,
+    seed: int,
+    estimate: Estimate = estimate_complete,
+    draws: NDArray[np.integer[Any]] | None = None,
+    label: str = "resampling tasks",
 ) -> Iterator[tuple[Block, NDArray[np.int64]]]:
     """Blocks of replicates in which units were left out, each with the numbers of its replicates.
 
-    A replicate that drew every unit has nothing to evaluate on; it is not in any block.
+    A replicate that drew every unit has nothing to evaluate on; it is not in any block. `draws` are multiplicities
+    (replicates, n) to use instead of those of the seed.
     """
     check_resampling(panel, replicates, seed)
     n = len(panel.tasks)
-    for index in track(range(-(-replicates // BLOCK)), -(-replicates // BLOCK), label):
-        multiplicity = draw_block(n, min(BLOCK, replicates - index * BLOCK), seed, index)
+    blocks = range(-(-replicates // BLOCK))
+    for index in track(blocks, len(blocks), label):
+        start, stop = index * BLOCK, min((index + 1) * BLOCK, replicates)
+        multiplicity = draw_block(n, stop - start, seed, index) if draws is None else draws[start:stop]
         held = (multiplicity == 0) * panel.weights
         kept = held.any(axis=1)
         if kept.any():
             drawn = multiplicity[kept] * panel.weights
-            number = (index * BLOCK + np.flatnonzero(kept)).astype(np.int64)
+            number = (start + np.flatnonzero(kept)).astype(np.int64)
             yield make_block(panel, drawn, held[kept], stream(seed, index), estimate), number
 
 
@@ -88,6 +96,17 @@ def check_resampling(panel: Panel, replicates: int, seed: int) -> None:
     if seed < 0:
         raise UsageError(f"seed must not be negative; it is {seed}.")
     panel.require_complete("held-out comparisons")
+
+
+def check_draws(panel: Panel, draws: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+    """Multiplicities given by the user, if they fit the panel."""
+    draws = np.asarray(draws)
+    n = len(panel.tasks)
+    if draws.ndim != 2 or draws.shape[1] != n or not np.issubdtype(draws.dtype, np.integer):
+        raise UsageError(f"draws must be whole numbers of shape (replicates, {n}): how often each task is drawn.")
+    if (draws < 0).any() or not draws.any(axis=1).all():
+        raise UsageError("draws must not be negative, and every replicate must draw at least one task.")
+    return draws
 
 
 # --- compare ---
@@ -154,6 +173,7 @@ def compare(
     replicates: int = 1000,
     seed: int = 7,
     *,
+    draws: NDArray[np.integer[Any]] | None = None,
     estimate: Estimate = estimate_complete,
 ) -> Comparison:
     """Resample tasks, fit each method on the drawn ones, and measure it on the left-out ones.
@@ -162,6 +182,7 @@ def compare(
     ----------
     methods : names or `Method` objects; None or "all" takes every registered one
     replicates : number of resamplings
+    draws : (replicates, n) how often each replicate draws each task, to use instead of those of the seed
     estimate : how cell means and interaction come from unit weights
 
     >>> from polyjudge import simulate_panel
@@ -170,14 +191,16 @@ def compare(
     ['raw', 'cbc']
     """
     chosen = find_methods(methods)
-    check_resampling(panel, replicates, seed)
+    if draws is not None:
+        draws = check_draws(panel, draws)
+        replicates = len(draws)
     k = len(panel.languages)
     tau: dict[str, list[Array]] = {m.name: [] for m in chosen}
     pairs: dict[str, list[Array]] = {m.name: [] for m in chosen}
     gain: dict[str, list[Array]] = {m.name: [] for m in chosen if m.subtracts}
     numbers = []
     upper = np.triu_indices(k, 1)
-    for block, number in resample(panel, replicates, seed, estimate, "comparing methods"):
+    for block, number in resample(panel, replicates, seed, estimate, draws, "comparing methods"):
         numbers.append(number)
         for m in chosen:
             own = replace(block, rng=stream(seed, int(number[0]) // BLOCK, m.name))

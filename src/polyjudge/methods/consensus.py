@@ -20,6 +20,20 @@ def cbc(block: Block) -> Array:
     return block.interaction
 
 
+@method("cbc-weighted", subtracts=True, identity="same order and gain as cbc (I6); full fit is 1 by arithmetic (I3)")
+def cbc_weighted(block: Block) -> Array:
+    """The interaction against a language mean that weights judges by their steadiness over languages.
+
+    w(b) is proportional to 1 / Var_l[Tr(l, b)]; it differs from cbc by a constant per language.
+    """
+    columns = block.train - block.train.mean(axis=-2, keepdims=True)
+    variance = (columns**2).mean(axis=-2, keepdims=True)
+    inverse = 1 / np.where(variance <= block.gap**2, 1e-8, variance)
+    weights = inverse / inverse.sum(axis=-1, keepdims=True)
+    out: Array = columns - (columns * weights).sum(axis=-1, keepdims=True)
+    return out
+
+
 @method(
     "oracle",
     subtracts=True,

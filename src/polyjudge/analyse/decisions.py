@@ -1,0 +1,99 @@
+"""Picking the top judge of each language on drawn tasks, checked on left-out ones (METHODS section 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from polyjudge.analyse.held_out import percentiles, resample
+from polyjudge.errors import UsageError
+from polyjudge.kernels import Array
+from polyjudge.panel import Panel
+from polyjudge.results import Result
+
+TARGET = (
+    "The target is the top judge after removing the left-out tasks' own interaction: the additive model's answer, not a "
+    "human one. A high mean score is leniency, not quality, so the top judge is the most lenient one."
+)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Decisions(Result):
+    """How often, and how far, the top judge on drawn tasks misses the additive model's top judge on left-out tasks.
+
+    `table`: method, accuracy with the exact binomial interval over all decisions, regret (points between the target's
+    value and the chosen judge's) with its percentile interval over replicates; accuracy_replicate_low and _high, the
+    percentiles over replicates, because the decisions of one replicate are not independent of each other.
+    """
+
+    table: pd.DataFrame
+    languages: pd.DataFrame
+    """method, language, accuracy, regret, chosen (the judge chosen most often), chosen_share"""
+    decisions: int
+    replicates: int
+    skipped: int
+    seed: int
+    target: str
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.table
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()}\n{self.target}"
+
+
+def decisions(panel: Panel, replicates: int = 1000, seed: int = 7) -> Decisions:
+    """Choose each language's top judge by raw and by calibrated means of the drawn tasks; look at the left-out ones.
+
+    >>> from polyjudge import simulate_panel
+    >>> panel, _ = simulate_panel(tasks=30, languages=3, judges=4)
+    >>> decisions(panel, replicates=64).table["method"].tolist()
+    ['raw', 'cbc']
+    """
+    picks: dict[str, list[NDArray[np.int64]]] = {"raw": [], "cbc": []}
+    regrets: dict[str, list[Array]] = {"raw": [], "cbc": []}
+    for block, _ in resample(panel, replicates, seed, label="deciding"):
+        target = block.left_out - block.left_out_interaction
+        for name, cells in (("raw", block.train), ("cbc", block.train - block.interaction)):
+            # Of judges that tie for the top the first is chosen; the answer then depends on no rounding.
+            pick = np.argmax(cells >= cells.max(axis=-1, keepdims=True) - block.gap, axis=-1)
+            regret = target.max(axis=-1) - np.take_along_axis(target, pick[..., None], axis=-1)[..., 0]
+            picks[name].append(pick)
+            regrets[name].append(np.where(regret <= block.gap, 0.0, regret))
+    if not picks["raw"]:
+        raise UsageError("Every replicate drew every task, so none was left to evaluate on. Ask for more replicates.")
+    rows, languages = [], []
+    for name in picks:
+        pick, regret = np.concatenate(picks[name]), np.concatenate(regrets[name])  # (R, k)
+        right = regret == 0
+        exact = binomtest(int(right.sum()), right.size).proportion_ci(0.95, method="exact")
+        spread = percentiles(right.mean(axis=1))
+        cost = percentiles(regret.mean(axis=1))
+        rows.append((name, right.mean(), exact.low, exact.high, regret.mean(), *cost, *spread))
+        counts = np.stack([np.bincount(column, minlength=len(panel.judges)) for column in pick.T])
+        languages.append(
+            pd.DataFrame(
+                {
+                    "method": name,
+                    "language": panel.languages,
+                    "accuracy": right.mean(axis=0),
+                    "regret": regret.mean(axis=0),
+                    "chosen": [panel.judges[i] for i in counts.argmax(axis=1)],
+                    "chosen_share": counts.max(axis=1) / len(pick),
+                }
+            )
+        )
+    columns = ["method", "accuracy", "accuracy_low", "accuracy_high", "regret", "regret_low", "regret_high"]
+    return Decisions(
+        pd.DataFrame(rows, columns=[*columns, "accuracy_replicate_low", "accuracy_replicate_high"]),
+        pd.concat(languages, ignore_index=True),
+        right.size,
+        replicates,
+        replicates - len(pick),
+        seed,
+        TARGET,
+    )

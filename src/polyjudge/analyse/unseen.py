@@ -1,0 +1,240 @@
+"""Languages and judges the calibrator has not seen: with no scored task of theirs, and with a few (METHODS section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.analyse.held_out import percentiles, resample, stream
+from polyjudge.errors import UsageError
+from polyjudge.kernels import BLOCK, Array, cross_tau, double_centre, mean_of_pairs
+from polyjudge.methods import Block
+from polyjudge.panel import Panel
+from polyjudge.results import Result
+
+ENOUGH = 0.95
+"""`enough` is the smallest number of tasks that reaches this share of the gain of all tasks over none."""
+
+IDENTITY = "Mean imputation equals zero-shot by arithmetic: the mean of the seen rows of the interaction is 0."
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Unseen(Result):
+    """Agreement of a left-out language (or judge) with the others on left-out tasks.
+
+    `table` has one row per left-out language: language, raw, zero_shot and the 95% interval of each over replicates.
+    For judges the first column is judge, and tau compares the judges' orders of the languages.
+    """
+
+    what: str
+    """"language" or "judge": what is left out"""
+    table: pd.DataFrame
+    overall: dict[str, float]
+    """Means over all of them, with intervals"""
+    curve: pd.DataFrame
+    """shots (scored tasks of the newcomer), tau, low, high, share (of the gain of all tasks over none)"""
+    curves: pd.DataFrame
+    """The same for every newcomer"""
+    enough: int | None
+    """Smallest number of tasks tried that reaches 95% of the gain of all drawn tasks over none; None without a gain"""
+    full: float
+    """tau with every drawn task scored in the new language"""
+    replicates: int
+    skipped: int
+    seed: int
+    identity: str
+    notes: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.table
+
+    def __repr__(self) -> str:
+        return "\n".join([super().__repr__(), self.curve.to_string(index=False), self.identity, *self.notes])
+
+
+def unseen_language(
+    panel: Panel, shots: Iterable[int] = (0, 3, 5, 10, 20), replicates: int = 1000, seed: int = 7
+) -> Unseen:
+    """How well a new language's judge order agrees with the calibrated others, after `shots` tasks scored in it.
+
+    Every language in turn is the new one. 0 shots is zero-shot: the new language is left as it is.
+
+    >>> from polyjudge import simulate_panel
+    >>> panel, _ = simulate_panel(tasks=30, languages=3, judges=4)
+    >>> unseen_language(panel, replicates=64).table.columns[:2].tolist()
+    ['language', 'raw']
+    """
+    return _unseen(panel, "language", shots, replicates, seed)
+
+
+def unseen_judge(
+    panel: Panel, shots: Iterable[int] = (0, 3, 5, 10, 20), replicates: int = 1000, seed: int = 7
+) -> Unseen:
+    """The same for a new judge: languages and judges change roles.
+
+    tau then compares how the new judge and each other judge order the languages. It is 1 between calibrated judges.
+    """
+    return _unseen(exchange(panel), "judge", shots, replicates, seed)
+
+
+def exchange(panel: Panel) -> Panel:
+    """The panel with languages and judges exchanged."""
+    panel.require_complete("held-out comparisons")
+    return Panel(
+        panel.scores.transpose(0, 2, 1),
+        panel.tasks,
+        panel.judges,
+        panel.languages,
+        weights=panel.weights,
+        declared_range=panel.declared_range,
+        observed_range=panel.observed_range,
+    )
+
+
+def _unseen(panel: Panel, what: str, shots: Iterable[int], replicates: int, seed: int) -> Unseen:
+    wanted = _check_shots(shots, len(panel.tasks))
+    tried = sorted({*wanted, *_ladder(len(panel.tasks))})
+    raw, curve, numbers = [], [], []
+    contributions = _contributions(panel)
+    label = f"leaving one {what} out"
+    for block, number in resample(panel, replicates, seed, label=label):
+        rng = stream(seed, int(number[0]) // BLOCK, "shots")
+        raw.append(_agreement(block, None)[None])
+        curve.append(
+            np.stack([_agreement(block, row) for row in _few_shot_rows(block, contributions, [*tried, None], rng)])
+        )
+        numbers.append(number)
+    if not numbers:
+        raise UsageError("Every replicate drew every task, so none was left to evaluate on. Ask for more replicates.")
+    before = np.concatenate(raw, axis=1)[0]  # (R, k)
+    after = np.concatenate(curve, axis=1)  # (tried + 1, R, k); the last has all drawn tasks
+    zero = after[tried.index(0)]
+    table = pd.DataFrame({what: panel.languages, **_columns("raw", before), **_columns("zero_shot", zero)})
+    overall = {
+        key: float(value[0])
+        for name, values in (("raw", before), ("zero_shot", zero))
+        for key, value in _columns(name, values.mean(axis=1, keepdims=True)).items()
+    }
+    means = after.mean(axis=(1, 2))
+    gain = means[-1] - overall["zero_shot"]
+    share = (means - overall["zero_shot"]) / gain if gain > 0 else np.full(len(means), np.nan)
+    enough = next((q for q, s in zip(tried, share, strict=False) if q > 0 and s >= ENOUGH), None)
+    shown = [i for i, q in enumerate(tried) if q in wanted]
+    rows, lines = [], []
+    for i in shown:
+        low, high = percentiles(after[i].mean(axis=1))
+        rows.append((tried[i], means[i], low, high, share[i]))
+        each = _columns("tau", after[i])
+        lines.append(pd.DataFrame({what: panel.languages, "shots": tried[i], **each}))
+    skipped = replicates - len(before)
+    notes = [f"{skipped} of {replicates} replicates drew every task and were skipped."] if skipped else []
+    if gain <= 0:
+        notes.append(f"Scoring tasks of the new {what} does not raise the agreement here.")
+    usual = round(float(np.mean([1 - (1 - 1 / len(panel.tasks)) ** len(panel.tasks)])) * len(panel.tasks))
+    if max(wanted) > usual:
+        notes.append(f"A replicate draws about {usual} different tasks; a larger number of shots uses all of them.")
+    return Unseen(
+        what,
+        table,
+        overall,
+        pd.DataFrame(rows, columns=["shots", "tau", "low", "high", "share"]),
+        pd.concat(lines, ignore_index=True),
+        enough,
+        float(means[-1]),
+        replicates,
+        skipped,
+        seed,
+        IDENTITY,
+        tuple(notes),
+    )
+
+
+def _agreement(block: Block, new_rows: Array | None) -> Array:
+    """Mean tau of each language with the others, each in turn the new one: -> (R, k).
+
+    `new_rows` (R, k, m) is what is subtracted from the new language, the others lose their own interaction, fitted
+    without it. None compares raw values.
+    """
+    k = block.left_out.shape[-2]
+    out = np.empty(block.left_out.shape[:2])
+    for h in range(k):
+        others = np.delete(np.arange(k), h)
+        rows, rest = block.left_out[:, [h]], block.left_out[:, others]
+        if new_rows is not None:
+            rows = rows - new_rows[:, [h]]
+            rest = rest - double_centre(block.train[:, others])
+        out[:, h] = mean_of_pairs(cross_tau(rows, rest, block.gap)[:, 0])
+    return out
+
+
+def _contributions(panel: Panel) -> Array:
+    """d_t(b) of every language: its score minus the mean of the other languages, centred over judges, (n, k m).
+
+    That is k / (k - 1) times the task's double centring.
+    """
+    n, k, m = panel.shape
+    return double_centre(panel.scores).reshape(n, k * m) * (k / (k - 1))
+
+
+def _few_shot_rows(
+    block: Block, contributions: Array, shots: list[int | None], rng: np.random.Generator
+) -> list[Array]:
+    """Row estimates (R, k, m) from the first q of the drawn tasks in a random order; None takes all of them."""
+    size, k, m = block.left_out.shape
+    keys = np.where(block.drawn > 0, rng.random(block.drawn.shape), np.inf)
+    place = np.empty(keys.shape, dtype=np.int64)
+    np.put_along_axis(place, np.argsort(keys, axis=1), np.arange(keys.shape[1])[None, :], axis=1)
+    out = []
+    for q in shots:
+        if q == 0:
+            out.append(np.zeros((size, k, m)))
+            continue
+        used = (block.drawn > 0) if q is None else (block.drawn > 0) & (place < q)
+        mean, variance = _mean_and_variance(used * block.panel.weights, contributions)
+        signal = (mean**2).reshape(size, k, m).sum(axis=-1, keepdims=True)
+        noise = variance.reshape(size, k, m).sum(axis=-1, keepdims=True)
+        keep = np.maximum(0.0, 1 - noise / np.where(signal > 0, signal, np.inf))
+        out.append(keep * mean.reshape(size, k, m))
+    return out
+
+
+def _mean_and_variance(weights: Array, values: Array) -> tuple[Array, Array]:
+    """Weighted mean of the rows of `values` for each row of weights, and the variance of that mean (0 for one row)."""
+    total = weights.sum(axis=1, keepdims=True)
+    square = weights**2
+    count = (weights > 0).sum(axis=1, keepdims=True)
+    mean = weights @ values / total
+    scatter = square @ values**2 - 2 * mean * (square @ values) + mean**2 * square.sum(axis=1, keepdims=True)
+    correction = np.where(count > 1, count / np.maximum(count - 1, 1), 0.0)
+    return mean, np.maximum(scatter, 0.0) / total**2 * correction
+
+
+def _columns(name: str, values: Array) -> dict[str, Any]:
+    """Mean and interval over replicates: (R, k) -> three columns of k."""
+    low, high = np.percentile(values, [2.5, 97.5], axis=0)
+    return {name: values.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
+
+
+def _check_shots(shots: Iterable[int], tasks: int) -> list[int]:
+    wanted = sorted({0, *shots})
+    if wanted[0] < 0 or any(int(q) != q for q in wanted):
+        raise UsageError(f"shots must be whole numbers of tasks, 0 or more; they are {wanted}.")
+    if 1 in wanted:
+        raise UsageError(
+            "One task says nothing about its own noise, so the estimate cannot be shrunk: use 0, or 2 or more."
+        )
+    if wanted[-1] > tasks:
+        raise UsageError(f"shots goes up to {wanted[-1]}, but the panel has only {tasks} tasks.")
+    return [int(q) for q in wanted]
+
+
+def _ladder(tasks: int) -> list[int]:
+    """Numbers of tasks to try for `enough`: every one to 12, then steps of a fifth."""
+    out = [*range(2, min(13, tasks + 1))]
+    while out and out[-1] * 6 // 5 <= tasks and len(out) < 60:
+        out.append(max(out[-1] + 1, out[-1] * 6 // 5))
+    return [q for q in out if q <= tasks]
