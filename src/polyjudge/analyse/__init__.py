@@ -1,6 +1,8 @@
 """Pure functions on a panel: Panel in, frozen result out."""
 
+from polyjudge.analyse.ablations import Ablation, ablate
 from polyjudge.analyse.audit import Audit, audit
+from polyjudge.analyse.decisions import Decisions, decisions
 from polyjudge.analyse.findings import Finding
 from polyjudge.analyse.gates import Gates, gates
 from polyjudge.analyse.held_out import Comparison, compare
@@ -11,11 +13,14 @@ from polyjudge.analyse.sensitivity import Sensitivity, sensitivity
 from polyjudge.analyse.structure import Structure, structure
 from polyjudge.analyse.ties import TiedSets, tied_sets
 from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
+from polyjudge.analyse.unseen import Unseen, unseen_judge, unseen_language
 from polyjudge.analyse.variance import Variance, variance
 
 __all__ = [
+    "Ablation",
     "Audit",
     "Comparison",
+    "Decisions",
     "Finding",
     "Gates",
     "Information",
@@ -25,9 +30,12 @@ __all__ = [
     "Structure",
     "TiedSets",
     "Uncertainty",
+    "Unseen",
     "Variance",
+    "ablate",
     "audit",
     "compare",
+    "decisions",
     "gates",
     "information",
     "plan",
@@ -36,5 +44,7 @@ __all__ = [
     "structure",
     "tied_sets",
     "uncertainty",
+    "unseen_judge",
+    "unseen_language",
     "variance",
 ]

@@ -9,15 +9,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from polyjudge.analyse.held_out import percentiles, resample
-from polyjudge.errors import UsageError
+from polyjudge.analyse.held_out import Multiplicity, percentiles, resample
 from polyjudge.kernels import Array
 from polyjudge.panel import Panel
 from polyjudge.results import Result
 
 TARGET = (
-    "The target is the top judge after removing the left-out tasks' own interaction: the additive model's answer, not a "
-    "human one. A high mean score is leniency, not quality, so the top judge is the most lenient one."
+    "The target is the top judge after removing the left-out tasks' own interaction: the additive model's answer, not "
+    "a human one. A high mean score is leniency, not quality, so the top judge is the most lenient one."
 )
 
 
@@ -46,8 +45,10 @@ class Decisions(Result):
         return f"{super().__repr__()}\n{self.target}"
 
 
-def decisions(panel: Panel, replicates: int = 1000, seed: int = 7) -> Decisions:
+def decisions(panel: Panel, replicates: int = 1000, seed: int = 7, *, draws: Multiplicity | None = None) -> Decisions:
     """Choose each language's top judge by raw and by calibrated means of the drawn tasks; look at the left-out ones.
+
+    `draws` (replicates, n), how often each replicate draws each task, takes the place of replicates and seed.
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=30, languages=3, judges=4)
@@ -56,7 +57,7 @@ def decisions(panel: Panel, replicates: int = 1000, seed: int = 7) -> Decisions:
     """
     picks: dict[str, list[NDArray[np.int64]]] = {"raw": [], "cbc": []}
     regrets: dict[str, list[Array]] = {"raw": [], "cbc": []}
-    for block, _ in resample(panel, replicates, seed, label="deciding"):
+    for block, _ in resample(panel, replicates, seed, draws=draws, label="deciding"):
         target = block.left_out - block.left_out_interaction
         for name, cells in (("raw", block.train), ("cbc", block.train - block.interaction)):
             # Of judges that tie for the top the first is chosen; the answer then depends on no rounding.
@@ -64,8 +65,7 @@ def decisions(panel: Panel, replicates: int = 1000, seed: int = 7) -> Decisions:
             regret = target.max(axis=-1) - np.take_along_axis(target, pick[..., None], axis=-1)[..., 0]
             picks[name].append(pick)
             regrets[name].append(np.where(regret <= block.gap, 0.0, regret))
-    if not picks["raw"]:
-        raise UsageError("Every replicate drew every task, so none was left to evaluate on. Ask for more replicates.")
+    replicates = replicates if draws is None else len(draws)
     rows, languages = [], []
     for name in picks:
         pick, regret = np.concatenate(picks[name]), np.concatenate(regrets[name])  # (R, k)

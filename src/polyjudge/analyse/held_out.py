@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from polyjudge.calibrate.incomplete import estimate_interaction
 from polyjudge.errors import UsageError
 from polyjudge.kernels import BLOCK, TIE_TOLERANCE, Array, double_centre, draw_block, kendall_tau, mean_of_pairs
 from polyjudge.methods import Block, Method, find_methods
@@ -31,57 +32,86 @@ GAIN_SCOPE = (
 )
 """What the held-out gain says and what it does not. Shown wherever the gain is shown."""
 
-Estimate = Callable[[Panel, Array], tuple[Array, Array]]
-"""(panel, weights (R, n)) -> cell means (R, k, m) and interaction (R, k, m) of each row of weights."""
+Multiplicity = NDArray[np.int64]
 
+Estimate = Callable[[Array], tuple[Array, Array]]
+"""Multiplicities (R, n) of the units -> cell means and interaction, each (R, k, m); NaN where they are not identified.
 
-def estimate_complete(panel: Panel, weights: Array) -> tuple[Array, Array]:
-    """Weighted cell means and their double centring, for every row of weights: one matrix product."""
-    n, k, m = panel.shape
-    means = (weights @ panel.scores.reshape(n, k * m)) / weights.sum(axis=1, keepdims=True)
-    cells = means.reshape(-1, k, m)
-    return cells, double_centre(cells)
-
-
-def make_block(panel: Panel, drawn: Array, held: Array, rng: np.random.Generator, estimate: Estimate) -> Block:
-    """A block from training and evaluation weights, both (R, n)."""
-    # One product for both sides: the scores pass through memory once.
-    means, interaction = estimate(panel, np.concatenate([drawn, held]))
-    size = len(drawn)
-    return Block(panel, drawn, held, means[:size], means[size:], interaction[:size], interaction[size:], rng)
+`InteractionEstimate.resample` is one. Another estimator of the interaction is plugged in here.
+"""
 
 
 def resample(
     panel: Panel,
     replicates: int,
     seed: int,
-    estimate: Estimate = estimate_complete,
-    draws: NDArray[np.integer[Any]] | None = None,
+    estimate: Estimate | None = None,
+    draws: Multiplicity | None = None,
     label: str = "resampling tasks",
 ) -> Iterator[tuple[Block, NDArray[np.int64]]]:
-    """Blocks of replicates in which units were left out, each with the numbers of its replicates.
+    """Blocks of replicates, each with the numbers of its replicates.
 
-    A replicate that drew every unit has nothing to evaluate on; it is not in any block. `draws` are multiplicities
+    A replicate that drew every unit has nothing to evaluate on, and one whose drawn or left-out units do not identify
+    the interaction (in a panel with holes) has no estimate: neither is in any block. `draws` are multiplicities
     (replicates, n) to use instead of those of the seed.
     """
-    check_resampling(panel, replicates, seed)
-    n = len(panel.tasks)
-    blocks = range(-(-replicates // BLOCK))
+    if replicates < 1:
+        raise UsageError(f"replicates must be at least 1, not {replicates}.")
+    if seed < 0:
+        raise UsageError(f"seed must not be negative; it is {seed}.")
+    estimate = estimate or estimate_interaction(panel).resample
+    draws = None if draws is None else check_draws(panel, draws)
+    total = replicates if draws is None else len(draws)
+    blocks = range(-(-total // BLOCK))
+    some = False
     for index in track(blocks, len(blocks), label):
-        start, stop = index * BLOCK, min((index + 1) * BLOCK, replicates)
-        multiplicity = draw_block(n, stop - start, seed, index) if draws is None else draws[start:stop]
-        held = (multiplicity == 0) * panel.weights
-        kept = held.any(axis=1)
-        if kept.any():
-            drawn = multiplicity[kept] * panel.weights
-            number = (start + np.flatnonzero(kept)).astype(np.int64)
-            yield make_block(panel, drawn, held[kept], stream(seed, index), estimate), number
+        start, stop = index * BLOCK, min((index + 1) * BLOCK, total)
+        drawn = draw_block(len(panel.tasks), stop - start, seed, index) if draws is None else draws[start:stop]
+        block, kept = make_block(panel, drawn, (drawn == 0).astype(np.int64), stream(seed, index), estimate)
+        if len(kept):
+            some = True
+            yield block, start + kept
+    if not some:
+        raise UsageError(
+            f"Not one of {total} replicates can be evaluated: each drew every task, or leaves the interaction "
+            "unidentified. Ask for more replicates, or score more tasks."
+        )
 
 
-def full_fit(panel: Panel, seed: int = 0, estimate: Estimate = estimate_complete) -> Block:
+def make_block(
+    panel: Panel, drawn: Multiplicity, held: Multiplicity, rng: np.random.Generator, estimate: Estimate
+) -> tuple[Block, NDArray[np.int64]]:
+    """A block from the multiplicities of training and evaluation, both (R, n), and which rows of them it holds."""
+    kept = np.flatnonzero(held.any(axis=1))
+    # One product for both sides: the scores pass through memory once.
+    both = np.concatenate([drawn[kept], held[kept]]).astype(np.float64)
+    means, interaction = estimate(both)
+    size = len(kept)
+    lacking = np.asarray((np.isnan(means) | np.isnan(interaction)).any(axis=(-2, -1)))
+    known = ~(lacking[:size] | lacking[size:])
+    if not known.all():
+        both, means, interaction = (a[np.tile(known, 2)] for a in (both, means, interaction))
+        kept = kept[known]
+        size = len(kept)
+    weights = both * panel.weights
+    block = Block(
+        panel,
+        drawn=weights[:size],
+        held=weights[size:],
+        train=means[:size],
+        left_out=means[size:],
+        interaction=interaction[:size],
+        left_out_interaction=interaction[size:],
+        rng=rng,
+    )
+    return block, kept
+
+
+def full_fit(panel: Panel, seed: int = 0, estimate: Estimate | None = None) -> Block:
     """The block with one replicate that trains and evaluates on all units."""
-    weights = panel.weights[None, :]
-    return make_block(panel, weights, weights, stream(seed, 0, "full fit"), estimate)
+    estimate = estimate or estimate_interaction(panel).resample
+    all_units = np.ones((1, len(panel.tasks)), dtype=np.int64)
+    return make_block(panel, all_units, all_units, stream(seed, 0, "full fit"), estimate)[0]
 
 
 def stream(seed: int, index: int, name: str = "") -> np.random.Generator:
@@ -89,20 +119,10 @@ def stream(seed: int, index: int, name: str = "") -> np.random.Generator:
     return np.random.default_rng([seed, index, 1 + zlib.crc32(name.encode())])
 
 
-def check_resampling(panel: Panel, replicates: int, seed: int) -> None:
-    """Validate what every resampling protocol takes."""
-    if replicates < 1:
-        raise UsageError(f"replicates must be at least 1, not {replicates}.")
-    if seed < 0:
-        raise UsageError(f"seed must not be negative; it is {seed}.")
-    panel.require_complete("held-out comparisons")
-
-
-def check_draws(panel: Panel, draws: NDArray[np.integer[Any]]) -> NDArray[np.integer[Any]]:
+def check_draws(panel: Panel, draws: Multiplicity) -> Multiplicity:
     """Multiplicities given by the user, if they fit the panel."""
-    draws = np.asarray(draws)
     n = len(panel.tasks)
-    if draws.ndim != 2 or draws.shape[1] != n or not np.issubdtype(draws.dtype, np.integer):
+    if draws.ndim != 2 or draws.shape[1] != n or draws.dtype.kind not in "iu" or not len(draws):
         raise UsageError(f"draws must be whole numbers of shape (replicates, {n}): how often each task is drawn.")
     if (draws < 0).any() or not draws.any(axis=1).all():
         raise UsageError("draws must not be negative, and every replicate must draw at least one task.")
@@ -143,7 +163,7 @@ class Comparison(Result):
     """method, language_a, language_b, tau, low, high, defined (share of replicates in which tau is defined)"""
     replicates: int
     skipped: int
-    """Replicates that drew every task and so left nothing to evaluate on"""
+    """Replicates without a result: they drew every task, or do not identify the interaction of an incomplete panel"""
     seed: int
     scope: str
     advice: Advice | None
@@ -173,8 +193,8 @@ def compare(
     replicates: int = 1000,
     seed: int = 7,
     *,
-    draws: NDArray[np.integer[Any]] | None = None,
-    estimate: Estimate = estimate_complete,
+    draws: Multiplicity | None = None,
+    estimate: Estimate | None = None,
 ) -> Comparison:
     """Resample tasks, fit each method on the drawn ones, and measure it on the left-out ones.
 
@@ -183,17 +203,16 @@ def compare(
     methods : names or `Method` objects; None or "all" takes every registered one
     replicates : number of resamplings
     draws : (replicates, n) how often each replicate draws each task, to use instead of those of the seed
-    estimate : how cell means and interaction come from unit weights
+    estimate : how cell means and interaction come from multiplicities; the panel's own estimator by default
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=30, languages=3, judges=4)
     >>> compare(panel, ["raw", "cbc"], replicates=100).table["method"].tolist()
     ['raw', 'cbc']
     """
-    chosen = find_methods(methods)
-    if draws is not None:
-        draws = check_draws(panel, draws)
-        replicates = len(draws)
+    chosen, left = _usable(find_methods(methods), panel, everything=methods is None or methods == "all")
+    estimate = estimate or estimate_interaction(panel).resample
+    replicates = replicates if draws is None else len(draws)
     k = len(panel.languages)
     tau: dict[str, list[Array]] = {m.name: [] for m in chosen}
     pairs: dict[str, list[Array]] = {m.name: [] for m in chosen}
@@ -210,14 +229,11 @@ def compare(
             pairs[m.name].append(pair)
             if removed is not None:
                 gain[m.name].append(gain_of(removed, block))
-    if not numbers:
-        raise UsageError(
-            f"All {replicates} replicates drew every task, so none was left to evaluate on. Ask for more replicates."
-        )
     index = pd.Index(np.concatenate(numbers), name="replicate")
     taus = pd.DataFrame({name: np.concatenate(parts) for name, parts in tau.items()}, index=index)
     gains = pd.DataFrame({name: np.concatenate(parts) for name, parts in gain.items()}, index=index)
-    table = _table(chosen, taus, gains, full_fit(panel, seed, estimate), seed)
+    whole = full_fit(panel, seed, estimate)
+    table = _table(chosen, taus, gains, whole, seed)
     skipped = replicates - len(index)
     return Comparison(
         table,
@@ -228,7 +244,7 @@ def compare(
         seed,
         GAIN_SCOPE,
         advise(table),
-        _notes(panel, skipped, replicates, table),
+        _notes(whole, skipped, replicates, left),
         taus,
         gains,
     )
@@ -340,8 +356,11 @@ def _language_pairs(panel: Panel, name: str, pairs: Array) -> pd.DataFrame:
     defined = ~np.isnan(pairs)
     some = defined.any(axis=0)
     mean, low, high = np.full((3, len(a)), np.nan)
-    mean[some] = np.nanmean(pairs[:, some], axis=0)
-    low[some], high[some] = np.nanpercentile(pairs[:, some], [2.5, 97.5], axis=0)
+    if some.any():
+        # The NaN-aware percentile goes column by column; it is only for pairs that are undefined at times.
+        percentile = np.percentile if defined.all() else np.nanpercentile
+        mean[some] = np.nanmean(pairs[:, some], axis=0)
+        low[some], high[some] = percentile(pairs[:, some], [2.5, 97.5], axis=0)
     return pd.DataFrame(
         {
             "method": name,
@@ -355,14 +374,29 @@ def _language_pairs(panel: Panel, name: str, pairs: Array) -> pd.DataFrame:
     )
 
 
-def _notes(panel: Panel, skipped: int, replicates: int, table: pd.DataFrame) -> tuple[str, ...]:
+def _usable(chosen: list[Method], panel: Panel, everything: bool) -> tuple[list[Method], list[str]]:
+    """The methods this panel allows, and the names of those it does not when all were asked for."""
+    lacking = [] if panel.complete else [m.name for m in chosen if m.complete]
+    if lacking and not everything:
+        panel.require_complete(f"the methods {', '.join(lacking)}")
+    return [m for m in chosen if m.name not in lacking], lacking
+
+
+def _notes(whole: Block, skipped: int, replicates: int, left: list[str]) -> tuple[str, ...]:
+    panel = whole.panel
     notes = []
     if skipped:
+        why = "drew every task" if panel.complete else "drew every task or do not identify the interaction"
+        notes.append(f"{skipped} of {replicates} replicates {why}; they were skipped.")
+    if not panel.complete:
         notes.append(
-            f"{skipped} of {replicates} replicates drew every task, left none to evaluate on, and were skipped."
+            "Scores are missing: cell means and interaction are least-squares estimates, and the gain is an estimate "
+            "too, no longer exact for any truth."
         )
+    if left:
+        notes.append(f"Left out because they need a complete panel: {', '.join(left)}.")
     if len(panel.judges) == 2:
         notes.append("With two judges tau of a language pair is only 1, -1 or undefined (a tie).")
-    if np.ptp(panel.cell_means, axis=1).max() <= panel.tie_gap:
+    if np.ptp(whole.train, axis=-1).max() <= panel.tie_gap:
         notes.append("All judges tie in every language: tau is undefined and counted as 0.")
     return tuple(notes)

@@ -1,20 +1,23 @@
-"""Languages and judges the calibrator has not seen: with no scored task of theirs, and with a few (METHODS section 8)."""
+"""Languages and judges the calibrator has not seen: with no scored task, and with a few (METHODS section 8)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from polyjudge.analyse.held_out import percentiles, resample, stream
+from polyjudge.analyse.held_out import Multiplicity, resample, stream
+from polyjudge.calibrate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.errors import UsageError
-from polyjudge.kernels import BLOCK, Array, cross_tau, double_centre, mean_of_pairs
+from polyjudge.kernels import BLOCK, Array, cross_tau, double_centre, mean_of_pairs, mean_tau
 from polyjudge.methods import Block
-from polyjudge.panel import Panel
+from polyjudge.panel import Panel, _positions
 from polyjudge.results import Result
+
+SHOTS = (0, 3, 5, 10, 20)
 
 ENOUGH = 0.95
 """`enough` is the smallest number of tasks that reaches this share of the gain of all tasks over none."""
@@ -36,7 +39,8 @@ class Unseen(Result):
     overall: dict[str, float]
     """Means over all of them, with intervals"""
     curve: pd.DataFrame
-    """shots (scored tasks of the newcomer), tau, low, high, share (of the gain of all tasks over none)"""
+    """shots (scored tasks of the newcomer), tau, low, high, share (of the gain of all tasks over none); for judges also
+    consistency"""
     curves: pd.DataFrame
     """The same for every newcomer"""
     enough: int | None
@@ -57,127 +61,149 @@ class Unseen(Result):
 
 
 def unseen_language(
-    panel: Panel, shots: Iterable[int] = (0, 3, 5, 10, 20), replicates: int = 1000, seed: int = 7
+    panel: Panel,
+    shots: Iterable[int] = SHOTS,
+    replicates: int = 1000,
+    seed: int = 7,
+    *,
+    languages: Iterable[str] | None = None,
+    draws: Multiplicity | None = None,
 ) -> Unseen:
     """How well a new language's judge order agrees with the calibrated others, after `shots` tasks scored in it.
 
-    Every language in turn is the new one. 0 shots is zero-shot: the new language is left as it is.
+    Every language in turn is the new one (or those named). 0 shots is zero-shot: the new language is left as it is.
+    `draws` (replicates, n), how often each replicate draws each task, takes the place of replicates and seed.
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=30, languages=3, judges=4)
     >>> unseen_language(panel, replicates=64).table.columns[:2].tolist()
     ['language', 'raw']
     """
-    return _unseen(panel, "language", shots, replicates, seed)
+    return _unseen(panel, "language", shots, replicates, seed, languages, draws)
 
 
 def unseen_judge(
-    panel: Panel, shots: Iterable[int] = (0, 3, 5, 10, 20), replicates: int = 1000, seed: int = 7
+    panel: Panel,
+    shots: Iterable[int] = SHOTS,
+    replicates: int = 1000,
+    seed: int = 7,
+    *,
+    judges: Iterable[str] | None = None,
+    draws: Multiplicity | None = None,
 ) -> Unseen:
     """The same for a new judge: languages and judges change roles.
 
-    tau then compares how the new judge and each other judge order the languages. It is 1 between calibrated judges.
+    tau then compares how the new judge and each other judge order the languages. `consistency` in the curve is what
+    most users look for: the mean tau over language pairs of the order of all judges, the new one among them.
     """
-    return _unseen(exchange(panel), "judge", shots, replicates, seed)
+    return _unseen(exchange(panel), "judge", shots, replicates, seed, judges, draws)
 
 
 def exchange(panel: Panel) -> Panel:
     """The panel with languages and judges exchanged."""
-    panel.require_complete("held-out comparisons")
     return Panel(
         panel.scores.transpose(0, 2, 1),
         panel.tasks,
         panel.judges,
         panel.languages,
+        counts=panel.counts.transpose(0, 2, 1),
         weights=panel.weights,
         declared_range=panel.declared_range,
         observed_range=panel.observed_range,
     )
 
 
-def _unseen(panel: Panel, what: str, shots: Iterable[int], replicates: int, seed: int) -> Unseen:
+def _unseen(
+    panel: Panel,
+    what: Literal["language", "judge"],
+    shots: Iterable[int],
+    replicates: int,
+    seed: int,
+    names: Iterable[str] | None,
+    draws: Multiplicity | None,
+) -> Unseen:
     wanted = _check_shots(shots, len(panel.tasks))
-    tried = sorted({*wanted, *_ladder(len(panel.tasks))})
-    raw, curve, numbers = [], [], []
-    contributions = _contributions(panel)
-    label = f"leaving one {what} out"
-    for block, number in resample(panel, replicates, seed, label=label):
+    tried = sorted({*wanted, *_ladder(len(panel.tasks))}) if max(wanted) else wanted
+    newcomers = _positions(names, panel.languages, what).tolist()
+    fit = estimate_interaction(panel)
+    contributions = _contributions(panel, fit)
+    raw, curve = [], []
+    for block, number in resample(panel, replicates, seed, fit.resample, draws, f"leaving one {what} out"):
         rng = stream(seed, int(number[0]) // BLOCK, "shots")
-        raw.append(_agreement(block, None)[None])
-        curve.append(
-            np.stack([_agreement(block, row) for row in _few_shot_rows(block, contributions, [*tried, None], rng)])
-        )
-        numbers.append(number)
-    if not numbers:
-        raise UsageError("Every replicate drew every task, so none was left to evaluate on. Ask for more replicates.")
-    before = np.concatenate(raw, axis=1)[0]  # (R, k)
-    after = np.concatenate(curve, axis=1)  # (tried + 1, R, k); the last has all drawn tasks
-    zero = after[tried.index(0)]
-    table = pd.DataFrame({what: panel.languages, **_columns("raw", before), **_columns("zero_shot", zero)})
-    overall = {
-        key: float(value[0])
-        for name, values in (("raw", before), ("zero_shot", zero))
-        for key, value in _columns(name, values.mean(axis=1, keepdims=True)).items()
-    }
-    means = after.mean(axis=(1, 2))
-    gain = means[-1] - overall["zero_shot"]
-    share = (means - overall["zero_shot"]) / gain if gain > 0 else np.full(len(means), np.nan)
-    enough = next((q for q, s in zip(tried, share, strict=False) if q > 0 and s >= ENOUGH), None)
-    shown = [i for i, q in enumerate(tried) if q in wanted]
-    rows, lines = [], []
-    for i in shown:
-        low, high = percentiles(after[i].mean(axis=1))
-        rows.append((tried[i], means[i], low, high, share[i]))
-        each = _columns("tau", after[i])
-        lines.append(pd.DataFrame({what: panel.languages, "shots": tried[i], **each}))
-    skipped = replicates - len(before)
-    notes = [f"{skipped} of {replicates} replicates drew every task and were skipped."] if skipped else []
-    if gain <= 0:
-        notes.append(f"Scoring tasks of the new {what} does not raise the agreement here.")
-    usual = round(float(np.mean([1 - (1 - 1 / len(panel.tasks)) ** len(panel.tasks)])) * len(panel.tasks))
-    if max(wanted) > usual:
-        notes.append(f"A replicate draws about {usual} different tasks; a larger number of shots uses all of them.")
+        raw.append(_agreement(block, newcomers, None, what))
+        rows = _few_shot_rows(block, contributions, [*tried, None], rng)
+        curve.append(np.stack([_agreement(block, newcomers, row, what) for row in rows]))
+    # Axes: number of shots (the last: all drawn tasks), measure (tau, for judges also consistency), replicate, newcomer
+    before, after = np.concatenate(raw, axis=1), np.concatenate(curve, axis=2)
+    tau, zero = after[:, 0], after[tried.index(0), 0]
+    labels = [panel.languages[i] for i in newcomers]
+    means = tau.mean(axis=(1, 2))
+    gain = means[-1] - zero.mean()
+    share = (means - zero.mean()) / gain if gain > 0 else np.full(len(means), np.nan)
+    rows_shown, lines = [], []
+    for i, q in enumerate(tried):
+        if q in wanted:
+            row = {"shots": q, **_mean_and_interval("tau", tau[i]), "share": share[i]}
+            if what == "judge":
+                row |= _mean_and_interval("consistency", after[i, 1])
+            rows_shown.append(row)
+            lines.append(pd.DataFrame({what: labels, "shots": q, **_columns("tau", tau[i])}))
+    total = replicates if draws is None else len(draws)
+    skipped = total - before.shape[1]
     return Unseen(
         what,
-        table,
-        overall,
-        pd.DataFrame(rows, columns=["shots", "tau", "low", "high", "share"]),
-        pd.concat(lines, ignore_index=True),
-        enough,
+        pd.DataFrame({what: labels, **_columns("raw", before[0]), **_columns("zero_shot", zero)}),
+        {**_mean_and_interval("raw", before[0]), **_mean_and_interval("zero_shot", zero)},
+        pd.DataFrame(rows_shown).rename(columns={"tau_low": "low", "tau_high": "high"}),
+        pd.concat(lines, ignore_index=True).rename(columns={"tau_low": "low", "tau_high": "high"}),
+        next((q for q, s in zip(tried, share, strict=False) if q > 0 and s >= ENOUGH), None),
         float(means[-1]),
-        replicates,
+        total,
         skipped,
         seed,
         IDENTITY,
-        tuple(notes),
+        _notes(panel, what, wanted, total, skipped, float(gain)),
     )
 
 
-def _agreement(block: Block, new_rows: Array | None) -> Array:
-    """Mean tau of each language with the others, each in turn the new one: -> (R, k).
+def _notes(panel: Panel, what: str, wanted: list[int], total: int, skipped: int, gain: float) -> tuple[str, ...]:
+    n = len(panel.tasks)
+    notes = [f"{skipped} of {total} replicates could not be evaluated and were skipped."] if skipped else []
+    if gain <= 0:
+        notes.append(f"Scoring tasks of the new {what} does not raise the agreement here.")
+    different = n * (1 - (1 - 1 / n) ** n)
+    if max(wanted) > different:
+        notes.append(f"A replicate draws about {different:.0f} different tasks; more shots than that use them all.")
+    return tuple(notes)
 
-    `new_rows` (R, k, m) is what is subtracted from the new language, the others lose their own interaction, fitted
+
+def _agreement(block: Block, newcomers: list[int], new_rows: Array | None, what: str) -> Array:
+    """Mean tau of each newcomer with the others, (1, R, newcomers); for judges also the consistency, (2, R, ..).
+
+    `new_rows` (R, k, m) is what is subtracted from the new language; the others lose their own interaction, fitted
     without it. None compares raw values.
     """
     k = block.left_out.shape[-2]
-    out = np.empty(block.left_out.shape[:2])
-    for h in range(k):
+    out = np.empty((2 if what == "judge" else 1, len(block.left_out), len(newcomers)))
+    for i, h in enumerate(newcomers):
         others = np.delete(np.arange(k), h)
         rows, rest = block.left_out[:, [h]], block.left_out[:, others]
         if new_rows is not None:
             rows = rows - new_rows[:, [h]]
             rest = rest - double_centre(block.train[:, others])
-        out[:, h] = mean_of_pairs(cross_tau(rows, rest, block.gap)[:, 0])
+        out[0, :, i] = mean_of_pairs(cross_tau(rows, rest, block.gap)[:, 0])
+        if what == "judge":
+            out[1, :, i] = mean_tau(np.swapaxes(np.concatenate([rows, rest], axis=1), -1, -2), block.gap)
     return out
 
 
-def _contributions(panel: Panel) -> Array:
+def _contributions(panel: Panel, fit: InteractionEstimate) -> Array:
     """d_t(b) of every language: its score minus the mean of the other languages, centred over judges, (n, k m).
 
-    That is k / (k - 1) times the task's double centring.
+    That is k / (k - 1) times the task's double centring, or its influence where scores are missing.
     """
     n, k, m = panel.shape
-    return double_centre(panel.scores).reshape(n, k * m) * (k / (k - 1))
+    return fit.influence.reshape(n, k * m) * (k / (k - 1))
 
 
 def _few_shot_rows(
@@ -211,6 +237,11 @@ def _mean_and_variance(weights: Array, values: Array) -> tuple[Array, Array]:
     scatter = square @ values**2 - 2 * mean * (square @ values) + mean**2 * square.sum(axis=1, keepdims=True)
     correction = np.where(count > 1, count / np.maximum(count - 1, 1), 0.0)
     return mean, np.maximum(scatter, 0.0) / total**2 * correction
+
+
+def _mean_and_interval(name: str, values: Array) -> dict[str, float]:
+    """Mean over newcomers with its interval over replicates: (R, newcomers) -> three numbers."""
+    return {key: float(value[0]) for key, value in _columns(name, values.mean(axis=1, keepdims=True)).items()}
 
 
 def _columns(name: str, values: Array) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class Method:
     subtracts : the method only subtracts a matrix A(l, b) from the scores; then its accuracy gain can be measured
     identity : what about its line is true by arithmetic, in plain words; empty when nothing is
     scale : width of the adjusted values' scale, for the tie rule; None when they are on the scale of the scores
+    complete : the method needs every task scored in every cell
     """
 
     name: str
@@ -66,6 +67,7 @@ class Method:
     subtracts: bool = False
     identity: str = ""
     scale: float | None = None
+    complete: bool = False
 
     def __call__(self, block: Block) -> Array:
         return self.adjust(block)
@@ -76,7 +78,7 @@ REGISTRY: dict[str, Method] = {}
 
 
 def method(
-    name: str, *, subtracts: bool = False, identity: str = "", scale: float | None = None
+    name: str, *, subtracts: bool = False, identity: str = "", scale: float | None = None, complete: bool = False
 ) -> Callable[[Adjust], Method]:
     """Decorator that registers a function of a block as a method of `compare`.
 
@@ -90,7 +92,7 @@ def method(
     def wrap(adjust: Adjust) -> Method:
         if name in REGISTRY:
             raise UsageError(f"There is a method {name!r} already. Give yours another name.")
-        REGISTRY[name] = Method(name, adjust, subtracts, identity, scale)
+        REGISTRY[name] = Method(name, adjust, subtracts, identity, scale, complete)
         return REGISTRY[name]
 
     return wrap

@@ -8,7 +8,7 @@ from polyjudge.kernels import Array
 from polyjudge.methods.base import Block, method
 
 
-@method("combat-eb")
+@method("combat-eb", complete=True)
 def combat(block: Block) -> Array:
     """Remove each language's shrunken location and scale of the residuals after grand mean and judge effect.
 

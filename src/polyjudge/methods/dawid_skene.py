@@ -55,7 +55,7 @@ def em(labels: Array, there: Array, train: Array) -> Array:
         a, b = expected @ labels, expected @ there
         sensitivity = np.clip((a + 1) / (b + 2), 1e-4, 1 - 1e-4)
         specificity = np.clip((seen[active] - b - ones[active] + a + 1) / (seen[active] - b + 2), 1e-4, 1 - 1e-4)
-        prior = np.clip(expected.sum(axis=1, keepdims=True) / w.sum(axis=1, keepdims=True), 1e-4, 1 - 1e-4)
+        prior = np.clip(expected.sum(axis=1, keepdims=True) / w.sum(axis=1, keepdims=True), 1e-300, 1 - 1e-16)
         if_zero = np.log((1 - sensitivity) / specificity)
         odds = np.log(prior / (1 - prior)) + (np.log(sensitivity / (1 - specificity)) - if_zero) @ labels.T
         new = _logistic(odds + if_zero @ there.T)

@@ -1,0 +1,54 @@
+"""The published analyses' own random draws, from the published seeds: with them the published numbers come out exactly.
+
+Every analysis took numpy's default generator and drew tasks one replicate after the other; between two draws of the
+main comparison the same generator shuffled the judges of each language for the random control.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.int64]
+
+
+def held_out_draws(
+    tasks: int, languages: int, judges: int, replicates: int = 1000, seed: int = 7
+) -> tuple[Counts, Counts]:
+    """Multiplicities (replicates, tasks) of the main comparison, and the random control's judge orders (.., k, m)."""
+    rng = np.random.default_rng(seed)
+    drawn, orders = [], []
+    for _ in range(replicates):
+        drawn.append(_count(rng.choice(tasks, tasks, replace=True), tasks))
+        orders.append([rng.permutation(judges) for _ in range(languages)])
+    return np.array(drawn), np.array(orders)
+
+
+def plain_draws(tasks: int, replicates: int, rng: np.random.Generator | int) -> Counts:
+    """Multiplicities (replicates, tasks) of the other protocols.
+
+    Decisions: seed 307. Judge subsets of size s: seed 7 + s, the same draws for every subset. Unseen language: one
+    generator of seed 207 for all languages, one after the other in the panel's order.
+    """
+    rng = np.random.default_rng(rng)
+    return np.array([_count(rng.choice(tasks, tasks, replace=True), tasks) for _ in range(replicates)])
+
+
+def subset_draws(
+    tasks: int, size: int, repeats: int, rng: np.random.Generator | int
+) -> tuple[NDArray[np.bool_], Counts]:
+    """Task subsets (repeats, tasks) and the bootstrap multiplicities inside them.
+
+    Task ablation: one generator of seed 107 for all sizes, smallest first.
+    """
+    rng = np.random.default_rng(rng)
+    inside, drawn = np.zeros((repeats, tasks), bool), []
+    for row in inside:
+        subset = rng.choice(tasks, size, replace=False)
+        row[subset] = True
+        drawn.append(_count(subset[rng.choice(size, size, replace=True)], tasks))
+    return inside, np.array(drawn)
+
+
+def _count(drawn: NDArray[np.int64], tasks: int) -> Counts:
+    return np.bincount(drawn, minlength=tasks)

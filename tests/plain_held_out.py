@@ -1,0 +1,172 @@
+"""METHODS section 7 written the plain way: pandas group-by, scipy's kendalltau, one replicate at a time.
+
+The reference for equality tests and for the speed ratio in benchmarks/held_out.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from scipy.stats import kendalltau, rankdata
+
+import polyjudge as pj
+
+
+def plain_taus(
+    panel: pj.Panel, methods: list[str], multiplicities: np.ndarray, orders: np.ndarray | None = None
+) -> pd.DataFrame:
+    """tau of every replicate (rows) and method. `orders` (R, k, m) are the random control's shuffles."""
+    rows = panel.to_long()
+    long = rows.groupby(["task", "language", "judge"], sort=False)["score"].mean().reset_index()
+    names = np.array(panel.tasks)
+    gap = 1e-9 * (panel.range[1] - panel.range[0])
+    out = []
+    for r, counts in enumerate(multiplicities):
+        if (counts > 0).all():
+            continue
+        drawn = np.repeat(names, counts)
+        train = long.set_index("task").loc[drawn].reset_index()
+        held = long[~long["task"].isin(drawn)]
+        tr, e = (_cells(part, panel) for part in (train, held))
+        context = {
+            "train": train,
+            "rows": rows,
+            "drawn": set(drawn),
+            "top": panel.range[1],
+            "order": None if orders is None else orders[r],
+        }
+        taus = {name: _mean_tau(PLAIN[name](e, tr, context), gap) for name in methods}
+        out.append(pd.Series(taus, name=r))
+    return pd.DataFrame(out)
+
+
+def _cells(part: pd.DataFrame, panel: pj.Panel) -> pd.DataFrame:
+    table = part.groupby(["language", "judge"])["score"].mean().unstack()
+    return table.loc[list(panel.languages), list(panel.judges)]
+
+
+def _mean_tau(adjusted: pd.DataFrame, gap: float) -> float:
+    values = adjusted.apply(_snap, axis=1, gap=gap)
+    taus = [kendalltau(values.loc[a], values.loc[b]).statistic for a, b in combinations(values.index, 2)]
+    defined = [t for t in taus if not np.isnan(t)]
+    return float(np.mean(defined)) if defined else 0.0
+
+
+def _snap(values: pd.Series, gap: float) -> pd.Series:
+    """Values closer than `gap` become equal."""
+    ordered = values.sort_values()
+    return ordered.groupby((ordered.diff() > gap).cumsum()).transform("first").reindex(values.index)
+
+
+def _interaction(cells: pd.DataFrame) -> pd.DataFrame:
+    return cells.sub(cells.mean(axis=0), axis=1).sub(cells.mean(axis=1), axis=0) + cells.to_numpy().mean()
+
+
+def _sd(table: pd.DataFrame, axis: int) -> pd.Series:
+    sd = table.std(axis=axis, ddof=0)
+    return sd.where(sd > 1e-9, 1.0)
+
+
+def per_language(e: pd.DataFrame, tr: pd.DataFrame, _: dict) -> pd.DataFrame:
+    return e.sub(e.mean(axis=1), axis=0).div(_sd(e, 1), axis=0)
+
+
+def judge_only(e: pd.DataFrame, tr: pd.DataFrame, _: dict) -> pd.DataFrame:
+    return e - tr.mean(axis=0)
+
+
+def z_score(e: pd.DataFrame, tr: pd.DataFrame, _: dict) -> pd.DataFrame:
+    return (e - tr.mean(axis=0)) / _sd(tr, 0)
+
+
+def quantile(e: pd.DataFrame, tr: pd.DataFrame, _: dict) -> pd.DataFrame:
+    target = np.mean([np.sort(tr[b]) for b in tr.columns], axis=0)
+    out = e.copy()
+    for judge in e.columns:
+        column = e[judge].round(9)
+        low, high = rankdata(column, "min").astype(int), rankdata(column, "max").astype(int)
+        out[judge] = [target[a - 1 : z].mean() for a, z in zip(low, high, strict=True)]
+    return out
+
+
+def ensemble(e: pd.DataFrame, tr: pd.DataFrame, context: dict) -> pd.DataFrame:
+    parts = [f(e, tr, context).round(9).rank(axis=1, pct=True) for f in (judge_only, z_score, quantile)]
+    return sum(parts) / 3
+
+
+def combat(e: pd.DataFrame, tr: pd.DataFrame, context: dict) -> pd.DataFrame:
+    rows = context["train"].copy()
+    grand = rows["score"].mean()
+    effect = rows.groupby("judge")["score"].mean() - grand
+    rows["r"] = rows["score"] - grand - rows["judge"].map(effect)
+    c = rows.groupby("language")["r"].mean()
+    number = rows.groupby("language")["r"].size()
+    rows["left"] = rows["r"] - rows["language"].map(c)
+    v = rows["left"].var(ddof=0)
+    t2 = c.var(ddof=0)
+    c_star = c * t2 / (t2 + v / number)
+    s = rows.groupby("language")["left"].std(ddof=0) / np.sqrt(v)
+    u = s.var(ddof=0)
+    s_star = (1 + (s - 1) * u / (u + 1 / number)).clip(lower=1e-6)
+    base = grand + effect[e.columns]
+    return (e - base).sub(c_star[e.index], axis=0).div(s_star[e.index], axis=0) + base
+
+
+def dawid_skene(e: pd.DataFrame, tr: pd.DataFrame, context: dict) -> pd.DataFrame:
+    rows = context["rows"]
+    items = ["task", "replicate"] if "replicate" in rows else ["task"]
+    labels = rows.assign(label=(rows["score"] >= context["top"]).astype(float))
+    table = labels.pivot(index=items, columns=["language", "judge"], values="label")
+    drawn = table.index.get_level_values("task").isin(context["drawn"])
+    train = table[drawn]
+    posterior = train.mean(axis=1).clip(1e-3, 1 - 1e-3)
+    for _ in range(25):
+        prior = posterior.mean()
+        sensitivity = ((train.mul(posterior, axis=0).sum() + 1) / (posterior.sum() + 2)).clip(1e-4, 1 - 1e-4)
+        negative = 1 - posterior
+        specificity = (((1 - train).mul(negative, axis=0).sum() + 1) / (negative.sum() + 2)).clip(1e-4, 1 - 1e-4)
+        before, posterior = posterior, _posterior(train, prior, sensitivity, specificity)
+        if (posterior - before).abs().max() < 1e-6:
+            break
+    held = table[~drawn]
+    p = _posterior(held, prior, sensitivity, specificity)
+    value = 100 * (held.mul(p, axis=0) + (1 - held).mul(1 - p, axis=0)).mean()
+    return value.unstack().loc[e.index, e.columns]
+
+
+def _posterior(labels: pd.DataFrame, prior: float, sensitivity: pd.Series, specificity: pd.Series) -> pd.Series:
+    one = np.log(prior) + (labels * np.log(sensitivity) + (1 - labels) * np.log(1 - sensitivity)).sum(axis=1)
+    zero = np.log(1 - prior) + ((1 - labels) * np.log(specificity) + labels * np.log(1 - specificity)).sum(axis=1)
+    return 1 / (1 + np.exp(zero - one))
+
+
+def random_control(e: pd.DataFrame, tr: pd.DataFrame, context: dict) -> pd.DataFrame:
+    shuffled = np.take_along_axis(e.to_numpy(), context["order"], axis=1)
+    return pd.DataFrame(shuffled, index=e.index, columns=e.columns)
+
+
+def cbc_weighted(e: pd.DataFrame, tr: pd.DataFrame, _: dict) -> pd.DataFrame:
+    variance = tr.var(axis=0, ddof=0)
+    weight = 1 / variance.where(variance > 1e-18, 1e-8)
+    weight = weight / weight.sum()
+    means = tr.mean(axis=0)
+    return e - (tr.sub(means, axis=1).sub(tr @ weight, axis=0) + means @ weight)
+
+
+PLAIN: dict[str, Callable[[pd.DataFrame, pd.DataFrame, dict], pd.DataFrame]] = {
+    "raw": lambda e, tr, _: e,
+    "per-language norm": per_language,
+    "judge-only norm": judge_only,
+    "z-score": z_score,
+    "quantile norm": quantile,
+    "ensemble": ensemble,
+    "combat-eb": combat,
+    "dawid-skene": dawid_skene,
+    "random control": random_control,
+    "cbc": lambda e, tr, _: e - _interaction(tr),
+    "cbc-weighted": cbc_weighted,
+    "oracle": lambda e, tr, _: e - _interaction(e),
+}
