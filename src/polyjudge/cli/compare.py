@@ -1,0 +1,133 @@
+"""`polyjudge compare`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polyjudge.cli import options as o
+from polyjudge.errors import UsageError
+
+if TYPE_CHECKING:
+    from polyjudge.panel import Panel
+    from polyjudge.results import Result
+
+
+class Protocol(StrEnum):
+    held_out = "held-out"
+    unseen_language = "unseen-language"
+    unseen_judge = "unseen-judge"
+    decisions = "decisions"
+    judges = "judges"
+    tasks = "tasks"
+    groups = "groups"
+
+
+class FailOn(StrEnum):
+    never = "never"
+    not_advised = "not-advised"
+
+
+def compare(
+    scores: o.Scores,
+    task: o.TaskColumn = None,
+    language: o.LanguageColumn = None,
+    judge: o.JudgeColumn = None,
+    score: o.ScoreColumn = None,
+    replicate: o.ReplicateColumn = None,
+    group: o.GroupColumn = None,
+    protocol: Annotated[
+        Protocol,
+        typer.Option(
+            help="held-out: methods on left-out tasks. unseen-language, unseen-judge: a newcomer with no or few scored "
+            "tasks. decisions: picking the top judge. judges, tasks, groups: fewer of them, or slices."
+        ),
+    ] = Protocol.held_out,
+    methods: Annotated[
+        str, typer.Option(help="Methods of the held-out protocol, separated by commas, or all.")
+    ] = "all",
+    replicates: Annotated[
+        int | None, typer.Option(min=1, help="Resamplings of tasks; default 1,000, and 100 for judges and tasks.")
+    ] = None,
+    shots: Annotated[
+        str, typer.Option(help="Numbers of scored tasks of a newcomer, separated by commas.")
+    ] = "0,3,5,10,20",
+    sizes: Annotated[str | None, typer.Option(help="Numbers of judges or tasks to try, separated by commas.")] = None,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="not-advised: exit 1 when calibrating is not advised (held-out protocol).")
+    ] = FailOn.never,
+    output: o.Output = None,
+    seed: o.Seed = 7,
+    as_json: o.Json = False,
+) -> None:
+    """Compare calibration with other methods on tasks they have not seen.
+
+    Example: polyjudge compare scores.csv --methods raw,cbc,combat-eb --seed 7
+    """
+    if fail_on is FailOn.not_advised and protocol is not Protocol.held_out:
+        raise UsageError("--fail-on not-advised goes with --protocol held-out, which measures the gain.")
+    few, numbers = _numbers("--shots", shots), None if sizes is None else _numbers("--sizes", sizes)
+    panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate, group=group)
+    result = _run(panel, protocol.value, methods, replicates, few, numbers, seed)
+    payload = {"protocol": protocol.value, **result.to_dict()}
+    if output is not None:
+        _write(output, payload, result)
+    if as_json:
+        o.print_json("compare", payload)
+    else:
+        from polyjudge.report.terminal.compare import show_result
+
+        show_result(result)
+    if fail_on is FailOn.not_advised and (payload["advice"] or {}).get("verdict") == "not advised":
+        raise typer.Exit(1)
+
+
+def _run(
+    panel: Panel,
+    protocol: str,
+    methods: str,
+    replicates: int | None,
+    shots: list[int],
+    sizes: list[int] | None,
+    seed: int,
+) -> Result:
+    import polyjudge as pj
+
+    many = {} if replicates is None else {"replicates": replicates}
+    if protocol == "held-out":
+        return pj.compare(panel, methods.split(",") if methods != "all" else None, seed=seed, **many)  # type: ignore[no-any-return]
+    if protocol in ("unseen-language", "unseen-judge"):
+        unseen = pj.unseen_language if protocol == "unseen-language" else pj.unseen_judge
+        # A panel with few tasks cannot try the larger numbers of the default.
+        shots = [q for q in shots if q <= len(panel.tasks)] if shots == list(_DEFAULT_SHOTS) else shots
+        return unseen(panel, shots, seed=seed, **many)  # type: ignore[no-any-return]
+    if protocol == "decisions":
+        return pj.decisions(panel, seed=seed, **many)  # type: ignore[no-any-return]
+    return pj.ablate(panel, protocol, sizes, seed=seed, **many)  # type: ignore[no-any-return]
+
+
+_DEFAULT_SHOTS = (0, 3, 5, 10, 20)
+
+
+def _write(folder: Any, payload: dict[str, Any], result: Result) -> None:
+    """compare.json with everything, compare.csv with the main table."""
+    import json
+
+    from polyjudge.files import atomic_write, spreadsheet_safe
+
+    with atomic_write(folder / "compare.json") as file:
+        json.dump(
+            {"schema": o.SCHEMA, "command": "compare", **payload}, file, ensure_ascii=False, indent=1, allow_nan=False
+        )
+        file.write("\n")
+    with atomic_write(folder / "compare.csv") as file:
+        result.to_frame().map(spreadsheet_safe).to_csv(file, index=False)
+
+
+def _numbers(flag: str, text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"{flag} takes whole numbers separated by commas, for example 3,5,10, not {text!r}.") from None
