@@ -21,3 +21,7 @@ class UsageError(PolyjudgeError, ValueError):
 
 class PolyjudgeWarning(UserWarning):
     """Something a user should look at that does not stop the work."""
+
+
+class CollectError(PolyjudgeError, ValueError):
+    """A plan, its items or a run folder cannot be used for a collection."""

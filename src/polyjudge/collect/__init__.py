@@ -1,1 +1,7 @@
-"""Running the judges: plan, rubrics, items, store, cost."""
+"""Running the judges: plan, rubrics, prompts, items, store, runner, cost. Inspect's model layer is used only here."""
+
+from polyjudge.collect.plan import Judge, Plan, load_plan, parse_plan
+from polyjudge.collect.runner import collect
+from polyjudge.collect.summary import Summary, read_summary
+
+__all__ = ["Judge", "Plan", "Summary", "collect", "load_plan", "parse_plan", "read_summary"]

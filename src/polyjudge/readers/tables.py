@@ -23,8 +23,15 @@ def read_panel(
     replicate: str | None = None,
     group: str | None = None,
 ) -> Panel:
-    """Read scores into a Panel from a file (CSV, Parquet, JSONL) or a data frame."""
+    """Read scores into a Panel from a file (CSV, Parquet, JSONL), a folder (collection run, logs) or a data frame."""
     import ibis
+
+    more: dict[str, Any] = {}
+    if isinstance(source, (str, Path)) and Path(source).is_dir():
+        from polyjudge.readers.runs import read_folder
+
+        found = read_folder(source, group)
+        source, more = found.frame, {"declared_range": found.declared_range, "notes": found.notes}
 
     con = ibis.duckdb.connect()
     if isinstance(source, (str, Path)):
@@ -56,5 +63,5 @@ def read_panel(
     array[tuple(codes[key] for key in keys)] = frame["score"].to_numpy(float)
     base = (labels["task"], labels["language"], labels["judge"])
     if c.replicate:
-        return Panel(nan_mean(array), *base, labels["replicate"], array)
-    return Panel(array, *base)
+        return Panel(nan_mean(array), *base, labels["replicate"], array, **more)
+    return Panel(array, *base, **more)
