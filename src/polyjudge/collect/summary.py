@@ -25,8 +25,8 @@ class Summary(Result):
 
     `judges`: judge, model, calls, answered, missing (answers that could not be read), errors (attempts that failed or
     were asked again), remaining, input_tokens, output_tokens, cost. `cells`: language, judge, answers, missing,
-    lenient, asked_again and the share missing. `missing_p`: how likely missing answers as unevenly spread over
-    the cells are by chance (None when none is missing); `asked_again_p` the same for answers that had to be asked again.
+    lenient, asked_again and the share missing. `missing_p`: how likely missing answers spread as
+    unevenly over the cells are by chance (None when none is missing); `asked_again_p`: the same for those asked again.
     """
 
     folder: str

@@ -49,7 +49,7 @@ def read_logs(path: str | Path) -> FolderScores:
     if without.any():
         raise PanelError(
             f"{int(without.sum())} of {len(frame)} scores in the Inspect logs have no language (first in "
-            f"{clean(frame.loc[without, 'log'].iloc[0])}). Put it in the sample's metadata (metadata={{'language': 'en'}}), "
+            f"{clean(frame.loc[without, 'log'].iloc[0])}). Put it in the samples' metadata (language), "
             "or in the task's arguments (-T language=en)."
         )
     scorers = frame["scorer"].unique()
@@ -60,8 +60,8 @@ def read_logs(path: str | Path) -> FolderScores:
         twice = frame.duplicated(["task", "language", "judge", "replicate"]).any()
         if twice:
             raise PanelError(
-                f"The logs have several scorers ({', '.join(clean(s) for s in scorers)}) for the same judge. Read one log "
-                "folder per scorer, or name each grader with the model role grader."
+                f"The logs have several scorers ({', '.join(clean(s) for s in scorers)}) for the same judge. Read "
+                "one log folder per scorer, or name each grader with the model role grader."
             )
     missing = int(frame["score"].isna().sum())
     if missing:

@@ -47,8 +47,8 @@ def read_folder(folder: str | Path, group: str | None = None) -> FolderScores:
 def read_run(folder: str | Path, group: str | None = None) -> FolderScores:
     """The scores of a collection run: one row for each task, language, judge and replicate that was asked in full.
 
-    A rating is its score; a pair is chosen minus rejected; a checklist is the percent of requirements satisfied. A score
-    is missing (NaN) when an answer it needs could not be read. With `group="type"` a checklist has one row for each
+    A rating is its score; a pair is chosen minus rejected; a checklist is the percent of requirements satisfied.
+    It is missing (NaN) when an answer it needs could not be read. With `group="type"` a checklist has one row for each
     requirement instead, 100 or 0, with its type.
     """
     from polyjudge.collect.store import open_store, read_meta
@@ -160,3 +160,18 @@ def _percent(rows: pd.DataFrame) -> pd.DataFrame:
     grouped = rows.groupby(KEYS, sort=False)["score"]
     frame = grouped.mean().where(grouped.count() == grouped.size())
     return frame.reset_index()
+
+
+def export_run(folder: str | Path, path: str | Path) -> None:
+    """Write a run's scores to a Parquet or CSV file that `read_panel` reads. Missing scores have a row without a score;
+    a pair has both of its scores too."""
+    from polyjudge.files import atomic_path, spreadsheet_safe
+
+    frame = read_run(folder).frame
+    path = Path(path)
+    with atomic_path(path) as part:
+        if path.suffix == ".parquet":
+            frame.to_parquet(part, index=False)
+        else:
+            texts = frame.select_dtypes(exclude="number").columns
+            frame.assign(**{c: frame[c].map(spreadsheet_safe) for c in texts}).to_csv(part, index=False)

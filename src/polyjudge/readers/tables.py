@@ -43,7 +43,7 @@ def read_panel(
         else:
             table = con.read_csv(name)
     else:
-        table = con.create_table("scores", source, temp=True)
+        table = ibis.memtable(source)
     c = find_columns(table.columns, task, language, judge, score, replicate, group)
     keys = {"task": c.task, "language": c.language, "judge": c.judge}
     if c.replicate:

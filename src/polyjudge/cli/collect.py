@@ -1,0 +1,94 @@
+"""`polyjudge collect`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from polyjudge.cli import options as o
+from polyjudge.errors import UsageError
+
+if TYPE_CHECKING:
+    from polyjudge.collect.summary import Summary
+
+
+def collect(
+    plan: Annotated[
+        Path | None,
+        typer.Argument(metavar="[PLAN]", help="The plan (YAML or JSON). Without it, the run folder is only summed up."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="RUN", help="Run folder: begun, or gone on with.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check the plan; show counts, prompts and estimated cost; ask nobody.")
+    ] = False,
+    max_cost: Annotated[
+        float | None, typer.Option("--max-cost", min=0, help="Stop before this many dollars are spent in the run.")
+    ] = None,
+    export: Annotated[
+        Path | None, typer.Option("--export", metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
+    ] = None,
+    as_json: o.Json = False,
+) -> None:
+    """Run the judges of a plan and keep every answer; the same command goes on where it stopped.
+
+    Example: polyjudge collect plan.yaml -o run/ --max-cost 20 && polyjudge audit run/
+    """
+    from polyjudge.collect import load_plan, read_summary
+    from polyjudge.collect.runner import collect as run
+
+    if plan is None and output is None:
+        raise UsageError("Give a plan, a run folder (-o RUN), or both. Example: polyjudge collect plan.yaml -o run/")
+    if export is not None and export.suffix not in (".parquet", ".csv"):
+        raise UsageError(f"--export writes .parquet or .csv, not {export.name!r}.")
+    if dry_run:
+        _preview(plan, output, as_json)
+        return
+    if output is None:
+        raise UsageError("Say where the run is kept: -o RUN (or --dry-run to see what the plan would do).")
+    if plan is None:
+        summary = read_summary(output)
+    else:
+        from polyjudge.report.terminal.collect import watching
+
+        with watching(sys.stderr) as watch:
+            try:
+                summary = run(load_plan(plan), output, max_cost=max_cost, watch=watch)
+            except KeyboardInterrupt:
+                print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
+                raise typer.Exit(130) from None
+    _finish(summary, output, export, as_json)
+
+
+def _preview(plan: Path | None, output: Path | None, as_json: bool) -> None:
+    from polyjudge.collect import load_plan
+    from polyjudge.collect.preview import preview
+
+    if plan is None:
+        raise UsageError("--dry-run needs a plan.")
+    result = preview(load_plan(plan), output)
+    if as_json:
+        o.print_json("collect", {"dry_run": True, **result.to_dict()})
+        return
+    from polyjudge.report.terminal.collect import show_preview
+
+    show_preview(result)
+
+
+def _finish(summary: Summary, output: Path, export: Path | None, as_json: bool) -> None:
+    if export is not None:
+        from polyjudge.readers.runs import export_run
+
+        export_run(output, export)
+    if as_json:
+        o.print_json("collect", {**summary.to_dict(), "cost": summary.cost})
+    else:
+        from polyjudge.report.terminal.collect import show_summary
+
+        show_summary(summary)
+    if summary.aside or summary.failed:
+        raise typer.Exit(1)
