@@ -81,8 +81,8 @@ def test_the_store_holds_everything(pair_run: Any) -> None:
     one = rows(
         run,
         "select a.answer, a.score, a.how, a.input_tokens, a.output_tokens, a.attempt, a.model, a.stop, p.text, "
-        "a.latency from answers a join prompts p on p.hash = a.prompt where task = 't0003' and language = 'zh' and judge = 'jb' "
-        "and part = 'rejected'",
+        "a.latency from answers a join prompts p on p.hash = a.prompt where task = 't0003' and language = 'zh' "
+        "and judge = 'jb' and part = 'rejected'",
     )[0]
     expected = js.Planted(planted).rating("jb", "t0003", "zh", "rejected")
     assert json.loads(one[0])["score"] == one[1] == expected
