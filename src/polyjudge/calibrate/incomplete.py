@@ -96,6 +96,23 @@ class InteractionEstimate:
         """(k, m) standard error of the interaction from the spread over units (sandwich)."""
         return standard_error(self.influence, self._units)
 
+    @cached_property
+    def shape_of_covariance(self) -> Array:
+        """(p, p) covariance of the interaction in `basis(k, m, "paired")` if noise were even, scaled to trace p.
+
+        The identity for a complete panel; larger where holes leave less to go by.
+        """
+        k, m = self.cells.shape
+        p = (k - 1) * (m - 1)
+        if self.design == "complete":
+            return np.eye(p)
+        shape = self._fit.inverse
+        if self.design == "additive":
+            turn = basis(k, m, "paired").reshape(p, -1) @ self._fit.basis.reshape(len(shape), -1).T
+            shape = turn @ shape @ turn.T
+        out: Array = shape * (p / np.trace(shape))
+        return out
+
     def resample(self, multiplicity: Array) -> tuple[Array, Array]:
         """(cells, interaction), each (R, k, m), of panels where unit t counts `multiplicity[r, t]` times.
 
@@ -351,14 +368,20 @@ class _Fit:
         flat = self.basis.reshape(len(self.basis), -1)
         if self.dense:
             moments = self.right - np.einsum("gpq,q->gp", self.matrices, self.solution)[self.group]
-            inverse = np.linalg.inv(self.normal)
         else:
             left = np.concatenate(self._by_task(lambda e, s, _: e.residual(self.cells[None, None])[:, 0]))
             moments = self.right - left.reshape(n, -1) @ flat.T
-            flat_normal = sum(e.normal(self.times[part]) for e, part in self._parts())
-            inverse = np.linalg.inv(flat @ flat_normal @ flat.T)
-        out: Array = ((moments @ inverse) @ flat).reshape(n, k, m)
+        out: Array = ((moments @ self.inverse) @ flat).reshape(n, k, m)
         return out
+
+    @cached_property
+    def inverse(self) -> Array:
+        """(p, p) inverse of the normal matrix: the covariance of the solution, but for the noise variance."""
+        if self.dense:
+            return np.asarray(np.linalg.inv(self.normal))
+        flat = self.basis.reshape(len(self.basis), -1)
+        normal = sum(e.normal(self.times[part]) for e, part in self._parts())
+        return np.asarray(np.linalg.inv(flat @ normal @ flat.T))
 
     def resample(self, times: Array) -> Array:
         """(R, k, m) cells with each task counted `times` (R, n); NaN where they are not identified."""
