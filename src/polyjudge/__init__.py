@@ -19,6 +19,8 @@ _PUBLIC = {
     "sample_panel": "polyjudge.samples",
     "ConsensusCalibrator": "polyjudge.calibrate",
     "load_calibrator": "polyjudge.calibrate",
+    "shrinkage": "polyjudge.calibrate.shrinkage",
+    "robust": "polyjudge.calibrate.robust",
     "audit": "polyjudge.analyse",
     "uncertainty": "polyjudge.analyse",
     "rank_reversals": "polyjudge.analyse",

@@ -51,3 +51,14 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, int, bool)):
         return value
     return str(value)
+
+
+def stack_cells(**tables: pd.DataFrame) -> pd.DataFrame:
+    """Language x judge tables as columns of one long table: language, judge, and one column for each."""
+    first = next(iter(tables.values()))
+    k, m = first.shape
+    columns: dict[str, Any] = {
+        "language": np.repeat(first.index.to_numpy(dtype=object), m),
+        "judge": np.tile(first.columns.to_numpy(dtype=object), k),
+    }
+    return pd.DataFrame(columns | {name: table.to_numpy().ravel() for name, table in tables.items()})

@@ -11,9 +11,12 @@ import pandas as pd
 
 from polyjudge._version import __version__
 from polyjudge.calibrate.incomplete import estimate_interaction
+from polyjudge.calibrate.robust import LOCATIONS, Location
+from polyjudge.calibrate.robust import location as robust_interaction
+from polyjudge.calibrate.shrinkage import Shrink, check_amount, shrink
 from polyjudge.errors import CalibratorError, UsageError
 from polyjudge.files import atomic_write
-from polyjudge.kernels import Array
+from polyjudge.kernels import Array, double_centre
 from polyjudge.panel import Panel, clean
 
 FORMAT = "polyjudge-calibrator"
@@ -30,10 +33,16 @@ class ConsensusCalibrator:
     weights : "uniform" centres on plain means over judges. "variance" weights judges by the inverse variance of their
         cell means over languages; it differs from "uniform" by a constant per language, so no order within a language
         changes.
+    shrinkage : "none"; "auto" shrinks the interaction by the amount with the largest expected held-out gain, for few
+        tasks and many cells; a number from 0 to 1 takes that share off.
+    location : how a cell's values over tasks are summed up: "mean", or "trimmed", "median_of_means", "huber" where a
+        few odd tasks must not decide.
+
+    Panels with holes are estimated by least squares within tasks (METHODS section 14).
 
     Fitted attributes (labelled pandas objects): `interaction_` (language x judge, in score points), `language_effect_`
     (the shared shift of each language, which CBC leaves in), `judge_effect_` (the order every language is aligned to),
-    `grand_mean_`, `counts_` (tasks behind each cell).
+    `grand_mean_`, `counts_` (tasks behind each cell), `se_` (standard error of each cell), `shrunk_` (share taken off).
 
     >>> from polyjudge import Panel
     >>> panel = Panel.from_array([[[1, 2], [3, 8]], [[1, 2], [3, 8]]])
@@ -45,20 +54,37 @@ class ConsensusCalibrator:
     language_effect_: pd.Series[float]
     judge_effect_: pd.Series[float]
     counts_: pd.DataFrame
+    se_: pd.DataFrame | None
+    judge_weights_: pd.Series[float]
+    shrunk_: float
     grand_mean_: float
     fingerprint_: str
     range_: tuple[float, float]
 
-    def __init__(self, weights: Weights = "uniform") -> None:
+    def __init__(self, weights: Weights = "uniform", shrinkage: Shrink = "none", location: Location = "mean") -> None:
         if weights not in ("uniform", "variance"):
             raise UsageError(f"weights must be 'uniform' or 'variance', not {weights!r}.")
-        self.weights = weights
+        check_amount(shrinkage)
+        if location not in LOCATIONS:
+            raise UsageError(f"location must be one of {', '.join(LOCATIONS)}, not {location!r}.")
+        self.weights: Weights = weights
+        self.shrinkage: Shrink = shrinkage
+        self.location: Location = location
 
     def fit(self, panel: Panel) -> Self:
-        """Estimate the interaction from a panel. Holes are estimated by least squares within tasks (METHODS 14)."""
-        means = estimate_interaction(panel).cells
+        """Estimate the interaction from a panel."""
+        estimate = estimate_interaction(panel)
+        means, error, self.shrunk_ = estimate.cells, estimate.se, 0.0
+        if self.location != "mean":
+            means = means - estimate.interaction + robust_interaction(estimate, panel.weights, self.location)
+        if self.shrinkage != "none":
+            plain = double_centre(means)
+            shrunk, error, self.shrunk_ = shrink(estimate, panel.weights, self.shrinkage, plain)
+            means = means - plain + shrunk
         w = judge_weights(means) if self.weights == "variance" else np.full(means.shape[1], 1 / means.shape[1])
         self.interaction_ = panel.matrix(centre(means, w))
+        self.se_ = panel.matrix(error)
+        self.judge_weights_ = pd.Series(w, index=self.interaction_.columns, name="weight")
         self.language_effect_ = pd.Series(
             means.mean(axis=1) - means.mean(), index=self.interaction_.index, name="language_effect"
         )
@@ -127,6 +153,11 @@ class ConsensusCalibrator:
             "judge_effect": self.judge_effect_.tolist(),
             "grand_mean": self.grand_mean_,
             "counts": self.counts_.to_numpy().tolist(),
+            "se": None if self.se_ is None else self.se_.to_numpy().tolist(),
+            "judge_weights": self.judge_weights_.tolist(),
+            "shrinkage": self.shrinkage,
+            "shrunk": self.shrunk_,
+            "location": self.location,
             "range": list(self.range_),
             "fingerprint": self.fingerprint_,
         }
@@ -151,7 +182,7 @@ class ConsensusCalibrator:
             languages, judges = (_labels(data[key]) for key in ("languages", "judges"))
             k, m = len(languages), len(judges)
             index, columns = pd.Index(languages, name="language"), pd.Index(judges, name="judge")
-            out = cls(data["weights"])
+            out = cls(data["weights"], data.get("shrinkage", "none"), data.get("location", "mean"))
             out.interaction_ = pd.DataFrame(_numbers(data["interaction"], (k, m)), index=index, columns=columns)
             out.language_effect_ = pd.Series(
                 _numbers(data["language_effect"], (k,)), index=index, name="language_effect"
@@ -159,6 +190,12 @@ class ConsensusCalibrator:
             out.judge_effect_ = pd.Series(_numbers(data["judge_effect"], (m,)), index=columns, name="judge_effect")
             counts = _numbers(data["counts"], (k, m)).astype(np.int64)
             out.counts_ = pd.DataFrame(counts, index=index, columns=columns)
+            # Fields that files of earlier versions may lack.
+            se = data.get("se")
+            out.se_ = None if se is None else pd.DataFrame(_numbers(se, (k, m)), index=index, columns=columns)
+            w = _numbers(data.get("judge_weights", [1 / m] * m), (m,))
+            out.judge_weights_ = pd.Series(w, index=columns, name="weight")
+            out.shrunk_ = float(_numbers(data.get("shrunk", 0.0), ()))
             out.grand_mean_ = float(_numbers(data["grand_mean"], ()))
             low, high = _numbers(data["range"], (2,)).tolist()
             out.range_ = (low, high)

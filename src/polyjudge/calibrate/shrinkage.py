@@ -1,8 +1,8 @@
 """Empirical-Bayes shrinkage of the interaction, for few tasks and many cells (METHODS section 14).
 
-The cells are taken as draws with a common variance, the estimate as cells plus noise. Of all such variances "auto" takes
-the one with the largest expected held-out accuracy gain (I7). That gain has a closed form in what each task contributes:
-for shrunk cells B x, 2 (x' B x - tr B V) - |B x|^2, with V the task-to-task covariance of the estimate x.
+The cells are taken as draws with a common variance, the estimate as cells plus noise. Of all such variances "auto"
+takes the one with the largest expected held-out accuracy gain (I7). That gain has a closed form in what each task
+contributes: for shrunk cells B x, 2 (x' B x - tr B V) - |B x|^2, with V the covariance of the estimate x over tasks.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from polyjudge.calibrate.incomplete import InteractionEstimate, basis, estimate_
 from polyjudge.errors import UsageError
 from polyjudge.kernels import Array
 from polyjudge.panel import Panel
-from polyjudge.results import Result
+from polyjudge.results import Result, stack_cells
 
 Shrink = Literal["none", "auto"] | float
+LEAST = 0.05
+"""Taking off a share s is worth about s of the noise variance. Below this "auto" leaves the plain estimate alone."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -30,7 +32,7 @@ class Shrinkage(Result):
     interaction, plain : (language x judge) shrunk and unshrunk cells, in score points
     low, high : interval of each shrunk cell at `level`: right on average over the cells, not for every single one
     amount : share of the plain interaction taken off, 0 (nothing) to 1 (all)
-    gain_plain, gain_shrunk : held-out fall of squared error per score against any truth that does not depend on the judge
+    gain_plain, gain_shrunk : held-out fall of squared error per score, for any truth that is the same for all judges
     gain_difference, difference_low, difference_high : shrunk less plain, leave-one-task-out, with interval over tasks
     """
 
@@ -49,12 +51,12 @@ class Shrinkage(Result):
     @property
     def advice(self) -> str:
         """Whether to shrink, in words."""
-        if self.amount < 0.01:
+        if self.amount == 0:
             return "The tasks are enough for the cells: shrinking would change nothing worth having."
         size = f"shrinking takes {self.amount:.0%} off the interaction"
         if self.difference_low > 0:
             return f"Shrink: {size}, and left-out tasks say it helps ({self._gain()})."
-        return f"Either will do: {size}, and left-out tasks cannot tell it from plain CBC ({self._gain()})."
+        return f"Shrinking is expected to help: {size}. The tasks are too few to prove it ({self._gain()})."
 
     def _gain(self) -> str:
         return (
@@ -64,13 +66,7 @@ class Shrinkage(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """language, judge, interaction (shrunk), plain, low, high."""
-        parts = {
-            "interaction": self.interaction,
-            "plain": self.plain,
-            "low": self.low,
-            "high": self.high,
-        }
-        return pd.concat([table.stack().rename(name) for name, table in parts.items()], axis=1).reset_index()
+        return stack_cells(interaction=self.interaction, plain=self.plain, low=self.low, high=self.high)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()}\n{self.advice}"
@@ -88,6 +84,7 @@ def shrinkage(panel: Panel, amount: Shrink = "auto", level: float = 0.95) -> Shr
     """
     if not 0 < level < 1:
         raise UsageError(f"level must lie between 0 and 1, not {level}.")
+    check_amount(amount)
     estimate = estimate_interaction(panel)
     spread = Spread.of(estimate, panel.weights)
     kept = spread.kept(amount)
@@ -102,13 +99,12 @@ def shrinkage(panel: Panel, amount: Shrink = "auto", level: float = 0.95) -> Shr
     half = float(
         student.ppf((1 + level) / 2, n - 1) * np.sqrt(n / (n - 1) * (share**2 * (difference - mean) ** 2).sum())
     )
-    size = float(spread.centre @ spread.centre)
     return Shrinkage(
         panel.matrix(shrunk),
         panel.matrix(estimate.interaction),
         panel.matrix(shrunk - radius),
         panel.matrix(shrunk + radius),
-        1 - float(spread.centre @ kept @ spread.centre) / size if size > 0 else 0.0,
+        spread.off(kept),
         float(share @ plain_gain),
         float(share @ shrunk_gain),
         mean,
@@ -118,13 +114,21 @@ def shrinkage(panel: Panel, amount: Shrink = "auto", level: float = 0.95) -> Shr
     )
 
 
-def shrunk_interaction(estimate: InteractionEstimate, units: Array, amount: Shrink) -> tuple[Array, float]:
-    """(k, m) shrunk interaction and the share taken off."""
-    spread = Spread.of(estimate, units)
+def shrink(
+    estimate: InteractionEstimate, units: Array, amount: Shrink, plain: Array | None = None
+) -> tuple[Array, Array, float]:
+    """(k, m) shrunk interaction, its standard error, and the share taken off. `plain`: another estimate to shrink."""
+    spread = Spread.of(estimate, units, plain)
     kept = spread.kept(amount)
-    size = float(spread.centre @ spread.centre)
-    off = 1 - float(spread.centre @ kept @ spread.centre) / size if size > 0 else 0.0
-    return spread.cells(kept @ spread.centre), off
+    return spread.cells(kept @ spread.centre), spread.cell_error(kept), spread.off(kept)
+
+
+def check_amount(amount: object) -> None:
+    """Raise a UsageError unless `amount` is a way to shrink."""
+    if amount in ("none", "auto"):
+        return
+    if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not 0 <= amount <= 1:
+        raise UsageError(f"shrinkage must be 'none', 'auto' or a share from 0 to 1, not {amount!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +143,7 @@ class Spread:
     vectors: Array
 
     @classmethod
-    def of(cls, estimate: InteractionEstimate, units: Array) -> Spread:
+    def of(cls, estimate: InteractionEstimate, units: Array, plain: Array | None = None) -> Spread:
         k, m = estimate.cells.shape
         vectors = basis(k, m, "paired")
         flat = vectors.reshape(len(vectors), -1)
@@ -148,7 +152,7 @@ class Spread:
         n = len(units)
         scaled = deviations * share[:, None]
         return cls(
-            flat @ estimate.interaction.ravel(),
+            flat @ (estimate.interaction if plain is None else plain).ravel(),
             n / (n - 1) * scaled.T @ scaled,
             estimate.shape_of_covariance,
             deviations,
@@ -182,22 +186,27 @@ class Spread:
 
     def kept(self, amount: Shrink) -> Array:
         """(p, p) matrix B that maps the plain coordinates to the shrunk ones."""
+        check_amount(amount)
         p = len(self.centre)
         if amount == "none":
             return np.eye(p)
-        if amount != "auto":
-            if isinstance(amount, str) or not 0 <= amount <= 1:
-                raise UsageError(f"shrinkage must be 'none', 'auto' or a share from 0 to 1, not {amount!r}.")
+        if not isinstance(amount, str):
             return np.eye(p) * (1 - float(amount))
         values, vectors = np.linalg.eigh(self.shape)
         centre2 = (vectors.T @ self.centre) ** 2
         noise = self.caution * np.einsum("pi,pq,qi->i", vectors, self.covariance, vectors)
-        # Keep tau^2 / (tau^2 + c_i) of direction i: one number, tau^2, found on a fine grid that includes 0 and infinity.
+        # Keep tau^2 / (tau^2 + c_i) of direction i: one number, tau^2, found on a fine grid with both 0 and infinity.
         grid = np.concatenate([[0.0], np.logspace(-4, 6, 1001)])[:, None]
         weight = np.vstack([grid / (grid + values), np.ones((1, p))])
         gain = 2 * weight @ (centre2 - noise) - weight**2 @ centre2
         best = weight[int(np.argmax(gain))]
-        return np.asarray((vectors * best) @ vectors.T)
+        kept = np.asarray((vectors * best) @ vectors.T)
+        return kept if self.off(kept) >= LEAST else np.eye(p)
+
+    def off(self, kept: Array) -> float:
+        """Share of the plain interaction that B takes off."""
+        size = float(self.centre @ self.centre)
+        return 1 - float(self.centre @ kept @ self.centre) / size if size > 0 else 0.0
 
     def cell_error(self, kept: Array) -> Array:
         """(k, m) standard error of the shrunk cells about the true ones: posterior variance, and that of the amount.

@@ -1,0 +1,146 @@
+"""Estimates of the interaction that a few odd tasks cannot move far: trimmed mean, median of means, Huber.
+
+They work cell by cell on what each task contributes (the matrices D_t of I5; for panels with holes, the influence
+values), and the result is double centred again. They estimate another quantity than the mean where tasks are skewed, so
+they are a check on it, and a choice, not the default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from polyjudge.calibrate.incomplete import InteractionEstimate, estimate_interaction
+from polyjudge.errors import UsageError
+from polyjudge.kernels import Array, double_centre
+from polyjudge.panel import Panel, clean
+from polyjudge.results import Result, stack_cells
+
+Location = Literal["mean", "trimmed", "median_of_means", "huber"]
+LOCATIONS: tuple[Location, ...] = ("mean", "trimmed", "median_of_means", "huber")
+TRIM = 0.1
+"""Share of the tasks cut from each end of a cell."""
+BLOCKS = 11
+TUNING = 1.345
+"""Huber's constant: 95% of the mean's efficiency when the noise is normal."""
+APART: dict[Location, float] = {"trimmed": 1.0, "huber": 0.9, "median_of_means": 3.0}
+"""An estimate disagrees with the mean from this many standard errors of the mean on. Each is about four standard
+deviations of the difference when the noise is normal."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Robust(Result):
+    """The interaction by the mean and by three robust estimates; (language x judge) tables, in score points.
+
+    `disagree` marks cells where one of them lies further from the mean than even noise would put it (`APART`).
+    """
+
+    mean: pd.DataFrame
+    trimmed: pd.DataFrame
+    median_of_means: pd.DataFrame
+    huber: pd.DataFrame
+    disagree: pd.DataFrame
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Where the robust estimates disagree with the mean, in words; empty when they do not."""
+        frame = self.to_frame()
+        frame = frame[frame["disagree"]]
+        out = []
+        for row in frame.itertuples():
+            others = ", ".join(f"{name} {getattr(row, name):+.2f}" for name in LOCATIONS[1:])
+            out.append(
+                f"{clean(row.language)} x {clean(row.judge)}: the mean gives {row.mean:+.2f} but {others}: a few tasks "
+                "carry this cell; look at them before trusting it."
+            )
+        return tuple(out)
+
+    def to_frame(self) -> pd.DataFrame:
+        """language, judge, mean, trimmed, median_of_means, huber, disagree."""
+        return stack_cells(**{name: getattr(self, name) for name in (*LOCATIONS, "disagree")})
+
+    def __repr__(self) -> str:
+        notes = self.notes or ("Trimmed mean, median of means and Huber agree with the mean.",)
+        return "\n".join([super().__repr__(), *notes])
+
+
+def robust(panel: Panel) -> Robust:
+    """Compare the mean interaction with robust estimates of it.
+
+    >>> from polyjudge import simulate_panel
+    >>> robust(simulate_panel(tasks=60, seed=1)[0]).notes
+    ()
+    """
+    estimate = estimate_interaction(panel)
+    tables = {name: location(estimate, panel.weights, name) for name in LOCATIONS}
+    disagree = np.zeros(estimate.cells.shape, bool)
+    for name, most in APART.items():
+        gap = np.abs(tables[name] - tables["mean"])
+        disagree |= gap > most * estimate.se + 1e-9 * np.ptp(panel.range)
+    labelled = {name: panel.matrix(table) for name, table in tables.items()}
+    return Robust(**labelled, disagree=panel.matrix(disagree))
+
+
+def location(estimate: InteractionEstimate, units: Array, name: Location) -> Array:
+    """(k, m) interaction with the task values of each cell summed up by `name`."""
+    if name not in LOCATIONS:
+        raise UsageError(f"location must be one of {', '.join(LOCATIONS)}, not {name!r}.")
+    if name == "mean":
+        return estimate.interaction
+    share = units / units.sum()
+    summary = {"trimmed": _trimmed, "median_of_means": _median_of_means, "huber": _huber}[name]
+    return double_centre(summary(estimate.influence, share))
+
+
+def _trimmed(values: Array, share: Array) -> Array:
+    low, high = _cuts(values, share)
+    inside = np.clip(values, low, high)
+    # The mean of what lies between the cuts, from the winsorised mean: both tails hold TRIM of the weight.
+    winsorised = np.tensordot(share, inside, 1)
+    out: Array = (winsorised - TRIM * (low + high)) / (1 - 2 * TRIM)
+    return out
+
+
+def _cuts(values: Array, share: Array) -> tuple[Array, Array]:
+    """Weighted quantiles TRIM and 1 - TRIM of each cell."""
+    order = np.argsort(values, axis=0)
+    ordered = np.take_along_axis(values, order, axis=0)
+    middle = np.cumsum(share[order], axis=0) - share[order] / 2
+    at = [np.argmax(middle >= q - 1e-12, axis=0)[None] for q in (TRIM, 1 - TRIM)]
+    low, high = (np.take_along_axis(ordered, i, axis=0)[0] for i in at)
+    return low, high
+
+
+def _median_of_means(values: Array, share: Array) -> Array:
+    """Median over blocks of every BLOCKS-th task: tasks that stand together in the file come in different blocks."""
+    blocks = min(BLOCKS, len(values) // 2) or 1
+    block = np.arange(len(values)) % blocks
+    member = (block == np.arange(blocks)[:, None]) * share
+    means = np.tensordot(member / member.sum(axis=1, keepdims=True), values, 1)
+    return np.asarray(np.median(means, axis=0))
+
+
+def _scale(values: Array, share: Array) -> Array:
+    """Median absolute deviation of each cell, as a standard deviation; the plain one where that is 0."""
+    scale = np.median(np.abs(values - np.median(values, axis=0)), axis=0) / norm.ppf(0.75)
+    mean = np.tensordot(share, values, 1)
+    plain = np.sqrt(np.tensordot(share, (values - mean) ** 2, 1))
+    out: Array = np.where(scale > 1e-12 * np.maximum(plain, 1e-300), scale, plain)
+    return np.where(out > 0, out, 1.0)
+
+
+def _huber(values: Array, share: Array) -> Array:
+    bound = TUNING * _scale(values, share)
+    centre = np.asarray(np.median(values, axis=0))
+    for _ in range(100):
+        step = np.tensordot(share, np.clip(values - centre, -bound, bound), 1)
+        inside = np.tensordot(share, (np.abs(values - centre) <= bound).astype(np.float64), 1)
+        step = step / np.maximum(inside, 0.1)
+        centre = centre + step
+        if np.all(np.abs(step) <= 1e-10 * bound):
+            break
+    return centre
