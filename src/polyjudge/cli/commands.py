@@ -7,6 +7,8 @@ from importlib.util import find_spec
 
 import typer
 
+from polyjudge.cli.options import with_reading
+
 COMMANDS = (
     "demo",
     "audit",
@@ -34,3 +36,6 @@ def register(app: typer.Typer) -> None:
             module.register(app)
         else:
             app.command(name)(getattr(module, name))
+    for command in app.registered_commands:
+        if command.callback is not None:
+            command.callback = with_reading(command.callback)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import sys
+from collections.abc import Callable
+from contextvars import ContextVar
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from polyjudge.errors import UsageError
 
 if TYPE_CHECKING:
     from polyjudge.panel import Panel
@@ -16,7 +23,12 @@ SCHEMA = 1
 """Version of the JSON that `--json` prints. It rises when a field changes its meaning or goes."""
 
 Scores = Annotated[
-    str, typer.Argument(metavar="SCORES", help="Scores: CSV, Parquet or JSONL file, or a collection run.")
+    str,
+    typer.Argument(
+        metavar="SCORES",
+        help="Scores: CSV, Parquet or JSON lines (also 'several*.parquet'), FILE::TABLE of a DuckDB or SQLite file, "
+        "postgres://...::TABLE, or a collection run.",
+    ),
 ]
 TaskColumn = Annotated[str | None, typer.Option("--task", help="Column of the task.", rich_help_panel="Columns")]
 LanguageColumn = Annotated[str | None, typer.Option("--language", help="Column of the language.")]
@@ -31,11 +43,138 @@ Seed = Annotated[
 ]
 
 
-def load(scores: str, **columns: str | None) -> Panel:
-    """Read the panel a command works on."""
+class Duplicates(StrEnum):
+    """What to do with several rows of one entry."""
+
+    error = "error"
+    mean = "mean"
+    first = "first"
+
+
+class Incomplete(StrEnum):
+    """What to do with entries that have no score."""
+
+    estimate = "estimate"
+    drop = "drop"
+    error = "error"
+
+
+class EngineName(StrEnum):
+    """Who reads files."""
+
+    duckdb = "duckdb"
+    spark = "spark"
+
+
+READING: dict[str, tuple[Any, Any]] = {
+    "score_range": (
+        Annotated[
+            str | None,
+            typer.Option("--range", metavar="LOW:HIGH", help="The score scale. A score outside it is an error."),
+        ],
+        None,
+    ),
+    "duplicates": (
+        Annotated[
+            Duplicates,
+            typer.Option("--duplicates", help="Several rows of one task, language, judge and replicate."),
+        ],
+        Duplicates.error,
+    ),
+    "languages": (
+        Annotated[
+            str | None,
+            typer.Option("--languages", metavar="A,B,...", help="Read only these languages, in this order."),
+        ],
+        None,
+    ),
+    "judges": (
+        Annotated[
+            str | None, typer.Option("--judges", metavar="A,B,...", help="Read only these judges, in this order.")
+        ],
+        None,
+    ),
+    "incomplete": (
+        Annotated[Incomplete, typer.Option("--incomplete", help="Entries without a score.")],
+        Incomplete.estimate,
+    ),
+    "max_units": (
+        Annotated[int, typer.Option("--max-units", min=2, help="Beyond this many tasks, tasks are hashed into units.")],
+        100_000,
+    ),
+    "engine": (Annotated[EngineName, typer.Option("--engine", help="Who reads the files.")], EngineName.duckdb),
+}
+"""Options of reading: annotation and default. `with_reading` gives them to every command that takes SCORES."""
+
+_reading: ContextVar[dict[str, Any] | None] = ContextVar("reading", default=None)
+
+
+def with_reading(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with the options of reading added, unless it takes no SCORES. `load` finds what was given."""
+    signature = inspect.signature(command, eval_str=True)
+    if not any(p.annotation == Scores for p in signature.parameters.values()):
+        return command
+    added = {n: option for n, option in READING.items() if n not in signature.parameters}
+
+    @functools.wraps(command)
+    def run(**given: Any) -> Any:
+        token = _reading.set({n: given.pop(n) for n in added})
+        try:
+            return command(**given)
+        finally:
+            _reading.reset(token)
+
+    more = [
+        inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for n, (kind, default) in added.items()
+    ]
+    old = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in signature.parameters.values()]
+    run.__signature__ = signature.replace(parameters=[*old, *more])  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in (*old, *more)}
+    return run
+
+
+def reading_options() -> dict[str, Any]:
+    """What the user asked of reading, as arguments of `read_panel`."""
+    given = dict(_reading.get() or {})
+    out: dict[str, Any] = {n: v.value if isinstance(v, StrEnum) else v for n, v in given.items()}
+    if "score_range" in out:
+        out["range"] = parse_range(out.pop("score_range"))
+    for name in ("languages", "judges"):
+        if out.get(name) is not None:
+            out[name] = [part.strip() for part in out[name].split(",")]
+    return out
+
+
+def parse_range(text: str | None) -> tuple[float, float] | None:
+    """LOW:HIGH as two numbers."""
+    if text is None:
+        return None
+    low, colon, high = text.partition(":")
+    try:
+        if not colon:
+            raise ValueError
+        return float(low), float(high)
+    except ValueError:
+        raise UsageError(f"--range takes two numbers with a colon between them, such as 0:100, not {text!r}.") from None
+
+
+def load(scores: str, **options: Any) -> Panel:
+    """Read the panel a command works on, with the columns it names and the options of reading the user gave."""
+    import warnings
+
+    from polyjudge.errors import PolyjudgeWarning
     from polyjudge.readers import read_panel
 
-    return read_panel(scores, **columns)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PolyjudgeWarning)
+        panel = read_panel(scores, **{**reading_options(), **options})
+    for warning in caught:
+        if issubclass(warning.category, PolyjudgeWarning):
+            print(f"polyjudge: warning: {warning.message}", file=sys.stderr)
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return panel
 
 
 def print_json(command: str, result: dict[str, Any]) -> None:

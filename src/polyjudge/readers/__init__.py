@@ -1,5 +1,5 @@
-"""Scores in, panels out: files, data frames, database tables and eval logs."""
+"""Scores in, panels out: files, data frames, database tables, warehouses and eval logs."""
 
-from polyjudge.readers.tables import read_panel
+from polyjudge.readers.read import read_panel
 
 __all__ = ["read_panel"]
