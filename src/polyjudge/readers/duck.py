@@ -136,7 +136,7 @@ def open_file(source: str, table: str | None = None) -> Source:
     """A file, a glob of files of one kind, or a table of a DuckDB or SQLite file."""
     if "::" in source and table is None and not os.path.exists(source):
         source, table = source.rsplit("::", 1)
-    paths = [Path(p) for p in sorted(glob.glob(source))] if _is_glob(source) else [Path(source)]
+    paths = [Path(p) for p in sorted(glob.glob(source, recursive=True))] if _is_glob(source) else [Path(source)]
     paths = [p for p in paths if not p.is_dir()] if len(paths) > 1 else paths
     shown = clean(source, 200)
     if not paths:
