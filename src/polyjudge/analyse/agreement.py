@@ -16,15 +16,13 @@ from scipy.stats import beta as beta_distribution
 from polyjudge.analyse.crossfit import CrossFit
 from polyjudge.analyse.gold import Gold
 from polyjudge.errors import UsageError
-from polyjudge.kernels import BLOCK, Array, draw_block, tie_gap
+from polyjudge.kernels import Array, draw_blocks, tie_gap
 from polyjudge.panel import Panel
 from polyjudge.results import Result
 
 Signs = NDArray[np.int8]
 MISSING = 9
 """Sign of a decision that cannot be made because the margin is missing."""
-CHUNK_ENTRIES = 4_000_000
-"""Most entries (replicate x label x judge) held at once. Replicates are independent, so it does not change a result."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -125,9 +123,9 @@ class Labelled:
         return cls(task, language, human, margins, len(panel.languages), panel.tie_gap)
 
     def confusion(self, decisions: Signs, weights: Array) -> Array:
-        """Weighted counts (..., languages, decisions, 3 human signs, 3 decided signs) of decisions.
+        """Weighted counts (..., languages, decisions, 3 human signs, 3 decided signs) of decisions (E, d).
 
-        `decisions` is (E, d) or (..., E, d), `weights` (..., E). Missing decisions are in no count.
+        `weights` is (..., E). Missing decisions are in no count.
         """
         d = decisions.shape[-1]
         out = np.zeros((*weights.shape[:-1], self.languages, d, 3, 3))
@@ -137,16 +135,14 @@ class Labelled:
                 if not len(at):
                     continue
                 part = slice(at[0], at[-1] + 1)
-                w = weights[..., None, part]
                 for decided in (-1, 0, 1):
-                    hits = (decisions[..., part, :] == decided).astype(np.float64)
-                    out[..., language, :, human + 1, decided + 1] = (w @ hits)[..., 0, :]
+                    hits = (decisions[part] == decided).astype(np.float64)
+                    out[..., language, :, human + 1, decided + 1] = weights[..., part] @ hits
         return out
 
     def calibrated(self, fit: CrossFit, weights: Array) -> Array:
-        """Margins (..., E, m) less the interaction of the tasks outside the entry's fold, task weights (..., n)."""
-        shift = fit.outside(weights)
-        out: Array = self.margins - shift[..., fit.fold[self.task], self.language, :]
+        """Margins (E, m) less the interaction of the tasks outside each entry's fold, with task weights (n,)."""
+        out: Array = self.margins - fit.outside(weights)[fit.fold[self.task], self.language, :]
         return out
 
 
@@ -169,25 +165,14 @@ def agreement_of(confusion: Array) -> dict[str, Array]:
         }
 
 
-def replicate_confusions(
-    entries: Labelled, fit: CrossFit, unit_weights: Array, replicates: int, seed: int
-) -> tuple[Array, Array]:
-    """Task bootstrap of the raw and calibrated confusion counts: two arrays (R, languages, decisions, 3, 3).
-
-    Each replicate fits the calibration again, on its own draw of the tasks outside each fold.
-    """
-    raw_decisions = decide(entries.margins, entries.gap)
-    size = max(1, CHUNK_ENTRIES // max(1, entries.margins.size))
-    raw, calibrated = [], []
-    for start in range(0, replicates, BLOCK):
-        drawn = draw_block(len(unit_weights), min(BLOCK, replicates - start), seed, start // BLOCK) * unit_weights
-        at = drawn[:, entries.task]
-        raw.append(entries.confusion(raw_decisions, at))
-        for first in range(0, len(drawn), size):
-            part = slice(first, first + size)
-            margins = entries.calibrated(fit, drawn[part])
-            calibrated.append(entries.confusion(decide(margins, entries.gap), at[part]))
-    return np.concatenate(raw), np.concatenate(calibrated)
+def replicate_confusions(entries: Labelled, decisions: Signs, unit_weights: Array, replicates: int, seed: int) -> Array:
+    """Task bootstrap of confusion counts: (R, languages, decisions, 3, 3). The decisions stay as they are."""
+    return np.concatenate(
+        [
+            entries.confusion(decisions, (drawn * unit_weights)[:, entries.task])
+            for drawn in draw_blocks(len(unit_weights), replicates, seed)
+        ]
+    )
 
 
 def auc(values: Array, positive: NDArray[np.bool_], weights: Array, gap: float) -> tuple[Array, Array]:

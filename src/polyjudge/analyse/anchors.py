@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,12 @@ from polyjudge.analyse.agreement import (
     share_interval,
 )
 from polyjudge.analyse.crossfit import FOLDS, crossfit
-from polyjudge.analyse.gold import Contradictions, Kind, align_gold, judge_as_gold, stratified_sample
+from polyjudge.analyse.gold import Contradictions, Gold, Kind, align_gold, judge_as_gold, stratified_sample
+from polyjudge.analyse.helped import Helped, whom_it_helps
+from polyjudge.analyse.human_error import PanelGain, error_tables
+from polyjudge.analyse.panel_worth import PanelWorth, panel_worth
+from polyjudge.analyse.ppi import LanguageMeans, language_means
+from polyjudge.analyse.shift import SharedShift, shared_shift
 from polyjudge.errors import PanelError, UsageError
 from polyjudge.kernels import Array, draw_blocks
 from polyjudge.panel import Panel
@@ -48,13 +53,25 @@ class Invariance(Result):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Anchor(Result):
-    """A panel beside human labels. `table` has one row per decision: the panel mean, a majority vote, each judge."""
+    """A panel beside human labels. `table` has one row per decision: the panel mean, a majority vote, each judge.
+
+    `measure` says what `table` and `by_language` hold: "agreement" (share of human choices met) or "squared error"
+    (mean squared distance to human scores, points squared; there is no vote on scores). A gain is better in both. Parts
+    that need human scores are None for preferences.
+    """
 
     kind: Kind
-    measure: str
+    measure: Literal["agreement", "squared error"]
     table: pd.DataFrame
     by_language: pd.DataFrame
     invariance: Invariance
+    panel_gain: PanelGain | None
+    helped: Helped | None
+    nearest: pd.DataFrame | None
+    """Per language the judge with the smallest squared error, raw and calibrated; `sure` is its share of resamples."""
+    shift: SharedShift | None
+    means: LanguageMeans
+    worth: PanelWorth
     labels: pd.Series[int]
     replicates: int
     folds: int
@@ -85,7 +102,7 @@ def anchor(
     ----------
     gold : table with columns task, language, and preference (+1, -1, 0) or score; any part of the panel's tasks
     trusted : a judge of the panel to take as the human, instead of `gold`
-    threshold : with human scores, decisions are "above the threshold"
+    threshold : with human scores, compare the decisions "above the threshold" instead of the squared error
     sample : use at most this many labels per language, in proportion to the panel's strata
     replicates, seed : of the task bootstrap behind the intervals; `folds` of the calibration fitted on other tasks
     """
@@ -101,8 +118,6 @@ def anchor(
         labels = stratified_sample(panel, labels, sample, seed)
     if labels.kind == "preference" and threshold is not None:
         raise UsageError("A threshold goes with human scores; preferences decide by the sign of the margin.")
-    if labels.kind == "score" and threshold is None:
-        raise UsageError("Human scores need a threshold to decide by: threshold=... (--threshold).")
     fit = crossfit(panel, seed, folds)
     notes = list(labels.notes)
     if not fit.usable.all():
@@ -113,19 +128,39 @@ def anchor(
     calibrated = entries.calibrated(fit, panel.weights)
     raw_decisions, new_decisions = decide(entries.margins, entries.gap), decide(calibrated, entries.gap)
     invariance = _invariance(entries, calibrated, raw_decisions, new_decisions)
-    table, by_language = _decision_tables(panel, entries, raw_decisions, new_decisions, fit, replicates, seed)
+    gain, nearest, shift, helped = None, None, None, None
+    if labels.kind == "score":
+        table, by_language, gain, nearest = error_tables(panel, labels, fit, replicates, seed)
+        shift = shared_shift(panel, labels)
+        helped = _helped(panel, labels, replicates, seed, notes)
+    if labels.kind == "preference" or threshold is not None:
+        table, by_language = _decision_tables(panel, entries, raw_decisions, new_decisions, replicates, seed)
     return Anchor(
         labels.kind,
-        "agreement",
+        "squared error" if labels.kind == "score" and threshold is None else "agreement",
         table,
         by_language,
         invariance,
+        gain,
+        helped,
+        nearest,
+        shift,
+        language_means(panel, labels),
+        panel_worth(panel, labels, replicates=replicates, seed=seed),
         labels.counts,
         replicates,
         fit.folds,
         seed,
         tuple(notes),
     )
+
+
+def _helped(panel: Panel, labels: Gold, replicates: int, seed: int, notes: list[str]) -> Helped | None:
+    try:
+        return whom_it_helps(panel, labels, replicates=replicates, seed=seed)
+    except PanelError as error:
+        notes.append(str(error))
+        return None
 
 
 def _invariance(entries: Labelled, calibrated: Array, raw: Any, new: Any) -> Invariance:
@@ -139,7 +174,7 @@ def _invariance(entries: Labelled, calibrated: Array, raw: Any, new: Any) -> Inv
 
 
 def _decision_tables(
-    panel: Panel, entries: Labelled, raw: Any, new: Any, fit: Any, replicates: int, seed: int
+    panel: Panel, entries: Labelled, raw: Any, new: Any, replicates: int, seed: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Agreement overall and by language, with task-bootstrap intervals."""
     if not (entries.gold != 0).any():
@@ -147,7 +182,7 @@ def _decision_tables(
     names = decision_names(panel)
     weights = panel.weights[entries.task]
     counts = [entries.confusion(d, weights) for d in (raw, new)]
-    draws = replicate_confusions(entries, fit, panel.weights, replicates, seed)
+    draws = [replicate_confusions(entries, d, panel.weights, replicates, seed) for d in (raw, new)]
     changed = _changed(entries, raw, new)
     tasks = _labelled_tasks(entries, raw)
     complete = not np.isnan(entries.margins).any()

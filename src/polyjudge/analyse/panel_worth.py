@@ -1,0 +1,183 @@
+"""How many judges is the panel worth? Agreement between judges, and how far their errors go together.
+
+Krippendorff's alpha (interval metric) needs no labels. With labels the errors can be correlated: m judges whose errors
+correlate by r on average say as much as m / (1 + (m - 1) r) independent ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from polyjudge.analyse.agreement import MISSING, quantiles, sign
+from polyjudge.analyse.gold import Gold
+from polyjudge.kernels import Array, draw_blocks
+from polyjudge.panel import Panel
+from polyjudge.results import Result
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PanelWorth(Result):
+    """Rows by language ("all" pools them) and by the judge left out ("" for the whole panel).
+
+    Columns: language, without, judges, labels, alpha, alpha_low, alpha_high, correlation (mean over judge pairs of the
+    correlation of errors), correlation_low, correlation_high, effective (independent judges), effective_low,
+    effective_high. Noise of the labels themselves is shared by all errors, so the correlation is an upper bound and the
+    effective number a lower one.
+    """
+
+    table: pd.DataFrame
+    notes: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.table
+
+
+def panel_worth(panel: Panel, gold: Gold | None = None, *, replicates: int = 1000, seed: int = 0) -> PanelWorth:
+    """Alpha between judges, and with labels the correlation of their errors and the effective number of judges.
+
+    For human scores an error is score minus human; for preferences it is a wrong decision (a tie is half wrong).
+    """
+    n, k, m = panel.shape
+    subsets = [np.arange(m)] + ([np.delete(np.arange(m), b) for b in range(m)] if m > 2 else [])
+    alphas = [_alpha_terms(panel.scores[..., keep]) for keep in subsets]
+    errors = None if gold is None else _errors(panel, gold)
+    terms = None if errors is None else _error_terms(errors)
+
+    def statistics(weights: Array) -> dict[str, Array]:
+        """Each (R, subsets, k + 1): the languages, then all together."""
+        out = {"alpha": np.stack([_alpha(_weighted(weights, t)) for t in alphas], axis=1)}
+        if terms is not None:
+            out["correlation"] = _correlations(_weighted(weights, terms), subsets)
+            sizes = np.array([len(s) for s in subsets])[:, None]
+            out["effective"] = effective_judges(out["correlation"], sizes)
+        return out
+
+    point = statistics(panel.weights[None])
+    blocks = [statistics(c * panel.weights) for c in draw_blocks(n, replicates, seed)]
+    frame = pd.DataFrame(
+        {
+            "language": [*panel.languages, "all"] * len(subsets),
+            "without": np.repeat(["", *panel.judges][: len(subsets)], k + 1),
+            "judges": np.repeat([len(s) for s in subsets], k + 1),
+            "labels": np.tile(_counts(errors, k), len(subsets)),
+        }
+    )
+    for name, values in point.items():
+        low, high = quantiles(np.concatenate([b[name] for b in blocks]))
+        known = ~np.isnan(values[0])
+        frame[name] = values[0].ravel()
+        frame[f"{name}_low"] = np.where(known, low, np.nan).ravel()
+        frame[f"{name}_high"] = np.where(known, high, np.nan).ravel()
+    notes = []
+    if m == 2:
+        notes.append("With two judges none can be left out.")
+    if gold is None:
+        notes.append("Without labels only the agreement between judges is known; judges can agree and all be wrong.")
+    else:
+        notes.append("Noise of the labels counts as a shared error: the correlation is an upper bound.")
+    return PanelWorth(frame, tuple(notes))
+
+
+def krippendorff_alpha(values: Array, weights: Array) -> Array:
+    """Interval alpha of values (units, raters), NaN for missing, with unit weights (..., units): -> (...).
+
+    Units with fewer than two values take no part. NaN where all values are equal.
+    """
+    return _alpha(_weighted(weights, _alpha_terms(values[:, None, :])))[..., 0]
+
+
+def error_correlation(errors: Array, weights: Array) -> Array:
+    """Mean correlation over judge pairs of errors (units, m), with unit weights (..., units): -> (...).
+
+    Units that lack an error take no part. NaN where a judge's errors have no spread.
+    """
+    everyone = [np.arange(errors.shape[1])]
+    return _correlations(_weighted(weights, _error_terms(errors[:, None, :])), everyone)[..., 0, 0]
+
+
+def effective_judges(correlation: Array, judges: Array | int) -> Array:
+    """m / (1 + (m - 1) r); NaN at the limit where the errors cancel exactly."""
+    below = 1 + (judges - 1) * correlation
+    out: Array = np.where(below > 1e-9, judges / np.where(below > 1e-9, below, 1.0), np.nan)
+    return out
+
+
+def _weighted(weights: Array, terms: Array) -> Array:
+    """Sum over units of terms (n, ...) with weights (..., n)."""
+    out: Array = (weights @ terms.reshape(len(terms), -1)).reshape(*weights.shape[:-1], *terms.shape[1:])
+    return out
+
+
+def _alpha_terms(scores: Array) -> Array:
+    """What each unit adds to alpha, (n, k, m) -> (n, k, 4): number of values, sum, sum of squares, spread inside."""
+    there = ~np.isnan(scores)
+    count = there.sum(axis=2)
+    there &= (count > 1)[..., None]
+    size = np.where(count > 1, count, 0).astype(np.float64)
+    centre = scores[there].mean() if there.any() else 0.0
+    values = np.where(there, scores - centre, 0.0)
+    first, second = values.sum(axis=2), (values**2).sum(axis=2)
+    inside = (second - first**2 / np.maximum(size, 1)) * size / np.maximum(size - 1, 1)
+    return np.stack([size, first, second, np.maximum(inside, 0.0)], axis=2)
+
+
+def _alpha(sums: Array) -> Array:
+    """Alpha of summed terms (..., k, 4), and of all languages together: -> (..., k + 1)."""
+    sums = np.concatenate([sums, sums.sum(axis=-2, keepdims=True)], axis=-2)
+    size, first, second, inside = np.moveaxis(sums, -1, 0)
+    safe = np.maximum(size, 2.0)
+    expected = (second - first**2 / safe) / (safe - 1)
+    # values that differ by rounding only have no spread
+    known = (size > 1) & (expected > 1e-18 * np.maximum(second, np.finfo(float).tiny))
+    out: Array = np.where(known, 1 - inside / safe / np.where(known, expected, 1.0), np.nan)
+    return out
+
+
+def _errors(panel: Panel, gold: Gold) -> Array:
+    if gold.kind == "score":
+        return panel.scores - gold.values[:, :, None]
+    decisions = sign(panel.scores, panel.tie_gap)
+    human = gold.values[:, :, None]
+    wrong = np.where(decisions == 0, 0.5, (decisions != human).astype(np.float64))
+    return np.where((decisions == MISSING) | np.isnan(human) | (human == 0), np.nan, wrong)
+
+
+def _error_terms(errors: Array) -> Array:
+    """What each unit adds to the correlations, (n, k, m) -> (n, k, 1 + m + m * m); 0 where an error is missing."""
+    n, k, m = errors.shape
+    there: NDArray[np.bool_] = np.isnan(errors).sum(axis=2) == 0
+    count = there.sum(axis=0)
+    centre = np.where(there[..., None], errors, 0.0).sum(axis=0) / np.maximum(count, 1)[:, None]
+    x = np.where(there[..., None], errors - centre, 0.0)
+    products = (x[..., :, None] * x[..., None, :]).reshape(n, k, m * m)
+    return np.concatenate([there[..., None].astype(np.float64), x, products], axis=2)
+
+
+def _correlations(sums: Array, subsets: list[NDArray[np.int64]]) -> Array:
+    """Mean correlation over each subset's pairs, by language and pooled within languages: (..., subsets, k + 1)."""
+    m = round((sums.shape[-1] - 0.75) ** 0.5 - 0.5)
+    size = np.maximum(sums[..., 0], 1e-300)[..., None, None]
+    first, second = sums[..., 1 : 1 + m], sums[..., 1 + m :].reshape(*sums.shape[:-1], m, m)
+    spread = second - first[..., :, None] * first[..., None, :] / size
+    spread = np.concatenate([spread, spread.sum(axis=-3, keepdims=True)], axis=-3)
+    variance = np.diagonal(spread, axis1=-2, axis2=-1)
+    raw = np.diagonal(np.concatenate([second, second.sum(axis=-3, keepdims=True)], axis=-3), axis1=-2, axis2=-1)
+    known = variance > 1e-12 * np.maximum(raw, np.finfo(float).tiny)
+    scale = np.sqrt(np.where(known, variance, 1.0))
+    each = spread / (scale[..., :, None] * scale[..., None, :])
+    out = []
+    for keep in subsets:
+        i, j = (keep[x] for x in np.triu_indices(len(keep), 1))
+        out.append(np.where(known[..., keep].all(axis=-1), each[..., i, j].mean(axis=-1), np.nan))
+    return np.stack(out, axis=-2)
+
+
+def _counts(errors: Array | None, k: int) -> list[int]:
+    if errors is None:
+        return [0] * (k + 1)
+    by_language = (~np.isnan(errors).any(axis=2)).sum(axis=0)
+    return [*map(int, by_language), int(by_language.sum())]
