@@ -49,16 +49,18 @@ def _cells(part: pd.DataFrame, panel: pj.Panel) -> pd.DataFrame:
 
 
 def _mean_tau(adjusted: pd.DataFrame, gap: float) -> float:
-    values = adjusted.apply(_snap, axis=1, gap=gap)
-    taus = [kendalltau(values.loc[a], values.loc[b]).statistic for a, b in combinations(values.index, 2)]
+    rows = [_snap(row, gap) for row in adjusted.to_numpy()]
+    taus = [kendalltau(a, b).statistic for a, b in combinations(rows, 2)]
     defined = [t for t in taus if not np.isnan(t)]
     return float(np.mean(defined)) if defined else 0.0
 
 
-def _snap(values: pd.Series, gap: float) -> pd.Series:
-    """Values closer than `gap` become equal."""
-    ordered = values.sort_values()
-    return ordered.groupby((ordered.diff() > gap).cumsum()).transform("first").reindex(values.index)
+def _snap(values: np.ndarray, gap: float) -> np.ndarray:
+    """Order of the values as whole numbers; those closer than `gap` become equal."""
+    order = np.argsort(values)
+    out = np.empty(len(values))
+    out[order] = np.cumsum(np.diff(values[order], prepend=-np.inf) > gap)
+    return out
 
 
 def _interaction(cells: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,97 @@
+"""Speed and memory of the held-out engine, against a plain reference in the same process.
+
+    python benchmarks/held_out.py [SCORES] [--quick]
+
+Prints Markdown tables. SCORES defaults to a simulated panel of DevAI's shape (55 tasks, 8 languages, 6 judges, 3
+replicates). The plain reference is tests/plain_held_out.py: pandas group-by and scipy's kendalltau, one replicate at a
+time; it is timed on a few replicates and scaled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import platform
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import polyjudge as pj
+from polyjudge.kernels import draw_block
+from polyjudge.methods import ORDER
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from plain_held_out import plain_taus
+
+
+def best_of(what: Callable[[], object], times: int) -> float:
+    """Shortest of some runs, in seconds: other work on the machine only ever adds to it."""
+    out = []
+    for _ in range(times):
+        start = time.perf_counter()
+        what()
+        out.append(time.perf_counter() - start)
+    return min(out)
+
+
+def small(panel: pj.Panel, plain_replicates: int) -> None:
+    n, k, m = panel.shape
+    pair = ["raw", "cbc"]
+    draws = draw_block(n, plain_replicates, 7, 0)
+    pj.compare(panel, pair, replicates=64)  # imports and caches
+    fast = best_of(lambda: pj.compare(panel, pair, replicates=1000), 7)
+    slow = best_of(lambda: plain_taus(panel, pair, draws), 2) / plain_replicates * 1000
+    print(f"\n{n} tasks x {k} languages x {m} judges, 1,000 replicates\n")
+    print("| what | seconds | ratio |\n|---|---:|---:|")
+    print(f"| plain reference, raw + CBC ({plain_replicates} replicates, scaled) | {slow:.1f} | 1 |")
+    print(f"| compare, raw + CBC | {fast:.3f} | {slow / fast:,.0f} |")
+    print(f"| compare, all twelve methods | {best_of(lambda: pj.compare(panel, ORDER), 3):.2f} | |")
+    for name in ORDER:
+        print(f"| compare, {name} | {best_of(lambda name=name: pj.compare(panel, name), 3):.3f} | |")
+    for call in (pj.unseen_language, pj.unseen_judge, pj.decisions):
+        print(f"| {call.__name__} | {best_of(lambda call=call: call(panel), 2):.2f} | |")
+
+
+def large(tasks: int) -> tuple[float, float]:
+    """Seconds and peak memory in GB of raw + CBC on tasks x 20 x 20 with 1,000 replicates."""
+    panel = pj.Panel.from_array(np.random.default_rng(0).normal(50, 10, (tasks, 20, 20)))
+    pj.compare(panel, ["raw", "cbc"], replicates=64)
+    seconds = best_of(lambda: pj.compare(panel, ["raw", "cbc"], replicates=1000), 2)
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def growth(sizes: list[int]) -> None:
+    print("\nraw + CBC, 20 languages x 20 judges, 1,000 replicates; each size in a process of its own\n")
+    print("| tasks | seconds | microseconds per task | peak memory, GB |\n|---:|---:|---:|---:|")
+    results = []
+    for n in sizes:
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            seconds, memory = pool.apply(large, (n,))
+        results.append(seconds)
+        print(f"| {n:,} | {seconds:.2f} | {seconds / n * 1e6:.0f} | {memory:.2f} |", flush=True)
+    slope, base = np.polyfit(sizes, results, 1)
+    worst = np.abs(np.polyval([slope, base], sizes) / results - 1).max()
+    print(
+        f"\nStraight line: {base:.2f} s + {slope * 1e6:.0f} microseconds per task; largest misfit {100 * worst:.0f}%."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("scores", nargs="?")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes")
+    options = parser.parse_args()
+    threads = os.environ.get("OMP_NUM_THREADS", "default")
+    print(f"Python {platform.python_version()}, numpy {np.__version__}, {os.cpu_count()} cores, threads {threads}")
+    panel = pj.read_panel(options.scores) if options.scores else pj.simulate_panel(replicates=3, scale="fractions")[0]
+    small(panel, 4 if options.quick else 20)
+    growth([500, 1000, 2000] if options.quick else [2500, 5000, 10_000, 20_000, 40_000])
+
+
+if __name__ == "__main__":
+    main()
