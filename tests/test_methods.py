@@ -8,9 +8,9 @@ import pytest
 
 import polyjudge as pj
 from plain_held_out import PLAIN, plain_taus
-from polyjudge.analyse.held_out import full_fit, stream
+from polyjudge.analyse.held_out import full_fit
 from polyjudge.errors import UsageError
-from polyjudge.kernels import draw_blocks
+from polyjudge.kernels import draw_blocks, stream
 from polyjudge.methods import ORDER, REGISTRY, find_methods, method
 from polyjudge.methods.dawid_skene import em
 

@@ -5,7 +5,9 @@ Shapes: n units (tasks), k languages, m judges, R replicates of a resampling. A 
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +48,16 @@ def tie_gap(low: float, high: float) -> float:
     return TIE_TOLERANCE * max(high - low, np.finfo(float).tiny)
 
 
+@lru_cache(maxsize=64)
+def pair_index(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and second member of every pair out of `size` things. Do not write to them: they are shared."""
+    i, j = np.triu_indices(size, 1)
+    return i, j
+
+
 def order_signs(cells: Array, gap: float) -> NDArray[np.float32]:
     """Sign of every judge pair's difference, with the tie rule: (..., k, m) -> (..., k, m(m-1)/2) of -1, 0, 1."""
-    i, j = np.triu_indices(cells.shape[-1], 1)
+    i, j = pair_index(cells.shape[-1])
     diff = cells[..., i] - cells[..., j]
     return (diff > gap).astype(np.float32) - (diff < -gap).astype(np.float32)
 
@@ -77,8 +86,7 @@ def _tau_of_signs(a: NDArray[np.float32], b: NDArray[np.float32]) -> Array:
 
 def mean_tau(cells: Array, gap: float) -> Array:
     """Mean tau over the k(k-1)/2 language pairs, undefined pairs dropped, 0 where none is defined: -> (...)."""
-    k = cells.shape[-2]
-    a, b = np.triu_indices(k, 1)
+    a, b = pair_index(cells.shape[-2])
     return mean_of_pairs(kendall_tau(cells, gap)[..., a, b])
 
 
@@ -107,6 +115,11 @@ def draw_block(units: int, size: int, seed: int, index: int) -> NDArray[np.int64
     draws = rng.integers(units, size=(size, units))
     draws += np.arange(size)[:, None] * units
     return np.bincount(draws.ravel(), minlength=size * units).reshape(size, units)
+
+
+def stream(seed: int, index: int, name: str = "") -> np.random.Generator:
+    """The random stream of one user in one block: it does not depend on what else runs, or in which order."""
+    return np.random.default_rng([seed, index, 1 + zlib.crc32(name.encode())])
 
 
 def tie_runs(ordered: Array, gap: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -21,12 +21,11 @@ from polyjudge.analyse.held_out import (
     make_block,
     percentiles,
     resample,
-    stream,
 )
 from polyjudge.analyse.uncertainty import gaussian_radius, noise_sigma, score_sigma
 from polyjudge.calibrate.incomplete import estimate_interaction
 from polyjudge.errors import PanelError, UsageError
-from polyjudge.kernels import BLOCK, Array, double_centre, mean_tau
+from polyjudge.kernels import BLOCK, Array, double_centre, mean_tau, stream
 from polyjudge.methods import Block
 from polyjudge.panel import Panel, clean
 from polyjudge.progress import track
@@ -145,7 +144,7 @@ def ablate_tasks(
     for size in track(wanted, len(wanted), "subsets of tasks"):
         inside, drawn = draws[size] if draws is not None else _task_subsets(n, size, replicates, seed)
         parts = [
-            make_block(panel, d, (i & (d == 0)).astype(np.int64), stream(seed, size), fit.resample)[0]
+            make_block(panel, d, (i & (d == 0)).astype(np.int64), fit.resample)[0]
             for i, d in ((inside[s : s + BLOCK], drawn[s : s + BLOCK]) for s in range(0, len(drawn), BLOCK))
         ]
         raw, tau, gain, error = np.concatenate(

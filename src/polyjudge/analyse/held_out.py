@@ -6,7 +6,6 @@ which the cell means are one matrix product of multiplicities and scores.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -18,7 +17,16 @@ from numpy.typing import NDArray
 
 from polyjudge.calibrate.incomplete import estimate_interaction
 from polyjudge.errors import UsageError
-from polyjudge.kernels import BLOCK, TIE_TOLERANCE, Array, double_centre, draw_block, kendall_tau, mean_of_pairs
+from polyjudge.kernels import (
+    BLOCK,
+    TIE_TOLERANCE,
+    Array,
+    double_centre,
+    draw_block,
+    kendall_tau,
+    mean_of_pairs,
+    pair_index,
+)
 from polyjudge.methods import Block, Method, find_methods
 from polyjudge.panel import Panel, clean
 from polyjudge.progress import track
@@ -67,7 +75,7 @@ def resample(
     for index in track(blocks, len(blocks), label):
         start, stop = index * BLOCK, min((index + 1) * BLOCK, total)
         drawn = draw_block(len(panel.tasks), stop - start, seed, index) if draws is None else draws[start:stop]
-        block, kept = make_block(panel, drawn, (drawn == 0).astype(np.int64), stream(seed, index), estimate)
+        block, kept = make_block(panel, drawn, (drawn == 0).astype(np.int64), estimate, (seed, index))
         if len(kept):
             some = True
             yield block, start + kept
@@ -79,7 +87,7 @@ def resample(
 
 
 def make_block(
-    panel: Panel, drawn: Multiplicity, held: Multiplicity, rng: np.random.Generator, estimate: Estimate
+    panel: Panel, drawn: Multiplicity, held: Multiplicity, estimate: Estimate, key: tuple[int, int] = (0, 0)
 ) -> tuple[Block, NDArray[np.int64]]:
     """A block from the multiplicities of training and evaluation, both (R, n), and which rows of them it holds."""
     kept = np.flatnonzero(held.any(axis=1))
@@ -102,7 +110,7 @@ def make_block(
         left_out=means[size:],
         interaction=interaction[:size],
         left_out_interaction=interaction[size:],
-        rng=rng,
+        key=(*key, ""),
     )
     return block, kept
 
@@ -111,12 +119,7 @@ def full_fit(panel: Panel, seed: int = 0, estimate: Estimate | None = None) -> B
     """The block with one replicate that trains and evaluates on all units."""
     estimate = estimate or estimate_interaction(panel).resample
     all_units = np.ones((1, len(panel.tasks)), dtype=np.int64)
-    return make_block(panel, all_units, all_units, stream(seed, 0, "full fit"), estimate)[0]
-
-
-def stream(seed: int, index: int, name: str = "") -> np.random.Generator:
-    """The random stream of one user in one block: it does not depend on what else runs, or in which order."""
-    return np.random.default_rng([seed, index, 1 + zlib.crc32(name.encode())])
+    return make_block(panel, all_units, all_units, estimate, (seed, 0))[0]
 
 
 def check_draws(panel: Panel, draws: Multiplicity) -> Multiplicity:
@@ -213,18 +216,15 @@ def compare(
     chosen, left = _usable(find_methods(methods), panel, everything=methods is None or methods == "all")
     estimate = estimate or estimate_interaction(panel).resample
     replicates = replicates if draws is None else len(draws)
-    k = len(panel.languages)
     tau: dict[str, list[Array]] = {m.name: [] for m in chosen}
     pairs: dict[str, list[Array]] = {m.name: [] for m in chosen}
     gain: dict[str, list[Array]] = {m.name: [] for m in chosen if m.subtracts}
     numbers = []
-    upper = np.triu_indices(k, 1)
     for block, number in resample(panel, replicates, seed, estimate, draws, "comparing methods"):
         numbers.append(number)
         for m in chosen:
-            own = replace(block, rng=stream(seed, int(number[0]) // BLOCK, m.name))
-            adjusted, removed = apply(m, own)
-            pair = kendall_tau(adjusted, tie_gap_of(m, panel))[:, upper[0], upper[1]]
+            adjusted, removed = apply(m, replace(block, key=(*block.key[:2], m.name)))
+            pair = pair_taus(adjusted, tie_gap_of(m, panel))
             tau[m.name].append(mean_of_pairs(pair))
             pairs[m.name].append(pair)
             if removed is not None:
@@ -233,7 +233,7 @@ def compare(
     taus = pd.DataFrame({name: np.concatenate(parts) for name, parts in tau.items()}, index=index)
     gains = pd.DataFrame({name: np.concatenate(parts) for name, parts in gain.items()}, index=index)
     whole = full_fit(panel, seed, estimate)
-    table = _table(chosen, taus, gains, whole, seed)
+    table = _table(chosen, taus, gains, whole)
     skipped = replicates - len(index)
     return Comparison(
         table,
@@ -261,6 +261,12 @@ def apply(m: Method, block: Block) -> tuple[Array, Array | None]:
     if not np.isfinite(out).all():
         raise UsageError(f"Method {clean(m.name)!r} returned values that are not finite numbers.")
     return (block.left_out - out, out) if m.subtracts else (out, None)
+
+
+def pair_taus(cells: Array, gap: float) -> Array:
+    """tau of every language pair: (R, k, m) -> (R, pairs), NaN where undefined."""
+    a, b = pair_index(cells.shape[-2])
+    return kendall_tau(cells, gap)[:, a, b]
 
 
 def tie_gap_of(m: Method, panel: Panel) -> float:
@@ -309,12 +315,11 @@ def percentiles(values: Array) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _table(chosen: list[Method], taus: pd.DataFrame, gains: pd.DataFrame, whole: Block, seed: int) -> pd.DataFrame:
+def _table(chosen: list[Method], taus: pd.DataFrame, gains: pd.DataFrame, whole: Block) -> pd.DataFrame:
     rows = []
     for m in chosen:
-        adjusted, removed = apply(m, replace(whole, rng=stream(seed, 0, "full fit of " + m.name)))
-        k = adjusted.shape[-2]
-        pair = kendall_tau(adjusted, tie_gap_of(m, whole.panel))[:, *np.triu_indices(k, 1)]
+        adjusted, removed = apply(m, replace(whole, key=(*whole.key[:2], f"full fit of {m.name}")))
+        pair = pair_taus(adjusted, tie_gap_of(m, whole.panel))
         values = taus[m.name].to_numpy()
         low, high = percentiles(values)
         row = {
@@ -352,7 +357,7 @@ def _differences(taus: pd.DataFrame) -> pd.DataFrame:
 
 
 def _language_pairs(panel: Panel, name: str, pairs: Array) -> pd.DataFrame:
-    a, b = np.triu_indices(len(panel.languages), 1)
+    a, b = pair_index(len(panel.languages))
     defined = ~np.isnan(pairs)
     some = defined.any(axis=0)
     mean, low, high = np.full((3, len(a)), np.nan)

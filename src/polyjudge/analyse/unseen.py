@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from polyjudge.analyse.held_out import Multiplicity, resample, stream
+from polyjudge.analyse.held_out import Multiplicity, resample
 from polyjudge.calibrate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.errors import UsageError
-from polyjudge.kernels import BLOCK, Array, cross_tau, double_centre, mean_of_pairs, mean_tau
+from polyjudge.kernels import Array, cross_tau, double_centre, mean_of_pairs, mean_tau, stream
 from polyjudge.methods import Block
 from polyjudge.panel import Panel, _positions
 from polyjudge.results import Result
@@ -128,8 +128,8 @@ def _unseen(
     fit = estimate_interaction(panel)
     contributions = _contributions(panel, fit)
     raw, curve = [], []
-    for block, number in resample(panel, replicates, seed, fit.resample, draws, f"leaving one {what} out"):
-        rng = stream(seed, int(number[0]) // BLOCK, "shots")
+    for block, _ in resample(panel, replicates, seed, fit.resample, draws, f"leaving one {what} out"):
+        rng = stream(*block.key[:2], "shots")
         raw.append(_agreement(block, newcomers, None, what))
         rows = _few_shot_rows(block, contributions, [*tried, None], rng)
         curve.append(np.stack([_agreement(block, newcomers, row, what) for row in rows]))

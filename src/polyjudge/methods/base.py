@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 
 import numpy as np
 
 from polyjudge.errors import UsageError
-from polyjudge.kernels import Array
+from polyjudge.kernels import Array, stream
 from polyjudge.panel import Panel, clean
 
 
@@ -26,7 +27,7 @@ class Block:
     left_out : (R, k, m) cell means over the left-out units (E)
     interaction : (R, k, m) interaction estimated from the drawn units, beta-hat(Tr)
     left_out_interaction : (R, k, m) interaction of the left-out units, DC(E). Only an oracle may use it
-    rng : this method's own random stream in this block
+    key : seed, number of the block, and who asks: they make `rng`
     """
 
     panel: Panel
@@ -36,7 +37,12 @@ class Block:
     left_out: Array
     interaction: Array
     left_out_interaction: Array
-    rng: np.random.Generator
+    key: tuple[int, int, str] = (0, 0, "")
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """This method's own random stream in this block."""
+        return stream(*self.key)
 
     @property
     def gap(self) -> float:
