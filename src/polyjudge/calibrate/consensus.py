@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,9 @@ from polyjudge.errors import CalibratorError, UsageError
 from polyjudge.files import atomic_write
 from polyjudge.kernels import Array, double_centre
 from polyjudge.panel import Panel, clean
+
+if TYPE_CHECKING:
+    from polyjudge.calibrate.extend import Extension
 
 FORMAT = "polyjudge-calibrator"
 VERSION = 1
@@ -57,6 +60,7 @@ class ConsensusCalibrator:
     se_: pd.DataFrame | None
     judge_weights_: pd.Series[float]
     shrunk_: float
+    extension_: Extension | None = None
     grand_mean_: float
     fingerprint_: str
     range_: tuple[float, float]
@@ -134,6 +138,32 @@ class ConsensusCalibrator:
                     raise CalibratorError(self._unseen_message(word, labels[code < 0].astype(str).unique().tolist()))
         shift = self.interaction_.to_numpy()[np.where(strange, 0, row), np.where(strange, 0, column)]
         return np.where(strange, 0.0, shift), int(strange.sum())
+
+    def extend(self, new_scores: Panel | Any, target: float | None = None) -> Self:
+        """A calibrator that also knows a new language or judge, from a handful of tasks (METHODS section 8).
+
+        new_scores : a Panel, or what `read_panel` takes: a few tasks in the new language and in at least one known
+            language, by at least two known judges (for a new judge: languages and judges exchanged)
+        target : half width in score points that the recommendation of further tasks aims at
+
+        The cells already fitted do not change. What was added, with intervals and how many more tasks to score, is
+        in `extension_` of the calibrator returned.
+
+        >>> from polyjudge import simulate_panel
+        >>> panel, _ = simulate_panel(tasks=30, languages=["en", "de", "sw"], judges=4)
+        >>> cal = ConsensusCalibrator().fit(panel.select(languages=["en", "de"]))
+        >>> wider = cal.extend(panel.select(tasks=panel.tasks[:6]))
+        >>> wider.extension_.newcomers[0].tasks
+        6
+        """
+        from polyjudge.calibrate.extend import extend
+
+        self._require_fitted()
+        if not isinstance(new_scores, Panel):
+            from polyjudge.readers import read_panel
+
+            new_scores = read_panel(new_scores)
+        return extend(self, new_scores, target)[0]  # type: ignore[return-value]  # a copy of self
 
     # --- save and load ---
 

@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import helmert
 
 from polyjudge.errors import PanelError
 from polyjudge.kernels import Array, double_centre, unit_mean
@@ -207,13 +206,21 @@ def entry_weights(panel: Panel) -> Array:
 # --- the normal equations ---
 
 
+def helmert(size: int) -> Array:
+    """(size - 1, size) orthonormal contrasts."""
+    out = np.tril(np.ones((size - 1, size)))
+    step = np.arange(1.0, size)
+    out[np.arange(size - 1), np.arange(1, size)] = -step
+    return out / np.sqrt(step * (step + 1))[:, None]
+
+
 def basis(k: int, m: int, design: Design) -> Array:
     """(p, k, m) orthonormal cell matrices: doubly centred for "paired", centred for "additive"."""
     if design == "paired":
         rows, columns = helmert(k), helmert(m)
         paired: Array = np.einsum("al,bc->ablc", rows, columns).reshape(-1, k, m)
         return paired
-    centred: Array = np.asarray(helmert(k * m)).reshape(-1, k, m)
+    centred: Array = helmert(k * m).reshape(-1, k, m)
     return centred
 
 

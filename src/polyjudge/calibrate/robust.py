@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from polyjudge.calibrate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.errors import UsageError
@@ -126,7 +126,7 @@ def _median_of_means(values: Array, share: Array) -> Array:
 
 def _scale(values: Array, share: Array) -> Array:
     """Median absolute deviation of each cell, as a standard deviation; the plain one where that is 0."""
-    scale = np.median(np.abs(values - np.median(values, axis=0)), axis=0) / norm.ppf(0.75)
+    scale = np.median(np.abs(values - np.median(values, axis=0)), axis=0) / ndtri(0.75)
     mean = np.tensordot(share, values, 1)
     plain = np.sqrt(np.tensordot(share, (values - mean) ** 2, 1))
     out: Array = np.where(scale > 1e-12 * np.maximum(plain, 1e-300), scale, plain)

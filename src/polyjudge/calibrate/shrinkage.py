@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from polyjudge.calibrate.incomplete import InteractionEstimate, basis, estimate_interaction
 from polyjudge.errors import UsageError
@@ -90,15 +90,13 @@ def shrinkage(panel: Panel, amount: Shrink = "auto", level: float = 0.95) -> Shr
     kept = spread.kept(amount)
     shrunk = spread.cells(kept @ spread.centre)
     error = spread.cell_error(kept)
-    radius = student.ppf((1 + level) / 2, len(panel.tasks) - 1) * error
+    radius = stdtrit(len(panel.tasks) - 1, (1 + level) / 2) * error
     plain_gain, shrunk_gain = spread.left_out_gains(np.eye(len(kept))), spread.left_out_gains(kept)
     difference = shrunk_gain - plain_gain
     n = len(difference)
     share = panel.weights / panel.weights.sum()
     mean = float(share @ difference)
-    half = float(
-        student.ppf((1 + level) / 2, n - 1) * np.sqrt(n / (n - 1) * (share**2 * (difference - mean) ** 2).sum())
-    )
+    half = float(stdtrit(n - 1, (1 + level) / 2) * np.sqrt(n / (n - 1) * (share**2 * (difference - mean) ** 2).sum()))
     return Shrinkage(
         panel.matrix(shrunk),
         panel.matrix(estimate.interaction),
