@@ -1,0 +1,47 @@
+"""`polyjudge demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyjudge.cli import options as o
+
+Write = Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Only write the sample scores as CSV.")]
+
+
+def demo(write: Write = None, seed: o.Seed = 7, as_json: o.Json = False) -> None:
+    """Audit the embedded sample panel and compare the estimate with the truth planted in it.
+
+    Example: polyjudge demo
+
+    Example: polyjudge demo --write scores.csv && polyjudge audit scores.csv
+    """
+    from polyjudge.samples import sample_csv, sample_panel, sample_truth
+
+    if write is not None:
+        from polyjudge.files import atomic_path
+
+        with atomic_path(write) as part:
+            part.write_bytes(sample_csv())
+        typer.echo(f"wrote the sample scores to {write}", err=True)
+        return
+
+    from polyjudge.analyse import audit
+    from polyjudge.analyse.recovery import recovery
+
+    result = audit(sample_panel(), seed=seed)
+    found = recovery(result.uncertainty, sample_truth())
+    if as_json:
+        o.print_json("demo", {**result.to_dict(), "recovery": found.to_dict()})
+        return
+
+    from polyjudge.report.terminal.audit import show_audit
+    from polyjudge.report.terminal.base import make_console
+    from polyjudge.report.terminal.demo import show_recovery
+
+    console = make_console()
+    show_audit(result, console)
+    show_recovery(found, console)
