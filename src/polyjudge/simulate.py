@@ -8,6 +8,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr
+from scipy.stats import chi2
 
 from polyjudge.errors import UsageError
 from polyjudge.kernels import Array, double_centre
@@ -20,14 +22,17 @@ Scale = Literal["continuous", "integer", "fractions"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Truth(Result):
-    """What was planted. Arrays are (k, m), (k,), (m,) and (n,); all effects are centred."""
+    """What the scores are on average, on the scale they are written in. All effects are centred.
+
+    On a scale with steps and ends, rounding and cutting change the expected scores: the effects here are those of the
+    scores as written, which is what an estimate from them can be right about.
+    """
 
     interaction: pd.DataFrame
     language_effect: pd.Series[float]
     judge_effect: pd.Series[float]
     task_effect: pd.Series[float]
-    exact: bool
-    """Whether the panel's scores have exactly these expectations. Rounding and cutting to a scale change them."""
+    """Planted task effects, before any rounding."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.interaction.reset_index().melt("language", var_name="judge", value_name="interaction")
@@ -97,20 +102,32 @@ def simulate_panel(
     )
     cells = mean + alpha + g[:, None] + beta
     scores = (mu[:, None, None] + cells + gamma + delta + three)[..., None] + eps
-    if scale == "integer":
-        scores = np.clip(np.rint(1 + (steps - 1) * (scores - low) / (high - low)), 1, steps)
-    elif scale == "fractions":
-        scores = low + (high - low) / steps * np.clip(np.rint(steps * (scores - low) / (high - low)), 0, steps)
+    if scale != "continuous":
+        last, first, unit = (steps - 1, 1.0, 1.0) if scale == "integer" else (steps, low, (high - low) / steps)
+        scores = first + unit * np.clip(np.rint(last * (scores - low) / (high - low)), 0, last)
+        still = np.sqrt(task_sd**2 * (1 - 1 / n) + task_language_sd**2 + task_judge_sd**2 + three_way_sd**2)
+        edges = low + (high - low) * (np.arange(last) + 0.5) / last
+        cells = first + unit * _expected_step(cells, still, spread[..., 0], noise, edges)
     if missing:
         scores[rng.random((n, k, m)) < missing] = np.nan
     task_names = tuple(f"task{i + 1:0{len(str(n))}d}" for i in range(n))
     panel = Panel.from_array(scores if r > 1 else scores[..., 0], task_names, *names)
-    unit = (steps - 1) / (high - low) if scale == "integer" else 1.0
+    language, judge = cells.mean(axis=1) - cells.mean(), cells.mean(axis=0) - cells.mean()
     truth = Truth(
-        panel.matrix(beta * unit),
-        pd.Series(g * unit, index=pd.Index(names[0], name="language"), name="language_effect"),
-        pd.Series(alpha * unit, index=pd.Index(names[1], name="judge"), name="judge_effect"),
-        pd.Series(mu * unit, index=pd.Index(task_names, name="task"), name="task_effect"),
-        scale == "continuous",
+        panel.matrix(double_centre(cells)),
+        pd.Series(language, index=pd.Index(names[0], name="language"), name="language_effect"),
+        pd.Series(judge, index=pd.Index(names[1], name="judge"), name="judge_effect"),
+        pd.Series(mu, index=pd.Index(task_names, name="task"), name="task_effect"),
     )
     return panel, truth
+
+
+def _expected_step(cells: Array, still: float, spread: Array, noise: Noise, edges: Array) -> Array:
+    """Expected number of `edges` that a score exceeds, (k, m): its mean is a cell, its noise normal or t with 3 df.
+
+    t with 3 df and variance `spread`^2 is a normal with variance spread^2 / chi2(3): averaged over quantiles of chi2.
+    """
+    parts = chi2.ppf((np.arange(500) + 0.5) / 500, 3) if noise == "heavy" else np.ones(1)
+    sd = np.sqrt(still**2 + spread[..., None] ** 2 / parts)
+    out: Array = ndtr((cells[..., None, None] - edges[:, None]) / sd[..., None, :]).mean(axis=-1).sum(axis=-1)
+    return out

@@ -1,0 +1,49 @@
+"""`polyjudge validate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyjudge.cli import options as o
+
+Full = Annotated[bool, typer.Option("--full", help="1,000 panels per scenario instead of 60: about half an hour.")]
+Panels = Annotated[int | None, typer.Option("--panels", min=2, help="Another number of panels per scenario.")]
+Page = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Also write the table as a Markdown page.")]
+Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes; one per core by default.")]
+
+
+def validate(
+    full: Full = False,
+    panels: Panels = None,
+    seed: o.Seed = 7,
+    workers: Workers = None,
+    page: Page = None,
+    as_json: o.Json = False,
+) -> None:
+    """Test polyjudge on simulated panels whose truth is known: bias, coverage, false alarms, power, gain.
+
+    Exits with 1 when a figure misses its limit by more than chance allows.
+
+    Example: polyjudge validate
+
+    Example: polyjudge validate --full --page docs/validation.md
+    """
+    from polyjudge.files import atomic_write
+    from polyjudge.report.terminal.base import make_console, progress_bar
+    from polyjudge.report.terminal.validate import markdown, show_validation
+    from polyjudge.validate import validate as run
+
+    with progress_bar("validating") as progress:
+        result = run(full=full, panels=panels, seed=seed, workers=workers, progress=progress)
+    if page is not None:
+        with atomic_write(page) as file:
+            file.write(markdown(result))
+    if as_json:
+        o.print_json("validate", {**result.to_dict(), "passed": result.passed})
+    else:
+        show_validation(result, make_console())
+    if not result.passed:
+        raise typer.Exit(1)

@@ -1,0 +1,70 @@
+"""One simulated panel through the public analyses, compared with its truth."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from polyjudge.analyse import compare, rank_reversals, uncertainty, variance
+from polyjudge.errors import PolyjudgeWarning
+from polyjudge.kernels import double_centre
+from polyjudge.simulate import simulate_panel
+from polyjudge.validate.scenarios import Scenario
+
+LEVEL = 0.95
+BOOTSTRAPS = 500
+PERMUTATIONS = 199
+HELD_OUT = 64
+
+
+def trial(scenario: Scenario, seed: int) -> dict[str, Any]:
+    """What the analyses said of one panel, as numbers that can be averaged over panels.
+
+    `error` is a (k, m) array; the rest are scalars, None where a question does not apply.
+    """
+    panel, truth = simulate_panel(scenario.tasks, scenario.languages, scenario.judges, seed=seed, **scenario.simulate)
+    planted = truth.interaction.to_numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolyjudgeWarning)
+        sure = uncertainty(panel, level=LEVEL, replicates=BOOTSTRAPS, seed=seed)
+        held_out = compare(panel, ("raw", "cbc"), replicates=HELD_OUT, seed=seed)
+        turned = rank_reversals(panel, draws=PERMUTATIONS, replicates=100, seed=seed)
+        parts = variance(panel) if scenario.replicates > 1 else None
+    cells = sure.to_frame()
+    radius = sure.bounds.set_index("bound")["radius"]
+    shape = planted.shape
+    beta, low, high, band_low, band_high = (
+        cells[name].to_numpy(float).reshape(shape) for name in ("interaction", "low", "high", "band_low", "band_high")
+    )
+    clear = cells["clear"].to_numpy(bool).reshape(shape)
+    gain = held_out.to_frame().set_index("method").loc["cbc"]
+    gaps = truth.judge_effect.to_numpy() + truth.language_effect.to_numpy()[:, None] + planted
+    i, j = np.triu_indices(shape[1], 1)
+    gap = gaps[:, i] - gaps[:, j]
+    truly = (gap.max(axis=0) > 1e-9) & (gap.min(axis=0) < -1e-9)
+    pairs = turned.to_frame()
+    published, selected = (pairs[name].to_numpy(float) <= 1 - LEVEL for name in ("p_published", "p_selected"))
+    off = np.abs(beta - planted)
+    no_cell = ~(np.abs(planted) > 1e-12)
+    return {
+        "error": beta - planted,
+        "pointwise": float(((low <= planted) & (planted <= high)).mean()),
+        "band": float(((band_low <= planted) & (planted <= band_high)).all()),
+        "radius_noise": float((off <= radius["Gaussian, sigma of the noise"]).all()),
+        "radius_scores": float((off <= radius["Gaussian, sigma of all scores"]).all()),
+        "distribution_free": float((off <= radius["distribution-free"]).all()),
+        "false_cell": float((clear & no_cell).any()) if no_cell.any() else None,
+        "power_cell": float(clear[~no_cell].mean()) if (~no_cell).any() else None,
+        "published_fdr": float((published & ~truly).sum() / max(published.sum(), 1)),
+        "selected_fdr": float((selected & ~truly).sum() / max(selected.sum(), 1)),
+        "published_power": float((published & truly).sum() / truly.sum()) if truly.any() else None,
+        "selected_power": float((selected & truly).sum() / truly.sum()) if truly.any() else None,
+        "global_reject": float(turned.p_global <= 1 - LEVEL),
+        "three_way_reject": None
+        if parts is None or parts.three_way_p is None
+        else float(parts.three_way_p <= 1 - LEVEL),
+        "gain": float(gain["gain"]),
+        "gain_true": float(np.mean(2 * double_centre(planted) * beta - beta**2)),
+    }

@@ -1,0 +1,82 @@
+"""The documentation: the site builds without a warning, and every code block on it runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from polyjudge.samples import sample_csv
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"])
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def commands(block: str) -> list[str]:
+    """The lines after `$ `, with the lines that a backslash continues them by."""
+    joined = re.sub(r"\\\n> ?", "", block)
+    return [line[2:] for line in joined.splitlines() if line.startswith("$ ")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the sample scores and a `polyjudge` command."""
+    (tmp_path / "scores.csv").write_bytes(sample_csv())
+    shim = tmp_path / ".bin" / "polyjudge"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m polyjudge "$@"\n')
+    shim.chmod(0o755)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+def test_code_blocks_run(page: Path, folder: Path) -> None:
+    env = {
+        **os.environ,
+        "PATH": f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT / "src"),
+        "COLUMNS": "100",
+    }
+    script = ""
+    for kind, text in blocks(page):
+        if kind == "python":
+            # Blocks of a page share their names, as in a notebook; earlier ones run again before later ones.
+            script += text + "\n"
+            done = subprocess.run(
+                [sys.executable, "-c", script], cwd=folder, env=env, capture_output=True, text=True, timeout=250
+            )
+            assert done.returncode == 0, f"{page.name}:\n{text}\n{done.stderr}"
+        else:
+            for command in commands(text):
+                done = subprocess.run(
+                    ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=250
+                )
+                assert done.returncode in (0, 1), f"{page.name}: {command}\n{done.stderr}"
+                assert done.returncode == 0 or "--fail-on" in command or "drift" in command, f"{page.name}: {command}"
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path / "site")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=250,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "site" / "index.html").exists()
+
+
+def test_every_page_is_reachable() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert not [p.name for p in ROOT.glob("docs/*.md") if p.name not in nav]
