@@ -22,6 +22,11 @@ lint: .venv/test.stamp
 bench: .venv/test.stamp
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
+SECONDS ?= 60
+fuzz: .venv/test.stamp
+	$(PIP) install "atheris>=2.3"
+	@for file in readers calibrator answers; do $(BIN)/python fuzz/$$file.py --seconds $(SECONDS) || exit 1; done
+
 docs: .venv/test.stamp
 	$(BIN)/mkdocs build --strict
 

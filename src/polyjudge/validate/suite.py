@@ -169,7 +169,15 @@ NAMES = {
     "gain": "held-out gain",
     "gain_true": "true gain of the full fit",
 }
-RATES = {"band", "radius_noise", "radius_scores", "distribution_free", "false_cell", "global_reject", "three_way_reject"}
+RATES = {
+    "band",
+    "radius_noise",
+    "radius_scores",
+    "distribution_free",
+    "false_cell",
+    "global_reject",
+    "three_way_reject",
+}
 
 
 def _batch(job: tuple[Scenario, int, int, int]) -> list[dict[str, Any]]:

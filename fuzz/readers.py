@@ -1,0 +1,105 @@
+"""Fuzz the table readers: raw bytes, and tables put together from hostile pieces, as CSV, CSV.gz, JSONL and Parquet."""
+
+import gzip
+import io
+import json
+import tempfile
+import warnings
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["polyjudge"]):
+    import polyjudge as pj
+
+import pandas as pd
+from harness import fuzz
+
+FOLDER = Path(tempfile.mkdtemp())
+HEADERS = (
+    "task",
+    "item",
+    "language",
+    "lang",
+    "judge",
+    "model",
+    "score",
+    "rating",
+    "framework",
+    "",
+    "Score",
+    "x",
+    "a b",
+)
+CELLS = (
+    "t1",
+    "t2",
+    "en",
+    "sw",
+    "A",
+    "B",
+    "1",
+    "2.5",
+    "-3e5",
+    "",
+    "NaN",
+    "inf",
+    "1e999",
+    '"',
+    '""',
+    "\x00",
+    "\u202e",
+    "١٢",
+)
+CELLS += ("=1+1", "a,b", "a\nb", "\r", "é", "\ufeff", "  A", "a ", "null", "None", "true", "0x10", "1_000", "9" * 400)
+warnings.simplefilter("ignore")
+
+
+def rows(data: atheris.FuzzedDataProvider) -> list[list[str]]:
+    width = data.ConsumeIntInRange(1, 7)
+    usual = data.ConsumeBool()
+    header = ["task", "language", "judge", "score"] if usual else []
+    header += [data.PickValueInList(list(HEADERS)) for _ in range(width if not usual else width // 3)]
+    body = []
+    for i in range(data.ConsumeIntInRange(0, 14)):
+        row = [data.PickValueInList(list(CELLS)) for _ in header]
+        if usual and data.ConsumeIntInRange(0, 3):
+            row[:4] = [f"t{i // 4}", ("en", "sw")[i // 2 % 2], "AB"[i % 2], str(data.ConsumeIntInRange(0, 9))]
+        if data.ConsumeIntInRange(0, 9) == 0:
+            row = row[: data.ConsumeIntInRange(0, len(row))]
+        body.append(row)
+    return [header, *body]
+
+
+def target(data: atheris.FuzzedDataProvider) -> None:
+    kind = data.PickValueInList(["csv", "csv.gz", "jsonl", "parquet", "raw csv", "raw gz", "raw jsonl", "raw parquet"])
+    name, _, raw = kind.rpartition(" ")[::-1] if " " in kind else (kind, "", "")
+    extension = {"gz": "csv.gz"}.get(name, name)
+    path = FOLDER / f"scores.{extension}"
+    if raw:
+        path.write_bytes(data.ConsumeBytes(4096))
+    else:
+        header, *body = rows(data)
+        text = "\n".join(",".join(row) for row in [header, *body]).encode("utf-8", "surrogatepass")
+        if extension == "csv":
+            path.write_bytes(text)
+        elif extension == "csv.gz":
+            packed = gzip.compress(text)
+            path.write_bytes(packed[: data.ConsumeIntInRange(0, len(packed))] if data.ConsumeBool() else packed)
+        elif extension == "jsonl":
+            path.write_text("\n".join(json.dumps(dict(zip(header, row, strict=False))) for row in body))
+        else:
+            frame = pd.DataFrame([r + [""] * (len(header) - len(r)) for r in body], columns=range(len(header)))
+            frame.columns = [f"{h}{i}" if header.count(h) > 1 else h for i, h in enumerate(header)]
+            buffer = io.BytesIO()
+            frame.to_parquet(buffer)
+            content = bytearray(buffer.getvalue())
+            if content and data.ConsumeBool():
+                content[data.ConsumeIntInRange(0, len(content) - 1)] ^= 0xFF
+            path.write_bytes(bytes(content))
+    panel = pj.read_panel(path)
+    repr(panel)
+    panel.to_long()
+
+
+fuzz(target, (pj.PolyjudgeError,))
