@@ -1,7 +1,7 @@
 """What the fuzzers share: run one target for a while, count inputs, and keep the first input that breaks it.
 
-A target takes the fuzzer's data provider. It may raise PolyjudgeError, which is a clear error; anything else, and anything
-slower than 5 seconds, is a finding.
+A target takes the data provider of the fuzzer. It may raise PolyjudgeError, which is a clear error; anything else, and
+anything slower than 5 seconds, is a finding.
 """
 
 from __future__ import annotations

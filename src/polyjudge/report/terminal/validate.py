@@ -39,9 +39,9 @@ def markdown(result: Validation) -> str:
         "",
         "This page is written by `polyjudge validate --page`. Every scenario simulates panels whose truth is known and "
         f"puts each through the public analyses: {result.panels} panels per scenario, seed {result.seed}, level "
-        f"{result.level:.0%}. A figure fails when it lies beyond its limit by more than 3.5 Monte Carlo standard errors. "
-        "Figures without a limit are reported: among them the reversal test and the radius as published, which are not "
-        "ours to promise.",
+        f"{result.level:.0%}. A figure fails when it lies beyond its limit by more than 3.5 Monte Carlo standard "
+        "errors. Figures without a limit are reported only: among them the reversal test and the radius as "
+        "published, which are not ours to promise.",
         "",
         "| scenario | tasks | languages | judges | what |",
         "|---|---|---|---|---|",
