@@ -43,5 +43,5 @@ def demo(write: Write = None, seed: o.Seed = 7, as_json: o.Json = False) -> None
     from polyjudge.report.terminal.demo import show_recovery
 
     console = make_console()
-    show_audit(result, console)
-    show_recovery(found, console)
+    show_audit(console, result)
+    show_recovery(console, found)

@@ -44,6 +44,6 @@ def validate(
     if as_json:
         o.print_json("validate", {**result.to_dict(), "passed": result.passed})
     else:
-        show_validation(result, make_console())
+        show_validation(make_console(), result)
     if not result.passed:
         raise typer.Exit(1)

@@ -39,7 +39,8 @@ def trial(scenario: Scenario, seed: int) -> dict[str, Any]:
         cells[name].to_numpy(float).reshape(shape) for name in ("interaction", "low", "high", "band_low", "band_high")
     )
     clear = cells["clear"].to_numpy(bool).reshape(shape)
-    gain = held_out.to_frame().set_index("method").loc["cbc"]
+    rates = held_out.to_frame()
+    gain = rates.loc[rates["method"] == "cbc", "gain"].to_numpy(float)[0]
     gaps = truth.judge_effect.to_numpy() + truth.language_effect.to_numpy()[:, None] + planted
     i, j = np.triu_indices(shape[1], 1)
     gap = gaps[:, i] - gaps[:, j]
@@ -65,6 +66,6 @@ def trial(scenario: Scenario, seed: int) -> dict[str, Any]:
         "three_way_reject": None
         if parts is None or parts.three_way_p is None
         else float(parts.three_way_p <= 1 - LEVEL),
-        "gain": float(gain["gain"]),
+        "gain": float(gain),
         "gain_true": float(np.mean(2 * double_centre(planted) * beta - beta**2)),
     }

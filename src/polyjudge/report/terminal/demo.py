@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from polyjudge.analyse.recovery import Recovery
 
 
-def show_recovery(result: Recovery, console: Console) -> None:
+def show_recovery(console: Console, result: Recovery) -> None:
     """The largest planted cells beside their estimates, and the errors over all cells."""
     heading(console, "How close the estimate came to the planted truth")
     cells = result.cells.reindex(result.cells["planted"].abs().sort_values(ascending=False).index).head(6)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from polyjudge.validate import Validation
 
 
-def show_validation(result: Validation, console: Console) -> None:
+def show_validation(console: Console, result: Validation) -> None:
     """One table per quantity group: what was measured, its Monte Carlo error, the limit and the verdict."""
     colour = {"pass": "green", "fail": "bold red", "reported": "dim"}
     for quantity, rows in result.table.groupby("quantity", sort=False):
@@ -56,7 +56,7 @@ def markdown(result: Validation) -> str:
 
 
 def _readable(rows: pd.DataFrame) -> pd.DataFrame:
-    def limit(row: pd.Series) -> str:  # type: ignore[type-arg]
+    def limit(row: pd.Series) -> str:
         low, high = (None if pd.isna(row[name]) else row[name] for name in ("low", "high"))
         if low is None and high is None:
             return "–"
