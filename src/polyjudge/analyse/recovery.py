@@ -39,7 +39,8 @@ def recovery(estimate: Uncertainty, planted: pd.DataFrame) -> Recovery:
     True
     """
     frame = estimate.to_frame()
-    long = planted.rename_axis("language").reset_index().melt("language", var_name="judge", value_name="planted")
+    long = planted.rename(index=str, columns=str).rename_axis("language").reset_index()
+    long = long.melt("language", var_name="judge", value_name="planted")
     truth = frame[["language", "judge"]].merge(long, how="left", on=["language", "judge"])["planted"].to_numpy(float)
     if np.isnan(truth).any():
         raise UsageError("The planted truth lacks cells of this panel: their labels differ.")

@@ -38,7 +38,9 @@ NONE: dict[str, Any] = {"interaction": 0.0}
 
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario("none", "no interaction, Gaussian noise", simulate={**PLAIN, **NONE, "replicates": 2}, tight=True),
-    Scenario("none, equal judges", "no interaction, judges equally severe", simulate={**NONE, "judge_sd": 0.0}),
+    Scenario(
+        "none, equal judges", "no interaction, judges equally severe", simulate={**PLAIN, **NONE, "judge_sd": 0.0}
+    ),
     Scenario("small", "interaction of sd 1.5", simulate={**PLAIN, "interaction": 1.5}, tight=True),
     Scenario("large", "interaction of sd 5", simulate={**PLAIN, "interaction": 5.0, "replicates": 2}, tight=True),
     Scenario("heteroskedastic", "noise sd differs by cell", simulate={"noise": "heteroskedastic"}, tight=True),

@@ -8,6 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -182,7 +183,8 @@ RATES = {
 
 def _batch(job: tuple[Scenario, int, int, int]) -> list[dict[str, Any]]:
     scenario, seed, start, size = job
-    return [trial(scenario, seed * 1_000_003 + start + i) for i in range(size)]
+    own = crc32(scenario.name.encode()) + seed  # scenarios must not share their random numbers
+    return [trial(scenario, own * 100_003 + start + i) for i in range(size)]
 
 
 def _quiet() -> None:
