@@ -21,7 +21,7 @@ def sample_panel() -> Panel:
     from polyjudge.readers import read_panel
 
     with as_file(files(__name__) / "scores.csv.gz") as path:
-        return read_panel(path)
+        return read_panel(path, range=(0, 100))
 
 
 def sample_csv() -> bytes:
