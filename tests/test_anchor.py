@@ -18,8 +18,8 @@ import polyjudge as pj
 from conftest import shared_file
 from polyjudge.analyse.agreement import decide
 from polyjudge.analyse.crossfit import crossfit
-from polyjudge.analyse.gold import align_gold, proportional, stratified_sample
 from polyjudge.errors import PanelError, UsageError
+from polyjudge.gold import align_gold, proportional, stratified_sample
 from polyjudge.panel import Grouping
 
 

@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 
 import polyjudge as pj
-from polyjudge.analyse.gold import Gold, align_gold, judge_as_gold
 from polyjudge.analyse.helped import cell_factors, product_band, whom_it_helps
 from polyjudge.analyse.panel_worth import effective_judges, error_correlation, krippendorff_alpha, panel_worth
 from polyjudge.analyse.shift import shared_shift
+from polyjudge.gold import Gold, align_gold, judge_as_gold
 from polyjudge.kernels import double_centre
 
 

@@ -7,9 +7,9 @@ import pytest
 from ppi_py import classical_mean_ci, ppi_mean_ci, ppi_mean_pointestimate
 
 import polyjudge as pj
-from polyjudge.analyse.gold import Gold
 from polyjudge.analyse.ppi import language_means, ppi_mean
 from polyjudge.errors import UsageError
+from polyjudge.gold import Gold
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -42,6 +42,7 @@ _PUBLIC = {
     "agreement": "polyjudge.analyse.agreement",
     "read_gold": "polyjudge.readers.gold",
     "pairwise": "polyjudge.analyse.pairwise",
+    "AnchoredCalibrator": "polyjudge.calibrate.anchored",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]

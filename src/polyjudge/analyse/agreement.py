@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import beta as beta_distribution
 
 from polyjudge.analyse.crossfit import CrossFit
-from polyjudge.analyse.gold import Gold
 from polyjudge.errors import UsageError
+from polyjudge.gold import Gold
 from polyjudge.kernels import Array, draw_blocks, tie_gap
 from polyjudge.panel import Panel
 from polyjudge.results import Result

@@ -20,13 +20,13 @@ from polyjudge.analyse.agreement import (
     share_interval,
 )
 from polyjudge.analyse.crossfit import FOLDS, crossfit
-from polyjudge.analyse.gold import Contradictions, Gold, Kind, align_gold, judge_as_gold, stratified_sample
 from polyjudge.analyse.helped import Helped, whom_it_helps
 from polyjudge.analyse.human_error import PanelGain, error_tables
 from polyjudge.analyse.panel_worth import PanelWorth, panel_worth
 from polyjudge.analyse.ppi import LanguageMeans, language_means
 from polyjudge.analyse.shift import SharedShift, shared_shift
 from polyjudge.errors import PanelError, UsageError
+from polyjudge.gold import Contradictions, Gold, Kind, align_gold, judge_as_gold, stratified_sample
 from polyjudge.kernels import Array, draw_blocks
 from polyjudge.panel import Panel
 from polyjudge.results import Result

@@ -16,9 +16,9 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from polyjudge.analyse.agreement import quantiles
-from polyjudge.analyse.gold import Gold
-from polyjudge.analyse.shift import ShiftEstimate, estimate_shift
+from polyjudge.calibrate.anchored import ShiftEstimate, estimate_shift
 from polyjudge.errors import PanelError
+from polyjudge.gold import Gold
 from polyjudge.kernels import Array, double_centre, draw_blocks
 from polyjudge.panel import Panel
 from polyjudge.results import Result

@@ -10,7 +10,7 @@ import pandas as pd
 
 from polyjudge.analyse.agreement import quantiles
 from polyjudge.analyse.crossfit import CrossFit
-from polyjudge.analyse.gold import Gold
+from polyjudge.gold import Gold
 from polyjudge.kernels import Array, draw_blocks
 from polyjudge.panel import Panel
 from polyjudge.results import Result

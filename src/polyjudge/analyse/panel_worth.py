@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from polyjudge.analyse.agreement import MISSING, quantiles, sign
-from polyjudge.analyse.gold import Gold
+from polyjudge.gold import Gold
 from polyjudge.kernels import Array, draw_blocks
 from polyjudge.panel import Panel
 from polyjudge.results import Result

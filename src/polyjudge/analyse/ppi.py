@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from polyjudge.analyse.agreement import decide
-from polyjudge.analyse.gold import Gold
 from polyjudge.errors import UsageError
+from polyjudge.gold import Gold
 from polyjudge.kernels import Array
 from polyjudge.panel import Panel
 from polyjudge.results import Result

@@ -1,8 +1,4 @@
-"""Shared shift: how far the panel mean is from the humans in each language (METHODS section 13).
-
-Everything here is a mean over tasks, so each estimate has a contribution of every task ("influence"): the square root
-of their sum of squares is the standard error, and estimates that share tasks are correlated through them.
-"""
+"""Shared shift: how far the panel mean is from the humans in each language, with intervals (METHODS section 13)."""
 
 from __future__ import annotations
 
@@ -13,73 +9,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from polyjudge.analyse.gold import Gold
-from polyjudge.errors import PanelError
+from polyjudge.calibrate.anchored import estimate_shift
+from polyjudge.gold import Gold
 from polyjudge.kernels import Array
 from polyjudge.panel import Panel
 from polyjudge.results import Result
-
-
-@dataclass(frozen=True, eq=False)
-class ShiftEstimate:
-    """g*(l), the mean of panel mean minus human over the labelled tasks of l, for the languages with labels.
-
-    `languages` are positions in the panel (q of them), `difference` is (n, q) with 0 where `used` is False,
-    `influence` is (n, q).
-    """
-
-    languages: NDArray[np.int64]
-    used: NDArray[np.bool_]
-    difference: Array
-    weight: Array
-    shift: Array
-    influence: Array
-
-    @property
-    def labels(self) -> NDArray[np.int64]:
-        """Labelled tasks of each language."""
-        out: NDArray[np.int64] = self.used.sum(axis=0)
-        return out
-
-    @property
-    def variance(self) -> Array:
-        out: Array = (self.influence**2).sum(axis=0)
-        return out
-
-    @property
-    def centred(self) -> Array:
-        """e(l): the shift less its mean over the labelled languages."""
-        out: Array = self.shift - self.shift.mean()
-        return out
-
-    @property
-    def centred_influence(self) -> Array:
-        out: Array = self.influence - self.influence.mean(axis=1, keepdims=True)
-        return out
-
-    def resample(self, multiplicity: Array) -> Array:
-        """Shifts (R, q) with unit t counted `multiplicity[r, t]` times; NaN where no labelled task was drawn."""
-        weight = multiplicity @ self.weight
-        with np.errstate(invalid="ignore", divide="ignore"):
-            out: Array = np.where(weight > 0, (multiplicity @ (self.weight * self.difference)) / weight, np.nan)
-        return out
-
-
-def estimate_shift(panel: Panel, gold: Gold, fewest: int = 2) -> ShiftEstimate:
-    """The shift of every language with at least `fewest` labels on entries that every judge has scored."""
-    if gold.kind != "score":
-        raise PanelError("A shift needs human scores; preferences have no scale to be shifted on.")
-    used = gold.there & ~np.isnan(panel.scores).any(axis=2)
-    languages = np.flatnonzero(used.sum(axis=0) >= fewest)
-    used = used[:, languages]
-    difference = np.where(used, panel.scores[:, languages].mean(axis=2) - gold.values[:, languages], 0.0)
-    weight = used * panel.weights[:, None]
-    total = weight.sum(axis=0)
-    shift = (weight * difference).sum(axis=0) / total
-    count = used.sum(axis=0)
-    spread = np.sqrt(count / np.maximum(count - 1, 1))
-    influence = weight * (difference - shift) / total * spread
-    return ShiftEstimate(languages, used, difference, weight, shift, influence)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -102,6 +102,11 @@ class ConsensusCalibrator:
         self.range_ = panel.range
         return self
 
+    @property
+    def correction_(self) -> pd.DataFrame:
+        """What is subtracted from the scores of each cell; here the interaction."""
+        return self.interaction_
+
     def transform(self, panel: Panel, clip: bool = False) -> Panel:
         """Calibrated scores as a panel. `clip` cuts them to the score range, which breaks identity I1."""
         self._require_fitted()
@@ -112,7 +117,7 @@ class ConsensusCalibrator:
             unseen = [x for x in other if x not in mine]
             if unseen:
                 raise CalibratorError(self._unseen_message(word, unseen))
-        shift = self.interaction_.loc[list(panel.languages), list(panel.judges)].to_numpy()
+        shift = self.correction_.loc[list(panel.languages), list(panel.judges)].to_numpy()
         out = panel.scores - shift
         kept = None if panel.replicate_scores is None else panel.replicate_scores - shift[..., None]
         if clip:
@@ -136,7 +141,7 @@ class ConsensusCalibrator:
             for word, code, labels in (("language", row, languages), ("judge", column, judges)):
                 if (code < 0).any():
                     raise CalibratorError(self._unseen_message(word, labels[code < 0].astype(str).unique().tolist()))
-        shift = self.interaction_.to_numpy()[np.where(strange, 0, row), np.where(strange, 0, column)]
+        shift = self.correction_.to_numpy()[np.where(strange, 0, row), np.where(strange, 0, column)]
         return np.where(strange, 0.0, shift), int(strange.sum())
 
     def extend(self, new_scores: Panel | Any, target: float | None = None) -> Self:
@@ -269,6 +274,10 @@ def load_calibrator(path: str | Path) -> ConsensusCalibrator:
         raise CalibratorError(f"Cannot read the calibrator {where}: {error.strerror}.") from None
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise CalibratorError(f"{where} is not a polyjudge calibrator: it is not JSON ({clean(error, 120)}).") from None
+    if isinstance(data, dict) and data.get("kind") == "anchored":
+        from polyjudge.calibrate.anchored import AnchoredCalibrator
+
+        return AnchoredCalibrator.from_dict(data, where)
     return ConsensusCalibrator.from_dict(data, where)
 
 

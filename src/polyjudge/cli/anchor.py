@@ -10,7 +10,7 @@ from polyjudge.cli import options as o
 from polyjudge.errors import UsageError
 
 if TYPE_CHECKING:
-    from polyjudge.analyse.gold import Kind
+    from polyjudge.gold import Kind
 
 
 def anchor(
