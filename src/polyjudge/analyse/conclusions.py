@@ -37,10 +37,10 @@ def conclude(
         *_reversal(reversals),
         *_gain(held_out),
         *_cells(uncertainty),
-        *_ends(sensitivity),
-        *_sensitivity(sensitivity),
+        *(_ends(sensitivity) if panel.n_tasks >= FEW_FOR_ENDS else []),
+        # What drives the interaction is only asked where there is one beyond noise.
+        *([*_sensitivity(sensitivity), *_structure(structure)] if uncertainty.clear else []),
         *_three_way(variance),
-        *_structure(structure),
         *_information(information),
         *_gates(gates),
         *_order(panel, ranks),
@@ -60,6 +60,8 @@ def conclude(
 
 
 FEW_TASKS = 20
+FEW_FOR_ENDS = 10
+"""With fewer tasks the lowest and highest scores seen are no ends of a scale."""
 END_SHARE = 0.5
 """Share of scores at one end of the scale from which a judge is called near it."""
 

@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import logit, stdtrit
-from scipy.stats import rankdata
 
 from polyjudge.analyse.gates import spread
 from polyjudge.analyse.resample import bootstrap_means, check_level, check_replicates, mean_and_se, task_interactions
 from polyjudge.analyse.reversal import count_reversals
-from polyjudge.kernels import Array, double_centre
+from polyjudge.kernels import Array, double_centre, ranks
 from polyjudge.panel import Panel
 from polyjudge.results import Result
 
@@ -137,7 +136,7 @@ def link_functions(panel: Panel) -> dict[str, Callable[[Array], Array]]:
     width = max(high - low, float(np.finfo(float).tiny))
     n = max(panel.n_tasks, 2)
     known = np.sort(panel.scores, axis=None)
-    place = rankdata(known) / known.size
+    place = (known.size + 1 - ranks(known, 0.0)) / known.size
 
     def share(s: Array) -> Array:
         out: Array = np.clip((s - low) / width, 0.0, 1.0)
@@ -209,7 +208,7 @@ def reversing(means: Array, gap: float) -> NDArray[np.bool_]:
 
 def spearman(a: Array, b: Array) -> Array:
     """Rank correlation of the rows of two arrays: (R, c), (R, c) -> (R,). 1 where both are constant."""
-    x, y = (rankdata(v, axis=1) for v in (a, b))
+    x, y = ranks(a, 0.0), ranks(b, 0.0)
     x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
     scale = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
     out: Array = np.divide((x * y).sum(axis=1), scale, out=np.ones(len(a)), where=scale > 0)

@@ -93,9 +93,10 @@ def uncertainty(
     half = stdtrit(n - 1, (1 + level) / 2) * se
     boot_low, boot_high, critical, method = _bootstrap(deviations.reshape(n, -1), w, constant, level, replicates, seed)
     band = critical * se
-    inside = np.abs(beta) <= band
-    clear = ~inside & ~constant
-    pointwise = (np.abs(beta) > half) & ~constant
+    # Where every task gives the same deviation there is no spread to scale by: the sign test stands in.
+    same_sign = np.where(np.abs(beta) > panel.tie_gap, 2 * 0.5**n, 1.0)
+    clear = np.where(constant, same_sign * k * m <= 1 - level, np.abs(beta) > band)
+    pointwise = np.where(constant, same_sign <= 1 - level, np.abs(beta) > half)
     language, judge = np.divmod(np.arange(k * m), m)
     cells = pd.DataFrame(
         {
@@ -127,9 +128,12 @@ def uncertainty(
         columns=["bound", "sigma", "radius"],
     )
     notes = []
+    if np.isinf(critical):
+        notes.append("In many resamples of the tasks a cell has no spread at all, so the band has no bound.")
     if constant.any():
         notes.append(
-            f"{int(constant.sum())} of {k * m} cells have the same deviation in every task: no spread, no test."
+            f"{int(constant.sum())} of {k * m} cells have the same deviation in every task, so they have no interval; "
+            "they are judged by the sign test."
         )
     if panel.declared_range is None:
         notes.append(f"The distribution-free bound takes the observed scores [{low:g}, {high:g}] as the scale.")
