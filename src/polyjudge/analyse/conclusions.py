@@ -33,11 +33,14 @@ def conclude(
     gates: Gates | None,
 ) -> list[Finding]:
     """The findings of an audit, most severe first."""
+    low, high = panel.observed_range
+    if high - low <= panel.tie_gap:
+        return [Finding("warning", "constant", f"All scores are {low:g}: there is nothing to compare or to calibrate.")]
     out = [
         *_reversal(reversals),
-        *_gain(held_out),
+        *_gain(held_out, panel.n_tasks),
         *_cells(uncertainty),
-        *(_ends(sensitivity) if panel.n_tasks >= FEW_FOR_ENDS else []),
+        *(_ends(sensitivity) if panel.n_tasks >= TOO_FEW_TASKS else []),
         # What drives the interaction is only asked where there is one beyond noise.
         *([*_sensitivity(sensitivity), *_structure(structure)] if uncertainty.clear else []),
         *_three_way(variance),
@@ -60,8 +63,8 @@ def conclude(
 
 
 FEW_TASKS = 20
-FEW_FOR_ENDS = 10
-"""With fewer tasks the lowest and highest scores seen are no ends of a scale."""
+TOO_FEW_TASKS = 10
+"""With fewer tasks the lowest and highest scores seen are no ends of a scale, and left-out tasks are hardly any."""
 END_SHARE = 0.5
 """Share of scores at one end of the scale from which a judge is called near it."""
 
@@ -137,10 +140,15 @@ def _cells(u: Uncertainty) -> list[Finding]:
     return out
 
 
-def _gain(c: Comparison) -> list[Finding]:
+def _gain(c: Comparison, tasks: int) -> list[Finding]:
     """The held-out accuracy gain: the one accuracy claim that needs no labels."""
     if c.advice is None:
         return []
+    if tasks < TOO_FEW_TASKS:
+        text = (
+            f"{tasks} tasks are too few to leave some out and measure what calibration gains on them: do not calibrate."
+        )
+        return [Finding("warning", "do-not-calibrate", text)]
     table = c.table.set_index("method")
     taus = f"Held-out rank agreement of the languages: tau {_tau(table, 'raw')} raw, {_tau(table, 'cbc')} calibrated."
     return [

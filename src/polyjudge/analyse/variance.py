@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from polyjudge.analyse.resample import check_level, jackknife, leave_out, noise_gap
+from polyjudge.analyse.resample import check_level, jackknife, leave_out
 from polyjudge.kernels import Array, double_centre
 from polyjudge.panel import Panel
 from polyjudge.results import Result
@@ -94,8 +94,9 @@ def variance(panel: Panel, *, level: float = 0.95) -> Variance:
             )
         else:
             meaning = "No sign that the interaction of language and judge differs from task to task beyond noise."
-    if sst <= (noise_gap(panel)) ** 2:
+    if np.ptp(panel.observed_range) <= panel.tie_gap:
         notes.append("All scores are equal: there is no variance to divide.")
+        sst = simplified = full = 0.0
     return Variance(
         table,
         1 - simplified / sst if sst > 0 else float("nan"),

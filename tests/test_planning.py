@@ -1,0 +1,128 @@
+"""Planning: inverted radii, expected numbers against simulation, the decision study, the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyjudge as pj
+from polyjudge.analyse.planning import band_radius, decision_study
+from polyjudge.analyse.uncertainty import free_radius, gaussian_radius
+
+
+def test_published_number_of_tasks() -> None:
+    plan = pj.plan(judges=6, languages=8, sigma=22.24, radius=20.61 / 2)
+    assert plan.needed.set_index("bound").loc["Gaussian", "tasks"] == 52
+
+
+def test_needed_is_the_smallest() -> None:
+    plan = pj.plan(judges=4, languages=5, sigma=9.0, radius=3.0, score_range=(0, 100)).needed.set_index("bound")
+    sd = 9 * np.sqrt(0.8 * 0.75)
+    for name, radius in (
+        ("Gaussian", lambda n: gaussian_radius(9.0, n, 5, 4, 0.95)),
+        ("simultaneous band, widest cell", lambda n: band_radius(sd, n, 5, 4, 0.95)),
+        ("distribution-free", lambda n: free_radius(100, n, 5, 4, 0.95)),
+    ):
+        n = int(plan.loc[name, "tasks"])
+        assert radius(n) <= 3.0 < radius(n - 1)
+
+
+def test_expected_cells_agree_with_simulated_panels() -> None:
+    """A plan without data, against audits of panels drawn from what it assumes."""
+    plan = pj.plan(judges=4, languages=4, sigma=8, radius=4, interaction_sd=4, judge_sd=4, tasks=[40], draws=2000)
+    row = plan.table.iloc[0]
+    cells, found = [], []
+    for s in range(60):
+        panel, _ = pj.simulate_panel(40, 4, 4, seed=s, interaction=4.0, judge_sd=4.0, noise_sd=8.0, task_judge_sd=0.0)
+        cells.append(pj.uncertainty(panel, replicates=200).clear)
+        found.append(pj.rank_reversals(panel, draws=19, replicates=100).count_selected)
+    assert np.mean(cells) == pytest.approx(row["expected_cells"], abs=4 * np.std(cells) / np.sqrt(60))
+    assert np.mean(found) == pytest.approx(row["expected_reversals"], abs=4 * np.std(found) / np.sqrt(60))
+
+
+def test_more_tasks_find_more() -> None:
+    table = pj.plan(pj.simulate_panel(seed=3)[0], tasks=[10, 40, 160]).table
+    assert table["expected_cells"].is_monotonic_increasing
+    assert table["expected_reversals"].is_monotonic_increasing
+    assert table["band_radius"].is_monotonic_decreasing
+
+
+@pytest.mark.real_data
+def test_plan_from_devai(devai: pj.Panel) -> None:
+    plan = pj.plan(devai)
+    assert plan.sigma == pytest.approx(7.679, abs=0.001)
+    assert plan.radius == pytest.approx(20.6058 / 2, abs=0.001)
+    here = plan.table.set_index("tasks").loc[55]
+    assert here["expected_cells"] == pytest.approx(25, abs=1.5)
+    assert here["true_reversals"] == 7
+
+
+def test_decision_study_by_hand() -> None:
+    panel, _ = pj.simulate_panel(40, 4, 5, 2, 3, three_way_sd=4)
+    frame, advice = decision_study(panel)
+    v = pj.variance(panel).components.set_index("component")["variance"]
+    double = frame[(frame["facet"] == "tasks") & (frame["factor"] == 2)].set_index("order")["reliability"]
+    error = v["task:judge"] / 80 + v["language:judge"] / 4 + (v["task:language:judge"] + v["noise"] / 2) / 320
+    assert double["judges_overall"] == pytest.approx(v["judge"] / (v["judge"] + error))
+    overall = frame[frame["order"] == "judges_overall"]
+    for facet in ("tasks", "languages", "replicates"):
+        part = overall[overall["facet"] == facet].sort_values("size")
+        assert part["reliability"].is_monotonic_increasing
+    judges = overall[overall["facet"] == "judges"]["reliability"]
+    assert np.ptp(judges) < 1e-12
+    assert "Doubling the languages" in advice
+
+
+def test_reliability_predicts_the_agreement_of_two_panels() -> None:
+    """Squared reliability index: two independent panels of the same judges correlate by about the reliability."""
+    correlations, reliabilities = [], []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        judge = rng.normal(0, 6, 12)
+        halves = []
+        for _ in range(2):
+            beta = rng.normal(0, 5, (4, 12))
+            noise = rng.normal(0, 8, (15, 4, 12)) + rng.normal(0, 6, (15, 1, 12))
+            halves.append(pj.Panel.from_array(50 + judge + beta + noise))
+        correlations.append(np.corrcoef(*(h.cell_means.mean(axis=0) for h in halves))[0, 1])
+        frame, _ = decision_study(halves[0])
+        now = frame[(frame["facet"] == "tasks") & (frame["factor"] == 1) & (frame["order"] == "judges_overall")]
+        reliabilities.append(now["reliability"].iloc[0])
+    assert np.mean(reliabilities) == pytest.approx(np.mean(correlations), abs=0.05)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(pj.PolyjudgeError, match="sigma, radius"):
+        pj.plan(judges=3, languages=3)
+    with pytest.raises(pj.PolyjudgeError, match="two judges"):
+        pj.plan(judges=1, languages=3, sigma=1, radius=1)
+    with pytest.raises(pj.PolyjudgeError, match="sigma must be"):
+        pj.plan(judges=3, languages=3, sigma=-1, radius=1)
+    with pytest.raises(pj.PolyjudgeError, match="radius must be"):
+        pj.plan(judges=3, languages=3, sigma=1, radius=float("inf"))
+    with pytest.raises(pj.PolyjudgeError, match="no noise"):
+        pj.plan(pj.Panel.from_array(np.full((5, 2, 2), 1.0)))
+    with pytest.raises(pj.PolyjudgeError, match="low end"):
+        pj.plan(judges=3, languages=3, sigma=1, radius=1, score_range=(5, 5))
+    tiny = pj.plan(judges=3, languages=3, sigma=1e6, radius=1e-3, tasks=[10])
+    assert tiny.needed["tasks"].isna().all()
+    json.dumps(tiny.to_dict(), allow_nan=False)
+
+
+def test_command(tmp_path: Path, run_cli: Callable) -> None:
+    done = run_cli("plan", "--judges", 6, "--languages", 8, "--sigma", 22.24, "--radius", 10.3)
+    assert done.returncode == 0, done.stderr
+    assert "52" in done.stdout
+    panel, _ = pj.simulate_panel(20, 3, 3, 2, 1)
+    path = tmp_path / "scores.csv"
+    panel.to_long().to_csv(path, index=False)
+    data = json.loads(run_cli("plan", "--from", path, "--json", "-o", tmp_path / "out").stdout)
+    assert data["decision"]
+    assert (tmp_path / "out" / "plan.csv").exists()
+    bad = run_cli("plan", "--judges", 6)
+    assert bad.returncode == 2
+    assert "languages, sigma, radius" in bad.stderr
