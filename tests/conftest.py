@@ -67,3 +67,25 @@ def run_cli() -> Callable[..., subprocess.CompletedProcess[str]]:
         )
 
     return run
+
+
+@pytest.fixture
+def cli(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`polyjudge ARGS` inside this process: much faster than `run_cli`, the same code from `main` on."""
+
+    def run(*args: object) -> subprocess.CompletedProcess[str]:
+        from polyjudge.cli import main
+
+        monkeypatch.setattr(sys, "argv", ["polyjudge", *map(str, args)])
+        capsys.readouterr()
+        code: Any = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        captured = capsys.readouterr()
+        return subprocess.CompletedProcess(sys.argv, int(code), captured.out, captured.err)
+
+    return run

@@ -95,17 +95,17 @@ def test_bad_input(panel: pj.Panel) -> None:
     assert parse_sweep("0.1:0.3:0.1") == pytest.approx([0.1, 0.2, 0.3])
 
 
-def test_command(panel: pj.Panel, tmp_path: Path, run_cli: Callable) -> None:
+def test_command(panel: pj.Panel, tmp_path: Path, cli: Callable) -> None:
     path = tmp_path / "scores.csv"
     panel.to_long().to_csv(path, index=False)
-    done = run_cli("gate", path, "--at", 50, "--sweep", "45:55:5", "--base", "language1", "-o", tmp_path / "out")
+    done = cli("gate", path, "--at", 50, "--sweep", "45:55:5", "--base", "language1", "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert "left-out tasks" in done.stdout
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"gate.json", "gate.csv", "sweep.csv"}
-    data = json.loads(run_cli("gate", path, "--at", 50, "--json").stdout)
+    data = json.loads(cli("gate", path, "--at", 50, "--json").stdout)
     assert data["command"] == "gate"
     assert data["spread_raw"] == pytest.approx(pj.gates(panel, 50).spread_raw)
-    bad = run_cli("gate", path, "--at", 5000)
+    bad = cli("gate", path, "--at", 5000)
     assert bad.returncode == 2
     assert "Traceback" not in bad.stderr
     assert "outside the scores" in bad.stderr

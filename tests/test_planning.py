@@ -113,16 +113,16 @@ def test_bad_input() -> None:
     json.dumps(tiny.to_dict(), allow_nan=False)
 
 
-def test_command(tmp_path: Path, run_cli: Callable) -> None:
-    done = run_cli("plan", "--judges", 6, "--languages", 8, "--sigma", 22.24, "--radius", 10.3)
+def test_command(tmp_path: Path, cli: Callable) -> None:
+    done = cli("plan", "--judges", 6, "--languages", 8, "--sigma", 22.24, "--radius", 10.3)
     assert done.returncode == 0, done.stderr
     assert "52" in done.stdout
     panel, _ = pj.simulate_panel(20, 3, 3, 2, 1)
     path = tmp_path / "scores.csv"
     panel.to_long().to_csv(path, index=False)
-    data = json.loads(run_cli("plan", "--from", path, "--json", "-o", tmp_path / "out").stdout)
+    data = json.loads(cli("plan", "--from", path, "--json", "-o", tmp_path / "out").stdout)
     assert data["decision"]
     assert (tmp_path / "out" / "plan.csv").exists()
-    bad = run_cli("plan", "--judges", 6)
+    bad = cli("plan", "--judges", 6)
     assert bad.returncode == 2
     assert "languages, sigma, radius" in bad.stderr

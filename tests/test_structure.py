@@ -37,7 +37,6 @@ def test_scale_use_is_found() -> None:
     assert ((result.scale_use["low"] <= slopes) & (slopes <= result.scale_use["high"])).all()
     assert result.tukey_share == pytest.approx(1.0, abs=0.02)
     assert result.tukey_p < 1e-6
-    assert "use" in result.advice
     assert "scale" in result.advice
 
 

@@ -64,7 +64,9 @@ def sensitivity(
     panel.require_complete("sensitivity checks")
     means = panel.cell_means
     notes: list[str] = []
-    q = float(np.median(panel.scores)) if threshold is None else float(threshold)
+    known, weight = _distribution(panel)
+    median = known[np.searchsorted(np.cumsum(weight), weight.sum() / 2)]
+    q = float(median if threshold is None else threshold)
     if np.ptp(panel.scores) <= panel.tie_gap:
         notes.append("All scores are equal: links and left-out parts change nothing.")
     links = _links(panel, q, replicates, seed, level)
@@ -135,8 +137,8 @@ def link_functions(panel: Panel) -> dict[str, Callable[[Array], Array]]:
     low, high = panel.range
     width = max(high - low, float(np.finfo(float).tiny))
     n = max(panel.n_tasks, 2)
-    known = np.sort(panel.scores, axis=None)
-    place = (known.size + 1 - ranks(known, 0.0)) / known.size
+    known, weight = _distribution(panel)
+    place = (np.cumsum(weight) - (weight - 1) / 2) / weight.sum()  # mean rank of tied scores
 
     def share(s: Array) -> Array:
         out: Array = np.clip((s - low) / width, 0.0, 1.0)
@@ -151,6 +153,14 @@ def link_functions(panel: Panel) -> dict[str, Callable[[Array], Array]]:
         "rank": percentile,
         "logit": lambda s: logit((share(s) * (n - 1) + 0.5) / n),
     }
+
+
+def _distribution(panel: Panel) -> tuple[Array, Array]:
+    """The distinct scores in order, and the number of tasks behind each."""
+    known, code = np.unique(panel.scores, return_inverse=True)
+    weight = np.broadcast_to(panel.weights[:, None, None], panel.scores.shape)
+    counts: Array = np.bincount(code.ravel(), weight.ravel()).astype(np.float64)
+    return known, counts
 
 
 def _links(panel: Panel, q: float, replicates: int, seed: int, level: float) -> pd.DataFrame:
