@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import json
 import re
 import subprocess
 import sys
 import urllib.request
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -274,6 +275,23 @@ def write_plan(
     path = folder / "plan.json"
     path.write_text(json.dumps({**plan, **more}))
     return path
+
+
+def command(*args: object) -> subprocess.CompletedProcess[str]:
+    """`polyjudge ARGS` in this process: inspect-ai is imported once for all tests, which is most of a short run."""
+    from polyjudge.cli import main
+
+    out, errors, before = io.StringIO(), io.StringIO(), sys.argv
+    sys.argv = ["polyjudge", *map(str, args)]
+    code: object = 0
+    try:
+        with redirect_stdout(out), redirect_stderr(errors):
+            main()
+    except SystemExit as ended:
+        code = ended.code
+    finally:
+        sys.argv = before
+    return subprocess.CompletedProcess(args, int(str(code or 0)), out.getvalue(), errors.getvalue())
 
 
 class Running:

@@ -93,9 +93,9 @@ def test_the_store_holds_everything(pair_run: Any) -> None:
     assert [judge["name"] for judge in plan["judges"]] == JUDGES
 
 
-def test_a_finished_run_asks_nobody(pair_run: Any, run_cli: Any) -> None:
+def test_a_finished_run_asks_nobody(pair_run: Any) -> None:
     folder, _, _ = pair_run
-    done = run_cli(
+    done = js.command(
         "collect", folder / "plan.json", "-o", folder / "run", "--json", "--export", folder / "scores.parquet"
     )
     assert done.returncode == 0, done.stderr
@@ -106,14 +106,14 @@ def test_a_finished_run_asks_nobody(pair_run: Any, run_cli: Any) -> None:
     assert result["cost"] == pytest.approx(sum(i + 2 * o for i, o in tokens) / 1e6)
     exported = pj.read_panel(folder / "scores.parquet")
     assert exported.fingerprint == pj.read_panel(folder / "run").fingerprint
-    shown = run_cli("collect", "-o", folder / "run")
+    shown = js.command("collect", "-o", folder / "run")
     assert shown.returncode == 0
     assert "All 960 calls are answered" in shown.stdout
 
 
-def test_audit_reads_a_run(pair_run: Any, run_cli: Any) -> None:
+def test_audit_reads_a_run(pair_run: Any) -> None:
     folder, _, _ = pair_run
-    done = run_cli("audit", folder / "run")
+    done = js.command("audit", folder / "run")
     assert done.returncode == 0, done.stderr
     assert "40 tasks" in done.stdout
 
@@ -195,7 +195,7 @@ def test_a_run_grows_but_does_not_change(folder: Path) -> None:
         assert server.stats()["total"] == 36
 
 
-def test_max_cost_stops_cleanly_and_the_rest_is_a_balanced_panel(folder: Path, run_cli: Any) -> None:
+def test_max_cost_stops_cleanly_and_the_rest_is_a_balanced_panel(folder: Path) -> None:
     planted = js.plant("rating", 30, ["en", "ar"], ["ja", "jb"])
     with js.running({**planted, "delay": 0.005}, folder) as server:
         path = js.write_plan(folder, server.url, "rating", planted, lead=3, defaults={"concurrency": 4})
@@ -211,7 +211,7 @@ def test_max_cost_stops_cleanly_and_the_rest_is_a_balanced_panel(folder: Path, r
         asked = rows(folder / "run", "select count(distinct task) from answers")[0][0]
         assert len(panel.tasks) >= asked - 2 - 3  # what lies beyond the panel is bounded by the lead
         before = server.stats()["total"]
-        done = run_cli("collect", path, "-o", folder / "run", "--max-cost", whole / 2)
+        done = js.command("collect", path, "-o", folder / "run", "--max-cost", whole / 2)
         assert done.returncode == 0
         assert "cost limit" in done.stdout
         assert server.stats()["total"] <= before + 2  # a cheaper call may still fit
@@ -225,21 +225,21 @@ def test_max_cost_stops_cleanly_and_the_rest_is_a_balanced_panel(folder: Path, r
         collect(load_plan(path), folder / "other", max_cost=1)
 
 
-def test_dry_run_asks_nobody_and_writes_nothing(folder: Path, run_cli: Any) -> None:
+def test_dry_run_asks_nobody_and_writes_nothing(folder: Path) -> None:
     planted = js.plant("pair", 3, ["en", "ja"], ["ja", "jb"])
     path = js.write_plan(folder, "http://127.0.0.1:9/v1", "pair", planted)
-    done = run_cli("collect", path, "--dry-run", "-o", folder / "run")
+    done = js.command("collect", path, "--dry-run", "-o", folder / "run")
     assert done.returncode == 0, done.stderr
     assert "24 calls" in done.stdout
     assert "Prompt in ja" in done.stdout
     assert "公平な審査員" in done.stdout
     assert not (folder / "run").exists()
-    result = json.loads(run_cli("collect", path, "--dry-run", "--json").stdout)
+    result = json.loads(js.command("collect", path, "--dry-run", "--json").stdout)
     assert result["calls"] == 24
     assert len(result["prompts"]) == 2
 
 
-def test_bad_usage_is_one_paragraph(folder: Path, run_cli: Any) -> None:
+def test_bad_usage_is_one_paragraph(folder: Path) -> None:
     (folder / "bad.yaml").write_text("judges: []\n")
     for args, words in [
         ((), "Give a plan"),
@@ -249,7 +249,7 @@ def test_bad_usage_is_one_paragraph(folder: Path, run_cli: Any) -> None:
         ((folder / "bad.yaml",), "Say where the run is kept"),
         ((folder / "bad.yaml", "-o", folder, "--export", "x.xls"), "--export writes"),
     ]:
-        done = run_cli("collect", *args)
+        done = js.command("collect", *args)
         assert done.returncode == 2, args
         assert words in done.stderr
         assert "Traceback" not in done.stderr
