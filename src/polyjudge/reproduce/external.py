@@ -10,8 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyjudge.kernels import Array, double_centre, draw_blocks, mean_tau
+from polyjudge.kernels import BLOCK, Array, double_centre, draw_blocks, mean_tau, tie_gap
+from polyjudge.methods.btl import fit_btl, pair_counts
 from polyjudge.panel import Panel
+from polyjudge.progress import track
+
+STRENGTH_GAP = tie_gap(0.0, 1.0)
+"""Strengths closer than this count as tied."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +26,7 @@ class External:
     tau: dict[str, tuple[float, float, float]]
     full_fit: dict[str, float]
     means: Array
-    btl: Array | None
+    btl: Array
     gain: tuple[float, float, float]
     gain_positive: float
     replicates: int
@@ -41,14 +46,17 @@ def held_out(panel: Panel, replicates: int, seed: int) -> External:
     """Raw, CBC and judge-aware BTL: trained on drawn items, evaluated on the left-out ones (METHODS 7 and 11)."""
     gap = panel.tie_gap
     n = len(panel.tasks)
-    tau: dict[str, list[Array]] = {"raw": [], "cbc": []}
+    tau: dict[str, list[Array]] = {"raw": [], "cbc": [], "judge_aware_btl": []}
     gains = []
-    for drawn in draw_blocks(n, replicates, seed):
+    whole = fit_btl(*pair_counts(panel, np.ones((1, n))))
+    for drawn in track(draw_blocks(n, replicates, seed), -(-replicates // BLOCK), "left-out items"):
         held = (drawn == 0).astype(float)
         train, left = available_means(panel, drawn.astype(float)), available_means(panel, held)
         beta, own = double_centre(train), double_centre(left)
         tau["raw"].append(mean_tau(left, gap))
         tau["cbc"].append(mean_tau(left - beta, gap))
+        strength = fit_btl(*pair_counts(panel, held), start=whole)[0]
+        tau["judge_aware_btl"].append(mean_tau(strength, STRENGTH_GAP))
         gains.append((2 * own * beta - beta**2).mean(axis=(1, 2)))
     full = available_means(panel, np.ones((1, n)))
     gain = np.concatenate(gains)
@@ -57,9 +65,10 @@ def held_out(panel: Panel, replicates: int, seed: int) -> External:
         {
             "raw": float(mean_tau(full, gap)[0]),
             "cbc": float(mean_tau(full - double_centre(full), gap)[0]),
+            "judge_aware_btl": float(mean_tau(whole[0], STRENGTH_GAP)[0]),
         },
         full[0],
-        None,
+        whole[0][0],
         _summary(gain),
         float((gain > 0).mean()),
         replicates,

@@ -37,7 +37,7 @@ def fetch(
     `check` reads a file and raises a PolyjudgeError when it is not the expected one. It runs before the download gets
     its final name, and again on a file found in the cache; one that fails there is fetched anew.
     """
-    target = cache_folder() / commit / Path(FILES[benchmark]).name
+    target = _target(benchmark, commit)
     if target.exists():
         try:
             check(target)
@@ -55,6 +55,16 @@ def fetch(
                 f"The download may have been cut, or the commit may be another one. {_by_hand(benchmark)}"
             ) from None
     return target
+
+
+def cached(benchmark: Benchmark) -> Path | None:
+    """The benchmark's file in the cache, if it was fetched before."""
+    path = _target(benchmark, COMMIT)
+    return path if path.exists() else None
+
+
+def _target(benchmark: Benchmark, commit: str) -> Path:
+    return cache_folder() / commit / Path(FILES[benchmark]).name
 
 
 def cache_folder() -> Path:

@@ -17,8 +17,8 @@ from polyjudge.results import Result
 Verdict = Literal["reproduced", "identity", "artefact", "differs", "needs data"]
 VERDICTS: dict[Verdict, str] = {
     "reproduced": "computed again within the tolerance",
-    "identity": "computed again, and true by arithmetic whatever the scores are: not evidence",
-    "artefact": "computed again as published, but not what it is taken for; the correct reading stands beside it",
+    "identity": "true by arithmetic whatever the scores are: not evidence",
+    "artefact": "computed again, but not what it is taken for",
     "differs": "computed again and outside the tolerance",
     "needs data": "cannot be computed from the data at hand",
 }

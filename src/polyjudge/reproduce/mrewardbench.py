@@ -22,6 +22,14 @@ SAMPLE = "released sample"
 NEED_PANEL = "Needs the full panel: give it with --data, or let it be fetched."
 NEED_SAMPLE = "Needs the human-anchor sample: give it with --anchor."
 FROM_MATRIX = "Computed from the published matrix of mean margins, not from the panel."
+SHORT = {
+    "openrouter/anthropic/claude-sonnet-4.6": "Sonnet",
+    "deepseek/deepseek-v3.2": "DeepSeek",
+    "openrouter/google/gemini-3-flash-preview": "Gemini",
+    "openrouter/openai/gpt-4o-2024-08-06": "GPT-4o",
+    "openrouter/openai/gpt-5.4": "GPT-5.4",
+}
+"""The judges as the paper displays them."""
 METHODS = {"raw": "raw", "cbc": "CBC", "judge_aware_btl": "judge-aware BTL"}
 FULL_FIT = "Full fit: after subtracting its own interaction every language ranks alike (identity I3). Not evidence."
 CONSISTENCY = "Consistency between languages, not accuracy."
@@ -34,7 +42,7 @@ def reproduce_mrewardbench(
     panel: Panel | None = None,
     sample: pd.DataFrame | None = None,
     *,
-    seed: int = 0,
+    seed: int | None = None,
     inputs: dict[str, str] | None = None,
 ) -> Reproduction:
     """Every published number of the M-RewardBench part.
@@ -43,21 +51,22 @@ def reproduce_mrewardbench(
     ----------
     panel : of `sources.mrewardbench_panel`; without it only what follows from the published matrices is computed
     sample : of `sources.anchor_sample`; without it the human-anchor rows need data
-    seed : added to the published seeds
+    seed : own random draws from this seed; without it the published seeds are used
     """
     book = published.load("mrewardbench")
-    external = (
-        None if panel is None else held_out(panel, book["held_out"]["replicates"], book["held_out"]["seed"] + seed)
-    )
+    external = None
+    if panel is not None:
+        spec = book["held_out"]
+        external = held_out(panel, spec["replicates"], spec["seed"] if seed is None else seed)
     means = pd.DataFrame(book["raw_mean_margin"]).T
     if external is not None and panel is not None:
         means = panel.matrix(external.means)
-    languages = book["panel"]["languages"]
-    anchor = (
-        None
-        if sample is None
-        else human_anchor(sample, languages, book["human_anchor"]["bootstrap"], book["human_anchor"]["seed"] + seed)
-    )
+    anchor = None
+    if sample is not None:
+        spec = book["human_anchor"]
+        anchor = human_anchor(
+            sample, book["panel"]["languages"], spec["bootstrap"], spec["seed"] if seed is None else seed
+        )
     answers: Answers = {
         **_panel(book, panel),
         **_matrices(book, external, means),
@@ -68,12 +77,20 @@ def reproduce_mrewardbench(
         settle("mrewardbench", answers),
         _corrections(book, means, external, anchor),
         tuple(t for t in (_external_table(book, external), _anchor_table(anchor)) if t is not None),
-        {},
-        inputs or {},
+        {"external_ranks_before_after": lambda: _figure(means, external is None)},
+        inputs or {"panel": "not given" if panel is None else panel.fingerprint},
         notes(seed)
         if panel is not None
         else (*notes(seed), "The panel was not given. Rows marked so come from the published matrices."),
     )
+
+
+def _figure(means: pd.DataFrame, from_matrix: bool) -> Any:
+    from polyjudge.reproduce import figures
+
+    note = "From the published matrix of mean margins, not from the panel." if from_matrix else ""
+    title = "Ranks of the judges, M-RewardBench"
+    return figures.before_after(means.rename(columns=SHORT), tie_gap(*MARGIN_RANGE), title, "margin", note)
 
 
 def missing_behind(means: pd.DataFrame, items: int) -> int:
@@ -136,7 +153,7 @@ def _matrices(book: dict[str, Any], external: External | None, means: pd.DataFra
             )
     for i, (l, row) in enumerate(book["judge_aware_btl"].items()):  # noqa: E741
         for j, b in enumerate(row):
-            have = None if external is None or external.btl is None else float(external.btl[i, j])
+            have = None if external is None else float(external.btl[i, j])
             out["judge_aware_btl", l, b] = Answer(
                 f"judge-aware BTL strength, {l} x {b}",
                 have,
@@ -158,7 +175,7 @@ def _held_out(book: dict[str, Any], external: External | None, means: pd.DataFra
             setting(word, book["held_out"][name]) if used else Answer(word, None, reading=NEED_PANEL)
         )
     for name, word in METHODS.items():
-        have = external.tau.get(name) if external else None
+        have = external.tau[name] if external else None
         tau = BTL_TAU if name == "judge_aware_btl" else TAU
         for i, (part, tolerance) in enumerate(
             (("held-out tau", tau), ("low end of tau", END), ("high end of tau", END))
@@ -178,7 +195,7 @@ def _held_out(book: dict[str, Any], external: External | None, means: pd.DataFra
 
     matrix = means.to_numpy()
     btl = pd.DataFrame(book["judge_aware_btl"]).T.to_numpy()
-    if external is not None and external.btl is not None:
+    if external is not None:
         btl = external.btl
     basis = PANEL if external else MATRIX
     note = "" if external else FROM_MATRIX
@@ -257,10 +274,8 @@ def _anchor(book: dict[str, Any], anchor: HumanAnchor | None) -> Answers:
             1e-9,
             "identity" if same else "artefact",
             SAMPLE,
-            f"{mine['calibrated'] / n:.0%}",
-            "Equal to the raw agreement by identity I1."
-            if same
-            else f"{mine['counted']} of {n} decisions are ties that rounding turned into agreement.",
+            f"{mine['calibrated'] / n:.0%}" + (f" ({mine['counted']} of {n} were ties)" if mine["counted"] else ""),
+            "Equal to the raw agreement by identity I1." if same else "Rounding turned ties into agreement.",
         )
     return out
 
@@ -326,8 +341,8 @@ def _external_table(book: dict[str, Any], external: External | None) -> Table:
     rows = []
     for name, word in METHODS.items():
         old = book["held_out"][name]
-        new = external.tau.get(name, (None,) * 3) if external else (None,) * 3
-        rows.append((word, *old, book["full_fit"][name], *new, None if not external else external.full_fit.get(name)))
+        new = external.tau[name] if external else (None,) * 3
+        rows.append((word, *old, book["full_fit"][name], *new, external.full_fit[name] if external else None))
     columns = ["method", *(f"{x}_{w}" for w in ("published", "computed") for x in ("tau", "low", "high", "full_fit"))]
     return Table(
         "external_validation",

@@ -51,7 +51,8 @@ class Reproduction(Result):
         }
 
 
-def notes(seed: int) -> tuple[str, ...]:
+def notes(seed: int | None) -> tuple[str, ...]:
     """What a reader must know about the random parts."""
-    out = "Random parts use the published seeds with other random streams, so they agree within Monte Carlo error."
-    return (out,) if seed == 0 else (out, f"{seed} was added to every published seed.")
+    if seed is None:
+        return ("Random parts use the published seeds.",)
+    return (f"Random parts use seed {seed}, not the published ones, so they agree within Monte Carlo error only.",)

@@ -96,8 +96,10 @@ def shown(value: Any, digits: int | str | None = None) -> str:
         return "1" if value == 1 else (f"{value:.4f}" if value >= 1e-3 else f"{value:.1e}")
     if isinstance(value, int) or (digits is None and float(value).is_integer() and abs(value) < 1e15):
         return f"{int(value)}"
-    # Adding 0.0 turns the -0.0 of a rounded small number into 0.0.
-    return f"{value:.4g}" if digits is None else f"{round(float(value), int(digits)) + 0.0:.{digits}f}"
+    if digits is None:
+        return f"{value:.4g}"
+    # Rounding twice keeps 0.9675 and 0.96749999999999 alike; adding 0.0 turns -0.0 into 0.0.
+    return f"{round(round(float(value), 12), int(digits)) + 0.0:.{digits}f}"
 
 
 def markdown_table(frame: pd.DataFrame, digits: Mapping[str, int | str] | None = None) -> str:

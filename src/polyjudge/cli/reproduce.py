@@ -1,0 +1,60 @@
+"""`polyjudge reproduce`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyjudge.cli import options as o
+
+
+class Benchmark(StrEnum):
+    """The two benchmarks of the paper."""
+
+    devai = "devai"
+    mrewardbench = "mrewardbench"
+
+
+def reproduce(
+    benchmark: Annotated[Benchmark, typer.Argument(help="devai or mrewardbench.")],
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="FILE", help="The released scores. Fetched when not given.")
+    ] = None,
+    anchor: Annotated[
+        Path | None, typer.Option("--anchor", metavar="FILE", help="The human-anchor sample (mrewardbench).")
+    ] = None,
+    output: o.Output = None,
+    figures: Annotated[
+        str, typer.Option("--figures", help="Formats of the figures written to -o: svg, png, pdf, or none.")
+    ] = "svg,png,pdf",
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Fetch nothing. mrewardbench then uses the published matrices.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Own random draws. By default the published seeds are used.")
+    ] = None,
+    as_json: o.Json = False,
+) -> None:
+    """Compute every published number of the paper again and say which hold. Exit 1 if one differs.
+
+    Example: polyjudge reproduce devai -o paper
+    """
+    from polyjudge.reproduce.run import check_formats, write
+    from polyjudge.reproduce.run import reproduce as run
+
+    formats = check_formats([] if figures == "none" else [f.strip() for f in figures.split(",") if f.strip()])
+    result = run(benchmark.value, data, anchor, offline=offline, seed=seed)
+    written = []
+    if output is not None:
+        written = write(result, output, formats)
+    if as_json:
+        o.print_json("reproduce", result.to_dict())
+    else:
+        from polyjudge.report.terminal.reproduce import show_reproduction
+
+        show_reproduction(result, output, len(written))
+    if result.ledger.counts["differs"]:
+        raise typer.Exit(1)
