@@ -21,6 +21,7 @@ _PUBLIC = {
     "load_calibrator": "polyjudge.calibrate",
     "shrinkage": "polyjudge.calibrate.shrinkage",
     "robust": "polyjudge.calibrate.robust",
+    "missingness": "polyjudge.analyse.missingness",
     "audit": "polyjudge.analyse",
     "uncertainty": "polyjudge.analyse",
     "rank_reversals": "polyjudge.analyse",

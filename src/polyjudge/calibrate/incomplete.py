@@ -112,6 +112,17 @@ class InteractionEstimate:
         out: Array = shape * (p / np.trace(shape))
         return out
 
+    @cached_property
+    def noise_sd(self) -> float:
+        """Standard deviation of one entry about the task's own terms and its cell: sigma of METHODS section 4."""
+        n, k, m = self._scores.shape
+        if self.design == "complete":
+            apart = (self.influence - self.interaction) ** 2
+            share = self._units / self._units.mean()
+            return float(np.sqrt((share[:, None, None] * apart).sum() / ((n - 1) * (k - 1) * (m - 1))))
+        square, freedom, weight = self._fit.residual_square()
+        return float(np.sqrt(square / max(freedom, 1.0) / weight))
+
     def resample(self, multiplicity: Array) -> tuple[Array, Array]:
         """(cells, interaction), each (R, k, m), of panels where unit t counts `multiplicity[r, t]` times.
 
@@ -245,6 +256,28 @@ class Elimination:
     def _total(self) -> Array:
         return _reciprocal(self.weights.sum(axis=(1, 2)))
 
+    @property
+    def _linked(self) -> NDArray[np.float32]:
+        """(g, m, m): 1 where two judges are in the same connected part of the task's language-judge graph."""
+        m = self.weights.shape[2]
+        there = (self.weights > 0).astype(np.float32)
+        linked = ((np.swapaxes(there, 1, 2) @ there) > 0).astype(np.float32)
+        linked[:, np.arange(m), np.arange(m)] = 1
+        for _ in range(int(np.ceil(np.log2(max(m, 2))))):
+            linked = ((linked @ linked) > 0).astype(np.float32)
+        return linked
+
+    def freedom(self) -> Array:
+        """(g,) entries of each pattern less the task's own terms that they determine."""
+        there = self.weights > 0
+        entries = there.sum(axis=(1, 2)).astype(np.float64)
+        if self.design == "additive":
+            return np.asarray(entries - (entries > 0), dtype=np.float64)
+        judges = np.asarray(there.any(axis=1))
+        parts = (judges / self._linked.sum(axis=2)).sum(axis=1).round()
+        out: Array = entries - np.asarray(there.any(axis=2)).sum(axis=1) - judges.sum(axis=1) + parts
+        return out
+
     @cached_property
     def _judges(self) -> Array:
         """Inverse of the judge terms' matrix once the language terms are out: (g, m, m).
@@ -252,15 +285,10 @@ class Elimination:
         It is singular by one constant for each connected part of the task's language-judge graph. Adding the parts'
         indicator matrix makes it regular without touching what is fitted.
         """
-        w = self.weights
+        w, linked = self.weights, self._linked
         schur = -np.swapaxes(w, 1, 2) @ (w * self._rows[:, :, None])
         index = np.arange(w.shape[2])
         schur[:, index, index] += w.sum(axis=1)
-        there = (w > 0).astype(np.float32)
-        linked = ((np.swapaxes(there, 1, 2) @ there) > 0).astype(np.float32)
-        linked[:, index, index] = 1
-        for _ in range(int(np.ceil(np.log2(max(w.shape[2], 2))))):
-            linked = ((linked @ linked) > 0).astype(np.float32)
         scale = w.max(axis=(1, 2), keepdims=True)
         return np.asarray(np.linalg.inv(schur + linked * np.where(scale > 0, scale, 1.0)), dtype=np.float64)
 
@@ -389,6 +417,19 @@ class _Fit:
         flat = self.basis.reshape(len(self.basis), -1)
         normal = sum(e.normal(self.times[part]) for e, part in self._parts())
         return np.asarray(np.linalg.inv(flat @ normal @ flat.T))
+
+    def residual_square(self) -> tuple[float, float, float]:
+        """Weighted sum of squared residuals, its degrees of freedom, and the mean weight of an entry."""
+
+        def square(task: Elimination, scores: Array, _: slice) -> Array:
+            apart = np.where(task.weights > 0, scores - self.cells, 0.0)
+            return np.asarray((task.residual(apart[:, None])[:, 0] * apart).sum(axis=(1, 2)), dtype=np.float64)
+
+        freedom = float(self.times @ np.concatenate([e.freedom() for e in self._eliminations])) - len(self.basis)
+        mean = float((self.times @ self.weights.reshape(len(self.weights), -1)).sum()) / float(
+            (self.times @ (self.weights > 0).reshape(len(self.weights), -1)).sum()
+        )
+        return float(np.concatenate(self._by_task(square)).sum()), freedom, mean
 
     def resample(self, times: Array) -> Array:
         """(R, k, m) cells with each task counted `times` (R, n); NaN where they are not identified."""

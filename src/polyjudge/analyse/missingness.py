@@ -1,0 +1,208 @@
+"""Where scores are missing, whether that depends on the cell, and what it could do to the interaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from polyjudge.calibrate.incomplete import estimate_interaction
+from polyjudge.errors import PanelError, UsageError
+from polyjudge.kernels import Array
+from polyjudge.panel import Panel, clean
+from polyjudge.results import Result
+
+WORK = 200_000_000
+"""Most entries drawn by the tests. Above it they use a random part of the tasks that lack scores."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Missingness(Result):
+    """Missing scores of a panel.
+
+    cells : language, judge, missing, tasks, rate, and for panels that can be estimated interaction, sensitivity_low,
+        sensitivity_high (the cell if its missing scores lay `shift` points below or above what the model expects) and
+        tipping (how many points they would have to lie off for the cell to be 0; empty where none is missing)
+    languages, judges, tasks : rates by label, worst first (tasks: those that lack any)
+    p_cell : does it matter which cell an entry is in? Missing entries are shuffled over the cells inside each task
+    p_interaction : does it depend on language and judge together, beyond the rates of languages and of judges?
+    """
+
+    missing: int
+    entries: int
+    cells: pd.DataFrame
+    languages: pd.DataFrame
+    judges: pd.DataFrame
+    tasks: pd.DataFrame
+    p_cell: float | None
+    p_interaction: float | None
+    shift: float | None
+    draws: int
+    notes: tuple[str, ...]
+
+    @property
+    def rate(self) -> float:
+        """Share of entries without a score."""
+        return self.missing / self.entries
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.cells
+
+    def __repr__(self) -> str:
+        return "\n".join([super().__repr__(), *self.notes])
+
+
+def missingness(panel: Panel, draws: int = 999, seed: int = 0, shift: float | None = None) -> Missingness:
+    """Rates of missing scores, tests of whether they depend on the cell, and a sensitivity range.
+
+    shift : how far, in score points, missing scores may plausibly lie from what the model expects; default one noise
+        standard deviation
+
+    >>> from polyjudge import simulate_panel
+    >>> missingness(simulate_panel(tasks=30, missing=0.1, seed=1)[0]).p_cell > 0.01
+    True
+    """
+    if draws < 1:
+        raise UsageError(f"draws must be at least 1, not {draws}.")
+    if shift is not None and not (shift > 0 and np.isfinite(shift)):
+        raise UsageError(f"shift must be a positive number of score points, not {shift}.")
+    n, k, m = panel.shape
+    gone = np.isnan(panel.scores)
+    lost = gone.sum(axis=0)
+    cells = pd.DataFrame(
+        {
+            "language": np.repeat(np.array(panel.languages, dtype=object), m),
+            "judge": np.tile(np.array(panel.judges, dtype=object), k),
+            "missing": lost.ravel(),
+            "tasks": n,
+            "rate": lost.ravel() / n,
+        }
+    )
+    p_cell = p_interaction = None
+    notes: list[str] = []
+    if gone.any():
+        p_cell, p_interaction, part = _tests(gone, draws, seed)
+        if part < 1:
+            notes.append(f"The tests use a random {part:.0%} of the tasks that lack scores.")
+        notes += _words(panel, lost, n, p_cell, p_interaction)
+        try:
+            shift = _sensitivity(panel, cells, lost / n, shift)
+        except PanelError as error:
+            notes.append(str(error))
+    else:
+        notes.append("No score is missing.")
+    by_task = gone.sum(axis=(1, 2))
+    worst = np.argsort(-by_task, kind="stable")[: int((by_task > 0).sum())]
+    return Missingness(
+        int(gone.sum()),
+        gone.size,
+        cells,
+        _rates("language", panel.languages, gone.mean(axis=(0, 2))),
+        _rates("judge", panel.judges, gone.mean(axis=(0, 1))),
+        pd.DataFrame(
+            {"task": [panel.tasks[i] for i in worst], "missing": by_task[worst], "rate": by_task[worst] / (k * m)}
+        ),
+        p_cell,
+        p_interaction,
+        shift,
+        draws,
+        tuple(notes),
+    )
+
+
+def _rates(word: str, labels: tuple[str, ...], rate: Array) -> pd.DataFrame:
+    frame = pd.DataFrame({word: labels, "rate": rate})
+    return frame.sort_values("rate", ascending=False, kind="stable", ignore_index=True)
+
+
+def _sensitivity(panel: Panel, cells: pd.DataFrame, rate: Array, shift: float | None) -> float:
+    """Add the interaction and its range to `cells`; the shift used."""
+    estimate = estimate_interaction(panel)
+    k, m = rate.shape
+    # A cell mean that is off by rate * shift moves its own interaction by (1 - 1/k)(1 - 1/m) of that.
+    weight = rate * (1 - 1 / k) * (1 - 1 / m)
+    shift = estimate.noise_sd if shift is None else shift
+    interaction = estimate.interaction
+    cells["interaction"] = interaction.ravel()
+    cells["sensitivity_low"] = (interaction - weight * shift).ravel()
+    cells["sensitivity_high"] = (interaction + weight * shift).ravel()
+    cells["tipping"] = np.divide(
+        np.abs(interaction), weight, out=np.full(weight.shape, np.nan), where=weight > 0
+    ).ravel()
+    return shift
+
+
+def _tests(gone: NDArray[np.bool_], draws: int, seed: int) -> tuple[float, float | None, float]:
+    """p_cell, p_interaction, and the share of the tasks that lack scores which the tests use."""
+    n, k, m = gone.shape
+    rng = np.random.default_rng(seed)
+    flat = gone.reshape(n, -1)
+    count = flat.sum(axis=1)
+    some = np.flatnonzero((count > 0) & (count < k * m))  # a task without any score says nothing about cells
+    if len(some) == 0:
+        return 1.0, None, 1.0
+    most = max(50, WORK // (draws * k * m))
+    part = min(1.0, most / len(some))
+    if part < 1:
+        some = np.sort(rng.choice(some, most, replace=False))
+    flat, count = flat[some], count[some]
+    # Under the first null a task's missing entries fall on any cells; under the second, on cells in proportion to the
+    # product of language and judge rates. Either way each task keeps its number of missing entries.
+    even = np.zeros((k, m))
+    seen = flat.sum(axis=0).reshape(k, m).astype(np.float64)
+    margins = np.outer(seen.sum(axis=1), seen.sum(axis=0))
+    p_cell = _p_value(seen, count, even, draws, rng)
+    if (margins > 0).sum() < 2 or np.count_nonzero(seen.sum(axis=1)) < 2 or np.count_nonzero(seen.sum(axis=0)) < 2:
+        return p_cell, None, part  # one language or one judge has all: nothing beyond its rate can be seen
+    with np.errstate(divide="ignore"):
+        p_interaction = _p_value(seen, count, np.log(margins), draws, rng, beyond_margins=True)
+    return p_cell, p_interaction, part
+
+
+def _p_value(
+    seen: Array,
+    count: NDArray[np.int64],
+    log_odds: Array,
+    draws: int,
+    rng: np.random.Generator,
+    beyond_margins: bool = False,
+) -> float:
+    """Share of draws whose cells are at least as unequal as those seen: by Pearson's chi-square against the mean table,
+    or against what each table's own language and judge totals say."""
+    cells = seen.size
+    tables = np.empty((draws, cells))
+    rank = np.arange(cells)
+    for i in range(draws):
+        # The top `count` of log odds + Gumbel noise are draws without replacement.
+        noise = rng.gumbel(size=(len(count), cells)) + log_odds.ravel()
+        order = np.argsort(-noise, axis=1)
+        tables[i] = np.bincount(order[rank < count[:, None]], minlength=cells)
+    every = np.concatenate([tables.reshape(draws, *seen.shape), seen[None]])
+    if beyond_margins:
+        expected = every.sum(axis=2, keepdims=True) * every.sum(axis=1, keepdims=True) / seen.sum()
+    else:
+        expected = np.broadcast_to(every.mean(axis=0), every.shape)
+    apart = (every - expected) ** 2
+    statistic = np.divide(apart, expected, out=np.zeros_like(apart), where=expected > 0).sum(axis=(1, 2))
+    return float((statistic >= statistic[-1] - 1e-9).sum() / (1 + draws))
+
+
+def _words(panel: Panel, lost: NDArray[np.int64], n: int, p_cell: float, p_interaction: float | None) -> list[str]:
+    l, b = np.unravel_index(int(lost.argmax()), lost.shape)  # noqa: E741
+    worst = (
+        f"worst is {clean(panel.judges[int(b)])} in {clean(panel.languages[int(l)])} with {lost.max() / n:.1%} "
+        f"missing, against {lost.mean() / n:.1%} overall"
+    )
+    if p_interaction is not None and p_interaction < 0.05:
+        return [
+            f"Which scores are missing depends on language and judge together (p = {p_interaction:.2g}): {worst}. If "
+            "they fail because of what they would have scored, the cell is biased: see the sensitivity range."
+        ]
+    if p_cell < 0.05:
+        return [
+            f"Missing scores are not spread evenly over cells (p = {p_cell:.2g}): {worst}. Rates of languages and "
+            "judges explain it; least squares within tasks allows for that."
+        ]
+    return [f"Nothing shows that missing scores depend on the cell (p = {p_cell:.2g}): {worst}."]
