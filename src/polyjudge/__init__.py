@@ -44,6 +44,13 @@ _PUBLIC = {
     "read_gold": "polyjudge.readers.gold",
     "pairwise": "polyjudge.analyse.pairwise",
     "AnchoredCalibrator": "polyjudge.calibrate.anchored",
+    "align_gold": "polyjudge.gold",
+    "label_budget": "polyjudge.analyse.label_budget",
+    "shared_shift": "polyjudge.analyse.shift",
+    "panel_worth": "polyjudge.analyse.panel_worth",
+    "whom_it_helps": "polyjudge.analyse.helped",
+    "language_means": "polyjudge.analyse.ppi",
+    "ppi_mean": "polyjudge.analyse.ppi",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]

@@ -118,12 +118,7 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
 
     For preferences the predictor is the decision of the panel mean: +1, -1 or 0.
     """
-    if gold.kind == "score":
-        quantity = "mean human score"
-        guess = panel.scores.mean(axis=2)
-    else:
-        quantity = "mean human preference (share of +1 less share of -1)"
-        guess = np.where(np.isnan(panel.scores).any(axis=2), np.nan, decide(panel.scores, panel.tie_gap)[..., 0])
+    quantity, guess = predictor(panel, gold)
     known = ~np.isnan(guess)
     z = float(ndtri((1 + level) / 2))
     rows, notes = [], []
@@ -157,6 +152,15 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
         row |= _plain("panel", guess[everyone, i], w[everyone], z)
         rows.append(row)
     return LanguageMeans(pd.DataFrame(rows), quantity, level, tuple(notes))
+
+
+def predictor(panel: Panel, gold: Gold) -> tuple[str, Array]:
+    """What the labels measure, and the panel's guess of it (n, k), NaN where a judge's score is missing."""
+    if gold.kind == "score":
+        return "mean human score", panel.scores.mean(axis=2)
+    decided = decide(panel.scores, panel.tie_gap)[..., 0].astype(np.float64)
+    unknown = np.isnan(panel.scores).any(axis=2)
+    return "mean human preference (share of +1 less share of -1)", np.where(unknown, np.nan, decided)
 
 
 def _plain(word: str, x: Array, w: Array, z: float) -> dict[str, float]:

@@ -25,6 +25,15 @@ def plan(
     judge_sd: Annotated[
         float | None, typer.Option("--judge-sd", help="Sd of the judges' true means (default: the radius).")
     ] = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", metavar="GOLD", help="Plan human labels instead, from this pilot of them.")
+    ] = None,
+    half_width: Annotated[
+        float | None, typer.Option("--half-width", help="With --labels: half-width wanted for each language's mean.")
+    ] = None,
+    next_labels: Annotated[
+        int, typer.Option("--next-labels", min=1, help="With --labels: labels to share out next.")
+    ] = 100,
     task: o.TaskColumn = None,
     language: o.LanguageColumn = None,
     judge: o.JudgeColumn = None,
@@ -46,6 +55,11 @@ def plan(
     panel = None
     if source is not None:
         panel = o.load(source, task=task, language=language, judge=judge, score=score, replicate=replicate)
+    if labels is not None:
+        from polyjudge.cli.label_plan import plan_labels
+
+        plan_labels(panel, labels, half_width, next_labels, seed, as_json, output)
+        return
     result = run(
         panel,
         judges=judges,
