@@ -152,9 +152,9 @@ def _gain(c: Comparison, tasks: int) -> list[Finding]:
     table = c.table.set_index("method")
     taus = f"Held-out rank agreement of the languages: tau {_tau(table, 'raw')} raw, {_tau(table, 'cbc')} calibrated."
     return [
-        Finding("info", "accuracy-gain", c.advice.text)
+        Finding("info", "accuracy-gain", f"{c.advice.text} {c.scope}")
         if c.advice.calibrate
-        else Finding("warning", "do-not-calibrate", c.advice.text),
+        else Finding("warning", "do-not-calibrate", f"{c.advice.text} {c.scope}"),
         Finding("info", "rank-agreement", taus + " That is consistency, not accuracy."),
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,11 +11,15 @@ from polyjudge.cli import options as o
 from polyjudge.errors import UsageError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from polyjudge.panel import Panel
     from polyjudge.results import Result
 
 
 class Protocol(StrEnum):
+    """What is left out, and what is asked of the rest."""
+
     held_out = "held-out"
     unseen_language = "unseen-language"
     unseen_judge = "unseen-judge"
@@ -26,7 +30,8 @@ class Protocol(StrEnum):
 
 
 class FailOn(StrEnum):
-    never = "never"
+    """Findings that make the command exit 1."""
+
     not_advised = "not-advised"
 
 
@@ -56,8 +61,8 @@ def compare(
     ] = "0,3,5,10,20",
     sizes: Annotated[str | None, typer.Option(help="Numbers of judges or tasks to try, separated by commas.")] = None,
     fail_on: Annotated[
-        FailOn, typer.Option(help="not-advised: exit 1 when calibrating is not advised (held-out protocol).")
-    ] = FailOn.never,
+        FailOn | None, typer.Option(help="Exit 1 when calibrating is not advised (held-out protocol).")
+    ] = None,
     output: o.Output = None,
     seed: o.Seed = 7,
     as_json: o.Json = False,
@@ -73,7 +78,9 @@ def compare(
     result = _run(panel, protocol.value, methods, replicates, few, numbers, seed)
     payload = {"protocol": protocol.value, **result.to_dict()}
     if output is not None:
-        _write(output, payload, result)
+        from polyjudge.cli.output import write_result
+
+        write_result(output, "compare", payload, _tables(result))
     if as_json:
         o.print_json("compare", payload)
     else:
@@ -111,19 +118,10 @@ def _run(
 _DEFAULT_SHOTS = (0, 3, 5, 10, 20)
 
 
-def _write(folder: Any, payload: dict[str, Any], result: Result) -> None:
-    """compare.json with everything, compare.csv with the main table."""
-    import json
-
-    from polyjudge.files import atomic_write, spreadsheet_safe
-
-    with atomic_write(folder / "compare.json") as file:
-        json.dump(
-            {"schema": o.SCHEMA, "command": "compare", **payload}, file, ensure_ascii=False, indent=1, allow_nan=False
-        )
-        file.write("\n")
-    with atomic_write(folder / "compare.csv") as file:
-        result.to_frame().map(spreadsheet_safe).to_csv(file, index=False)
+def _tables(result: Result) -> dict[str, pd.DataFrame]:
+    """The main table and whatever else the protocol has."""
+    more = ("differences", "language_pairs", "curve", "languages")
+    return {"compare": result.to_frame(), **{n: getattr(result, n) for n in more if hasattr(result, n)}}
 
 
 def _numbers(flag: str, text: str) -> list[int]:

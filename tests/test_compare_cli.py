@@ -1,0 +1,156 @@
+"""`polyjudge compare`: every protocol on the terminal and as JSON, files, exit codes, errors."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from polyjudge import cli
+from polyjudge.analyse.held_out import GAIN_SCOPE
+from polyjudge.report.terminal.base import make_console
+from polyjudge.report.terminal.compare import show_result
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run `polyjudge ARGS` in this process: exit code, standard output, standard error."""
+
+    def run(*args: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["polyjudge", *map(str, args)])
+        code: Any = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code or 0
+        out = capsys.readouterr()
+        return code, out.out, out.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    panel, _ = pj.simulate_panel(tasks=30, languages=3, judges=4, interaction=10, seed=1)
+    long = panel.to_long()
+    long["kind"] = [("easy", "hard")[int(t[-2:]) % 2] for t in long["task"]]
+    path = tmp_path_factory.mktemp("scores") / "scores.csv"
+    long.to_csv(path, index=False)
+    return path
+
+
+def printed(result: Any) -> str:
+    file = io.StringIO()
+    show_result(result, make_console(file))
+    return file.getvalue()
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_terminal_shows_intervals_identities_scope_and_advice() -> None:
+    panel, _ = pj.simulate_panel(tasks=30, languages=3, judges=4, interaction=10, seed=1)
+    result = pj.compare(panel, replicates=100)
+    text = flat(printed(result))
+    for row in result.to_frame().itertuples():
+        assert f"{row.method} {row.tau:.3f} [{row.low:.3f}, {row.high:.3f}]" in text
+    for identity in set(result.to_frame()["identity"]) - {""}:
+        assert identity in text
+    assert GAIN_SCOPE in text
+    assert result.advice.text in text
+    assert "Paired differences" in text
+
+
+def test_every_other_protocol_prints_what_it_must_say() -> None:
+    panel, _ = pj.simulate_panel(tasks=30, languages=3, judges=4, interaction=10, seed=1)
+    unseen = pj.unseen_language(panel, (0, 3), replicates=64)
+    assert unseen.identity in flat(printed(unseen))
+    judge = flat(printed(pj.unseen_judge(panel, (0, 3), replicates=64)))
+    assert "consistency" in judge
+    decisions = pj.decisions(panel, replicates=64)
+    assert decisions.target in flat(printed(decisions))
+    for by in ("judges", "tasks"):
+        ablation = pj.ablate(panel, by, replicates=20)  # type: ignore[arg-type]
+        text = flat(printed(ablation))
+        assert GAIN_SCOPE in text
+        assert ablation.identity in text
+
+
+def test_json_of_the_main_protocol(run_cli: Run, scores: Path, tmp_path: Path) -> None:
+    done = run_cli(
+        "compare", scores, "--methods", "raw,cbc,per-language-norm", "--replicates", 100, "--json", "-o", tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    out = json.loads(done.stdout)
+    assert [r["method"] for r in out["table"]] == ["raw", "cbc", "per-language norm"]
+    assert out["scope"] == GAIN_SCOPE
+    assert out["table"][1]["identity"]
+    assert out["advice"]["verdict"] == "advised"
+    assert out["table"][2]["gain"] is None
+    assert (out["protocol"], out["seed"], out["replicates"]) == ("held-out", 7, 100)
+    assert json.loads((tmp_path / "compare.json").read_text()) == out
+    assert pd.read_csv(tmp_path / "compare.csv")["method"].tolist() == ["raw", "cbc", "per-language norm"]
+    assert {p.name for p in tmp_path.iterdir()} == {
+        "compare.json",
+        "compare.csv",
+        "differences.csv",
+        "language_pairs.csv",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (["--protocol", "unseen-language", "--shots", "0,4"], "language"),
+        (["--protocol", "decisions"], "method"),
+        (["--protocol", "groups", "--group", "kind"], "group"),
+    ],
+)
+def test_json_of_other_protocols(here: Run, scores: Path, arguments: list[str], first: str) -> None:
+    code, out, err = here("compare", scores, *arguments, "--replicates", 64, "--json")
+    assert code == 0, err
+    assert first in json.loads(out)["table"][0]
+
+
+def test_bad_usage_is_a_sentence_and_exit_2(here: Run, scores: Path) -> None:
+    for arguments, words in (
+        (["--methods", "magic"], "There is no method 'magic'"),
+        (["--protocol", "unseen-language", "--shots", "few"], "--shots takes whole numbers"),
+        (["--protocol", "groups"], "no groups"),
+    ):
+        code, _, err = here("compare", scores, *arguments)
+        assert code == 2
+        assert words in err
+        assert "Traceback" not in err
+
+
+def test_fail_on_not_advised(here: Run, scores: Path, tmp_path: Path) -> None:
+    panel, _ = pj.simulate_panel(tasks=30, languages=3, judges=4, interaction=0, seed=1)
+    noise = tmp_path / "noise.csv"
+    panel.to_long().to_csv(noise, index=False)
+    common = ("--methods", "cbc", "--replicates", 100, "--fail-on", "not-advised")
+    assert here("compare", scores, *common)[0] == 0
+    code, out, _ = here("compare", noise, *common)
+    assert code == 1
+    assert "not advised" in flat(out)
+    assert here("compare", noise, *common, "--protocol", "decisions")[0] == 2
+
+
+def test_labels_cannot_misbehave() -> None:
+    panel, _ = pj.simulate_panel(tasks=12, languages=["\x1b[31mred", "=1+1", "ok"], judges=["[bold]", "b", "c"], seed=1)
+    for result in (pj.decisions(panel, replicates=64), pj.unseen_language(panel, (0,), replicates=64)):
+        text = printed(result)
+        assert "\x1b[31mred" not in text
+        assert "\\x1b[31mred" in text
+    assert "[bold]" in printed(pj.unseen_judge(panel, (0,), replicates=64))
