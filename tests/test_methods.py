@@ -131,3 +131,10 @@ def test_a_methods_answer_is_checked() -> None:
     broken = pj.methods.Method("broken", lambda block: block.left_out * np.nan)
     with pytest.raises(UsageError, match="not finite"):
         pj.compare(panel, broken, replicates=5)
+
+
+def test_dawid_skene_says_when_it_means_little() -> None:
+    panel, _ = pj.simulate_panel(tasks=10, languages=2, judges=3)  # one score alone is the largest
+    assert any("dawid-skene says little" in note for note in pj.compare(panel, ["dawid-skene"], replicates=20).notes)
+    halves = pj.Panel.from_array(np.random.default_rng(8).integers(0, 2, (9, 3, 4)))
+    assert not pj.compare(halves, ["dawid-skene"], replicates=20).notes

@@ -244,7 +244,7 @@ def compare(
         seed,
         GAIN_SCOPE,
         advise(table),
-        _notes(whole, skipped, replicates, left),
+        (*_notes(whole, skipped, replicates, left), *filter(None, (m.caution(panel) for m in chosen if m.caution))),
         taus,
         gains,
     )

@@ -66,6 +66,7 @@ class Method:
     identity : what about its line is true by arithmetic, in plain words; empty when nothing is
     scale : width of the adjusted values' scale, for the tie rule; None when they are on the scale of the scores
     complete : the method needs every task scored in every cell
+    caution : says of a panel why the method's line means little there; empty text when it means what it should
     """
 
     name: str
@@ -74,6 +75,7 @@ class Method:
     identity: str = ""
     scale: float | None = None
     complete: bool = False
+    caution: Callable[[Panel], str] | None = None
 
     def __call__(self, block: Block) -> Array:
         return self.adjust(block)
@@ -84,7 +86,13 @@ REGISTRY: dict[str, Method] = {}
 
 
 def method(
-    name: str, *, subtracts: bool = False, identity: str = "", scale: float | None = None, complete: bool = False
+    name: str,
+    *,
+    subtracts: bool = False,
+    identity: str = "",
+    scale: float | None = None,
+    complete: bool = False,
+    caution: Callable[[Panel], str] | None = None,
 ) -> Callable[[Adjust], Method]:
     """Decorator that registers a function of a block as a method of `compare`.
 
@@ -98,7 +106,7 @@ def method(
     def wrap(adjust: Adjust) -> Method:
         if name in REGISTRY:
             raise UsageError(f"There is a method {name!r} already. Give yours another name.")
-        REGISTRY[name] = Method(name, adjust, subtracts, identity, scale, complete)
+        REGISTRY[name] = Method(name, adjust, subtracts, identity, scale, complete, caution)
         return REGISTRY[name]
 
     return wrap

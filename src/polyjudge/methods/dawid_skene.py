@@ -7,17 +7,34 @@ from numpy.typing import NDArray
 
 from polyjudge.kernels import Array
 from polyjudge.methods.base import Block, method
+from polyjudge.panel import Panel
 
 ROUNDS = 25
 CHANGE = 1e-6
 """EM ends after this many rounds, or when no posterior of a training item moves more than this."""
 
 
-@method("dawid-skene", scale=100.0)
+RARE = 0.02
+"""Labels of which fewer than this share, or more than the rest, are 1 say next to nothing."""
+
+
+def one_sided(panel: Panel) -> str:
+    """Why the method means little where nearly all labels are the same."""
+    labels, there = binary_labels(panel)
+    share = float(labels.sum() / there.sum())
+    if RARE <= share <= 1 - RARE:
+        return ""
+    return (
+        f"dawid-skene says little here: it asks only whether a score is the top of the scale ({panel.range[1]:g}), and "
+        f"{100 * share:.2g}% of the scores are."
+    )
+
+
+@method("dawid-skene", scale=100.0, caution=one_sided)
 def dawid_skene(block: Block) -> Array:
     """Expected per cent of left-out items on which a cell gives the hidden label. Items are (task, replicate)."""
     n, k, m = block.panel.shape
-    labels, there = binary_labels(block)
+    labels, there = binary_labels(block.panel)
     repeats = len(labels) // n
     train = np.repeat((block.drawn > 0) * block.panel.weights, repeats, axis=1)
     held = np.repeat(block.held, repeats, axis=1)
@@ -28,9 +45,8 @@ def dawid_skene(block: Block) -> Array:
     return np.where(count > 0, 100 * right / np.where(count > 0, count, 1.0), 50.0).reshape(-1, k, m)
 
 
-def binary_labels(block: Block) -> tuple[Array, Array]:
+def binary_labels(panel: Panel) -> tuple[Array, Array]:
     """Labels (1 where the score is the top of the scale) and presence of every item and cell, both (items, k m)."""
-    panel = block.panel
     scores = panel.scores[..., None] if panel.replicate_scores is None else panel.replicate_scores
     n, k, m, r = scores.shape
     items = np.moveaxis(scores, 3, 1).reshape(n * r, k * m)
