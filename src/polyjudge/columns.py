@@ -39,6 +39,7 @@ def find_columns(
     replicate: str | None = None,
     group: str | None = None,
     require_score: bool = True,
+    require_task: bool = True,
 ) -> Columns:
     """The columns of a table by role. A column given by name must exist; the others go by their usual names.
 
@@ -64,7 +65,8 @@ def find_columns(
                 f"--{role} NAME on the command line."
             )
         found[role] = next(iter(exact or hits), None)
-    needed = [r for r in REQUIRED if found[r] is None and (require_score or r != "score")]
+    optional = {"score": not require_score, "task": not require_task}
+    needed = [r for r in REQUIRED if found[r] is None and not optional.get(r, False)]
     if needed:
         raise PanelError(
             f"No column for {' and '.join(needed)} was found among {_list(names)}. Usual names are "

@@ -116,7 +116,7 @@ class ConsensusCalibrator:
         ):
             unseen = [x for x in other if x not in mine]
             if unseen:
-                raise CalibratorError(self._unseen_message(word, unseen))
+                raise self.unseen_error(word, unseen)
         shift = self.correction_.loc[list(panel.languages), list(panel.judges)].to_numpy()
         out = panel.scores - shift
         kept = None if panel.replicate_scores is None else panel.replicate_scores - shift[..., None]
@@ -140,7 +140,7 @@ class ConsensusCalibrator:
         if strange.any() and unseen == "error":
             for word, code, labels in (("language", row, languages), ("judge", column, judges)):
                 if (code < 0).any():
-                    raise CalibratorError(self._unseen_message(word, labels[code < 0].astype(str).unique().tolist()))
+                    raise self.unseen_error(word, labels[code < 0].astype(str).unique().tolist())
         shift = self.correction_.to_numpy()[np.where(strange, 0, row), np.where(strange, 0, column)]
         return np.where(strange, 0.0, shift), int(strange.sum())
 
@@ -169,6 +169,17 @@ class ConsensusCalibrator:
 
             new_scores = read_panel(new_scores)
         return extend(self, new_scores, target)[0]  # type: ignore[return-value]  # a copy of self
+
+    def apply(self, table: Any, **options: Any) -> Any:
+        """A table of scores with the calibrated score as a new column; see `polyjudge.calibrate.apply.apply_table`.
+
+        Takes pandas, polars, pyarrow, Ibis and Spark tables and gives back the same kind, other columns and the order
+        of rows unchanged. Options: column="calibrated", unseen="error" or "keep", and names of columns.
+        """
+        from polyjudge.calibrate.apply import apply_table
+
+        self._require_fitted()
+        return apply_table(self, table, **options)
 
     # --- save and load ---
 
@@ -244,9 +255,10 @@ class ConsensusCalibrator:
         if not hasattr(self, "interaction_"):
             raise CalibratorError("This calibrator is not fitted yet: call fit(panel) first.")
 
-    def _unseen_message(self, word: str, unseen: list[str]) -> str:
+    def unseen_error(self, word: str, unseen: list[str]) -> CalibratorError:
+        """What to raise for a language or judge that the calibrator was not fitted on."""
         known = self.interaction_.index if word == "language" else self.interaction_.columns
-        return (
+        return CalibratorError(
             f"The calibrator has never seen the {word} {', '.join(repr(clean(u)) for u in unseen[:5])}"
             + (f" and {len(unseen) - 5} more" if len(unseen) > 5 else "")
             + f"; it knows {', '.join(clean(x) for x in known[:12])}. Fit it on scores that include it, "

@@ -42,6 +42,15 @@ Seed = Annotated[
     int, typer.Option("--seed", min=0, help="Seed of everything random. The same seed gives the same answer.")
 ]
 
+Calibrator = Annotated[Path, typer.Argument(metavar="CAL", help="A calibrator that calibrate --save wrote.")]
+NewColumn = Annotated[str, typer.Option("--column", help="Name of the column with the calibrated scores.")]
+PartitionBy = Annotated[
+    str | None, typer.Option("--partition-by", metavar="COLUMN", help="Divide a folder of Parquet by this column.")
+]
+SpreadsheetSafe = Annotated[
+    bool, typer.Option("--spreadsheet-safe", help="In CSV, put an apostrophe before text a spreadsheet would run.")
+]
+
 
 class Duplicates(StrEnum):
     """What to do with several rows of one entry."""
@@ -175,6 +184,17 @@ def load(scores: str, **options: Any) -> Panel:
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return panel
+
+
+def print_written(written: Any) -> None:
+    """Say what was written, and what was left as it is."""
+    print(f"Wrote {written.rows} rows to {written.path}")
+    if written.missing:
+        print(f"  {written.missing} rows have no score and no calibrated score")
+    if written.unseen:
+        print(
+            f"  {written.unseen} rows have a language or judge the calibrator does not know: their score is unchanged"
+        )
 
 
 def print_json(command: str, result: dict[str, Any]) -> None:

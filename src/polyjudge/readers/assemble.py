@@ -84,6 +84,16 @@ def _check_rows(engine: Engine, cells: pd.DataFrame, columns: Columns, notes: li
             f"{engine.where} has rows without a task, language, judge or replicate: "
             f"{', '.join(f.place for f in found)}. Fill the label in, or remove the row."
         )
+    check_scores(engine, cells, columns)
+    lacking = int(cells["rows"].sum()) - int(cells["scored"].sum())
+    if lacking:
+        notes.append(f"{lacking} rows have no score; their entries count as missing")
+
+
+def check_scores(engine: Engine, cells: pd.DataFrame, columns: Columns) -> None:
+    """Scores must be finite numbers, or absent."""
+    if cells.empty or int(cells["rows"].sum()) == 0:
+        raise PanelError(f"{engine.where} has columns but no rows.")
     text = int(cells["text"].sum())
     if text:
         raise PanelError(
@@ -104,9 +114,6 @@ def _check_rows(engine: Engine, cells: pd.DataFrame, columns: Columns, notes: li
                 "there is no score."
             )
         raise PanelError(f"The scores of {engine.where} are too large to add up. Scale them down.")
-    lacking = int(cells["rows"].sum()) - int(cells["scored"].sum())
-    if lacking:
-        notes.append(f"{lacking} rows have no score; their entries count as missing")
 
 
 def _choose_labels(

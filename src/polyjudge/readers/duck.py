@@ -42,7 +42,7 @@ def connect() -> Any:
 
 def quote(text: str) -> str:
     """A string as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
+    return " || chr(0) || ".join("'" + part.replace("'", "''") + "'" for part in text.split("\0"))
 
 
 def name(identifier: str) -> str:
@@ -260,7 +260,7 @@ def _parquet(paths: list[Path], where: str) -> Source:
     con = connect()
     files = "[" + ", ".join(quote(str(p)) for p in paths) + "]"
     _same_types(con, files, paths)
-    relation = f"read_parquet({files}, union_by_name = true)"
+    relation = f"read_parquet({files}, union_by_name = true, hive_types_autocast = false)"
     columns = list(con.sql(f"SELECT * FROM {relation} LIMIT 0").columns)
     # Row groups of up to 2^40 rows per file: a place that grows along the file and from file to file.
     return Source(con, relation, columns, where, "(file_index::BIGINT * 1099511627776 + file_row_number)")

@@ -24,9 +24,11 @@ _NUMBERS = ("INT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN", "REAL", "BIGNUM")
 class DuckEngine:
     """A `Source` with its columns chosen."""
 
-    def __init__(self, source: Source, columns: Columns, frame: Any = None, weight: str | None = None) -> None:
+    def __init__(
+        self, source: Source, columns: Columns, frame: Any = None, weight: str | None = None, need_task: bool = True
+    ) -> None:
         self.source, self.con, self.where = source, source.con, source.where
-        self.ordered = source.row is not None
+        self.ordered, self.need_task = source.row is not None, need_task
         self.replicated, self.grouped, self.weight = columns.replicate is not None, columns.group is not None, weight
         self._stamps, self._rows = source.stamps(), "typed"
         with engine_errors(self.where):
@@ -56,7 +58,11 @@ class DuckEngine:
             raw, number, text = "NULL", "CAST(NULL AS DOUBLE)", "false"
         else:
             raise PanelError(f"The score column {c.score!r} holds {clean(kind.lower())}, not numbers.")
-        columns = {"task": label(c.task), "language": label(c.language), "judge": label(c.judge)}
+        columns = {
+            "task": label(c.task) if self.need_task else "''",
+            "language": label(c.language),
+            "judge": label(c.judge),
+        }
         if c.replicate:
             columns["replicate"] = label(c.replicate)
         if c.group:

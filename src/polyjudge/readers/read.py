@@ -72,7 +72,7 @@ def read_panel(
     }  # fmt: skip
     notes: tuple[str, ...] = ()
     if isinstance(source, (str, Path)) and os.path.isdir(source) and engine == "duckdb":
-        if _holds_parquet(Path(source)):
+        if holds_parquet(Path(source)):
             source = os.path.join(source, "**", "*.parquet")
         else:
             from polyjudge.readers.runs import read_folder
@@ -113,7 +113,7 @@ def _check_options(limits: Any, duplicates: str, incomplete: str, max_units: int
     return low, high
 
 
-def _holds_parquet(folder: Path) -> bool:
+def holds_parquet(folder: Path) -> bool:
     """A folder of Parquet files, as `polyjudge apply` and Spark write it, and no collection run."""
     return any(folder.rglob("*.parquet")) and not (folder / "store.sqlite").exists()
 

@@ -1,0 +1,66 @@
+"""`polyjudge apply`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyjudge.cli import options as o
+
+
+class Unseen(StrEnum):
+    """What to do with rows of an unknown language or judge."""
+
+    error = "error"
+    keep = "keep"
+
+
+def apply(
+    calibrator: o.Calibrator,
+    scores: Annotated[str, typer.Argument(metavar="SCORES", help="Scores to calibrate; as for audit.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="OUT", help="Calibrated scores: .csv, .jsonl, .parquet (also .gz), or a folder."
+        ),
+    ],
+    unseen: Annotated[
+        Unseen, typer.Option("--unseen", help="Rows of a language or judge the calibrator does not know.")
+    ] = Unseen.error,
+    column: o.NewColumn = "calibrated",
+    partition_by: o.PartitionBy = None,
+    spreadsheet_safe: o.SpreadsheetSafe = False,
+    language: o.LanguageColumn = None,
+    judge: o.JudgeColumn = None,
+    score: o.ScoreColumn = None,
+    engine: Annotated[o.EngineName, typer.Option("--engine", help="Who reads the files.")] = o.EngineName.duckdb,
+    as_json: o.Json = False,
+) -> None:
+    """Calibrate new scores with a saved calibrator. Other columns and the order of rows stay as they are.
+
+    Example: polyjudge apply cal.json scores.parquet -o calibrated.parquet
+    """
+    from polyjudge.calibrate import load_calibrator
+    from polyjudge.readers.writers import write_calibrated
+
+    cal = load_calibrator(calibrator)
+    written = write_calibrated(
+        cal,
+        scores,
+        output,
+        column=column,
+        unseen=unseen.value,
+        engine=engine.value,
+        partition_by=partition_by,
+        spreadsheet_safe=spreadsheet_safe,
+        language=language,
+        judge=judge,
+        score=score,
+    )
+    if as_json:
+        o.print_json("apply", {"written": vars(written)})
+    else:
+        o.print_written(written)

@@ -1,0 +1,96 @@
+"""`polyjudge calibrate`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyjudge.cli import options as o
+
+
+class Weights(StrEnum):
+    """How the panel mean weighs its judges."""
+
+    uniform = "uniform"
+    variance = "variance"
+
+
+class Location(StrEnum):
+    """How a cell's values over tasks are summed up."""
+
+    mean = "mean"
+    trimmed = "trimmed"
+    median_of_means = "median_of_means"
+    huber = "huber"
+
+
+def calibrate(
+    scores: o.Scores,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="OUT", help="Calibrated scores: .csv, .jsonl, .parquet (also .gz), or a folder."
+        ),
+    ] = None,
+    save: Annotated[Path | None, typer.Option("--save", metavar="CAL", help="Save the calibrator (JSON).")] = None,
+    weights: Annotated[Weights, typer.Option("--weights", help="Weights of the judges.")] = Weights.uniform,
+    shrinkage: Annotated[str, typer.Option("--shrinkage", help="none, auto, or a share from 0 to 1.")] = "none",
+    location: Annotated[Location, typer.Option("--location", help="Mean over tasks, or a robust one.")] = Location.mean,
+    column: o.NewColumn = "calibrated",
+    partition_by: o.PartitionBy = None,
+    spreadsheet_safe: o.SpreadsheetSafe = False,
+    task: o.TaskColumn = None,
+    language: o.LanguageColumn = None,
+    judge: o.JudgeColumn = None,
+    score: o.ScoreColumn = None,
+    replicate: o.ReplicateColumn = None,
+    as_json: o.Json = False,
+) -> None:
+    """Fit the calibrator on scores, and write the scores with their calibrated values.
+
+    Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
+    """
+    from polyjudge.calibrate import ConsensusCalibrator
+    from polyjudge.errors import UsageError
+    from polyjudge.readers.writers import write_calibrated
+
+    if output is None and save is None:
+        raise UsageError("Say where the result goes: -o OUT for calibrated scores, --save CAL for the calibrator.")
+    amount: str | float = shrinkage
+    if shrinkage not in ("none", "auto"):
+        try:
+            amount = float(shrinkage)
+        except ValueError:
+            raise UsageError(f"--shrinkage takes none, auto or a number from 0 to 1, not {shrinkage!r}.") from None
+    names = {"task": task, "language": language, "judge": judge, "score": score, "replicate": replicate}
+    panel = o.load(scores, **names)
+    cal = ConsensusCalibrator(weights.value, amount, location.value).fit(panel)  # type: ignore[arg-type]
+    if save is not None:
+        cal.save(save)
+    written = None
+    if output is not None:
+        reading = o.reading_options()
+        part = reading.get("languages") is not None or reading.get("judges") is not None
+        written = write_calibrated(
+            cal,
+            scores,
+            output,
+            column=column,
+            unseen="keep" if part else "error",
+            engine=reading.get("engine", "duckdb"),
+            partition_by=partition_by,
+            spreadsheet_safe=spreadsheet_safe,
+            **names,
+        )
+    if as_json:
+        o.print_json("calibrate", {"calibrator": cal.to_dict(), "written": vars(written) if written else None})
+        return
+    print(panel)
+    print(cal)
+    if save is not None:
+        print(f"Saved the calibrator to {save}")
+    if written is not None:
+        o.print_written(written)
