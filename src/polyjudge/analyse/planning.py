@@ -12,7 +12,7 @@ from scipy.special import stdtr
 
 from polyjudge.analyse.resample import benjamini_hochberg, check_level, jackknife, mean_and_se, task_interactions
 from polyjudge.analyse.reversal import selected_p
-from polyjudge.analyse.uncertainty import bonferroni_t, free_radius, gaussian_radius, noise_sigma
+from polyjudge.analyse.uncertainty import bonferroni_t, free_radius, gaussian_radius, noise_sigma, uncertainty
 from polyjudge.analyse.variance import COMPONENTS, components, components_left_out, replicate_noise, sums_of_squares
 from polyjudge.errors import UsageError
 from polyjudge.kernels import Array, double_centre
@@ -93,7 +93,7 @@ def plan(
             )
         world = _assumed(int(judges or 0), int(languages or 0), sigma, radius, interaction_sd, judge_sd)
     else:
-        world = _learned(panel, sigma, radius, judges, languages)
+        world = _learned(panel, sigma, radius, judges, languages, level)
         score_range = score_range or panel.range
     k, m = world.languages, world.judges
     if score_range is not None and not (np.isfinite(score_range).all() and score_range[1] > score_range[0]):
@@ -105,7 +105,7 @@ def plan(
         (
             "simultaneous band, widest cell",
             world.widest,
-            _smallest(lambda n: band_radius(world.widest, n, k, m, level), world.radius),
+            _smallest(lambda n: world.wider * band_radius(world.widest, n, k, m, level), world.radius),
         ),
     ]
     notes = list(world.notes)
@@ -125,7 +125,7 @@ def plan(
             {
                 "tasks": n,
                 "gaussian_radius": gaussian_radius(world.sigma, n, k, m, level),
-                "band_radius": band_radius(world.widest, n, k, m, level),
+                "band_radius": world.wider * band_radius(world.widest, n, k, m, level),
                 "free_radius": np.nan if width is None else free_radius(width, n, k, m, level),
                 "expected_cells": cells.mean(),
                 "expected_cells_se": cells.std(ddof=1) / math.sqrt(draws),
@@ -197,6 +197,8 @@ class _World:
     sigma: float
     widest: float
     """Largest sd over tasks of a cell's deviation."""
+    wider: float
+    """Critical value of the panel's own band over Bonferroni's t: above 1 where the scores have heavy tails."""
     radius: float
     means: Array | None
     """Cell means (k, m), or None to draw them."""
@@ -230,11 +232,16 @@ def _assumed(
         f"Expected numbers take true cells with sd {effect:g}, judges' means with sd {apart:g} and independent noise "
         f"with sd {sigma:g}."
     )
-    return _World(k, m, sigma, widest, radius, None, None, effect, apart, None, assumed, ())
+    return _World(k, m, sigma, widest, 1.0, radius, None, None, effect, apart, None, assumed, ())
 
 
 def _learned(
-    panel: Panel, sigma: float | None, radius: float | None, judges: int | None, languages: int | None
+    panel: Panel,
+    sigma: float | None,
+    radius: float | None,
+    judges: int | None,
+    languages: int | None,
+    level: float,
 ) -> _World:
     panel.require_complete("a plan from scores")
     n, k, m = panel.shape
@@ -268,6 +275,7 @@ def _learned(
         m,
         learned * scale,
         float(spread.max()) * scale,
+        max(1.0, uncertainty(panel, level=level).critical / bonferroni_t(n, k * m, level)),
         _positive("radius", target),
         means,
         root * scale,
@@ -304,7 +312,7 @@ def _expected(world: _World, n: int, level: float, draws: int, seed: int) -> tup
     wobble = np.sqrt(rng.chisquare(n - 1, (draws, 1, 1)) / (n - 1))
     tiny = float(np.finfo(float).tiny)
     beta_t = np.abs(double_centre(estimate)) / np.maximum(cell_sd * wobble / math.sqrt(n), tiny)
-    cells = (beta_t > bonferroni_t(n, k * m, level)).sum(axis=(1, 2))
+    cells = (beta_t > world.wider * bonferroni_t(n, k * m, level)).sum(axis=(1, 2))
     gap_t = (estimate[..., i] - estimate[..., j]) / np.maximum(gap_sd * wobble / math.sqrt(n), tiny)
     p = selected_p(stdtr(n - 1, -gap_t), stdtr(n - 1, gap_t))
     found = (benjamini_hochberg(p) <= 1 - level).sum(axis=1)
