@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +11,9 @@ import pytest
 from conftest import shared_file
 from polyjudge.kernels import double_centre
 from polyjudge.reproduce import published, sources
-from polyjudge.reproduce.human_anchor import HumanAnchor, human_anchor
+from polyjudge.reproduce.human_anchor import HumanAnchor, draw_sample, human_anchor, shares
 from polyjudge.reproduce.mrewardbench import missing_behind, reproduce_mrewardbench
+from test_reproduce_sources import panel_file  # noqa: F401  # a fixture
 
 LANGUAGES = published.load("mrewardbench")["panel"]["languages"]
 
@@ -64,6 +67,36 @@ def test_intervals(anchor: HumanAnchor, sample: pd.DataFrame) -> None:
     assert (high - low) / (2 * 1.96 * sd) == pytest.approx(1, abs=0.08)
     assert anchor.interval("gain") == (0, 0, 0)
     assert human_anchor(sample, LANGUAGES).intervals.equals(anchor.intervals)
+
+
+def test_the_sample_can_be_drawn_from_the_panel(sample: pd.DataFrame, panel_file: Path) -> None:  # noqa: F811
+    """The published seed picks the very items of the authors' sample; their margins come from the panel."""
+    panel = sources.mrewardbench_panel(panel_file)
+    drawn = draw_sample(panel)
+    assert drawn["item"].tolist() == [f"{s}::{i}" for s, i in zip(sample["subset"], sample["item"], strict=True)]
+    assert drawn["language"].tolist() == sample["language"].tolist()
+    row = drawn.iloc[333]
+    mine = panel.scores[panel.tasks.index(row["item"]), panel.languages.index(row["language"])]
+    assert row["raw_margin"] == pytest.approx(np.nanmean(mine))
+    total = human_anchor(drawn, LANGUAGES).by_language.set_index("language").loc["all"]
+    # Only items that lack a judge's score can change: there the mean is over the others.
+    assert abs(total["raw"] - total["calibrated"]) <= total["changed"] <= total["shifted"] <= 35
+    assert total["rounding"] > 0
+    rows = reproduce_mrewardbench(panel, seed=3).ledger.rows.set_index("key")
+    assert rows.loc["human_anchor > strata > alpacaeval-hard", "verdict"] == "reproduced"
+    assert rows.loc["human_anchor > strata > alpacaeval-hard", "basis"] == "sample drawn from the panel"
+
+
+def test_shares_by_largest_remainder() -> None:
+    assert shares(np.array([805, 695]), 100).tolist() == [54, 46]
+    assert shares(np.array([1, 1, 1]), 100).tolist() == [34, 33, 33]
+
+
+def test_published_intervals_come_out_exactly(anchor: HumanAnchor) -> None:
+    spec = published.load("mrewardbench")["human_anchor"]["overall"]
+    for name, key in (("raw", "raw_published"), ("cbc", "calibrated_published"), ("gain", "gain_published")):
+        _, low, high = anchor.interval(key)
+        assert (low, high) == pytest.approx((spec[f"{name}_ci_low"], spec[f"{name}_ci_high"]), abs=1e-12)
 
 
 def test_gaps_read_off_the_published_means() -> None:

@@ -17,9 +17,8 @@ def write_panel(path: Path, seed: int = 0) -> pd.DataFrame:
     """A file of the M-RewardBench layout: whole margins whose cell means are exactly the published ones."""
     book = published.load("mrewardbench")
     rng = np.random.default_rng(seed)
-    items = [
-        (f"alpacaeval-{w}::{i}", i, f"alpacaeval-{w}") for w, n in (("easy", 805), ("hard", 695)) for i in range(n)
-    ]
+    subsets = ["alpacaeval-easy"] * 805 + ["alpacaeval-hard"] * 695
+    items = [(f"{subset}::{i}", i, subset) for i, subset in enumerate(subsets)]
     order = rng.permutation(1500)
     rows = []
     for language, cells in book["raw_mean_margin"].items():

@@ -252,8 +252,8 @@ def _corrections(found: Findings) -> tuple[Correction, ...]:
             f"radius {found.radius(u.sigma_scores):.2f} points for every cell, {found.tasks_for(u.sigma_scores, half)} "
             "tasks needed",
             f"radius {found.radius(u.sigma_noise):.2f} with the noise's sigma ({u.sigma_noise:.2f} instead of "
-            f"{u.sigma_scores:.2f}), {found.tasks_for(u.sigma_noise, half)} tasks; the bootstrap band has {u.clear} of "
-            f"{len(u.cells)} cells clear of zero",
+            f"{u.sigma_scores:.2f}), {found.tasks_for(u.sigma_noise, half)} tasks if that is known; the "
+            f"bootstrap band has {u.clear} of {len(u.cells)} cells clear of zero",
             "The bound needs the sd of the noise; the sd of all scores counts tasks, judges and languages as noise.",
         ),
         Correction(

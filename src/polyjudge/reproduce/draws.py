@@ -6,6 +6,8 @@ main comparison the same generator shuffled the judges of each language for the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,6 +50,24 @@ def subset_draws(
         row[subset] = True
         drawn.append(_count(subset[rng.choice(size, size, replace=True)], tasks))
     return inside, np.array(drawn)
+
+
+def item_draws(items: Sequence[str], replicates: int = 1000, seed: int = 7) -> Counts:
+    """Multiplicities (replicates, items) of the external panel: drawn from the items in the order of their names."""
+    out = np.empty((replicates, len(items)), np.int64)
+    out[:, np.argsort(np.array(items), kind="stable")] = plain_draws(len(items), replicates, seed)
+    return out
+
+
+def strata_draws(strata: Counts, replicates: int = 1000, seed: int = 107) -> Counts:
+    """Multiplicities (replicates, rows) of the human anchor: each stratum in turn, with the seed after the sample's."""
+    rng = np.random.default_rng(seed + 1)
+    members = [np.flatnonzero(strata == s) for s in np.unique(strata)]
+    out = np.zeros((replicates, len(strata)), np.int64)
+    for row in out:
+        for rows in members:
+            row[rows] = _count(rng.choice(len(rows), len(rows), replace=True), len(rows))
+    return out
 
 
 def _count(drawn: NDArray[np.int64], tasks: int) -> Counts:

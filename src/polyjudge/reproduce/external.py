@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polyjudge.kernels import BLOCK, Array, double_centre, draw_blocks, mean_tau, tie_gap
+from polyjudge.kernels import BLOCK, Array, double_centre, mean_tau, tie_gap
 from polyjudge.methods.btl import fit_btl, pair_counts
 from polyjudge.panel import Panel
 from polyjudge.progress import track
+from polyjudge.reproduce.draws import item_draws
 
 STRENGTH_GAP = tie_gap(0.0, 1.0)
 """Strengths closer than this count as tied."""
@@ -49,7 +50,9 @@ def held_out(panel: Panel, replicates: int, seed: int) -> External:
     tau: dict[str, list[Array]] = {"raw": [], "cbc": [], "judge_aware_btl": []}
     gains = []
     whole = fit_btl(*pair_counts(panel, np.ones((1, n))))
-    for drawn in track(draw_blocks(n, replicates, seed), -(-replicates // BLOCK), "left-out items"):
+    draws = item_draws(panel.tasks, replicates, seed)
+    starts = range(0, replicates, BLOCK)
+    for drawn in track((draws[s : s + BLOCK] for s in starts), len(starts), "left-out items"):
         held = (drawn == 0).astype(float)
         train, left = available_means(panel, drawn.astype(float)), available_means(panel, held)
         beta, own = double_centre(train), double_centre(left)

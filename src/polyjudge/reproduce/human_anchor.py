@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.kernels import Array, tie_gap
+from polyjudge.kernels import Array, double_centre, tie_gap
+from polyjudge.panel import Panel
+from polyjudge.reproduce.draws import strata_draws
 from polyjudge.results import Result
 
 MARGIN_RANGE = (-4.0, 4.0)
@@ -51,6 +53,42 @@ class HumanAnchor(Result):
         return float(row[0]), float(row[1]), float(row[2])
 
 
+def draw_sample(panel: Panel, per_language: int = 100, seed: int = 107) -> pd.DataFrame:
+    """The sampled items of the check, drawn from the panel as published, with the panel-mean margin before and after.
+
+    In each language every subset gives its share of items (largest remainder), without replacement. The columns are
+    those of `sources.anchor_sample`.
+    """
+    assert panel.grouping is not None
+    assert panel.grouping.task is not None
+    rng = np.random.default_rng(seed)
+    by_name = np.argsort(np.array(panel.tasks), kind="stable")
+    subset = panel.grouping.task[by_name]
+    size = shares(np.bincount(subset, minlength=len(panel.grouping.labels)), per_language)
+    beta = double_centre(np.nanmean(panel.scores, axis=0))
+    parts = []
+    for language in sorted(panel.languages):
+        l = panel.languages.index(language)  # noqa: E741
+        for s in np.argsort(panel.grouping.labels):
+            members = by_name[subset == s]
+            chosen = members[rng.choice(len(members), size[s], replace=False)]
+            margins = panel.scores[chosen, l]
+            part = pd.DataFrame({"item": [panel.tasks[i] for i in chosen], "subset": panel.grouping.labels[s]})
+            part["language"] = language
+            part["raw_margin"] = np.nanmean(margins, axis=1)
+            part["cbc_margin"] = np.nanmean(margins - beta[l], axis=1)
+            parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def shares(counts: NDArray[np.int64], total: int) -> NDArray[np.int64]:
+    """`total` divided in proportion to `counts`, by largest remainder."""
+    exact = counts / counts.sum() * total
+    out: NDArray[np.int64] = np.floor(exact).astype(np.int64)
+    out[np.argsort(-(exact - out), kind="stable")[: total - out.sum()]] += 1
+    return out
+
+
 def human_anchor(sample: pd.DataFrame, languages: list[str], replicates: int = 1000, seed: int = 107) -> HumanAnchor:
     """The check on the authors' sample (columns of `sources.anchor_sample`)."""
     tolerance = tie_gap(*MARGIN_RANGE)
@@ -90,12 +128,7 @@ def _intervals(facts: pd.DataFrame, strata: NDArray[np.int64], replicates: int, 
     """Percentile intervals: items are drawn with replacement inside each language and subset, as they were sampled."""
     names = ["raw_published", "calibrated_published", "raw", "calibrated"]
     flags = facts[names].to_numpy(float)
-    total = np.zeros((replicates, len(names)))
-    for s in np.unique(strata):
-        rng = np.random.default_rng([seed, int(s)])
-        mine = flags[strata == s]
-        total += rng.multinomial(len(mine), np.full(len(mine), 1 / len(mine)), size=replicates) @ mine
-    draws = total / len(flags)
+    draws = strata_draws(strata, replicates, seed) @ flags / len(flags)
     rates: Array = flags.mean(axis=0)
     rows = [(name, rates[i], *np.percentile(draws[:, i], [2.5, 97.5])) for i, name in enumerate(names)]
     for name, a, b in (("gain_published", 0, 1), ("gain", 2, 3)):

@@ -11,8 +11,8 @@ from polyjudge.kernels import Array, double_centre, mean_tau, tie_gap
 from polyjudge.panel import Panel
 from polyjudge.reproduce import published
 from polyjudge.reproduce.external import External, held_out
-from polyjudge.reproduce.human_anchor import MARGIN_RANGE, HumanAnchor, human_anchor
-from polyjudge.reproduce.ledger import Answer, Answers, setting, settle
+from polyjudge.reproduce.human_anchor import MARGIN_RANGE, HumanAnchor, draw_sample, human_anchor
+from polyjudge.reproduce.ledger import Answer, Answers, setting, settle, widen
 from polyjudge.reproduce.result import Correction, Reproduction, notes
 from polyjudge.reproduce.tables import Table
 
@@ -20,7 +20,7 @@ MATRIX = "published matrix"
 PANEL = "released panel"
 SAMPLE = "released sample"
 NEED_PANEL = "Needs the full panel: give it with --data, or let it be fetched."
-NEED_SAMPLE = "Needs the human-anchor sample: give it with --anchor."
+NEED_SAMPLE = "Needs the human-anchor sample (give it with --anchor) or the full panel, from which it can be drawn."
 FROM_MATRIX = "Computed from the published matrix of mean margins, not from the panel."
 SHORT = {
     "openrouter/anthropic/claude-sonnet-4.6": "Sonnet",
@@ -62,8 +62,11 @@ def reproduce_mrewardbench(
     if external is not None and panel is not None:
         means = panel.matrix(external.means)
     anchor = None
+    spec = book["human_anchor"]
+    drawn = sample is None and panel is not None
+    if sample is None and panel is not None:
+        sample = draw_sample(panel, spec["sample_per_language"], spec["seed"])
     if sample is not None:
-        spec = book["human_anchor"]
         anchor = human_anchor(
             sample, book["panel"]["languages"], spec["bootstrap"], spec["seed"] if seed is None else seed
         )
@@ -71,8 +74,10 @@ def reproduce_mrewardbench(
         **_panel(book, panel),
         **_matrices(book, external, means),
         **_held_out(book, external, means),
-        **_anchor(book, anchor),
+        **_anchor(book, anchor, drawn),
     }
+    if seed is not None:
+        answers = widen(answers, ("held_out", "human_anchor"))
     return Reproduction(
         settle("mrewardbench", answers),
         _corrections(book, means, external, anchor),
@@ -117,6 +122,12 @@ def _panel(book: dict[str, Any], panel: Panel | None) -> Answers:
             out["panel", word, str(i)] = Answer(f"{word[:-1]} {i + 1}", label, basis=basis)
     items = None if panel is None else len(panel.tasks)
     out["panel", "items_per_language"] = Answer("items in each language", items, basis=PANEL, reading=_why(panel))
+    for key, word, each in (
+        ("language_item_instances", "items over all languages", len(languages)),
+        ("judged_pairs", "margins of all languages and judges", len(languages) * len(judges)),
+    ):
+        count = None if items is None else items * each
+        out["panel", key] = Answer(word, count, basis=PANEL, reading=_why(panel))
     for name in shape["subsets"]:
         size = None if panel is None else len(panel.slice(name).tasks)
         out["panel", "subsets", name] = Answer(f"items of {name}", size, basis=PANEL, reading=_why(panel))
@@ -218,7 +229,8 @@ def _held_out(book: dict[str, Any], external: External | None, means: pd.DataFra
     return out
 
 
-def _anchor(book: dict[str, Any], anchor: HumanAnchor | None) -> Answers:
+def _anchor(book: dict[str, Any], anchor: HumanAnchor | None, drawn: bool) -> Answers:
+    """`drawn`: the sample comes from the panel. Which of its ties rounding tips then depends on the order of sums."""
     out: Answers = {}
     head = ("human_anchor",)
     spec = book["human_anchor"]
@@ -229,55 +241,61 @@ def _anchor(book: dict[str, Any], anchor: HumanAnchor | None) -> Answers:
     table: dict[str, dict[str, int]] = anchor.by_language.set_index("language").to_dict("index")  # type: ignore[assignment]
     total = table["all"]
     rows = total["rows"]
-    out[(*head, "sample_per_language")] = Answer("sampled items per language", rows / (len(table) - 1), basis=SAMPLE)
+    basis = "sample drawn from the panel" if drawn else SAMPLE
+    out[(*head, "sample_per_language")] = Answer("sampled items per language", rows / (len(table) - 1), basis=basis)
     languages = sorted(set(table) - {"all"})
     for name in spec["strata"]:
         size = anchor.strata[name] / len(languages)
-        out[(*head, "strata", name)] = Answer(f"sampled items of {name} per language", size, basis=SAMPLE)
+        out[(*head, "strata", name)] = Answer(f"sampled items of {name} per language", size, basis=basis)
     out[(*head, "seed")] = setting("seed of the bootstrap", spec["seed"])
     out[(*head, "bootstrap")] = setting("replicates of the bootstrap", anchor.replicates)
     why = (
         f"{total['counted']} ties became about 1e-17 by rounding and were counted as agreement; with a tie tolerance "
-        f"agreement is {total['calibrated']} of {rows} after as before. Retracted by the authors."
+        f"agreement is {total['raw']} before and {total['calibrated']} of {rows} after. Retracted by the authors."
     )
-    raw, low, high = anchor.interval("raw")
-    true = f"{raw:.1%} [{low:.1%}, {high:.1%}]"
+    true = _rate(anchor, "calibrated")
+    change = f"{anchor.interval('gain')[0]:.1%} ({total['changed']} of {rows} decisions changed)"
     for name, key in (("raw", "raw_published"), ("cbc", "calibrated_published"), ("gain", "gain_published")):
         rate, low, high = anchor.interval(key)
         ends = ("agreement", "ci_low", "ci_high") if name != "gain" else ("", "ci_low", "ci_high")
         for end, value, tolerance in zip(ends, (rate, low, high), (1e-9, SHARE, SHARE), strict=True):
             path = (*head, "overall", f"{name}_{end}".rstrip("_"))
             if name == "raw":
-                out[path] = Answer(_anchor_name(path[1:]), value, tolerance, basis=SAMPLE)
+                out[path] = Answer(_anchor_name(path[1:]), value, tolerance, basis=basis)
             else:
                 out[path] = Answer(
                     _anchor_name(path[1:]),
                     value,
-                    tolerance,
+                    max(tolerance, total["ties"] / rows if drawn else 0.0),
                     "artefact",
-                    SAMPLE,
-                    true if name == "cbc" else f"0 ({total['changed']} of {rows} decisions changed)",
+                    basis,
+                    true if name == "cbc" else change,
                     why,
                 )
     for i, row in enumerate(spec["by_language"]):
         here = (*head, "by_language", str(i))
         mine = table[row["language"]]
         n = mine["rows"]
-        out[(*here, "language")] = Answer("language", languages[i], basis=SAMPLE)
+        out[(*here, "language")] = Answer("language", languages[i], basis=basis)
         out[(*here, "raw_agreement")] = Answer(
-            f"raw agreement, {row['language']}", mine["raw_published"] / n, 1e-9, basis=SAMPLE
+            f"raw agreement, {row['language']}", mine["raw_published"] / n, 1e-9, basis=basis
         )
         same = mine["calibrated_published"] == mine["calibrated"]
         out[(*here, "cbc_agreement")] = Answer(
             f"CBC agreement, {row['language']}",
             mine["calibrated_published"] / n,
-            1e-9,
+            max(1e-9, mine["ties"] / n if drawn else 0.0),
             "identity" if same else "artefact",
-            SAMPLE,
+            basis,
             f"{mine['calibrated'] / n:.0%}" + (f" ({mine['counted']} of {n} were ties)" if mine["counted"] else ""),
             "Equal to the raw agreement by identity I1." if same else "Rounding turned ties into agreement.",
         )
     return out
+
+
+def _rate(anchor: HumanAnchor, name: str) -> str:
+    rate, low, high = anchor.interval(name)
+    return f"{rate:.1%} [{low:.1%}, {high:.1%}]"
 
 
 def _anchor_name(path: tuple[str, ...]) -> str:
@@ -302,14 +320,14 @@ def _corrections(
     out = []
     if anchor is not None:
         total = anchor.by_language.set_index("language").loc["all"]
-        raw, low, high = anchor.interval("raw")
+        old = book["human_anchor"]["overall"]
         out.append(
             Correction(
                 "Calibration raises agreement with human preferences",
-                f"{total['raw_published']} to {total['calibrated_published']} of {total['rows']} (68.7% to 76.6%)",
-                f"{total['raw']} and {total['calibrated']} of {total['rows']} ({raw:.1%} [{low:.1%}, {high:.1%}] both "
-                f"times); {total['changed']} decisions changed; {total['rounding']} ties got a sign by rounding, "
-                f"{total['counted']} of them counted as agreement",
+                f"from {old['raw_agreement']:.1%} to {old['cbc_agreement']:.1%} (481 to 536 of 700)",
+                f"{total['raw']} and {total['calibrated']} of {total['rows']}: {_rate(anchor, 'raw')} and "
+                f"{_rate(anchor, 'calibrated')}; {total['changed']} decisions changed; {total['rounding']} ties got a "
+                f"sign by rounding, {total['counted']} of them were counted as agreement",
                 anchor.proof,
             )
         )

@@ -12,7 +12,7 @@ import pandas as pd
 
 from polyjudge.files import atomic_write
 from polyjudge.reproduce.fetch import COMMIT, FILES
-from polyjudge.reproduce.ledger import VERDICTS
+from polyjudge.reproduce.ledger import OTHER_DRAWS, VERDICTS
 from polyjudge.reproduce.published import PAPER
 from polyjudge.reproduce.result import Reproduction
 from polyjudge.reproduce.run import reproduce
@@ -35,7 +35,8 @@ what was published, what comes out, and what it means. This page is made from th
 ```bash
 polyjudge reproduce devai -o paper              # fetches the scores once
 polyjudge reproduce devai --data run_level_scores.csv -o paper
-polyjudge reproduce mrewardbench --data pilot_complete_panel.csv --anchor human_anchor_sample.csv -o paper
+polyjudge reproduce mrewardbench -o paper       # with --data FILE likewise
+polyjudge reproduce mrewardbench --offline --anchor human_anchor_sample.csv
 ```
 
 The folder gets `ledger.csv`, `corrections.md`, the tables as CSV, Markdown and LaTeX, and the figures as SVG, PNG and
@@ -60,6 +61,9 @@ print(result.ledger.counts)
 
 Random parts use the published seeds and, for DevAI, the published draws, so most values agree to the last published
 digit. `--seed N` takes other draws instead; tolerances of random numbers are then {{wider}} times as wide.
+
+This page was made from the DevAI scores and the authors' human-anchor sample, without the M-RewardBench panel. With the
+panel the rest is computed as well, and the human-anchor sample is drawn from it with the published seed.
 """
 
 HUMAN_ANCHOR = """## The human anchor, end to end
@@ -74,8 +78,6 @@ counted as agreement. The authors have retracted the gain.
 
 def page(devai: Reproduction, mrewardbench: Reproduction) -> str:
     """The page as Markdown."""
-    from polyjudge.reproduce.devai import OTHER_DRAWS
-
     parts = [INTRODUCTION.format(wider=OTHER_DRAWS), _verdicts(devai, mrewardbench), _corrections(devai, mrewardbench)]
     anchor = next(t for t in mrewardbench.tables if t.name == "human_anchor")
     parts.append(HUMAN_ANCHOR + anchor.markdown())
