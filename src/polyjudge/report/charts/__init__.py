@@ -1,6 +1,19 @@
 """Charts: one function each, results in and an Altair chart out. Page, notebooks and exported files use the same."""
 
+from polyjudge.report.charts.effects import bars, intervals
 from polyjudge.report.charts.interaction import interaction_heatmap
 from polyjudge.report.charts.ranks import rank_lines, rank_probabilities, ranks_before_after
+from polyjudge.report.charts.reversals import pair_gaps
+from polyjudge.report.charts.shares import gate_sweep, variance_shares
 
-__all__ = ["interaction_heatmap", "rank_lines", "rank_probabilities", "ranks_before_after"]
+__all__ = [
+    "bars",
+    "gate_sweep",
+    "interaction_heatmap",
+    "intervals",
+    "pair_gaps",
+    "rank_lines",
+    "rank_probabilities",
+    "ranks_before_after",
+    "variance_shares",
+]

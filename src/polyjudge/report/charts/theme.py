@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
+from zlib import crc32
 
 import altair as alt
 
@@ -60,22 +61,30 @@ DARK = {
 CATEGORIES = tuple(f"c{i}" for i in range(1, 8))
 SCALED = ("low", "middle", "high")
 """Colours that scales interpolate between: these must be colours, not CSS variables."""
-PARAMETERS = ("ink", "accent", "paper", "weak", "strong", *SCALED)
+PARAMETERS = ("ink", "accent", "mark", "paper", "weak", "strong", *SCALED)
 
 CHOSEN = "chosen"
 """Parameter with the judge to highlight; empty for none."""
 IS_CHOSEN = f"{CHOSEN} == datum.judge"
 NONE_OR_CHOSEN = f"{CHOSEN} == '' || {CHOSEN} == datum.judge"
 
-FONT = "system-ui, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif"
+FONT = "'Noto Sans', 'DejaVu Sans', 'Segoe UI', Helvetica, Arial, sans-serif"
 
 
-def labels(names: Iterable[str], width: int = 40) -> dict[str, str]:
-    """Each name as text that can be shown: cleaned, cut, and still different from all others."""
+def label(name: str, width: int = 40) -> str:
+    """A name as text that can be shown. One that had to be changed or cut ends in a mark of its full text."""
+    shown = clean(name, width - 6)
+    if shown == name != "":
+        return shown
+    return f"{shown or '(empty)'} #{crc32(name.encode('utf-8', 'surrogatepass')) & 0xFFFF:04x}"
+
+
+def labels(names: Iterable[str]) -> dict[str, str]:
+    """Each name with its label; different names have different labels."""
     out: dict[str, str] = {}
     taken: set[str] = set()
-    for name in names:
-        shown = base = clean(name, width) or "(empty)"
+    for name in dict.fromkeys(names):
+        shown = base = label(name)
         again = 1
         while shown in taken:
             again += 1
@@ -112,6 +121,8 @@ def configuration(colours: Mapping[str, str]) -> dict[str, Any]:
         "font": FONT,
         "background": "transparent" if colours["paper"].startswith("var") else colours["paper"],
         "aria": False,
+        # The minus of the number format is in few fonts; a hyphen is in all.
+        "locale": {"number": {"decimal": ".", "thousands": ",", "grouping": [3], "currency": ["", ""], "minus": "-"}},
         "view": {"stroke": None},
         "axis": axis,
         "legend": {

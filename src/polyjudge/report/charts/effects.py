@@ -1,0 +1,93 @@
+"""Values with their intervals, one row each: effects of judges and languages, methods, slopes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, labels
+
+
+def intervals(
+    frame: pd.DataFrame,
+    label: str,
+    value: str,
+    title: str,
+    unit: str,
+    *,
+    low: str = "low",
+    high: str = "high",
+    zero: float | None = 0.0,
+    subtitle: str = "",
+    grey: str | None = None,
+) -> Any:
+    """A dot and its interval for every row of `frame`, in the order of the frame.
+
+    Parameters
+    ----------
+    label, value, low, high : columns of the name, the value and its interval
+    unit : what the axis measures
+    zero : where to draw a line, or None
+    grey : column of bool; its rows are drawn pale (identities)
+    """
+    name = labels(frame[label].astype(str))
+    data = pd.DataFrame({"judge": frame[label].astype(str).map(name)})
+    data["value"], data["low"], data["high"] = (frame[c].to_numpy(dtype=float) for c in (value, low, high))
+    data["interval"] = [f"[{a:.4g}, {b:.4g}]" for a, b in zip(data["low"], data["high"], strict=True)]
+    data["pale"] = frame[grey].astype(bool).to_numpy() if grey else False
+    base = alt.Chart(data).encode(
+        y=alt.Y("judge:N", sort=list(name.values()), title=None, axis=alt.Axis(grid=True, gridDash=[2, 3]))
+    )
+    opacity = alt.condition(
+        "datum.pale", alt.value(0.35), alt.value(1.0) if label != "judge" else alt.value(alt.ExprRef(_JUDGE_OPACITY))
+    )
+    tint = alt.condition(IS_CHOSEN, alt.value(colour("accent")), alt.value(colour("mark")))
+    scale = alt.Scale(zero=zero == 0.0)
+    layers = [
+        base.mark_rule(strokeWidth=2).encode(
+            x=alt.X("low:Q", title=unit, scale=scale, axis=alt.Axis(tickCount=6)), x2="high:Q", color=tint, opacity=opacity
+        ),
+        base.mark_point(filled=True, size=55, opacity=1).encode(
+            x=alt.X("value:Q", scale=scale),
+            color=tint,
+            opacity=opacity,
+            tooltip=[
+                alt.Tooltip("judge:N", title=label),
+                alt.Tooltip("value:Q", title=unit, format=".4g"),
+                alt.Tooltip("interval:N"),
+            ],
+        ),
+    ]
+    if zero is not None:
+        line = alt.Chart(pd.DataFrame({"at": [zero]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q")
+        layers.insert(0, line)
+    chart = alt.layer(*layers).properties(width=300, height=alt.Step(20 if len(name) <= 16 else 16))
+    return finish(chart, title, subtitle)
+
+
+_JUDGE_OPACITY = "chosen == '' || chosen == datum.judge ? 1 : 0.25"
+
+
+def bars(frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, reference: float | None = None) -> Any:
+    """A bar for every row, with a line at `reference`."""
+    name = labels(frame[label].astype(str))
+    data = pd.DataFrame({"judge": frame[label].astype(str).map(name), "value": frame[value].to_numpy(dtype=float)})
+    tint = alt.condition(IS_CHOSEN, alt.value(colour("accent")), alt.value(colour("mark")))
+    layers = [
+        alt.Chart(data)
+        .mark_bar()
+        .encode(
+            y=alt.Y("judge:N", sort=list(name.values()), title=None),
+            x=alt.X("value:Q", title=unit),
+            color=tint,
+            opacity=dim(0.35) if label == "judge" else alt.value(1.0),
+            tooltip=[alt.Tooltip("judge:N", title=label), alt.Tooltip("value:Q", title=unit, format=".4g")],
+        )
+    ]
+    if reference is not None:
+        line = pd.DataFrame({"at": [reference]})
+        layers.append(alt.Chart(line).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, tooltip=None).encode(x="at:Q"))
+    chart = alt.layer(*layers).properties(width=300, height=alt.Step(20 if len(name) <= 16 else 16))
+    return finish(chart, title)

@@ -1,0 +1,88 @@
+"""Pairs of judges that change places between languages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from polyjudge.analyse.reversal import RankReversals
+from polyjudge.analyse.ties import TiedSets
+from polyjudge.report.charts.theme import colour, finish, labels
+
+MOST = 24
+"""Pairs in the chart; the table has more."""
+
+
+def gap_frame(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> pd.DataFrame:
+    """judge_i, judge_j, language, gap, witness, reverses: the gap of each reversing pair in every language."""
+    pairs = reversals.pairs[reversals.pairs["delta"] > 0].sort_values(
+        ["p_selected", "delta"], ascending=[True, False], kind="stable"
+    )
+    table = ranks.table[ranks.table["scope"] == "language"]
+    means = table.pivot(index="language", columns="judge", values="mean").loc[table["language"].unique()]
+    rows = [
+        {
+            "judge_i": row["judge_i"],
+            "judge_j": row["judge_j"],
+            "language": language,
+            "gap": gap,
+            "witness": language in (row["language_a"], row["language_b"]),
+            "reverses": bool(row["reverses"]),
+        }
+        for _, row in pairs.head(most).iterrows()
+        for language, gap in (means[row["judge_i"]] - means[row["judge_j"]]).items()
+    ]
+    return pd.DataFrame(rows, columns=["judge_i", "judge_j", "language", "gap", "witness", "reverses"])
+
+
+def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> Any:
+    """Gap between the two judges of each reversing pair in every language; the two sides of 0 are the reversal."""
+    frame = gap_frame(reversals, ranks, most)
+    judge = labels([*frame["judge_i"], *frame["judge_j"]])
+    language = labels(frame["language"].unique())
+    data = pd.DataFrame(
+        {
+            "judge": frame["judge_i"].map(judge),
+            "other": frame["judge_j"].map(judge),
+            "language": frame["language"].map(language),
+            "gap": frame["gap"],
+            "witness": frame["witness"],
+            "verdict": frame["reverses"].map({True: "reverses", False: "not sure"}),
+        }
+    )
+    data["pair"] = data["judge"] + " - " + data["other"]
+    opacity = alt.condition(
+        "chosen == '' || chosen == datum.judge || chosen == datum.other", alt.value(1.0), alt.value(0.12)
+    )
+    tint = alt.condition("datum.gap > 0", alt.value(colour("high")), alt.value(colour("low")))
+    base = alt.Chart(data).encode(
+        y=alt.Y("pair:N", sort=list(data["pair"].unique()), title=None, axis=alt.Axis(labelLimit=280, grid=True)),
+        x=alt.X(
+            "gap:Q",
+            title="gap of the mean scores, first less second, in points",
+            scale=alt.Scale(padding=80),  # room for the names of the languages
+            axis=alt.Axis(tickCount=7),
+        ),
+        color=tint,
+        opacity=opacity,
+    )
+    tooltip = [
+        alt.Tooltip("judge:N", title="first"),
+        alt.Tooltip("other:N", title="second"),
+        alt.Tooltip("language:N"),
+        alt.Tooltip("gap:Q", format="+.2f"),
+        alt.Tooltip("verdict:N", title="after selection"),
+    ]
+    zero = alt.Chart(pd.DataFrame({"at": [0.0]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q")
+    ticks = base.mark_tick(thickness=2, size=14).encode(tooltip=tooltip)
+    witnesses = base.transform_filter("datum.witness")
+    points = witnesses.mark_point(filled=True, size=70, opacity=1).encode(tooltip=tooltip)
+    right = witnesses.transform_filter("datum.gap > 0").mark_text(align="left", dx=8, limit=110, tooltip=None)
+    left = witnesses.transform_filter("datum.gap <= 0").mark_text(align="right", dx=-8, limit=110, tooltip=None)
+    names = [mark.encode(text="language:N", color=alt.value(colour("ink"))) for mark in (right, left)]
+    chart = alt.layer(zero, ticks, points, *names).properties(width=420, height=alt.Step(24))
+    return finish(
+        chart, "Reversing pairs", "a stroke for each language, a dot for the two languages that show the reversal best"
+    )

@@ -1,0 +1,77 @@
+"""Shares of variance, and gate spread by threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from polyjudge.report.charts.theme import colour, finish
+
+SPREADS = (("raw", "spread_raw"), ("calibrated", "spread_calibrated"))
+
+
+def variance_shares(components: pd.DataFrame) -> Any:
+    """Share of each variance component (component, share, low, high)."""
+    data = components[["component", "share"]].copy()
+    has_interval = {"low", "high"} <= set(components.columns)
+    tooltip = [alt.Tooltip("component:N"), alt.Tooltip("share:Q", format=".1%")]
+    if has_interval:
+        data["low"], data["high"] = components["low"].clip(0, 1), components["high"].clip(0, 1)
+        data["interval"] = [f"[{a:.1%}, {b:.1%}]" for a, b in zip(data["low"], data["high"], strict=True)]
+        tooltip.append(alt.Tooltip("interval:N"))
+    data = data.fillna({"low": 0, "high": 0})
+    order = components["component"].tolist()
+    base = alt.Chart(data).encode(y=alt.Y("component:N", sort=order, title=None))
+    axis = alt.X("share:Q", title="share of the variance of one score", axis=alt.Axis(format="%"))
+    special = alt.condition(
+        "datum.component == 'language:judge'", alt.value(colour("accent")), alt.value(colour("mark"))
+    )
+    layers = [base.mark_bar(opacity=0.8).encode(x=axis, color=special, tooltip=tooltip)]
+    if has_interval:
+        layers.append(base.mark_rule(strokeWidth=1.5, tooltip=None).encode(x=alt.X("low:Q"), x2="high:Q"))
+    layers.append(
+        base.mark_text(align="left", dx=6, tooltip=None).encode(
+            x=alt.X("high:Q" if has_interval else "share:Q"), text=alt.Text("share:Q", format=".1%")
+        )
+    )
+    chart = alt.layer(*layers).properties(width=360, height=alt.Step(24))
+    return finish(chart, "What the variance of a score consists of", "the interaction that calibration removes in red")
+
+
+def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Any:
+    """Spread of pass rates over languages against the threshold, raw and calibrated, with bands where known."""
+    parts = []
+    for name, column in SPREADS:
+        part = pd.DataFrame({"threshold": sweep["threshold"], "spread": sweep[column], "scores": name})
+        known = f"{column}_low" in sweep
+        part["low"] = sweep[f"{column}_low"] if known else sweep[column]
+        part["high"] = sweep[f"{column}_high"] if known else sweep[column]
+        parts.append(part)
+    data = pd.concat(parts, ignore_index=True)
+    data["interval"] = [f"[{a:.1f}, {b:.1f}]" for a, b in zip(data["low"], data["high"], strict=True)]
+    names = [name for name, _ in SPREADS]
+    tint = alt.Color("scores:N", scale=alt.Scale(domain=names), legend=alt.Legend(title=None, orient="top"))
+    base = alt.Chart(data).encode(x=alt.X("threshold:Q", title="threshold", scale=alt.Scale(zero=False)), color=tint)
+    axis = alt.Y("spread:Q", title="spread over languages, percentage points")
+    layers = [
+        base.mark_area(opacity=0.18, tooltip=None).encode(y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_line(strokeWidth=2, tooltip=None).encode(
+            y=axis, strokeDash=alt.StrokeDash("scores:N", scale=alt.Scale(domain=names), legend=None)
+        ),
+        base.mark_point(filled=True, size=40, opacity=1).encode(
+            y=axis,
+            tooltip=[
+                alt.Tooltip("scores:N"),
+                alt.Tooltip("threshold:Q"),
+                alt.Tooltip("spread:Q", format=".1f"),
+                alt.Tooltip("interval:N"),
+            ],
+        ),
+    ]
+    if threshold is not None:
+        at = pd.DataFrame({"at": [threshold]})
+        layers.append(alt.Chart(at).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q"))
+    chart = alt.layer(*layers).properties(width=420, height=220)
+    return finish(chart, "Gate spread by threshold")

@@ -1,0 +1,94 @@
+"use strict";
+(() => {
+  const $ = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const read = (id) => JSON.parse(document.getElementById(id).textContent);
+  const { charts, config, scaled } = read("charts");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const views = new Map();
+
+  const set = (view, name, value) => {
+    try { view.signal(name, value); } catch { /* the chart has no such parameter */ }
+  };
+  const paint = (name) => {
+    for (const view of views.values()) {
+      for (const [key, value] of Object.entries(scaled[name])) set(view, key, value);
+      view.run();
+    }
+  };
+  const theme = () => (dark.matches ? "dark" : "light");
+  dark.addEventListener("change", () => paint(theme()));
+  addEventListener("beforeprint", () => paint("light"));
+  addEventListener("afterprint", () => paint(theme()));
+
+  // One judge, highlighted in every chart and table.
+  const chooser = document.getElementById("judge");
+  const highlight = (judge) => {
+    for (const view of views.values()) { set(view, "chosen", judge); view.run(); }
+    for (const row of $("tr[data-judges]"))
+      row.classList.toggle("chosen", judge !== "" && JSON.parse(row.dataset.judges).includes(judge));
+  };
+  if (chooser) chooser.addEventListener("change", () => highlight(chooser.value));
+  const pick = (_, item) => {
+    const judge = item && item.datum && item.datum.judge;
+    if (!chooser || !judge || ![...chooser.options].some((o) => o.value === judge)) return;
+    chooser.value = chooser.value === judge ? "" : judge;
+    highlight(chooser.value);
+  };
+
+  // A choice that belongs to one figure.
+  for (const select of $("select.scope"))
+    select.addEventListener("change", () => {
+      for (const [id, view] of views)
+        if (id.startsWith(`chart-${select.dataset.figure}-`)) { set(view, "scope", select.value); view.run(); }
+    });
+
+  // Sorting: a click or Enter on a column's head; empty cells stay last.
+  const key = (row, column) => {
+    const cell = row.cells[column];
+    return cell.dataset.v !== undefined ? Number(cell.dataset.v) : cell.textContent.trim();
+  };
+  const empty = (value) => value === "" || value === "–";
+  for (const button of $("thead button"))
+    button.addEventListener("click", () => {
+      const head = button.closest("th"), table = button.closest("table"), column = head.cellIndex;
+      const up = head.getAttribute("aria-sort") !== "ascending";
+      for (const other of $("th[aria-sort]", table)) other.setAttribute("aria-sort", "none");
+      head.setAttribute("aria-sort", up ? "ascending" : "descending");
+      const body = table.tBodies[0];
+      const rows = [...body.rows].map((row) => [key(row, column), row]);
+      rows.sort(([a], [b]) => {
+        if (empty(a) || empty(b)) return empty(a) - empty(b);
+        const order = typeof a === "number" && typeof b === "number" ? a - b
+          : String(a).localeCompare(String(b), undefined, { numeric: true });
+        return up ? order : -order;
+      });
+      body.append(...rows.map(([, row]) => row));
+    });
+
+  const save = document.getElementById("save");
+  save.hidden = false;
+  save.addEventListener("click", () => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([document.getElementById("results").textContent], { type: "application/json" }));
+    link.download = "results.json";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  });
+
+  const draw = async () => {
+    const options = { actions: false, renderer: "svg", ast: true, config, tooltip: { theme: "custom" } };
+    for (const [id, spec] of Object.entries(charts)) {
+      const { view } = await vegaEmbed(document.getElementById(id), spec, options);
+      view.addEventListener("click", pick);
+      views.set(id, view);
+      await new Promise((done) => setTimeout(done));
+    }
+    paint(theme());
+    document.documentElement.dataset.drawn = String(views.size);
+    window.polyjudge = { views };
+  };
+  draw().catch((error) => {
+    document.documentElement.dataset.failed = "yes";
+    console.error(error);
+  });
+})();
