@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polyjudge.errors import UsageError
+from polyjudge.schema import envelope
 
 if TYPE_CHECKING:
     from polyjudge.panel import Panel
-
-SCHEMA = 1
-"""Version of the JSON that `--json` prints. It rises when a field changes its meaning or goes."""
 
 Scores = Annotated[
     str,
@@ -38,6 +36,9 @@ ReplicateColumn = Annotated[str | None, typer.Option("--replicate", help="Column
 GroupColumn = Annotated[str | None, typer.Option("--group", help="Column of task strata or requirement types.")]
 Json = Annotated[bool, typer.Option("--json", help="Print all results as JSON to standard output.")]
 Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder for what is written.")]
+Figures = Annotated[
+    str | None, typer.Option("--figures", metavar="svg,png,pdf", help="Save the figures of the report too; needs -o.")
+]
 Seed = Annotated[
     int, typer.Option("--seed", min=0, help="Seed of everything random. The same seed gives the same answer.")
 ]
@@ -199,8 +200,5 @@ def print_written(written: Any) -> None:
 
 def print_json(command: str, result: dict[str, Any]) -> None:
     """Print a result with the schema version, the command and the program's version."""
-    from polyjudge import __version__
-
-    payload = {"schema": SCHEMA, "command": command, "polyjudge": __version__, **result}
-    json.dump(payload, sys.stdout, ensure_ascii=False, indent=1, allow_nan=False)
+    json.dump(envelope(command, result), sys.stdout, ensure_ascii=False, indent=1, allow_nan=False)
     sys.stdout.write("\n")

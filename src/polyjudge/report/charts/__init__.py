@@ -3,10 +3,12 @@
 from polyjudge.report.charts.effects import bars, intervals
 from polyjudge.report.charts.interaction import interaction_heatmap
 from polyjudge.report.charts.ranks import rank_lines, rank_probabilities, ranks_before_after
+from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 from polyjudge.report.charts.reversals import pair_gaps
 from polyjudge.report.charts.shares import gate_sweep, variance_shares
 
 __all__ = [
+    "MOST_PAIRS",
     "bars",
     "gate_sweep",
     "interaction_heatmap",

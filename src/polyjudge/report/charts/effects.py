@@ -47,7 +47,10 @@ def intervals(
     scale = alt.Scale(zero=zero == 0.0)
     layers = [
         base.mark_rule(strokeWidth=2).encode(
-            x=alt.X("low:Q", title=unit, scale=scale, axis=alt.Axis(tickCount=6)), x2="high:Q", color=tint, opacity=opacity
+            x=alt.X("low:Q", title=unit, scale=scale, axis=alt.Axis(tickCount=6)),
+            x2="high:Q",
+            color=tint,
+            opacity=opacity,
         ),
         base.mark_point(filled=True, size=55, opacity=1).encode(
             x=alt.X("value:Q", scale=scale),

@@ -59,7 +59,7 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
                 "interaction:Q",
                 title="points",
                 scale=alt.Scale(domain=[-limit, 0, limit], range=range_, interpolate="lab"),
-                legend=alt.Legend(gradientLength=120, orient="right" if roomy else "left", values=_ticks(limit)),
+                legend=alt.Legend(gradientLength=160, orient="bottom", direction="horizontal", values=_ticks(limit)),
             ),
             opacity=dim(0.3),
             tooltip=tooltip,

@@ -127,7 +127,9 @@ def rank_probabilities(result: RankReversals) -> Any:
         color=alt.Color(
             "probability:Q",
             scale=alt.Scale(domain=[0, 1], range=[colour("middle"), colour("high")], interpolate="lab"),
-            legend=alt.Legend(format=".0%", gradientLength=100, title="probability"),
+            legend=alt.Legend(
+                format=".0%", gradientLength=160, title="probability", orient="bottom", direction="horizontal"
+            ),
         ),
         opacity=dim(0.3),
         tooltip=[

@@ -62,7 +62,7 @@ def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> An
         x=alt.X(
             "gap:Q",
             title="gap of the mean scores, first less second, in points",
-            scale=alt.Scale(padding=80),  # room for the names of the languages
+            scale=alt.Scale(padding=64),  # room for the names of the languages
             axis=alt.Axis(tickCount=7),
         ),
         color=tint,
@@ -82,7 +82,7 @@ def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> An
     right = witnesses.transform_filter("datum.gap > 0").mark_text(align="left", dx=8, limit=110, tooltip=None)
     left = witnesses.transform_filter("datum.gap <= 0").mark_text(align="right", dx=-8, limit=110, tooltip=None)
     names = [mark.encode(text="language:N", color=alt.value(colour("ink"))) for mark in (right, left)]
-    chart = alt.layer(zero, ticks, points, *names).properties(width=420, height=alt.Step(24))
+    chart = alt.layer(zero, ticks, points, *names).properties(width=340, height=alt.Step(24))
     return finish(
         chart, "Reversing pairs", "a stroke for each language, a dot for the two languages that show the reversal best"
     )

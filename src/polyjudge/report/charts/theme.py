@@ -6,7 +6,8 @@ drawing serves light, dark and print. Judges and languages are data values, neve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from zlib import crc32
 
@@ -92,6 +93,15 @@ def labels(names: Iterable[str]) -> dict[str, str]:
         taken.add(shown)
         out[name] = shown
     return out
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Build charts without Altair's schema checks, which take most of the time; the tests build them with."""
+    from altair.utils import schemapi
+
+    with schemapi.debug_mode(False):
+        yield
 
 
 def colour(name: str) -> Any:

@@ -18,13 +18,14 @@ MOST_ROWS = 200
 
 @dataclass(frozen=True)
 class Column:
-    """How a column of a frame is shown. `low` and `high` name the columns of its interval."""
+    """How a column of a frame is shown. `low` and `high` name the columns of its interval, `se` that of its error."""
 
     title: str
     digits: int | None = None
     sign: bool = False
     low: str = ""
     high: str = ""
+    se: str = ""
     percent: bool = False
     show: Callable[[Any], str] | None = None
 
@@ -155,6 +156,8 @@ def _cell(row: pd.Series[Any], name: str, column: Column, grey: bool) -> Cell:
     if column.low:
         ends = [number(row[c], column.digits, column.sign, column.percent) for c in (column.low, column.high)]
         interval = f"[{ends[0]}, {ends[1]}]"
+    elif column.se:
+        interval = f"± {number(row[column.se], column.digits, percent=column.percent)}"
     return Cell(number(value, column.digits, column.sign, column.percent), _sort(value), interval, grey)
 
 

@@ -9,12 +9,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import jinja2
 
+from polyjudge.errors import UsageError
+from polyjudge.files import atomic_write
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
 from polyjudge.report.page.model import Figure, Page, Table
 
@@ -34,15 +40,19 @@ def render(page: Page) -> str:
         "scaled": {"light": _scaled(LIGHT), "dark": _scaled(DARK)},
         "charts": {chart_id(f, i): page_spec(c) for f in page.figures for i, c in enumerate(f.charts)},
     }
-    return _environment().get_template("page.html.j2").render(
-        page=page,
-        policy=policy,
-        style=_style(),
-        scripts=scripts,
-        charts=json_for_script(charts),
-        payload=json_for_script(page.payload),
-        chart_id=chart_id,
-        is_table=lambda block: isinstance(block, Table),
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            page=page,
+            policy=policy,
+            style=_style(),
+            scripts=scripts,
+            charts=json_for_script(charts),
+            payload=json_for_script(page.payload),
+            chart_id=chart_id,
+            is_table=lambda block: isinstance(block, Table),
+        )
     )
 
 
@@ -60,7 +70,7 @@ def chart_id(figure: Figure, index: int) -> str:
 
 def page_spec(chart: Any) -> dict[str, Any]:
     """The specification of a chart with the page's colours in place of its own."""
-    spec: dict[str, Any] = chart.to_dict()
+    spec: dict[str, Any] = chart.to_dict(validate=False)
     spec.pop("config", None)
     for param in spec.get("params", []):
         if param["name"] in VARIABLES and param["name"] not in SCALED:
@@ -70,16 +80,29 @@ def page_spec(chart: Any) -> dict[str, Any]:
 
 @cache
 def vega_script() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script."""
+    """Vega, Vega-Lite and Vega-Embed as one script. Bundling takes seconds, so it is kept in the user's cache."""
     import vl_convert
 
-    return _inline_safe(vl_convert.javascript_bundle())
+    kept = _cache_folder() / f"vega-{version('vl-convert-python')}.js"
+    try:
+        return _inline_safe(kept.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        script = _inline_safe(vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;"))
+    with suppress(OSError, UsageError), atomic_write(kept) as file:
+        file.write(script)
+    return script
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or str(Path.home() / ".cache")
+    return Path(base) / "polyjudge"
 
 
 def _inline_safe(script: str) -> str:
-    if "</script" in script.lower() or "<!--" in script:
-        raise RuntimeError("A script that is inlined in the page would end early.")
-    return script.replace("\r\n", "\n")
+    """The script, unless something in it would end its element early or is not what a browser hashes."""
+    if "</script" in script.lower() or "<!--" in script or "\r" in script or "vegaEmbed" not in script:
+        raise ValueError("This script cannot be inlined in a page.")
+    return script
 
 
 def _hash(script: str) -> str:

@@ -1,0 +1,268 @@
+"""The later sections of an audit's page: variance, gates, held-out comparison, sensitivity."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from polyjudge.panel import clean
+from polyjudge.report import charts
+from polyjudge.report.charts.theme import label
+from polyjudge.report.page.model import Column, Figure, Section, number, p_value, table
+
+if TYPE_CHECKING:
+    from polyjudge.analyse.audit import Audit
+
+SECTIONS = (
+    ("variance", "What the variance consists of"),
+    ("gates", "Gates: who passes where"),
+    ("held_out", "Held out: does it hold on tasks it has not seen"),
+    ("sensitivity", "Sensitivity"),
+)
+
+
+def deeper_sections(audit: Audit) -> list[Section]:
+    """One section each, in the order of the page; absent ones with their reason."""
+    make = {"variance": _variance, "gates": gate_section, "held_out": held_out_section, "sensitivity": _sensitivity}
+    out = []
+    for name, title in SECTIONS:
+        result = getattr(audit, name, None)
+        if result is None:
+            why = audit.left_out.get(name, "this audit did not compute it.")
+            out.append(Section(name.replace("_", "-"), title, absent=clean(why, 500)))
+        elif name == "variance":
+            out.append(_variance(result, title, audit))
+        else:
+            out.append(make[name](result, title))  # type: ignore[operator]
+    return out
+
+
+def _variance(v: Any, title: str, audit: Audit) -> Section:
+    parts = v.components
+    largest = parts.loc[parts["share"].idxmax()] if parts["share"].notna().any() else None
+    own = parts.loc[parts["component"] == "language:judge"].iloc[0]
+    lead = [
+        f"The additive model with the interaction explains R² = {number(v.r2_simplified, 3)} of the single scores; "
+        f"with task by language {number(v.r2_full, 3)}. Both describe these scores and have no interval.",
+        v.three_way_meaning
+        + (f" (F {number(v.three_way_f, 2)}, p {p_value(v.three_way_p)})" if v.three_way_p is not None else ""),
+    ]
+    information = getattr(audit, "information", None)
+    if information is not None:
+        lead.append(
+            f"Scores tell {number(information.debiased, 3)} nats about the language, given judge and task (permutation "
+            f"interval [{number(information.low, 3)}, {number(information.high, 3)}], p {p_value(information.p)})."
+        )
+    elif "information" in audit.left_out:
+        lead.append("Information about the language: " + clean(audit.left_out["information"], 400))
+    columns = {
+        "component": Column("component"),
+        "share": Column("share and interval", 1, percent=True, low="low", high="high"),
+        "variance": Column("variance", 2),
+    }
+    words = f"The interaction of language and judge, which calibrating removes, has {own['share']:.1%} of the variance"
+    if largest is not None:
+        words += f"; the largest part is {clean(largest['component'])} with {largest['share']:.1%}"
+    blocks: list[Any] = [
+        Figure(
+            "variance-shares",
+            (charts.variance_shares(parts),),
+            "Shares of the variance of a single score.",
+            words + ". Lines are intervals (jackknife over tasks); a part that came out below zero is shown as 0.",
+            table(parts, "Variance components", columns, judges=()),
+        )
+    ]
+    structure = getattr(audit, "structure", None)
+    if structure is not None:
+        lead.append(structure.advice)
+        blocks.append(
+            Figure(
+                "scale-use",
+                (
+                    charts.intervals(
+                        structure.scale_use,
+                        "judge",
+                        "slope",
+                        "How widely each judge uses the scale",
+                        "points per point of the panel",
+                        zero=1.0,
+                    ),
+                ),
+                "Scale use.",
+                "How far a judge's mean moves when the panel's mean of a language moves by one point. 1 is the panel's "
+                "own width.",
+                table(
+                    structure.scale_use,
+                    "Scale use",
+                    {"judge": Column("judge"), "slope": Column("slope and interval", 2, low="low", high="high")},
+                ),
+            )
+        )
+    notes = tuple(clean(n, 400) for n in v.notes if n not in lead)
+    return Section("variance", title, lead=tuple(clean(x, 800) for x in lead) + notes, blocks=tuple(blocks))
+
+
+def gate_section(g: Any, title: str = SECTIONS[1][1]) -> Section:
+    """Pass rates at a threshold and the spread by threshold."""
+    sweep = g.sweep
+    lead = (
+        f"A task passes when its score is above {g.threshold:g}. The pass rate of a judge differs between its best and "
+        f"worst language by {g.spread_raw:.1f} percentage points on average, {g.spread_calibrated:.1f} after "
+        f"calibrating. On left-out tasks calibrating takes {g.held_out_reduction:.1f} points off it "
+        f"[{g.held_out_low:.1f}, {g.held_out_high:.1f}].",
+        *(clean(n, 400) for n in g.notes),
+    )
+    columns = {
+        "threshold": Column("threshold", 1),
+        "spread_raw": Column("spread, raw", 1, low="spread_raw_low", high="spread_raw_high"),
+        "spread_calibrated": Column(
+            "spread, calibrated", 1, low="spread_calibrated_low", high="spread_calibrated_high"
+        ),
+        "held_out_reduction": Column("reduction, left-out tasks", 1, True, "held_out_low", "held_out_high"),
+    }
+    rates = {
+        "language": Column("language"),
+        "judge": Column("judge"),
+        "pass_raw": Column("passes, raw", 1, percent=True, se="pass_raw_se"),
+        "pass_calibrated": Column("passes, calibrated", 1, percent=True, se="pass_calibrated_se"),
+    }
+    blocks: list[Any] = []
+    if len(sweep) > 1:
+        blocks.append(
+            Figure(
+                "gate-spread",
+                (charts.gate_sweep(sweep, g.threshold),),
+                "Spread of the pass rates over languages, by threshold.",
+                f"Raw spreads reach {sweep['spread_raw'].max():.1f} percentage points, calibrated ones "
+                f"{sweep['spread_calibrated'].max():.1f}. Bands are {g.level:.0%} intervals over resampled tasks.",
+                table(sweep, "Spread in percentage points", columns, judges=()),
+            )
+        )
+    blocks.append(table(g.cells, f"Pass rates at {g.threshold:g} and their standard errors", rates, most=400))
+    if g.contrast is not None and len(g.contrast):
+        blocks.append(
+            _plain(g.contrast, f"{label(str(g.base))} less the mean of the other languages, percentage points")
+        )
+    return Section("gates", title, lead=lead, blocks=tuple(blocks))
+
+
+def held_out_section(c: Any, title: str = SECTIONS[2][1]) -> Section:
+    """The comparison of methods; what is true by arithmetic is grey."""
+    frame = c.table.assign(pale=[("tau" in identity_columns(text)) for text in c.table["identity"]])
+    columns = {
+        "method": Column("method"),
+        "tau": Column("agreement of languages (tau)", 3, low="low", high="high"),
+        "full_fit": Column("on the same tasks", 3),
+        "gain": Column("gain, points squared", 2, True, "gain_low", "gain_high"),
+        "gain_positive": Column("replicates with a gain", 1, percent=True),
+        "identity": Column("true by arithmetic", show=lambda text: clean(text, 200) if text else ""),
+    }
+    lead = [c.scope, *(clean(n, 400) for n in c.notes)]
+    if c.advice is not None:
+        lead.insert(0, c.advice.text)
+    best = frame[~frame["pale"]].sort_values("tau", ascending=False).iloc[0] if (~frame["pale"]).any() else None
+    words = "What is true by arithmetic is pale."
+    if best is not None:
+        words = (
+            f"The highest agreement on left-out tasks has {clean(best['method'])}: {best['tau']:.3f} "
+            f"[{best['low']:.3f}, {best['high']:.3f}]. " + words
+        )
+    return Section(
+        "held-out",
+        title,
+        lead=tuple(lead),
+        blocks=(
+            Figure(
+                "held-out-tau",
+                (
+                    charts.intervals(
+                        frame, "method", "tau", "Agreement of languages on left-out tasks", "mean tau", grey="pale"
+                    ),
+                ),
+                "Rank agreement between languages on left-out tasks.",
+                f"{words} {c.replicates} resamplings of tasks; intervals are their percentiles. Agreement is "
+                "consistency, not accuracy.",
+            ),
+            table(
+                frame,
+                "Methods on left-out tasks; grey italics are true by arithmetic",
+                columns,
+                judges=(),
+                grey=lambda row: identity_columns(row["identity"]),
+            ),
+        ),
+    )
+
+
+def identity_columns(text: str) -> set[str]:
+    """Which columns of a method's row its identity is about."""
+    out = {"identity"} if text else set()
+    if "full fit" in text:
+        out.add("full_fit")
+    if "tau is" in text or "same order" in text:
+        out |= {"tau", "full_fit"}
+    if "gain" in text:
+        out |= {"gain", "gain_positive"}
+    return out
+
+
+def _sensitivity(s: Any, title: str) -> Section:
+    blocks: list[Any] = []
+    if len(s.judges):
+        blocks.append(
+            Figure(
+                "leave-judge-out",
+                (
+                    charts.bars(
+                        s.judges,
+                        "judge",
+                        "max_interaction",
+                        "Largest interaction without a judge",
+                        "points",
+                        reference=s.max_interaction,
+                    ),
+                ),
+                "Leaving one judge out.",
+                f"The dashed line is the largest cell of the whole panel ({s.max_interaction:.2f} points). A short bar "
+                "names the judge that drives it. These are recomputations without one judge and have no interval.",
+                table(
+                    s.judges,
+                    "Without one judge",
+                    {
+                        "judge": Column("judge left out"),
+                        "max_interaction": Column("largest interaction", 2),
+                        "reversing_pairs": Column("reversing pairs", 0),
+                        "pairs": Column("of pairs", 0),
+                    },
+                ),
+            )
+        )
+    blocks.append(_plain(s.tasks, "Without one task: the range of each figure, and the task that moves it most"))
+    blocks.append(_plain(s.links, "On other scales: does the conclusion survive"))
+    blocks.append(_plain(s.pile_up, "Share of scores at the ends of the scale"))
+    notes = tuple(clean(n, 400) for n in s.notes)
+    return Section("sensitivity", title, lead=(clean(s.verdict, 800), *notes), blocks=tuple(blocks))
+
+
+def _plain(frame: pd.DataFrame, caption: str) -> Any:
+    """All columns of a frame, with intervals folded into the value before them."""
+    columns: dict[str, Column] = {}
+    names = list(frame.columns)
+    for name in names:
+        if name.endswith(("_low", "_high")) or name in ("low", "high"):
+            continue
+        title = str(name).replace("_", " ")
+        values = frame[name]
+        if values.dtype == object or str(values.dtype) in ("str", "string", "bool", "category"):
+            columns[name] = Column(title)
+            continue
+        whole = bool((values.dropna() == values.dropna().round()).all())
+        low, high = (f"{name}_low", f"{name}_high") if f"{name}_low" in names else ("", "")
+        if not low and "low" in names and names.index("low") == names.index(name) + 1:
+            low, high = "low", "high"
+        top = float(values.abs().max()) if len(values) else math.nan
+        digits = 0 if whole and not low else (3 if top <= 1 else 2)
+        columns[name] = Column(title, digits, low=low, high=high)
+    return table(frame, caption, columns)

@@ -1,0 +1,72 @@
+"""The verdict of an audit in three sentences: does language change the ranking, how sure, what calibrating gains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polyjudge.report.charts.theme import label
+
+if TYPE_CHECKING:
+    from polyjudge.analyse.audit import Audit
+
+
+def verdict(audit: Audit) -> tuple[str, str, str]:
+    """Three sentences."""
+    return _change(audit), _sure(audit), _gain(audit)
+
+
+def _change(audit: Audit) -> str:
+    r, u = audit.reversals, audit.uncertainty
+    cells = f"{u.clear} of {len(u.cells)} cells of the interaction are clear of the {u.level:.0%} band over all cells"
+    if r.count_selected:
+        return (
+            f"Language changes the ranking of the judges: {r.count_selected} of {len(r.pairs)} pairs change places "
+            f"between languages, and {cells}."
+        )
+    if u.clear:
+        return (
+            f"The judges react differently to the languages ({cells}), but no pair of judges surely changes places: "
+            "scores shift by language more than ranks do."
+        )
+    return f"No sure sign that language changes the ranking: no pair of judges surely changes places, and {cells}."
+
+
+def _sure(audit: Audit) -> str:
+    r = audit.reversals
+    chance = (
+        f"a panel in which language and judge do not interact shows {r.count} or more reversing pairs with probability "
+        f"{r.p_global:.2g}"
+    )
+    if r.count_selected:
+        first = r.pairs[r.pairs["reverses"]].sort_values(["p_selected", "delta"], ascending=[True, False]).iloc[0]
+        return (
+            f"How sure: the clearest pair, {label(first['judge_i'])} and {label(first['judge_j'])} between "
+            f"{label(first['language_a'])} and {label(first['language_b'])}, has an adjusted p of "
+            f"{_p(first['p_selected'])} after allowing for the choice of the languages; {chance}."
+        )
+    return f"How sure: {r.count} of {len(r.pairs)} pairs change places in the means, but {chance}."
+
+
+def _gain(audit: Audit) -> str:
+    unknown = "which judges and languages gain and which lose is not known without human labels"
+    held_out = getattr(audit, "held_out", None)
+    rows = None if held_out is None else held_out.table[held_out.table["method"] == "cbc"]
+    if rows is None or rows.empty or not np.isfinite(rows["gain"].iloc[0]):
+        return f"What calibrating gains on tasks it has not seen was not measured here, and {unknown}."
+    row = rows.iloc[0]
+    size = f"{row['gain']:.3g} points squared [{row['gain_low']:.3g}, {row['gain_high']:.3g}]"
+    if row["gain_low"] > 0:
+        return (
+            f"Calibrating lowers the squared error to any truth that does not depend on the judge by {size} on "
+            f"left-out tasks, averaged over the panel; {unknown}."
+        )
+    return (
+        f"Calibrating is not advised: its change of the squared error on left-out tasks, averaged over the panel, is "
+        f"not surely a gain ({size}), and {unknown}."
+    )
+
+
+def _p(value: float) -> str:
+    return "under 1e-15" if value < 1e-15 else f"{value:.2g}"
