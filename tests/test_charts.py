@@ -11,7 +11,8 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.report import charts
-from polyjudge.report.charts.theme import DARK, LIGHT, labels
+from polyjudge.report.charts.theme import DARK, LIGHT
+from polyjudge.report.labels import labels
 
 
 @pytest.fixture(scope="module")

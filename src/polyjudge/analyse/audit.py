@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
 from polyjudge.analyse.variance import Variance, variance
 from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.errors import PanelError, UsageError
+from polyjudge.files import atomic_write
 from polyjudge.panel import Panel
 from polyjudge.results import Result, plain
 
@@ -76,6 +78,8 @@ class Audit(Result):
     sensitivity: Sensitivity
     information: Information | None
     gates: Gates | None
+    gate_spread: pd.DataFrame | None
+    """Spread of pass rates over languages at thresholds across the scale: the `sweep` of `gates`."""
     caveats: tuple[str, ...]
     seed: int
     level: float
@@ -94,6 +98,22 @@ class Audit(Result):
         }
         out["calibrator"] = self.calibrator.to_dict()
         return {"findings": plain(self.findings), **out}
+
+    def to_html(self, path: str | Path | None = None) -> str | None:
+        """The report as one self-contained HTML page: written to `path`, or returned when there is none."""
+        from polyjudge.report.page import audit_html
+
+        html = audit_html(self)
+        if path is None:
+            return html
+        with atomic_write(path) as file:
+            file.write(html)
+        return None
+
+    def _repr_html_(self) -> str:
+        from polyjudge.report.page import audit_fragment
+
+        return audit_fragment(self)
 
     def __repr__(self) -> str:
         s = self.summary
@@ -152,6 +172,13 @@ def audit(
         left_out["information"] = str(error)
     if threshold is not None:
         sections["gates"] = gates(panel, threshold, base=base, replicates=replicates, seed=seed, level=level)
+    gate_spread = None
+    low, high = panel.range
+    if high - low > panel.tie_gap:
+        across = low + (high - low) * np.arange(1, 10) / 10
+        gate_spread = gates(panel, across[4], sweep=across, replicates=replicates, seed=seed, level=level).sweep
+    else:
+        left_out["gate spread"] = "All scores are equal, so no threshold divides them."
     language_effect = _effect(panel, 2, level, "language", panel.languages)
     return Audit(
         summary=summarise(panel),
@@ -163,6 +190,7 @@ def audit(
         level=level,
         left_out=left_out,
         findings=conclude(panel, language_effect, left_out, **sections),
+        gate_spread=gate_spread,
         **sections,
     )
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polyjudge.errors import UsageError
+from polyjudge.schema import SCHEMA as SCHEMA
+from polyjudge.schema import envelope
 from polyjudge.schema import envelope
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyjudge.cli.options import SCHEMA
 from polyjudge.files import atomic_write, spreadsheet_safe
+from polyjudge.schema import envelope
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 
 def write_result(folder: Path, command: str, result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> None:
     """`command`.json with everything, and one CSV file per table."""
-    from polyjudge import __version__
-
     with atomic_write(folder / f"{command}.json") as file:
-        payload = {"schema": SCHEMA, "command": command, "polyjudge": __version__, **result}
-        json.dump(payload, file, ensure_ascii=False, indent=1, allow_nan=False)
+        json.dump(envelope(command, result), file, ensure_ascii=False, indent=1, allow_nan=False)
         file.write("\n")
     for name, frame in tables.items():
         with atomic_write(folder / f"{name}.csv") as file:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyjudge.report.charts.theme import label
+from polyjudge.report.labels import label
 
 if TYPE_CHECKING:
     from polyjudge.analyse.audit import Audit
@@ -51,9 +51,8 @@ def _sure(audit: Audit) -> str:
 
 def _gain(audit: Audit) -> str:
     unknown = "which judges and languages gain and which lose is not known without human labels"
-    held_out = getattr(audit, "held_out", None)
-    rows = None if held_out is None else held_out.table[held_out.table["method"] == "cbc"]
-    if rows is None or rows.empty or not np.isfinite(rows["gain"].iloc[0]):
+    rows = audit.held_out.table[audit.held_out.table["method"] == "cbc"]
+    if rows.empty or not np.isfinite(rows["gain"].iloc[0]):
         return f"What calibrating gains on tasks it has not seen was not measured here, and {unknown}."
     row = rows.iloc[0]
     size = f"{row['gain']:.3g} points squared [{row['gain_low']:.3g}, {row['gain_high']:.3g}]"

@@ -7,7 +7,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, labels
+from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish
+from polyjudge.report.labels import labels
 
 
 def intervals(

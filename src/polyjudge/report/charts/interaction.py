@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.analyse.uncertainty import Uncertainty
-from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, labels
+from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish
+from polyjudge.report.labels import labels
 
 ROOMY = 12
 """With more judges than this the cells carry no numbers, only marks."""

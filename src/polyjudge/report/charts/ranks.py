@@ -9,7 +9,8 @@ import pandas as pd
 
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
-from polyjudge.report.charts.theme import colour, dim, finish, judge_colour, labels
+from polyjudge.report.charts.theme import colour, dim, finish, judge_colour
+from polyjudge.report.labels import labels
 
 BEFORE, AFTER = "before", "after"
 STAGE_TITLES = {BEFORE: "Before: raw scores", AFTER: "After calibrating"}

@@ -6,14 +6,11 @@ drawing serves light, dark and print. Judges and languages are data values, neve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from zlib import crc32
 
 import altair as alt
-
-from polyjudge.panel import clean
 
 LIGHT = {
     "ink": "#1f2328",
@@ -70,29 +67,6 @@ IS_CHOSEN = f"{CHOSEN} == datum.judge"
 NONE_OR_CHOSEN = f"{CHOSEN} == '' || {CHOSEN} == datum.judge"
 
 FONT = "'Noto Sans', 'DejaVu Sans', 'Segoe UI', Helvetica, Arial, sans-serif"
-
-
-def label(name: str, width: int = 40) -> str:
-    """A name as text that can be shown. One that had to be changed or cut ends in a mark of its full text."""
-    shown = clean(name, width - 6)
-    if shown == name != "":
-        return shown
-    return f"{shown or '(empty)'} #{crc32(name.encode('utf-8', 'surrogatepass')) & 0xFFFF:04x}"
-
-
-def labels(names: Iterable[str]) -> dict[str, str]:
-    """Each name with its label; different names have different labels."""
-    out: dict[str, str] = {}
-    taken: set[str] = set()
-    for name in dict.fromkeys(names):
-        shown = base = label(name)
-        again = 1
-        while shown in taken:
-            again += 1
-            shown = f"{base} ({again})"
-        taken.add(shown)
-        out[name] = shown
-    return out
 
 
 @contextmanager

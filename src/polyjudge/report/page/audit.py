@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from polyjudge.panel import clean
 from polyjudge.report import charts
 from polyjudge.report.charts.ranks import AFTER, BEFORE
-from polyjudge.report.charts.theme import label, labels, unchecked
+from polyjudge.report.charts.theme import unchecked
+from polyjudge.report.labels import label, labels
 from polyjudge.report.page.deeper import deeper_sections
 from polyjudge.report.page.made import facts
 from polyjudge.report.page.model import Column, Figure, Page, Section, p_value, table
+from polyjudge.report.page.render import render
 from polyjudge.report.verdict import verdict
 from polyjudge.schema import envelope
 
@@ -33,6 +35,15 @@ def audit_page(audit: Audit, command: str, payload: dict[str, Any] | None = None
     """The page of an audit. `command` makes it again; `payload` is its JSON (made here when not given)."""
     with unchecked():
         return _audit_page(audit, command, payload)
+
+
+def audit_html(audit: Audit) -> str:
+    """The page of an audit made in Python."""
+    settings = {"seed": audit.seed, "level": audit.level, "replicates": audit.held_out.replicates}
+    if audit.gates is not None:
+        settings |= {"threshold": audit.gates.threshold, "base": audit.gates.base}
+    words = ", ".join(f"{name}={value!r}" for name, value in settings.items() if value is not None)
+    return render(audit_page(audit, f'polyjudge.audit(panel, {words}).to_html("report.html")'))
 
 
 def _audit_page(audit: Audit, command: str, payload: dict[str, Any] | None) -> Page:

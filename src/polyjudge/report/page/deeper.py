@@ -9,37 +9,42 @@ import pandas as pd
 
 from polyjudge.panel import clean
 from polyjudge.report import charts
-from polyjudge.report.charts.theme import label
+from polyjudge.report.labels import label
 from polyjudge.report.page.model import Column, Figure, Section, number, p_value, table
 
 if TYPE_CHECKING:
     from polyjudge.analyse.audit import Audit
+    from polyjudge.analyse.gates import Gates
+    from polyjudge.analyse.held_out import Comparison
+    from polyjudge.analyse.sensitivity import Sensitivity
 
-SECTIONS = (
-    ("variance", "What the variance consists of"),
-    ("gates", "Gates: who passes where"),
-    ("held_out", "Held out: does it hold on tasks it has not seen"),
-    ("sensitivity", "Sensitivity"),
-)
+TITLES = {
+    "variance": "What the variance consists of",
+    "gates": "Gates: who passes where",
+    "held_out": "Held out: does it hold on tasks it has not seen",
+    "sensitivity": "Sensitivity",
+}
 
 
 def deeper_sections(audit: Audit) -> list[Section]:
     """One section each, in the order of the page; absent ones with their reason."""
-    make = {"variance": _variance, "gates": gate_section, "held_out": held_out_section, "sensitivity": _sensitivity}
-    out = []
-    for name, title in SECTIONS:
-        result = getattr(audit, name, None)
-        if result is None:
-            why = audit.left_out.get(name, "this audit did not compute it.")
-            out.append(Section(name.replace("_", "-"), title, absent=clean(why, 500)))
-        elif name == "variance":
-            out.append(_variance(result, title, audit))
-        else:
-            out.append(make[name](result, title))  # type: ignore[operator]
-    return out
+    return [
+        _variance(audit),
+        _audit_gates(audit),
+        held_out_section(audit.held_out) if audit.held_out is not None else _absent(audit, "held_out"),
+        _sensitivity(audit.sensitivity) if audit.sensitivity is not None else _absent(audit, "sensitivity"),
+    ]
 
 
-def _variance(v: Any, title: str, audit: Audit) -> Section:
+def _absent(audit: Audit, name: str) -> Section:
+    why = audit.left_out.get(name, "this audit did not compute it.")
+    return Section(name.replace("_", "-"), TITLES[name], absent=clean(why, 500))
+
+
+def _variance(audit: Audit) -> Section:
+    v = audit.variance
+    if v is None:
+        return _absent(audit, "variance")
     parts = v.components
     largest = parts.loc[parts["share"].idxmax()] if parts["share"].notna().any() else None
     own = parts.loc[parts["component"] == "language:judge"].iloc[0]
@@ -49,7 +54,7 @@ def _variance(v: Any, title: str, audit: Audit) -> Section:
         v.three_way_meaning
         + (f" (F {number(v.three_way_f, 2)}, p {p_value(v.three_way_p)})" if v.three_way_p is not None else ""),
     ]
-    information = getattr(audit, "information", None)
+    information = audit.information
     if information is not None:
         lead.append(
             f"Scores tell {number(information.debiased, 3)} nats about the language, given judge and task (permutation "
@@ -74,7 +79,7 @@ def _variance(v: Any, title: str, audit: Audit) -> Section:
             table(parts, "Variance components", columns, judges=()),
         )
     ]
-    structure = getattr(audit, "structure", None)
+    structure = audit.structure
     if structure is not None:
         lead.append(structure.advice)
         blocks.append(
@@ -101,56 +106,88 @@ def _variance(v: Any, title: str, audit: Audit) -> Section:
             )
         )
     notes = tuple(clean(n, 400) for n in v.notes if n not in lead)
-    return Section("variance", title, lead=tuple(clean(x, 800) for x in lead) + notes, blocks=tuple(blocks))
-
-
-def gate_section(g: Any, title: str = SECTIONS[1][1]) -> Section:
-    """Pass rates at a threshold and the spread by threshold."""
-    sweep = g.sweep
-    lead = (
-        f"A task passes when its score is above {g.threshold:g}. The pass rate of a judge differs between its best and "
-        f"worst language by {g.spread_raw:.1f} percentage points on average, {g.spread_calibrated:.1f} after "
-        f"calibrating. On left-out tasks calibrating takes {g.held_out_reduction:.1f} points off it "
-        f"[{g.held_out_low:.1f}, {g.held_out_high:.1f}].",
-        *(clean(n, 400) for n in g.notes),
+    return Section(
+        "variance", TITLES["variance"], lead=tuple(clean(x, 800) for x in lead) + notes, blocks=tuple(blocks)
     )
-    columns = {
-        "threshold": Column("threshold", 1),
-        "spread_raw": Column("spread, raw", 1, low="spread_raw_low", high="spread_raw_high"),
-        "spread_calibrated": Column(
-            "spread, calibrated", 1, low="spread_calibrated_low", high="spread_calibrated_high"
-        ),
-        "held_out_reduction": Column("reduction, left-out tasks", 1, True, "held_out_low", "held_out_high"),
-    }
-    rates = {
-        "language": Column("language"),
-        "judge": Column("judge"),
-        "pass_raw": Column("passes, raw", 1, percent=True, se="pass_raw_se"),
-        "pass_calibrated": Column("passes, calibrated", 1, percent=True, se="pass_calibrated_se"),
-    }
+
+
+def _audit_gates(audit: Audit) -> Section:
+    if audit.gates is None and audit.gate_spread is None:
+        return Section("gates", TITLES["gates"], absent=audit.left_out.get("gate spread", "it was not computed."))
+    return gate_section(audit.gates, audit.gate_spread, audit.level)
+
+
+def gate_section(g: Gates | None, sweep: pd.DataFrame | None, level: float) -> Section:
+    """The spread of pass rates by threshold, and the pass rates at the threshold of a gate."""
+    lead: list[str] = []
     blocks: list[Any] = []
-    if len(sweep) > 1:
+    if g is None:
+        lead.append("No gate was named; with --at SCORE the pass rates at that score are shown as well.")
+    else:
+        lead.append(
+            f"A task passes when its score is above {g.threshold:g}. The pass rate of a judge differs between its best "
+            f"and worst language by {g.spread_raw:.1f} percentage points on average, {g.spread_calibrated:.1f} after "
+            f"calibrating. On left-out tasks calibrating takes {g.held_out_reduction:.1f} points off it "
+            f"[{g.held_out_low:.1f}, {g.held_out_high:.1f}]."
+        )
+        lead += [clean(n, 400) for n in g.notes]
+    if sweep is not None and len(sweep) > 1:
         blocks.append(
             Figure(
                 "gate-spread",
-                (charts.gate_sweep(sweep, g.threshold),),
+                (charts.gate_sweep(sweep, None if g is None else g.threshold),),
                 "Spread of the pass rates over languages, by threshold.",
-                f"Raw spreads reach {sweep['spread_raw'].max():.1f} percentage points, calibrated ones "
-                f"{sweep['spread_calibrated'].max():.1f}. Bands are {g.level:.0%} intervals over resampled tasks.",
-                table(sweep, "Spread in percentage points", columns, judges=()),
+                "For each judge the largest less the smallest pass rate over languages, averaged over judges. Raw it "
+                f"reaches {sweep['spread_raw'].max():.1f} percentage points, calibrated "
+                f"{sweep['spread_calibrated'].max():.1f}. Bands are {level:.0%} intervals over resampled tasks.",
+                table(sweep, "Spread in percentage points", SPREAD_COLUMNS, judges=()),
             )
         )
-    blocks.append(table(g.cells, f"Pass rates at {g.threshold:g} and their standard errors", rates, most=400))
-    if g.contrast is not None and len(g.contrast):
+    if g is not None:
         blocks.append(
-            _plain(g.contrast, f"{label(str(g.base))} less the mean of the other languages, percentage points")
+            table(g.cells, f"Pass rates at {g.threshold:g} and their standard errors", PASS_COLUMNS, most=400)
         )
-    return Section("gates", title, lead=lead, blocks=tuple(blocks))
+        if g.contrast is not None and len(g.contrast):
+            words = f"{label(str(g.base))} less the mean of the other languages, percentage points"
+            blocks.append(plain_table(g.contrast, words))
+    return Section("gates", TITLES["gates"], lead=tuple(lead), blocks=tuple(blocks))
 
 
-def held_out_section(c: Any, title: str = SECTIONS[2][1]) -> Section:
+SPREAD_COLUMNS = {
+    "threshold": Column("threshold", 1),
+    "spread_raw": Column("spread, raw", 1, low="spread_raw_low", high="spread_raw_high"),
+    "spread_calibrated": Column("spread, calibrated", 1, low="spread_calibrated_low", high="spread_calibrated_high"),
+    "held_out_reduction": Column("reduction, left-out tasks", 1, True, "held_out_low", "held_out_high"),
+}
+PASS_COLUMNS = {
+    "language": Column("language"),
+    "judge": Column("judge"),
+    "pass_raw": Column("passes, raw", 1, percent=True, se="pass_raw_se"),
+    "pass_calibrated": Column("passes, calibrated", 1, percent=True, se="pass_calibrated_se"),
+}
+LINK_COLUMNS = {
+    "link": Column("scale"),
+    "spearman": Column("rank correlation with the plain interaction", 3, low="low", high="high"),
+    "sign_flips": Column("sign flips", 0),
+    "large_cells": Column("of large cells", 0),
+    "same_reversals": Column("same reversing pairs", 0),
+    "reversing_pairs": Column("of reversing pairs", 0),
+    "survives": Column("conclusion survives"),
+}
+PILE_COLUMNS = {
+    "judge": Column("judge"),
+    "floor": Column("at the floor", 1, percent=True, low="floor_low", high="floor_high"),
+    "floor_worst_language": Column("most in"),
+    "ceiling": Column("at the ceiling", 1, percent=True, low="ceiling_low", high="ceiling_high"),
+    "ceiling_worst_language": Column("most in"),
+}
+
+
+def held_out_section(c: Comparison) -> Section:
     """The comparison of methods; what is true by arithmetic is grey."""
-    frame = c.table.assign(pale=[("tau" in identity_columns(text)) for text in c.table["identity"]])
+    against = c.table["method"] == "raw"  # what the gain is measured against has none
+    frame = c.table.assign(gain=c.table["gain"].mask(against), gain_positive=c.table["gain_positive"].mask(against))
+    frame = frame.assign(pale=[("tau" in identity_columns(text)) for text in frame["identity"]])
     columns = {
         "method": Column("method"),
         "tau": Column("agreement of languages (tau)", 3, low="low", high="high"),
@@ -171,7 +208,7 @@ def held_out_section(c: Any, title: str = SECTIONS[2][1]) -> Section:
         )
     return Section(
         "held-out",
-        title,
+        TITLES["held_out"],
         lead=tuple(lead),
         blocks=(
             Figure(
@@ -208,7 +245,7 @@ def identity_columns(text: str) -> set[str]:
     return out
 
 
-def _sensitivity(s: Any, title: str) -> Section:
+def _sensitivity(s: Sensitivity) -> Section:
     blocks: list[Any] = []
     if len(s.judges):
         blocks.append(
@@ -239,14 +276,15 @@ def _sensitivity(s: Any, title: str) -> Section:
                 ),
             )
         )
-    blocks.append(_plain(s.tasks, "Without one task: the range of each figure, and the task that moves it most"))
-    blocks.append(_plain(s.links, "On other scales: does the conclusion survive"))
-    blocks.append(_plain(s.pile_up, "Share of scores at the ends of the scale"))
+    tasks = s.tasks.assign(figure=[str(x).replace("_", " ") for x in s.tasks["figure"]])
+    blocks.append(plain_table(tasks, "Without one task: the range of each figure, and the task that moves it most"))
+    blocks.append(table(s.links, "On other scales: does the conclusion survive", LINK_COLUMNS, judges=()))
+    blocks.append(table(s.pile_up, "Share of scores at the ends of the scale, with intervals", PILE_COLUMNS))
     notes = tuple(clean(n, 400) for n in s.notes)
-    return Section("sensitivity", title, lead=(clean(s.verdict, 800), *notes), blocks=tuple(blocks))
+    return Section("sensitivity", TITLES["sensitivity"], lead=(clean(s.verdict, 800), *notes), blocks=tuple(blocks))
 
 
-def _plain(frame: pd.DataFrame, caption: str) -> Any:
+def plain_table(frame: pd.DataFrame, caption: str) -> Any:
     """All columns of a frame, with intervals folded into the value before them."""
     columns: dict[str, Column] = {}
     names = list(frame.columns)

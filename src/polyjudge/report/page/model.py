@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from polyjudge.panel import clean
-from polyjudge.report.charts.theme import label
+from polyjudge.report.labels import label
 
 MOST_ROWS = 200
 """Rows of a table on the page. The rest is in the page's JSON."""
@@ -153,7 +154,7 @@ def _cell(row: pd.Series[Any], name: str, column: Column, grey: bool) -> Cell:
     if column.digits is None:
         return Cell(_text(value), grey=grey)
     interval = ""
-    if column.low:
+    if column.low and _sort(value):
         ends = [number(row[c], column.digits, column.sign, column.percent) for c in (column.low, column.high)]
         interval = f"[{ends[0]}, {ends[1]}]"
     elif column.se:
@@ -162,13 +163,13 @@ def _cell(row: pd.Series[Any], name: str, column: Column, grey: bool) -> Cell:
 
 
 def _sort(value: Any) -> str:
-    return repr(float(value)) if isinstance(value, (int, float)) and math.isfinite(value) else ""
+    return repr(float(value)) if isinstance(value, (int, float, np.number)) and math.isfinite(value) else ""
 
 
 def _text(value: Any) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (tuple, list)):
         return ", ".join(label(str(v)) for v in value) or "–"

@@ -1,0 +1,63 @@
+"""Reports and figures as files: the page, and its charts as SVG, PNG and PDF, made without a browser."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyjudge.errors import UsageError
+from polyjudge.files import atomic_path, atomic_write
+
+if TYPE_CHECKING:
+    from polyjudge.report.page.model import Page
+
+FORMATS = ("svg", "png", "pdf")
+
+
+def parse_formats(text: str) -> tuple[str, ...]:
+    """Figure formats from a list such as "svg,png,pdf".
+
+    >>> parse_formats("svg, PDF")
+    ('svg', 'pdf')
+    """
+    wanted = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
+    unknown = [part for part in wanted if part not in FORMATS]
+    if unknown or not wanted:
+        raise UsageError(f"Figures are saved as {', '.join(FORMATS)}, several separated by commas; not as {text!r}.")
+    return wanted
+
+
+def chart_bytes(chart: Any, form: str) -> bytes:
+    """A chart as the content of an SVG, PNG or PDF file."""
+    buffer = io.BytesIO() if form != "svg" else io.StringIO()
+    chart.save(buffer, format=form, scale_factor=2)
+    value = buffer.getvalue()
+    return value if isinstance(value, bytes) else value.encode()
+
+
+def save_chart(chart: Any, path: str | Path) -> None:
+    """Write a chart; the suffix of the path is the format."""
+    path = Path(path)
+    (form,) = parse_formats(path.suffix[1:])
+    with atomic_path(path) as part:
+        part.write_bytes(chart_bytes(chart, form))
+
+
+def write_page(page: Page, folder: str | Path, formats: Iterable[str] = ()) -> list[Path]:
+    """Write report.html into a folder and, for every format, the figures into figures/. Returns what was written."""
+    from polyjudge.report.page.render import chart_id, render
+
+    folder = Path(folder)
+    written = [folder / "report.html"]
+    with atomic_write(written[0]) as file:
+        file.write(render(page))
+    for figure in page.figures:
+        for index, chart in enumerate(figure.charts):
+            stem = chart_id(figure, index).removeprefix("chart-")
+            stem = stem if len(figure.charts) > 1 else stem.removesuffix("-0")
+            for form in formats:
+                written.append(folder / "figures" / f"{stem}.{form}")
+                save_chart(chart, written[-1])
+    return written
