@@ -40,14 +40,18 @@ def anchor(
     replicates: Annotated[int, typer.Option(min=2, help="Task bootstrap replicates.")] = 1000,
     seed: o.Seed = 0,
     as_json: o.Json = False,
+    output: o.Output = None,
+    figures: o.Figures = None,
 ) -> None:
     """Compare the panel with human labels: agreement, who is helped or hurt, shared shifts.
 
     Example: polyjudge anchor scores.csv gold.csv --seed 7
     """
     from polyjudge.analyse.anchors import anchor as analyse
+    from polyjudge.cli.output import figure_formats, write_page, write_result
     from polyjudge.readers.gold import read_gold
 
+    formats = figure_formats(figures, output)
     if (gold is None) == (trusted is None):
         raise UsageError("Give a file of labels (GOLD) or a trusted judge (--trusted), one of the two.")
     chosen_kind, scale = _kind(kind), _scale(label_scale)
@@ -64,6 +68,11 @@ def anchor(
         replicates=replicates,
         seed=seed,
     )
+    if output is not None:
+        from polyjudge.report.page.others import anchor_page
+
+        write_result(output, "anchor", result.to_dict(), {"anchor": result.to_frame()})
+        write_page(output, "anchor", result.to_dict(), lambda c, p: anchor_page(result, panel, c, p), formats)
     if as_json:
         o.print_json("anchor", result.to_dict())
         return

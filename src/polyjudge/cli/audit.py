@@ -41,17 +41,20 @@ def audit(
     seed: o.Seed = 7,
     as_json: o.Json = False,
     output: o.Output = None,
+    figures: o.Figures = None,
 ) -> None:
     """Show whether language changes the judges' ranking, how much, where, and how sure that is.
 
     Example: polyjudge audit scores.csv --at 50 --fail-on serious
     """
     from polyjudge.analyse import audit as run
+    from polyjudge.cli.output import figure_formats
 
+    formats = figure_formats(figures, output)
     panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate, group=group)
     result = run(panel, seed=seed, replicates=replicates, threshold=at, base=base)
     if output is not None:
-        write(result, output)
+        write(result, output, formats)
     if as_json:
         o.print_json("audit", result.to_dict())
     else:
@@ -65,10 +68,11 @@ def audit(
             raise typer.Exit(1)
 
 
-def write(result: Audit, folder: Path) -> None:
-    """The audit as files: audit.json and audit.txt, and the tables of cells, reversals and ranks as CSV."""
-    from polyjudge.cli.output import write_result
+def write(result: Audit, folder: Path, formats: tuple[str, ...] = ()) -> None:
+    """The audit as files: report.html with its figures, audit.json, audit.txt, and cells, reversals, ranks as CSV."""
+    from polyjudge.cli.output import write_page, write_result
     from polyjudge.files import atomic_write
+    from polyjudge.report.page import audit_page
     from polyjudge.report.terminal.audit import show_audit
     from polyjudge.report.terminal.base import make_console
 
@@ -80,3 +84,6 @@ def write(result: Audit, folder: Path) -> None:
     write_result(folder, "audit", result.to_dict(), tables)
     with atomic_write(folder / "audit.txt") as file:
         show_audit(make_console(file), result)
+    write_page(
+        folder, "audit", result.to_dict(), lambda command, payload: audit_page(result, command, payload), formats
+    )

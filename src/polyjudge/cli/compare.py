@@ -64,6 +64,7 @@ def compare(
         FailOn | None, typer.Option(help="Exit 1 when calibrating is not advised (held-out protocol).")
     ] = None,
     output: o.Output = None,
+    figures: o.Figures = None,
     seed: o.Seed = 7,
     as_json: o.Json = False,
 ) -> None:
@@ -71,6 +72,9 @@ def compare(
 
     Example: polyjudge compare scores.csv --methods raw,cbc,combat-eb --seed 7
     """
+    from polyjudge.cli.output import figure_formats, write_page, write_result
+
+    formats = figure_formats(figures, output)
     if fail_on is FailOn.not_advised and protocol is not Protocol.held_out:
         raise UsageError("--fail-on not-advised goes with --protocol held-out, which measures the gain.")
     few, numbers = _numbers("--shots", shots), None if sizes is None else _numbers("--sizes", sizes)
@@ -78,9 +82,10 @@ def compare(
     result = _run(panel, protocol.value, methods, replicates, few, numbers, seed)
     payload = {"protocol": protocol.value, **result.to_dict()}
     if output is not None:
-        from polyjudge.cli.output import write_result
+        from polyjudge.report.page.others import comparison_page
 
         write_result(output, "compare", payload, _tables(result))
+        write_page(output, "compare", payload, lambda c, p: comparison_page(result, panel, c, p), formats)
     if as_json:
         o.print_json("compare", payload)
     else:

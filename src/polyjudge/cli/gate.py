@@ -25,20 +25,25 @@ def gate(
     seed: o.Seed = 7,
     as_json: o.Json = False,
     output: o.Output = None,
+    figures: o.Figures = None,
 ) -> None:
     """Show how pass rates at a threshold depend on the language, before and after calibration.
 
     Example: polyjudge gate scores.csv --at 50 --sweep 30:70:10 --base English
     """
     from polyjudge.analyse.gates import gates, parse_sweep
+    from polyjudge.cli.output import figure_formats
 
+    formats = figure_formats(figures, output)
     thresholds = parse_sweep(sweep) if sweep else []
     panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate)
     result = gates(panel, at, sweep=thresholds, base=base, replicates=replicates, seed=seed)
     if output is not None:
-        from polyjudge.cli.output import write_result
+        from polyjudge.cli.output import write_page, write_result
+        from polyjudge.report.page.others import gate_page
 
         write_result(output, "gate", result.to_dict(), {"gate": result.cells, "sweep": result.sweep})
+        write_page(output, "gate", result.to_dict(), lambda c, p: gate_page(result, panel, c, p), formats)
     if as_json:
         o.print_json("gate", result.to_dict())
     else:

@@ -17,7 +17,6 @@ import typer
 from polyjudge.errors import UsageError
 from polyjudge.schema import SCHEMA as SCHEMA
 from polyjudge.schema import envelope
-from polyjudge.schema import envelope
 
 if TYPE_CHECKING:
     from polyjudge.panel import Panel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,10 +30,12 @@ def parse_formats(text: str) -> tuple[str, ...]:
 
 def chart_bytes(chart: Any, form: str) -> bytes:
     """A chart as the content of an SVG, PNG or PDF file."""
-    buffer = io.BytesIO() if form != "svg" else io.StringIO()
-    chart.save(buffer, format=form, scale_factor=2)
-    value = buffer.getvalue()
-    return value if isinstance(value, bytes) else value.encode()
+    import vl_convert
+
+    svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
+    if form == "png":
+        return bytes(vl_convert.svg_to_png(svg, scale=2))
+    return bytes(vl_convert.svg_to_pdf(svg)) if form == "pdf" else svg.encode()
 
 
 def save_chart(chart: Any, path: str | Path) -> None:

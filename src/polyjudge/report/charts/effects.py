@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish
+from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot
 from polyjudge.report.labels import labels
 
 
@@ -38,7 +38,7 @@ def intervals(
     data["value"], data["low"], data["high"] = (frame[c].to_numpy(dtype=float) for c in (value, low, high))
     data["interval"] = [f"[{a:.4g}, {b:.4g}]" for a, b in zip(data["low"], data["high"], strict=True)]
     data["pale"] = frame[grey].astype(bool).to_numpy() if grey else False
-    base = alt.Chart(data).encode(
+    base = plot(data).encode(
         y=alt.Y("judge:N", sort=list(name.values()), title=None, axis=alt.Axis(grid=True, gridDash=[2, 3]))
     )
     opacity = alt.condition(
@@ -65,7 +65,7 @@ def intervals(
         ),
     ]
     if zero is not None:
-        line = alt.Chart(pd.DataFrame({"at": [zero]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q")
+        line = plot(pd.DataFrame({"at": [zero]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q")
         layers.insert(0, line)
     chart = alt.layer(*layers).properties(width=300, height=alt.Step(20 if len(name) <= 16 else 16))
     return finish(chart, title, subtitle)
@@ -80,7 +80,7 @@ def bars(frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, 
     data = pd.DataFrame({"judge": frame[label].astype(str).map(name), "value": frame[value].to_numpy(dtype=float)})
     tint = alt.condition(IS_CHOSEN, alt.value(colour("accent")), alt.value(colour("mark")))
     layers = [
-        alt.Chart(data)
+        plot(data)
         .mark_bar()
         .encode(
             y=alt.Y("judge:N", sort=list(name.values()), title=None),
@@ -92,6 +92,6 @@ def bars(frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, 
     ]
     if reference is not None:
         line = pd.DataFrame({"at": [reference]})
-        layers.append(alt.Chart(line).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, tooltip=None).encode(x="at:Q"))
+        layers.append(plot(line).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, tooltip=None).encode(x="at:Q"))
     chart = alt.layer(*layers).properties(width=300, height=alt.Step(20 if len(name) <= 16 else 16))
     return finish(chart, title)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.analyse.uncertainty import Uncertainty
-from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish
+from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot
 from polyjudge.report.labels import labels
 
 ROOMY = 12
@@ -52,7 +52,7 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
     roomy = len(judge) <= ROOMY
     x = alt.X("judge:N", sort=list(judge.values()), title="judge", axis=alt.Axis(orient="top", labelAngle=-40))
     y = alt.Y("language:N", sort=list(language.values()), title=None)
-    base = alt.Chart(data).encode(x=x, y=y)
+    base = plot(data).encode(x=x, y=y, tooltip=tooltip)  # on text and dots too: they lie over the cells
     range_ = [colour("low"), colour("middle"), colour("high")]
     layers = [
         base.mark_rect(stroke=colour("paper"), strokeWidth=1).encode(
@@ -63,17 +63,16 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
                 legend=alt.Legend(gradientLength=160, orient="bottom", direction="horizontal", values=_ticks(limit)),
             ),
             opacity=dim(0.3),
-            tooltip=tooltip,
         )
     ]
     strong = f"abs(datum.interaction) > {0.55 * limit}"
     ink = alt.condition(strong, alt.value(colour("strong")), alt.value(colour("weak")))
     if roomy:
-        layers.append(base.mark_text(fontSize=11, tooltip=None).encode(text="shown:N", color=ink, opacity=dim(0.45)))
+        layers.append(base.mark_text(fontSize=11).encode(text="shown:N", color=ink, opacity=dim(0.45)))
     if marked:
         layers += [
             base.transform_filter(f"datum.verdict == '{verdict}'")
-            .mark_point(size=14 if roomy else 22, filled=filled, opacity=1, strokeWidth=1, tooltip=None, shape="circle")
+            .mark_point(size=14 if roomy else 22, filled=filled, opacity=1, strokeWidth=1, shape="circle")
             .encode(
                 x=alt.X("judge:N", sort=list(judge.values()), bandPosition=0.87 if roomy else 0.5),
                 y=alt.Y("language:N", sort=list(language.values()), bandPosition=0.2 if roomy else 0.5),
@@ -82,9 +81,7 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
             )
             for verdict, filled in (("clear", True), ("pointwise", False))
         ]
-    frame = base.transform_filter(IS_CHOSEN).mark_rect(
-        filled=False, stroke=colour("accent"), strokeWidth=1.5, tooltip=None
-    )
+    frame = base.transform_filter(IS_CHOSEN).mark_rect(filled=False, stroke=colour("accent"), strokeWidth=1.5)
     step = (48, 26) if roomy else (22, 20)
     chart = alt.layer(*layers, frame).properties(width=alt.Step(step[0]), height=alt.Step(step[1]))
     note = [f"filled dot: clear of the {level}band over all cells", "ring: only the cell's own interval excludes 0"]

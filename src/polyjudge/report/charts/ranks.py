@@ -9,7 +9,7 @@ import pandas as pd
 
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
-from polyjudge.report.charts.theme import colour, dim, finish, judge_colour
+from polyjudge.report.charts.theme import colour, dim, finish, judge_colour, plot
 from polyjudge.report.labels import labels
 
 BEFORE, AFTER = "before", "after"
@@ -61,7 +61,7 @@ def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str |
         scale=alt.Scale(domain=[m + 0.4, 0.6], nice=False, zero=False),
         axis=alt.Axis(values=list(range(1, m + 1)), grid=False, format="d", labelOverlap=True),
     )
-    base = alt.Chart(data).encode(x=x, y=y, color=judge_colour(order))
+    base = plot(data).encode(x=x, y=y, color=judge_colour(order))
     width = alt.condition("chosen == datum.judge", alt.value(3.5), alt.value(1.8))
     lines = base.mark_line(interpolate="monotone", tooltip=None).encode(
         detail="judge:N", strokeWidth=width, opacity=dim(0.12, 0.85 if m <= 12 else 0.35)
@@ -112,7 +112,7 @@ def rank_probabilities(result: RankReversals) -> Any:
     order = weight.groupby(frame["judge"]).sum().sort_values(kind="stable").index.map(judge).tolist()
     roomy = len(judge) <= 12
     base = (
-        alt.Chart(data)
+        plot(data)
         .transform_filter(f"datum.scope == {SCOPE}")
         .encode(
             x=alt.X(
@@ -122,6 +122,12 @@ def rank_probabilities(result: RankReversals) -> Any:
                 axis=alt.Axis(labelAngle=0),
             ),
             y=alt.Y("judge:N", title=None, scale=alt.Scale(domain=order)),
+            tooltip=[
+                alt.Tooltip("judge:N"),
+                alt.Tooltip("rank:O"),
+                alt.Tooltip("probability:Q", format=".1%"),
+                alt.Tooltip("scope:N", title="language"),
+            ],
         )
     )
     cells = base.mark_rect().encode(
@@ -133,18 +139,12 @@ def rank_probabilities(result: RankReversals) -> Any:
             ),
         ),
         opacity=dim(0.3),
-        tooltip=[
-            alt.Tooltip("judge:N"),
-            alt.Tooltip("rank:O"),
-            alt.Tooltip("probability:Q", format=".1%"),
-            alt.Tooltip("scope:N", title="language"),
-        ],
     )
     layers = [cells]
     if roomy:
         ink = alt.condition("datum.probability > 0.55", alt.value(colour("strong")), alt.value(colour("weak")))
         layers.append(
-            base.mark_text(fontSize=10, tooltip=None).encode(
+            base.mark_text(fontSize=10).encode(
                 text=alt.Text("probability:Q", format=".0%"), color=ink, opacity=dim(0.45)
             )
         )

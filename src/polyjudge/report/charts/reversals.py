@@ -9,7 +9,7 @@ import pandas as pd
 
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
-from polyjudge.report.charts.theme import colour, finish
+from polyjudge.report.charts.theme import colour, finish, plot
 from polyjudge.report.labels import labels
 
 MOST = 24
@@ -58,7 +58,7 @@ def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> An
         "chosen == '' || chosen == datum.judge || chosen == datum.other", alt.value(1.0), alt.value(0.12)
     )
     tint = alt.condition("datum.gap > 0", alt.value(colour("high")), alt.value(colour("low")))
-    base = alt.Chart(data).encode(
+    base = plot(data).encode(
         y=alt.Y("pair:N", sort=list(data["pair"].unique()), title=None, axis=alt.Axis(labelLimit=280, grid=True)),
         x=alt.X(
             "gap:Q",
@@ -76,7 +76,7 @@ def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> An
         alt.Tooltip("gap:Q", format="+.2f"),
         alt.Tooltip("verdict:N", title="after selection"),
     ]
-    zero = alt.Chart(pd.DataFrame({"at": [0.0]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q")
+    zero = plot(pd.DataFrame({"at": [0.0]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q")
     ticks = base.mark_tick(thickness=2, size=14).encode(tooltip=tooltip)
     witnesses = base.transform_filter("datum.witness")
     points = witnesses.mark_point(filled=True, size=70, opacity=1).encode(tooltip=tooltip)

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from polyjudge.report.charts.theme import colour, finish
+from polyjudge.report.charts.theme import colour, finish, plot
 
 SPREADS = (("raw", "spread_raw"), ("calibrated", "spread_calibrated"))
 
@@ -23,7 +23,7 @@ def variance_shares(components: pd.DataFrame) -> Any:
         tooltip.append(alt.Tooltip("interval:N"))
     data = data.fillna({"low": 0, "high": 0})
     order = components["component"].tolist()
-    base = alt.Chart(data).encode(y=alt.Y("component:N", sort=order, title=None))
+    base = plot(data).encode(y=alt.Y("component:N", sort=order, title=None))
     axis = alt.X("share:Q", title="share of the variance of one score", axis=alt.Axis(format="%"))
     special = alt.condition(
         "datum.component == 'language:judge'", alt.value(colour("accent")), alt.value(colour("mark"))
@@ -52,13 +52,14 @@ def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Any:
     data = pd.concat(parts, ignore_index=True)
     data["interval"] = [f"[{a:.1f}, {b:.1f}]" for a, b in zip(data["low"], data["high"], strict=True)]
     names = [name for name, _ in SPREADS]
-    tint = alt.Color("scores:N", scale=alt.Scale(domain=names), legend=alt.Legend(title=None, orient="top"))
-    base = alt.Chart(data).encode(x=alt.X("threshold:Q", title="threshold", scale=alt.Scale(zero=False)), color=tint)
+    legend = alt.Legend(title=None, orient="top")
+    tint = alt.Color("scores:N", scale=alt.Scale(domain=names), legend=legend)
+    base = plot(data).encode(x=alt.X("threshold:Q", title="threshold", scale=alt.Scale(zero=False)), color=tint)
     axis = alt.Y("spread:Q", title="spread over languages, percentage points")
     layers = [
         base.mark_area(opacity=0.18, tooltip=None).encode(y=alt.Y("low:Q"), y2="high:Q"),
         base.mark_line(strokeWidth=2, tooltip=None).encode(
-            y=axis, strokeDash=alt.StrokeDash("scores:N", scale=alt.Scale(domain=names), legend=None)
+            y=axis, strokeDash=alt.StrokeDash("scores:N", scale=alt.Scale(domain=names), legend=legend)
         ),
         base.mark_point(filled=True, size=40, opacity=1).encode(
             y=axis,
@@ -72,6 +73,6 @@ def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Any:
     ]
     if threshold is not None:
         at = pd.DataFrame({"at": [threshold]})
-        layers.append(alt.Chart(at).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q"))
+        layers.append(plot(at).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q"))
     chart = alt.layer(*layers).properties(width=420, height=220)
     return finish(chart, "Gate spread by threshold")

@@ -39,7 +39,7 @@ def audit_page(audit: Audit, command: str, payload: dict[str, Any] | None = None
 
 def audit_html(audit: Audit) -> str:
     """The page of an audit made in Python."""
-    settings = {"seed": audit.seed, "level": audit.level, "replicates": audit.held_out.replicates}
+    settings: dict[str, object] = {"seed": audit.seed, "level": audit.level, "replicates": audit.held_out.replicates}
     if audit.gates is not None:
         settings |= {"threshold": audit.gates.threshold, "base": audit.gates.base}
     words = ", ".join(f"{name}={value!r}" for name, value in settings.items() if value is not None)

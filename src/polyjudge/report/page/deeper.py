@@ -46,7 +46,8 @@ def _variance(audit: Audit) -> Section:
     if v is None:
         return _absent(audit, "variance")
     parts = v.components
-    largest = parts.loc[parts["share"].idxmax()] if parts["share"].notna().any() else None
+    known = parts[parts["share"].notna()].sort_values("share", ascending=False)
+    largest = known.iloc[0] if len(known) else None
     own = parts.loc[parts["component"] == "language:judge"].iloc[0]
     lead = [
         f"The additive model with the interaction explains R² = {number(v.r2_simplified, 3)} of the single scores; "

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.panel import clean
 from polyjudge.report.labels import label
 
 MOST_ROWS = 200
@@ -173,4 +172,4 @@ def _text(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, (tuple, list)):
         return ", ".join(label(str(v)) for v in value) or "–"
-    return label(value, 80) if isinstance(value, str) and len(value) <= 80 else clean(value, 400)
+    return label(str(value))

@@ -78,7 +78,7 @@
   const draw = async () => {
     const options = { actions: false, renderer: "svg", ast: true, config, tooltip: { theme: "custom" } };
     for (const [id, spec] of Object.entries(charts)) {
-      const { view } = await vegaEmbed(document.getElementById(id), spec, options);
+      const { view } = await vegaEmbed(document.getElementById(id).firstElementChild, spec, options);
       view.addEventListener("click", pick);
       views.set(id, view);
       await new Promise((done) => setTimeout(done));
