@@ -58,12 +58,13 @@ def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> An
         "chosen == '' || chosen == datum.judge || chosen == datum.other", alt.value(1.0), alt.value(0.12)
     )
     tint = alt.condition("datum.gap > 0", alt.value(colour("high")), alt.value(colour("low")))
+    room = min(118, 18 + 7 * max(map(len, language.values()), default=0))  # for the names of the languages
     base = plot(data).encode(
         y=alt.Y("pair:N", sort=list(data["pair"].unique()), title=None, axis=alt.Axis(labelLimit=280, grid=True)),
         x=alt.X(
             "gap:Q",
             title="gap of the mean scores, first less second, in points",
-            scale=alt.Scale(padding=64),  # room for the names of the languages
+            scale=alt.Scale(padding=room),
             axis=alt.Axis(tickCount=7),
         ),
         color=tint,
@@ -80,10 +81,10 @@ def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> An
     ticks = base.mark_tick(thickness=2, size=14).encode(tooltip=tooltip)
     witnesses = base.transform_filter("datum.witness")
     points = witnesses.mark_point(filled=True, size=70, opacity=1).encode(tooltip=tooltip)
-    right = witnesses.transform_filter("datum.gap > 0").mark_text(align="left", dx=8, limit=110, tooltip=None)
-    left = witnesses.transform_filter("datum.gap <= 0").mark_text(align="right", dx=-8, limit=110, tooltip=None)
+    right = witnesses.transform_filter("datum.gap > 0").mark_text(align="left", dx=8, limit=104, tooltip=None)
+    left = witnesses.transform_filter("datum.gap <= 0").mark_text(align="right", dx=-8, limit=104, tooltip=None)
     names = [mark.encode(text="language:N", color=alt.value(colour("ink"))) for mark in (right, left)]
-    chart = alt.layer(zero, ticks, points, *names).properties(width=340, height=alt.Step(24))
+    chart = alt.layer(zero, ticks, points, *names).properties(width=240 + 2 * room, height=alt.Step(24))
     return finish(
         chart, "Reversing pairs", "a stroke for each language, a dot for the two languages that show the reversal best"
     )
