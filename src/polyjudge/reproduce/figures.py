@@ -15,7 +15,8 @@ from polyjudge.analyse.uncertainty import Uncertainty
 from polyjudge.files import atomic_path
 from polyjudge.kernels import Array, double_centre, ranks
 from polyjudge.report.charts import interaction_heatmap, rank_lines
-from polyjudge.report.charts.theme import LIGHT, finish, labels
+from polyjudge.report.charts.theme import LIGHT, finish
+from polyjudge.report.labels import labels
 
 SHARPNESS = 3
 """Pixels of the PNG per unit of the chart: about 290 dots per inch."""
