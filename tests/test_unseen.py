@@ -66,7 +66,8 @@ def test_few_shot_row_by_hand() -> None:
 
     panel, _ = pj.simulate_panel(tasks=14, languages=4, judges=5, seed=4)
     block, _ = next(iter(resample(panel, 3, seed=2)))
-    rows = _few_shot_rows(block, _contributions(panel, estimate_interaction(panel)), [4], np.random.default_rng(1))[0]
+    values = _contributions(panel, estimate_interaction(panel))
+    rows = next(_few_shot_rows(block, values, values**2, [4], np.random.default_rng(1)))
     keys = np.where(block.drawn > 0, np.random.default_rng(1).random(block.drawn.shape), np.inf)
     for r in range(3):
         tasks = np.argsort(keys[r])[:4]
@@ -89,7 +90,7 @@ def test_a_new_judge_is_a_new_language_of_the_exchanged_panel(devai: pj.Panel) -
 
 def test_shots_that_make_no_sense() -> None:
     panel, _ = pj.simulate_panel(tasks=10, languages=3, judges=3)
-    for shots, words in (((1,), "0, or 2 or more"), ((-2,), "0 or more"), ((50,), "only 10 tasks")):
+    for shots, words in (((1,), "0, or 2 or more"), ((-2,), "0 or more")):
         with pytest.raises(UsageError, match=words):
             pj.unseen_language(panel, shots)
     with pytest.raises(pj.PanelError, match="No language"):
@@ -100,6 +101,22 @@ def test_small_and_holed_panels() -> None:
     small = pj.Panel.from_array(np.random.default_rng(1).normal(size=(3, 2, 2)))
     result = pj.unseen_language(small, (0, 2), replicates=64)
     assert result.skipped > 0
+    usual = pj.unseen_language(small, replicates=64)
+    assert usual.curve["shots"].tolist() == [0, 3]
+    assert any("5, 10, 20 shots; the panel has only 3 tasks" in note for note in usual.notes)
     assert np.isfinite(result.curve[["tau", "low", "high"]].to_numpy()).all()
     holed, _ = pj.simulate_panel(tasks=40, languages=4, judges=4, seed=3, missing=0.1)
     assert np.isfinite(pj.unseen_language(holed, replicates=64).curve["tau"]).all()
+
+
+def test_unequal_units_are_weighted() -> None:
+    from polyjudge.analyse.unseen import _mean_and_variance
+
+    rng = np.random.default_rng(5)
+    values, w = rng.normal(size=(6, 2)), np.array([1.0, 3, 0, 2, 1, 5])
+    mean, variance = _mean_and_variance(w[None], values, values**2)
+    at = w > 0
+    expected = np.average(values[at], axis=0, weights=w[at])
+    share = w[at] / w.sum()
+    np.testing.assert_allclose(mean[0], expected)
+    np.testing.assert_allclose(variance[0], 5 / 4 * (share[:, None] ** 2 * (values[at] - expected) ** 2).sum(axis=0))

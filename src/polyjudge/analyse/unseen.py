@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -122,16 +122,18 @@ def _unseen(
     names: Iterable[str] | None,
     draws: Multiplicity | None,
 ) -> Unseen:
-    wanted = _check_shots(shots, len(panel.tasks))
+    asked = _check_shots(shots)
+    wanted = [q for q in asked if q <= len(panel.tasks)]
     tried = sorted({*wanted, *_ladder(len(panel.tasks))}) if max(wanted) else wanted
     newcomers = _positions(names, panel.languages, what).tolist()
     fit = estimate_interaction(panel)
     contributions = _contributions(panel, fit)
+    squares = contributions**2
     raw, curve = [], []
     for block, _ in resample(panel, replicates, seed, fit.resample, draws, f"leaving one {what} out"):
         rng = stream(*block.key[:2], "shots")
         raw.append(_agreement(block, newcomers, None, what))
-        rows = _few_shot_rows(block, contributions, [*tried, None], rng)
+        rows = _few_shot_rows(block, contributions, squares, [*tried, None], rng)
         curve.append(np.stack([_agreement(block, newcomers, row, what) for row in rows]))
     # Axes: number of shots (the last: all drawn tasks), measure (tau, for judges also consistency), replicate, newcomer
     before, after = np.concatenate(raw, axis=1), np.concatenate(curve, axis=2)
@@ -162,17 +164,20 @@ def _unseen(
         skipped,
         seed,
         IDENTITY,
-        _notes(panel, what, wanted, total, skipped, float(gain)),
+        _notes(panel, what, asked, total, skipped, float(gain)),
     )
 
 
-def _notes(panel: Panel, what: str, wanted: list[int], total: int, skipped: int, gain: float) -> tuple[str, ...]:
+def _notes(panel: Panel, what: str, asked: list[int], total: int, skipped: int, gain: float) -> tuple[str, ...]:
     n = len(panel.tasks)
     notes = [f"{skipped} of {total} replicates could not be evaluated and were skipped."] if skipped else []
     if gain <= 0:
         notes.append(f"Scoring tasks of the new {what} does not raise the agreement here.")
+    beyond = [q for q in asked if q > n]
+    if beyond:
+        notes.append(f"Left out: {', '.join(map(str, beyond))} shots; the panel has only {n} tasks.")
     different = n * (1 - (1 - 1 / n) ** n)
-    if max(wanted) > different:
+    if max(q for q in asked if q <= n) > different:
         notes.append(f"A replicate draws about {different:.0f} different tasks; more shots than that use them all.")
     return tuple(notes)
 
@@ -207,34 +212,38 @@ def _contributions(panel: Panel, fit: InteractionEstimate) -> Array:
 
 
 def _few_shot_rows(
-    block: Block, contributions: Array, shots: list[int | None], rng: np.random.Generator
-) -> list[Array]:
+    block: Block, contributions: Array, squares: Array, shots: list[int | None], rng: np.random.Generator
+) -> Iterator[Array]:
     """Row estimates (R, k, m) from the first q of the drawn tasks in a random order; None takes all of them."""
     size, k, m = block.left_out.shape
     keys = np.where(block.drawn > 0, rng.random(block.drawn.shape), np.inf)
     place = np.empty(keys.shape, dtype=np.int64)
     np.put_along_axis(place, np.argsort(keys, axis=1), np.arange(keys.shape[1])[None, :], axis=1)
-    out = []
     for q in shots:
         if q == 0:
-            out.append(np.zeros((size, k, m)))
+            yield np.zeros((size, k, m))
             continue
         used = (block.drawn > 0) if q is None else (block.drawn > 0) & (place < q)
-        mean, variance = _mean_and_variance(used * block.panel.weights, contributions)
+        mean, variance = _mean_and_variance(used * block.panel.weights, contributions, squares)
         signal = (mean**2).reshape(size, k, m).sum(axis=-1, keepdims=True)
         noise = variance.reshape(size, k, m).sum(axis=-1, keepdims=True)
         keep = np.maximum(0.0, 1 - noise / np.where(signal > 0, signal, np.inf))
-        out.append(keep * mean.reshape(size, k, m))
-    return out
+        yield keep * mean.reshape(size, k, m)
 
 
-def _mean_and_variance(weights: Array, values: Array) -> tuple[Array, Array]:
-    """Weighted mean of the rows of `values` for each row of weights, and the variance of that mean (0 for one row)."""
+def _mean_and_variance(weights: Array, values: Array, squares: Array) -> tuple[Array, Array]:
+    """Weighted mean of the rows of `values` for each row of weights, and the variance of that mean (0 for one row).
+
+    `squares` are the squares of `values`, made once for all calls.
+    """
     total = weights.sum(axis=1, keepdims=True)
-    square = weights**2
+    weights_squared = weights**2
     count = (weights > 0).sum(axis=1, keepdims=True)
-    mean = weights @ values / total
-    scatter = square @ values**2 - 2 * mean * (square @ values) + mean**2 * square.sum(axis=1, keepdims=True)
+    sums = weights @ values
+    mean = sums / total
+    cross = sums if np.array_equal(weights, weights_squared) else weights_squared @ values
+    spread = weights_squared.sum(axis=1, keepdims=True)
+    scatter = weights_squared @ squares - 2 * mean * cross + mean**2 * spread
     correction = np.where(count > 1, count / np.maximum(count - 1, 1), 0.0)
     return mean, np.maximum(scatter, 0.0) / total**2 * correction
 
@@ -250,7 +259,7 @@ def _columns(name: str, values: Array) -> dict[str, Any]:
     return {name: values.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
 
 
-def _check_shots(shots: Iterable[int], tasks: int) -> list[int]:
+def _check_shots(shots: Iterable[int]) -> list[int]:
     wanted = sorted({0, *shots})
     if wanted[0] < 0 or any(int(q) != q for q in wanted):
         raise UsageError(f"shots must be whole numbers of tasks, 0 or more; they are {wanted}.")
@@ -258,13 +267,11 @@ def _check_shots(shots: Iterable[int], tasks: int) -> list[int]:
         raise UsageError(
             "One task says nothing about its own noise, so the estimate cannot be shrunk: use 0, or 2 or more."
         )
-    if wanted[-1] > tasks:
-        raise UsageError(f"shots goes up to {wanted[-1]}, but the panel has only {tasks} tasks.")
     return [int(q) for q in wanted]
 
 
 def _ladder(tasks: int) -> list[int]:
-    """Numbers of tasks to try for `enough`: every one to 12, then steps of a fifth."""
+    """Numbers of tasks to try for `enough`: every one to 12, then in steps of about a fifth."""
     out = [*range(2, min(13, tasks + 1))]
     while out and out[-1] * 6 // 5 <= tasks and len(out) < 60:
         out.append(max(out[-1] + 1, out[-1] * 6 // 5))

@@ -112,15 +112,10 @@ def _run(
         return pj.compare(panel, methods.split(",") if methods != "all" else None, seed=seed, **many)  # type: ignore[no-any-return]
     if protocol in ("unseen-language", "unseen-judge"):
         unseen = pj.unseen_language if protocol == "unseen-language" else pj.unseen_judge
-        # A panel with few tasks cannot try the larger numbers of the default.
-        shots = [q for q in shots if q <= len(panel.tasks)] if shots == list(_DEFAULT_SHOTS) else shots
         return unseen(panel, shots, seed=seed, **many)  # type: ignore[no-any-return]
     if protocol == "decisions":
         return pj.decisions(panel, seed=seed, **many)  # type: ignore[no-any-return]
     return pj.ablate(panel, protocol, sizes, seed=seed, **many)  # type: ignore[no-any-return]
-
-
-_DEFAULT_SHOTS = (0, 3, 5, 10, 20)
 
 
 def _tables(result: Result) -> dict[str, pd.DataFrame]:
