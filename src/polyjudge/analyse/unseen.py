@@ -132,9 +132,9 @@ def _unseen(
     raw, curve = [], []
     for block, _ in resample(panel, replicates, seed, fit.resample, draws, f"leaving one {what} out"):
         rng = stream(*block.key[:2], "shots")
-        raw.append(_agreement(block, newcomers, None, what))
-        rows = _few_shot_rows(block, contributions, squares, [*tried, None], rng)
-        curve.append(np.stack([_agreement(block, newcomers, row, what) for row in rows]))
+        raw.append(_agreement(block, newcomers, np.zeros((1, *block.train.shape)), False, what)[0])
+        rows = np.stack(list(_few_shot_rows(block, contributions, squares, [*tried, None], rng)))
+        curve.append(_agreement(block, newcomers, rows, True, what))
     # Axes: number of shots (the last: all drawn tasks), measure (tau, for judges also consistency), replicate, newcomer
     before, after = np.concatenate(raw, axis=1), np.concatenate(curve, axis=2)
     tau, zero = after[:, 0], after[tried.index(0), 0]
@@ -182,23 +182,26 @@ def _notes(panel: Panel, what: str, asked: list[int], total: int, skipped: int, 
     return tuple(notes)
 
 
-def _agreement(block: Block, newcomers: list[int], new_rows: Array | None, what: str) -> Array:
-    """Mean tau of each newcomer with the others, (1, R, newcomers); for judges also the consistency, (2, R, ..).
+def _agreement(block: Block, newcomers: list[int], new_rows: Array, calibrated: bool, what: str) -> Array:
+    """Mean tau of each newcomer with the others, (Q, 1, R, newcomers); for judges also the consistency, (Q, 2, R, ..).
 
-    `new_rows` (R, k, m) is what is subtracted from the new language; the others lose their own interaction, fitted
-    without it. None compares raw values.
+    `new_rows` (Q, R, k, m) are Q candidates of what is subtracted from the new language. `calibrated` others lose
+    their own interaction, fitted without the new one.
     """
     k = block.left_out.shape[-2]
-    out = np.empty((2 if what == "judge" else 1, len(block.left_out), len(newcomers)))
+    out = np.empty((len(new_rows), 2 if what == "judge" else 1, len(block.left_out), len(newcomers)))
     for i, h in enumerate(newcomers):
         others = np.delete(np.arange(k), h)
-        rows, rest = block.left_out[:, [h]], block.left_out[:, others]
-        if new_rows is not None:
-            rows = rows - new_rows[:, [h]]
+        rows = block.left_out[:, h] - new_rows[:, :, h]  # (Q, R, m)
+        rest = block.left_out[:, others]
+        if calibrated:
             rest = rest - double_centre(block.train[:, others])
-        out[0, :, i] = mean_of_pairs(cross_tau(rows, rest, block.gap)[:, 0])
+        # All candidates against the others at once: the others' order is worked out only once.
+        out[:, 0, :, i] = mean_of_pairs(cross_tau(np.swapaxes(rows, 0, 1), rest, block.gap)).T
         if what == "judge":
-            out[1, :, i] = mean_tau(np.swapaxes(np.concatenate([rows, rest], axis=1), -1, -2), block.gap)
+            for q, row in enumerate(rows):
+                panel = np.concatenate([row[:, None], rest], axis=1)
+                out[q, 1, :, i] = mean_tau(np.swapaxes(panel, -1, -2), block.gap)
     return out
 
 
