@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 
 from conftest import shared_file
 from polyjudge.kernels import double_centre
+from polyjudge.report.terminal.base import make_console
+from polyjudge.report.terminal.reproduce import show_reproduction
 from polyjudge.reproduce import published, sources
 from polyjudge.reproduce.human_anchor import HumanAnchor, draw_sample, human_anchor, shares
 from polyjudge.reproduce.mrewardbench import missing_behind, reproduce_mrewardbench
@@ -129,6 +133,15 @@ def test_without_the_panel(sample: pd.DataFrame) -> None:
         assert rows.loc[f"human_anchor > overall > {name}", "corrected"]
     assert any("481 and 481 of 700" in c.correct for c in result.corrections)
     assert any("I7" in c.why for c in result.corrections)
+
+
+def test_terminal_shows_the_artefact(sample: pd.DataFrame) -> None:
+    out = io.StringIO()
+    show_reproduction(reproduce_mrewardbench(None, sample), console=make_console(out))
+    text = out.getvalue()
+    assert re.search(r"all +700 +481 to 536 +481 to 481 +64 +55 +0", text)
+    assert "Identity I1" in text
+    assert max(map(len, text.splitlines())) <= 96
 
 
 def test_without_anything() -> None:

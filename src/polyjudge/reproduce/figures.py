@@ -65,19 +65,22 @@ def reversal_strength(pairs: pd.DataFrame, alpha: float = 0.05) -> Any:
         "holds after selection": LIGHT["c1"],
         "only as published": LIGHT["c5"],
         "not significant": LIGHT["soft"],
-        "no reversal": LIGHT["line"],
     }
     used = [v for v in colours if v in set(data["verdict"])]
     base = alt.Chart(data).encode(
         y=alt.Y("pair:N", sort=data["pair"].tolist(), title=None, axis=alt.Axis(labelLimit=200)),
         x=alt.X("delta:Q", title="reversal strength (points squared)", axis=alt.Axis(tickCount=5)),
     )
-    bars = base.mark_bar().encode(
-        color=alt.Color(
-            "verdict:N",
-            title=None,
-            scale=alt.Scale(domain=used, range=[colours[v] for v in used]),
-            legend=alt.Legend(orient="bottom", columns=2),
+    bars = (
+        base.transform_filter("datum.delta > 0")
+        .mark_bar()
+        .encode(
+            color=alt.Color(
+                "verdict:N",
+                title=None,
+                scale=alt.Scale(domain=used, range=[colours[v] for v in used]),
+                legend=alt.Legend(orient="bottom", columns=2),
+            )
         )
     )
     values = base.mark_text(align="left", dx=4, fontSize=10).encode(text="shown:N")

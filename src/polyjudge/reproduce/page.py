@@ -124,7 +124,7 @@ def _matrix_line(cells: pd.DataFrame) -> str:
     for name, part in cells.groupby(cells["key"].str.split(" > ").str[0], sort=False):
         verdicts = ", ".join(f"{n} {v}" for v, n in part["verdict"].value_counts().items())
         far = part["difference"].abs().max()
-        reach = f"; largest difference {far:.1g}" if pd.notna(far) else ""
+        reach = "" if pd.isna(far) else "; to rounding error" if far < 1e-9 else f"; largest difference {far:.1g}"
         basis = ", ".join(b for b in part["basis"].unique() if b)
         lines.append(f"- `{name}`: {len(part)} cells, {verdicts}{reach}{f' (from the {basis})' if basis else ''}")
     return "\n".join(lines) + "\n"

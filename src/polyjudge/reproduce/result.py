@@ -39,6 +39,12 @@ class Reproduction(Result):
     def to_frame(self) -> pd.DataFrame:
         return self.ledger.rows
 
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {verdict}" for verdict, n in self.ledger.counts.items())
+        lines = [f"Reproduction of {self.ledger.benchmark}: {len(self.ledger.rows)} published values ({counts})"]
+        lines += [f"  {c.claim}: {c.published} -> {c.correct}" for c in self.corrections]
+        return "\n".join(lines)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "benchmark": self.ledger.benchmark,

@@ -33,9 +33,7 @@ def show_reproduction(
     _needs(console, rows[rows["verdict"] == "needs data"])
     for table in result.tables:
         if table.name == "human_anchor":
-            heading(console, table.title)
-            show(console, table.frame.rename(columns=lambda c: c.replace("_", " ")))
-            say(console, table.note, "dim")
+            _anchor(console, table.frame)
     heading(console, "What does not hold, what is arithmetic, and what can be said instead")
     for c in result.corrections:
         say(console, c.claim, "bold")
@@ -68,6 +66,19 @@ def _needs(console: Console, rows: pd.DataFrame) -> None:
     )
     for reading, row in grouped.iterrows():
         say(console, f"{row['values']} values ({row['place']}): {reading}")
+
+
+def _anchor(console: Console, rows: pd.DataFrame) -> None:
+    heading(console, "Human anchor: decisions that agree with the human preference, before and after calibration")
+    frame = pd.DataFrame({"language": rows["language"], "sampled": rows["rows"]})
+    frame["as published"] = [
+        f"{a} to {b}" for a, b in zip(rows["raw_published"], rows["calibrated_published"], strict=True)
+    ]
+    frame["with tolerance"] = [f"{a} to {b}" for a, b in zip(rows["raw"], rows["calibrated"], strict=True)]
+    frame["ties"] = rows["ties"]
+    frame["counted by rounding"] = rows["counted"]
+    frame["truly changed"] = rows["changed"]
+    show(console, frame)
 
 
 def _value(value: Any) -> str:
