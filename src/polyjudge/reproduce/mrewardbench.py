@@ -50,7 +50,7 @@ def reproduce_mrewardbench(
     Parameters
     ----------
     panel : of `sources.mrewardbench_panel`; without it only what follows from the published matrices is computed
-    sample : of `sources.anchor_sample`; without it the human-anchor rows need data
+    sample : of `sources.anchor_sample`; without it the sample is drawn from the panel
     seed : own random draws from this seed; without it the published seeds are used
     """
     book = published.load("mrewardbench")
