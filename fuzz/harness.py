@@ -48,7 +48,14 @@ def fuzz(target: Callable[[atheris.FuzzedDataProvider], None], allowed: tuple[ty
 
     faulthandler.enable()
     atheris.Setup(
-        [sys.argv[0], f"-max_total_time={args.seconds}", "-timeout=30", "-rss_limit_mb=2048", "-print_final_stats=0"],
+        [
+            sys.argv[0],
+            f"-max_total_time={args.seconds}",
+            "-timeout=30",
+            "-rss_limit_mb=2048",
+            "-len_control=0",
+            "-max_len=600",
+        ],
         one,
     )
     atheris.Fuzz()

@@ -11,6 +11,9 @@ import atheris
 
 with atheris.instrument_imports(include=["polyjudge"]):
     import polyjudge as pj
+    import polyjudge.panel
+    import polyjudge.readers
+    from polyjudge.readers import read_panel
 
 import pandas as pd
 from harness import fuzz
@@ -57,11 +60,11 @@ warnings.simplefilter("ignore")
 
 def rows(data: atheris.FuzzedDataProvider) -> list[list[str]]:
     width = data.ConsumeIntInRange(1, 7)
-    usual = data.ConsumeBool()
+    usual = not data.ConsumeBool()
     header = ["task", "language", "judge", "score"] if usual else []
     header += [data.PickValueInList(list(HEADERS)) for _ in range(width if not usual else width // 3)]
     body = []
-    for i in range(data.ConsumeIntInRange(0, 14)):
+    for i in range(8 + data.ConsumeIntInRange(0, 8)):
         row = [data.PickValueInList(list(CELLS)) for _ in header]
         if usual and data.ConsumeIntInRange(0, 3):
             row[:4] = [f"t{i // 4}", ("en", "sw")[i // 2 % 2], "AB"[i % 2], str(data.ConsumeIntInRange(0, 9))]
@@ -97,7 +100,7 @@ def target(data: atheris.FuzzedDataProvider) -> None:
             if content and data.ConsumeBool():
                 content[data.ConsumeIntInRange(0, len(content) - 1)] ^= 0xFF
             path.write_bytes(bytes(content))
-    panel = pj.read_panel(path)
+    panel = read_panel(path)
     repr(panel)
     panel.to_long()
 
