@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 
-.PHONY: demo test lint bench docs fuzz lock clean
+.PHONY: demo test lint bench docs readme fuzz lock clean
 
 demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
@@ -28,7 +28,11 @@ fuzz: .venv/test.stamp
 	@for file in readers calibrator answers; do $(BIN)/python fuzz/$$file.py --seconds $(SECONDS) || exit 1; done
 
 docs: .venv/test.stamp
+	$(BIN)/python -m polyjudge.cli.reference docs/commands.md
 	$(BIN)/mkdocs build --strict
+
+readme: .venv/demo.stamp
+	$(BIN)/python docs/make_readme.py
 
 LOCK := $(BIN)/uv pip compile -q pyproject.toml requirements/build.in --universal --python-version 3.11 \
   --generate-hashes --no-annotate --no-header --no-emit-package polyjudge

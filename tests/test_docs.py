@@ -14,6 +14,7 @@ from polyjudge.samples import sample_csv
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"])
+README = re.compile(r"<!-- demo: begin -->\n```text\n(.*?)```\n<!-- demo: end -->", re.DOTALL)
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -75,6 +76,23 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "index.html").exists()
+
+
+def test_the_command_reference_is_up_to_date(tmp_path: Path) -> None:
+    """`python -m polyjudge.cli.reference docs/commands.md` writes it."""
+    subprocess.run([sys.executable, "-m", "polyjudge.cli.reference", str(tmp_path / "commands.md")], check=True)
+    assert (ROOT / "docs" / "commands.md").read_text("utf-8") == (tmp_path / "commands.md").read_text("utf-8")
+
+
+def test_the_readme_shows_what_the_demo_prints(folder: Path) -> None:
+    """`make readme` puts it there."""
+    shown = README.search((ROOT / "README.md").read_text("utf-8"))
+    assert shown
+    done = subprocess.run([sys.executable, "-m", "polyjudge", "demo"], capture_output=True, text=True, check=True)
+    printed = {line.rstrip() for line in done.stdout.splitlines()}
+    lines = [line for line in shown[1].splitlines() if line.strip() != "..."]
+    assert len(lines) > 20
+    assert not [line for line in lines if line.rstrip() not in printed]
 
 
 def test_every_page_is_reachable() -> None:
