@@ -1,4 +1,4 @@
-"""Put the output of `polyjudge demo` into the README: the findings, the ranks, the interaction and the planted truth."""
+"""Put the output of `polyjudge demo` into the README: findings, ranks, interaction, held-out gain, planted truth."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The command reference of the documentation: `python -m polyjudge.cli.reference FILE` writes it from the help texts."""
+"""The command reference of the docs: `python -m polyjudge.cli.reference FILE` writes it from the help texts."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from polyjudge.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel import clean
+from polyjudge.readers.limits import check_text
 
 MEMORY = "POLYJUDGE_MEMORY"
 """Environment variable with the engine's memory limit, such as 4GB. What does not fit goes to the temporary folder."""
@@ -113,6 +114,9 @@ def explain(message: str, where: str) -> str:
             f"{at} has {width[2]} fields where the header has {width[1]}. Put quotes around fields that hold the "
             "delimiter, or fill the missing fields."
         )
+    longest = re.search(r"Maximum line size of (\d+) bytes exceeded", message)
+    if longest:
+        return f"{at} is longer than {longest[1]} bytes. A row of a score table is not: check its quotes and line ends."
     if "unterminated quote" in message:
         return f"{at} opens a quote that is never closed. Double the quote inside the field, or close it."
     if "state machine" in message:
@@ -226,6 +230,8 @@ def csv_relation(path: Path, header: Sequence[str], delimiter: str) -> str:
 
 
 def _csv(paths: list[Path], where: str) -> Source:
+    for path in paths:
+        check_text(path)
     heads = [_csv_header(p) for p in paths]
     columns = heads[0][0]
     for path, (header, _) in zip(paths, heads, strict=True):
@@ -242,6 +248,9 @@ def _csv(paths: list[Path], where: str) -> Source:
 
 
 def _json(paths: list[Path], where: str) -> Source:
+    for path in paths:
+        if path.name.lower().endswith(".gz"):
+            check_text(path)
     con = connect()
     files = "[" + ", ".join(quote(str(p)) for p in paths) + "]"
     found = con.sql(f"SELECT * FROM read_json({files}, maximum_depth = 1, sample_size = -1, union_by_name = true)")
