@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,19 @@ def test_agreement_interval_is_the_exact_binomial() -> None:
 def test_agreement_refuses(margins: list[float], gold: list[float], range_: tuple[float, float], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         pj.agreement(margins, gold, range=range_)
+
+
+def test_no_public_function_lets_rounding_decide() -> None:
+    """The paper's mistake cannot be asked for, and rounding noise on the margins changes nothing."""
+    for function in (pj.agreement, pj.anchor):
+        assert not {"tolerance", "tol", "gap", "ties"} & set(inspect.signature(function).parameters)
+    panel = margins_panel()
+    noise = np.random.default_rng(0).normal(0, 1e-16, panel.shape)
+    plain, noisy = (
+        pj.anchor(p, labels_for(panel), replicates=20).table for p in (panel, panel.with_scores(panel.scores + noise))
+    )
+    assert (plain["raw_ties"] > 0).any()
+    pd.testing.assert_frame_equal(plain, noisy)
 
 
 @given(st.integers(0, 1000), st.sampled_from([1e-6, 1.0, 1e9]))

@@ -12,27 +12,12 @@ import pytest
 from scipy import stats
 
 import polyjudge as pj
+from anchor_truth import lone_judge, verdict_rates
 from polyjudge.analyse.helped import cell_factors, product_band, whom_it_helps
 from polyjudge.analyse.panel_worth import effective_judges, error_correlation, krippendorff_alpha, panel_worth
 from polyjudge.analyse.shift import shared_shift
 from polyjudge.gold import Gold, align_gold, judge_as_gold
 from polyjudge.kernels import double_centre
-
-
-def lone_judge(
-    seed: int, labels: int, tasks: int = 250, k: int = 5, m: int = 5, error: float = 10.0
-) -> tuple[pj.Panel, Gold, np.ndarray]:
-    """In the first language all judges but the first share an error: panel, labels and the cells' true gain."""
-    rng = np.random.default_rng([seed, 1])
-    panel, truth = pj.simulate_panel(tasks, k, m, seed=seed, interaction=np.zeros((k, m)), language_sd=0)
-    wrong = np.zeros((k, m))
-    wrong[0, 1:] = -error
-    human = 50 + truth.task_effect.to_numpy()[:, None] + rng.normal(0, 6, (tasks, k))
-    for language in range(k):
-        human[rng.permutation(tasks)[labels:], language] = np.nan
-    panel = pj.Panel.from_array(panel.scores + wrong)
-    beta, shift = double_centre(wrong), wrong.mean(axis=1) - wrong.mean()
-    return panel, Gold("score", human, panel.languages), beta * (beta + 2 * shift[:, None])
 
 
 def human_frame(panel: pj.Panel, gold: Gold) -> pd.DataFrame:
@@ -44,21 +29,6 @@ def human_frame(panel: pj.Panel, gold: Gold) -> pd.DataFrame:
             "score": gold.values[t, l],
         }
     )
-
-
-def verdict_rates(labels: int, panels: int) -> dict[str, float]:
-    """What is called what over simulated panels."""
-    out = {"hurt called helped": 0, "helped called hurt": 0, "hurt": 0, "helped": 0, "named": 0, "open": 0.0}
-    for seed in range(panels):
-        panel, gold, gain = lone_judge(seed, labels)
-        low, high = product_band(cell_factors(panel, gold), 0.05 / (2 * gain.size))
-        out["hurt called helped"] += int(((gain < 0) & (low > 0)).sum())
-        out["helped called hurt"] += int(((gain > 0) & (high < 0)).sum())
-        out["hurt"] += int((gain < 0).sum())
-        out["helped"] += int((gain > 0).sum())
-        out["named"] += int(high[0, 0] < 0)
-        out["open"] += float(((low <= 0) & (high >= 0)).mean()) / panels
-    return out
 
 
 def test_the_hurt_judge_is_named_on_500_panels() -> None:
@@ -326,8 +296,10 @@ def test_command_shows_every_part(tmp_path: Path, run_cli: Any) -> None:
     panel, gold, _ = lone_judge(0, 60, tasks=80, k=3, m=4)
     panel.to_long().to_csv(tmp_path / "scores.csv", index=False)
     human_frame(panel, gold).to_csv(tmp_path / "gold.csv", index=False)
-    out = run_cli("anchor", tmp_path / "scores.csv", tmp_path / "gold.csv", "--replicates", 100)
+    out = run_cli("anchor", tmp_path / "scores.csv", tmp_path / "gold.csv", "--replicates", 100, "-o", tmp_path / "out")
     assert out.returncode == 0, out.stderr
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"anchor.json", "anchor.csv", "helped.csv", "nearest.csv", "shift.csv", "panel_worth.csv"} <= written
     for text in (
         "panel mean cannot change",
         "Whom does calibration help",

@@ -7,6 +7,7 @@ import pytest
 from ppi_py import classical_mean_ci, ppi_mean_ci, ppi_mean_pointestimate
 
 import polyjudge as pj
+from anchor_truth import ppi_coverage
 from polyjudge.analyse.ppi import language_means, ppi_mean
 from polyjudge.errors import UsageError
 from polyjudge.gold import Gold
@@ -56,22 +57,8 @@ def test_bad_arrays_are_refused() -> None:
         ppi_mean([1, np.nan], [1, 2], [1])
 
 
-def coverage(panels: int, labels: int, tasks: int) -> float:
-    """Share of intervals that hold the true mean of the first language, where the panel is off by 5 points."""
-    held = 0
-    for seed in range(panels):
-        rng = np.random.default_rng([seed, 11])
-        truth = rng.normal(60, 12, (tasks, 2))
-        panel = pj.Panel.from_array(truth[..., None] + 5 + rng.normal(0, 10, (tasks, 2, 3)))
-        human = truth + rng.normal(0, 3, (tasks, 2))
-        human[labels:] = np.nan  # tasks are in no order, so the first ones are a random part
-        row = language_means(panel, Gold("score", human, panel.languages)).table.iloc[0]
-        held += row["low"] <= 60 <= row["high"]
-    return held / panels
-
-
 def test_intervals_cover() -> None:
-    assert 0.93 <= coverage(800, 100, 300) <= 0.97
+    assert 0.93 <= ppi_coverage(800, 100, 300) <= 0.97
 
 
 def test_language_means_side_by_side() -> None:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import beta as beta_distribution
+from scipy.sparse import csr_array
+from scipy.special import betaincinv
 
 from polyjudge.analyse.crossfit import CrossFit
 from polyjudge.errors import UsageError
@@ -176,19 +177,21 @@ def replicate_confusions(entries: Labelled, decisions: Signs, unit_weights: Arra
 
 
 def auc(values: Array, positive: NDArray[np.bool_], weights: Array, gap: float) -> tuple[Array, Array]:
-    """Concordant (ties count half) and possible pairs of human +1 and -1 entries: weights (..., E) -> (...)."""
+    """Concordant (ties count half) and possible pairs of human +1 and -1 entries: weights (R, E) -> two (R,).
+
+    Entries with tied values form a group; only the weight of each group by human choice matters.
+    """
     order = np.argsort(values, kind="stable")
-    step = np.concatenate([[0], (np.diff(values[order]) > gap).cumsum()])
-    first = np.searchsorted(step, step, side="left")
-    last = np.searchsorted(step, step, side="right")
-    w, pos = weights[..., order], positive[order]
-    below = np.concatenate([np.zeros((*w.shape[:-1], 1)), np.cumsum(w * ~pos, axis=-1)], axis=-1)
-    wins = below[..., first] + (below[..., last] - below[..., first]) / 2
-    return (w * pos * wins).sum(axis=-1), (w * pos).sum(axis=-1) * (w * ~pos).sum(axis=-1)
+    group = np.empty(len(values), np.int64)
+    group[order] = np.concatenate([[0], (np.diff(values[order]) > gap).cumsum()])
+    at = (group, np.arange(len(values)))
+    up, down = (np.asarray(csr_array((side.astype(float), at)) @ weights.T) for side in (positive, ~positive))
+    below = np.cumsum(down, axis=0) - down / 2
+    return (up * below).sum(axis=0), up.sum(axis=0) * down.sum(axis=0)
 
 
 def pooled_auc(entries: Labelled, weights: Array) -> Array:
-    """AUC of the panel mean and of each judge inside languages, pooled by pairs: weights (..., E) -> (..., 1 + m)."""
+    """AUC of the panel mean and of each judge inside languages, pooled by pairs: weights (R, E) -> (R, 1 + m)."""
     there = ~np.isnan(entries.margins)
     count = there.sum(axis=1)
     mean = np.where(count > 0, np.where(there, entries.margins, 0.0).sum(axis=1) / np.maximum(count, 1), np.nan)
@@ -199,7 +202,7 @@ def pooled_auc(entries: Labelled, weights: Array) -> Array:
         for language in range(entries.languages):
             at = (entries.language == language) & (entries.gold != 0) & ~np.isnan(columns[:, d])
             if at.any():
-                g, p = auc(columns[at, d], entries.gold[at] > 0, weights[..., at], entries.gap)
+                g, p = auc(columns[at, d], entries.gold[at] > 0, weights[:, at], entries.gap)
                 good, pairs = good + g, pairs + p
         out[..., d] = np.where(pairs > 0, good / np.where(pairs > 0, pairs, 1.0), np.nan)
     return out
@@ -210,8 +213,8 @@ def exact_binomial(share: Array, count: Array, level: float = 0.95) -> tuple[Arr
     tail = (1 - level) / 2
     hits = share * count
     with np.errstate(invalid="ignore"):
-        low = np.where(hits > 0, beta_distribution.ppf(tail, hits, count - hits + 1), 0.0)
-        high = np.where(hits < count, beta_distribution.ppf(1 - tail, hits + 1, count - hits), 1.0)
+        low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-300), count - hits + 1, tail), 0.0)
+        high = np.where(hits < count, betaincinv(hits + 1, np.maximum(count - hits, 1e-300), 1 - tail), 1.0)
     return np.where(count > 0, low, np.nan), np.where(count > 0, high, np.nan)
 
 

@@ -81,6 +81,14 @@ class Anchor(Result):
     def to_frame(self) -> pd.DataFrame:
         return self.table
 
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Every table that the labels allowed, by name."""
+        parts = {"helped": self.helped, "shift": self.shift, "panel_gain": self.panel_gain}
+        out = {"anchor": self.table, "anchor_by_language": self.by_language}
+        out |= {name: part.to_frame() for name, part in parts.items() if part is not None}
+        out |= {} if self.nearest is None else {"nearest": self.nearest}
+        return out | {"language_means": self.means.table, "panel_worth": self.worth.table}
+
 
 def anchor(
     panel: Panel,
@@ -215,7 +223,7 @@ def _decision_tables(
     blocks = [
         pooled_auc(entries, w[:, entries.task] * weights) for w in draw_blocks(len(panel.tasks), replicates, seed)
     ]
-    area, (low, high) = pooled_auc(entries, weights), quantiles(np.concatenate(blocks))
+    area, (low, high) = pooled_auc(entries, weights[None])[0], quantiles(np.concatenate(blocks))
     for word, values in (("auc", area), ("auc_low", low), ("auc_high", high)):
         values = np.where(np.isnan(area), np.nan, values)
         table[word] = [values[0], np.nan, *values[1:]]

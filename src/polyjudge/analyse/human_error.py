@@ -68,7 +68,7 @@ def error_tables(
     )
     table = pd.DataFrame({"decision": names, **overall, "changed": moved.sum(axis=0)})
     table["labels"] = point[1][0].sum(axis=0).round().astype(int)
-    table["identity"] = [bool(panel.complete), *[False] * m]
+    table["identity"] = [True, *[False] * m]  # the panel mean counts only where every judge has a score
     errors, drawn = _ratio(point[0], point[1][:, None])[0], _ratio(total, entries[:, None])
     parts = {name: np.ravel(values) for name, values in _frame(errors, drawn, labelled > 1).items()}
     by_language = pd.DataFrame(

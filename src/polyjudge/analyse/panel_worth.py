@@ -45,13 +45,14 @@ def panel_worth(panel: Panel, gold: Gold | None = None, *, replicates: int = 100
     subsets = [np.arange(m)] + ([np.delete(np.arange(m), b) for b in range(m)] if m > 2 else [])
     alphas = [_alpha_terms(panel.scores[..., keep]) for keep in subsets]
     errors = None if gold is None else _errors(panel, gold)
-    terms = None if errors is None else _error_terms(errors)
+    rows = slice(0) if errors is None else np.flatnonzero(~np.isnan(errors).all(axis=(1, 2)))
+    terms = None if errors is None else _error_terms(errors[rows])
 
     def statistics(weights: Array) -> dict[str, Array]:
         """Each (R, subsets, k + 1): the languages, then all together."""
         out = {"alpha": np.stack([_alpha(_weighted(weights, t)) for t in alphas], axis=1)}
         if terms is not None:
-            out["correlation"] = _correlations(_weighted(weights, terms), subsets)
+            out["correlation"] = _correlations(_weighted(weights[:, rows], terms), subsets)
             sizes = np.array([len(s) for s in subsets])[:, None]
             out["effective"] = effective_judges(out["correlation"], sizes)
         return out

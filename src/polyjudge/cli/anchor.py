@@ -71,7 +71,7 @@ def anchor(
     if output is not None:
         from polyjudge.report.page.others import anchor_page
 
-        write_result(output, "anchor", result.to_dict(), {"anchor": result.to_frame()})
+        write_result(output, "anchor", result.to_dict(), result.tables())
         write_page(output, "anchor", result.to_dict(), lambda c, p: anchor_page(result, panel, c, p), formats)
     if as_json:
         o.print_json("anchor", result.to_dict())

@@ -1,0 +1,56 @@
+"""Simulated panels with labels and known truth, for the tests and the benchmark of what labels say."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import polyjudge as pj
+from polyjudge.analyse.helped import cell_factors, product_band
+from polyjudge.analyse.ppi import language_means
+from polyjudge.gold import Gold
+from polyjudge.kernels import double_centre
+
+
+def lone_judge(
+    seed: int, labels: int, tasks: int = 250, k: int = 5, m: int = 5, error: float = 10.0
+) -> tuple[pj.Panel, Gold, np.ndarray]:
+    """In the first language all judges but the first share an error: panel, labels and the cells' true gain."""
+    rng = np.random.default_rng([seed, 1])
+    panel, truth = pj.simulate_panel(tasks, k, m, seed=seed, interaction=np.zeros((k, m)), language_sd=0)
+    wrong = np.zeros((k, m))
+    wrong[0, 1:] = -error
+    human = 50 + truth.task_effect.to_numpy()[:, None] + rng.normal(0, 6, (tasks, k))
+    for language in range(k):
+        human[rng.permutation(tasks)[labels:], language] = np.nan
+    panel = pj.Panel.from_array(panel.scores + wrong)
+    beta, shift = double_centre(wrong), wrong.mean(axis=1) - wrong.mean()
+    return panel, Gold("score", human, panel.languages), beta * (beta + 2 * shift[:, None])
+
+
+def verdict_rates(labels: int, panels: int) -> dict[str, float]:
+    """What is called what over simulated panels."""
+    out = {"hurt called helped": 0, "helped called hurt": 0, "hurt": 0, "helped": 0, "named": 0, "open": 0.0}
+    for seed in range(panels):
+        panel, gold, gain = lone_judge(seed, labels)
+        low, high = product_band(cell_factors(panel, gold), 0.05 / (2 * gain.size))
+        out["hurt called helped"] += int(((gain < 0) & (low > 0)).sum())
+        out["helped called hurt"] += int(((gain > 0) & (high < 0)).sum())
+        out["hurt"] += int((gain < 0).sum())
+        out["helped"] += int((gain > 0).sum())
+        out["named"] += int(high[0, 0] < 0)
+        out["open"] += float(((low <= 0) & (high >= 0)).mean()) / panels
+    return out
+
+
+def ppi_coverage(panels: int, labels: int, tasks: int) -> float:
+    """Share of intervals that hold the true mean of the first language, where the panel is off by 5 points."""
+    held = 0
+    for seed in range(panels):
+        rng = np.random.default_rng([seed, 11])
+        truth = rng.normal(60, 12, (tasks, 2))
+        panel = pj.Panel.from_array(truth[..., None] + 5 + rng.normal(0, 10, (tasks, 2, 3)))
+        human = truth + rng.normal(0, 3, (tasks, 2))
+        human[labels:] = np.nan  # tasks are in no order, so the first ones are a random part
+        row = language_means(panel, Gold("score", human, panel.languages)).table.iloc[0]
+        held += row["low"] <= 60 <= row["high"]
+    return held / panels
