@@ -168,7 +168,7 @@ def whom_it_helps(panel: Panel, gold: Gold, *, level: float = 0.95, replicates: 
             "band_high": full(band_high, np.nan),
             "verdict": full(verdict, "cannot tell", object),
             "open_because": full(because, "no labels", object),
-            "more_labels": pd.array(full(more, np.nan), dtype="Float64").astype("Int64"),
+            "more_labels": full(more, np.nan),
         }
     )
     notes = []

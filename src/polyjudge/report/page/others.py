@@ -80,9 +80,17 @@ def anchor_page(result: Anchor, panel: Panel, command: str, payload: dict[str, A
             f"decisions changed, the largest move is {i.largest_change:.1g} points.",
         )
         frame = result.table.assign(judge=result.table["decision"])
+        agreement = result.measure == "agreement"
+        what = "Agreement with the labels" if agreement else "Squared error against the labels"
+        moves = (
+            "The panel mean, a majority vote and each judge, with intervals over tasks. A judge's agreement can move "
+            "only because calibrating moves its threshold."
+            if agreement
+            else "The panel mean and each judge, with intervals over tasks. Smaller is nearer to the humans."
+        )
         figures = tuple(
             charts.intervals(
-                frame, "judge", name, f"Agreement with the labels, {name}", "agreement",
+                frame, "judge", name, f"{what}, {name}", result.measure,
                 low=f"{name}_low", high=f"{name}_high", zero=None,
             )
             for name in ("raw", "calibrated")
@@ -90,15 +98,14 @@ def anchor_page(result: Anchor, panel: Panel, command: str, payload: dict[str, A
         )  # fmt: skip
         first = Section(
             "agreement",
-            "Agreement of each decision",
+            "Agreement of each decision" if agreement else "Squared error of each judge",
             blocks=(
                 Figure(
                     "agreement-chart",
                     figures,
-                    "Agreement with the labels before and after calibrating.",
-                    "The panel mean, a majority vote and each judge, with intervals over tasks. A judge's agreement "
-                    "can move only because calibrating moves its threshold.",
-                    plain_table(frame.drop(columns="decision"), "Agreement"),
+                    f"{what} before and after calibrating.",
+                    moves,
+                    plain_table(frame.drop(columns="decision"), result.measure.capitalize()),
                 ),
             ),
         )
