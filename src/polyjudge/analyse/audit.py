@@ -15,6 +15,7 @@ from polyjudge.analyse.findings import Finding
 from polyjudge.analyse.gates import Gates, gates
 from polyjudge.analyse.held_out import Comparison, compare
 from polyjudge.analyse.information import Information, information
+from polyjudge.analyse.missingness import Missingness, missingness
 from polyjudge.analyse.resample import check_level, mean_and_se
 from polyjudge.analyse.reversal import RankReversals, rank_reversals
 from polyjudge.analyse.sensitivity import Sensitivity, sensitivity
@@ -23,6 +24,7 @@ from polyjudge.analyse.ties import TiedSets, tied_sets
 from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
 from polyjudge.analyse.variance import Variance, variance
 from polyjudge.calibrate import ConsensusCalibrator
+from polyjudge.calibrate.incomplete import stand_in
 from polyjudge.errors import PanelError, UsageError
 from polyjudge.files import atomic_write
 from polyjudge.panel import Panel
@@ -73,7 +75,7 @@ class Audit(Result):
     reversals: RankReversals
     ranks: TiedSets
     held_out: Comparison
-    variance: Variance
+    variance: Variance | None
     structure: Structure
     sensitivity: Sensitivity
     information: Information | None
@@ -83,6 +85,8 @@ class Audit(Result):
     caveats: tuple[str, ...]
     seed: int
     level: float
+    missingness: Missingness | None = None
+    """Where scores are missing and whether that depends on the cell; None for a complete panel."""
     left_out: dict[str, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
@@ -149,7 +153,6 @@ def audit(
     check_level(level)
     if base is not None and threshold is None:
         raise UsageError("A base language needs a gate: give a threshold too (--at).")
-    panel.require_complete("an audit and its intervals")
     alpha = 1 - level
     calibrator = ConsensusCalibrator().fit(panel)
     sections: dict[str, Any] = {
@@ -157,15 +160,20 @@ def audit(
         "reversals": rank_reversals(panel, alpha=alpha, draws=replicates, replicates=replicates, seed=seed),
         "ranks": tied_sets(panel, alpha=alpha),
         "held_out": compare(panel, ["raw", "cbc"], replicates=replicates, seed=seed),
-        "variance": variance(panel, level=level),
+        "variance": None,
         "structure": structure(panel, level=level),
         "sensitivity": sensitivity(panel, threshold=threshold, replicates=replicates, seed=seed, level=level),
         "information": None,
         "gates": None,
+        "missingness": None if panel.complete else missingness(panel, draws=199, seed=seed),
     }
     left_out: dict[str, str] = {}
     if panel.replicate_scores is None:
         left_out["three-way test"] = "It needs replicates to tell the three-way term from noise."
+    try:
+        sections["variance"] = variance(panel, level=level)
+    except PanelError as error:
+        left_out["variance"] = str(error)
     try:
         sections["information"] = information(panel, permutations=permutations, level=level, seed=seed)
     except PanelError as error:
@@ -215,7 +223,8 @@ def summarise(panel: Panel) -> Summary:
 
 def _effect(panel: Panel, over: int, level: float, word: str, labels: tuple[str, ...]) -> pd.DataFrame:
     """Main effect of languages (`over` the judge axis) or of judges, from its value in every task."""
-    values: Array = panel.scores.mean(axis=over) - panel.scores.mean(axis=(1, 2))[:, None]
+    scores = stand_in(panel).scores
+    values: Array = scores.mean(axis=over) - scores.mean(axis=(1, 2))[:, None]
     effect, se = mean_and_se(values, panel.weights)
     half = stdtrit(len(values) - 1, (1 + level) / 2) * se
     frame = pd.DataFrame({word: labels, "effect": effect, "se": se, "low": effect - half, "high": effect + half})

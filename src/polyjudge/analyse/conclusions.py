@@ -8,6 +8,7 @@ from polyjudge.analyse.findings import Finding, Severity, ranked
 from polyjudge.analyse.gates import Gates
 from polyjudge.analyse.held_out import Comparison
 from polyjudge.analyse.information import Information
+from polyjudge.analyse.missingness import Missingness
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.sensitivity import Sensitivity
 from polyjudge.analyse.structure import DOMINANT, Structure
@@ -26,11 +27,12 @@ def conclude(
     reversals: RankReversals,
     ranks: TiedSets,
     held_out: Comparison,
-    variance: Variance,
+    variance: Variance | None,
     structure: Structure,
     sensitivity: Sensitivity,
     information: Information | None,
     gates: Gates | None,
+    missingness: Missingness | None = None,
 ) -> list[Finding]:
     """The findings of an audit, most severe first."""
     low, high = panel.observed_range
@@ -43,7 +45,8 @@ def conclude(
         *(_ends(sensitivity) if panel.n_tasks >= TOO_FEW_TASKS else []),
         # What drives the interaction is only asked where there is one beyond noise.
         *([*_sensitivity(sensitivity), *_structure(structure)] if uncertainty.clear else []),
-        *_three_way(variance),
+        *([] if variance is None else _three_way(variance)),
+        *_missing(missingness),
         *_information(information),
         *_gates(gates),
         *_order(panel, ranks),
@@ -194,6 +197,14 @@ def _ends(s: Sensitivity) -> list[Finding]:
                 )
             )
     return out
+
+
+def _missing(m: Missingness | None) -> list[Finding]:
+    if m is None:
+        return []
+    depends = m.p_interaction is not None and m.p_interaction < 0.05
+    text = f"{m.missing} of {m.entries} entries ({m.rate:.1%}) have no score; cells are least squares within tasks."
+    return [Finding("warning" if depends else "info", "missing-scores", " ".join([text, *m.notes]))]
 
 
 def _sensitivity(s: Sensitivity) -> list[Finding]:

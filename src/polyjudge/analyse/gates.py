@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from polyjudge.analyse.resample import check_level, check_replicates, mean_and_se
-from polyjudge.errors import UsageError
+from polyjudge.calibrate.incomplete import cell_rates, entry_weights, estimate_interaction
+from polyjudge.errors import PanelError, UsageError
 from polyjudge.kernels import Array, double_centre, draw_blocks
 from polyjudge.panel import Panel, clean
 from polyjudge.progress import track
@@ -75,7 +77,6 @@ def gates(
     """
     check_level(level)
     check_replicates(replicates)
-    panel.require_complete("gates")
     low, high = panel.range
     if not low <= threshold < high:
         side = "no task can pass" if threshold >= high else "every task passes"
@@ -98,15 +99,17 @@ def gates(
         notes.append(f"{most} of {replicates} replicates were made, to bound the time on {len(panel.tasks)} units.")
         replicates = most
 
-    beta = double_centre(panel.cell_means)
+    beta = estimate_interaction(panel).interaction
+    if not panel.complete:
+        notes.append("Scores are missing: pass rates are least-squares estimates with task and cell effects.")
     raw, calibrated = panel.scores, panel.scores - beta
     at = int(np.flatnonzero(inside == threshold)[0])
     gap = panel.tie_gap
     table = []
     for q in inside:
-        rates = [mean_and_se((s > q + gap).astype(float), panel.weights) for s in (raw, calibrated)]
+        rates = [pass_rates(panel, s > q + gap) for s in (raw, calibrated)]
         table.append(rates)
-    draws = _resampled(panel, inside, replicates, seed)
+    draws = (_resampled if panel.complete else _resampled_with_holes)(panel, inside, replicates, seed)
     rows = []
     tails = [(1 - level) / 2, (1 + level) / 2]
     for index, q in enumerate(inside):
@@ -208,6 +211,51 @@ def _resampled(panel: Panel, thresholds: Array, replicates: int, seed: int) -> d
                 held[part, index] = np.einsum("rt,rtc->rc", left[part], above, optimize=True)
         out["drawn_calibrated"].append(drawn.reshape(shape))
         out["held_calibrated"].append(held.reshape(shape))
+    return {name: np.concatenate(parts) for name, parts in out.items()}
+
+
+def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Pass rate of each cell and its standard error: (n, k, m) -> (k, m), (k, m)."""
+    values = passed.astype(np.float64)
+    if panel.complete:
+        return mean_and_se(values, panel.weights)
+    holed = panel.with_scores(np.where(np.isnan(panel.scores), np.nan, values))
+    estimate = estimate_interaction(holed, "additive")
+    return np.clip(estimate.cells, 0.0, 1.0), mean_and_se(estimate.cell_influence, panel.weights)[1]
+
+
+def _resampled_with_holes(panel: Panel, thresholds: Array, replicates: int, seed: int) -> dict[str, Array]:
+    """The same for a panel with missing scores: every rate is a least-squares estimate, in every replicate."""
+    n, k, m = panel.shape
+    flat, weights = panel.scores.reshape(n, -1), entry_weights(panel).reshape(n, -1)
+    gap = panel.tie_gap
+    estimate = estimate_interaction(panel)
+    out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
+    blocks = -(-replicates // 64)
+    for counts in track(draw_blocks(n, replicates, seed), blocks, "resampling gates"):
+        sides = {"drawn": counts.astype(np.float64), "held": (counts == 0).astype(np.float64)}
+        some = sides["held"].any(axis=1)
+        found = [estimate.resample(times[some])[1] for times in sides.values()]
+        known = np.isfinite(found[0]).all(axis=(1, 2)) & np.isfinite(found[1]).all(axis=(1, 2))
+        beta = found[0][known].reshape(-1, 1, k * m)
+        shape = (len(beta), len(thresholds), k, m)
+        step = max(1, 4_000_000 // (n * k * m))
+        for side, every in sides.items():
+            times = every[some][known]
+            raw, calibrated = np.empty((2, len(beta), len(thresholds), k * m))
+            for index, q in enumerate(thresholds):
+                raw[:, index] = cell_rates((flat > q + gap).astype(np.float64), weights, times, panel.weights)
+                for start in range(0, len(beta), step):
+                    part = slice(start, start + step)
+                    above = (flat > beta[part] + q + gap).astype(np.float64)
+                    calibrated[part, index] = cell_rates(above, weights, times[part], panel.weights)
+            out[f"{side}_raw"].append(np.clip(raw, 0.0, 1.0).reshape(shape))
+            out[f"{side}_calibrated"].append(np.clip(calibrated, 0.0, 1.0).reshape(shape))
+    if not sum(len(part) for part in out["held_raw"]):
+        raise PanelError(
+            "In no resampling do the left-out tasks identify the interaction, so held-out gates cannot be had. Score "
+            "more tasks, or drop those that lack scores (--incomplete drop)."
+        )
     return {name: np.concatenate(parts) for name, parts in out.items()}
 
 

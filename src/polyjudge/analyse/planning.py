@@ -14,6 +14,7 @@ from polyjudge.analyse.resample import benjamini_hochberg, check_level, jackknif
 from polyjudge.analyse.reversal import selected_p
 from polyjudge.analyse.uncertainty import bonferroni_t, free_radius, gaussian_radius, noise_sigma, uncertainty
 from polyjudge.analyse.variance import COMPONENTS, components, components_left_out, replicate_noise, sums_of_squares
+from polyjudge.calibrate.incomplete import stand_in
 from polyjudge.errors import UsageError
 from polyjudge.kernels import Array, double_centre
 from polyjudge.panel import Panel
@@ -137,7 +138,9 @@ def plan(
             }
         )
     decision = advice = None
-    if panel is not None:
+    if panel is not None and not panel.complete:
+        notes.append("Scores are missing: the decision study needs every task scored everywhere and is left out.")
+    elif panel is not None:
         decision, advice = decision_study(panel, level)
         if len(panel.replicates) < 2:
             notes.append(
@@ -243,7 +246,7 @@ def _learned(
     languages: int | None,
     level: float,
 ) -> _World:
-    panel.require_complete("a plan from scores")
+    panel = stand_in(panel)
     n, k, m = panel.shape
     if (judges is not None and judges != m) or (languages is not None and languages != k):
         raise UsageError(

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
+from polyjudge.calibrate.incomplete import stand_in
 from polyjudge.errors import UsageError
 from polyjudge.kernels import TIE_TOLERANCE, Array, double_centre, draw_blocks
 from polyjudge.panel import Panel
@@ -20,8 +22,11 @@ MOST_GROUPS = 200
 
 
 def task_interactions(panel: Panel) -> Array:
-    """D_t = DC(S(t, ., .)) of every task, (n, k, m): the interaction is their mean (METHODS I5)."""
-    return double_centre(panel.scores)
+    """D_t = DC(S(t, ., .)) of every task, (n, k, m): the interaction is their mean (METHODS I5).
+
+    With holes they are the influence values of the least-squares estimate, which have the same use.
+    """
+    return double_centre(stand_in(panel).scores)
 
 
 def mean_and_se(values: Array, weights: Array) -> tuple[Array, Array]:
@@ -85,7 +90,7 @@ def jackknife(full: Array, parts: Array, level: float) -> tuple[Array, Array, Ar
     return se, full - half, full + half
 
 
-def upper_tail(mean: Array, se: Array, n: int, gap: float = 0.0) -> Array:
+def upper_tail(mean: Array, se: Array, n: int | NDArray[np.int64], gap: float = 0.0) -> Array:
     """One-sided p-values of mean > 0 by t with n - 1 degrees of freedom.
 
     Where all tasks agree exactly the t statistic has no meaning; the sign test's 2^-n stands in for it.
@@ -93,7 +98,7 @@ def upper_tail(mean: Array, se: Array, n: int, gap: float = 0.0) -> Array:
     flat = se <= gap
     with np.errstate(divide="ignore", invalid="ignore"):
         p = stdtr(n - 1, -mean / np.where(flat, 1.0, se))
-    constant = np.where(mean > gap, 0.5**n, 1.0)
+    constant = np.where(mean > gap, np.power(0.5, n), 1.0)
     out: Array = np.where(flat, constant, p)
     return out
 

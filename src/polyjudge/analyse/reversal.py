@@ -15,6 +15,7 @@ from polyjudge.analyse.resample import (
     noise_gap,
     upper_tail,
 )
+from polyjudge.calibrate.incomplete import informing, stand_in
 from polyjudge.errors import UsageError
 from polyjudge.kernels import BLOCK, Array, ranks
 from polyjudge.panel import Panel
@@ -68,11 +69,13 @@ def rank_reversals(
         raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
     check_replicates(draws, 19)
     check_replicates(replicates)
-    panel.require_complete("rank reversals")
-    n, _, m = panel.shape
+    tasks = informing(panel)
+    panel = stand_in(panel)
+    m = len(panel.judges)
     gap = panel.tie_gap
     i, j = np.triu_indices(m, 1)
     mean, se = pair_gaps(panel)
+    n = np.minimum(tasks[:, i], tasks[:, j])
     above = upper_tail(mean, se, n, noise_gap(panel))
     below = upper_tail(-mean, se, n, noise_gap(panel))
 
@@ -120,7 +123,8 @@ def rank_reversals(
 def pair_gaps(panel: Panel) -> tuple[Array, Array]:
     """d_ij(l) of every judge pair and its standard error over tasks: two arrays (k, pairs)."""
     i, j = np.triu_indices(panel.shape[2], 1)
-    return mean_and_se(panel.scores[..., i] - panel.scores[..., j], panel.weights)
+    scores = stand_in(panel).scores
+    return mean_and_se(scores[..., i] - scores[..., j], panel.weights)
 
 
 def selected_p(above: Array, below: Array) -> Array:

@@ -10,9 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import logit, stdtrit
 
-from polyjudge.analyse.gates import spread
+from polyjudge.analyse.gates import pass_rates, spread
 from polyjudge.analyse.resample import bootstrap_means, check_level, check_replicates, mean_and_se, task_interactions
 from polyjudge.analyse.reversal import count_reversals
+from polyjudge.calibrate.incomplete import stand_in
 from polyjudge.kernels import Array, double_centre, ranks
 from polyjudge.panel import Panel
 from polyjudge.results import Result
@@ -61,13 +62,12 @@ def sensitivity(
     """Leave one judge out, leave one task out, links, and pile-up at the ends of the scale."""
     check_level(level)
     check_replicates(replicates)
-    panel.require_complete("sensitivity checks")
-    means = panel.cell_means
+    means = stand_in(panel).cell_means
     notes: list[str] = []
     known, weight = _distribution(panel)
     median = known[np.searchsorted(np.cumsum(weight), weight.sum() / 2)]
     q = float(median if threshold is None else threshold)
-    if np.ptp(panel.scores) <= panel.tie_gap:
+    if np.ptp(panel.observed_range) <= panel.tie_gap:
         notes.append("All scores are equal: links and left-out parts change nothing.")
     links = _links(panel, q, replicates, seed, level)
     failing = links.loc[~links["survives"], "link"].tolist()
@@ -100,7 +100,7 @@ def _judges(panel: Panel, notes: list[str]) -> pd.DataFrame:
         return pd.DataFrame([], columns=columns)
     rows = []
     for b, name in enumerate(panel.judges):
-        rest = np.delete(panel.cell_means, b, axis=1)
+        rest = np.delete(stand_in(panel).cell_means, b, axis=1)
         largest = float(np.abs(double_centre(rest)).max())
         rows.append((name, largest, int(count_reversals(rest, panel.tie_gap)), (m - 1) * (m - 2) // 2))
     return pd.DataFrame(rows, columns=columns)
@@ -108,6 +108,7 @@ def _judges(panel: Panel, notes: list[str]) -> pd.DataFrame:
 
 def _tasks(panel: Panel) -> pd.DataFrame:
     """Range of each figure over leaving one unit out, and the unit that moves it most."""
+    panel = stand_in(panel)
     w = panel.weights
     n, k, m = panel.shape
     total = np.tensordot(w, panel.scores, 1)
@@ -157,8 +158,9 @@ def link_functions(panel: Panel) -> dict[str, Callable[[Array], Array]]:
 
 def _distribution(panel: Panel) -> tuple[Array, Array]:
     """The distinct scores in order, and the number of tasks behind each."""
-    known, code = np.unique(panel.scores, return_inverse=True)
-    weight = np.broadcast_to(panel.weights[:, None, None], panel.scores.shape)
+    there = ~np.isnan(panel.scores)
+    known, code = np.unique(panel.scores[there], return_inverse=True)
+    weight = np.broadcast_to(panel.weights[:, None, None], panel.scores.shape)[there]
     counts: Array = np.bincount(code.ravel(), weight.ravel()).astype(np.float64)
     return known, counts
 
@@ -168,16 +170,17 @@ def _links(panel: Panel, q: float, replicates: int, seed: int, level: float) -> 
     linear = task_interactions(panel)
     beta, se = (x.ravel() for x in mean_and_se(linear, panel.weights))
     large = np.abs(beta) >= 0.01 * (high - low)
-    turns = reversing(panel.cell_means, panel.tie_gap)
+    turns = reversing(stand_in(panel).cell_means, panel.tie_gap)
     drawn = bootstrap_means(linear, panel.weights, replicates, seed).reshape(replicates, -1)
-    gates_linear = _gate_spread(panel.scores, panel.cell_means, q, panel.weights, panel.tie_gap)
+    gates_linear = _gate_spread(panel, stand_in(panel).cell_means, q, panel.tie_gap)
     rows = []
     for name, link in link_functions(panel).items():
-        scores = link(panel.scores)
-        linked = double_centre(scores)
+        scores = np.where(np.isnan(panel.scores), np.nan, link(panel.scores))
+        bent = panel.with_scores(scores)
+        linked = task_interactions(bent)
         other, other_se = (x.ravel() for x in mean_and_se(linked, panel.weights))
-        means = np.tensordot(panel.weights / panel.weights.sum(), scores, 1)
-        gap = 1e-9 * max(float(np.ptp(scores)), float(np.finfo(float).tiny))
+        means = np.tensordot(panel.weights / panel.weights.sum(), stand_in(bent).scores, 1)
+        gap = 1e-9 * max(float(np.ptp(bent.observed_range)), float(np.finfo(float).tiny))
         flips = large & (np.sign(beta) != np.sign(other))
         sure = (np.abs(beta) > 2 * se) & (np.abs(other) > 2 * other_se)
         redrawn = bootstrap_means(linked, panel.weights, replicates, seed).reshape(replicates, -1)
@@ -185,7 +188,7 @@ def _links(panel: Panel, q: float, replicates: int, seed: int, level: float) -> 
         correlation = float(spearman(beta[None], other[None])[0])
         there = reversing(means, gap)
         threshold = float(link(np.array([q]))[0])
-        gate = _gate_spread(scores, means, threshold, panel.weights, gap)
+        gate = _gate_spread(bent, means, threshold, gap)
         rows.append(
             {
                 "link": name,
@@ -225,10 +228,9 @@ def spearman(a: Array, b: Array) -> Array:
     return out
 
 
-def _gate_spread(scores: Array, means: Array, q: float, weights: Array, gap: float) -> tuple[float, float]:
-    share = weights / weights.sum()
-    raw = np.tensordot(share, (scores > q + gap).astype(float), 1)
-    calibrated = np.tensordot(share, (scores - double_centre(means) > q + gap).astype(float), 1)
+def _gate_spread(panel: Panel, means: Array, q: float, gap: float) -> tuple[float, float]:
+    raw, _ = pass_rates(panel, panel.scores > q + gap)
+    calibrated, _ = pass_rates(panel, panel.scores - double_centre(means) > q + gap)
     return float(spread(raw)), float(spread(calibrated))
 
 
@@ -244,9 +246,10 @@ def pile_up(panel: Panel, level: float = 0.95) -> pd.DataFrame:
     columns: dict[str, object] = {"judge": panel.judges}
     for name, at in (("floor", rows <= low + panel.tie_gap), ("ceiling", rows >= high - panel.tie_gap)):
         rate = (at & there).sum(axis=3) / count
-        mean, se = mean_and_se(rate.mean(axis=1), panel.weights)
+        scored = (there.any(axis=3) * panel.weights[:, None, None]).astype(np.float64)
+        mean, se = mean_and_se(_ratio_values(rate, scored, panel), panel.weights)
         half = stdtrit(len(rate) - 1, (1 + level) / 2) * se
-        cell = np.tensordot(panel.weights / panel.weights.sum(), rate, 1)
+        cell = (scored * rate).sum(axis=0) / np.maximum(scored.sum(axis=0), np.finfo(float).tiny)
         columns |= {
             name: mean,
             f"{name}_low": np.clip(mean - half, 0, 1),
@@ -255,3 +258,17 @@ def pile_up(panel: Panel, level: float = 0.95) -> pd.DataFrame:
             f"{name}_worst_language": [panel.languages[i] for i in cell.argmax(axis=0)],
         }
     return pd.DataFrame(columns)
+
+
+def _ratio_values(rate: Array, scored: Array, panel: Panel) -> Array:
+    """(n, m) values with the mean over all scored entries of each judge, and its spread over units."""
+    if panel.complete:
+        plain: Array = rate.mean(axis=1)
+        return plain
+    share = scored.sum(axis=1) / panel.weights[:, None]
+    hits = (scored * rate).sum(axis=1) / panel.weights[:, None]
+    w = panel.weights / panel.weights.sum()
+    base = np.maximum(w @ share, np.finfo(float).tiny)
+    mean = w @ hits / base
+    out: Array = mean + (hits - mean * share) / base
+    return out

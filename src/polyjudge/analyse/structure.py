@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.special import stdtr
 
 from polyjudge.analyse.resample import check_level, jackknife, leave_out
+from polyjudge.calibrate.incomplete import stand_in
 from polyjudge.kernels import Array, double_centre
 from polyjudge.panel import Panel, clean
 from polyjudge.results import Result
@@ -48,7 +49,7 @@ class Structure(Result):
 def structure(panel: Panel, *, level: float = 0.95) -> Structure:
     """Structure of the interaction of a panel."""
     check_level(level)
-    panel.require_complete("the structure of the interaction")
+    panel = stand_in(panel)
     _, k, m = panel.shape
     w = panel.weights
     means = panel.cell_means

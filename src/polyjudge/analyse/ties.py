@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from polyjudge.analyse.resample import holm, mean_and_se, noise_gap, upper_tail
+from polyjudge.calibrate.incomplete import informing, stand_in
 from polyjudge.errors import UsageError
 from polyjudge.kernels import Array, ranks
 from polyjudge.panel import Panel
@@ -50,8 +52,10 @@ def tied_sets(panel: Panel, *, alpha: float = 0.05) -> TiedSets:
     """
     if not 0 < alpha < 0.5:
         raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
-    panel.require_complete("tied sets")
-    n, k, m = panel.shape
+    tasks = informing(panel)
+    panel = stand_in(panel)
+    _, k, m = panel.shape
+    n = np.vstack([tasks, np.full((1, m), len(panel.tasks))])
     stacked = np.concatenate([panel.scores, panel.scores.mean(axis=1, keepdims=True)], axis=1)
     better = _surely_above(stacked, panel.weights, n, alpha, noise_gap(panel))
     means = np.vstack([panel.cell_means, panel.cell_means.mean(axis=0)])
@@ -77,11 +81,15 @@ def tied_sets(panel: Panel, *, alpha: float = 0.05) -> TiedSets:
     return TiedSets(pd.DataFrame(rows), alpha)
 
 
-def _surely_above(values: Array, weights: Array, n: int, alpha: float, gap: float) -> Array:
-    """(s, m, m) of bool: judge i is above judge j in scope s, family-wise over the pairs of the scope."""
+def _surely_above(values: Array, weights: Array, tasks: NDArray[np.int64], alpha: float, gap: float) -> Array:
+    """(s, m, m) of bool: judge i is above judge j in scope s, family-wise over the pairs of the scope.
+
+    `tasks` (s, m) is the number of tasks behind each judge in each scope.
+    """
     m = values.shape[-1]
     i, j = np.triu_indices(m, 1)
     mean, se = mean_and_se(values[..., i] - values[..., j], weights)
+    n = np.minimum(tasks[:, i], tasks[:, j])
     p = np.minimum(1.0, 2 * np.minimum(upper_tail(mean, se, n, gap), upper_tail(-mean, se, n, gap)))
     sure = holm(p) <= alpha
     out = np.zeros((values.shape[1], m, m), bool)

@@ -18,6 +18,7 @@ from polyjudge.analyse.resample import (
     noise_gap,
     task_interactions,
 )
+from polyjudge.calibrate.incomplete import informing
 from polyjudge.errors import UsageError
 from polyjudge.kernels import Array
 from polyjudge.panel import Panel
@@ -83,14 +84,13 @@ def uncertainty(
     check_replicates(replicates)
     if sigma not in ("noise", "scores"):
         raise UsageError(f"sigma is 'noise' or 'scores', not {sigma!r}.")
-    panel.require_complete("intervals of the interaction")
     n, k, m = panel.shape
     w = panel.weights
     deviations = task_interactions(panel)
     beta, se = (x.ravel() for x in mean_and_se(deviations, w))
     constant = se <= noise_gap(panel)
     se = np.where(constant, 0.0, se)
-    half = stdtrit(n - 1, (1 + level) / 2) * se
+    half = stdtrit(informing(panel).ravel() - 1, (1 + level) / 2) * se
     boot_low, boot_high, critical, method = _bootstrap(deviations.reshape(n, -1), w, constant, level, replicates, seed)
     band = critical * se
     # Where every task gives the same deviation there is no spread to scale by: the sign test stands in.
@@ -123,7 +123,11 @@ def uncertainty(
             ("band, narrowest cell", np.nan, float(band.min())),
             ("Gaussian, sigma of the noise", noise, gaussian_radius(noise, tasks, k, m, level)),
             ("Gaussian, sigma of all scores", scores, gaussian_radius(scores, tasks, k, m, level)),
-            ("distribution-free", np.nan, free_radius(high - low, tasks, k, m, level)),
+            (
+                "distribution-free",
+                np.nan,
+                free_radius(high - low, tasks, k, m, level) if panel.complete else np.nan,
+            ),
         ],
         columns=["bound", "sigma", "radius"],
     )
@@ -135,7 +139,12 @@ def uncertainty(
             f"{int(constant.sum())} of {k * m} cells have the same deviation in every task, so they have no interval; "
             "they are judged by the sign test."
         )
-    if panel.declared_range is None:
+    if not panel.complete:
+        notes.append(
+            "Scores are missing. The noise sd of the Gaussian bound is that of a complete panel with the same standard "
+            "errors; the distribution-free bound holds for complete panels only and is left out."
+        )
+    elif panel.declared_range is None:
         notes.append(f"The distribution-free bound takes the observed scores [{low:g}, {high:g}] as the scale.")
     if np.isnan(scores):
         notes.append("Scores were summed over many tasks per unit, so the sd of all single scores is not known.")
@@ -195,7 +204,7 @@ def score_sigma(panel: Panel) -> float:
     """Sd of all scores (replicates averaged), as the published bound takes it; NaN where units hold several tasks."""
     if not np.all(panel.weights == 1):
         return float("nan")
-    return float(panel.scores.std())
+    return float(np.nanstd(panel.scores))
 
 
 def gaussian_radius(sigma: float, tasks: float, k: int, m: int, level: float) -> float:

@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc
 
 from polyjudge.analyse.resample import check_level, jackknife, leave_out
+from polyjudge.errors import PanelError
 from polyjudge.kernels import Array, double_centre
 from polyjudge.panel import Panel
 from polyjudge.results import Result
+
+FEWEST_WHOLE = 0.5
+"""Variance components need tasks without holes; at least this share of them must be so."""
 
 COMPONENTS = (
     "task",
@@ -71,10 +75,18 @@ def variance(panel: Panel, *, level: float = 0.95) -> Variance:
     True
     """
     check_level(level)
-    panel.require_complete("variance components")
+    notes = []
+    if not panel.complete:
+        whole = np.isnan(panel.scores).sum(axis=(1, 2)) == 0
+        if whole.sum() < max(2, FEWEST_WHOLE * len(whole)):
+            raise PanelError(
+                f"Variance components need tasks without missing scores, and only {int(whole.sum())} of {len(whole)} "
+                "are so."
+            )
+        notes.append(f"From the {int(whole.sum())} of {len(whole)} tasks that lack no score.")
+        panel = panel.select(tasks=[t for t, keep in zip(panel.tasks, whole, strict=True) if keep])
     sst, simplified, full, how = fit(panel)
     table, (f, p, df) = _components(panel, level)
-    notes = []
     sd = ratio = None
     if panel.replicate_scores is None:
         meaning = "There are no replicates, so the three-way term cannot be told from noise and is not tested."

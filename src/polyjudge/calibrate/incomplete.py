@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,10 @@ Design = Literal["complete", "paired", "additive"]
 
 DENSE_BYTES = 256 << 20
 """Normal matrices of all missingness patterns are kept up to this size; beyond it the solution is iterative."""
+
+_estimates: WeakKeyDictionary[Panel, InteractionEstimate] = WeakKeyDictionary()
+_stand_ins: WeakKeyDictionary[Panel, Panel] = WeakKeyDictionary()
+"""Several analyses ask for the estimate of the same panel. Panels do not change, so it is made once."""
 
 CHUNK_BYTES = 32 << 20
 RANK_TOLERANCE = 1e-9
@@ -72,8 +77,7 @@ class InteractionEstimate:
     def influence(self) -> Array:
         if self.design == "complete":
             return double_centre(self._scores)
-        spread: Array = double_centre(self._fit.deviations()) * self._scale
-        return spread + self.interaction
+        return double_centre(double_centre(self._fit.deviations()) * self._scale) + self.interaction
 
     @cached_property
     def cell_influence(self) -> Array:
@@ -170,10 +174,15 @@ class InteractionEstimate:
 
     @property
     def _scale(self) -> Array:
-        """Makes sd / sqrt(n) of the influence values honest where a cell rests on fewer than all n units."""
+        """Makes sd / sqrt(n) of the influence values honest where a cell rests on fewer than all n units.
+
+        A unit pulls the fit towards itself, so residuals are too small. With even noise it is known by how much; with
+        too many patterns for that, each cell is treated as a mean over the units that inform it.
+        """
         n = len(self._units)
         own = np.maximum(self.tasks, 2)
-        out: Array = self._per_unit * np.sqrt(own / (own - 1) * (n - 1) / n)
+        lost = self._fit.leverage() if self._fit.dense else 1 / own
+        out: Array = self._per_unit * np.sqrt((n - 1) / n / (1 - np.minimum(lost, 0.5)))
         return out
 
 
@@ -191,12 +200,80 @@ def estimate_interaction(panel: Panel, design: Design | None = None) -> Interact
     """
     if panel.complete:
         return InteractionEstimate(panel, "complete")
+    known = _estimates.get(panel)
+    if known is not None and design in (None, known.design):
+        return known
     from polyjudge.calibrate.identify import explain, identified_design
 
     found = identified_design(panel)
     if found is None:
         raise PanelError(explain(panel))
-    return InteractionEstimate(panel, design if design == "additive" else found)
+    estimate = InteractionEstimate(panel, design if design == "additive" else found)
+    if design is None:
+        _estimates[panel] = estimate
+    return estimate
+
+
+def stand_in(panel: Panel) -> Panel:
+    """A complete panel with the same means and the same spread over tasks, for whatever rests on means over tasks.
+
+    The panel itself when it is complete. Else its scores are the influence values: their mean is the least-squares
+    estimate of each cell, and means, standard errors, tests and bootstraps over tasks come out as for the estimator
+    (to first order in 1 / tasks). They are no scores: nothing that looks at single scores may use them.
+    """
+    if panel.complete:
+        return panel
+    known = _stand_ins.get(panel)
+    if known is None:
+        known = Panel(
+            estimate_interaction(panel).cell_influence,
+            panel.tasks,
+            panel.languages,
+            panel.judges,
+            weights=panel.weights,
+            declared_range=panel.declared_range,
+            observed_range=panel.observed_range,
+            notes=panel.notes,
+        )
+        _stand_ins[panel] = known
+    return known
+
+
+def informing(panel: Panel) -> NDArray[np.int64]:
+    """(k, m) number of units behind each cell, which sets the degrees of freedom."""
+    n, k, m = panel.shape
+    return np.full((k, m), n) if panel.complete else np.maximum(estimate_interaction(panel).tasks, 2)
+
+
+def cell_rates(values: Array, weights: Array, times: Array, units: Array) -> Array:
+    """(R, c) cell means of incomplete values by the additive design, for each of R resamplings.
+
+    values : (n, c) or (R, n, c), anything finite where missing; weights : (n, c), 0 where missing;
+    times : (R, n) how often each unit counts; units : (n,) tasks in each unit
+    """
+    patterns, group = distinct(weights)
+    total = _reciprocal(weights.sum(axis=1))
+    share = weights * total[:, None]
+    c = weights.shape[1]
+    covered = times @ weights
+    if len(patterns) * c * c * 8 <= DENSE_BYTES:
+        member = times @ (group[:, None] == np.arange(len(patterns)))
+        outer = patterns[:, :, None] * (patterns * _reciprocal(patterns.sum(axis=1))[:, None])[:, None]
+        normal = -(member @ outer.reshape(len(patterns), -1)).reshape(-1, c, c)
+    else:  # so many units that the matrix of all of them serves every resampling
+        one = -(weights * total[:, None]).T @ weights
+        normal = one * (times.sum(axis=1) / len(weights))[:, None, None]
+        covered = np.broadcast_to(weights.sum(axis=0), covered.shape) * (times.sum(axis=1) / len(weights))[:, None]
+    normal[:, np.arange(c), np.arange(c)] += covered
+    normal += covered.mean(axis=1)[:, None, None] / c  # the level is free: any value of it gives the same cells
+    stacked = values if values.ndim == 3 else values[None]
+    mean = np.einsum("rtc,tc->rt", stacked, share, optimize=True)
+    right = np.einsum("rt,rtc,tc->rc", times, stacked, weights, optimize=True) - (times * mean) @ weights
+    effects = np.linalg.solve(normal, right[..., None])[..., 0]
+    counted = times * units
+    level = (counted * (mean - effects @ share.T)).sum(axis=1) / counted.sum(axis=1)
+    out: Array = effects + level[:, None]
+    return out
 
 
 def standard_error(influence: Array, units: Array) -> Array:
@@ -409,6 +486,15 @@ class _Fit:
         out: Array = ((moments @ self.inverse) @ flat).reshape(n, k, m)
         return out
 
+    def leverage(self) -> Array:
+        """(k, m) share of each interaction's variance that residuals do not show: 1 / n in a complete panel."""
+        pull = self.inverse @ self.matrices
+        part = np.einsum("g,gpq->pq", self.times, pull @ pull) @ self.inverse
+        cells = double_centre(self.basis).reshape(len(self.basis), -1)
+        own, all_of_it = (np.einsum("pc,pq,qc->c", cells, x, cells) for x in (part, self.inverse))
+        out: Array = (own / all_of_it).reshape(self.basis.shape[1:])
+        return out
+
     @cached_property
     def inverse(self) -> Array:
         """(p, p) inverse of the normal matrix: the covariance of the solution, but for the noise variance."""
@@ -461,7 +547,7 @@ def normal_matrices(weights: Array, design: Design, cells: Array) -> Array:
 
 
 def distinct(weights: Array) -> tuple[Array, NDArray[np.int64]]:
-    """The different (k, m) patterns of (n, k, m) weights, and which of them each task has."""
+    """The different patterns of (n, ...) weights, and which of them each task has."""
     n = len(weights)
     rows = np.ascontiguousarray(weights).reshape(n, -1)
     keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()

@@ -34,10 +34,9 @@ def extend(
     """
     from polyjudge.calibrate import load_calibrator
     from polyjudge.calibrate.extend import extend as widen
-    from polyjudge.readers import read_panel
 
     known = load_calibrator(calibrator)
-    panel = read_panel(scores, task=task, language=language, judge=judge, score=score, replicate=replicate)
+    panel = o.load(scores, settle=False, task=task, language=language, judge=judge, score=score, replicate=replicate)
     wider, extension = widen(known, panel, target)
     wider.save(output)
     if as_json:

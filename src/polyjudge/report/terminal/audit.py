@@ -216,8 +216,10 @@ def _held_out(console: Console, audit: Audit) -> None:
 
 
 def _variance(console: Console, audit: Audit) -> None:
-    heading(console, "Where the variance of a score lies")
     v = audit.variance
+    if v is None:
+        return
+    heading(console, "Where the variance of a score lies")
     shown = pd.DataFrame(
         {
             "component": v.components["component"],
