@@ -170,11 +170,15 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
         raise UsageError(f"--range takes two numbers with a colon between them, such as 0:100, not {text!r}.") from None
 
 
-def load(scores: str, settle: bool = True, **options: Any) -> Panel:
-    """Read the panel a command works on, with the columns it names and the options of reading the user gave.
+def load(scores: str, **options: Any) -> Panel:
+    """The panel a command works on: `read`, without the languages and judges that missing scores leave unknown."""
+    from polyjudge.calibrate.identify import settle_incomplete
 
-    `settle` leaves out languages and judges that a panel with missing scores cannot estimate, with a note.
-    """
+    return settle_incomplete(read(scores, **options))
+
+
+def read(scores: str, **options: Any) -> Panel:
+    """Read a panel with the columns a command names and the options of reading the user gave."""
     import warnings
 
     from polyjudge.errors import PolyjudgeWarning
@@ -183,10 +187,6 @@ def load(scores: str, settle: bool = True, **options: Any) -> Panel:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PolyjudgeWarning)
         panel = read_panel(scores, **{**reading_options(), **options})
-        if settle and not panel.complete:
-            from polyjudge.calibrate.identify import settle_incomplete
-
-            panel = settle_incomplete(panel)
     for warning in caught:
         if issubclass(warning.category, PolyjudgeWarning):
             print(f"polyjudge: warning: {warning.message}", file=sys.stderr)
