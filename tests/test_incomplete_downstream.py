@@ -183,6 +183,11 @@ def test_command_line(lonely: Path, run_cli: Run) -> None:
     assert any("have no score" in note for note in data["summary"]["notes"])
     assert data["summary"]["languages"] == ["English", "German"]
     assert data["missingness"]["missing"] > 0
+    out = lonely.parent / "out.csv"
+    done = run_cli("calibrate", lonely, "-o", out)
+    assert done.returncode == 0, done.stderr
+    assert "Swahili was scored by one judge only" in done.stdout
+    assert "Swahili" in out.read_text()  # its rows are kept, unchanged
     refused = run_cli("audit", lonely, "--incomplete", "error")
     assert refused.returncode == 2
     assert "Traceback" not in refused.stderr

@@ -54,6 +54,7 @@ def calibrate(
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """
     from polyjudge.calibrate import ConsensusCalibrator
+    from polyjudge.calibrate.identify import settle_incomplete
     from polyjudge.errors import UsageError
     from polyjudge.readers.writers import write_calibrated
 
@@ -66,7 +67,8 @@ def calibrate(
         except ValueError:
             raise UsageError(f"--shrinkage takes none, auto or a number from 0 to 1, not {shrinkage!r}.") from None
     names = {"task": task, "language": language, "judge": judge, "score": score, "replicate": replicate}
-    panel = o.load(scores, **names)
+    everything = o.read(scores, **names)
+    panel = settle_incomplete(everything)
     cal = ConsensusCalibrator(weights.value, amount, location.value).fit(panel)  # type: ignore[arg-type]
     if save is not None:
         cal.save(save)
@@ -74,6 +76,7 @@ def calibrate(
     if output is not None:
         reading = o.reading_options()
         part = reading.get("languages") is not None or reading.get("judges") is not None
+        part = part or panel.shape[1:] != everything.shape[1:]
         written = write_calibrated(
             cal,
             scores,

@@ -36,7 +36,7 @@ def extend(
     from polyjudge.calibrate.extend import extend as widen
 
     known = load_calibrator(calibrator)
-    panel = o.load(scores, settle=False, task=task, language=language, judge=judge, score=score, replicate=replicate)
+    panel = o.read(scores, task=task, language=language, judge=judge, score=score, replicate=replicate)
     wider, extension = widen(known, panel, target)
     wider.save(output)
     if as_json:
