@@ -5,7 +5,7 @@ The reference for equality tests and for the speed ratio in benchmarks/held_out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import combinations
 
 import numpy as np
@@ -19,11 +19,19 @@ def plain_taus(
     panel: pj.Panel, methods: list[str], multiplicities: np.ndarray, orders: np.ndarray | None = None
 ) -> pd.DataFrame:
     """tau of every replicate (rows) and method. `orders` (R, k, m) are the random control's shuffles."""
+    gap = 1e-9 * (panel.range[1] - panel.range[0])
+    matrices = plain_matrices(panel, methods, multiplicities, orders)
+    taus = [pd.Series({name: _mean_tau(e, gap) for name, e in one.items()}, name=r) for r, one in matrices]
+    return pd.DataFrame(taus)
+
+
+def plain_matrices(
+    panel: pj.Panel, methods: list[str], multiplicities: np.ndarray, orders: np.ndarray | None = None
+) -> Iterator[tuple[int, dict[str, pd.DataFrame]]]:
+    """The adjusted cell means of every method in every replicate that leaves a task out."""
     rows = panel.to_long()
     long = rows.groupby(["task", "language", "judge"], sort=False)["score"].mean().reset_index()
     names = np.array(panel.tasks)
-    gap = 1e-9 * (panel.range[1] - panel.range[0])
-    out = []
     for r, counts in enumerate(multiplicities):
         if (counts > 0).all():
             continue
@@ -38,9 +46,7 @@ def plain_taus(
             "top": panel.range[1],
             "order": None if orders is None else orders[r],
         }
-        taus = {name: _mean_tau(PLAIN[name](e, tr, context), gap) for name in methods}
-        out.append(pd.Series(taus, name=r))
-    return pd.DataFrame(out)
+        yield r, {name: PLAIN[name](e, tr, context) for name in methods}
 
 
 def _cells(part: pd.DataFrame, panel: pj.Panel) -> pd.DataFrame:

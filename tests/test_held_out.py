@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.analyse.held_out import GAIN_SCOPE, compare, resample
+from polyjudge.analyse.held_out import GAIN_SCOPE, advise, compare, resample
 from polyjudge.errors import UsageError
 from polyjudge.kernels import double_centre, draw_blocks
 from polyjudge.methods import ORDER, REGISTRY, Block, Method, method
@@ -127,6 +127,25 @@ def test_advice_follows_the_interval() -> None:
     assert advice.verdict == "not advised"
     assert "not advised" in advice.text
     assert compare(clear, ["raw", "z-score"], replicates=64).advice is None
+
+
+def test_the_audit_advises_against_calibrating_noise() -> None:
+    noise, _ = pj.simulate_panel(tasks=40, languages=3, judges=4, interaction=0.0, seed=1)
+    finding = next(f for f in pj.audit(noise, replicates=100).findings if f.code == "do-not-calibrate")
+    assert "not advised" in finding.text
+    assert GAIN_SCOPE in finding.text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict", "words"),
+    [(0.1, 2, "advised", "lowers"), (-0.1, 2, "not advised", "includes 0"), (-2, -0.5, "not advised", "adds error")],
+)
+def test_the_three_kinds_of_advice(low: float, high: float, verdict: str, words: str) -> None:
+    table = pd.DataFrame({"method": ["cbc"], "gain": [(low + high) / 2], "gain_low": [low], "gain_high": [high]})
+    advice = advise(table)
+    assert advice is not None
+    assert advice.verdict == verdict
+    assert words in advice.text
 
 
 # --- identities, shown as such ---

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import polyjudge as pj
-from plain_held_out import PLAIN, plain_taus
-from polyjudge.analyse.held_out import full_fit
+from plain_held_out import PLAIN, plain_matrices, plain_taus
+from polyjudge.analyse.held_out import GAIN_SCOPE, apply, full_fit, resample
 from polyjudge.errors import UsageError
 from polyjudge.kernels import draw_blocks, stream
 from polyjudge.methods import ORDER, REGISTRY, find_methods, method
@@ -54,6 +57,16 @@ def test_every_method_equals_the_plain_reference_with_ties(seed: int) -> None:
 def test_whole_scores_as_coarse_as_pass_and_fail() -> None:
     scores = np.random.default_rng(8).integers(0, 2, (9, 3, 4)).astype(float)
     agree(pj.Panel.from_array(scores), 12)
+
+
+def test_every_methods_values_equal_the_plain_reference(devai: pj.Panel) -> None:
+    draws = np.concatenate(list(draw_blocks(55, 2, seed=5)))
+    names = [n for n in ORDER if n != "random control"]
+    block, _ = next(iter(resample(devai, 2, seed=5)))
+    for r, plain in plain_matrices(devai, names, draws):
+        for name in names:
+            fast = apply(REGISTRY[name], block)[0][r]
+            np.testing.assert_allclose(fast, plain[name].to_numpy(), atol=1e-7, err_msg=name)
 
 
 def test_quantile_norm_by_its_definition() -> None:
@@ -118,9 +131,28 @@ def test_names_are_found_as_people_write_them() -> None:
         find_methods([])
 
 
-def test_a_name_is_taken_once() -> None:
+def test_ones_own_method_can_be_defined_again_but_not_polyjudges() -> None:
     with pytest.raises(UsageError, match="already"):
         method("cbc")(lambda block: block.left_out)
+    try:
+        method("mine")(lambda block: block.left_out)
+        again = method("mine")(lambda block: block.left_out * 2)
+        assert find_methods("mine") == [again]
+    finally:
+        REGISTRY.pop("mine", None)
+
+
+def test_the_examples_of_the_page_run_and_it_states_the_scope(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "compare.md").read_text(encoding="utf-8")
+    assert GAIN_SCOPE in " ".join(page.split())
+    before = set(REGISTRY)
+    try:
+        exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "compare.md", "exec"), {})
+        assert set(REGISTRY) - before <= {"cbc, halved", "medians of judges"}
+    finally:
+        for name in ("cbc, halved", "medians of judges"):
+            REGISTRY.pop(name, None)
+    assert "cbc, halved" in capsys.readouterr().out
 
 
 def test_a_methods_answer_is_checked() -> None:

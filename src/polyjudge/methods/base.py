@@ -94,7 +94,7 @@ def method(
     complete: bool = False,
     caution: Callable[[Panel], str] | None = None,
 ) -> Callable[[Adjust], Method]:
-    """Decorator that registers a function of a block as a method of `compare`.
+    """Decorator that registers a function of a block as a method of `compare`. Arguments are those of `Method`.
 
     >>> @method("halved", subtracts=True)
     ... def halved(block):
@@ -104,8 +104,9 @@ def method(
     """
 
     def wrap(adjust: Adjust) -> Method:
-        if name in REGISTRY:
-            raise UsageError(f"There is a method {name!r} already. Give yours another name.")
+        # A user may run a notebook cell again; polyjudge's own methods stay what they are.
+        if name in REGISTRY and REGISTRY[name].adjust.__module__.startswith("polyjudge."):
+            raise UsageError(f"polyjudge has a method {clean(name)!r} already. Give yours another name.")
         REGISTRY[name] = Method(name, adjust, subtracts, identity, scale, complete, caution)
         return REGISTRY[name]
 
