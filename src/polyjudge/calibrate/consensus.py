@@ -11,6 +11,7 @@ import pandas as pd
 
 from polyjudge._version import __version__
 from polyjudge.calibrate.incomplete import estimate_interaction
+from polyjudge.calibrate.memory import Memory
 from polyjudge.calibrate.robust import LOCATIONS, Location
 from polyjudge.calibrate.robust import location as robust_interaction
 from polyjudge.calibrate.shrinkage import Shrink, check_amount, shrink
@@ -61,6 +62,7 @@ class ConsensusCalibrator:
     judge_weights_: pd.Series[float]
     shrunk_: float
     extension_: Extension | None = None
+    memory_: Memory | None = None
     grand_mean_: float
     fingerprint_: str
     range_: tuple[float, float]
@@ -100,6 +102,7 @@ class ConsensusCalibrator:
         self.counts_ = panel.matrix(np.einsum("t,tlb->lb", panel.weights, there)).round().astype(np.int64)
         self.fingerprint_ = panel.fingerprint
         self.range_ = panel.range
+        self.memory_ = Memory.of(panel, estimate.influence, self.range_[0])
         return self
 
     @property
@@ -206,6 +209,7 @@ class ConsensusCalibrator:
             "location": self.location,
             "range": list(self.range_),
             "fingerprint": self.fingerprint_,
+            "memory": None if self.memory_ is None else self.memory_.to_dict(),
         }
 
     def save(self, path: str | Path) -> None:
@@ -246,6 +250,7 @@ class ConsensusCalibrator:
             low, high = _numbers(data["range"], (2,)).tolist()
             out.range_ = (low, high)
             out.fingerprint_ = str(data["fingerprint"])
+            out.memory_ = Memory.from_dict(data.get("memory"), k, m)
         except (KeyError, TypeError, ValueError, OverflowError, UsageError) as error:
             what = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
             raise CalibratorError(f"{where} is damaged: {clean(what, 200)}.") from None

@@ -16,6 +16,7 @@ from polyjudge.readers.warehouse import warehouse_errors
 
 _NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 _NOT_FINITE = ["nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"]
+_LARGEST = 1.7976931348623157e308
 _HEX = "0123456789abcdef"
 
 
@@ -226,7 +227,7 @@ class IbisEngine:
             unlabelled = unlabelled | t.replicate.isnull()
         condition = {
             "text": lambda: t.is_text,
-            "not finite": lambda: t.score.isnan() | t.score.isinf(),
+            "not finite": lambda: t.score.isnan() | (t.score > _LARGEST) | (t.score < -_LARGEST),
             "unlabelled": lambda: unlabelled,
             "outside": lambda: (t.score < low) | (t.score > high),
         }[what]()

@@ -1,0 +1,323 @@
+"""Drift: has the interaction that a saved calibrator removes changed since it was fitted?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from polyjudge.analyse.findings import Finding, Severity, ranked
+from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.calibrate.incomplete import InteractionEstimate, estimate_interaction
+from polyjudge.calibrate.memory import floor_share
+from polyjudge.errors import CalibratorError, PanelError, UsageError
+from polyjudge.kernels import Array, double_centre
+from polyjudge.panel import Panel, clean
+from polyjudge.results import Result
+
+FLIPS = 4999
+DRAWS = 20_000
+LEAST_PAIRED = 10
+"""Fewer common tasks than this are compared as if they were different ones."""
+ROUNDING = 1e-7
+"""Differences up to this share of the score range are the rounding of the saved file."""
+SHARE_FLOOR = 0.2
+"""Part of the error level that the floor shares get; the interaction has the rest, so that both together keep to it."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Drift(Result):
+    """Change of every cell since the calibrator was fitted.
+
+    cells : language, judge, before, after, change, se, low, high (pointwise), band_low, band_high (simultaneous),
+        p (adjusted for looking at all cells), changed (the band excludes changes up to `tolerance`)
+    floor : language, judge, before, after, change, low, high, p (adjusted), changed: share of scores at the lowest
+    p_global : probability of a change as large as the largest one (studentised) when nothing changed
+    paired_tasks : tasks that both share and that were compared one by one; 0 when they were compared as two samples
+    """
+
+    cells: pd.DataFrame
+    floor: pd.DataFrame
+    p_global: float
+    level: float
+    tolerance: float
+    paired_tasks: int
+    tasks_before: int
+    tasks_after: int
+    new_languages: tuple[str, ...]
+    gone_languages: tuple[str, ...]
+    new_judges: tuple[str, ...]
+    gone_judges: tuple[str, ...]
+    range_before: tuple[float, float]
+    range_after: tuple[float, float]
+    findings: tuple[Finding, ...]
+    seed: int
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.cells
+
+
+def drift(
+    cal: ConsensusCalibrator, panel: Panel, *, level: float = 0.05, tolerance: float = 0.0, seed: int = 7
+) -> Drift:
+    """Compare a calibrator with new scores.
+
+    Tasks that the calibrator remembers and the new scores hold again are compared one by one: what is particular to a
+    task cancels, and the global test flips the sign of whole tasks, so that its error level is exact. Otherwise the two
+    estimates are compared as independent samples, which is far less sensitive.
+
+    level : chance of any alarm (interaction or floor share) when nothing changed
+    tolerance : changes up to this many points do not count
+    """
+    if not 0 < level < 1:
+        raise UsageError(f"level must lie between 0 and 1, not {level}.")
+    if not (np.isfinite(tolerance) and tolerance >= 0):
+        raise UsageError(f"tolerance must be zero or more, not {tolerance}.")
+    languages = [x for x in cal.interaction_.index if x in panel.languages]
+    judges = [x for x in cal.interaction_.columns if x in panel.judges]
+    if len(languages) < 2 or len(judges) < 2:
+        raise PanelError(
+            f"The scores share {len(languages)} languages and {len(judges)} judges with the calibrator; two of each "
+            "are needed to compare. Check the labels."
+        )
+    rows = cal.interaction_.index.get_indexer(pd.Index(languages))
+    columns = cal.interaction_.columns.get_indexer(pd.Index(judges))
+    part = np.ix_(rows, columns)
+    common = panel.select(languages=languages, judges=judges)
+    estimate = estimate_interaction(common)
+    alpha = (1 - SHARE_FLOOR) * level
+    differences = _paired(cal, common, estimate, rows, columns)
+    if differences is not None:
+        before, after, tested = _sign_flips(*differences, ROUNDING * (cal.range_[1] - cal.range_[0]), alpha, seed)
+        paired, n_before = len(differences[0]), len(differences[0])
+    else:
+        if cal.se_ is None:
+            raise CalibratorError("This calibrator was saved without standard errors. Fit and save it again.")
+        before, after = double_centre(cal.interaction_.to_numpy()[part]), estimate.interaction
+        n_before = int(cal.counts_.to_numpy()[part].min())
+        tested = _two_samples(
+            after - before, cal.se_.to_numpy()[part], estimate, n_before, common.shape[0], alpha, seed
+        )
+        paired = 0
+    cells = _table(common, before, after, tested, tolerance)
+    floor = _floor(cal, common, part, SHARE_FLOOR * level)
+    labels = {
+        "new_languages": tuple(x for x in panel.languages if x not in cal.interaction_.index),
+        "gone_languages": tuple(x for x in cal.interaction_.index if x not in panel.languages),
+        "new_judges": tuple(x for x in panel.judges if x not in cal.interaction_.columns),
+        "gone_judges": tuple(x for x in cal.interaction_.columns if x not in panel.judges),
+    }
+    findings = _findings(cells, floor, tested.p_global, alpha, labels, cal.range_, panel, paired)
+    return Drift(
+        cells, floor, tested.p_global, level, tolerance, paired, n_before, common.n_tasks, **labels,
+        range_before=cal.range_, range_after=panel.range, findings=tuple(findings), seed=seed,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Tested:
+    se: Array
+    df: float
+    critical: float
+    p_cell: Array
+    p_global: float
+
+
+def _paired(
+    cal: ConsensusCalibrator, panel: Panel, estimate: InteractionEstimate, rows: Any, columns: Any
+) -> tuple[Array, Array] | None:
+    """(n, k, m) values of the common tasks before and after, or None when too few are remembered."""
+    memory = cal.memory_
+    if memory is None or memory.influence is None or not np.all(panel.weights == 1):
+        return None
+    place = {task: i for i, task in enumerate(memory.tasks)}
+    here = [i for i, task in enumerate(panel.tasks) if task in place]
+    if len(here) < LEAST_PAIRED:
+        return None
+    then = memory.influence[[place[panel.tasks[i]] for i in here]][:, rows][:, :, columns]
+    return double_centre(then), double_centre(estimate.influence[here])
+
+
+def _sign_flips(then: Array, now: Array, gap: float, alpha: float, seed: int) -> tuple[Array, Array, _Tested]:
+    """Paired test: without a change, the difference of a task is as likely as its negative."""
+    n = len(then)
+    d = (now - then).reshape(n, -1)
+    d = np.where(np.abs(d) > gap, d, 0.0)
+    square = (d**2).sum(axis=0)
+
+    def largest(mean: Array) -> Array:
+        error = np.sqrt(np.maximum(square / n - mean**2, 0.0) / (n - 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t: Array = np.where(error > 0, np.abs(mean) / error, np.where(mean != 0, np.inf, 0.0))
+        return t
+
+    mean = d.mean(axis=0)
+    observed = largest(mean)
+    rng = np.random.default_rng([seed, 0])
+    flips = np.sign(rng.random((FLIPS, n)) - 0.5)
+    null = largest(flips @ d / n).max(axis=1)
+    p_cell = (1 + (null[:, None] >= observed).sum(axis=0)) / (1 + FLIPS)
+    critical = float(np.quantile(null, 1 - alpha, method="higher"))
+    shape = then.shape[1:]
+    se = np.sqrt(np.maximum(square / n - mean**2, 0.0) / (n - 1)).reshape(shape)
+    tested = _Tested(se, n - 1.0, critical, p_cell.reshape(shape), float(p_cell.min()))
+    return then.mean(axis=0), now.mean(axis=0), tested
+
+
+def _two_samples(
+    change: Array, se_before: Array, estimate: InteractionEstimate, n_before: int, n_after: int, alpha: float, seed: int
+) -> _Tested:
+    """Independent samples: the largest |t| against draws with the cells' correlation in the new scores."""
+    se = np.sqrt(se_before**2 + estimate.se**2)
+    ratio = float(np.median(se_before**2 / np.maximum(se**2, np.finfo(float).tiny)))
+    df = 1 / (ratio**2 / max(n_before - 1, 1) + (1 - ratio) ** 2 / max(n_after - 1, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        observed = np.where(se > 0, np.abs(change) / se, np.where(change != 0, np.inf, 0.0))
+    centred = (estimate.influence - estimate.interaction).reshape(len(estimate.influence), -1)
+    scale = np.sqrt((centred**2).sum(axis=0))
+    centred = centred / np.where(scale > 0, scale, 1.0)
+    rng = np.random.default_rng([seed, 1])
+    null = np.empty(DRAWS)
+    for start in range(0, DRAWS, 1000):
+        size = min(1000, DRAWS - start)
+        z = rng.standard_normal((size, min(len(centred), 4000)))
+        base = centred if len(centred) <= 4000 else _square_root(centred)
+        z = z[:, : len(base)] @ base
+        null[start : start + size] = np.abs(z / np.sqrt(rng.chisquare(df, size) / df)[:, None]).max(axis=1)
+    p_cell = (1 + (null[:, None] >= observed.ravel()).sum(axis=0)) / (1 + DRAWS)
+    critical = float(np.quantile(null, 1 - alpha, method="higher"))
+    return _Tested(se, df, critical, p_cell.reshape(se.shape), float(p_cell.min()))
+
+
+def _square_root(centred: Array) -> Array:
+    """A small matrix with the same cross product."""
+    values, vectors = np.linalg.eigh(centred.T @ centred)
+    out: Array = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+    return out
+
+
+def _table(panel: Panel, before: Array, after: Array, tested: _Tested, tolerance: float) -> pd.DataFrame:
+    change = after - before
+    half = stats.t.ppf(0.975, tested.df) * tested.se
+    band = tested.critical * tested.se
+    language, judge = np.indices(change.shape).reshape(2, -1)
+    changed = np.abs(change) - band > tolerance
+    return pd.DataFrame(
+        {
+            "language": [panel.languages[i] for i in language],
+            "judge": [panel.judges[i] for i in judge],
+            "before": before.ravel(),
+            "after": after.ravel(),
+            "change": change.ravel(),
+            "se": tested.se.ravel(),
+            "low": (change - half).ravel(),
+            "high": (change + half).ravel(),
+            "band_low": (change - band).ravel(),
+            "band_high": (change + band).ravel(),
+            "p": tested.p_cell.ravel(),
+            "changed": changed.ravel(),
+        }
+    )
+
+
+def _floor(cal: ConsensusCalibrator, panel: Panel, part: Any, alpha: float) -> pd.DataFrame:
+    """Shares of scores at the lowest value of the scale, as two samples, adjusted for the number of cells."""
+    names = ["language", "judge", "before", "after", "change", "low", "high", "p", "changed"]
+    memory = cal.memory_
+    if memory is None or memory.floor is None or memory.floor_se is None or not np.all(panel.weights == 1):
+        return pd.DataFrame({n: [] for n in names})
+    before, error = memory.floor[part], memory.floor_se[part]
+    after, error_after = floor_share(panel, cal.range_[0])
+    se = np.sqrt(error**2 + error_after**2)
+    change = after - before
+    p = np.minimum(2 * stats.norm.sf(np.abs(change) / se) * change.size, 1.0)
+    language, judge = np.indices(change.shape).reshape(2, -1)
+    columns = [
+        [panel.languages[i] for i in language],
+        [panel.judges[i] for i in judge],
+        *(x.ravel() for x in (before, after, change, change - 1.96 * se, change + 1.96 * se, p, p <= alpha)),
+    ]
+    return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+def _findings(
+    cells: pd.DataFrame,
+    floor: pd.DataFrame,
+    p_global: float,
+    alpha: float,
+    labels: dict[str, tuple[str, ...]],
+    range_before: tuple[float, float],
+    panel: Panel,
+    paired: int,
+) -> list[Finding]:
+    out: list[Finding] = []
+    moved = cells[cells["changed"]]
+    if len(moved):
+        worst = _worst(moved)
+        out.append(
+            Finding(
+                "serious",
+                "interaction-changed",
+                f"The interaction of {len(moved)} of {len(cells)} cells has changed, most in "
+                f"{clean(worst['language'])} x {clean(worst['judge'])}: {worst['change']:+.2f} points "
+                f"[{worst['band_low']:+.2f}, {worst['band_high']:+.2f}] (p = {p_global:.2g}). Fit it again.",
+            )
+        )
+    else:
+        out.append(
+            Finding(
+                "info",
+                "interaction-stable",
+                f"No cell has clearly changed (p = {p_global:.2g} for the largest change).",
+            )
+        )
+    for key, severity, verb in (
+        ("new_languages", "warning", "has never seen the languages"),
+        ("new_judges", "warning", "has never seen the judges"),
+        ("gone_languages", "notice", "knows languages that the scores lack:"),
+        ("gone_judges", "notice", "knows judges that the scores lack:"),
+    ):
+        if labels[key]:
+            named = ", ".join(clean(x) for x in labels[key][:5]) + (", ..." if len(labels[key]) > 5 else "")
+            out.append(Finding(severity, key.replace("_", "-"), f"The calibrator {verb} {named}."))  # type: ignore[arg-type]
+    low, high = panel.observed_range
+    width = range_before[1] - range_before[0]
+    beyond = max(range_before[0] - low, high - range_before[1])
+    if beyond > 1e-6 * width:
+        # The range seen at the fit may be passed by a little without a change of scale.
+        weight: Severity = "warning" if beyond > 0.1 * width else "info"
+        then = f"[{range_before[0]:g}, {range_before[1]:g}]"
+        text = f"Scores lie in [{low:g}, {high:g}]; the calibrator was fitted on {then}."
+        out.append(Finding(weight, "range-changed", text + " Check that the scale is the same."))
+    elif high - low < 0.5 * width:
+        text = f"Scores lie in [{low:g}, {high:g}], less than half of the calibrator's range."
+        out.append(Finding("notice", "range-narrowed", text + " Check that the scale is the same."))
+    sunk = floor[floor["changed"].astype(bool)] if len(floor) else floor
+    if len(sunk):
+        worst = _worst(sunk)
+        out.append(
+            Finding(
+                "warning",
+                "floor-changed",
+                f"The share of scores at the lowest value has changed in {len(sunk)} cells, most in "
+                f"{clean(worst['language'])} x {clean(worst['judge'])}: {worst['before']:.0%} before, "
+                f"{worst['after']:.0%} now (change [{worst['low']:+.0%}, {worst['high']:+.0%}]). "
+                "Look for parser failures or refusals.",
+            )
+        )
+    if not paired:
+        text = "The tasks were compared as two independent samples, which sees only large changes."
+        out.append(
+            Finding(
+                "info", "not-paired", text + " Score the tasks that the calibrator was fitted on to see small ones."
+            )
+        )
+    return ranked(out)
+
+
+def _worst(cells: pd.DataFrame) -> dict[str, Any]:
+    records: list[dict[str, Any]] = cells.to_dict("records")  # type: ignore[assignment]
+    return max(records, key=lambda r: abs(r["change"]))
