@@ -102,7 +102,8 @@ def drift(
             after - before, cal.se_.to_numpy()[part], estimate, n_before, common.shape[0], alpha, seed
         )
         paired = 0
-    cells = _table(common, before, after, tested, tolerance)
+    rounding = ROUNDING * (cal.range_[1] - cal.range_[0])
+    cells = _table(common, before, after, tested, max(tolerance, rounding))
     floor = _floor(cal, common, part, SHARE_FLOOR * level)
     labels = {
         "new_languages": tuple(x for x in panel.languages if x not in cal.interaction_.index),
