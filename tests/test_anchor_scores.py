@@ -224,6 +224,21 @@ def test_worth_without_labels_and_with_preferences() -> None:
     assert set(two.table["without"]) == {""}
 
 
+def test_unit_weights_count_like_repeated_tasks() -> None:
+    panel, gold, _ = lone_judge(9, 20, tasks=30, k=3, m=3)
+    times = np.random.default_rng(0).integers(1, 4, 30)
+    heavy = pj.Panel(panel.scores, panel.tasks, panel.languages, panel.judges, weights=times.astype(float))
+    many = pj.Panel.from_array(np.repeat(panel.scores, times, axis=0))
+    copies = Gold("score", np.repeat(gold.values, times, axis=0), panel.languages)
+    for part in ("u", "v"):
+        np.testing.assert_allclose(getattr(cell_factors(heavy, gold), part), getattr(cell_factors(many, copies), part))
+    for name in ("alpha", "correlation"):
+        one, other = (panel_worth(p, g, replicates=5).table[name] for p, g in ((heavy, gold), (many, copies)))
+        np.testing.assert_allclose(one, other, atol=1e-12)
+    one, other = (shared_shift(p, g).table["shift"] for p, g in ((heavy, gold), (many, copies)))
+    np.testing.assert_allclose(one, other)
+
+
 # --- anchor with scores ---
 
 
