@@ -22,15 +22,17 @@ _LABEL = (
     "(?:score|rating|puan|puanı|calificación|puntuación|puntaje|alama|評価|点数|スコア|得点|评分|分数|得分|评价|अंक|स्कोर|"
     "الدرجة|النتيجة|التقييم|درجة)"
 )
-_NUMBER = r"[-+]?\d+(?:[.,]\d+)?(?:\s*/\s*\d+(?:[.,]\d+)?)?"
-_KEYED = re.compile(r'"\s*score\s*"\s*:\s*"?\s*([^",}\n]*)', re.IGNORECASE)
+# Repeats are bounded where they could meet each other: a crafted answer must not cost quadratic time.
+_NUMBER = r"[-+]?\d+(?:[.,]\d+)?(?:\s{0,9}/\s{0,9}\d+(?:[.,]\d+)?)?"
+_KEYED = re.compile(r'"\s{0,9}score\s{0,9}"\s{0,9}:\s{0,9}"?\s{0,9}([^",}\n]*)', re.IGNORECASE)
 _LABELLED = re.compile(
-    rf"^\W*{_LABEL}\W*[:=]\W*((?>{_NUMBER}))(?![\w%])(?![^\n.。।;]*\d)", re.IGNORECASE | re.MULTILINE
+    rf"^[^\w\n]{{0,20}}{_LABEL}\W{{0,20}}[:=]\W{{0,20}}((?>{_NUMBER}))(?![\w%])(?![^\n.。।;]*\d)",
+    re.IGNORECASE | re.MULTILINE,
 )
-_BARE = re.compile(rf"^[\s\"'*_`\[(]*({_NUMBER})\s*(?:分|点)?[\s\"'*_`\]).。।]*$")
+_BARE = re.compile(rf"^[\s\"'*_`\[(]{{0,20}}({_NUMBER})\s{{0,9}}(?:分|点)?[\s\"'*_`\]).。।]{{0,20}}$")
 _THINKING = re.compile(r"^\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
-_TAG = re.compile(r"[<\[]\s*/?\s*(un)?satisfied\s*/?\s*[>\]]", re.IGNORECASE)
-_LINE = re.compile(r"^\W*(\d+)\W*?[:.)\-]\s*(.*)$")
+_TAG = re.compile(r"[<\[]\s{0,9}/?\s{0,9}(un)?satisfied\s{0,9}/?\s{0,9}[>\]]", re.IGNORECASE)
+_LINE = re.compile(r"^\W{0,20}(\d{1,9})\W{0,20}?[:.)\-]\s*(.*)$")
 _WORDS = {
     True: {
         "satisfied", "met", "cumplido", "cumple", "karşılandı", "karşılanıyor", "مستوفى", "مستوفي", "满足", "满足要求",
@@ -197,7 +199,7 @@ def parse_checklist(answer: str, requirements: int) -> Parsed:
         if not match or not verdict:
             strict = strict and not line.strip()
             continue
-        seen.setdefault(int(match[1][:9]), set()).update(verdict)
+        seen.setdefault(int(match[1]), set()).update(verdict)
         strict = strict and re.fullmatch(r"\d+: <(un)?satisfied>", line.strip()) is not None
     detail: list[int | None] = []
     for i in range(1, requirements + 1):
