@@ -132,7 +132,7 @@ def dawid_skene(e: pd.DataFrame, tr: pd.DataFrame, context: dict) -> pd.DataFram
     train = table[drawn]
     posterior = train.mean(axis=1).clip(1e-3, 1 - 1e-3)
     for _ in range(25):
-        prior = posterior.mean()
+        prior = np.clip(posterior.mean(), 1e-3, 1 - 1e-3)  # as in the published analysis
         sensitivity = ((train.mul(posterior, axis=0).sum() + 1) / (posterior.sum() + 2)).clip(1e-4, 1 - 1e-4)
         negative = 1 - posterior
         specificity = (((1 - train).mul(negative, axis=0).sum() + 1) / (negative.sum() + 2)).clip(1e-4, 1 - 1e-4)

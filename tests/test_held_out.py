@@ -95,8 +95,8 @@ def test_devai_with_the_published_draws(devai: pj.Panel, published: dict[str, An
     table = result.to_frame().set_index("method")
     for name, (tau, low, high, full) in published["held_out"]["methods"].items():
         row = table.loc[name]
-        # The published code had no tie tolerance, and other EM details.
-        near = {"dawid-skene": 0.01, "ensemble": 0.005}.get(name, 2e-5)
+        # The published code had no tie tolerance; Dawid-Skene values and mean ranks have many near ties.
+        near = {"dawid-skene": 0.008, "ensemble": 0.005}.get(name, 2e-5)
         assert [row.tau, row.low, row.high] == pytest.approx([tau, low, high], abs=near), name
         if name != "random control":
             assert row.full_fit == pytest.approx(full, abs=1e-6), name

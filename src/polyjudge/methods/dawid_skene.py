@@ -58,7 +58,8 @@ def binary_labels(panel: Panel) -> tuple[Array, Array]:
 def em(labels: Array, there: Array, train: Array) -> Array:
     """Posterior probability of label 1 of every item, for every row of training weights: -> (R, items).
 
-    Prior, sensitivity and specificity are learned from the items with positive weight; all items get a posterior.
+    Prior, sensitivity and specificity are learned from the items with positive weight; all items get a posterior. The
+    prior stays within 0.001 and 0.999, as in the published analysis: without it EM can lose one of the two labels.
     """
     count = there.sum(axis=1)
     start = np.clip(labels.sum(axis=1) / np.maximum(count, 1), 1e-3, 1 - 1e-3)
@@ -71,7 +72,7 @@ def em(labels: Array, there: Array, train: Array) -> Array:
         a, b = expected @ labels, expected @ there
         sensitivity = np.clip((a + 1) / (b + 2), 1e-4, 1 - 1e-4)
         specificity = np.clip((seen[active] - b - ones[active] + a + 1) / (seen[active] - b + 2), 1e-4, 1 - 1e-4)
-        prior = np.clip(expected.sum(axis=1, keepdims=True) / w.sum(axis=1, keepdims=True), 1e-300, 1 - 1e-16)
+        prior = np.clip(expected.sum(axis=1, keepdims=True) / w.sum(axis=1, keepdims=True), 1e-3, 1 - 1e-3)
         if_zero = np.log((1 - sensitivity) / specificity)
         odds = np.log(prior / (1 - prior)) + (np.log(sensitivity / (1 - specificity)) - if_zero) @ labels.T
         new = _logistic(odds + if_zero @ there.T)
