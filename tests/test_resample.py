@@ -50,3 +50,14 @@ def test_bootstrap_means_do_not_depend_on_how_many_are_asked() -> None:
     np.testing.assert_allclose(many[:64], few[:64])
     assert many.shape == (200, 2, 2)
     np.testing.assert_allclose(many.mean(axis=0), x.mean(axis=0), atol=0.1)
+
+
+def test_groups_of_units_keep_the_mean_and_its_spread() -> None:
+    rng = np.random.default_rng(2)
+    x, w = rng.normal(size=(20_000, 2)), rng.integers(1, 9, 20_000).astype(float)
+    values, weights = resample.in_groups(x, w)
+    assert values.shape == (2000, 2)
+    plain, grouped = resample.mean_and_se(x, w), resample.mean_and_se(values, weights)
+    np.testing.assert_allclose(grouped[0], plain[0], atol=1e-12)
+    np.testing.assert_allclose(grouped[1], plain[1], rtol=0.08)
+    np.testing.assert_array_equal(resample.in_groups(x[:50], w[:50])[0], x[:50])

@@ -18,6 +18,7 @@ from polyjudge.analyse.resample import check_level, mean_and_se
 from polyjudge.errors import PanelError, UsageError
 from polyjudge.kernels import Array
 from polyjudge.panel import Panel
+from polyjudge.progress import track
 from polyjudge.results import Result
 
 CHUNK = 8
@@ -205,7 +206,8 @@ class Slices:
         slots = np.arange(size, dtype=np.int64)
         # Occupied slots first: a permutation moves the points that are there among the slots that are taken.
         taken = np.argsort(~self.points, axis=1, kind="stable")
-        for block, start in enumerate(range(0, permutations, CHUNK)):
+        starts = range(0, permutations, CHUNK)
+        for block, start in enumerate(track(starts, len(starts), "permuting labels")):
             rng = np.random.default_rng([seed, 1, block])
             width = min(CHUNK, permutations - start)
             if self.uniform:

@@ -14,8 +14,9 @@ from scipy.special import stdtr, stdtrit
 
 from polyjudge.calibrate.incomplete import stand_in
 from polyjudge.errors import UsageError
-from polyjudge.kernels import TIE_TOLERANCE, Array, double_centre, draw_blocks
+from polyjudge.kernels import BLOCK, TIE_TOLERANCE, Array, double_centre, draw_blocks
 from polyjudge.panel import Panel
+from polyjudge.progress import track
 
 MOST_GROUPS = 200
 """A jackknife leaves out single units, or this many groups of units where there are more."""
@@ -42,13 +43,18 @@ def mean_and_se(values: Array, weights: Array) -> tuple[Array, Array]:
     return mean.reshape(values.shape[1:]), se.reshape(values.shape[1:])
 
 
+def resamples(units: int, replicates: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """Blocks of bootstrap multiplicities, with a progress bar when they take long."""
+    return track(draw_blocks(units, replicates, seed), -(-replicates // BLOCK), "resampling tasks")
+
+
 def bootstrap_means(values: Array, weights: Array, replicates: int, seed: int) -> Array:
     """Weighted means of resampled units: (n, ...) -> (replicates, ...)."""
     flat = values.reshape(len(values), -1)
     centre = weights @ flat / weights.sum()
     spread = (flat - centre) * weights[:, None]
     blocks = []
-    for counts in draw_blocks(len(flat), replicates, seed):
+    for counts in resamples(len(flat), replicates, seed):
         c = counts.astype(np.float64)
         blocks.append(centre + c @ spread / (c @ weights)[:, None])
     return np.concatenate(blocks).reshape(replicates, *values.shape[1:])
@@ -62,7 +68,7 @@ def bootstrap_t(values: Array, weights: Array, replicates: int, seed: int) -> It
     first = deviation * w[:, None]
     square = first * first
     equal = bool(np.all(w == 1))
-    for counts in draw_blocks(n, replicates, seed):
+    for counts in resamples(n, replicates, seed):
         c = counts.astype(np.float64)
         total = np.full((len(c), 1), float(n)) if equal else (c @ w)[:, None]
         mean = c @ first / total
@@ -80,6 +86,17 @@ def leave_out(values: Array, groups: int = MOST_GROUPS) -> Array:
     held = np.add.reduceat(values, np.linspace(0, n, g, endpoint=False).astype(int), axis=0)
     out: Array = values.sum(axis=0) - held
     return out
+
+
+def in_groups(values: Array, weights: Array, most: int = 2000) -> tuple[Array, Array]:
+    """Weighted means over at most `most` groups of units, and their weights. Resampling groups is valid as well."""
+    n = len(values)
+    if n <= most:
+        return values, weights
+    starts = np.linspace(0, n, most, endpoint=False).astype(int)
+    total = np.add.reduceat(weights, starts)
+    shape = (-1, *[1] * (values.ndim - 1))
+    return np.add.reduceat(values * weights.reshape(shape), starts, axis=0) / total.reshape(shape), total
 
 
 def jackknife(full: Array, parts: Array, level: float) -> tuple[Array, Array, Array]:

@@ -19,6 +19,7 @@ from polyjudge.calibrate.incomplete import informing, stand_in
 from polyjudge.errors import UsageError
 from polyjudge.kernels import BLOCK, Array, ranks
 from polyjudge.panel import Panel
+from polyjudge.progress import track
 from polyjudge.results import Result
 
 MOST_PERMUTED = 100_000_000
@@ -159,7 +160,8 @@ def additive_null(panel: Panel, draws: int, seed: int) -> tuple[Array, str]:
         centre = np.tensordot(share, residual.mean(axis=1), 1)
         spread = np.sqrt(np.tensordot(share**2, residual.var(axis=1, ddof=1), 1))
     weighted = np.ascontiguousarray((residual * share[:, None, None]).transpose(0, 2, 1))
-    for block, start in enumerate(range(0, draws, BLOCK)):
+    starts = range(0, draws, BLOCK)
+    for block, start in enumerate(track(starts, len(starts), "permuting residuals")):
         size = min(BLOCK, draws - start)
         rng = np.random.default_rng([seed, 1, block])
         if exact:

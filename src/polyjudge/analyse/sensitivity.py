@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from scipy.special import logit, stdtrit
 
 from polyjudge.analyse.gates import pass_rates, spread
-from polyjudge.analyse.resample import bootstrap_means, check_level, check_replicates, mean_and_se, task_interactions
+from polyjudge.analyse.resample import (
+    bootstrap_means,
+    check_level,
+    check_replicates,
+    in_groups,
+    mean_and_se,
+    task_interactions,
+)
 from polyjudge.analyse.reversal import count_reversals
 from polyjudge.calibrate.incomplete import stand_in
 from polyjudge.kernels import Array, double_centre, ranks
@@ -23,6 +30,8 @@ SURVIVES = 0.9
 FLIPS = 0.05
 """... and at most this share of the cells of one percent of the range or more changes sign."""
 CHUNK = 4_000_000
+KNOTS = 50_000
+"""Percentile ranks of more distinct scores than this are interpolated between as many of them."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -64,12 +73,12 @@ def sensitivity(
     check_replicates(replicates)
     means = stand_in(panel).cell_means
     notes: list[str] = []
-    known, weight = _distribution(panel)
+    known, weight = distribution = _distribution(panel)
     median = known[np.searchsorted(np.cumsum(weight), weight.sum() / 2)]
     q = float(median if threshold is None else threshold)
     if np.ptp(panel.observed_range) <= panel.tie_gap:
         notes.append("All scores are equal: links and left-out parts change nothing.")
-    links = _links(panel, q, replicates, seed, level)
+    links = _links(panel, distribution, q, replicates, seed, level)
     failing = links.loc[~links["survives"], "link"].tolist()
     if failing:
         verdict = (
@@ -133,20 +142,24 @@ def _tasks(panel: Panel) -> pd.DataFrame:
 # --- links ---
 
 
-def link_functions(panel: Panel) -> dict[str, Callable[[Array], Array]]:
+def link_functions(
+    panel: Panel, distribution: tuple[Array, Array] | None = None
+) -> dict[str, Callable[[Array], Array]]:
     """Scores on other scales. All are increasing; logit is squeezed away from the ends by half a task."""
     low, high = panel.range
     width = max(high - low, float(np.finfo(float).tiny))
     n = max(panel.n_tasks, 2)
-    known, weight = _distribution(panel)
+    known, weight = distribution or _distribution(panel)
     place = (np.cumsum(weight) - (weight - 1) / 2) / weight.sum()  # mean rank of tied scores
 
     def share(s: Array) -> Array:
         out: Array = np.clip((s - low) / width, 0.0, 1.0)
         return out
 
+    thin = np.unique(np.linspace(0, known.size - 1, KNOTS).astype(int)) if known.size > KNOTS else slice(None)
+
     def percentile(s: Array) -> Array:
-        out: Array = place[np.minimum(np.searchsorted(known, s), known.size - 1)]
+        out: Array = np.interp(s, known[thin], place[thin])
         return out
 
     return {
@@ -154,6 +167,12 @@ def link_functions(panel: Panel) -> dict[str, Callable[[Array], Array]]:
         "rank": percentile,
         "logit": lambda s: logit((share(s) * (n - 1) + 0.5) / n),
     }
+
+
+def _linked(panel: Panel, link: Callable[[Array], Array]) -> Array:
+    """The scores on the scale of a link; missing ones stay missing."""
+    out: Array = np.where(np.isnan(panel.scores), np.nan, link(panel.scores))
+    return out
 
 
 def _distribution(panel: Panel) -> tuple[Array, Array]:
@@ -165,30 +184,34 @@ def _distribution(panel: Panel) -> tuple[Array, Array]:
     return known, counts
 
 
-def _links(panel: Panel, q: float, replicates: int, seed: int, level: float) -> pd.DataFrame:
+def _links(
+    panel: Panel, distribution: tuple[Array, Array], q: float, replicates: int, seed: int, level: float
+) -> pd.DataFrame:
     low, high = panel.range
     linear = task_interactions(panel)
     beta, se = (x.ravel() for x in mean_and_se(linear, panel.weights))
     large = np.abs(beta) >= 0.01 * (high - low)
     turns = reversing(stand_in(panel).cell_means, panel.tie_gap)
-    drawn = bootstrap_means(linear, panel.weights, replicates, seed).reshape(replicates, -1)
+    links = link_functions(panel, distribution)
+    bent = {name: panel.with_scores(_linked(panel, link)) for name, link in links.items()}
+    linked = {name: task_interactions(other) for name, other in bent.items()}
+    values, weights = in_groups(np.stack([linear, *linked.values()], axis=1), panel.weights)
+    # One resampling for all scales: drawing the tasks is what takes the time.
+    replicated = bootstrap_means(values, weights, replicates, seed).reshape(replicates, 1 + len(links), -1)
+    drawn, *redrawn = replicated.transpose(1, 0, 2)
     gates_linear = _gate_spread(panel, stand_in(panel).cell_means, q, panel.tie_gap)
     rows = []
-    for name, link in link_functions(panel).items():
-        scores = np.where(np.isnan(panel.scores), np.nan, link(panel.scores))
-        bent = panel.with_scores(scores)
-        linked = task_interactions(bent)
-        other, other_se = (x.ravel() for x in mean_and_se(linked, panel.weights))
-        means = np.tensordot(panel.weights / panel.weights.sum(), stand_in(bent).scores, 1)
-        gap = 1e-9 * max(float(np.ptp(bent.observed_range)), float(np.finfo(float).tiny))
+    for (name, link), again in zip(links.items(), redrawn, strict=True):
+        other, other_se = (x.ravel() for x in mean_and_se(linked[name], panel.weights))
+        means = stand_in(bent[name]).cell_means
+        gap = bent[name].tie_gap
         flips = large & (np.sign(beta) != np.sign(other))
         sure = (np.abs(beta) > 2 * se) & (np.abs(other) > 2 * other_se)
-        redrawn = bootstrap_means(linked, panel.weights, replicates, seed).reshape(replicates, -1)
-        limits = np.quantile(spearman(drawn, redrawn), [(1 - level) / 2, (1 + level) / 2])
+        limits = np.quantile(spearman(drawn, again), [(1 - level) / 2, (1 + level) / 2])
         correlation = float(spearman(beta[None], other[None])[0])
         there = reversing(means, gap)
         threshold = float(link(np.array([q]))[0])
-        gate = _gate_spread(bent, means, threshold, gap)
+        gate = _gate_spread(bent[name], means, threshold, gap)
         rows.append(
             {
                 "link": name,
