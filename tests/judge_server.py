@@ -119,6 +119,8 @@ class Server(asyncio.Protocol):
         wanted = self.config.get("key")
         if wanted and (key is None or key[1] != wanted):
             return self.send(401, json.dumps({"error": {"message": f"Bad key {key and key[1]}", "code": "bad_key"}}))
+        if not body:
+            return self.send(404, '{"error": {"message": "not here"}}')
         request = json.loads(body)
         self.state["flying"] += 1
         self.state["most"] = max(self.state["most"], self.state["flying"])
@@ -132,7 +134,8 @@ class Server(asyncio.Protocol):
 
     async def reply_(self, request: dict[str, Any]) -> None:
         model = request["model"]
-        prompt = request["messages"][-1]["content"]
+        asked = request.get("messages") or request["input"]  # chat, or OpenAI's responses
+        prompt = asked if isinstance(asked, str) else asked[-1]["content"]
         if not isinstance(prompt, str):
             prompt = "".join(part.get("text", "") for part in prompt)
         name = f"{model} {hashlib.sha256(prompt.encode()).hexdigest()[:16]}"

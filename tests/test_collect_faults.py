@@ -203,6 +203,25 @@ def test_a_missing_key_or_provider_sets_aside_at_once(tmp_path: Path, monkeypatc
         assert "wrong-key" not in summary.aside["ja"]
 
 
+@pytest.mark.parametrize("model", ["openai-api/local/ja", "openai/ja", "vllm/ja", "openrouter/ja", "anthropic/ja"])
+def test_no_layer_below_asks_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    for name in ("OPENAI", "VLLM", "OPENROUTER", "ANTHROPIC"):
+        monkeypatch.setenv(f"{name}_API_KEY", KEY)
+    planted = js.plant("rating", 1, ["en", "ar"], ["ja"])
+    with js.running({**planted, "faults": {"500": 1.0}}, tmp_path) as server:
+        path = js.write_plan(
+            tmp_path, server.url, "rating", planted, defaults={"retries": 1, "concurrency": 1, "timeout": 30}
+        )
+        raw = json.loads(path.read_text())
+        raw["judges"] = [{"name": "ja", "model": model}]
+        path.write_text(json.dumps(raw))
+        summary = collect(load_plan(path), tmp_path / "run")
+        asked = server.stats()["total"]
+    assert summary.failed == {"ja": 2}
+    assert summary.judges["errors"].tolist() == [4]
+    assert asked == 4
+
+
 def test_retry_after_is_honoured_once(tmp_path: Path) -> None:
     planted = js.plant("rating", 2, ["en", "ar"], ["ja", "jb"])
     with js.running({**planted, "faults": {"429": 0.5}, "retry_after": "1"}, tmp_path) as server:

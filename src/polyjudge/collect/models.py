@@ -84,9 +84,8 @@ class Asker:
             )
         except Exception as error:  # a missing key or package, an unknown provider, a bad setting
             raise Problem("setup", redact(_words(error)), False, True, None, 0.0) from None
-        client: Any = getattr(self._model.api, "client", None)
-        if not judge.batch and hasattr(client, "max_retries"):
-            client.max_retries = 0
+        if not judge.batch:
+            _ask_once(self._model.api)
         self._timeout = judge.timeout
 
     async def ask(self, prompt: str) -> Reply:
@@ -129,6 +128,24 @@ class Asker:
         return Problem(
             kind, redact(_words(cause)), retry, status in FATAL, getattr(decision, "retry_after", None), latency
         )
+
+
+def _ask_once(api: Any) -> None:
+    """Switch off the retries of the provider's client, now and whenever the layer makes a new one (for vLLM, late)."""
+
+    def switch_off() -> None:
+        client = getattr(api, "client", None)
+        if hasattr(client, "max_retries"):
+            client.max_retries = 0
+
+    initialize = api.initialize
+
+    def initialize_and_switch_off() -> None:
+        initialize()
+        switch_off()
+
+    api.initialize = initialize_and_switch_off
+    switch_off()
 
 
 def _cause(error: Exception) -> Exception:

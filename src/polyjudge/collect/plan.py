@@ -322,6 +322,9 @@ def _judge(raw: Any, index: int, defaults: dict[str, Any]) -> Judge:
     if not isinstance(raw.get("batch", False), bool):
         raise CollectError(f"{where}.batch must be true or false.")
     out["batch"] = raw.get("batch", False)
+    if out["batch"]:  # a batch is answered within a day, and holds many calls
+        out.setdefault("concurrency", 1000)
+        out.setdefault("timeout", 90_000.0)
     if raw.get("price") is not None:
         out["price"] = parse_price(raw["price"], f"{where}.price")
     return Judge(**out)
