@@ -56,8 +56,7 @@ class Planted:
 
     def answer(self, model: str, prompt: str) -> str:
         mark = MARK.search(prompt)
-        if mark is None:
-            return "I see nothing to judge."
+        assert mark is not None
         if "<requirements-" in prompt:
             ids = [i for i in REQUIREMENT.findall(prompt)]
             tags = ["<satisfied>" if self.verdict(model, *mark.groups()[:2], i) else "<unsatisfied>" for i in ids]
@@ -138,6 +137,8 @@ class Server(asyncio.Protocol):
         prompt = asked if isinstance(asked, str) else asked[-1]["content"]
         if not isinstance(prompt, str):
             prompt = "".join(part.get("text", "") for part in prompt)
+        if MARK.search(prompt) is None:  # the openai provider tries out a new model with a question of its own
+            return self.send(400, '{"error": {"message": "nothing to judge"}}')
         name = f"{model} {hashlib.sha256(prompt.encode()).hexdigest()[:16]}"
         self.asked[name] += 1
         times = self.asked[name]
@@ -295,6 +296,13 @@ def command(*args: object) -> subprocess.CompletedProcess[str]:
     finally:
         sys.argv = before
     return subprocess.CompletedProcess(args, int(str(code or 0)), out.getvalue(), errors.getvalue())
+
+
+def run_plan(path: str, folder: str) -> None:
+    """Collect, in a process that may be killed."""
+    from polyjudge.collect import collect, load_plan
+
+    collect(load_plan(path), folder)
 
 
 class Running:

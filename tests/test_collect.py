@@ -140,6 +140,17 @@ def test_checklists_with_replicates(folder: Path, calls: str) -> None:
         verdicts = [truth.verdict("jb", f"{task}F2", "tr", f"F2r{i}") for i in range(3)]
         assert panel.replicate_scores is not None
         assert panel.replicate_scores[t, 1, 1, 1] == pytest.approx(100 * np.mean(verdicts))
+    typed = pj.read_panel(folder / "run", group="type")
+    assert typed.grouping is not None
+    assert sorted(typed.grouping.labels) == ["data", "model"]
+    assert np.allclose(typed.scores, panel.scores)
+    data = typed.slice("data")  # requirements r0 and r2 of each framework
+    mean = np.mean([truth.verdict("ja", f, "en", r) for f, r in _marks(data.tasks[0], ("r0", "r2"))])
+    assert data.scores[0, 0, 0] == pytest.approx(100 * mean)
+
+
+def _marks(task: str, requirements: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(f"{task}{f}", f"{f}{r}") for f in ("F1", "F2") for r in requirements]
 
 
 def test_unreadable_answers_are_missing_with_their_text(folder: Path) -> None:

@@ -53,6 +53,7 @@ def content(run: Path) -> list[list[Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_with_a_fifth_of_faults_the_same_panel_results(tmp_path: Path) -> None:
     planted = js.plant("pair", 15, LANGUAGES, JUDGES)
     faults = {"429": 0.03, "500": 0.04, "hang": 0.01, "cut": 0.025, "empty": 0.02, "malformed": 0.03, "prose": 0.02,
@@ -89,20 +90,19 @@ def test_with_a_fifth_of_faults_the_same_panel_results(tmp_path: Path) -> None:
 # --- kills ---
 
 
-def _run(path: str, folder: str) -> None:
-    collect(load_plan(path), folder)
-
-
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Any]:
     """Processes that begin with everything imported, so that a kill falls into the work and not into the imports."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["polyjudge.collect", "inspect_ai.model._providers.openai_compatible"])
+    context.set_forkserver_preload(
+        ["judge_server", "polyjudge.collect", "inspect_ai.model._providers.openai_compatible", "openai.resources.chat"]
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LOCAL_API_KEY", KEY)  # the fork server keeps the environment it began with
         yield context
 
 
+@pytest.mark.slow
 def test_killed_ten_times_the_store_equals_an_undisturbed_one(tmp_path: Path, processes: Any) -> None:
     planted = js.plant("pair", 20, LANGUAGES, JUDGES)
     moments = random.Random(11)
@@ -113,7 +113,7 @@ def test_killed_ten_times_the_store_equals_an_undisturbed_one(tmp_path: Path, pr
         server.reset()
         kills = 0
         while kills < 10:
-            process = processes.Process(target=_run, args=(str(path), str(tmp_path / "killed")))
+            process = processes.Process(target=js.run_plan, args=(str(path), str(tmp_path / "killed")))
             seen = server.stats()["total"]
             process.start()
             goal = seen + moments.randint(1, 25)
@@ -138,6 +138,7 @@ def test_killed_ten_times_the_store_equals_an_undisturbed_one(tmp_path: Path, pr
     assert after["total"] - 360 <= kills * connections
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_answered(tmp_path: Path) -> None:
     planted = js.plant("rating", 40, LANGUAGES, JUDGES)
     with js.running({**planted, "delay": 0.2}, tmp_path) as server:
@@ -304,6 +305,7 @@ def test_a_full_disk_is_an_error_not_a_loss(tmp_path: Path, monkeypatch: pytest.
 # --- secrets ---
 
 
+@pytest.mark.slow
 def test_a_key_is_nowhere_but_in_the_environment(tmp_path: Path) -> None:
     planted = js.plant("rating", 4, ["en", "ar"], ["ja", "jb"])
     wrong = "sk-wrong-fedcba9876543210"
