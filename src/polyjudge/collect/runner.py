@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -130,12 +131,25 @@ def collect(
             if pending:
                 writer = Writer(con)
                 try:
-                    stopped = asyncio.run(_Run(work, pending, writer, usage(con), max_cost, watch).go())
+                    with _rare_garbage_collection():
+                        stopped = asyncio.run(_Run(work, pending, writer, usage(con), max_cost, watch).go())
                 finally:
                     writer.close()
             return summarise(con, folder, stopped or {})
         finally:
             con.close()
+
+
+@contextlib.contextmanager
+def _rare_garbage_collection() -> Iterator[None]:
+    """Collect garbage less often while calls are made: it takes a fifth of the time of a call otherwise, most of it on
+    the objects of the imported packages."""
+    before = gc.get_threshold()
+    gc.set_threshold(100_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _pending(con: Any, work: Work) -> list[Call]:
