@@ -204,9 +204,9 @@ def test_a_missing_key_or_provider_sets_aside_at_once(tmp_path: Path, monkeypatc
         assert "wrong-key" not in summary.aside["ja"]
 
 
-@pytest.mark.parametrize("model", ["openai-api/local/ja", "openai/ja", "vllm/ja", "openrouter/ja", "anthropic/ja"])
+@pytest.mark.parametrize("model", ["openai-api/local/ja", "openai/ja", "vllm/ja", "openrouter/ja"])
 def test_no_layer_below_asks_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
-    for name in ("OPENAI", "VLLM", "OPENROUTER", "ANTHROPIC"):
+    for name in ("OPENAI", "VLLM", "OPENROUTER"):
         monkeypatch.setenv(f"{name}_API_KEY", KEY)
     planted = js.plant("rating", 1, ["en", "ar"], ["ja"])
     with js.running({**planted, "faults": {"500": 1.0}}, tmp_path) as server:

@@ -134,8 +134,8 @@ def _ask_once(api: Any) -> None:
     """Switch off the retries of the provider's client, now and whenever the layer makes a new one (for vLLM, late)."""
 
     def switch_off() -> None:
-        client = getattr(api, "client", None)
-        if hasattr(client, "max_retries"):
+        client: Any = getattr(api, "client", None)
+        if client is not None and hasattr(client, "max_retries"):
             client.max_retries = 0
 
     initialize = api.initialize
