@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -64,8 +64,9 @@ class InteractionEstimate:
         there = weights > 0
         self._scores = np.where(there, panel.scores, 0.0)
         # Judge and language effects need levels, which the paired design has eliminated: they come from the additive.
-        self._level = _Fit(weights, self._scores, "additive")
-        self._fit = _Fit(weights, self._scores, "paired") if design == "paired" else self._level
+        patterns, group = distinct(weights)
+        self._level = _Fit(patterns, group, self._scores, "additive")
+        self._fit = _Fit(patterns, group, self._scores, "paired") if design == "paired" else self._level
         level = self._level.cells + unit_mean(self._task_level(self._level.cells), self._units)
         self.interaction = double_centre(self._fit.cells)
         self.cells = level - double_centre(level) + self.interaction
@@ -429,9 +430,9 @@ class Elimination:
 class _Fit:
     """Weighted least squares for the cells under one design, from the distinct weight patterns of the tasks."""
 
-    def __init__(self, weights: Array, scores: Array, design: Design) -> None:
+    def __init__(self, patterns: Array, group: NDArray[np.int64], scores: Array, design: Design) -> None:
         self.scores, self.design = scores, design
-        self.weights, self.group = distinct(weights)
+        self.weights, self.group = patterns, group
         k, m = scores.shape[1:]
         self.basis = basis(k, m, design)
         self.dense = len(self.weights) * len(self.basis) ** 2 * 8 <= DENSE_BYTES
@@ -446,7 +447,8 @@ class _Fit:
             self.normal = np.einsum("g,gpq->pq", self.times, self.matrices)
             self.solution = np.linalg.solve(self.normal, total)
         else:
-            self.solution = conjugate_gradient(self._apply, total, scale=float((weights > 0).sum()) / scores[0].size)
+            entries = self.times @ (patterns > 0).sum(axis=(1, 2))
+            self.solution = conjugate_gradient(self._apply, total, scale=float(entries) / scores[0].size)
         self.cells = (self.solution @ flat).reshape(k, m)
 
     def _chunks(self, count: int) -> list[slice]:
@@ -469,10 +471,18 @@ class _Fit:
 
     def _by_task(self, what: Callable[[Elimination, Array, slice], Array]) -> list[Array]:
         """`what` of (elimination, scores, their place) over chunks of tasks."""
-        return [
-            what(Elimination(self.weights[self.group[part]], self.design), self.scores[part], part)
-            for part in self._chunks(len(self.scores))
-        ]
+        out = []
+        for part in self._chunks(len(self.scores)):
+            group = self.group[part]
+            task = Elimination(self.weights[group], self.design)
+            if self.design == "paired":
+                task.__dict__["_judges"] = self._judges[group]  # made once for each pattern
+            out.append(what(task, self.scores[part], part))
+        return out
+
+    @cached_property
+    def _judges(self) -> Array:
+        return np.concatenate([e._judges for e in self._eliminations])
 
     def deviations(self) -> Array:
         """(n, k, m) change of the cells by each task: they sum to zero over tasks."""
@@ -548,8 +558,10 @@ def normal_matrices(weights: Array, design: Design, cells: Array) -> Array:
 
 def distinct(weights: Array) -> tuple[Array, NDArray[np.int64]]:
     """The different patterns of (n, ...) weights, and which of them each task has."""
-    n = len(weights)
-    rows = np.ascontiguousarray(weights).reshape(n, -1)
+    rows: NDArray[Any] = np.ascontiguousarray(weights).reshape(len(weights), -1)
+    most = rows.max(initial=0.0)
+    if np.all((rows == 0) | (rows == most)):  # then a bit for each entry is enough
+        rows = np.packbits(rows > 0, axis=1)
     keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     return weights[first], group.astype(np.int64)
