@@ -55,7 +55,7 @@ class IbisEngine:
             )
             is_text = raw.notnull() & ~is_number & ~infinite
         elif kind.is_numeric() or kind.is_boolean():
-            number = score.cast("int8").cast("float64") if kind.is_boolean() else score.cast("float64")
+            number = score.ifelse(1.0, 0.0).cast("float64") if kind.is_boolean() else score.cast("float64")
             raw, is_text = score.cast("string"), ibis.literal(False)
         else:
             raise PanelError(f"The score column {c.score!r} holds {clean(kind)}, not numbers.")
@@ -91,8 +91,8 @@ class IbisEngine:
             t.group_by(keys).agg(
                 rows=t.count(),
                 scored=t.score.count(),
-                text=t.is_text.cast("int64").sum(),
-                unlabelled=t.task.isnull().cast("int64").sum(),
+                text=t.is_text.ifelse(1, 0).sum(),
+                unlabelled=t.task.isnull().ifelse(1, 0).sum(),
                 total=t.score.sum(),
                 low=t.score.min(),
                 high=t.score.max(),
@@ -131,11 +131,11 @@ class IbisEngine:
         """Eight hexadecimal digits as a number."""
         if self.backend == "pyspark":
             return conv(text.substr(start, 8), 16, 10).cast("int64")
-        digits = [ibis.literal(_HEX).find(text.substr(start + i, 1)).cast("int64") * 16 ** (7 - i) for i in range(8)]
-        total = digits[0]
-        for digit in digits[1:]:
-            total = total + digit
-        return total
+        # In floating point, where 32 bits are exact: some engines multiply in 32-bit integers.
+        digits = [
+            ibis.literal(_HEX).find(text.substr(start + i, 1)).cast("float64") * 16.0 ** (7 - i) for i in range(8)
+        ]
+        return sum(digits[1:], digits[0]).cast("int64")
 
     def _place(self, t: Any, size: int, labels: Labels, by_task: bool) -> Any:
         strata = len(labels.group) if by_task else 0
@@ -213,7 +213,7 @@ class IbisEngine:
         full = int(np.prod([len(getattr(labels, a)) for a in axes]))
         t = self.rows
         per_key = t.group_by(["task", *axes]).agg(c=t.score.count())
-        per_task = per_key.group_by("task").agg(there=(per_key.c > 0).cast("int64").sum())
+        per_task = per_key.group_by("task").agg(there=(per_key.c > 0).ifelse(1, 0).sum())
         partial = per_task.filter(per_task.there < full).select("task")
         dropped = int(self._fetch(partial.count()).as_py())
         self.rows = t.anti_join(partial, "task")
