@@ -35,7 +35,8 @@ def make(path: Path, tasks: int) -> None:
         f"""COPY (SELECT 'task' || lpad(t::VARCHAR, 8, '0') AS task, ({LANGUAGES!r})[l + 1] AS language,
         'judge-' || chr((65 + j)::INT) AS judge,
         round(50 + 10 * sin(t * 1.7) + 5 * cos(l * j + 1)
-        + 20 * ((hash(t * 48 + l * 6 + j) % 1000003) / 1000003.0 - 0.5), 1) AS score FROM range(6) a(j), range(8) b(l), range({tasks}) d(t)) TO '{path}' (FORMAT parquet)"""
+        + 20 * ((hash(t * 48 + l * 6 + j) % 1000003) / 1000003.0 - 0.5), 1) AS score
+        FROM range(6) a(j), range(8) b(l), range({tasks}) d(t)) TO '{path}' (FORMAT parquet)"""
     )
 
 
