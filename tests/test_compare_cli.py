@@ -91,7 +91,7 @@ def test_json_of_the_main_protocol(run_cli: Run, scores: Path, tmp_path: Path) -
         "compare", scores, "--methods", "raw,cbc,per-language-norm", "--replicates", 100, "--json", "-o", tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert all(line.startswith("polyjudge: wrote ") for line in done.stderr.splitlines())  # and no progress bar
     out = json.loads(done.stdout)
     assert [r["method"] for r in out["table"]] == ["raw", "cbc", "per-language norm"]
     assert out["scope"] == GAIN_SCOPE
@@ -101,7 +101,7 @@ def test_json_of_the_main_protocol(run_cli: Run, scores: Path, tmp_path: Path) -
     assert (out["protocol"], out["seed"], out["replicates"]) == ("held-out", 7, 100)
     assert json.loads((tmp_path / "compare.json").read_text()) == out
     assert pd.read_csv(tmp_path / "compare.csv")["method"].tolist() == ["raw", "cbc", "per-language norm"]
-    assert {p.name for p in tmp_path.iterdir()} == {
+    assert {p.name for p in tmp_path.iterdir()} >= {
         "compare.json",
         "compare.csv",
         "differences.csv",
