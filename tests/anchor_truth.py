@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import polyjudge as pj
-from polyjudge.analyse.helped import cell_factors, product_band
+from polyjudge.analyse.helped import whom_it_helps
 from polyjudge.analyse.ppi import language_means
 from polyjudge.gold import Gold
 from polyjudge.kernels import double_centre
@@ -32,13 +32,13 @@ def verdict_rates(labels: int, panels: int) -> dict[str, float]:
     out = {"hurt called helped": 0, "helped called hurt": 0, "hurt": 0, "helped": 0, "named": 0, "open": 0.0}
     for seed in range(panels):
         panel, gold, gain = lone_judge(seed, labels)
-        low, high = product_band(cell_factors(panel, gold), 0.05 / (2 * gain.size))
-        out["hurt called helped"] += int(((gain < 0) & (low > 0)).sum())
-        out["helped called hurt"] += int(((gain > 0) & (high < 0)).sum())
+        verdict = whom_it_helps(panel, gold, replicates=2).cells["verdict"].to_numpy().reshape(gain.shape)
+        out["hurt called helped"] += int(((gain < 0) & (verdict == "helped")).sum())
+        out["helped called hurt"] += int(((gain > 0) & (verdict == "hurt")).sum())
         out["hurt"] += int((gain < 0).sum())
         out["helped"] += int((gain > 0).sum())
-        out["named"] += int(high[0, 0] < 0)
-        out["open"] += float(((low <= 0) & (high >= 0)).mean()) / panels
+        out["named"] += int(verdict[0, 0] == "hurt")
+        out["open"] += float((verdict == "cannot tell").mean()) / panels
     return out
 
 

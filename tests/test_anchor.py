@@ -328,6 +328,35 @@ def test_whole_numbers_as_floats_still_match() -> None:
     assert align_gold(panel, gold).there.sum() == 2
 
 
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "jsonl"])
+def test_files_keep_names_as_they_are_written(kind: str, tmp_path: Path) -> None:
+    base = margins_panel(3)
+    panel = pj.Panel(base.scores, ("001", "002", "07.50"), base.languages, base.judges)
+    gold = pd.DataFrame({"task": ["001", "07.50"], "language": ["language1", "language2"], "preference": [1, -1]})
+    path = tmp_path / f"gold.{kind}"
+    if kind == "parquet":
+        gold.to_parquet(path)
+    elif kind == "jsonl":
+        gold.to_json(path, orient="records", lines=True)
+    else:
+        gold.to_csv(path, index=False)
+    labels = align_gold(panel, pj.read_gold(path))
+    assert labels.there.sum() == 2
+    assert (labels.values[0, 0], labels.values[2, 1]) == (1, -1)
+    assert not labels.notes or "same side" not in labels.notes[0]
+
+
+def test_files_that_are_no_labels(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(PanelError, match="empty"):
+        pj.read_gold(tmp_path / "empty.csv")
+    (tmp_path / "latin.csv").write_bytes("task,language,preference\ncaf\xe9,fr,1\n".encode("latin-1"))
+    with pytest.raises(PanelError, match="UTF-8"):
+        pj.read_gold(tmp_path / "latin.csv")
+    with pytest.raises(PanelError, match="no file"):
+        pj.read_gold(tmp_path / "none.csv")
+
+
 # --- command line ---
 
 

@@ -7,32 +7,20 @@ from pathlib import Path
 import pandas as pd
 
 from polyjudge.columns import USUAL
-from polyjudge.errors import PanelError
-from polyjudge.panel import clean
+from polyjudge.readers.duck import engine_errors, name, open_file
 
 
 def read_gold(path: str | Path) -> pd.DataFrame:
-    """Read labels from a CSV, Parquet or JSONL file. Tasks and languages become text, the rest stays as it is.
+    """Read labels from a CSV, Parquet or JSON lines file, or from FILE::TABLE of a DuckDB or SQLite file.
 
-    The columns wanted are task, language, and preference (+1, -1, 0) or score; `pj.anchor` checks them.
+    Tasks and languages become text, exactly as written. The columns wanted are task, language, and preference
+    (+1, -1, 0) or score; `pj.anchor` checks them.
     """
-    import ibis
-
-    path = Path(path)
-    where = clean(str(path), 200)
-    if not path.is_file():
-        raise PanelError(f"There is no file {where} with labels.")
-    con = ibis.duckdb.connect()
-    kinds = {".parquet": con.read_parquet, ".json": con.read_json, ".jsonl": con.read_json}
-    read = next((kinds[s] for s in path.suffixes if s in kinds), con.read_csv)
-    try:
-        table = read(str(path))
-        text = {
-            c: table[c].cast("string")
-            for c in table.columns
-            if c.strip().lower() in (*USUAL["task"], *USUAL["language"])
-        }
-        frame: pd.DataFrame = table.mutate(**text).to_pandas()
-    except Exception as error:
-        raise PanelError(f"The labels in {where} cannot be read: {clean(error, 200)}") from None
+    source = open_file(str(path))
+    as_text = (*USUAL["task"], *USUAL["language"])
+    columns = ", ".join(
+        f"CAST({name(c)} AS VARCHAR) AS {name(c)}" if c.strip().lower() in as_text else name(c) for c in source.columns
+    )
+    with engine_errors(source.where):
+        frame: pd.DataFrame = source.con.sql(f"SELECT {columns} FROM {source.relation}").df()
     return frame
