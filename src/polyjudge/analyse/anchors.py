@@ -27,8 +27,9 @@ from polyjudge.analyse.ppi import LanguageMeans, language_means
 from polyjudge.analyse.shift import SharedShift, shared_shift
 from polyjudge.errors import PanelError, UsageError
 from polyjudge.gold import Contradictions, Gold, Kind, align_gold, judge_as_gold, stratified_sample
-from polyjudge.kernels import Array, draw_blocks
+from polyjudge.kernels import BLOCK, Array, draw_blocks
 from polyjudge.panel import Panel
+from polyjudge.progress import track
 from polyjudge.results import Result
 
 
@@ -220,9 +221,8 @@ def _decision_tables(
 
     table = pd.DataFrame({"decision": names, **frame(lambda c: c.sum(axis=-4), changed.sum(axis=1), tasks.max(axis=0))})
     table.insert(7, "identity", [complete, *[False] * (len(names) - 1)])
-    blocks = [
-        pooled_auc(entries, w[:, entries.task] * weights) for w in draw_blocks(len(panel.tasks), replicates, seed)
-    ]
+    drawn = track(draw_blocks(len(panel.tasks), replicates, seed), -(-replicates // BLOCK), "resampling tasks")
+    blocks = [pooled_auc(entries, w[:, entries.task] * weights) for w in drawn]
     area, (low, high) = pooled_auc(entries, weights[None])[0], quantiles(np.concatenate(blocks))
     for word, values in (("auc", area), ("auc_low", low), ("auc_high", high)):
         values = np.where(np.isnan(area), np.nan, values)

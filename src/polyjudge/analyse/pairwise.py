@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.errors import PanelError
-from polyjudge.kernels import draw_blocks
+from polyjudge.kernels import BLOCK, draw_blocks
 from polyjudge.methods.btl import FARTHEST, fit_btl, pair_counts, strata_of
 from polyjudge.panel import Panel
+from polyjudge.progress import track
 from polyjudge.results import Result
 
 
@@ -51,7 +52,7 @@ def pairwise(panel: Panel, replicates: int = 1000, seed: int = 0) -> Pairwise:
     whole = fit_btl(*counts)
     drawn = [
         fit_btl(*pair_counts(panel, block * panel.weights), start=whole)
-        for block in draw_blocks(len(panel.tasks), replicates, seed)
+        for block in track(draw_blocks(len(panel.tasks), replicates, seed), -(-replicates // BLOCK), "resampling tasks")
     ]
     bounds = [np.quantile(np.concatenate([d[part] for d in drawn]), [0.025, 0.975], axis=0) for part in (0, 1)]
     k, m = len(panel.languages), len(panel.judges)
