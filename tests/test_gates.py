@@ -101,7 +101,7 @@ def test_command(panel: pj.Panel, tmp_path: Path, cli: Callable) -> None:
     done = cli("gate", path, "--at", 50, "--sweep", "45:55:5", "--base", "language1", "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert "left-out tasks" in done.stdout
-    assert {p.name for p in (tmp_path / "out").iterdir()} == {"gate.json", "gate.csv", "sweep.csv"}
+    assert {"gate.json", "gate.csv", "sweep.csv"} <= {p.name for p in (tmp_path / "out").iterdir()}
     data = json.loads(cli("gate", path, "--at", 50, "--json").stdout)
     assert data["command"] == "gate"
     assert data["spread_raw"] == pytest.approx(pj.gates(panel, 50).spread_raw)

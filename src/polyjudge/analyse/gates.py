@@ -200,17 +200,16 @@ def _resampled(panel: Panel, thresholds: Array, replicates: int, seed: int) -> d
         out["drawn_raw"].append((c @ passed).reshape(shape))
         out["held_raw"].append((left @ passed).reshape(shape))
         beta = double_centre((c @ flat).reshape(-1, k, m)).reshape(-1, 1, k * m)
-        drawn, held = np.empty((2, len(c), len(thresholds), k * m))
+        both = np.stack([c, left], axis=1)
+        rates = np.empty((len(c), 2, len(thresholds), k * m))
         step = max(1, 4_000_000 // (n * k * m))
         for start in range(0, len(c), step):
             part = slice(start, start + step)
             # The calibrated score passes q where the raw one passes q plus the cell's interaction.
             for index, q in enumerate(thresholds):
-                above = (flat > beta[part] + q + gap).astype(float)
-                drawn[part, index] = np.einsum("rt,rtc->rc", c[part], above, optimize=True)
-                held[part, index] = np.einsum("rt,rtc->rc", left[part], above, optimize=True)
-        out["drawn_calibrated"].append(drawn.reshape(shape))
-        out["held_calibrated"].append(held.reshape(shape))
+                rates[part, :, index] = both[part] @ (flat > beta[part] + q + gap).astype(float)
+        out["drawn_calibrated"].append(rates[:, 0].reshape(shape))
+        out["held_calibrated"].append(rates[:, 1].reshape(shape))
     return {name: np.concatenate(parts) for name, parts in out.items()}
 
 
