@@ -179,6 +179,7 @@ def test_a_trusted_judge_stands_in_for_humans() -> None:
     expected = (others.scores.mean(axis=2) - gold.values).mean(axis=0)
     np.testing.assert_allclose(result.shift.table["shift"], expected)
     assert any("stand in for human labels" in note for note in result.notes)
+    assert result.trusted == "judge1"
     with pytest.raises(pj.PanelError, match="No judge"):
         pj.anchor(panel, trusted="nobody")
     with pytest.raises(pj.PanelError, match="at least two others"):

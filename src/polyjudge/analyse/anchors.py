@@ -74,6 +74,8 @@ class Anchor(Result):
     means: LanguageMeans
     worth: PanelWorth
     labels: pd.Series[int]
+    trusted: str | None
+    """The judge that stands in for the humans, if one does."""
     replicates: int
     folds: int
     seed: int
@@ -157,6 +159,7 @@ def anchor(
         language_means(panel, labels),
         panel_worth(panel, labels, replicates=replicates, seed=seed),
         labels.counts,
+        trusted,
         replicates,
         fit.folds,
         seed,

@@ -58,7 +58,8 @@ def _comparison(console: Console, result: Anchor) -> None:
     labels = int(result.labels.sum())
     agreement = result.measure == "agreement"
     what = "Agreement in % with" if agreement else "Mean squared error in points squared against"
-    heading(console, f"{what} {labels} human labels (95% intervals over tasks)")
+    whose = "human labels" if result.trusted is None else f"scores of {clean(result.trusted)}, taken as human"
+    heading(console, f"{what} {labels} {whose} (95% intervals over tasks)")
     scale, rows = 100.0 if agreement else 1.0, _records(result.table)
     columns: dict[str, Any] = {
         "decision" if agreement else "score of": result.table["decision"],
