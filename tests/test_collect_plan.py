@@ -305,3 +305,68 @@ def test_cost_estimate_follows_the_prices(tmp_path: Path) -> None:
     assert table.loc["a", "cost"] == pytest.approx((10 * tokens + 30 * 12 * 100) / 1e6)
     assert table.loc["b", "cost"] == pytest.approx(tokens / 1e6)
     assert load_prices(parse_plan(plan_of(tmp_path, judges=["p/q"]), tmp_path)).by_judge == {"q": None}
+
+
+def test_mrewardbench_is_downloaded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import functools
+    import http.server
+    import threading
+
+    from polyjudge.collect import items
+
+    seen = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:
+            seen.append(args[0])
+
+    for code in ("eng_Latn", "arb_Arab"):
+        (tmp_path / "hub" / code).mkdir(parents=True)
+        row = {"id": 1, "prompt": code, "chosen": "a", "rejected": "b", "subset": "s"}
+        (tmp_path / "hub" / code / "raw.json").write_text(json.dumps([row]))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Handler, directory=str(tmp_path / "hub"))
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(items, "HUB", f"http://127.0.0.1:{server.server_port}/{{code}}/raw.json")
+    plan = parse_plan(plan_of(tmp_path, items={"path": "hub", "format": "mrewardbench"}), tmp_path)
+    try:
+        for _ in range(2):
+            assert load_items(plan).items[0].fields["ar"]["prompt"] == "arb_Arab"
+        assert len(seen) == 2
+    finally:
+        server.shutdown()
+        server.server_close()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    with pytest.raises(CollectError, match=r"Cannot download .* Without a network"):
+        load_items(plan)
+
+
+# --- the live view ---
+
+
+def test_the_live_view_shows_every_judge() -> None:
+    import io
+
+    from polyjudge.collect.runner import Status
+    from polyjudge.report.terminal.collect import watching
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    judges = [
+        Status("quick", 100, done=50, failed=1, retries=3, input_tokens=12_000, output_tokens=600, cost=1.5),
+        Status("\x1b[31mdead", 100, aside="no key", cost=None),
+    ]
+    judges[0].started -= 10
+    file = Terminal()
+    with watching(file) as watch:
+        assert watch is not None
+        watch(judges)
+    text = file.getvalue()
+    for words in ("quick", "50/100", "5.0", "12.6k", "$1.50", "10 s", "set aside", "\\x1b[31mdead"):
+        assert words in text
+    with watching(io.StringIO()) as watch:
+        assert watch is None
