@@ -69,7 +69,7 @@ def anchor(
         seed=seed,
     )
     if output is not None:
-        from polyjudge.report.page.others import anchor_page
+        from polyjudge.report.page.anchor import anchor_page
 
         write_result(output, "anchor", result.to_dict(), result.tables())
         write_page(output, "anchor", result.to_dict(), lambda c, p: anchor_page(result, panel, c, p), formats)

@@ -12,10 +12,18 @@ from polyjudge.cli import options as o
 Write = Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Only write the sample scores as CSV.")]
 
 
-def demo(write: Write = None, seed: o.Seed = 7, as_json: o.Json = False) -> None:
+def demo(
+    write: Write = None,
+    seed: o.Seed = 7,
+    as_json: o.Json = False,
+    output: o.Output = None,
+    figures: o.Figures = None,
+) -> None:
     """Audit the embedded sample panel and compare the estimate with the truth planted in it.
 
     Example: polyjudge demo
+
+    Example: polyjudge demo -o report
 
     Example: polyjudge demo --write scores.csv && polyjudge audit scores.csv
     """
@@ -31,11 +39,20 @@ def demo(write: Write = None, seed: o.Seed = 7, as_json: o.Json = False) -> None
 
     from polyjudge.analyse import audit
     from polyjudge.analyse.recovery import recovery
+    from polyjudge.cli.output import figure_formats, write_page
 
+    formats = figure_formats(figures, output)
     result = audit(sample_panel(), seed=seed)
     found = recovery(result.uncertainty, sample_truth())
+    everything = {**result.to_dict(), "recovery": found.to_dict()}
+    if output is not None:
+        from polyjudge.report.page import audit_page
+        from polyjudge.report.page.others import recovery_section
+
+        extra = [recovery_section(found)]
+        write_page(output, "demo", everything, lambda c, p: audit_page(result, c, p, extra), formats)
     if as_json:
-        o.print_json("demo", {**result.to_dict(), "recovery": found.to_dict()})
+        o.print_json("demo", everything)
         return
 
     from polyjudge.report.terminal.audit import show_audit

@@ -1,16 +1,18 @@
 """Charts: one function each, results in and an Altair chart out. Page, notebooks and exported files use the same."""
 
 from polyjudge.report.charts.effects import bars, intervals
-from polyjudge.report.charts.interaction import interaction_heatmap
+from polyjudge.report.charts.interaction import helped_grid, interaction_heatmap
 from polyjudge.report.charts.ranks import rank_lines, rank_probabilities, ranks_before_after
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 from polyjudge.report.charts.reversals import pair_gaps
-from polyjudge.report.charts.shares import gate_sweep, variance_shares
+from polyjudge.report.charts.shares import few_shot_curve, gate_sweep, variance_shares
 
 __all__ = [
     "MOST_PAIRS",
     "bars",
+    "few_shot_curve",
     "gate_sweep",
+    "helped_grid",
     "interaction_heatmap",
     "intervals",
     "pair_gaps",

@@ -23,6 +23,7 @@ def intervals(
     zero: float | None = 0.0,
     subtitle: str = "",
     grey: str | None = None,
+    domain: tuple[float, float] | None = None,
 ) -> Any:
     """A dot and its interval for every row of `frame`, in the order of the frame.
 
@@ -32,6 +33,7 @@ def intervals(
     unit : what the axis measures
     zero : where to draw a line, or None
     grey : column of bool; its rows are drawn pale (identities)
+    domain : ends of the axis, to give several charts the same one
     """
     name = labels(frame[label].astype(str))
     data = pd.DataFrame({"judge": frame[label].astype(str).map(name)})
@@ -45,7 +47,7 @@ def intervals(
         "datum.pale", alt.value(0.35), alt.value(1.0) if label != "judge" else alt.value(alt.ExprRef(_JUDGE_OPACITY))
     )
     tint = alt.condition(IS_CHOSEN, alt.value(colour("accent")), alt.value(colour("mark")))
-    scale = alt.Scale(zero=zero == 0.0)
+    scale = alt.Scale(zero=zero == 0.0, **({} if domain is None else {"domain": list(domain), "nice": True}))
     layers = [
         base.mark_rule(strokeWidth=2).encode(
             x=alt.X("low:Q", title=unit, scale=scale, axis=alt.Axis(tickCount=6)),

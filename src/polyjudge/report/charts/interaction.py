@@ -88,6 +88,44 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
     return finish(chart, title, note if marked else "")
 
 
+def helped_grid(cells: pd.DataFrame, level: float) -> Any:
+    """Whom calibration helps (+), whom it hurts (-), where it cannot be told (?): one mark per cell."""
+    language, judge = labels(cells["language"].unique()), labels(cells["judge"].unique())
+    data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
+    data["verdict"] = cells["verdict"].astype(str)
+    data["mark"] = data["verdict"].map({"helped": "+", "hurt": "-"}).fillna("?")
+    data["gain"] = cells["gain"].to_numpy(dtype=float)
+    data["interval"] = _interval(cells["low"], cells["high"])
+    data["labels"] = cells["labels"].to_numpy()
+    x = alt.X("judge:N", sort=list(judge.values()), title="judge", axis=alt.Axis(orient="top", labelAngle=-40))
+    base = plot(data).encode(
+        x=x,
+        y=alt.Y("language:N", sort=list(language.values()), title=None),
+        tooltip=[
+            alt.Tooltip("language:N"),
+            alt.Tooltip("judge:N"),
+            alt.Tooltip("verdict:N"),
+            alt.Tooltip("gain:Q", title="gain, points squared", format="+.2f"),
+            alt.Tooltip("interval:N", title=f"{level:.0%} interval"),
+            alt.Tooltip("labels:Q"),
+        ],
+    )
+    names = ["helped", "cannot tell", "hurt"]
+    tint = alt.Color(
+        "verdict:N",
+        scale=alt.Scale(domain=names, range=[colour("high"), colour("middle"), colour("low")]),
+        legend=alt.Legend(orient="bottom", title=None),
+    )
+    ink = alt.condition("datum.mark == '?'", alt.value(colour("weak")), alt.value(colour("strong")))
+    layers = [
+        base.mark_rect(stroke=colour("paper"), strokeWidth=1).encode(color=tint, opacity=dim(0.3)),
+        base.mark_text(fontSize=14, fontWeight="bold").encode(text="mark:N", color=ink, opacity=dim(0.45)),
+    ]
+    step = (48, 26) if len(judge) <= ROOMY else (22, 20)
+    chart = alt.layer(*layers).properties(width=alt.Step(step[0]), height=alt.Step(step[1]))
+    return finish(chart, "Whom calibrating helps, whom it hurts")
+
+
 def _interval(low: pd.Series[Any], high: pd.Series[Any]) -> list[str]:
     return [f"[{a:+.2f}, {b:+.2f}]" for a, b in zip(low, high, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Shares of variance, and gate spread by threshold."""
+"""Shares of variance, gate spread by threshold, and agreement by number of scored tasks."""
 
 from __future__ import annotations
 
@@ -76,3 +76,24 @@ def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Any:
         layers.append(plot(at).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q"))
     chart = alt.layer(*layers).properties(width=420, height=220)
     return finish(chart, "Gate spread by threshold")
+
+
+def few_shot_curve(curve: pd.DataFrame, what: str, full: float | None = None) -> Any:
+    """Agreement of a newcomer with the others against the number of its tasks that were scored."""
+    data = curve[["shots", "tau", "low", "high"]].copy()
+    data["interval"] = [f"[{a:.3f}, {b:.3f}]" for a, b in zip(data["low"], data["high"], strict=True)]
+    base = plot(data).encode(x=alt.X("shots:Q", title=f"scored tasks of the new {what}"))
+    axis = alt.Y("tau:Q", title="mean tau with the others", scale=alt.Scale(zero=False))
+    layers = [
+        base.mark_area(opacity=0.18, tooltip=None).encode(
+            y=alt.Y("low:Q"), y2="high:Q", color=alt.value(colour("mark"))
+        ),
+        base.mark_line(tooltip=None).encode(y=axis),
+        base.mark_point(filled=True, size=50, opacity=1).encode(
+            y=axis, tooltip=[alt.Tooltip("shots:Q"), alt.Tooltip("tau:Q", format=".3f"), alt.Tooltip("interval:N")]
+        ),
+    ]
+    if full is not None:
+        at = pd.DataFrame({"at": [full]})
+        layers.append(plot(at).mark_rule(strokeDash=[4, 3], tooltip=None).encode(y="at:Q"))
+    return finish(alt.layer(*layers).properties(width=360, height=200), f"Agreement of a new {what} with the others")

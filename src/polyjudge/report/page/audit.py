@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from polyjudge.panel import clean
@@ -31,10 +32,19 @@ SHOWN_NOT = (
 )
 
 
-def audit_page(audit: Audit, command: str, payload: dict[str, Any] | None = None) -> Page:
-    """The page of an audit. `command` makes it again; `payload` is its JSON (made here when not given)."""
+def audit_page(
+    audit: Audit, command: str, payload: dict[str, Any] | None = None, extra: Sequence[Section] = ()
+) -> Page:
+    """The page of an audit.
+
+    Parameters
+    ----------
+    command : what makes the page again
+    payload : its JSON; made here when not given
+    extra : sections to show before what the audit does not show
+    """
     with unchecked():
-        return _audit_page(audit, command, payload)
+        return _audit_page(audit, command, payload, extra)
 
 
 def audit_html(audit: Audit) -> str:
@@ -46,7 +56,7 @@ def audit_html(audit: Audit) -> str:
     return render(audit_page(audit, f'polyjudge.audit(panel, {words}).to_html("report.html")'))
 
 
-def _audit_page(audit: Audit, command: str, payload: dict[str, Any] | None) -> Page:
+def _audit_page(audit: Audit, command: str, payload: dict[str, Any] | None, extra: Sequence[Section]) -> Page:
     s = audit.summary
     sections = [
         panel_section(audit),
@@ -55,6 +65,7 @@ def _audit_page(audit: Audit, command: str, payload: dict[str, Any] | None) -> P
         reversal_section(audit),
         probability_section(audit),
         *deeper_sections(audit),
+        *extra,
         Section("limits", "What this does not show", points=(*SHOWN_NOT, *audit.caveats)),
         methods_section(audit),
     ]

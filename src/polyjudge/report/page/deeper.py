@@ -184,8 +184,8 @@ PILE_COLUMNS = {
 }
 
 
-def held_out_section(c: Comparison) -> Section:
-    """The comparison of methods; what is true by arithmetic is grey."""
+def held_out_section(c: Comparison, said: bool = False) -> Section:
+    """The comparison of methods; what is true by arithmetic is grey. `said`: advice and scope stand elsewhere."""
     against = c.table["method"] == "raw"  # what the gain is measured against has none
     frame = c.table.assign(gain=c.table["gain"].mask(against), gain_positive=c.table["gain_positive"].mask(against))
     frame = frame.assign(pale=[("tau" in identity_columns(text)) for text in frame["identity"]])
@@ -197,9 +197,8 @@ def held_out_section(c: Comparison) -> Section:
         "gain_positive": Column("replicates with a gain", 1, percent=True),
         "identity": Column("true by arithmetic", show=lambda text: clean(text, 200) if text else ""),
     }
-    lead = [c.scope, *(clean(n, 400) for n in c.notes)]
-    if c.advice is not None:
-        lead.insert(0, c.advice.text)
+    lead = [] if said else [*([c.advice.text] if c.advice is not None else []), c.scope]
+    lead += [clean(n, 400) for n in c.notes]
     best = frame[~frame["pale"]].sort_values("tau", ascending=False).iloc[0] if (~frame["pale"]).any() else None
     words = "What is true by arithmetic is pale."
     if best is not None:
@@ -297,6 +296,7 @@ def plain_table(frame: pd.DataFrame, caption: str) -> Any:
         if values.dtype == object or str(values.dtype) in ("str", "string", "bool", "category"):
             columns[name] = Column(title)
             continue
+        values = pd.to_numeric(values, errors="coerce").astype(float)
         whole = bool((values.dropna() == values.dropna().round()).all())
         low, high = (f"{name}_low", f"{name}_high") if f"{name}_low" in names else ("", "")
         if not low and "low" in names and names.index("low") == names.index(name) + 1:

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from polyjudge.panel import clean
 from polyjudge.report.labels import label
 
+NAMES = ("judge", "language", "task", "group", "tied_with", "nearest", "chosen")
+"""Columns whose names begin so hold labels of the panel: shown as charts show them. Other text is shown in full."""
 MOST_ROWS = 200
 """Rows of a table on the page. The rest is in the page's JSON."""
 
@@ -31,7 +34,7 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        return self.digits is not None
+        return self.digits is not None or self.show is p_value
 
 
 @dataclass(frozen=True)
@@ -151,11 +154,11 @@ def _cell(row: pd.Series[Any], name: str, column: Column, grey: bool) -> Cell:
     if column.show is not None:
         return Cell(column.show(value), _sort(value), grey=grey)
     if column.digits is None:
-        return Cell(_text(value), grey=grey)
+        return Cell(_text(value, name), grey=grey)
     interval = ""
     if column.low and _sort(value):
         ends = [number(row[c], column.digits, column.sign, column.percent) for c in (column.low, column.high)]
-        interval = f"[{ends[0]}, {ends[1]}]"
+        interval = f"[{ends[0]}, {ends[1]}]" if ends != ["–", "–"] else "no interval"
     elif column.se:
         interval = f"± {number(row[column.se], column.digits, percent=column.percent)}"
     return Cell(number(value, column.digits, column.sign, column.percent), _sort(value), interval, grey)
@@ -165,11 +168,11 @@ def _sort(value: Any) -> str:
     return repr(float(value)) if isinstance(value, (int, float, np.number)) and math.isfinite(value) else ""
 
 
-def _text(value: Any) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+def _text(value: Any, column: str) -> str:
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (tuple, list)):
-        return ", ".join(label(str(v)) for v in value) or "–"
-    return label(str(value))
+        return ", ".join(_text(v, column) for v in value) or "–"
+    return label(str(value)) if column.startswith(NAMES) else clean(value, 400)

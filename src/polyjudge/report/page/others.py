@@ -1,25 +1,21 @@
-"""Pages of the other commands: compare, gate and anchor."""
+"""Pages of compare and gate, the end of the demo's page, and what these pages share."""
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from polyjudge.panel import clean
-from polyjudge.report import charts
 from polyjudge.report.charts.theme import unchecked
 from polyjudge.report.labels import labels
-from polyjudge.report.page.deeper import gate_section, held_out_section, plain_table
+from polyjudge.report.page.deeper import gate_section, held_out_section
 from polyjudge.report.page.made import facts
-from polyjudge.report.page.model import Column, Figure, Page, Section, table
+from polyjudge.report.page.model import Column, Page, Section, table
+from polyjudge.report.page.protocols import protocol_parts
 from polyjudge.results import Result
 
 if TYPE_CHECKING:
-    from polyjudge.analyse.anchors import Anchor
     from polyjudge.analyse.gates import Gates
     from polyjudge.analyse.held_out import Comparison
+    from polyjudge.analyse.recovery import Recovery
     from polyjudge.panel import Panel
 
 
@@ -29,12 +25,12 @@ def comparison_page(result: Result, panel: Panel, command: str, payload: dict[st
 
     with unchecked():
         if not isinstance(result, Comparison):
-            name = str(payload.get("protocol", "compare")).replace("-", " ")
-            return _page(f"Comparison: {name}", result, panel, command, payload, tuple(_tables(result)), _words(result))
+            title, verdict, sections = protocol_parts(result)
+            return make_page(title, result, panel, command, payload, sections, verdict)
         best = result.advice.text if result.advice is not None else "The gain of calibrating was not measured."
-        sections = (held_out_section(result), *_comparison_tables(result))
+        sections = (held_out_section(result, said=True), *_comparison_tables(result))
         verdict = (best, "Agreement between languages is consistency, not accuracy.", result.scope)
-        return _page("Methods on left-out tasks", result, panel, command, payload, sections, verdict)
+        return make_page("Methods on left-out tasks", result, panel, command, payload, sections, verdict)
 
 
 def _comparison_tables(c: Comparison) -> list[Section]:
@@ -64,58 +60,36 @@ def gate_page(result: Gates, panel: Panel, command: str, payload: dict[str, Any]
     """The page of a gate."""
     with unchecked():
         section = gate_section(result, result.sweep, result.level)
-        return _page(
+        return make_page(
             f"Gate at {result.threshold:g}", result, panel, command, payload, (section,), section.lead[:1], panel.judges
         )
 
 
-def anchor_page(result: Anchor, panel: Panel, command: str, payload: dict[str, Any]) -> Page:
-    """The page of a comparison with human labels."""
-    with unchecked():
-        i = result.invariance
-        check = "This was checked and holds" if i.holds else "This was checked and does NOT hold: please report it"
-        verdict = (
-            f"Measured: {clean(result.measure, 200)}, against {int(result.labels.sum()):,} labels.",
-            f"The decision of the panel mean cannot change by calibrating. {check}: {i.changed} of {i.entries} "
-            f"decisions changed, the largest move is {i.largest_change:.1g} points.",
-        )
-        frame = result.table.assign(judge=result.table["decision"])
-        agreement = result.measure == "agreement"
-        what = "Agreement with the labels" if agreement else "Squared error against the labels"
-        moves = (
-            "The panel mean, a majority vote and each judge, with intervals over tasks. A judge's agreement can move "
-            "only because calibrating moves its threshold."
-            if agreement
-            else "The panel mean and each judge, with intervals over tasks. Smaller is nearer to the humans."
-        )
-        figures = tuple(
-            charts.intervals(
-                frame, "judge", name, f"{what}, {name}", result.measure,
-                low=f"{name}_low", high=f"{name}_high", zero=None,
-            )
-            for name in ("raw", "calibrated")
-            if f"{name}_low" in frame
-        )  # fmt: skip
-        first = Section(
-            "agreement",
-            "Agreement of each decision" if agreement else "Squared error of each judge",
-            blocks=(
-                Figure(
-                    "agreement-chart",
-                    figures,
-                    f"{what} before and after calibrating.",
-                    moves,
-                    plain_table(frame.drop(columns="decision"), result.measure.capitalize()),
-                ),
-            ),
-        )
-        rest = [s for s in _tables(result) if s.name != "table"]
-        return _page(
-            "Panel beside human labels", result, panel, command, payload, (first, *rest), verdict, panel.judges
-        )
+def recovery_section(found: Recovery) -> Section:
+    """How close an audit came to a planted truth."""
+    cells = found.cells.reindex(found.cells["planted"].abs().sort_values(ascending=False).index)
+    columns = {
+        "language": Column("language"),
+        "judge": Column("judge"),
+        "planted": Column("planted", 2, True),
+        "estimated": Column("estimated", 2, True),
+        "error": Column("error", 2, True),
+    }
+    words = (
+        f"The scores are simulated, so the truth is known. Root mean square error {found.root_mean_square_error:.2f} "
+        f"points where the planted interaction has {found.root_mean_square_planted:.2f}; the largest error is "
+        f"{found.largest_error:.2f}. {found.inside} of {len(cells)} intervals hold the planted value, at "
+        f"{found.level:.0%}; the band {'holds' if found.in_band else 'does not hold'} all of them at once."
+    )
+    return Section(
+        "recovery",
+        "How close the estimate came to the planted truth",
+        lead=(words,),
+        blocks=(table(cells, "Planted and estimated interaction, largest first, in points", columns),),
+    )
 
 
-def _page(
+def make_page(
     title: str,
     result: Result,
     panel: Panel,
@@ -125,6 +99,7 @@ def _page(
     verdict: tuple[str, ...],
     judges: tuple[str, ...] = (),
 ) -> Page:
+    """A page about a result on a panel, without findings."""
     settings = {name: getattr(result, name) for name in ("seed", "replicates", "level") if hasattr(result, name)}
     return Page(
         title,
@@ -137,32 +112,3 @@ def _page(
         command,
         payload,
     )
-
-
-def _words(result: Result) -> tuple[str, ...]:
-    """The sentences a result brings along."""
-    out = []
-    for name in ("advice", "scope", "identity", "notes"):
-        value = getattr(result, name, None)
-        out += [clean(x, 800) for x in ([value] if isinstance(value, str) else value or ()) if isinstance(x, str) and x]
-    return tuple(out)
-
-
-def _tables(result: Result, prefix: str = "") -> list[Section]:
-    """A section for each table of a result, and for those of the results inside it."""
-    out: list[Section] = []
-    for field in dataclasses.fields(result):  # type: ignore[arg-type]
-        value = getattr(result, field.name)
-        name = f"{prefix}{field.name}".replace("_", "-")
-        title = f"{prefix}{field.name}".replace("_", " ").replace("-", ": ", 1)
-        if isinstance(value, pd.Series):
-            value = value.rename("value").rename_axis(str(value.index.name or "name")).reset_index()
-        if isinstance(value, pd.DataFrame) and not field.name.startswith("replicate_") and len(value):
-            frame = value.reset_index() if value.index.name else value
-            out.append(Section(name, title.capitalize(), blocks=(plain_table(frame, title),)))
-        elif isinstance(value, Result):
-            inner = _tables(value, f"{name}-")
-            if inner and _words(value):
-                inner[0] = dataclasses.replace(inner[0], lead=_words(value))
-            out += inner
-    return out

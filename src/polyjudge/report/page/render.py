@@ -24,6 +24,8 @@ from polyjudge.files import atomic_write
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
 from polyjudge.report.page.model import Figure, Page, Table
 
+FOLDED = 30
+"""Tables with more rows than this are folded."""
 VARIABLES = {name: f"var(--{name})" for name in LIGHT}
 
 
@@ -51,6 +53,7 @@ def render(page: Page) -> str:
             charts=json_for_script(charts),
             payload=json_for_script(page.payload),
             chart_id=chart_id,
+            folded=FOLDED,
             is_table=lambda block: isinstance(block, Table),
         )
     )
