@@ -387,6 +387,12 @@ def _check(panel: Panel) -> None:
     ):
         if len(labels) != size:
             raise PanelError(f"{len(labels)} {word} labels for {size} {word}s.")
+        broken = next((label for label in labels if any("\ud800" <= c <= "\udfff" for c in label)), None)
+        if broken is not None:
+            raise PanelError(
+                f"The {word} label {clean(broken)!r} holds half of a surrogate pair, which is no character. Read the "
+                "scores with their right encoding."
+            )
         if len(set(labels)) != size:
             twice = next(label for label in labels if labels.count(label) > 1)
             raise PanelError(f"The {word} label {clean(twice)!r} stands twice.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from polyjudge._version import __version__
@@ -13,3 +15,10 @@ SCHEMA = 1
 def envelope(command: str, result: dict[str, Any]) -> dict[str, Any]:
     """A result with the schema version, the command and the program's version."""
     return {"schema": SCHEMA, "command": command, "polyjudge": __version__, **result}
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """JSON text that every encoding of Unicode can hold: NaN is an error, half a surrogate pair is escaped."""
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
+    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)

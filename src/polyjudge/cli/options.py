@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -16,7 +15,7 @@ import typer
 
 from polyjudge.errors import UsageError
 from polyjudge.schema import SCHEMA as SCHEMA
-from polyjudge.schema import envelope
+from polyjudge.schema import envelope, to_json
 
 if TYPE_CHECKING:
     from polyjudge.panel import Panel
@@ -208,5 +207,8 @@ def print_written(written: Any) -> None:
 
 def print_json(command: str, result: dict[str, Any]) -> None:
     """Print a result with the schema version, the command and the program's version."""
-    json.dump(envelope(command, result), sys.stdout, ensure_ascii=False, indent=1, allow_nan=False)
-    sys.stdout.write("\n")
+    text = to_json(envelope(command, result), indent=1) + "\n"
+    if (sys.stdout.encoding or "utf-8").lower().startswith("utf"):
+        sys.stdout.write(text)
+    else:
+        sys.stdout.buffer.write(text.encode())  # JSON is UTF-8 whatever the terminal is

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyjudge.errors import UsageError
 from polyjudge.files import atomic_write, spreadsheet_safe
-from polyjudge.schema import envelope
+from polyjudge.schema import envelope, to_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 def write_result(folder: Path, command: str, result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> None:
     """`command`.json with everything, and one CSV file per table."""
     with atomic_write(folder / f"{command}.json") as file:
-        json.dump(envelope(command, result), file, ensure_ascii=False, indent=1, allow_nan=False)
-        file.write("\n")
+        file.write(to_json(envelope(command, result), indent=1) + "\n")
     for name, frame in tables.items():
         with atomic_write(folder / f"{name}.csv") as file:
             frame.map(spreadsheet_safe).rename(columns=spreadsheet_safe).to_csv(file, index=False, lineterminator="\n")

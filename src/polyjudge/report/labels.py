@@ -29,3 +29,11 @@ def labels(names: Iterable[str]) -> dict[str, str]:
         taken.add(shown)
         out[name] = shown
     return out
+
+
+def short(names: Iterable[str], width: int) -> dict[str, str]:
+    """Each name cut to a width, with a mark of its full text where two would look alike."""
+    names = list(dict.fromkeys(names))
+    cut = {name: clean(name, width) for name in names}
+    shown = list(cut.values())
+    return {name: text if shown.count(text) == 1 else label(name, width) for name, text in cut.items()}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 from contextlib import suppress
 from functools import cache
@@ -23,6 +22,7 @@ from polyjudge.errors import UsageError
 from polyjudge.files import atomic_write
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
 from polyjudge.report.page.model import Figure, Page, Table
+from polyjudge.schema import to_json
 
 FOLDED = 30
 """Tables with more rows than this are folded."""
@@ -61,7 +61,7 @@ def render(page: Page) -> str:
 
 def json_for_script(value: Any) -> str:
     """JSON that can stand inside a script element: no character in it can end the element or start a comment."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = to_json(value)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text

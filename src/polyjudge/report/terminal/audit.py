@@ -14,6 +14,7 @@ from polyjudge.analyse.ties import ALL
 from polyjudge.panel import clean
 from polyjudge.report.terminal.base import heading, interval, number, p_value, rows, say, show
 from polyjudge.report.terminal.matrix import matrix
+from polyjudge.report.verdict import verdict
 
 SEVERITY_STYLE = {"serious": "bold red", "warning": "yellow", "notice": "cyan", "info": "dim"}
 MARKS = {"clear": "*", "pointwise": ".", "unclear": " "}
@@ -22,6 +23,9 @@ MARKS = {"clear": "*", "pointwise": ".", "unclear": " "}
 def show_audit(console: Console, audit: Audit) -> None:
     """Print everything an audit found, most important first."""
     _summary(console, audit)
+    heading(console, "Verdict")
+    for sentence in verdict(audit):
+        say(console, sentence)
     _findings(console, audit)
     _ranks(console, audit)
     _interaction(console, audit)

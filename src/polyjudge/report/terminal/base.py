@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -24,17 +25,47 @@ Style = Callable[[Any, str, Any], str]
 """(row, column name, value) -> rich style of one table entry."""
 
 
+class PlainFile(io.TextIOBase):
+    """A text file that gets lines without the spaces a table is filled up with; a file or a pipe needs none."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+        self._rest = ""
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """Rich draws tables in ASCII when this is not a Unicode encoding."""
+        return getattr(self._file, "encoding", None) or "utf-8"
+
+    def write(self, text: str) -> int:
+        *lines, self._rest = (self._rest + text).split("\n")
+        self._file.write("".join(line.rstrip(" ") + "\n" for line in lines))
+        return len(text)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
 def make_console(file: IO[str] | None = None) -> Console:
-    """A console on standard output. Markup and emoji codes are off: text is shown as it is."""
+    """A console on standard output. Markup and emoji codes are off: text is shown as it is.
+
+    Output that does not go to a terminal is plain: no colours, a fixed width, no trailing spaces. NO_COLOR is honoured.
+    Characters that the output's encoding lacks are shown as their codes.
+    """
     file = file or sys.stdout
     terminal = file.isatty()
+    utf8 = (getattr(file, "encoding", None) or "utf-8").lower().startswith("utf")
+    if not utf8 and isinstance(file, io.TextIOWrapper):
+        file.reconfigure(errors="backslashreplace")
     return Console(
-        file=file,
+        file=file if terminal else PlainFile(file),  # type: ignore[arg-type]  # it has what a console calls
         width=None if terminal else PLAIN_WIDTH,
         markup=False,
         emoji=False,
         highlight=False,
         no_color=None if terminal else True,
+        force_terminal=None if terminal else False,
+        safe_box=True,
     )
 
 

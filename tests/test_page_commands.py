@@ -1,0 +1,131 @@
+"""Every command that writes a report: the page draws, its JSON is that of --json, figures are saved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from playwright.sync_api import Browser, sync_playwright
+
+import polyjudge as pj
+from polyjudge.cli import commands
+
+pytestmark = pytest.mark.browser
+
+COMMANDS = {
+    "demo": ("demo",),
+    "gate": ("gate", "SCORES", "--at", "50", "--sweep", "30:70:10", "--base", "English", "--replicates", "100"),
+    "compare": ("compare", "SCORES", "--methods", "raw,cbc,oracle,per-language norm", "--replicates", "100"),
+    "decisions": ("compare", "SCORES", "--protocol", "decisions", "--replicates", "100"),
+    "unseen": ("compare", "SCORES", "--protocol", "unseen-language", "--replicates", "64"),
+    "ablation": ("compare", "SCORES", "--protocol", "tasks", "--replicates", "10"),
+    "preferences": ("anchor", "MARGINS", "CHOICES", "--replicates", "100"),
+    "scores": ("anchor", "SCORES", "GOLD", "--replicates", "100"),
+}
+
+
+@pytest.fixture
+def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command in this process and give what it prints; starting Python each time would take most of the time."""
+    app = typer.Typer()
+    commands.register(app)
+
+    def run(*arguments: object) -> str:
+        monkeypatch.setattr("sys.argv", ["polyjudge", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            app()
+        printed = capsys.readouterr()
+        assert not end.value.code, printed.err
+        return printed.out
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("inputs")
+    panel = pj.sample_panel()
+    rng = np.random.default_rng(1)
+    panel.to_long().to_parquet(folder / "scores.parquet")
+    gold = panel.to_long().groupby(["task", "language"], sort=False)["score"].mean().reset_index()
+    gold["score"] = (gold["score"] + rng.normal(0, 4, len(gold))).clip(0, 100)
+    gold.to_csv(folder / "gold.csv", index=False)
+    margins = panel.to_long().groupby(["task", "language", "judge"], sort=False)["score"].mean().reset_index()
+    margins["score"] = (margins["score"] - 50).round()
+    margins.to_parquet(folder / "margins.parquet")
+    choices = gold.assign(preference=np.sign(gold["score"] - 50).astype(int)).drop(columns="score")
+    choices.to_csv(folder / "choices.csv", index=False)
+    names = {"SCORES": "scores.parquet", "GOLD": "gold.csv", "MARGINS": "margins.parquet", "CHOICES": "choices.csv"}
+    return {key: folder / name for key, name in names.items()}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_page_of(
+    name: str, inputs: dict[str, Path], tmp_path: Path, browser: Browser, run_here: Callable[..., str]
+) -> None:
+    arguments = [str(inputs.get(part, part)) for part in COMMANDS[name]]
+    printed = run_here(*arguments, "-o", tmp_path / "out", "--json")
+    page = browser.new_page(viewport={"width": 400, "height": 800}, offline=True)
+    errors: list[str] = []
+    page.on("console", lambda m: errors.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda e: errors.append(str(e)))
+    page.goto((tmp_path / "out" / "report.html").as_uri())
+    page.wait_for_selector("html[data-drawn], html[data-failed]", state="attached", timeout=60_000)
+    assert errors == []
+    drawn = page.evaluate(
+        "() => [...document.querySelectorAll('.chart')].map((c) => c.querySelectorAll('svg path').length)"
+    )
+    assert all(count > 3 for count in drawn)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+    assert json.loads(page.locator("#results").text_content() or "") == json.loads(printed)
+    assert page.locator(".verdict").count() >= 1
+    text = page.locator("main").inner_text()
+    assert not [word for word in ("nan", "NaN", "None", "<NA>") if f" {word}" in text]
+    page.close()
+
+
+def test_figures_in_all_formats(inputs: dict[str, Path], tmp_path: Path, run_here: Callable[..., str]) -> None:
+    sweep = ("--at", 50, "--sweep", "30:70:10", "--replicates", 100)
+    run_here("gate", inputs["SCORES"], *sweep, "-o", tmp_path, "--figures", "svg,png,pdf")
+    starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
+    for form, start in starts.items():
+        assert (tmp_path / "figures" / f"gate-spread.{form}").read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"), [(["--figures", "gif", "-o", "OUT"], "svg, png, pdf"), (["--figures", "svg"], "-o DIR")]
+)
+def test_bad_figures_are_refused_before_the_work(
+    more: list[str], words: str, inputs: dict[str, Path], tmp_path: Path, run_cli: Callable[..., Any]
+) -> None:
+    arguments = [part.replace("OUT", str(tmp_path / "out")) for part in more]
+    done = run_cli("gate", inputs["SCORES"], "--at", 50, *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_same_command_gives_the_same_bytes(
+    tmp_path: Path, run_here: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        run_here("demo", "-o", "out")
+    pages = [(tmp_path / folder / "out" / "report.html").read_bytes() for folder in ("a", "b")]
+    assert pages[0] == pages[1]
