@@ -83,7 +83,10 @@ def test_colours_on_a_terminal_unless_no_color(variables: dict[str, str], colour
         "show_audit(make_console(), pj.audit(pj.simulate_panel(tasks=12, languages=3, judges=3)[0], replicates=100))"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=follow, stderr=follow, env=environment | {"TERM": "xterm"} | variables
+        [sys.executable, "-c", code],
+        stdout=follow,
+        stderr=subprocess.DEVNULL,
+        env=environment | {"TERM": "xterm"} | variables,
     )
     os.close(follow)
     written = b""
