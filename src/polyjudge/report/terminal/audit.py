@@ -17,7 +17,8 @@ from polyjudge.report.terminal.matrix import matrix
 from polyjudge.report.verdict import verdict
 
 SEVERITY_STYLE = {"serious": "bold red", "warning": "yellow", "notice": "cyan", "info": "dim"}
-MARKS = {"clear": "*", "pointwise": ".", "unclear": " "}
+MARKS = {"clear": "* ", "pointwise": ". ", "unclear": ""}
+"""Before the number, so that digits stay in line."""
 
 
 def show_audit(console: Console, audit: Audit) -> None:
@@ -95,7 +96,7 @@ def _interaction(console: Console, audit: Audit) -> None:
     digits = 2 if largest < 1000 else 0
 
     def text(row: str, column: str) -> str:
-        return number(value[row, column], digits, True) + MARKS[verdict[row, column]]
+        return MARKS[verdict[row, column]] + number(value[row, column], digits, True)
 
     def style(row: str, column: str) -> str:
         mark = verdict[row, column]
