@@ -1,0 +1,59 @@
+"""Units that hold many tasks: intervals and bands are those of the tasks."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+
+import polyjudge as pj
+
+
+def hashed(panel: pj.Panel, size: int) -> pj.Panel:
+    """What the reader makes of a panel beyond `max_units`, without the detour over a table."""
+    place = np.array([int(hashlib.md5(t.encode()).hexdigest()[:8], 16) % size for t in panel.tasks])
+    used, unit = np.unique(place, return_inverse=True)
+    weights = np.bincount(unit).astype(float)
+    scores = np.zeros((len(used), *panel.shape[1:]))
+    np.add.at(scores, unit, panel.scores)
+    counts = np.broadcast_to(weights[:, None, None], scores.shape).astype(np.int64)
+    labels = tuple(f"unit{i + 1}" for i in range(len(used)))
+    return pj.Panel(
+        scores / weights[:, None, None], labels, panel.languages, panel.judges, counts=counts.copy(), weights=weights
+    )
+
+
+def test_the_reader_makes_these_units() -> None:
+    panel, _ = pj.simulate_panel(300, 2, 3, seed=0)
+    read, made = pj.read_panel(panel.to_long(), max_units=40), hashed(panel, 40)
+    np.testing.assert_array_equal(read.weights, made.weights)
+    np.testing.assert_allclose(read.scores, made.scores, rtol=1e-12)
+    assert read.tasks == made.tasks
+
+
+def test_standard_errors_of_1000_units_are_those_of_the_tasks() -> None:
+    panel, _ = pj.simulate_panel(20_000, 4, 3, seed=2, noise="heteroskedastic")
+    by_task = pj.uncertainty(panel, replicates=200).to_frame()
+    by_unit = pj.uncertainty(hashed(panel, 1000), replicates=200).to_frame()
+    np.testing.assert_allclose(by_unit["interaction"], by_task["interaction"], atol=1e-10)
+    ratio = by_unit["se"] / by_task["se"]
+    assert abs(float(np.median(ratio)) - 1) < 0.05
+    # One cell's standard error from 1,000 units has itself an error of 2.2%.
+    assert float(np.abs(ratio - 1).max()) < 0.08
+    band = (by_unit["band_high"] - by_unit["band_low"]) / (by_task["band_high"] - by_task["band_low"])
+    assert abs(float(np.median(band)) - 1) < 0.06
+
+
+@pytest.mark.slow
+def test_intervals_from_units_cover_the_truth() -> None:
+    inside = bands = 0
+    simulations = 200
+    for seed in range(simulations):
+        panel, truth = pj.simulate_panel(5000, 3, 3, seed=seed)
+        found = pj.uncertainty(hashed(panel, 1000), replicates=200, seed=seed).to_frame()
+        planted = truth.interaction.to_numpy().ravel()
+        inside += int(((found["low"] <= planted) & (planted <= found["high"])).sum())
+        bands += bool(((found["band_low"] <= planted) & (planted <= found["band_high"])).all())
+    assert 0.93 <= inside / (9 * simulations) <= 0.97
+    assert bands / simulations >= 0.91  # 95%, less two and a half standard deviations
