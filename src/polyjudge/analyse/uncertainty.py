@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
 from polyjudge.analyse.resample import (
     bootstrap_t,
@@ -42,7 +42,7 @@ class Uncertainty(Result):
     level: float
     tasks: int
     critical: float
-    """The band is interaction +- critical * se."""
+    """The band is interaction +- critical * se; wider for cells that miss scores."""
     band_method: str
     sigma: float
     """Standard deviation used by `radius`: of the noise, or of all scores."""
@@ -92,7 +92,7 @@ def uncertainty(
     se = np.where(constant, 0.0, se)
     half = stdtrit(informing(panel).ravel() - 1, (1 + level) / 2) * se
     boot_low, boot_high, critical, method = _bootstrap(deviations.reshape(n, -1), w, constant, level, replicates, seed)
-    band = critical * se
+    band = (critical if panel.complete else _own_critical(critical, n, informing(panel).ravel())) * se
     # Where every task gives the same deviation there is no spread to scale by: the sign test stands in.
     same_sign = np.where(np.abs(beta) > panel.tie_gap, 2 * 0.5**n, 1.0)
     clear = np.where(constant, same_sign * k * m <= 1 - level, np.abs(beta) > band)
@@ -185,6 +185,13 @@ def _bootstrap(
         return centre + low, centre + high, bonferroni_t(n, values.shape[1], level), "Bonferroni t"
     critical = float(np.quantile(np.concatenate(maxima), level, method="higher"))
     return centre + low, centre + high, critical, "studentised bootstrap"
+
+
+def _own_critical(critical: float, n: int, tasks: NDArray[np.int64]) -> Array:
+    """The critical value of each cell, (cells,): the same tail probability with as many tasks as inform the cell."""
+    tail = stdtr(n - 1, -critical)
+    out: Array = np.maximum(critical, -stdtrit(tasks - 1, tail)) if tail > 0 else np.full(tasks.shape, critical)
+    return out
 
 
 def bonferroni_t(n: int, cells: int, level: float) -> float:
