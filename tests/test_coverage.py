@@ -1,4 +1,4 @@
-"""Coverage of the band and level of the reversal tests on known truth: a smaller run of benchmarks/coverage.py.
+"""Coverage of the band and level of the reversal tests on known truth: a smaller run of benchmarks/band_coverage.py.
 
 The full run (1,000 panels per scenario and size) is in docs/inference.md. Here the limits are widened by two standard
 errors of the smaller number of panels, so that a band of the wrong width still fails.
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-BENCHMARK = Path(__file__).resolve().parents[1] / "benchmarks" / "coverage.py"
+BENCHMARK = Path(__file__).resolve().parents[1] / "benchmarks" / "band_coverage.py"
 spec = importlib.util.spec_from_file_location("band_coverage", BENCHMARK)
 assert spec is not None
 assert spec.loader is not None

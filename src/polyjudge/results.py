@@ -48,7 +48,9 @@ def plain(value: Any) -> Any:
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(v) for v in value]
-    if value is None or isinstance(value, (str, int, bool)):
+    if value is None or value is pd.NA:
+        return None
+    if isinstance(value, (str, int, bool)):
         return value
     return str(value)
 

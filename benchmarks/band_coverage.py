@@ -1,6 +1,6 @@
 """Does the simultaneous band cover, and do the reversal tests keep their level? Simulated panels with known truth.
 
-    python benchmarks/coverage.py [--panels 1000] [--out coverage.json] [--only gaussian]
+    python benchmarks/band_coverage.py [--panels 1000] [--out coverage.json] [--only gaussian]
 
 With --out every scenario and size is written to the file as soon as it is done, and is not run again when the file has
 it. The table in docs/inference.md is from --panels 1000.
