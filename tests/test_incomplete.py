@@ -192,3 +192,24 @@ def test_a_preference_sized_panel_takes_under_a_second() -> None:
     estimate = estimate_interaction(holed)
     assert np.isfinite(estimate.se).all()
     assert time.perf_counter() - start < 1
+
+
+def test_a_task_without_any_score_changes_nothing() -> None:
+    panel, _ = pj.simulate_panel(12, 3, 3, seed=6, missing=0.15)
+    wider = pj.Panel.from_array(np.concatenate([panel.scores, np.full((2, 3, 3), np.nan)]))
+    a, b = estimate_interaction(panel), estimate_interaction(wider)
+    np.testing.assert_allclose(a.cells, b.cells, atol=1e-9)
+    np.testing.assert_allclose(b.cell_influence.mean(axis=0), b.cells, atol=1e-9)
+    np.testing.assert_allclose(b.se, a.se, rtol=0.01)
+    cells, _ = b.resample(np.ones((1, 14)))
+    np.testing.assert_allclose(cells[0], a.cells, atol=1e-9)
+    rates = [
+        incomplete.cell_rates(
+            (p.scores > 50).reshape(len(p.tasks), -1).astype(float),
+            entry_weights(p).reshape(len(p.tasks), -1),
+            np.ones((1, len(p.tasks))),
+            p.weights,
+        )
+        for p in (panel, wider)
+    ]
+    np.testing.assert_allclose(*rates, atol=1e-9)

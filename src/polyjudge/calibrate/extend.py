@@ -111,6 +111,7 @@ def extend(
     new = copy.deepcopy(calibrator)
     digest = hashlib.sha256(f"{calibrator.fingerprint_} {panel.fingerprint}".encode())
     new.fingerprint_ = digest.hexdigest()
+    new.memory_ = None  # of the tasks behind the old cells only; later comparisons go by standard errors
     newcomers = []
     # A new judge is measured in all languages, the new ones too, so languages come first.
     for label in languages:

@@ -147,7 +147,9 @@ class InteractionEstimate:
         times = np.asarray(multiplicity, dtype=np.float64)
         effects = self._level.resample(times)
         raw, share = self._task_means
-        grand = (weight @ raw - np.einsum("rc,rc->r", weight @ share, effects.reshape(len(effects), -1))) / total
+        total = weight @ self._some
+        with np.errstate(invalid="ignore", divide="ignore"):  # nothing but empty tasks drawn: effects are NaN too
+            grand = (weight @ raw - np.einsum("rc,rc->r", weight @ share, effects.reshape(len(effects), -1))) / total
         interaction = double_centre(effects if self._fit is self._level else self._fit.resample(times))
         return effects + grand[:, None, None] - double_centre(effects) + interaction, interaction
 
@@ -162,11 +164,18 @@ class InteractionEstimate:
     def _task_level(self, effects: Array) -> Array:
         mean, share = self._task_means
         out: Array = mean - share @ effects.ravel()
+        out[~self._some] = np.average(out[self._some], weights=self._units[self._some])  # a task without any score
         return out
+
+    @cached_property
+    def _some(self) -> NDArray[np.bool_]:
+        """(n,): units with any score."""
+        return np.asarray(self._task_means[1].sum(axis=1) > 0, dtype=np.bool_)
 
     @property
     def _coverage(self) -> Array:
-        return unit_mean(self._task_means[1], self._units).reshape(self._scores.shape[1:])
+        share = self._task_means[1][self._some]
+        return unit_mean(share, self._units[self._some]).reshape(self._scores.shape[1:])
 
     @property
     def _per_unit(self) -> Array:
@@ -271,7 +280,7 @@ def cell_rates(values: Array, weights: Array, times: Array, units: Array) -> Arr
     mean = np.einsum("rtc,tc->rt", stacked, share, optimize=True)
     right = np.einsum("rt,rtc,tc->rc", times, stacked, weights, optimize=True) - (times * mean) @ weights
     effects = np.linalg.solve(normal, right[..., None])[..., 0]
-    counted = times * units
+    counted = times * (units * (total > 0))  # a unit without any score has no level
     level = (counted * (mean - effects @ share.T)).sum(axis=1) / counted.sum(axis=1)
     out: Array = effects + level[:, None]
     return out
