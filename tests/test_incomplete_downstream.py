@@ -8,9 +8,11 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import polyjudge as pj
+from polyjudge.analyse.crossfit import crossfit
 from polyjudge.analyse.gates import gates
 from polyjudge.analyse.planning import plan
 from polyjudge.analyse.sensitivity import sensitivity
@@ -152,6 +154,24 @@ def test_the_other_analyses() -> None:
         variance(panel)
     few = drop(pj.simulate_panel(50, 4, 4, seed=4)[0], 0.005)
     assert any("tasks that lack no score" in note for note in variance(few).notes)
+
+
+def test_anchors_without_a_single_complete_task() -> None:
+    panel, truth = pj.simulate_panel(40, 4, 4, seed=7, missing=0.2)
+    assert np.isnan(panel.scores).any(axis=(1, 2)).all()
+    level = 50 + truth.task_effect.to_numpy()
+    gold = pd.DataFrame(
+        [(t, l, level[i]) for i, t in enumerate(panel.tasks) for l in panel.languages],  # noqa: E741
+        columns=["task", "language", "score"],
+    )
+    result = pj.anchor(panel, gold, replicates=50)
+    assert any("least squares within tasks" in note for note in result.notes)
+    assert np.isfinite(result.to_frame()[["raw", "calibrated"]].to_numpy(dtype=float)).all()
+    fit = crossfit(panel, 0)
+    outside = fit.outside(panel.weights)
+    others = [t for t, f in zip(panel.tasks, fit.fold, strict=True) if f != 2]
+    expected = pj.ConsensusCalibrator().fit(panel.select(tasks=others)).interaction_
+    np.testing.assert_allclose(outside[2], expected, atol=1e-9)
 
 
 def test_fit_save_transform_and_apply(tmp_path: Path) -> None:

@@ -131,10 +131,9 @@ def anchor(
         raise UsageError("A threshold goes with human scores; preferences decide by the sign of the margin.")
     fit = crossfit(panel, seed, folds)
     notes = list(labels.notes)
-    if not fit.usable.all():
-        notes.append(
-            f"{int((~fit.usable).sum())} of {len(fit.usable)} tasks lack a score; calibration is fitted without them."
-        )
+    if not panel.complete:
+        holed = int((np.isnan(panel.scores).sum(axis=(1, 2)) > 0).sum())
+        notes.append(f"{holed} of {len(panel.tasks)} tasks lack a score; calibration is least squares within tasks.")
     entries = Labelled.of(panel, labels, threshold or 0.0)
     calibrated = entries.calibrated(fit, panel.weights)
     raw_decisions, new_decisions = decide(entries.margins, entries.gap), decide(calibrated, entries.gap)

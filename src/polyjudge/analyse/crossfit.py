@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from polyjudge.calibrate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.errors import PanelError
-from polyjudge.kernels import Array, double_centre
+from polyjudge.kernels import Array
 from polyjudge.panel import Panel
 
 FOLDS = 5
@@ -16,10 +17,8 @@ FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Folds of a panel's tasks. `interactions` is D_t (n, k*m), 0 where a task lacks a score; `usable` marks the rest.
-
-    A task that is not scored by every judge in every language has no D_t, so it takes no part in a fit; it is still
-    calibrated, with the interaction of the other folds.
+    """Folds of a panel's tasks. `interactions` is D_t (n, k*m), or the influence values of a panel with missing scores,
+    whose fits outside a fold are least squares within tasks. `usable` marks tasks with any score.
     """
 
     fold: NDArray[np.int64]
@@ -27,13 +26,20 @@ class CrossFit:
     interactions: Array
     usable: NDArray[np.bool_]
     cells: tuple[int, int]
+    units: Array
+    holes: InteractionEstimate | None = None
+    """The estimate of a panel with missing scores; None for a complete one."""
 
     def outside(self, weights: Array) -> Array:
         """The interaction of the tasks outside each fold, with task weights (..., n): -> (..., folds, k, m).
 
-        NaN for a fold with no weight outside it.
+        NaN for a fold outside which nothing can be fitted.
         """
         weights = weights * self.usable
+        if self.holes is not None:
+            others = np.stack([weights * (self.fold != f) for f in range(self.folds)], axis=-2)
+            _, found = self.holes.resample((others / self.units).reshape(-1, others.shape[-1]))
+            return found.reshape(*others.shape[:-1], *self.cells)
         by_fold = np.stack([weights * (self.fold == f) for f in range(self.folds)], axis=-2)
         total = by_fold @ self.interactions
         mass = by_fold.sum(axis=-1)
@@ -47,18 +53,20 @@ class CrossFit:
 def crossfit(panel: Panel, seed: int, folds: int = FOLDS) -> CrossFit:
     """Cut the tasks into folds, the same for the same seed, and prepare the fits outside them."""
     n, k, m = panel.shape
-    usable: NDArray[np.bool_] = np.isnan(panel.scores).sum(axis=(1, 2)) == 0
-    if usable.sum() < 2:
-        raise PanelError(
-            f"Only {int(usable.sum())} of {n} tasks are scored by every judge in every language; a calibration fitted "
-            "on other tasks needs at least two. Drop the judges or languages that lack scores (panel.select)."
-        )
+    estimate = estimate_interaction(panel)
+    usable: NDArray[np.bool_] = panel.counts.sum(axis=(1, 2)) > 0
+    whole: NDArray[np.bool_] = np.isnan(panel.scores).sum(axis=(1, 2)) == 0
     folds = min(folds, int(usable.sum()))
     fold = np.empty(n, np.int64)
     order = np.random.default_rng([seed, n]).permutation(n)
     # complete tasks are dealt first, so that every fold has some whatever is missing
-    order = np.concatenate([order[usable[order]], order[~usable[order]]])
+    order = np.concatenate([order[whole[order]], order[~whole[order]]])
     fold[order] = np.arange(n) % folds
-    interactions = np.zeros((n, k * m))
-    interactions[usable] = double_centre(panel.scores[usable]).reshape(-1, k * m)
-    return CrossFit(fold, folds, interactions, usable, (k, m))
+    interactions = estimate.influence.reshape(n, k * m)
+    fit = CrossFit(fold, folds, interactions, usable, (k, m), panel.weights, None if panel.complete else estimate)
+    if np.isnan(fit.outside(panel.weights)).any():
+        raise PanelError(
+            "So many scores are missing that the tasks outside a fold do not identify the interaction; a calibration "
+            "fitted on other tasks cannot be had. Drop the judges or languages that lack scores (panel.select)."
+        )
+    return fit
