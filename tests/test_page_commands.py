@@ -98,6 +98,25 @@ def test_page_of(
     page.close()
 
 
+def test_an_incomplete_panel_has_a_page_that_says_what_is_missing(tmp_path: Path, browser: Browser) -> None:
+    scores = np.array(pj.simulate_panel(tasks=30, languages=4, judges=4, seed=3)[0].scores)
+    scores[np.random.default_rng(0).random(scores.shape) < 0.1] = np.nan
+    panel = pj.Panel.from_array(scores)
+    audit = pj.audit(panel, replicates=100)
+    assert audit.variance is None
+    audit.to_html(tmp_path / "page.html")
+    page = browser.new_page(offline=True)
+    errors: list[str] = []
+    page.on("console", lambda m: errors.append(m.text) if m.type in ("error", "warning") else None)
+    page.goto((tmp_path / "page.html").as_uri())
+    page.wait_for_selector("html[data-drawn], html[data-failed]", state="attached", timeout=60_000)
+    assert errors == []
+    missing = int(np.isnan(panel.scores).sum())
+    assert f"{missing} of 480 entries" in page.locator("#panel").inner_text()
+    assert "Not in this report" in page.locator("#variance").inner_text()
+    page.close()
+
+
 def test_figures_in_all_formats(inputs: dict[str, Path], tmp_path: Path, run_here: Callable[..., str]) -> None:
     sweep = ("--at", 50, "--sweep", "30:70:10", "--replicates", 100)
     run_here("gate", inputs["SCORES"], *sweep, "-o", tmp_path, "--figures", "svg,png,pdf")

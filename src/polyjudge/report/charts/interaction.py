@@ -50,7 +50,9 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
 
     limit = max(float(data["interaction"].abs().max()), 1e-12)
     roomy = len(judge) <= ROOMY
-    x = alt.X("judge:N", sort=list(judge.values()), title="judge", axis=alt.Axis(orient="top", labelAngle=-40))
+    x = alt.X(
+        "judge:N", sort=list(judge.values()), title="judge", axis=alt.Axis(orient="top", labelAngle=-40, labelLimit=150)
+    )
     y = alt.Y("language:N", sort=list(language.values()), title=None)
     base = plot(data).encode(x=x, y=y, tooltip=tooltip)  # on text and dots too: they lie over the cells
     range_ = [colour("low"), colour("middle"), colour("high")]
@@ -97,7 +99,9 @@ def helped_grid(cells: pd.DataFrame, level: float) -> Any:
     data["gain"] = cells["gain"].to_numpy(dtype=float)
     data["interval"] = _interval(cells["low"], cells["high"])
     data["labels"] = cells["labels"].to_numpy()
-    x = alt.X("judge:N", sort=list(judge.values()), title="judge", axis=alt.Axis(orient="top", labelAngle=-40))
+    x = alt.X(
+        "judge:N", sort=list(judge.values()), title="judge", axis=alt.Axis(orient="top", labelAngle=-40, labelLimit=150)
+    )
     base = plot(data).encode(
         x=x,
         y=alt.Y("language:N", sort=list(language.values()), title=None),

@@ -9,7 +9,7 @@ import pandas as pd
 
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
-from polyjudge.report.charts.theme import colour, dim, finish, judge_colour, plot
+from polyjudge.report.charts.theme import colour, dim, fade, finish, judge_colour, plot
 from polyjudge.report.labels import labels
 
 BEFORE, AFTER = "before", "after"
@@ -53,7 +53,7 @@ def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str |
         sort=languages,
         title=None,
         scale=alt.Scale(padding=0.35),
-        axis=alt.Axis(labelAngle=-40, grid=True, gridDash=[2, 3]),
+        axis=alt.Axis(labelAngle=-40, labelLimit=140, grid=True, gridDash=[2, 3]),
     )
     y = alt.Y(
         "rank:Q",
@@ -64,14 +64,14 @@ def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str |
     base = plot(data).encode(x=x, y=y, color=judge_colour(order))
     width = alt.condition("chosen == datum.judge", alt.value(3.5), alt.value(1.8))
     lines = base.mark_line(interpolate="monotone", tooltip=None).encode(
-        detail="judge:N", strokeWidth=width, opacity=dim(0.12, 0.85 if m <= 12 else 0.35)
+        detail="judge:N", strokeWidth=width, opacity=fade(0.12, 0.85 if m <= 12 else 0.35)
     )
     points = base.mark_point(filled=True, size=46 if m <= 12 else 24, opacity=1).encode(
         opacity=dim(0.15), tooltip=tooltip
     )
     names = (
         base.transform_filter(alt.FieldEqualPredicate(field="language", equal=languages[-1]))
-        .mark_text(align="left", dx=10, fontSize=11, limit=150, tooltip=None)
+        .mark_text(align="left", dx=10, fontSize=11, limit=250, tooltip=None)
         .encode(y=alt.Y("place:Q", title="rank by mean score"), text="judge:N", opacity=dim(0.25))
     )
     step = 34 if len(languages) <= 16 else 24

@@ -96,6 +96,11 @@ def dim(rest: float = 0.18, full: float = 1.0) -> Any:
     return alt.condition(NONE_OR_CHOSEN, alt.value(full), alt.value(rest))
 
 
+def fade(rest: float, plain: float) -> Any:
+    """Opacity of crowded marks: `plain` when no judge is chosen, else full for the chosen one and `rest` for others."""
+    return alt.value(alt.ExprRef(f"{CHOSEN} == '' ? {plain} : {IS_CHOSEN} ? 1 : {rest}"))
+
+
 def configuration(colours: Mapping[str, str]) -> dict[str, Any]:
     """The Vega-Lite configuration in these colours."""
     axis = {
@@ -107,7 +112,7 @@ def configuration(colours: Mapping[str, str]) -> dict[str, Any]:
         "titleFontWeight": "normal",
         "labelFontSize": 11,
         "titleFontSize": 11,
-        "labelLimit": 170,
+        "labelLimit": 250,
     }
     return {
         "font": FONT,

@@ -12,7 +12,7 @@ from polyjudge.report.charts.theme import unchecked
 from polyjudge.report.labels import label, labels
 from polyjudge.report.page.deeper import deeper_sections
 from polyjudge.report.page.made import facts
-from polyjudge.report.page.model import Column, Figure, Page, Section, p_value, table
+from polyjudge.report.page.model import Column, Figure, Page, Section, Table, p_value, table
 from polyjudge.report.page.render import render
 from polyjudge.report.verdict import verdict
 from polyjudge.schema import envelope
@@ -99,6 +99,7 @@ def panel_section(audit: Audit) -> Section:
             f"coverage: {covered}" if s.scores >= full else f"coverage: {s.scores:,} scores of {full:,} possible ones"
         )
     points += [f"note: {clean(note, 400)}" for note in s.notes]
+    points += _missing_words(audit)
     effect = {"effect": Column("effect", 2, True, "low", "high"), "rank": Column("rank", 0)}
     judge, language = audit.judge_effect, audit.language_effect
     first = judge.sort_values("rank")
@@ -123,8 +124,40 @@ def panel_section(audit: Audit) -> Section:
                 table(first, "Judge effects, in points", {"judge": Column("judge"), **effect}),
             ),
             table(language, "Language effects, in points", {"language": Column("language"), **effect}, judges=()),
+            *_missing_cells(audit),
         ),
     )
+
+
+def _missing_words(audit: Audit) -> list[str]:
+    m = audit.missingness
+    if m is None:
+        return []
+    out = [f"{m.missing:,} of {m.entries:,} entries ({m.rate:.1%}) have no score; missing is missing, never zero"]
+    if m.p_cell is not None:
+        out.append(
+            f"does missingness depend on the cell: p {p_value(m.p_cell)}; on language and judge together, beyond each "
+            f"alone: p {p_value(m.p_interaction)}"
+        )
+    return out + [clean(n, 400) for n in m.notes]
+
+
+def _missing_cells(audit: Audit) -> list[Table]:
+    if audit.missingness is None:
+        return []
+    cells = audit.missingness.cells
+    cells = cells[cells["missing"] > 0].sort_values("rate", ascending=False, kind="stable")
+    columns = {
+        "language": Column("language"),
+        "judge": Column("judge"),
+        "missing": Column("missing", 0),
+        "tasks": Column("of tasks", 0),
+        "rate": Column("rate", 1, percent=True),
+    }
+    if "sensitivity_low" in cells:
+        words = "interaction, and its range if missing scores lie off"
+        columns["interaction"] = Column(words, 2, True, "sensitivity_low", "sensitivity_high")
+    return [table(cells, "Cells that lack scores", columns)]
 
 
 def rank_section(audit: Audit) -> Section:

@@ -120,7 +120,7 @@ def number(value: Any, digits: int, sign: bool = False, percent: bool = False) -
 
 def p_value(value: Any) -> str:
     """A p-value to two significant digits; never a bare zero."""
-    if value is None or not math.isfinite(value):
+    if value is None or value is pd.NA or not math.isfinite(value):
         return "–"
     return "<1e-15" if value < 1e-15 else f"{value:.2g}"
 
