@@ -27,7 +27,7 @@ def dense_least_squares(panel: pj.Panel, design: str) -> Array:
     else:
         x[rows, n * k + n * m + t] = 1
     x[rows, n * k + n * m + n + l * m + b] = 1
-    root = np.sqrt(entry_weights(panel)[t, l, b])
+    root = np.sqrt(panel.counts[t, l, b])
     solution = np.linalg.lstsq(x * root[:, None], panel.scores[t, l, b] * root, rcond=None)[0]
     return double_centre(solution[-k * m :].reshape(k, m))
 
@@ -53,7 +53,7 @@ def test_weights_are_replicates_and_tasks_of_a_unit() -> None:
     array = rng.normal(50, 10, (7, 3, 3, 3))
     array[rng.random(array.shape) < 0.3] = np.nan
     panel = pj.Panel.from_array(array)
-    assert set(np.unique(entry_weights(panel))) == {0.0, 1.0, 2.0, 3.0} or entry_weights(panel).max() == 3
+    assert len(np.unique(panel.counts)) > 2
     np.testing.assert_allclose(
         estimate_interaction(panel).interaction, dense_least_squares(panel, estimate_interaction(panel).design)
     )

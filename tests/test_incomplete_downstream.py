@@ -166,6 +166,7 @@ def test_anchors_without_a_single_complete_task() -> None:
     )
     result = pj.anchor(panel, gold, replicates=50)
     assert any("least squares within tasks" in note for note in result.notes)
+    assert result.helped is not None
     assert np.isfinite(result.to_frame()[["raw", "calibrated"]].to_numpy(dtype=float)).all()
     fit = crossfit(panel, 0)
     outside = fit.outside(panel.weights)

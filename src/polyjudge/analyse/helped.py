@@ -17,6 +17,7 @@ from scipy.special import stdtrit
 
 from polyjudge.analyse.agreement import quantiles
 from polyjudge.calibrate.anchored import ShiftEstimate, estimate_shift
+from polyjudge.calibrate.incomplete import stand_in
 from polyjudge.errors import PanelError
 from polyjudge.gold import Gold
 from polyjudge.kernels import Array, double_centre, draw_blocks
@@ -87,14 +88,9 @@ def cell_factors(panel: Panel, gold: Gold) -> CellFactors:
             "Whom calibration helps is a comparison of languages: at least two need two or more human scores each; "
             f"here {'none has' if q == 0 else 'only ' + panel.languages[shift.languages[0]] + ' has'}."
         )
-    whole = np.isnan(panel.scores).sum(axis=(1, 2)) == 0
-    n = int(whole.sum())
-    if n < 2:
-        raise PanelError("Fewer than two tasks are scored by every judge in every language.")
-    m = len(panel.judges)
-    interactions = np.zeros((len(whole), q, m))
-    interactions[whole] = double_centre(panel.scores[whole][:, shift.languages])
-    weights = panel.weights * whole
+    n = len(panel.tasks)
+    interactions = double_centre(stand_in(panel).scores[:, shift.languages])
+    weights = panel.weights
     share = weights / weights.sum()
     u = np.tensordot(share, interactions, 1)
     psi = share[:, None, None] * (interactions - u) * np.sqrt(n / (n - 1))
