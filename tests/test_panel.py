@@ -135,3 +135,16 @@ def test_weights_reach_the_means() -> None:
     panel = pj.Panel.from_array(scores, weights=np.array([1.0, 2.0]))
     np.testing.assert_allclose(panel.cell_means, 2.0)
     assert isinstance(panel.matrix(panel.cell_means), pd.DataFrame)
+
+
+def test_rows_of_a_unit_are_those_of_all_its_tasks() -> None:
+    """A unit of three tasks with two replicates each has six rows, which least squares over holes must count."""
+    scores = np.random.default_rng(0).normal(50, 10, (12, 3, 3, 2))
+    scores[0, 0, 0] = scores[5, 1, 2] = np.nan
+    weights = np.arange(12) % 4 + 1
+    heavy = pj.Panel.from_array(scores, weights=weights.astype(float))
+    repeated = pj.Panel.from_array(np.repeat(scores, weights, axis=0))
+    assert heavy.n_scores == repeated.n_scores
+    np.testing.assert_allclose(
+        pj.ConsensusCalibrator().fit(heavy).interaction_, pj.ConsensusCalibrator().fit(repeated).interaction_, atol=1e-9
+    )

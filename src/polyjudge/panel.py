@@ -82,13 +82,13 @@ class Panel:
         put = object.__setattr__
         scores = np.ascontiguousarray(self.scores, dtype=np.float64)
         put(self, "scores", scores)
-        if self.counts is None:
-            if self.replicate_scores is not None:
-                put(self, "counts", np.isfinite(self.replicate_scores).sum(axis=3))
-            else:
-                put(self, "counts", np.isfinite(scores).astype(np.int64))
         if self.weights is None:
             put(self, "weights", np.ones(len(scores)))
+        if self.counts is None:
+            rows = (
+                np.isfinite(scores) if self.replicate_scores is None else np.isfinite(self.replicate_scores).sum(axis=3)
+            )
+            put(self, "counts", _rows_of_units(rows.astype(np.int64), self.weights))
         _check(self)
         if self.observed_range is None:
             values = scores if self.replicate_scores is None else self.replicate_scores
@@ -367,6 +367,13 @@ def _positions(wanted: Iterable[str] | None, labels: Labels, word: str) -> NDArr
     if unknown:
         raise PanelError(f"No {word} {_some(unknown)} in this panel; it has {_some(labels)}.")
     return np.array([place[w] for w in wanted], dtype=np.int64)
+
+
+def _rows_of_units(rows: NDArray[np.int64], weights: Array) -> NDArray[np.int64]:
+    """Rows behind each entry when every task of a unit has as many: (n, k, m)."""
+    if np.shape(weights) != (len(rows),) or not np.all(np.isfinite(weights)):
+        return rows  # refused by the check that follows
+    return rows * np.maximum(np.round(weights), 1).astype(np.int64)[:, None, None]
 
 
 def _recode(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

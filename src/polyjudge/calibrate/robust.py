@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from polyjudge.calibrate.incomplete import InteractionEstimate, estimate_interaction
@@ -106,13 +107,28 @@ def _trimmed(values: Array, share: Array) -> Array:
 
 
 def _cuts(values: Array, share: Array) -> tuple[Array, Array]:
-    """Weighted quantiles TRIM and 1 - TRIM of each cell."""
-    order = np.argsort(values, axis=0)
-    ordered = np.take_along_axis(values, order, axis=0)
-    middle = np.cumsum(share[order], axis=0) - share[order] / 2
-    at = [np.argmax(middle >= q - 1e-12, axis=0)[None] for q in (TRIM, 1 - TRIM)]
-    low, high = (np.take_along_axis(ordered, i, axis=0)[0] for i in at)
+    """The task values of each cell that hold the weighted quantiles TRIM and 1 - TRIM."""
+    ordered, below = _ordered(values, share)
+    low, high = (_first(ordered, below >= q - 1e-12) for q in (TRIM, 1 - TRIM))
     return low, high
+
+
+def _median(values: Array, share: Array) -> Array:
+    """Weighted median of each cell; halfway between two values that share it."""
+    ordered, below = _ordered(values, share)
+    out: Array = (_first(ordered, below >= 0.5 - 1e-12) + _first(ordered, below > 0.5 + 1e-12)) / 2
+    return out
+
+
+def _ordered(values: Array, share: Array) -> tuple[Array, Array]:
+    """Values of each cell in order, and the share of the weight up to and with each."""
+    order = np.argsort(values, axis=0)
+    return np.take_along_axis(values, order, axis=0), np.cumsum(share[order], axis=0)
+
+
+def _first(ordered: Array, reached: NDArray[np.bool_]) -> Array:
+    out: Array = np.take_along_axis(ordered, np.argmax(reached, axis=0)[None], axis=0)[0]
+    return out
 
 
 def _median_of_means(values: Array, share: Array) -> Array:
@@ -126,7 +142,7 @@ def _median_of_means(values: Array, share: Array) -> Array:
 
 def _scale(values: Array, share: Array) -> Array:
     """Median absolute deviation of each cell, as a standard deviation; the plain one where that is 0."""
-    scale = np.median(np.abs(values - np.median(values, axis=0)), axis=0) / ndtri(0.75)
+    scale = _median(np.abs(values - _median(values, share)), share) / ndtri(0.75)
     mean = np.tensordot(share, values, 1)
     plain = np.sqrt(np.tensordot(share, (values - mean) ** 2, 1))
     out: Array = np.where(scale > 1e-12 * np.maximum(plain, 1e-300), scale, plain)
@@ -135,7 +151,7 @@ def _scale(values: Array, share: Array) -> Array:
 
 def _huber(values: Array, share: Array) -> Array:
     bound = TUNING * _scale(values, share)
-    centre = np.asarray(np.median(values, axis=0))
+    centre = _median(values, share)
     for _ in range(100):
         step = np.tensordot(share, np.clip(values - centre, -bound, bound), 1)
         inside = np.tensordot(share, (np.abs(values - centre) <= bound).astype(np.float64), 1)
