@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.report import charts
-from polyjudge.report.charts.theme import DARK, LIGHT
+from polyjudge.report.charts.theme import CATEGORIES, DARK, LIGHT
 from polyjudge.report.labels import labels
 
 
@@ -88,3 +89,42 @@ def test_names_are_values_and_never_fields() -> None:
         assert "a.b" in json.dumps(sets)
         assert '"field": "a.b"' not in json.dumps(spec)
         assert "[0]" in json.dumps(sets)
+
+
+# Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
+VISIONS = {
+    "usual": np.eye(3),
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+}
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def linear(colour: str) -> Any:
+    v = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb: Any) -> Any:
+    x = TO_XYZ @ np.clip(rgb, 0, 1) / [0.9505, 1, 1.089]
+    f = np.where(x > 0.008856, np.cbrt(x), 7.787 * x + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_colours_stay_apart_for_colour_blind_readers(theme: dict[str, str], vision: str) -> None:
+    seen = {name: lab(np.array(VISIONS[vision]) @ linear(theme[name])) for name in (*CATEGORIES, "low", "high")}
+    for a, b in [*combinations(CATEGORIES, 2), ("low", "high")]:
+        assert np.linalg.norm(seen[a] - seen[b]) > 20, (a, b)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_colours_have_contrast_with_the_paper(theme: dict[str, str]) -> None:
+    def luminance(name: str) -> float:
+        return float(TO_XYZ[1] @ linear(theme[name]))
+
+    for name, least in [("ink", 7), ("soft", 4.5), ("mark", 4.5), ("accent", 4.5), *((c, 3) for c in CATEGORIES)]:
+        light, dark = sorted((luminance(name), luminance("paper")), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= least, name

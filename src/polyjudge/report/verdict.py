@@ -46,7 +46,10 @@ def _sure(audit: Audit) -> str:
             f"{label(first['language_a'])} and {label(first['language_b'])}, has an adjusted p of "
             f"{_p(first['p_selected'])} after allowing for the choice of the languages; {chance}."
         )
-    return f"How sure: {r.count} of {len(r.pairs)} pairs change places in the means, but {chance}."
+    turned = f"How sure: {r.count} of {len(r.pairs)} pairs change places in the means"
+    if r.count and r.p_global <= r.alpha:
+        return f"{turned}; none of them is sure by itself, yet {chance}."
+    return f"{turned}, and {chance}."
 
 
 def _gain(audit: Audit) -> str:
