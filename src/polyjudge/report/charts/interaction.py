@@ -11,6 +11,7 @@ import pandas as pd
 from polyjudge.analyse.uncertainty import Uncertainty
 from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot
 from polyjudge.report.labels import labels
+from polyjudge.report.numbers import Writer, writer
 
 ROOMY = 12
 """With more judges than this the cells carry no numbers, only marks."""
@@ -28,16 +29,18 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
     language, judge = labels(cells["language"].unique()), labels(cells["judge"].unique())
     data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
     data["interaction"] = cells["interaction"].to_numpy()
-    data["shown"] = [f"{x:+.1f}" for x in data["interaction"]]
+    write, write_short = writer(data["interaction"]), writer(data["interaction"], 3)
+    data["shown"] = [write_short(x, True) for x in data["interaction"]]
+    data["value"] = [write(x, True) for x in data["interaction"]]
     tooltip = [
         alt.Tooltip("language:N", title="language"),
         alt.Tooltip("judge:N", title="judge"),
-        alt.Tooltip("interaction:Q", title="interaction", format="+.2f"),
+        alt.Tooltip("value:N", title="interaction"),
     ]
     marked = {"low", "high", "band_low", "band_high", "verdict"} <= set(cells.columns)
     if marked:
-        data["interval"] = _interval(cells["low"], cells["high"])
-        data["band"] = _interval(cells["band_low"], cells["band_high"])
+        data["interval"] = _interval(cells["low"], cells["high"], write)
+        data["band"] = _interval(cells["band_low"], cells["band_high"], write)
         data["verdict"] = cells["verdict"].to_numpy()
         tooltip += [
             alt.Tooltip("interval:N", title=f"{level}interval"),
@@ -97,7 +100,7 @@ def helped_grid(cells: pd.DataFrame, level: float) -> Any:
     data["verdict"] = cells["verdict"].astype(str)
     data["mark"] = data["verdict"].map({"helped": "+", "hurt": "-"}).fillna("?")
     data["gain"] = cells["gain"].to_numpy(dtype=float)
-    data["interval"] = _interval(cells["low"], cells["high"])
+    data["interval"] = _interval(cells["low"], cells["high"], writer(cells["gain"]))
     data["labels"] = cells["labels"].to_numpy()
     x = alt.X(
         "judge:N", sort=list(judge.values()), title="judge", axis=alt.Axis(orient="top", labelAngle=-40, labelLimit=150)
@@ -130,8 +133,8 @@ def helped_grid(cells: pd.DataFrame, level: float) -> Any:
     return finish(chart, "Whom calibrating helps, whom it hurts")
 
 
-def _interval(low: pd.Series[Any], high: pd.Series[Any]) -> list[str]:
-    return [f"[{a:+.2f}, {b:+.2f}]" for a, b in zip(low, high, strict=True)]
+def _interval(low: pd.Series[Any], high: pd.Series[Any], write: Writer) -> list[str]:
+    return [f"[{write(a, True)}, {write(b, True)}]" for a, b in zip(low, high, strict=True)]
 
 
 def _ticks(limit: float) -> list[float]:

@@ -74,7 +74,7 @@ def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> An
         alt.Tooltip("judge:N", title="first"),
         alt.Tooltip("other:N", title="second"),
         alt.Tooltip("language:N"),
-        alt.Tooltip("gap:Q", format="+.2f"),
+        alt.Tooltip("gap:Q", format="+.4~g"),
         alt.Tooltip("verdict:N", title="after selection"),
     ]
     zero = plot(pd.DataFrame({"at": [0.0]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q")

@@ -10,9 +10,10 @@ from polyjudge.report import charts
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.theme import unchecked
 from polyjudge.report.labels import label, labels
+from polyjudge.report.numbers import writer
 from polyjudge.report.page.deeper import deeper_sections
 from polyjudge.report.page.made import facts
-from polyjudge.report.page.model import Column, Figure, Page, Section, Table, p_value, table
+from polyjudge.report.page.model import POINTS, Column, Figure, Page, Section, Table, p_value, table
 from polyjudge.report.page.render import render
 from polyjudge.report.verdict import verdict
 from polyjudge.schema import envelope
@@ -87,7 +88,7 @@ def panel_section(audit: Audit) -> Section:
     scale = "the declared scale" if s.range_declared else "as observed; declare the scale with --range if it is wider"
     replicates = f" with {len(s.replicates)} replicates ({_some(s.replicates)})" if s.replicates else ""
     full = s.units * len(s.languages) * len(s.judges) * max(1, len(s.replicates))
-    points = [
+    facts_ = [
         f"{s.tasks:,} tasks" + (f" in {s.units:,} units" if s.units != s.tasks else "") + replicates,
         f"{len(s.languages)} languages: {_some(s.languages)}",
         f"{len(s.judges)} judges: {_some(s.judges)}",
@@ -95,19 +96,20 @@ def panel_section(audit: Audit) -> Section:
     ]
     if s.units == s.tasks:
         covered = "every task is scored in every language by every judge"
-        points.append(
+        facts_.append(
             f"coverage: {covered}" if s.scores >= full else f"coverage: {s.scores:,} scores of {full:,} possible ones"
         )
-    points += [f"note: {clean(note, 400)}" for note in s.notes]
-    points += _missing_words(audit)
-    effect = {"effect": Column("effect", 2, True, "low", "high"), "rank": Column("rank", 0)}
+    facts_ += [f"note: {clean(note, 400)}" for note in s.notes]
+    facts_ += _missing_words(audit)
+    effect = {"effect": Column("effect", POINTS, True, "low", "high"), "rank": Column("rank", 0)}
     judge, language = audit.judge_effect, audit.language_effect
     first = judge.sort_values("rank")
     unit = "points from the grand mean"
+    points = writer([*judge["effect"], *language["effect"]], 3)
     return Section(
         "panel",
         "The panel and its coverage",
-        points=tuple(points),
+        points=tuple(facts_),
         blocks=(
             Figure(
                 "effects",
@@ -117,10 +119,11 @@ def panel_section(audit: Audit) -> Section:
                 ),
                 "Judge and language effects.",
                 f"The judges' order by overall mean, from {label(first['judge'].iloc[0])} "
-                f"({first['effect'].iloc[0]:+.1f}) to {label(first['judge'].iloc[-1])} "
-                f"({first['effect'].iloc[-1]:+.1f}), is the order that calibrating gives to every language. The shared "
-                f"shift of a language (from {language['effect'].min():+.1f} to {language['effect'].max():+.1f}) stays "
-                f"in the scores. Bars are {audit.level:.0%} intervals over tasks.",
+                f"({points(first['effect'].iloc[0], True)}) to {label(first['judge'].iloc[-1])} "
+                f"({points(first['effect'].iloc[-1], True)}), is the order that calibrating gives to every language. "
+                f"The shared shift of a language (from {points(language['effect'].min(), True)} to "
+                f"{points(language['effect'].max(), True)}) stays in the scores. "
+                f"Bars are {audit.level:.0%} intervals over tasks.",
                 table(first, "Judge effects, in points", {"judge": Column("judge"), **effect}),
             ),
             table(language, "Language effects, in points", {"language": Column("language"), **effect}, judges=()),
@@ -156,7 +159,7 @@ def _missing_cells(audit: Audit) -> list[Table]:
     }
     if "sensitivity_low" in cells:
         words = "interaction, and its range if missing scores lie off"
-        columns["interaction"] = Column(words, 2, True, "sensitivity_low", "sensitivity_high")
+        columns["interaction"] = Column(words, POINTS, True, "sensitivity_low", "sensitivity_high")
     return [table(cells, "Cells that lack scores", columns)]
 
 
@@ -199,12 +202,14 @@ def interaction_section(audit: Audit) -> Section:
     u = audit.uncertainty
     cells = u.cells.assign(size=u.cells["interaction"].abs()).sort_values("size", ascending=False, kind="stable")
     top = cells.iloc[0]
+    points = writer(cells["interaction"])
+    value, low, high = (points(top[name], True) for name in ("interaction", "low", "high"))
     columns = {
         "language": Column("language"),
         "judge": Column("judge"),
-        "interaction": Column(f"interaction and {u.level:.0%} interval", 2, True, "low", "high"),
-        "band_low": Column("band from", 2, True),
-        "band_high": Column("band to", 2, True),
+        "interaction": Column(f"interaction and {u.level:.0%} interval", POINTS, True, "low", "high"),
+        "band_low": Column("band from", POINTS, True),
+        "band_high": Column("band to", POINTS, True),
         "verdict": Column("verdict"),
     }
     notes = tuple(clean(n, 400) for n in u.notes)
@@ -221,9 +226,9 @@ def interaction_section(audit: Audit) -> Section:
                 "heatmap",
                 (charts.interaction_heatmap(u),),
                 "Interaction of language and judge.",
-                f"The largest cell is {label(top['judge'])} in {label(top['language'])}: {top['interaction']:+.2f} "
-                f"points [{top['low']:+.2f}, {top['high']:+.2f}] over {u.tasks:,} tasks. {u.clear} of {len(cells)} "
-                f"cells are clear of the band that holds all cells at once ({u.band_method}).",
+                f"The largest cell is {label(top['judge'])} in {label(top['language'])}: {value} points "
+                f"[{low}, {high}] over {u.tasks:,} tasks. {u.clear} of {len(cells)} cells are clear of the band that "
+                f"holds all cells at once ({u.band_method}).",
                 table(cells, "Cells by size, in points", columns, most=400),
             ),
         ),
@@ -238,9 +243,9 @@ def reversal_section(audit: Audit) -> Section:
         "judge_i": Column("first"),
         "judge_j": Column("second"),
         "language_a": Column("language a"),
-        "gap_a": Column("gap in a and its se", 2, True, se="gap_a_se"),
+        "gap_a": Column("gap in a and its se", POINTS, True, se="gap_a_se"),
         "language_b": Column("language b"),
-        "gap_b": Column("gap in b and its se", 2, True, se="gap_b_se"),
+        "gap_b": Column("gap in b and its se", POINTS, True, se="gap_b_se"),
         "p_selected": Column("p, selection allowed for", show=p_value),
         "p_published": Column("p, ignoring selection", show=p_value),
         "reverses": Column("reverses"),
@@ -321,7 +326,7 @@ def methods_section(audit: Audit) -> Section:
     bounds = table(
         u.bounds,
         "Half-widths of the bounds on all cells at once, in points",
-        {"bound": Column("bound"), "sigma": Column("sigma", 2), "radius": Column("half-width", 2)},
+        {"bound": Column("bound"), "sigma": Column("sigma", POINTS), "radius": Column("half-width", POINTS)},
         judges=(),
     )
     return Section("methods", "Methods", lead=lead, blocks=(bounds,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -10,7 +9,8 @@ import pandas as pd
 from polyjudge.panel import clean
 from polyjudge.report import charts
 from polyjudge.report.labels import label
-from polyjudge.report.page.model import Column, Figure, Section, number, p_value, table
+from polyjudge.report.numbers import writer
+from polyjudge.report.page.model import POINTS, Column, Figure, Section, number, p_value, table
 
 if TYPE_CHECKING:
     from polyjudge.analyse.audit import Audit
@@ -66,7 +66,7 @@ def _variance(audit: Audit) -> Section:
     columns = {
         "component": Column("component"),
         "share": Column("share and interval", 1, percent=True, low="low", high="high"),
-        "variance": Column("variance", 2),
+        "variance": Column("variance", POINTS),
     }
     words = f"The interaction of language and judge, which calibrating removes, has {own['share']:.1%} of the variance"
     if largest is not None:
@@ -83,6 +83,7 @@ def _variance(audit: Audit) -> Section:
     structure = audit.structure
     if structure is not None:
         lead.append(structure.advice)
+    if structure is not None and structure.scale_use["slope"].notna().any():
         blocks.append(
             Figure(
                 "scale-use",
@@ -155,7 +156,7 @@ def gate_section(g: Gates | None, sweep: pd.DataFrame | None, level: float) -> S
 
 
 SPREAD_COLUMNS = {
-    "threshold": Column("threshold", 1),
+    "threshold": Column("threshold", POINTS),
     "spread_raw": Column("spread, raw", 1, low="spread_raw_low", high="spread_raw_high"),
     "spread_calibrated": Column("spread, calibrated", 1, low="spread_calibrated_low", high="spread_calibrated_high"),
     "held_out_reduction": Column("reduction, left-out tasks", 1, True, "held_out_low", "held_out_high"),
@@ -193,7 +194,7 @@ def held_out_section(c: Comparison, said: bool = False) -> Section:
         "method": Column("method"),
         "tau": Column("agreement of languages (tau)", 3, low="low", high="high"),
         "full_fit": Column("on the same tasks", 3),
-        "gain": Column("gain, points squared", 2, True, "gain_low", "gain_high"),
+        "gain": Column("gain, points squared", POINTS, True, "gain_low", "gain_high"),
         "gain_positive": Column("replicates with a gain", 1, percent=True),
         "identity": Column("true by arithmetic", show=lambda text: clean(text, 200) if text else ""),
     }
@@ -246,6 +247,7 @@ def identity_columns(text: str) -> set[str]:
 
 
 def _sensitivity(s: Sensitivity) -> Section:
+    largest = s.max_interaction
     blocks: list[Any] = []
     if len(s.judges):
         blocks.append(
@@ -262,14 +264,14 @@ def _sensitivity(s: Sensitivity) -> Section:
                     ),
                 ),
                 "Leaving one judge out.",
-                f"The dashed line is the largest cell of the whole panel ({s.max_interaction:.2f} points). A short bar "
-                "names the judge that drives it. These are recomputations without one judge and have no interval.",
+                f"The dashed line is the largest cell of the whole panel ({writer(largest)(largest)} points). A short "
+                "bar names the judge that drives it. These are recomputations without one judge and have no interval.",
                 table(
                     s.judges,
                     "Without one judge",
                     {
                         "judge": Column("judge left out"),
-                        "max_interaction": Column("largest interaction", 2),
+                        "max_interaction": Column("largest interaction", POINTS),
                         "reversing_pairs": Column("reversing pairs", 0),
                         "pairs": Column("of pairs", 0),
                     },
@@ -301,7 +303,6 @@ def plain_table(frame: pd.DataFrame, caption: str) -> Any:
         low, high = (f"{name}_low", f"{name}_high") if f"{name}_low" in names else ("", "")
         if not low and "low" in names and names.index("low") == names.index(name) + 1:
             low, high = "low", "high"
-        top = float(values.abs().max()) if len(values) else math.nan
-        digits = 0 if whole and not low else (3 if top <= 1 else 2)
+        digits = 0 if whole and not low else POINTS
         columns[name] = Column(title, digits, low=low, high=high)
     return table(frame, caption, columns)

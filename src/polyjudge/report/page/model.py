@@ -12,9 +12,12 @@ import pandas as pd
 
 from polyjudge.panel import clean
 from polyjudge.report.labels import label
+from polyjudge.report.numbers import Writer, writer
 
 NAMES = ("judge", "language", "task", "group", "tied_with", "nearest", "chosen")
 """Columns whose names begin so hold labels of the panel: shown as charts show them. Other text is shown in full."""
+POINTS = -1
+"""As `digits` of a column: as many decimals as the size of its numbers asks for."""
 MOST_ROWS = 200
 """Rows of a table on the page. The rest is in the page's JSON."""
 
@@ -142,26 +145,37 @@ def table(
     grey : for a row, the columns to show pale
     """
     rows = []
+    writers = {
+        name: writer(frame[[c for c in (name, column.low, column.high) if c]].astype(float))
+        for name, column in columns.items()
+        if column.digits == POINTS
+    }
     for _, row in frame.head(most).iterrows():
         pale = grey(row) if grey else set()
-        cells = tuple(_cell(row, name, column, name in pale) for name, column in columns.items())
+        cells = tuple(_cell(row, name, c, name in pale, writers.get(name)) for name, c in columns.items())
         rows.append(Row(cells, tuple(label(str(row[j])) for j in judges if j in frame.columns)))
     return Table(caption, tuple(columns.values()), tuple(rows), max(0, len(frame) - most))
 
 
-def _cell(row: pd.Series[Any], name: str, column: Column, grey: bool) -> Cell:
+def _cell(row: pd.Series[Any], name: str, column: Column, grey: bool, write: Writer | None) -> Cell:
     value = row[name]
+
+    def text(number_: Any, sign: bool = column.sign) -> str:
+        if write is not None:
+            return write(float(number_), sign)
+        return number(number_, column.digits or 0, sign, column.percent)
+
     if column.show is not None:
         return Cell(column.show(value), _sort(value), grey=grey)
     if column.digits is None:
         return Cell(_text(value, name), grey=grey)
     interval = ""
     if column.low and _sort(value):
-        ends = [number(row[c], column.digits, column.sign, column.percent) for c in (column.low, column.high)]
+        ends = [text(row[c]) for c in (column.low, column.high)]
         interval = f"[{ends[0]}, {ends[1]}]" if ends != ["–", "–"] else "no interval"
     elif column.se:
-        interval = f"± {number(row[column.se], column.digits, percent=column.percent)}"
-    return Cell(number(value, column.digits, column.sign, column.percent), _sort(value), interval, grey)
+        interval = f"± {text(row[column.se], False)}"
+    return Cell(text(value), _sort(value), interval, grey)
 
 
 def _sort(value: Any) -> str:

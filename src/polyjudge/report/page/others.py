@@ -8,7 +8,7 @@ from polyjudge.report.charts.theme import unchecked
 from polyjudge.report.labels import labels
 from polyjudge.report.page.deeper import gate_section, held_out_section
 from polyjudge.report.page.made import facts
-from polyjudge.report.page.model import Column, Page, Section, table
+from polyjudge.report.page.model import POINTS, Column, Page, Section, table
 from polyjudge.report.page.protocols import protocol_parts
 from polyjudge.results import Result
 
@@ -71,9 +71,9 @@ def recovery_section(found: Recovery) -> Section:
     columns = {
         "language": Column("language"),
         "judge": Column("judge"),
-        "planted": Column("planted", 2, True),
-        "estimated": Column("estimated", 2, True),
-        "error": Column("error", 2, True),
+        "planted": Column("planted", POINTS, True),
+        "estimated": Column("estimated", POINTS, True),
+        "error": Column("error", POINTS, True),
     }
     words = (
         f"The scores are simulated, so the truth is known. Root mean square error {found.root_mean_square_error:.2f} "
