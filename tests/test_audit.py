@@ -223,3 +223,37 @@ def test_command_in_its_own_process(panel: pj.Panel, tmp_path: Path, run_cli: Ca
     assert done.returncode == 0, done.stderr
     assert "Findings" in done.stdout
     assert done.stderr == ""
+
+
+def test_equal_judges_share_their_rank() -> None:
+    scores = np.random.default_rng(0).normal(50, 10, (20, 3, 4))
+    scores[:, :, 2] = scores[:, :, 1] + np.tile([1e-12, -1e-12], 10)[:, None]  # differ by rounding only
+    effect = pj.audit(pj.Panel.from_array(scores), replicates=100).judge_effect.set_index("judge")["rank"]
+    assert effect["judge2"] == effect["judge3"]
+
+
+def test_six_tasks_get_one_advice() -> None:
+    """However clear the gain looks, nothing may say that calibrating is advised."""
+    from polyjudge.report.verdict import verdict
+
+    panel, _ = pj.simulate_panel(6, 4, 4, interaction=30.0, noise_sd=1.0, task_judge_sd=0.1, seed=1)
+    found = pj.audit(panel, replicates=100)
+    assert found.held_out.table.set_index("method").loc["cbc", "gain_low"] > 0
+    assert found.held_out.advice is not None
+    assert not found.held_out.advice.calibrate
+    assert "do-not-calibrate" in {f.code for f in found.findings}
+    assert "not advised" in verdict(found)[2]
+
+
+def test_what_is_not_shown_is_not_claimed() -> None:
+    """No clear cell is no proof of mere noise, and a count that is not extreme is not "about" the chance one."""
+    panel, truth = pj.simulate_panel(25, 12, 12, interaction=2.1, seed=1)
+    planted, estimate = truth.interaction.to_numpy(), pj.ConsensusCalibrator().fit(panel).interaction_.to_numpy()
+    assert (2 * planted * estimate - estimate**2).mean() > 0.5  # calibrating does lower the error here
+    found = pj.audit(panel, replicates=100)
+    texts = {f.code: f.text for f in found.findings}
+    assert found.uncertainty.clear == 0
+    assert "mostly" not in texts["no-clear-cell"]
+    assert "half as many tasks" in texts["do-not-calibrate"]
+    quiet, _ = pj.simulate_panel(20, 3, 3, interaction=0.0, seed=3)
+    assert "about as many" not in {f.code: f.text for f in pj.audit(quiet, replicates=100).findings}["reversal-global"]

@@ -109,3 +109,24 @@ def test_command(panel: pj.Panel, tmp_path: Path, cli: Callable) -> None:
     assert bad.returncode == 2
     assert "Traceback" not in bad.stderr
     assert "outside the scores" in bad.stderr
+
+
+def test_the_spread_is_shown_beside_what_chance_gives() -> None:
+    """Largest less smallest is above 0 for any panel: without a language effect it is what shuffled languages give."""
+    ratios = []
+    for seed in range(8):
+        noise = pj.Panel.from_array(np.random.default_rng(seed).normal(50, 10, (20, 6, 4)))
+        g = pj.gates(noise, 50, replicates=100)
+        ratios.append(g.spread_raw / g.spread_chance)
+    assert 0.85 < np.mean(ratios) < 1.15
+    strong = pj.sample_panel()
+    g = pj.gates(strong, 50, replicates=100)
+    assert g.spread_chance < 0.6 * g.spread_raw
+    assert g.spread_chance == pj.gates(strong, 50, replicates=100).spread_chance
+
+
+def test_rates_of_units_are_called_so() -> None:
+    scores = np.random.default_rng(0).normal(50, 10, (20, 3, 3))
+    assert not pj.gates(pj.Panel.from_array(scores), 50, replicates=100).notes
+    heavy = pj.Panel.from_array(scores, weights=np.full(20, 3.0))
+    assert any("rates of units" in note for note in pj.gates(heavy, 50, replicates=100).notes)

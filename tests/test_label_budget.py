@@ -129,3 +129,12 @@ def test_command(tmp_path: Path, run_cli: Any) -> None:
     bad = run_cli(*common, "--half-width", 2)
     assert bad.returncode == 2
     assert "--from SCORES" in bad.stderr
+
+
+def test_an_end_that_is_out_of_reach_is_not_infinite() -> None:
+    panel, _ = pj.simulate_panel(30, 2, 3, seed=1)
+    rows = [(t, lang, float(i % 7) * 10) for i, t in enumerate(panel.tasks) for lang in panel.languages]
+    gold = pj.align_gold(panel, pd.DataFrame(rows, columns=["task", "language", "score"]))
+    table = pj.label_budget(panel, gold, half_width=0.1, replicates=100).to_frame()
+    assert table["with_panel"].isna().all()
+    assert not np.isinf(table.select_dtypes("number").to_numpy(float)).any()

@@ -126,3 +126,9 @@ def test_command(tmp_path: Path, cli: Callable) -> None:
     bad = cli("plan", "--judges", 6)
     assert bad.returncode == 2
     assert "languages, sigma, radius" in bad.stderr
+
+
+def test_the_advice_gives_an_interval_with_every_reliability() -> None:
+    advice = pj.plan(pj.sample_panel(), draws=50).advice
+    assert advice is not None
+    assert advice.count("[") == 2

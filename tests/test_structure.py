@@ -73,3 +73,9 @@ def test_degenerate_panels_say_so() -> None:
     two = pj.structure(pj.simulate_panel(20, 2, 2, seed=1)[0])
     assert len(two.patterns) == 1
     assert "arithmetic" in two.advice
+
+
+def test_the_share_of_a_pattern_has_its_interval() -> None:
+    text = pj.structure(pj.sample_panel()).advice
+    assert "One pattern carries" in text
+    assert "% [" in text

@@ -231,13 +231,14 @@ def share_interval(draws: Array, share: Array, tasks: Array) -> tuple[Array, Arr
     return np.where(tasks > 1, low, np.nan), np.where(tasks > 1, high, np.nan)
 
 
-def quantiles(draws: Array) -> tuple[Array, Array]:
-    """2.5 and 97.5 percentiles over the first axis of the finite draws; NaN where most are not finite."""
+def quantiles(draws: Array, level: float = 0.95) -> tuple[Array, Array]:
+    """Percentile limits at `level` over the first axis of the finite draws; NaN where most are not finite."""
+    tails = [(1 - level) / 2, (1 + level) / 2]
     bad = np.isnan(draws)
     if not bad.any():
-        low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+        low, high = np.quantile(draws, tails, axis=0)
         return low, high
     enough = bad.mean(axis=0) <= 0.5
     filled = np.where(bad & ~enough, 0.0, draws)
-    low, high = np.nanquantile(filled, [0.025, 0.975], axis=0)
+    low, high = np.nanquantile(filled, tails, axis=0)
     return np.where(enough, low, np.nan), np.where(enough, high, np.nan)

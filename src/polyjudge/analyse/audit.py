@@ -27,6 +27,7 @@ from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.calibrate.incomplete import stand_in
 from polyjudge.errors import PanelError, UsageError
 from polyjudge.files import atomic_write
+from polyjudge.kernels import ranks
 from polyjudge.panel import Panel
 from polyjudge.results import Result, plain
 
@@ -228,5 +229,5 @@ def _effect(panel: Panel, over: int, level: float, word: str, labels: tuple[str,
     effect, se = mean_and_se(values, panel.weights)
     half = stdtrit(len(values) - 1, (1 + level) / 2) * se
     frame = pd.DataFrame({word: labels, "effect": effect, "se": se, "low": effect - half, "high": effect + half})
-    frame["rank"] = np.argsort(np.argsort(-effect, kind="stable"), kind="stable") + 1
+    frame["rank"] = ranks(effect, panel.tie_gap)
     return frame

@@ -6,7 +6,7 @@ import pandas as pd
 
 from polyjudge.analyse.findings import Finding, Severity, ranked
 from polyjudge.analyse.gates import Gates
-from polyjudge.analyse.held_out import Comparison
+from polyjudge.analyse.held_out import TOO_FEW_TASKS, Comparison
 from polyjudge.analyse.information import Information
 from polyjudge.analyse.missingness import Missingness
 from polyjudge.analyse.reversal import RankReversals
@@ -42,6 +42,7 @@ def conclude(
         *_reversal(reversals),
         *_gain(held_out, panel.n_tasks),
         *_cells(uncertainty),
+        # Of very few tasks the lowest and highest scores seen are no ends of a scale.
         *(_ends(sensitivity) if panel.n_tasks >= TOO_FEW_TASKS else []),
         # What drives the interaction is only asked where there is one beyond noise.
         *([*_sensitivity(sensitivity), *_structure(structure)] if uncertainty.clear else []),
@@ -66,8 +67,6 @@ def conclude(
 
 
 FEW_TASKS = 20
-TOO_FEW_TASKS = 10
-"""With fewer tasks the lowest and highest scores seen are no ends of a scale, and left-out tasks are hardly any."""
 END_SHARE = 0.5
 """Share of scores at one end of the scale from which a judge is called near it."""
 
@@ -106,7 +105,7 @@ def _reversal(r: RankReversals) -> list[Finding]:
         )
     if not r.count:
         out.append(Finding("info", "no-reversal", f"No judge pair of {pairs} changes places between languages."))
-    more = "more than" if r.p_global <= r.alpha else "about as many as"
+    more = "more than" if r.p_global <= r.alpha else "not clearly more than"
     out.append(
         Finding(
             "warning" if r.p_global <= r.alpha and not len(sure) else "info",
@@ -126,7 +125,7 @@ def _cells(u: Uncertainty) -> list[Finding]:
                 "notice",
                 "no-clear-cell",
                 f"No cell of the interaction is clear of the {u.level:.0%} simultaneous band: with {u.tasks} tasks "
-                "calibration would mostly subtract noise.",
+                "no single cell can be told from noise.",
             )
         ]
     clear = cells[cells["clear"]]
@@ -148,10 +147,7 @@ def _gain(c: Comparison, tasks: int) -> list[Finding]:
     if c.advice is None:
         return []
     if tasks < TOO_FEW_TASKS:
-        text = (
-            f"{tasks} tasks are too few to leave some out and measure what calibration gains on them: do not calibrate."
-        )
-        return [Finding("warning", "do-not-calibrate", text)]
+        return [Finding("warning", "do-not-calibrate", c.advice.text)]
     table = c.table.set_index("method")
     taus = f"Held-out rank agreement of the languages: tau {_tau(table, 'raw')} raw, {_tau(table, 'cbc')} calibrated."
     return [
@@ -269,12 +265,13 @@ def _gates(g: Gates | None) -> list[Finding]:
     if g is None:
         return []
     sure = g.held_out_low > 0
+    chance = "" if pd.isna(g.spread_chance) else f" ({g.spread_chance:.1f} by chance, with languages shuffled)"
     return [
         Finding(
             "info" if sure else "notice",
             "gate-spread",
             f"At the threshold {g.threshold:g} pass rates differ over languages by {g.spread_raw:.1f} percentage "
-            f"points raw and {g.spread_calibrated:.1f} calibrated; on left-out tasks calibration takes off "
+            f"points raw{chance} and {g.spread_calibrated:.1f} calibrated; on left-out tasks calibration takes off "
             f"{g.held_out_reduction:.1f} [{g.held_out_low:.1f}, {g.held_out_high:.1f}]"
             + ("." if sure else ", which is not clearly above 0."),
         )
@@ -291,8 +288,8 @@ def _shift(effect: pd.DataFrame) -> list[Finding]:
             "notice",
             "shared-shift",
             f"All judges together shift {len(clear)} of {len(effect)} languages, most {clean(row['language'])}: "
-            f"{row['effect']:+.2f} points [{row['low']:+.2f}, {row['high']:+.2f}]. Calibration leaves this in; whether "
-            "it is an error needs labels.",
+            f"{row['effect']:+.2f} points [{row['low']:+.2f}, {row['high']:+.2f}] (each by its own interval). "
+            "Calibration leaves this in; whether it is an error needs labels.",
         )
     ]
 

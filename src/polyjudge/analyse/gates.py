@@ -17,6 +17,8 @@ from polyjudge.panel import Panel, clean
 from polyjudge.progress import track
 from polyjudge.results import Result
 
+MOST_SHUFFLED = 4_000_000
+"""Pass marks moved by the shuffles behind `spread_chance`; larger panels get fewer of them."""
 MOST_COMPARED = 2_000_000_000
 """Comparisons of scores with thresholds over all replicates; beyond it fewer replicates are made."""
 
@@ -47,6 +49,9 @@ class Gates(Result):
     replicates: int
     level: float
     notes: tuple[str, ...]
+    spread_chance: float
+    """Raw spread when the languages of each task and judge are shuffled, on average: what chance alone gives. NaN where
+    scores are missing."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.cells
@@ -102,6 +107,8 @@ def gates(
     beta = estimate_interaction(panel).interaction
     if not panel.complete:
         notes.append("Scores are missing: pass rates are least-squares estimates with task and cell effects.")
+    if not np.all(panel.weights == 1):
+        notes.append("Units hold several tasks: each passes by the mean of its tasks, so these are rates of units.")
     raw, calibrated = panel.scores, panel.scores - beta
     at = int(np.flatnonzero(inside == threshold)[0])
     gap = panel.tie_gap
@@ -173,7 +180,18 @@ def gates(
         replicates,
         level,
         tuple(notes),
+        chance_spread(panel, raw > threshold + gap, seed) if panel.complete else float("nan"),
     )
+
+
+def chance_spread(panel: Panel, passed: NDArray[np.bool_], seed: int, shuffles: int = 200) -> float:
+    """Mean spread of pass marks (n, k, m) whose languages are shuffled inside each task and judge."""
+    share = panel.weights / panel.weights.sum()
+    marks = np.ascontiguousarray((passed * share[:, None, None]).transpose(0, 2, 1))
+    rng = np.random.default_rng([seed, 2])
+    draws = min(shuffles, max(5, MOST_SHUFFLED // marks.size))
+    rates = np.stack([rng.permuted(marks, axis=2).sum(axis=0).T for _ in range(draws)])
+    return float(spread(rates).mean())
 
 
 def spread(rates: Array) -> Array:

@@ -40,6 +40,15 @@ GAIN_SCOPE = (
 )
 """What the held-out gain says and what it does not. Shown wherever the gain is shown."""
 
+TOO_FEW_TASKS = 10
+"""With fewer tasks the left-out ones are hardly any."""
+
+CAUTIOUS = (
+    "An estimate from resampled tasks is as noisy as one from half as many tasks, so a small gain with all tasks is "
+    "not ruled out; more tasks or shrinkage would show it."
+)
+"""Why a held-out gain that is not above 0 does not prove a loss."""
+
 Multiplicity = NDArray[np.int64]
 
 Estimate = Callable[[Array], tuple[Array, Array]]
@@ -243,7 +252,7 @@ def compare(
         skipped,
         seed,
         GAIN_SCOPE,
-        advise(table),
+        advise(table, tasks=panel.n_tasks),
         (*_notes(whole, skipped, replicates, left), *filter(None, (m.caution(panel) for m in chosen if m.caution))),
         taus,
         gains,
@@ -286,11 +295,14 @@ def gain_of(removed: Array, block: Block) -> Array:
     return out
 
 
-def advise(table: pd.DataFrame, method: str = "cbc") -> Advice | None:
-    """Whether to calibrate: advised when the interval of the method's held-out gain lies above 0."""
+def advise(table: pd.DataFrame, method: str = "cbc", tasks: int | None = None) -> Advice | None:
+    """Whether to calibrate: advised when the interval of the method's held-out gain lies above 0, of enough tasks."""
     rows = table[table["method"] == method]
     if rows.empty or not np.isfinite(rows["gain"].iloc[0]):
         return None
+    if tasks is not None and tasks < TOO_FEW_TASKS:
+        text = f"{tasks} tasks are too few to leave some out and measure on them what {method} gains"
+        return Advice("not advised", method, f"Calibrating is not advised: {text}.")
     row = rows.iloc[0]
     shown = f"{row.gain:+.4g} points squared, 95% interval [{row.gain_low:+.4g}, {row.gain_high:+.4g}]"
     if row.gain_low > 0:
@@ -300,12 +312,14 @@ def advise(table: pd.DataFrame, method: str = "cbc") -> Advice | None:
             f"Calibrating is advised: on left-out tasks {method} lowers the squared error by {shown}.",
         )
     why = (
-        "the interaction is too small for this number of tasks, and subtracting its estimate adds error"
+        "in the resamples subtracting the estimate adds error"
         if row.gain_high < 0
         else "the interval includes 0, so it cannot be told from adding noise"
     )
     return Advice(
-        "not advised", method, f"Calibrating is not advised: the held-out gain of {method} is {shown}; {why}."
+        "not advised",
+        method,
+        f"Calibrating is not advised: the held-out gain of {method} is {shown}; {why}. {CAUTIOUS}",
     )
 
 

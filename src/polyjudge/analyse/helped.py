@@ -193,11 +193,13 @@ def _pointwise(f: CellFactors, level: float, replicates: int, seed: int) -> tupl
     draws = []
     for counts in draw_blocks(n, replicates, seed):
         c = counts.astype(np.float64)
-        u = (c @ flat / (c @ f.weights)[:, None]).reshape(-1, *f.u.shape)
+        weight = (c @ f.weights)[:, None]
+        u = np.divide(c @ flat, weight, out=np.full((len(c), flat.shape[1]), np.nan), where=weight > 0)
+        u = u.reshape(-1, *f.u.shape)
         g = f.shift.resample(c)
         e = g - g.mean(axis=1, keepdims=True)
         draws.append(u * (u + 2 * e[..., None]) - 2 * f.covariance)
-    low, high = quantiles(np.concatenate(draws))
+    low, high = quantiles(np.concatenate(draws), level)
     few = (f.shift.labels < FEWEST_FOR_BOOTSTRAP)[:, None]
     band = product_band(f, (1 - level) / 2)
     return np.where(few, band[0], low), np.where(few, band[1], high)

@@ -130,7 +130,7 @@ def label_budget(
         drawn = np.where(np.isnan(drawn), np.inf, drawn)  # more tasks than there are: an end without a number
         low = np.quantile(drawn, 0.025, axis=0, method="lower")
         high = np.quantile(drawn, 0.975, axis=0, method="higher")
-        columns |= {f"{name}_low": low, f"{name}_high": np.where(np.isinf(high), np.nan, high)}
+        columns |= {f"{name}_{end}": np.where(np.isinf(x), np.nan, x) for end, x in (("low", low), ("high", high))}
     extra = _share_out(sd, correlation, tasks, labels, batch)
     variance = powered_variance(sd, correlation, tasks, np.maximum(labels, 1))
     after = powered_variance(sd, correlation, tasks, np.maximum(labels + extra, 1))

@@ -369,8 +369,8 @@ def decision_study(panel: Panel, level: float = 0.95) -> tuple[pd.DataFrame, str
     advice = (
         f"The order of the judges over all languages has reliability {now_row['reliability']:.2f} "
         f"[{now_row['low']:.2f}, {now_row['high']:.2f}] now. Doubling the {best['facet']} raises it most, to "
-        f"{best['reliability']:.2f}. More judges do not make the order of those there are any surer: they only settle "
-        "the languages' shared shifts."
+        f"{best['reliability']:.2f} [{best['low']:.2f}, {best['high']:.2f}]. More judges do not make the order of "
+        "those there are any surer: they only settle the languages' shared shifts."
     )
     return frame, advice
 

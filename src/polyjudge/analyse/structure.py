@@ -174,9 +174,9 @@ def _advice(
         )
     if lead["share"] >= DOMINANT and len(patterns) > 1:
         return (
-            f"One pattern carries {lead['share']:.0%} of the squared interaction, driven by "
-            f"{clean(judges['judge'].iloc[0])} and {clean(languages['language'].iloc[0])}. Check what they have in "
-            "common: a prompt translation, a parser, a tokenizer, or one judge's training, "
+            f"One pattern carries {lead['share']:.0%} [{lead['low']:.0%}, {lead['high']:.0%}] of the squared "
+            f"interaction, driven by {clean(judges['judge'].iloc[0])} and {clean(languages['language'].iloc[0])}. "
+            "Check what they have in common: a prompt translation, a parser, a tokenizer, or one judge's training, "
             "before treating it as many small effects."
         )
     if len(patterns) == 1:

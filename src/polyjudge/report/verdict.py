@@ -26,10 +26,7 @@ def _change(audit: Audit) -> str:
             f"between languages, and {cells}."
         )
     if u.clear:
-        return (
-            f"The judges react differently to the languages ({cells}), but no pair of judges surely changes places: "
-            "scores shift by language more than ranks do."
-        )
+        return f"The judges react differently to the languages ({cells}), but no pair of judges surely changes places."
     return f"No sure sign that language changes the ranking: no pair of judges surely changes places, and {cells}."
 
 
@@ -58,6 +55,11 @@ def _gain(audit: Audit) -> str:
     if rows.empty or not np.isfinite(rows["gain"].iloc[0]):
         return f"What calibrating gains on tasks it has not seen was not measured here, and {unknown}."
     row = rows.iloc[0]
+    advice = audit.held_out.advice
+    if advice is not None and not advice.calibrate and row["gain_low"] > 0:
+        return (
+            f"Calibrating is not advised: with {audit.summary.tasks} tasks the gain cannot be measured, and {unknown}."
+        )
     size = f"{row['gain']:.3g} points squared [{row['gain_low']:.3g}, {row['gain_high']:.3g}]"
     if row["gain_low"] > 0:
         return (

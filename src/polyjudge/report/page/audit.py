@@ -101,7 +101,7 @@ def panel_section(audit: Audit) -> Section:
         )
     facts_ += [f"note: {clean(note, 400)}" for note in s.notes]
     facts_ += _missing_words(audit)
-    effect = {"effect": Column("effect", POINTS, True, "low", "high"), "rank": Column("rank", 0)}
+    effect = {"effect": Column("effect", POINTS, True, "low", "high"), "rank": Column("rank", 1)}
     judge, language = audit.judge_effect, audit.language_effect
     first = judge.sort_values("rank")
     unit = "points from the grand mean"

@@ -126,10 +126,11 @@ def gate_section(g: Gates | None, sweep: pd.DataFrame | None, level: float) -> S
     if g is None:
         lead.append("No gate was named; with --at SCORE the pass rates at that score are shown as well.")
     else:
+        chance = "" if pd.isna(g.spread_chance) else f" (chance alone, with languages shuffled: {g.spread_chance:.1f})"
         lead.append(
             f"A task passes when its score is above {g.threshold:g}. The pass rate of a judge differs between its best "
-            f"and worst language by {g.spread_raw:.1f} percentage points on average, {g.spread_calibrated:.1f} after "
-            f"calibrating. On left-out tasks calibrating takes {g.held_out_reduction:.1f} points off it "
+            f"and worst language by {g.spread_raw:.1f} percentage points on average{chance}, {g.spread_calibrated:.1f} "
+            f"after calibrating. On left-out tasks calibrating takes {g.held_out_reduction:.1f} points off it "
             f"[{g.held_out_low:.1f}, {g.held_out_high:.1f}]."
         )
         lead += [clean(n, 400) for n in g.notes]

@@ -26,7 +26,12 @@ def show_gates(console: Console, gates: Gates) -> None:
         "Spread over languages (mean over judges of largest less smallest), percentage points: "
         f"{gates.spread_raw:.1f} {interval(at.spread_raw_low, at.spread_raw_high, 1)} raw, "
         f"{gates.spread_calibrated:.1f} {interval(at.spread_calibrated_low, at.spread_calibrated_high, 1)} calibrated "
-        "on the same tasks.",
+        "on the same tasks."
+        + (
+            ""
+            if pd.isna(gates.spread_chance)
+            else f" With the languages of each task shuffled chance alone gives {gates.spread_chance:.1f} raw."
+        ),
     )
     say(
         console,

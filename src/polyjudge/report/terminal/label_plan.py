@@ -48,5 +48,5 @@ def _count(row: dict[object, object], word: str) -> str:
     value, low, high = (row[f"{word}{end}"] for end in ("", "_low", "_high"))
     if pd.isna(value):  # type: ignore[call-overload]
         return "more tasks"
-    top = "more tasks" if pd.isna(high) else f"{high:,.0f}"  # type: ignore[call-overload]
-    return f"{value:,.0f} [{low:,.0f}, {top}]"
+    ends = ["more tasks" if pd.isna(x) else f"{x:,.0f}" for x in (low, high)]  # type: ignore[call-overload]
+    return f"{value:,.0f} [{ends[0]}, {ends[1]}]"
