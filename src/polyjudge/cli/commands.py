@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 
 import typer
 
@@ -29,8 +28,6 @@ COMMANDS = (
 def register(app: typer.Typer) -> None:
     """Add every command to the app. A module may bring a `register(app)` of its own (for sub-commands)."""
     for name in COMMANDS:
-        if find_spec(f"polyjudge.cli.{name}") is None:
-            continue
         module = import_module(f"polyjudge.cli.{name}")
         if hasattr(module, "register"):
             module.register(app)

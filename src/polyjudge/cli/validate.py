@@ -9,7 +9,9 @@ import typer
 
 from polyjudge.cli import options as o
 
-Full = Annotated[bool, typer.Option("--full", help="1,000 panels per scenario instead of 60: about half an hour.")]
+Full = Annotated[
+    bool, typer.Option("--full", help="500 panels per scenario instead of 60: about a quarter of an hour.")
+]
 Panels = Annotated[int | None, typer.Option("--panels", min=2, help="Another number of panels per scenario.")]
 Page = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Also write the table as a Markdown page.")]
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes; one per core by default.")]

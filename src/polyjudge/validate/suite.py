@@ -19,7 +19,7 @@ from polyjudge.validate.scenarios import SCENARIOS, Scenario
 from polyjudge.validate.trial import LEVEL, trial
 
 FAST = 60
-FULL = 1000
+FULL = 500
 BATCH = 10
 SLACK = 3.5
 """A limit is missed when the figure lies beyond it by more than this many Monte Carlo standard errors."""
@@ -95,7 +95,7 @@ def validate(
 
     Parameters
     ----------
-    full : 1,000 panels per scenario instead of 60
+    full : 500 panels per scenario instead of 60
     panels : another number of panels per scenario
     workers : processes; by default one per core. The result does not depend on it
     """
