@@ -87,7 +87,8 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
             for verdict, filled in (("clear", True), ("pointwise", False))
         ]
     frame = base.transform_filter(IS_CHOSEN).mark_rect(filled=False, stroke=colour("accent"), strokeWidth=1.5)
-    step = (48, 26) if roomy else (22, 20)
+    wide = 48 if data["shown"].str.len().max() <= 5 else 60  # room for the dot beside the number
+    step = (wide, 26) if roomy else (22, 20)
     chart = alt.layer(*layers, frame).properties(width=alt.Step(step[0]), height=alt.Step(step[1]))
     note = [f"filled dot: clear of the {level}band over all cells", "ring: only the cell's own interval excludes 0"]
     return finish(chart, title, note if marked else "")
