@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from polyjudge.analyse.agreement import decide
 from polyjudge.errors import UsageError
@@ -17,7 +17,7 @@ from polyjudge.panel import Panel
 from polyjudge.results import Result
 
 FEW_LABELS = 20
-"""Below this the normal intervals are known to be narrow; a note says so."""
+"""Below this even intervals by Student's t lean on the shape of the scores and on a weight tuned on few labels."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -116,11 +116,11 @@ class LanguageMeans(Result):
 def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> LanguageMeans:
     """Mean human score (or preference) of every language, from the labels and the panel mean on all tasks.
 
-    For preferences the predictor is the decision of the panel mean: +1, -1 or 0.
+    For preferences the predictor is the decision of the panel mean: +1, -1 or 0. Intervals are those of `ppi_mean`,
+    widened for few labels: Student's t, and variances with the number of labels less one.
     """
     quantity, guess = predictor(panel, gold)
     known = ~np.isnan(guess)
-    z = float(ndtri((1 + level) / 2))
     rows, notes = [], []
     for i, language in enumerate(panel.languages):
         labelled, other = known[:, i] & gold.there[:, i], known[:, i] & ~gold.there[:, i]
@@ -137,10 +137,11 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
                 label_weights=w[labelled],
                 unlabelled_weights=w[other],
             )
-            row |= {"estimate": both.estimate, "low": both.low, "high": both.high, "weight": both.weight}
-            row |= _plain("labels", y, w[labelled], z)
+            half = _small_sample(count, level) * both.se
+            row |= {"estimate": both.estimate, "low": both.estimate - half, "high": both.estimate + half}
+            row |= {"weight": both.weight, **_plain("labels", y, w[labelled], level)}
             if count < FEW_LABELS:
-                notes.append(f"{language} has only {count} labels; intervals by the normal law are narrow there.")
+                notes.append(f"{language} has only {count} labels; its intervals lean on the shape of the scores.")
         else:
             row |= dict.fromkeys(
                 ("estimate", "low", "high", "weight", "labels_only", "labels_low", "labels_high"), np.nan
@@ -149,7 +150,7 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
                 row["labels_only"] = float(y[0])
             notes.append(f"{language} has {'one label' if count else 'no labels'}: no estimate.")
         everyone = known[:, i]
-        row |= _plain("panel", guess[everyone, i], w[everyone], z)
+        row |= _plain("panel", guess[everyone, i], w[everyone], level)
         rows.append(row)
     return LanguageMeans(pd.DataFrame(rows), quantity, level, tuple(notes))
 
@@ -163,7 +164,12 @@ def predictor(panel: Panel, gold: Gold) -> tuple[str, Array]:
     return "mean human preference (share of +1 less share of -1)", np.where(unknown, np.nan, decided)
 
 
-def _plain(word: str, x: Array, w: Array, z: float) -> dict[str, float]:
+def _small_sample(count: int, level: float) -> float:
+    """Student's t for a standard error that divides by `count` where it should by `count` - 1."""
+    return float(stdtrit(count - 1, (1 + level) / 2) * np.sqrt(count / (count - 1)))
+
+
+def _plain(word: str, x: Array, w: Array, level: float) -> dict[str, float]:
     mean = float(w @ x / w.sum()) if len(x) else np.nan
-    half = z * _mean_variance(x, w) ** 0.5 if len(x) > 1 else np.nan
+    half = _small_sample(len(x), level) * _mean_variance(x, w) ** 0.5 if len(x) > 1 else np.nan
     return {f"{word}_only": mean, f"{word}_low": mean - half, f"{word}_high": mean + half}
