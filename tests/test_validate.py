@@ -12,7 +12,7 @@ import pytest
 
 from polyjudge.errors import UsageError
 from polyjudge.validate import SCENARIOS, Scenario, validate
-from polyjudge.validate.suite import judge
+from polyjudge.validate.suite import NAMES, judge
 from polyjudge.validate.trial import trial
 
 SMALL = Scenario("small panel", "for this test", tasks=25, languages=3, judges=4, simulate={"replicates": 2})
@@ -70,3 +70,13 @@ def test_command(run_cli: Callable[..., subprocess.CompletedProcess[str]], tmp_p
     assert data["panels"] == 2
     assert data["passed"] == (out.returncode == 0)
     assert "| none | 55 | 8 | 6 |" in (tmp_path / "page.md").read_text()
+
+
+def test_two_panels_are_no_evidence_of_bias() -> None:
+    """A t value of two panels is often in the dozens; the same value of many panels is bias."""
+    rng = np.random.default_rng(3)
+    empty = dict.fromkeys(NAMES)
+    for panels, shift, verdict in ((2, 0.0, "pass"), (4, 0.0, "pass"), (100, 1.0, "fail")):
+        trials = [{**empty, "error": rng.normal(shift, 1, (8, 6))} for _ in range(panels)]
+        row = judge(SCENARIOS[0], trials)[0]
+        assert (row["quantity"], row["verdict"]) == ("largest bias (standard errors)", verdict), panels

@@ -23,5 +23,9 @@ class PolyjudgeWarning(UserWarning):
     """Something a user should look at that does not stop the work."""
 
 
+class OutputClosed(Exception):
+    """The reader of standard output has gone (a closed pipe). The command line ends quietly."""
+
+
 class CollectError(PolyjudgeError, ValueError):
     """A plan, its items or a run folder cannot be used for a collection."""

@@ -17,6 +17,9 @@ from polyjudge.kernels import Array, tie_gap, unit_mean
 
 Labels = tuple[str, ...]
 
+FARTHEST = 1e100
+"""Scores beyond it, or closer together than one part of it, would overflow or vanish when they are squared."""
+
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
@@ -418,6 +421,12 @@ def _check(panel: Panel) -> None:
         raise PanelError("A score is infinite. Remove it or leave the entry missing.")
     if not np.isfinite(panel.scores).any():
         raise PanelError("The panel has no score at all.")
+    largest, spread = float(np.nanmax(np.abs(panel.scores))), float(np.nanmax(panel.scores) - np.nanmin(panel.scores))
+    if largest > FARTHEST or 0 < spread < 1 / FARTHEST:
+        raise PanelError(
+            f"The scores reach {largest:.3g} and spread over {spread:.3g}: their squares are beyond what a computer "
+            f"number holds. Rescale them, for example to 0-100."
+        )
     if panel.replicate_scores is not None and panel.replicate_scores.shape != (
         *panel.scores.shape,
         len(panel.replicates),

@@ -129,6 +129,9 @@ def anchor(
         labels = stratified_sample(panel, labels, sample, seed)
     if labels.kind == "preference" and threshold is not None:
         raise UsageError("A threshold goes with human scores; preferences decide by the sign of the margin.")
+    low, high = panel.range
+    if threshold is not None and not low <= threshold < high:
+        raise UsageError(f"The threshold {threshold:g} lies outside the scores [{low:g}, {high:g}). Choose one inside.")
     fit = crossfit(panel, seed, folds)
     notes = list(labels.notes)
     if not panel.complete:

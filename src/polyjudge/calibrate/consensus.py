@@ -277,7 +277,7 @@ class ConsensusCalibrator:
         return (
             f"ConsensusCalibrator(weights={self.weights!r}), fitted on {k} languages x {m} judges, "
             f"largest |interaction| {float(np.abs(self.interaction_.to_numpy()).max()):.4g} points\n"
-            f"{self.interaction_.round(3).to_string()}"
+            f"{self.interaction_.rename(index=clean, columns=clean).round(3).to_string()}"
         )
 
 

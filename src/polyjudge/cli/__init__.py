@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
 
-from polyjudge.errors import PolyjudgeError
+from polyjudge.errors import OutputClosed, PolyjudgeError
 
 app = typer.Typer(
     name="polyjudge",
@@ -49,6 +50,16 @@ def main() -> None:
     except KeyboardInterrupt:
         print("polyjudge: interrupted.", file=sys.stderr)
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+    except OutputClosed:
+        _forget_output()
+        sys.exit(141)  # what a shell reports of any tool whose reader went away; 0 and 1 would claim a result
+    except OSError as error:
+        _forget_output()
+        where = error.filename if error.filename is not None else "the output"
+        print(f"polyjudge: Cannot read or write {where}: {error.strerror or error}.", file=sys.stderr)
+        sys.exit(2)
+
+
+def _forget_output() -> None:
+    """Send what is still held back for standard output to nowhere: it cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -17,7 +17,7 @@ def anchor(
     scores: o.Scores,
     gold: Annotated[
         str | None,
-        typer.Argument(metavar="[GOLD]", help="Human labels: task, language, and preference (+1, -1, 0) or score."),
+        typer.Argument(metavar="GOLD", help="Human labels: task, language, and preference (+1, -1, 0) or score."),
     ] = None,
     task: o.TaskColumn = None,
     language: o.LanguageColumn = None,
@@ -37,8 +37,8 @@ def anchor(
     sample: Annotated[
         int | None, typer.Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
     ] = None,
-    replicates: Annotated[int, typer.Option(min=2, help="Task bootstrap replicates.")] = 1000,
-    seed: o.Seed = 0,
+    replicates: Annotated[int, typer.Option(min=2, max=o.MOST_REPLICATES, help="Task bootstrap replicates.")] = 1000,
+    seed: o.Seed = 7,
     as_json: o.Json = False,
     output: o.Output = None,
     figures: o.Figures = None,

@@ -37,7 +37,9 @@ def audit(
     fail_on: Annotated[
         Severity | None, typer.Option("--fail-on", help="Exit 1 when a finding is at least this severe.")
     ] = None,
-    replicates: Annotated[int, typer.Option("--replicates", min=100, help="Task bootstraps.")] = 1000,
+    replicates: Annotated[
+        int, typer.Option("--replicates", min=100, max=o.MOST_REPLICATES, help="Task bootstraps.")
+    ] = 1000,
     seed: o.Seed = 7,
     as_json: o.Json = False,
     output: o.Output = None,

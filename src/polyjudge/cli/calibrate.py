@@ -70,8 +70,6 @@ def calibrate(
     everything = o.read(scores, **names)
     panel = settle_incomplete(everything)
     cal = ConsensusCalibrator(weights.value, amount, location.value).fit(panel)  # type: ignore[arg-type]
-    if save is not None:
-        cal.save(save)
     written = None
     if output is not None:
         reading = o.reading_options()
@@ -88,6 +86,8 @@ def calibrate(
             spreadsheet_safe=spreadsheet_safe,
             **names,
         )
+    if save is not None:
+        cal.save(save)
     if as_json:
         o.print_json("calibrate", {"calibrator": cal.to_dict(), "written": vars(written) if written else None})
         return

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def collect(
     plan: Annotated[
         Path | None,
-        typer.Argument(metavar="[PLAN]", help="The plan (YAML or JSON). Without it, the run folder is only summed up."),
+        typer.Argument(metavar="PLAN", help="The plan (YAML or JSON). Without it, the run folder is only summed up."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="RUN", help="Run folder: begun, or gone on with.")

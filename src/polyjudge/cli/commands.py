@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import sys
+from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 import typer
 
 from polyjudge.cli.options import with_reading
+from polyjudge.errors import OutputClosed
 
 COMMANDS = (
     "demo",
@@ -27,6 +32,8 @@ COMMANDS = (
 
 def register(app: typer.Typer) -> None:
     """Add every command to the app. A module may bring a `register(app)` of its own (for sub-commands)."""
+    if app.registered_commands:
+        return
     for name in COMMANDS:
         module = import_module(f"polyjudge.cli.{name}")
         if hasattr(module, "register"):
@@ -35,4 +42,23 @@ def register(app: typer.Typer) -> None:
             app.command(name)(getattr(module, name))
     for command in app.registered_commands:
         if command.callback is not None:
-            command.callback = with_reading(command.callback)
+            command.callback = _until_closed(with_reading(command.callback))
+
+
+def _until_closed(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command, ended by `OutputClosed` when nobody reads its output any more.
+
+    Left to itself the closed pipe would end it with 1, which says that there is a finding.
+    """
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> Any:
+        try:
+            try:
+                return command(*args, **options)
+            finally:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            raise OutputClosed from None
+
+    return run

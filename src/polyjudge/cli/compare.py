@@ -35,6 +35,15 @@ class FailOn(StrEnum):
     not_advised = "not-advised"
 
 
+SHOTS = "0,3,5,10,20"
+BELONGS = {
+    "--methods": ("held-out",),
+    "--shots": ("unseen-language", "unseen-judge"),
+    "--sizes": ("judges", "tasks"),
+}
+"""Options that only some protocols use."""
+
+
 def compare(
     scores: o.Scores,
     task: o.TaskColumn = None,
@@ -51,14 +60,17 @@ def compare(
         ),
     ] = Protocol.held_out,
     methods: Annotated[
-        str, typer.Option(help="Methods of the held-out protocol, separated by commas, or all.")
-    ] = "all",
+        str | None, typer.Option(help="Methods of the held-out protocol, separated by commas, or all (the default).")
+    ] = None,
     replicates: Annotated[
-        int | None, typer.Option(min=1, help="Resamplings of tasks; default 1,000, and 100 for judges and tasks.")
+        int | None,
+        typer.Option(
+            min=1, max=o.MOST_REPLICATES, help="Resamplings of tasks; default 1,000, and 100 for judges and tasks."
+        ),
     ] = None,
     shots: Annotated[
-        str, typer.Option(help="Numbers of scored tasks of a newcomer, separated by commas.")
-    ] = "0,3,5,10,20",
+        str | None, typer.Option(help="Numbers of scored tasks of a newcomer; default 0,3,5,10,20.")
+    ] = None,
     sizes: Annotated[str | None, typer.Option(help="Numbers of judges or tasks to try, separated by commas.")] = None,
     fail_on: Annotated[
         FailOn | None, typer.Option(help="Exit 1 when calibrating is not advised (held-out protocol).")
@@ -77,9 +89,10 @@ def compare(
     formats = figure_formats(figures, output)
     if fail_on is FailOn.not_advised and protocol is not Protocol.held_out:
         raise UsageError("--fail-on not-advised goes with --protocol held-out, which measures the gain.")
-    few, numbers = _numbers("--shots", shots), None if sizes is None else _numbers("--sizes", sizes)
+    _check_options(protocol.value, {"--methods": methods, "--shots": shots, "--sizes": sizes})
+    few, numbers = _numbers("--shots", shots or SHOTS), None if sizes is None else _numbers("--sizes", sizes)
     panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate, group=group)
-    result = _run(panel, protocol.value, methods, replicates, few, numbers, seed)
+    result = _run(panel, protocol.value, methods or "all", replicates, few, numbers, seed)
     payload = {"protocol": protocol.value, **result.to_dict()}
     if output is not None:
         from polyjudge.report.page.others import comparison_page
@@ -122,6 +135,14 @@ def _tables(result: Result) -> dict[str, pd.DataFrame]:
     """The main table and whatever else the protocol has."""
     more = ("differences", "language_pairs", "curve", "languages")
     return {"compare": result.to_frame(), **{n: getattr(result, n) for n in more if hasattr(result, n)}}
+
+
+def _check_options(protocol: str, given: dict[str, str | None]) -> None:
+    for flag, value in given.items():
+        if value is not None and protocol not in BELONGS[flag]:
+            raise UsageError(
+                f"{flag} goes with --protocol {' or '.join(BELONGS[flag])}, not with {protocol}, which does not use it."
+            )
 
 
 def _numbers(flag: str, text: str) -> list[int]:

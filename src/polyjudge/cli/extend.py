@@ -11,7 +11,7 @@ from polyjudge.cli import options as o
 
 
 def extend(
-    calibrator: Annotated[str, typer.Argument(metavar="CAL", help="A calibrator file (polyjudge calibrate).")],
+    calibrator: o.Calibrator,
     scores: o.Scores,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="NEW.json", help="File for the wider calibrator.")],
     task: o.TaskColumn = None,

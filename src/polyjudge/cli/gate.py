@@ -21,7 +21,9 @@ def gate(
     judge: o.JudgeColumn = None,
     score: o.ScoreColumn = None,
     replicate: o.ReplicateColumn = None,
-    replicates: Annotated[int, typer.Option("--replicates", min=100, help="Task bootstraps.")] = 1000,
+    replicates: Annotated[
+        int, typer.Option("--replicates", min=100, max=o.MOST_REPLICATES, help="Task bootstraps.")
+    ] = 1000,
     seed: o.Seed = 7,
     as_json: o.Json = False,
     output: o.Output = None,

@@ -28,6 +28,9 @@ Scores = Annotated[
         "postgres://...::TABLE, or a collection run.",
     ),
 ]
+ScoresOption = Annotated[
+    str | None, typer.Option("--from", metavar="SCORES", help="Scores to take sigma and effects from.")
+]
 TaskColumn = Annotated[str | None, typer.Option("--task", help="Column of the task.", rich_help_panel="Columns")]
 LanguageColumn = Annotated[str | None, typer.Option("--language", help="Column of the language.")]
 JudgeColumn = Annotated[str | None, typer.Option("--judge", help="Column of the judge.")]
@@ -42,6 +45,9 @@ Figures = Annotated[
 Seed = Annotated[
     int, typer.Option("--seed", min=0, help="Seed of everything random. The same seed gives the same answer.")
 ]
+
+MOST_REPLICATES = 1_000_000
+"""More would take hours and all memory, and change no digit that is printed."""
 
 Calibrator = Annotated[Path, typer.Argument(metavar="CAL", help="A calibrator that calibrate --save wrote.")]
 NewColumn = Annotated[str, typer.Option("--column", help="Name of the column with the calibrated scores.")]
@@ -122,7 +128,7 @@ _reading: ContextVar[dict[str, Any] | None] = ContextVar("reading", default=None
 def with_reading(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with the options of reading added, unless it takes no SCORES. `load` finds what was given."""
     signature = inspect.signature(command, eval_str=True)
-    if not any(p.annotation == Scores for p in signature.parameters.values()):
+    if not any(p.annotation in (Scores, ScoresOption) for p in signature.parameters.values()):
         return command
     added = {n: option for n, option in READING.items() if n not in signature.parameters}
 

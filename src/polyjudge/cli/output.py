@@ -27,7 +27,9 @@ def write_result(folder: Path, command: str, result: dict[str, Any], tables: Map
 
 
 def figure_formats(figures: str | None, output: Path | None) -> tuple[str, ...]:
-    """The formats of --figures, checked before the work begins."""
+    """The formats of --figures; they and the folder are checked before the work begins."""
+    if output is not None and output.exists() and not output.is_dir():
+        raise UsageError(f"-o {output} is a file. Name a folder: it is made when it is not there.")
     if figures is None:
         return ()
     if output is None:

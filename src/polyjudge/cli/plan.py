@@ -14,11 +14,7 @@ def plan(
     languages: Annotated[int | None, typer.Option("--languages", help="Number of languages.")] = None,
     sigma: Annotated[float | None, typer.Option("--sigma", help="Standard deviation of the noise of a score.")] = None,
     radius: Annotated[float | None, typer.Option("--radius", help="Half-width wanted for every cell at once.")] = None,
-    source: Annotated[
-        str | None, typer.Option("--from", metavar="SCORES", help="Scores to take sigma and effects from.")
-    ] = None,
-    low: Annotated[float | None, typer.Option("--low", help="Lowest score of the scale.")] = None,
-    high: Annotated[float | None, typer.Option("--high", help="Highest score of the scale.")] = None,
+    source: o.ScoresOption = None,
     interaction_sd: Annotated[
         float | None, typer.Option("--interaction-sd", help="Sd of the true cells (default: the radius).")
     ] = None,
@@ -50,8 +46,11 @@ def plan(
     from polyjudge.analyse.planning import plan as run
     from polyjudge.errors import UsageError
 
-    if (low is None) != (high is None):
-        raise UsageError("Give both ends of the scale: --low and --high.")
+    if labels is None and half_width is not None:
+        raise UsageError("--half-width is of human labels: add --labels GOLD. For the panel's cells use --radius.")
+    if labels is not None and radius is not None:
+        raise UsageError("--radius is of the panel's cells; with --labels give --half-width.")
+    score_range = o.reading_options().get("range")
     panel = None
     if source is not None:
         panel = o.load(source, task=task, language=language, judge=judge, score=score, replicate=replicate)
@@ -66,7 +65,7 @@ def plan(
         languages=languages,
         sigma=sigma,
         radius=radius,
-        score_range=None if low is None or high is None else (low, high),
+        score_range=score_range,
         interaction_sd=interaction_sd,
         judge_sd=judge_sd,
         seed=seed,

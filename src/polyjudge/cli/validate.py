@@ -23,6 +23,7 @@ def validate(
     seed: o.Seed = 7,
     workers: Workers = None,
     page: Page = None,
+    output: o.Output = None,
     as_json: o.Json = False,
 ) -> None:
     """Test polyjudge on simulated panels whose truth is known: bias, coverage, false alarms, power, gain.
@@ -33,18 +34,26 @@ def validate(
 
     Example: polyjudge validate --full --page docs/validation.md
     """
+    from polyjudge.cli.output import figure_formats, write_result
+    from polyjudge.errors import UsageError
     from polyjudge.files import atomic_write
     from polyjudge.report.terminal.base import make_console, progress_bar
     from polyjudge.report.terminal.validate import markdown, show_validation
     from polyjudge.validate import validate as run
 
+    if full and panels is not None:
+        raise UsageError("--full and --panels both say how many panels: leave out --full or --panels.")
+    figure_formats(None, output)
     with progress_bar("validating") as progress:
         result = run(full=full, panels=panels, seed=seed, workers=workers, progress=progress)
     if page is not None:
         with atomic_write(page) as file:
             file.write(markdown(result))
+    everything = {**result.to_dict(), "passed": result.passed}
+    if output is not None:
+        write_result(output, "validate", everything, {"validate": result.table})
     if as_json:
-        o.print_json("validate", {**result.to_dict(), "passed": result.passed})
+        o.print_json("validate", everything)
     else:
         show_validation(make_console(), result)
     if not result.passed:

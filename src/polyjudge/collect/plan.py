@@ -119,7 +119,8 @@ def load_plan(path: str | Path) -> Plan:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise CollectError(f"Cannot read the plan {path}: {error}.") from None
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise CollectError(f"Cannot read the plan {path}: {why}.") from None
     return parse_plan(_load(text, path), path.resolve().parent)
 
 

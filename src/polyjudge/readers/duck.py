@@ -125,7 +125,9 @@ def explain(message: str, where: str) -> str:
         )
     if "Malformed JSON" in message:
         found = re.search(r"at byte (\d+) in line (\d+)", message)
-        return f"{where} is not valid JSON" + (f" at line {found[2]}, byte {found[1]}." if found else ".")
+        return f"{where} is not valid JSON" + (
+            f": see line {found[2]} or the one before, byte {found[1]}." if found else "."
+        )
     if "No space left" in message or "max_temp_directory_size" in message:
         return f"The disk is full while reading {where}: free space in {tempfile.gettempdir()}, or set TMPDIR."
     if "Out of Memory" in message or "could not allocate" in message:
@@ -145,6 +147,8 @@ def open_file(source: str, table: str | None = None) -> Source:
     shown = clean(source, 200)
     if not paths:
         raise PanelError(f"No file matches {shown}. Put the pattern in quotes so that the shell leaves it alone.")
+    if not source:
+        raise PanelError("The name of the scores is empty. Name a file.")
     for path in paths:
         if not path.exists():
             raise PanelError(f"There is no file {clean(str(path), 200)}. Check the path.")
@@ -188,6 +192,8 @@ def _kind(path: Path) -> str:
         return "json"
     if plain.endswith((".parquet", ".pq", ".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")):
         raise PanelError(f"{clean(str(path), 200)} is damaged or not what its name says: its first bytes do not fit.")
+    if plain.endswith((".xlsx", ".xls", ".ods", ".numbers")):
+        raise PanelError(f"{clean(str(path), 200)} is a spreadsheet. Save the sheet with the scores as CSV (UTF-8).")
     if plain.endswith(_TEXT) or b"\0" not in head or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "csv"
     raise PanelError(

@@ -59,7 +59,7 @@ class DuckEngine:
         else:
             raise PanelError(f"The score column {c.score!r} holds {clean(kind.lower())}, not numbers.")
         columns = {
-            "task": label(c.task) if self.need_task else "''",
+            "task": label(c.task) if self.need_task or c.task else "''",
             "language": label(c.language),
             "judge": label(c.judge),
         }
@@ -244,7 +244,8 @@ class DuckEngine:
         return [self._found(r) for r in rows.itertuples()]
 
     def _found(self, row: Any) -> Found:
-        here = f"task {clean(row.task, 40)}, language {clean(row.language, 40)}, judge {clean(row.judge, 40)}"
+        named = ("task", "language", "judge") if row.task else ("language", "judge")
+        here = ", ".join(f"{axis} {clean(getattr(row, axis), 40)}" for axis in named)
         if not self.ordered or row.place is None:
             return Found(here, clean(row.raw, 40))
         file, place = divmod(int(row.place), 1 << 40)

@@ -21,12 +21,14 @@ def connect(address: str, table: str | None, engine: str) -> Any:
     """An Ibis table from an address such as postgres://user@host/database::table, or from files with Spark."""
     if engine == "spark":
         return as_table(spark_frame(address))
-    import ibis
-
     address, _, named = address.partition("::") if table is None else (address, "", table)
     scheme = urlsplit(address).scheme
+    if scheme in ("http", "https", "ftp", "s3", "gs", "hf"):
+        raise UsageError(f"Scores are not fetched from {scheme} addresses. Download the file and name it.")
     if not named:
         raise UsageError("Name the table as well: ADDRESS::TABLE on the command line, table=... in Python.")
+    import ibis
+
     schema, _, plain = named.rpartition(".")
     with warehouse_errors(f"the {scheme} database"):
         backend = ibis.connect(address)

@@ -62,6 +62,8 @@ def write_calibrated(
     opened, frame = _open(str(source), table)
     kind = _format(Path(output), partition_by)
     columns = find_columns(opened.columns, require_task=False, **names)  # type: ignore[arg-type]
+    if not column or "\0" in column:
+        raise UsageError("The column of calibrated scores needs a name: --column NAME.")
     if column in opened.columns:
         raise UsageError(f"{opened.where} already has a column {column!r}. Choose another name with --column.")
     if partition_by is not None and partition_by not in opened.columns:

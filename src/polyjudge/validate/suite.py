@@ -12,6 +12,7 @@ from zlib import crc32
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from polyjudge.errors import UsageError
 from polyjudge.results import Result
@@ -120,7 +121,9 @@ def judge(scenario: Scenario, trials: list[dict[str, Any]]) -> list[dict[str, An
     n = len(errors)
     spread = errors.std(axis=0, ddof=1)
     bias = errors.mean(axis=0) / np.where(spread > 0, spread / np.sqrt(n), 1.0)
-    rows: dict[str, tuple[float, float | None]] = {"largest bias (standard errors)": (float(np.abs(bias).max()), None)}
+    # With few panels the spread itself is uncertain: the t value is read as the normal value that is as improbable.
+    largest = float(-ndtri(np.maximum(stdtr(n - 1, -np.abs(bias).max()), np.finfo(float).tiny)))
+    rows: dict[str, tuple[float, float | None]] = {"largest bias (standard errors)": (largest, None)}
     for quantity, name in NAMES.items():
         values = np.array([t[quantity] for t in trials if t[quantity] is not None], dtype=float)
         if len(values):
@@ -132,7 +135,7 @@ def judge(scenario: Scenario, trials: list[dict[str, Any]]) -> list[dict[str, An
     out = []
     for name, (value, error) in rows.items():
         bound = bounds.get(name)
-        slack = SLACK * (error or 0.0)
+        slack = -float(stdtrit(n - 1, ndtr(-SLACK))) * (error or 0.0)
         if bound is None:
             verdict = "reported"
         elif not bound.low - slack <= value <= bound.high + slack:

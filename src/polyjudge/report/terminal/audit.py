@@ -294,8 +294,9 @@ def _sensitivity(console: Console, audit: Audit) -> None:
             f"reversing pairs {least} to {most} (all: {s.reversing_pairs}).",
         )
     for t in rows(s.tasks):
-        word = "largest |interaction|" if t.figure == "max_interaction" else "reversing pairs"
-        say(console, f"One task left out: {word} {number(float(t.lowest), 2)} to {number(float(t.highest), 2)}.")
+        word, digits = ("largest |interaction|", 2) if t.figure == "max_interaction" else ("reversing pairs", 0)
+        low, high = number(float(t.lowest), digits), number(float(t.highest), digits)
+        say(console, f"One task left out: {word} {low} to {high}.")
     shown = pd.DataFrame(
         {
             "link": s.links["link"],

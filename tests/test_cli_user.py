@@ -1,0 +1,175 @@
+"""The command line as a user meets it: pipes, files that are not there, options that do not go together."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import polyjudge as pj
+from polyjudge import cli
+from polyjudge.cli.commands import COMMANDS
+
+Run = Callable[..., tuple[int, str, str]]
+Rows = list[list[object]]
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run `polyjudge ARGS` in this process: exit code, standard output, standard error."""
+
+    def run(*args: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["polyjudge", *map(str, args)])
+        code: object = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code or 0
+        out = capsys.readouterr()
+        return int(str(code)), out.out, out.err
+
+    return run
+
+
+def write(path: Path, rows: Rows, head: tuple[str, ...] = ("task", "language", "judge", "score")) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([head, *rows])
+    return path
+
+
+def some_rows() -> Rows:
+    panel, _ = pj.simulate_panel(tasks=12, languages=3, judges=3, interaction=8, seed=3)
+    return [list(r) for r in panel.to_long()[["task", "language", "judge", "score"]].itertuples(index=False)]
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("scores") / "scores.csv", some_rows())
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_closed_pipe_is_no_finding(scores: Path, more: list[str]) -> None:
+    command = [sys.executable, "-m", "polyjudge", "calibrate", str(scores), "--save", str(scores) + ".json", *more]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        error = process.stderr.read()
+    assert (process.returncode, error) == (141, b"")
+
+
+def test_output_that_cannot_be_written_is_one_line(scores: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "polyjudge", "calibrate", str(scores), "--save", str(scores) + ".json"],
+            stdout=full, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "polyjudge: Cannot read or write the output: No space left on device.\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["compare", "SCORES", "--sizes", "3"], "--sizes goes with --protocol judges or tasks"),
+        (["compare", "SCORES", "--shots", "3"], "--shots goes with --protocol unseen-language or unseen-judge"),
+        (["compare", "SCORES", "--protocol", "decisions", "--methods", "raw"], "--methods goes with"),
+        (["plan", "--judges", "3", "--languages", "3", "--sigma", "2", "--half-width", "1"], "add --labels GOLD"),
+        (["plan", "--from", "SCORES", "--labels", "SCORES", "--radius", "1"], "with --labels give --half-width"),
+        (["demo", "--write", "x.csv", "--json"], "leave out --json"),
+        (["validate", "--full", "--panels", "3"], "leave out --full or --panels"),
+        (["validate", "--panels", "2", "-o", "SCORES"], "is a file. Name a folder"),
+        (["audit", "SCORES", "-o", "SCORES"], "is a file. Name a folder"),
+        (["audit", "SCORES", "--replicates", "100000000"], "less than or equal to 1000000"),
+        (["audit", ""], "Name a file"),
+        (["audit", "https://example.org/scores.csv"], "Download the file"),
+        (["anchor", "SCORES", "--trusted", "judge1", "--threshold", "nan"], "The threshold nan lies outside"),
+        (["anchor", "SCORES", "--trusted", "judge1", "--threshold", "1e9"], "lies outside the scores"),
+        (["calibrate", "SCORES", "-o", "c.csv", "--column", ""], "needs a name: --column"),
+        (["collect", "nothere.yaml", "-o", "run"], "Cannot read the plan nothere.yaml: No such file or directory."),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    here: Run, scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, error = here(*(str(scores) if a == "SCORES" else a for a in args))
+    assert (code, out) == (2, "")
+    assert words in error
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_plan_from_scores_takes_the_options_its_messages_name(here: Run, tmp_path: Path) -> None:
+    rows = some_rows()
+    path = write(tmp_path / "twice.csv", [*rows, rows[0]])
+    code, _, error = here("plan", "--from", path)
+    assert code == 2
+    assert "--duplicates mean" in error
+    code, out, _ = here("plan", "--from", path, "--duplicates", "mean", "--range", "-1000:1000", "--json")
+    assert code == 0
+    assert json.loads(out)["command"] == "plan"
+
+
+def test_a_plan_knows_the_scale(here: Run) -> None:
+    args = ("plan", "--judges", 3, "--languages", 3, "--sigma", 5, "--radius", 4, "--json")
+    bounds = [r["bound"] for r in json.loads(here(*args, "--range", "0:100")[1])["needed"]]
+    assert len(bounds) == len(json.loads(here(*args)[1])["needed"]) + 1
+
+
+def test_nothing_is_saved_when_the_scores_cannot_be_written(here: Run, scores: Path, tmp_path: Path) -> None:
+    code, _, error = here("calibrate", scores, "--save", tmp_path / "cal.json", "-o", tmp_path / "out.weird")
+    assert code == 2
+    assert "out.weird" in error
+    assert not list(tmp_path.iterdir())
+
+
+def test_apply_says_where_a_score_is_no_number(here: Run, scores: Path, tmp_path: Path) -> None:
+    assert here("calibrate", scores, "--save", tmp_path / "cal.json")[0] == 0
+    rows = some_rows()
+    rows[5][3] = "good"
+    code, _, error = here("apply", tmp_path / "cal.json", write(tmp_path / "t.csv", rows), "-o", tmp_path / "o.csv")
+    assert code == 2
+    assert f"task {rows[5][0]}, language {rows[5][1]}, judge {rows[5][2]} ('good')" in error
+
+
+@pytest.mark.parametrize("factor", [1e300, 1e-300])
+def test_scores_whose_squares_do_not_fit_are_refused(here: Run, tmp_path: Path, factor: float) -> None:
+    rows = [[*r[:3], float(str(r[3])) * factor] for r in some_rows()]
+    code, _, error = here("audit", write(tmp_path / "far.csv", rows), "--replicates", 100)
+    assert code == 2
+    assert "Rescale them" in error
+
+
+def test_hostile_labels_stay_text_when_a_calibrator_is_shown(here: Run, tmp_path: Path) -> None:
+    rows = [[r[0], f"\x1b[31m\u202e{r[1]}", f"{r[2]}\n\0", r[3]] for r in some_rows()]
+    code, out, _ = here("calibrate", write(tmp_path / "bad.csv", rows), "--save", tmp_path / "cal.json")
+    assert code == 0
+    assert not set(out) & {"\x1b", "\u202e", "\0"}
+    assert r"\x1b[31m" in out
+
+
+def test_a_spreadsheet_is_named_as_such(here: Run, tmp_path: Path) -> None:
+    path = tmp_path / "scores.xlsx"
+    path.write_bytes(b"PK\3\4 and more")
+    assert "Save the sheet" in here("audit", path)[2]
+
+
+def test_the_same_thing_has_the_same_name_everywhere(here: Run) -> None:
+    helps = {name: here(name, "--help")[1] for name in COMMANDS}
+    for name, text in helps.items():
+        assert "Example: polyjudge " + name in text, name
+        assert "--json" in text, name
+        assert "[[" not in text, name
+        if name != "demo" and name != "reproduce" and "--seed" in text:
+            assert re.search(r"--seed .*?\[default:\s+7;", text, re.S), name
+        if name not in ("calibrate", "apply", "extend", "collect"):
+            assert re.search(r"-o, --output DIR +Folder", text), name
+        if re.search(r"SCORES", text) and name not in ("apply", "reproduce"):
+            for flag in ("--task", "--language", "--judge", "--score", "--duplicates", "--range", "--incomplete"):
+                assert flag in text, (name, flag)
