@@ -61,8 +61,8 @@ def _readable(rows: pd.DataFrame) -> pd.DataFrame:
         if low is None and high is None:
             return "–"
         if low is None or high is None:
-            return f"≥ {low:g}" if high is None else f"≤ {high:g}"
-        return f"{low:g} to {high:g}"
+            return f"≥ {low:.3g}" if high is None else f"≤ {high:.3g}"
+        return f"{low:.3g} to {high:.3g}"
 
     return pd.DataFrame(
         {
