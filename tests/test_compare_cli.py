@@ -79,9 +79,12 @@ def test_every_other_protocol_prints_what_it_must_say() -> None:
     assert "consistency" in judge
     decisions = pj.decisions(panel, replicates=64)
     assert decisions.target in flat(printed(decisions))
+    assert " right" not in flat(printed(decisions)).replace(decisions.target, "")  # the target is the model's own
     for by in ("judges", "tasks"):
         ablation = pj.ablate(panel, by, replicates=20)  # type: ignore[arg-type]
         text = flat(printed(ablation))
+        row = ablation.table.iloc[0]
+        assert f"{row['raw']:.3f} [{row['raw_low']:.2f}, {row['raw_high']:.2f}]" in text
         assert GAIN_SCOPE in text
         assert ablation.identity in text
 

@@ -215,7 +215,7 @@ def _sensitivity(s: Sensitivity) -> list[Finding]:
                     f"{clean(driver['judge'])} drives the largest cell: without it the largest interaction falls from "
                     f"{s.max_interaction:.2f} to {driver['max_interaction']:.2f} points, and "
                     f"{driver['reversing_pairs']} of {driver['pairs']} pairs change places (with it "
-                    f"{s.reversing_pairs}).",
+                    f"{s.reversing_pairs}). These are recomputations without one judge and have no interval.",
                 )
             )
     if not s.survives:

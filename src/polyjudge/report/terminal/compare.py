@@ -151,7 +151,7 @@ def _decisions(console: Console, result: Decisions) -> None:
     rows = [
         {
             "chosen by": r["method"],
-            "right": f"{_percent(r['accuracy'])} {interval(100 * r['accuracy_low'], 100 * r['accuracy_high'])}",
+            "on target": f"{_percent(r['accuracy'])} {interval(100 * r['accuracy_low'], 100 * r['accuracy_high'])}",
             "regret (points)": f"{number(r['regret'])} {interval(r['regret_low'], r['regret_high'])}",
         }
         for r in _rows(result.table)
@@ -180,14 +180,18 @@ def _ablation(console: Console, result: Ablation) -> None:
     table = result.table
     out: dict[str, Any] = {c: table[c] for c in ("judges", "subsets", "group", "tasks") if c in table}
     rows = _rows(table)
-    out["raw tau"] = [number(r["raw"], 3) for r in rows]
+    out["raw tau"] = [f"{number(r['raw'], 3)} {interval(r['raw_low'], r['raw_high'])}" for r in rows]
     out["cbc tau"] = [f"{number(r['tau'], 3)} {interval(r['low'], r['high'])}" for r in rows]
     out["sd"] = [number(x, 3) for x in table["sd"]]
     out["gain"] = [f"{number(r['gain'], 1, True)} {interval(r['gain_low'], r['gain_high'], 1, True)}" for r in rows]
-    if "error" in table:
-        out["error"] = [number(x) for x in table["error"]]
-        out["bound"] = [number(x) for x in table["bound"]]
     show(console, pd.DataFrame(out))
+    if "error" in table:
+        heading(console, "Mean error of the interaction, beside the bound of all its cells (points)")
+        error = [f"{number(r['error'])} {interval(r['error_low'], r['error_high'])}" for r in rows]
+        show(
+            console,
+            pd.DataFrame({"tasks": table["tasks"], "error": error, "bound": [number(x) for x in table["bound"]]}),
+        )
     if result.identity:
         say(console, result.identity)
     say(console, result.scope)
