@@ -173,3 +173,41 @@ def test_the_same_thing_has_the_same_name_everywhere(here: Run) -> None:
         if re.search(r"SCORES", text) and name not in ("apply", "reproduce"):
             for flag in ("--task", "--language", "--judge", "--score", "--duplicates", "--range", "--incomplete"):
                 assert flag in text, (name, flag)
+
+
+def test_scores_are_not_written_over_themselves(here: Run, tmp_path: Path) -> None:
+    path = write(tmp_path / "scores.csv", some_rows())
+    before = path.read_bytes()
+    code, _, error = here("calibrate", path, "-o", path)
+    assert code == 2
+    assert "Choose another name with -o" in error
+    assert path.read_bytes() == before
+
+
+def test_labels_in_two_spellings_are_named_as_the_cause(here: Run, tmp_path: Path) -> None:
+    rows = [[r[0], str(r[1]).upper() if i % 2 else r[1], *r[2:]] for i, r in enumerate(some_rows())]
+    code, _, error = here("audit", write(tmp_path / "case.csv", rows), "--replicates", 100)
+    assert code == 2
+    assert "written in one way (case, spaces)" in error
+    assert "cells such as" in error
+    assert "panel.select" not in error
+
+
+def test_labels_beyond_the_observed_scores_may_need_the_range(here: Run, tmp_path: Path) -> None:
+    rows = [[*r[:3], 50 + (i * 7) % 5] for i, r in enumerate(some_rows())]
+    gold = write(tmp_path / "gold.csv", [[f"{r[0]}", r[1], 70] for r in rows[::3]], ("task", "language", "score"))
+    path = write(tmp_path / "scores.csv", rows)
+    assert "--range 0:100" in here("anchor", path, gold)[2]
+    assert here("anchor", path, gold, "--range", "0:100", "--replicates", 20)[0] == 0
+
+
+def test_the_examples_of_the_help_run_as_pasted(
+    here: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert here("demo", "--write", "scores.csv")[0] == 0
+    for name in ("calibrate", "apply", "drift", "anchor", "gate", "plan"):
+        text = re.sub(r"\s+", " ", here(name, "--help")[1].split("\n\nArguments:")[0].split("\n\nOptions:")[0])
+        example = re.findall(r"Example: polyjudge (.*?)(?= Example:|$)", text)[-1]
+        code, _, error = here(*example.split())
+        assert (code, error) == (0, ""), example

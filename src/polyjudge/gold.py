@@ -253,6 +253,8 @@ def _check_scale(panel: Panel, values: Array, notes: list[str]) -> None:
     bottom, top = panel.range
     slack = 0.0 if panel.declared_range else 0.5 * (top - bottom)
     advice = "If the labels are on another scale, give it (scale=(1, 5), --label-scale 1:5) and they are carried over."
+    if not panel.declared_range:
+        advice += " If the panel's scale is wider than its scores, declare it (range=(0, 100), --range 0:100)."
     if low < bottom - slack or high > top + slack:
         raise PanelError(
             f"Labels run from {low:g} to {high:g}, the panel's scores from {bottom:g} to {top:g}: these are different "

@@ -84,6 +84,7 @@ def _reversal(r: RankReversals) -> list[Finding]:
     out = []
     if len(sure):
         first = sure.iloc[0]
+        p_words = "under 1e-15" if first["p_selected"] < 1e-15 else f"{first['p_selected']:.2g}"
         ahead, behind = ("language_a", "language_b") if first["gap_a"] > 0 else ("language_b", "language_a")
         out.append(
             Finding(
@@ -91,16 +92,18 @@ def _reversal(r: RankReversals) -> list[Finding]:
                 "reversal",
                 f"{len(sure)} of {pairs} judge pairs change places between languages after selection is accounted "
                 f"for. The clearest: {clean(first['judge_i'])} is above {clean(first['judge_j'])} in "
-                f"{clean(first[ahead])} and below in {clean(first[behind])} (adjusted p {first['p_selected']:.2g}).",
+                f"{clean(first[ahead])} and below in {clean(first[behind])} (adjusted p {p_words}).",
             )
         )
     if r.count > len(sure):
+        left = r.count - len(sure)
+        which = f"{left}{' more' if len(sure) else ''} {'pair changes' if left == 1 else 'pairs change'}"
         out.append(
             Finding(
                 "notice",
                 "reversal-unsure",
-                f"{r.count - len(sure)} more pairs change places in the means, but not clearly once it is allowed for "
-                "that the two languages were picked from the data.",
+                f"{which} places in the means, but not clearly once it is allowed for that the two "
+                "languages were picked from the data.",
             )
         )
     if not r.count:

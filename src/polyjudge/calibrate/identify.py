@@ -176,14 +176,19 @@ def _parts_message(panel: Panel, parts: list[Mask], reasons: list[str]) -> str:
     words = [f"({i + 1}) {_part_words(panel, part)}" for i, part in enumerate(parts[:6])]
     languages = [x for x, has in zip(panel.languages, _any(parts[0], 1), strict=True) if has]
     judges = [x for x, has in zip(panel.judges, _any(parts[0], 0), strict=True) if has]
+    alone = (
+        f"or work on one part alone (--languages and --judges, or panel.select), for example languages="
+        f"{[clean(x) for x in languages[:8]]!r}, judges={[clean(x) for x in judges[:8]]!r}."
+    )
+    if len(languages) == len(panel.languages) and len(judges) == len(panel.judges):
+        alone = "and check that every language and judge is written in one way (case, spaces)."
     return (
         (f"{_sentence(reasons)} " if reasons else "")
         + f"The interaction cannot be estimated: the scores fall into {len(parts)} parts that {joins}, so it cannot be "
         "told what differs between them. The parts are "
         + "; ".join(words)
         + (f"; and {len(parts) - 6} more" if len(parts) > 6 else "")
-        + ". Score some tasks in all of them, or audit one part alone, for example panel.select(languages="
-        f"{[clean(x) for x in languages[:8]]!r}, judges={[clean(x) for x in judges[:8]]!r})."
+        + f". Score some tasks in all of them, {alone}"
     )
 
 
@@ -260,6 +265,9 @@ def _part_words(panel: Panel, part: Mask) -> str:
     judges = [clean(x) for x, has in zip(panel.judges, _any(part, 0), strict=True) if has]
     whom = "all judges" if len(judges) == len(panel.judges) else _join(judges)
     where = "all languages" if len(languages) == len(panel.languages) else _join(languages)
+    if where == "all languages" and whom == "all judges" and not part.all():
+        cells = [f"{clean(panel.languages[a])} by {clean(panel.judges[b])}" for a, b in np.argwhere(part)]
+        return f"{len(cells)} cells such as {_join(cells[:3])}"
     return f"{where} scored by {whom}"
 
 

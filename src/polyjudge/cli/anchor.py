@@ -46,6 +46,8 @@ def anchor(
     """Compare the panel with human labels: agreement, who is helped or hurt, shared shifts.
 
     Example: polyjudge anchor scores.csv gold.csv --seed 7
+
+    Example: polyjudge anchor scores.csv --trusted Aster
     """
     from polyjudge.analyse.anchors import anchor as analyse
     from polyjudge.cli.output import figure_formats, write_page, write_result

@@ -41,7 +41,7 @@ def apply(
 ) -> None:
     """Calibrate new scores with a saved calibrator. Other columns and the order of rows stay as they are.
 
-    Example: polyjudge apply cal.json scores.parquet -o calibrated.parquet
+    Example: polyjudge apply cal.json scores.csv -o calibrated.csv
     """
     from polyjudge.calibrate import load_calibrator
     from polyjudge.readers.writers import write_calibrated

@@ -36,7 +36,7 @@ def drift(
 ) -> None:
     """Compare a saved calibrator with new scores: has what it removes changed since? Made for a nightly job.
 
-    Example: polyjudge drift cal.json last_night.parquet --fail-on serious
+    Example: polyjudge drift cal.json scores.csv --fail-on serious
     """
     from polyjudge.analyse.findings import SEVERITIES
     from polyjudge.calibrate import load_calibrator

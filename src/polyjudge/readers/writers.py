@@ -62,6 +62,8 @@ def write_calibrated(
     opened, frame = _open(str(source), table)
     kind = _format(Path(output), partition_by)
     columns = find_columns(opened.columns, require_task=False, **names)  # type: ignore[arg-type]
+    if os.path.exists(output) and os.path.isfile(source) and os.path.samefile(source, output):
+        raise UsageError(f"{opened.where} would be written over its own scores. Choose another name with -o.")
     if not column or "\0" in column:
         raise UsageError("The column of calibrated scores needs a name: --column NAME.")
     if column in opened.columns:
