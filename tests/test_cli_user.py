@@ -53,9 +53,10 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("scores") / "scores.csv", some_rows())
 
 
-@pytest.mark.parametrize("more", [[], ["--json"]])
+@pytest.mark.parametrize("more", [["calibrate", "--save", "CAL"], ["compare", "--replicates", "5"]])
 def test_a_closed_pipe_is_no_finding(scores: Path, more: list[str]) -> None:
-    command = [sys.executable, "-m", "polyjudge", "calibrate", str(scores), "--save", str(scores) + ".json", *more]
+    more = [str(scores) + ".json" if a == "CAL" else a for a in more]
+    command = [sys.executable, "-m", "polyjudge", *more, str(scores)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -16,6 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from polyjudge.errors import OutputClosed
 from polyjudge.panel import clean
 
 PLAIN_WIDTH = 96
@@ -46,6 +47,13 @@ class PlainFile(io.TextIOBase):
         self._file.flush()
 
 
+class _Console(Console):
+    """A console that leaves a closed pipe to the command line; Rich itself would end with 1, which means a finding."""
+
+    def on_broken_pipe(self) -> None:
+        raise OutputClosed
+
+
 def make_console(file: IO[str] | None = None) -> Console:
     """A console on standard output. Markup and emoji codes are off: text is shown as it is.
 
@@ -57,7 +65,7 @@ def make_console(file: IO[str] | None = None) -> Console:
     utf8 = (getattr(file, "encoding", None) or "utf-8").lower().startswith("utf")
     if not utf8 and isinstance(file, io.TextIOWrapper):
         file.reconfigure(errors="backslashreplace")
-    return Console(
+    return _Console(
         file=file if terminal else PlainFile(file),  # type: ignore[arg-type]  # it has what a console calls
         width=None if terminal else PLAIN_WIDTH,
         markup=False,
