@@ -1,5 +1,6 @@
 """Fuzz the calibrator file: any bytes, and damaged copies of a real one."""
 
+import copy
 import json
 import tempfile
 from pathlib import Path
@@ -32,9 +33,10 @@ def target(data: atheris.FuzzedDataProvider) -> None:
                 if not broken:
                     break
             elif choice == 1:
-                broken[key] = data.PickValueInList(list(STRANGE))
+                broken[key] = copy.deepcopy(data.PickValueInList(list(STRANGE)))
             elif choice == 2 and isinstance(broken[key], list) and broken[key]:
-                broken[key][data.ConsumeIntInRange(0, len(broken[key]) - 1)] = data.PickValueInList(list(STRANGE))
+                place = data.ConsumeIntInRange(0, len(broken[key]) - 1)
+                broken[key][place] = copy.deepcopy(data.PickValueInList(list(STRANGE)))
             else:
                 broken[key] = data.ConsumeUnicode(20)
         path.write_text(json.dumps(broken), encoding="utf-8", errors="surrogatepass")

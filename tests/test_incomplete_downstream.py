@@ -95,7 +95,7 @@ def test_no_reversals_where_there_is_no_interaction() -> None:
 def test_planted_reversals_are_found_and_ranked() -> None:
     beta = np.zeros((3, 3))
     beta[0] = [12, -12, 0]
-    panel, _ = pj.simulate_panel(60, 3, 3, seed=2, interaction=beta, judge_sd=1, missing=0.25)
+    panel, _ = pj.simulate_panel(60, 3, 3, seed=2, interaction=double_centre(beta), judge_sd=1, missing=0.25)
     result = pj.rank_reversals(panel, draws=199, replicates=100)
     assert result.count_selected >= 1
     assert result.p_global <= 0.05

@@ -50,3 +50,12 @@ def test_truth_prints_and_converts() -> None:
     _, truth = pj.simulate_panel(5, 2, 3)
     assert list(truth.to_frame().columns) == ["language", "judge", "interaction"]
     assert len(truth.to_dict()["interaction"]) == 2
+
+
+def test_given_cells_are_added_as_they_are() -> None:
+    """What is not doubly centred in them moves the effects: judges that differ in one language tie in the others."""
+    cells = np.zeros((3, 2))
+    cells[0] = (6, -6)
+    _, truth = pj.simulate_panel(5, 3, 2, interaction=cells, judge_sd=0, language_sd=0)
+    whole = truth.interaction.to_numpy() + truth.judge_effect.to_numpy() + truth.language_effect.to_numpy()[:, None]
+    np.testing.assert_allclose(whole, cells, atol=1e-12)

@@ -65,7 +65,8 @@ def simulate_panel(
 
     Parameters
     ----------
-    interaction : standard deviation of the planted cells (then double centred), or the (k, m) cells themselves
+    interaction : standard deviation of the planted cells (then double centred), or (k, m) points to add to the cells as
+        they are: what of them is not doubly centred goes into the language and judge effects
     *_sd : standard deviations of the other terms, in score points; `noise_sd` is per replicate
     noise : "gaussian", "heteroskedastic" (sd differs by cell, from a third to twice), "heavy" (t with 3 df, same sd)
     scale : "continuous" leaves the scores as drawn. "integer" maps [low, high] to whole numbers 1..`steps` and rounds;
@@ -92,7 +93,7 @@ def simulate_panel(
 
     mu, alpha, g = centred(task_sd, n), centred(judge_sd, m), centred(language_sd, k)
     drawn = rng.normal(0, 1, (k, m))
-    beta = double_centre(interaction * drawn if np.ndim(interaction) == 0 else np.asarray(interaction, float))
+    beta = double_centre(interaction * drawn) if np.ndim(interaction) == 0 else np.asarray(interaction, float)
     gamma = rng.normal(0, task_language_sd, (n, k, 1))
     delta = rng.normal(0, task_judge_sd, (n, 1, m))
     three = rng.normal(0, three_way_sd, (n, k, m))

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from polyjudge.files import atomic_path, atomic_write
+from polyjudge.kernels import double_centre
 from polyjudge.results import plain
 from polyjudge.simulate import simulate_panel
 
@@ -31,7 +32,7 @@ def planted_interaction() -> np.ndarray:
     cells[LANGUAGES.index("English"), JUDGES.index("Aster")] = 14.0
     cells[LANGUAGES.index("Arabic"), JUDGES.index("Dahlia")] = 11.0
     cells[LANGUAGES.index("Swahili"), JUDGES.index("Borealis")] = 10.0
-    return cells
+    return double_centre(cells)
 
 
 def main() -> None:

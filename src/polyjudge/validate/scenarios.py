@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -22,7 +24,7 @@ class Scenario:
     @property
     def interaction(self) -> bool:
         """Whether a language-judge interaction is planted."""
-        return bool(self.simulate.get("interaction", 5.0))
+        return bool(np.any(self.simulate.get("interaction", 5.0)))
 
     @property
     def three_way(self) -> bool:
@@ -36,10 +38,20 @@ class Scenario:
 PLAIN: dict[str, Any] = {"task_language_sd": 0.0, "task_judge_sd": 0.0}
 NONE: dict[str, Any] = {"interaction": 0.0}
 
+APART = np.zeros((8, 6))
+APART[0] = (10, 6, 2, -2, -6, -10)
+"""Judges that differ in the first language only: none leads anywhere else, so no pair truly changes places."""
+
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario("none", "no interaction, Gaussian noise", simulate={**PLAIN, **NONE, "replicates": 2}, tight=True),
     Scenario(
         "none, equal judges", "no interaction, judges equally severe", simulate={**PLAIN, **NONE, "judge_sd": 0.0}
+    ),
+    Scenario(
+        "one language apart",
+        "judges differ in one language and tie in all others: no pair changes places",
+        simulate={**PLAIN, "judge_sd": 0.0, "interaction": APART},
+        tight=True,
     ),
     Scenario("small", "interaction of sd 1.5", simulate={**PLAIN, "interaction": 1.5}, tight=True),
     Scenario("large", "interaction of sd 5", simulate={**PLAIN, "interaction": 5.0, "replicates": 2}, tight=True),
