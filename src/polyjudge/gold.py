@@ -100,7 +100,7 @@ def judge_as_gold(panel: Panel, judge: str) -> tuple[Panel, Gold]:
     return panel.select(judges=others), Gold("score", values, panel.languages, (note,))
 
 
-def stratified_sample(panel: Panel, gold: Gold, per_language: int, seed: int = 0) -> Gold:
+def stratified_sample(panel: Panel, gold: Gold, per_language: int, seed: int = 7) -> Gold:
     """At most `per_language` labels in each language, spread over the panel's strata in proportion to their size.
 
     Shares are rounded by largest remainder. Without strata the sample is simple. A stratum is the group of the task.

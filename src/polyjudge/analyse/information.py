@@ -63,7 +63,7 @@ def information(
     permutations: int = 500,
     q: int = 2,
     level: float = 0.95,
-    seed: int = 407,
+    seed: int = 7,
     tolerance: bool = False,
     max_slices: int = 5000,
 ) -> Information:

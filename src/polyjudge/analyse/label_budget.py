@@ -81,7 +81,7 @@ def label_budget(
     level: float = 0.95,
     batch: int = 100,
     replicates: int = 1000,
-    seed: int = 0,
+    seed: int = 7,
 ) -> LabelBudget:
     """Labels per language for a target half-width, from a pilot of labels; and where the next `batch` helps most.
 

@@ -54,7 +54,7 @@ class Missingness(Result):
         return "\n".join([super().__repr__(), *self.notes])
 
 
-def missingness(panel: Panel, draws: int = 999, seed: int = 0, shift: float | None = None) -> Missingness:
+def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | None = None) -> Missingness:
     """Rates of missing scores, tests of whether they depend on the cell, and a sensitivity range.
 
     shift : how far, in score points, missing scores may plausibly lie from what the model expects; default one noise

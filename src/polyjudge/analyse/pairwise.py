@@ -37,7 +37,7 @@ class Pairwise(Result):
         return self.table
 
 
-def pairwise(panel: Panel, replicates: int = 1000, seed: int = 0) -> Pairwise:
+def pairwise(panel: Panel, replicates: int = 1000, seed: int = 7) -> Pairwise:
     """Fit judge-aware Bradley-Terry-Luce to every language. The panel's task groups are the strata.
 
     >>> from polyjudge import simulate_panel

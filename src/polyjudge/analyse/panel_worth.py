@@ -36,7 +36,7 @@ class PanelWorth(Result):
         return self.table
 
 
-def panel_worth(panel: Panel, gold: Gold | None = None, *, replicates: int = 1000, seed: int = 0) -> PanelWorth:
+def panel_worth(panel: Panel, gold: Gold | None = None, *, replicates: int = 1000, seed: int = 7) -> PanelWorth:
     """Alpha between judges, and with labels the correlation of their errors and the effective number of judges.
 
     For human scores an error is score minus human; for preferences it is a wrong decision (a tie is half wrong).
