@@ -81,6 +81,7 @@ def number(value: Any, digits: int = 2, sign: bool = False) -> str:
     """A number for a table; a dash where there is none."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)) or value is pd.NA:
         return "–"
+    value = 0.0 if round(value, digits) == 0 else value  # no minus in front of a zero
     return f"{value:{'+' if sign else ''}.{digits}f}"
 
 
