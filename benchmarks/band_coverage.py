@@ -17,10 +17,11 @@ import numpy as np
 from scipy.special import ndtr
 
 import polyjudge as pj
-from polyjudge.analyse.resample import benjamini_hochberg, upper_tail
 from polyjudge.analyse.reversal import pair_gaps, selected_p
-from polyjudge.kernels import Array, double_centre
-from polyjudge.panel import Panel
+from polyjudge.core.arrays import Array
+from polyjudge.core.panel import Panel
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.resample import benjamini_hochberg, upper_tail
 
 K, M = 8, 6
 SIZES = (30, 55, 200)

@@ -26,7 +26,7 @@ import numpy as np
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import collect, load_plan
-from polyjudge.kernels import double_centre
+from polyjudge.estimate.kernels import double_centre
 
 LANGUAGES = ["en", "ar", "tr", "zh", "hi", "ja", "es", "sw"]
 FAULTS = {

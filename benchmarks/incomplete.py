@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 import polyjudge as pj
-from polyjudge.calibrate.incomplete import estimate_interaction
-from polyjudge.kernels import double_centre, kendall_tau
+from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.kernels import double_centre, kendall_tau
 
 DEVAI = Path(__file__).resolve().parents[2] / "shared/data/devai/run_level_scores.csv"
 

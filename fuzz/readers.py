@@ -11,9 +11,9 @@ import atheris
 
 with atheris.instrument_imports(include=["polyjudge"]):
     import polyjudge as pj
-    import polyjudge.panel
-    import polyjudge.readers
-    from polyjudge.readers import read_panel
+    import polyjudge.core.panel
+    import polyjudge.sources
+    from polyjudge.sources import read_panel
 
 import pandas as pd
 from harness import fuzz

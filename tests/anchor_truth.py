@@ -7,8 +7,8 @@ import numpy as np
 import polyjudge as pj
 from polyjudge.analyse.helped import whom_it_helps
 from polyjudge.analyse.ppi import language_means
-from polyjudge.gold import Gold
-from polyjudge.kernels import double_centre
+from polyjudge.core.gold import Gold
+from polyjudge.estimate.kernels import double_centre
 
 
 def lone_judge(

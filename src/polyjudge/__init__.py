@@ -11,10 +11,10 @@ from typing import Any
 from polyjudge._version import __version__
 
 _PUBLIC = {
-    "Panel": "polyjudge.panel",
-    "PanelError": "polyjudge.errors",
-    "PolyjudgeError": "polyjudge.errors",
-    "read_panel": "polyjudge.readers",
+    "Panel": "polyjudge.core.panel",
+    "PanelError": "polyjudge.core.errors",
+    "PolyjudgeError": "polyjudge.core.errors",
+    "read_panel": "polyjudge.sources",
     "simulate_panel": "polyjudge.simulate",
     "sample_panel": "polyjudge.samples",
     "ConsensusCalibrator": "polyjudge.calibrate",
@@ -41,10 +41,10 @@ _PUBLIC = {
     "Finding": "polyjudge.analyse",
     "anchor": "polyjudge.analyse.anchors",
     "agreement": "polyjudge.analyse.agreement",
-    "read_gold": "polyjudge.readers.gold",
+    "read_gold": "polyjudge.sources.gold",
     "pairwise": "polyjudge.analyse.pairwise",
     "AnchoredCalibrator": "polyjudge.calibrate.anchored",
-    "align_gold": "polyjudge.gold",
+    "align_gold": "polyjudge.core.gold",
     "label_budget": "polyjudge.analyse.label_budget",
     "shared_shift": "polyjudge.analyse.shift",
     "panel_worth": "polyjudge.analyse.panel_worth",

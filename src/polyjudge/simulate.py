@@ -11,10 +11,11 @@ import pandas as pd
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from polyjudge.errors import UsageError
-from polyjudge.kernels import Array, double_centre
-from polyjudge.panel import Panel
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import UsageError
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.kernels import double_centre
 
 Noise = Literal["gaussian", "heteroskedastic", "heavy"]
 Scale = Literal["continuous", "integer", "fractions"]

@@ -23,13 +23,15 @@ from polyjudge.analyse.held_out import (
     resample,
 )
 from polyjudge.analyse.uncertainty import gaussian_radius, noise_sigma, score_sigma
-from polyjudge.calibrate.incomplete import estimate_interaction
-from polyjudge.errors import PanelError, UsageError
-from polyjudge.kernels import BLOCK, Array, double_centre, mean_tau, stream
-from polyjudge.methods import Block
-from polyjudge.panel import Panel, clean
-from polyjudge.progress import track
-from polyjudge.results import Result
+from polyjudge.calibrate.methods import Block
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.core.progress import track
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.kernels import BLOCK, double_centre, mean_tau, stream
 
 By = Literal["judges", "tasks", "groups"]
 MOST_SUBSETS = 1000

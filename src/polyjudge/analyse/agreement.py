@@ -15,11 +15,12 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
 from polyjudge.analyse.crossfit import CrossFit
-from polyjudge.errors import UsageError
-from polyjudge.gold import Gold
-from polyjudge.kernels import Array, draw_blocks, tie_gap
-from polyjudge.panel import Panel
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array, tie_gap
+from polyjudge.core.errors import UsageError
+from polyjudge.core.gold import Gold
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.kernels import draw_blocks
 
 Signs = NDArray[np.int8]
 MISSING = 9

@@ -25,12 +25,13 @@ from polyjudge.analyse.human_error import PanelGain, error_tables
 from polyjudge.analyse.panel_worth import PanelWorth, panel_worth
 from polyjudge.analyse.ppi import LanguageMeans, language_means
 from polyjudge.analyse.shift import SharedShift, shared_shift
-from polyjudge.errors import PanelError, UsageError
-from polyjudge.gold import Contradictions, Gold, Kind, align_gold, judge_as_gold, stratified_sample
-from polyjudge.kernels import BLOCK, Array, draw_blocks
-from polyjudge.panel import Panel
-from polyjudge.progress import track
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.gold import Contradictions, Gold, Kind, align_gold, judge_as_gold, stratified_sample
+from polyjudge.core.panel import Panel
+from polyjudge.core.progress import track
+from polyjudge.core.results import Result
+from polyjudge.estimate.kernels import BLOCK, draw_blocks
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -16,7 +16,6 @@ from polyjudge.analyse.gates import Gates, gates
 from polyjudge.analyse.held_out import Comparison, compare
 from polyjudge.analyse.information import Information, information
 from polyjudge.analyse.missingness import Missingness, missingness
-from polyjudge.analyse.resample import check_level, mean_and_se
 from polyjudge.analyse.reversal import RankReversals, rank_reversals
 from polyjudge.analyse.sensitivity import Sensitivity, sensitivity
 from polyjudge.analyse.structure import Structure, structure
@@ -24,15 +23,16 @@ from polyjudge.analyse.ties import TiedSets, tied_sets
 from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
 from polyjudge.analyse.variance import Variance, variance
 from polyjudge.calibrate import ConsensusCalibrator
-from polyjudge.calibrate.incomplete import stand_in
-from polyjudge.errors import PanelError, UsageError
-from polyjudge.files import atomic_write
-from polyjudge.kernels import ranks
-from polyjudge.panel import Panel
-from polyjudge.results import Result, plain
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.files import atomic_write
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result, plain
+from polyjudge.estimate.incomplete import stand_in
+from polyjudge.estimate.kernels import ranks
+from polyjudge.estimate.resample import check_level, mean_and_se
 
 if TYPE_CHECKING:
-    from polyjudge.kernels import Array
+    from polyjudge.core.arrays import Array
 
 CAVEATS = (
     "Calibration makes the languages agree on the panel's own order of overall mean scores; that order is one of "

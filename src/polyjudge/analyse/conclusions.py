@@ -15,7 +15,8 @@ from polyjudge.analyse.structure import DOMINANT, Structure
 from polyjudge.analyse.ties import TiedSets
 from polyjudge.analyse.uncertainty import Uncertainty
 from polyjudge.analyse.variance import Variance
-from polyjudge.panel import Panel, clean
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
 
 
 def conclude(

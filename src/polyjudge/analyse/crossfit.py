@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.incomplete import InteractionEstimate, estimate_interaction
-from polyjudge.errors import PanelError
-from polyjudge.kernels import Array
-from polyjudge.panel import Panel
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import PanelError
+from polyjudge.core.panel import Panel
+from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 
 FOLDS = 5
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from polyjudge.analyse.held_out import Multiplicity, percentiles, resample
-from polyjudge.kernels import Array
-from polyjudge.panel import Panel
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
 
 TARGET = (
     "The target is the top judge after removing the left-out tasks' own interaction: the additive model's answer, not "

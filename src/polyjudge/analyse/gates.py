@@ -9,13 +9,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.analyse.resample import check_level, check_replicates, mean_and_se
-from polyjudge.calibrate.incomplete import cell_rates, entry_weights, estimate_interaction
-from polyjudge.errors import PanelError, UsageError
-from polyjudge.kernels import Array, double_centre, draw_blocks
-from polyjudge.panel import Panel, clean
-from polyjudge.progress import track
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.core.progress import track
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import cell_rates, entry_weights, estimate_interaction
+from polyjudge.estimate.kernels import double_centre, draw_blocks
+from polyjudge.estimate.resample import check_level, check_replicates, mean_and_se
 
 MOST_SHUFFLED = 4_000_000
 """Pass marks moved by the shuffles behind `spread_chance`; larger panels get fewer of them."""

@@ -15,22 +15,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.incomplete import estimate_interaction
-from polyjudge.errors import UsageError
-from polyjudge.kernels import (
-    BLOCK,
-    TIE_TOLERANCE,
-    Array,
-    double_centre,
-    draw_block,
-    kendall_tau,
-    mean_of_pairs,
-    pair_index,
-)
-from polyjudge.methods import Block, Method, find_methods
-from polyjudge.panel import Panel, clean
-from polyjudge.progress import track
-from polyjudge.results import Result
+from polyjudge.calibrate.methods import Block, Method, find_methods
+from polyjudge.core.arrays import TIE_TOLERANCE, Array
+from polyjudge.core.errors import UsageError
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.core.progress import track
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.kernels import BLOCK, double_centre, draw_block, kendall_tau, mean_of_pairs, pair_index
 
 GAIN_SCOPE = (
     "The gain is the fall of the mean squared error to any truth that does not depend on the judge, averaged over the "

@@ -17,12 +17,13 @@ from scipy.special import stdtrit
 
 from polyjudge.analyse.agreement import quantiles
 from polyjudge.calibrate.anchored import ShiftEstimate, estimate_shift
-from polyjudge.calibrate.incomplete import stand_in
-from polyjudge.errors import PanelError
-from polyjudge.gold import Gold
-from polyjudge.kernels import Array, double_centre, draw_blocks
-from polyjudge.panel import Panel
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import PanelError
+from polyjudge.core.gold import Gold
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import stand_in
+from polyjudge.estimate.kernels import double_centre, draw_blocks
 
 FEWEST_FOR_BOOTSTRAP = 10
 """With fewer labels in a language the pointwise interval comes from Student's t, like the band."""

@@ -10,10 +10,11 @@ import pandas as pd
 
 from polyjudge.analyse.agreement import quantiles
 from polyjudge.analyse.crossfit import CrossFit
-from polyjudge.gold import Gold
-from polyjudge.kernels import Array, draw_blocks
-from polyjudge.panel import Panel
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.gold import Gold
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.kernels import draw_blocks
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -14,12 +14,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import digamma, stdtrit
 
-from polyjudge.analyse.resample import check_level, mean_and_se
-from polyjudge.errors import PanelError, UsageError
-from polyjudge.kernels import Array
-from polyjudge.panel import Panel
-from polyjudge.progress import track
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.panel import Panel
+from polyjudge.core.progress import track
+from polyjudge.core.results import Result
+from polyjudge.estimate.resample import check_level, mean_and_se
 
 CHUNK = 8
 """Permutations made at a time; each chunk has its own random stream."""

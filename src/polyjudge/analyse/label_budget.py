@@ -14,11 +14,13 @@ from scipy.special import ndtri
 
 from polyjudge.analyse.helped import whom_it_helps
 from polyjudge.analyse.ppi import predictor
-from polyjudge.errors import PanelError, UsageError
-from polyjudge.gold import Gold
-from polyjudge.kernels import Array, draw_blocks
-from polyjudge.panel import Panel, clean
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.gold import Gold
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.kernels import draw_blocks
 
 FEWEST = 5
 """A language with fewer pilot labels borrows spread and correlation from all languages together."""

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.incomplete import estimate_interaction
-from polyjudge.errors import PanelError, UsageError
-from polyjudge.kernels import Array
-from polyjudge.panel import Panel, clean
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import estimate_interaction
 
 WORK = 200_000_000
 """Most entries drawn by the tests. Above it they use a random part of the tasks that lack scores."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from polyjudge.errors import PanelError
-from polyjudge.kernels import BLOCK, draw_blocks
-from polyjudge.methods.btl import FARTHEST, fit_btl, pair_counts, strata_of
-from polyjudge.panel import Panel
-from polyjudge.progress import track
-from polyjudge.results import Result
+from polyjudge.calibrate.methods.btl import FARTHEST, fit_btl, pair_counts, strata_of
+from polyjudge.core.errors import PanelError
+from polyjudge.core.panel import Panel
+from polyjudge.core.progress import track
+from polyjudge.core.results import Result
+from polyjudge.estimate.kernels import BLOCK, draw_blocks
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -13,10 +13,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from polyjudge.analyse.agreement import MISSING, quantiles, sign
-from polyjudge.gold import Gold
-from polyjudge.kernels import Array, draw_blocks
-from polyjudge.panel import Panel
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.gold import Gold
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.kernels import draw_blocks
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -10,15 +10,16 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr
 
-from polyjudge.analyse.resample import benjamini_hochberg, check_level, jackknife, mean_and_se, task_interactions
 from polyjudge.analyse.reversal import selected_p
 from polyjudge.analyse.uncertainty import bonferroni_t, free_radius, gaussian_radius, noise_sigma, uncertainty
 from polyjudge.analyse.variance import COMPONENTS, components, components_left_out, replicate_noise, sums_of_squares
-from polyjudge.calibrate.incomplete import stand_in
-from polyjudge.errors import UsageError
-from polyjudge.kernels import Array, double_centre
-from polyjudge.panel import Panel
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import UsageError
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import stand_in
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.resample import benjamini_hochberg, check_level, jackknife, mean_and_se, task_interactions
 
 MOST_TASKS = 10_000_000
 

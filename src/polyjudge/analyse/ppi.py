@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri, stdtrit
 
 from polyjudge.analyse.agreement import decide
-from polyjudge.errors import UsageError
-from polyjudge.gold import Gold
-from polyjudge.kernels import Array
-from polyjudge.panel import Panel
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import UsageError
+from polyjudge.core.gold import Gold
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
 
 FEW_LABELS = 20
 """Below this even intervals by Student's t lean on the shape of the scores and on a weight tuned on few labels."""

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.analyse.uncertainty import Uncertainty
-from polyjudge.errors import UsageError
-from polyjudge.results import Result
+from polyjudge.core.errors import UsageError
+from polyjudge.core.results import Result
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from polyjudge.analyse.resample import (
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import UsageError
+from polyjudge.core.panel import Panel
+from polyjudge.core.progress import track
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import informing, stand_in
+from polyjudge.estimate.kernels import BLOCK, ranks
+from polyjudge.estimate.resample import (
     benjamini_hochberg,
     bootstrap_means,
     check_replicates,
@@ -15,12 +22,6 @@ from polyjudge.analyse.resample import (
     noise_gap,
     upper_tail,
 )
-from polyjudge.calibrate.incomplete import informing, stand_in
-from polyjudge.errors import UsageError
-from polyjudge.kernels import BLOCK, Array, ranks
-from polyjudge.panel import Panel
-from polyjudge.progress import track
-from polyjudge.results import Result
 
 MOST_PERMUTED = 100_000_000
 """Above this many permuted residuals the null means are drawn from their normal limit, with the exact moments."""

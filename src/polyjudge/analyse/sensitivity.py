@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from scipy.special import logit, stdtrit
 
 from polyjudge.analyse.gates import pass_rates, spread
-from polyjudge.analyse.resample import (
+from polyjudge.analyse.reversal import count_reversals
+from polyjudge.core.arrays import Array
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import stand_in
+from polyjudge.estimate.kernels import double_centre, ranks
+from polyjudge.estimate.resample import (
     bootstrap_means,
     check_level,
     check_replicates,
@@ -19,11 +25,6 @@ from polyjudge.analyse.resample import (
     mean_and_se,
     task_interactions,
 )
-from polyjudge.analyse.reversal import count_reversals
-from polyjudge.calibrate.incomplete import stand_in
-from polyjudge.kernels import Array, double_centre, ranks
-from polyjudge.panel import Panel
-from polyjudge.results import Result
 
 SURVIVES = 0.9
 """The linear conclusion survives a link when the lower limit of the rank correlation of cells is at least this ..."""

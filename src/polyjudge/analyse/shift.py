@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.calibrate.anchored import estimate_shift
-from polyjudge.gold import Gold
-from polyjudge.kernels import Array
-from polyjudge.panel import Panel
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.gold import Gold
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr
 
-from polyjudge.analyse.resample import check_level, jackknife, leave_out
-from polyjudge.calibrate.incomplete import stand_in
-from polyjudge.kernels import Array, double_centre
-from polyjudge.panel import Panel, clean
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import stand_in
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.resample import check_level, jackknife, leave_out
 
 DOMINANT = 0.6
 """A leading pattern with at least this share of the squared interaction is called dominant."""

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.analyse.resample import holm, mean_and_se, noise_gap, upper_tail
-from polyjudge.calibrate.incomplete import informing, stand_in
-from polyjudge.errors import UsageError
-from polyjudge.kernels import Array, ranks
-from polyjudge.panel import Panel
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import UsageError
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import informing, stand_in
+from polyjudge.estimate.kernels import ranks
+from polyjudge.estimate.resample import holm, mean_and_se, noise_gap, upper_tail
 
 ALL = "(all, calibrated)"
 """The scope of the order over all languages, which calibration gives to every one of them."""

@@ -10,7 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from polyjudge.analyse.resample import (
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import UsageError
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import informing
+from polyjudge.estimate.resample import (
     bootstrap_t,
     check_level,
     check_replicates,
@@ -18,11 +23,6 @@ from polyjudge.analyse.resample import (
     noise_gap,
     task_interactions,
 )
-from polyjudge.calibrate.incomplete import informing
-from polyjudge.errors import UsageError
-from polyjudge.kernels import Array
-from polyjudge.panel import Panel
-from polyjudge.results import Result
 
 Sigma = Literal["noise", "scores"]
 FEWEST_FOR_BOOTSTRAP = 10

@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.analyse.held_out import Multiplicity, resample
-from polyjudge.calibrate.incomplete import InteractionEstimate, estimate_interaction
-from polyjudge.errors import UsageError
-from polyjudge.kernels import Array, cross_tau, double_centre, mean_of_pairs, mean_tau, stream
-from polyjudge.methods import Block
-from polyjudge.panel import Panel, _positions
-from polyjudge.results import Result
+from polyjudge.calibrate.methods import Block
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import UsageError
+from polyjudge.core.panel import Panel, _positions
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
+from polyjudge.estimate.kernels import cross_tau, double_centre, mean_of_pairs, mean_tau, stream
 
 SHOTS = (0, 3, 5, 10, 20)
 

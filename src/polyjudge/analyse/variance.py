@@ -9,11 +9,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from polyjudge.analyse.resample import check_level, jackknife, leave_out
-from polyjudge.errors import PanelError
-from polyjudge.kernels import Array, double_centre
-from polyjudge.panel import Panel
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import PanelError
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.resample import check_level, jackknife, leave_out
 
 FEWEST_WHOLE = 0.5
 """Variance components need tasks without holes; at least this share of them must be so."""

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from polyjudge.calibrate.consensus import ConsensusCalibrator, Weights
 from polyjudge.calibrate.robust import Location
 from polyjudge.calibrate.shrinkage import Shrink
-from polyjudge.errors import CalibratorError, PanelError, UsageError
-from polyjudge.gold import Gold, align_gold
-from polyjudge.kernels import Array
-from polyjudge.panel import Panel, clean
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import CalibratorError, PanelError, UsageError
+from polyjudge.core.gold import Gold, align_gold
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
 
 Remove = Literal["none", "centred", "all"]
 REMOVE: tuple[Remove, ...] = ("none", "centred", "all")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.columns import Columns, find_columns
-from polyjudge.errors import PanelError, UsageError
-from polyjudge.panel import clean
+from polyjudge.core.columns import Columns, find_columns
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.labels import clean
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.consensus import ConsensusCalibrator
@@ -56,7 +56,7 @@ def apply_table(
     if kind == "ibis":
         return _ibis(cal, table, columns, column, unseen)
     if kind == "pyspark":
-        from polyjudge.readers.spark_writer import calibrated_frame
+        from polyjudge.sources.spark_writer import calibrated_frame
 
         return calibrated_frame(cal, table, columns, column, unseen)
     raise UsageError(f"apply takes a pandas, polars, pyarrow, Ibis or Spark table, not {type(table).__name__}.")
@@ -82,7 +82,7 @@ def _calibrated(cal: ConsensusCalibrator, labels_and_score: list[Any], unseen: s
 def _ibis(cal: ConsensusCalibrator, table: Any, columns: Columns, column: str, unseen: str) -> Any:
     import ibis
 
-    from polyjudge.readers.warehouse import warehouse_errors
+    from polyjudge.sources.warehouse import warehouse_errors
 
     language, judge = (table[c].cast("string") for c in (columns.language, columns.judge))
     known = [str(x) for x in cal.correction_.index], [str(x) for x in cal.correction_.columns]

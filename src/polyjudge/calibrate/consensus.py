@@ -10,15 +10,17 @@ import numpy as np
 import pandas as pd
 
 from polyjudge._version import __version__
-from polyjudge.calibrate.incomplete import estimate_interaction
-from polyjudge.calibrate.memory import Memory
 from polyjudge.calibrate.robust import LOCATIONS, Location
 from polyjudge.calibrate.robust import location as robust_interaction
 from polyjudge.calibrate.shrinkage import Shrink, check_amount, shrink
-from polyjudge.errors import CalibratorError, UsageError
-from polyjudge.files import atomic_write
-from polyjudge.kernels import Array, double_centre
-from polyjudge.panel import Panel, clean
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import CalibratorError, UsageError
+from polyjudge.core.files import atomic_write
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.memory import Memory
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.extend import Extension
@@ -168,7 +170,7 @@ class ConsensusCalibrator:
 
         self._require_fitted()
         if not isinstance(new_scores, Panel):
-            from polyjudge.readers import read_panel
+            from polyjudge.sources import read_panel
 
             new_scores = read_panel(new_scores)
         return extend(self, new_scores, target)[0]  # type: ignore[return-value]  # a copy of self

@@ -11,12 +11,14 @@ from scipy import stats
 
 from polyjudge.analyse.findings import Finding, Severity, ranked
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.calibrate.incomplete import InteractionEstimate, estimate_interaction
-from polyjudge.calibrate.memory import floor_share
-from polyjudge.errors import CalibratorError, PanelError, UsageError
-from polyjudge.kernels import Array, double_centre
-from polyjudge.panel import Panel, clean
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import CalibratorError, PanelError, UsageError
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.memory import floor_share
 
 FLIPS = 4999
 DRAWS = 20_000

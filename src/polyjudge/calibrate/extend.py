@@ -17,12 +17,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from polyjudge.calibrate.incomplete import RANK_TOLERANCE, Elimination, entry_weights, helmert
 from polyjudge.calibrate.shrinkage import Spread
-from polyjudge.errors import CalibratorError, UsageError
-from polyjudge.kernels import Array
-from polyjudge.panel import Panel, clean
-from polyjudge.results import Result
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import CalibratorError, UsageError
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import RANK_TOLERANCE, Elimination, entry_weights, helmert
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.consensus import ConsensusCalibrator

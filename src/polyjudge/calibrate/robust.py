@@ -15,11 +15,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from polyjudge.calibrate.incomplete import InteractionEstimate, estimate_interaction
-from polyjudge.errors import UsageError
-from polyjudge.kernels import Array, double_centre
-from polyjudge.panel import Panel, clean
-from polyjudge.results import Result, stack_cells
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import UsageError
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result, stack_cells
+from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
+from polyjudge.estimate.kernels import double_centre
 
 Location = Literal["mean", "trimmed", "median_of_means", "huber"]
 LOCATIONS: tuple[Location, ...] = ("mean", "trimmed", "median_of_means", "huber")

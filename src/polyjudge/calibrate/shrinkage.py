@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from polyjudge.calibrate.incomplete import InteractionEstimate, basis, estimate_interaction
-from polyjudge.errors import UsageError
-from polyjudge.kernels import Array
-from polyjudge.panel import Panel
-from polyjudge.results import Result, stack_cells
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import UsageError
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result, stack_cells
+from polyjudge.estimate.incomplete import InteractionEstimate, basis, estimate_interaction
 
 Shrink = Literal["none", "auto"] | float
 LEAST = 0.05

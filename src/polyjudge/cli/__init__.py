@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from polyjudge.errors import OutputClosed, PolyjudgeError
+from polyjudge.core.errors import OutputClosed, PolyjudgeError
 
 app = typer.Typer(
     name="polyjudge",

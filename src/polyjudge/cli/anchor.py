@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyjudge.cli import options as o
-from polyjudge.errors import UsageError
+from polyjudge.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from polyjudge.gold import Kind
+    from polyjudge.core.gold import Kind
 
 
 def anchor(
@@ -51,7 +51,7 @@ def anchor(
     """
     from polyjudge.analyse.anchors import anchor as analyse
     from polyjudge.cli.output import figure_formats, write_page, write_result
-    from polyjudge.readers.gold import read_gold
+    from polyjudge.sources.gold import read_gold
 
     formats = figure_formats(figures, output)
     if (gold is None) == (trusted is None):

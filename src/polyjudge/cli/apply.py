@@ -44,7 +44,7 @@ def apply(
     Example: polyjudge apply cal.json scores.csv -o calibrated.csv
     """
     from polyjudge.calibrate import load_calibrator
-    from polyjudge.readers.writers import write_calibrated
+    from polyjudge.sources.writers import write_calibrated
 
     cal = load_calibrator(calibrator)
     written = write_calibrated(

@@ -73,7 +73,7 @@ def audit(
 def write(result: Audit, folder: Path, formats: tuple[str, ...] = ()) -> None:
     """The audit as files: report.html with its figures, audit.json, audit.txt, and cells, reversals, ranks as CSV."""
     from polyjudge.cli.output import write_page, write_result
-    from polyjudge.files import atomic_write
+    from polyjudge.core.files import atomic_write
     from polyjudge.report.page import audit_page
     from polyjudge.report.terminal.audit import show_audit
     from polyjudge.report.terminal.base import make_console

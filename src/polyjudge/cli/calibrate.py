@@ -54,9 +54,9 @@ def calibrate(
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """
     from polyjudge.calibrate import ConsensusCalibrator
-    from polyjudge.calibrate.identify import settle_incomplete
-    from polyjudge.errors import UsageError
-    from polyjudge.readers.writers import write_calibrated
+    from polyjudge.core.errors import UsageError
+    from polyjudge.estimate.identify import settle_incomplete
+    from polyjudge.sources.writers import write_calibrated
 
     if output is None and save is None:
         raise UsageError("Say where the result goes: -o OUT for calibrated scores, --save CAL for the calibrator.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyjudge.cli import options as o
-from polyjudge.errors import UsageError
+from polyjudge.core.errors import UsageError
 
 if TYPE_CHECKING:
     from polyjudge.collect.summary import Summary
@@ -81,7 +81,7 @@ def _preview(plan: Path | None, output: Path | None, as_json: bool) -> None:
 
 def _finish(summary: Summary, output: Path, export: Path | None, as_json: bool) -> None:
     if export is not None:
-        from polyjudge.readers.runs import export_run
+        from polyjudge.sources.runs import export_run
 
         export_run(output, export)
     if as_json:

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from polyjudge.cli.options import with_reading
-from polyjudge.errors import OutputClosed
+from polyjudge.core.errors import OutputClosed
 
 COMMANDS = (
     "demo",

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyjudge.cli import options as o
-from polyjudge.errors import UsageError
+from polyjudge.core.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from polyjudge.panel import Panel
-    from polyjudge.results import Result
+    from polyjudge.core.panel import Panel
+    from polyjudge.core.results import Result
 
 
 class Protocol(StrEnum):

@@ -30,8 +30,8 @@ def demo(
     from polyjudge.samples import sample_csv, sample_panel, sample_truth
 
     if write is not None:
-        from polyjudge.errors import UsageError
-        from polyjudge.files import atomic_path
+        from polyjudge.core.errors import UsageError
+        from polyjudge.core.files import atomic_path
 
         if as_json or output is not None or figures is not None:
             raise UsageError("--write only writes the sample scores: leave out --json, -o and --figures, or --write.")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyjudge.errors import UsageError
+from polyjudge.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from polyjudge.panel import Panel
+    from polyjudge.core.panel import Panel
 
 
 def plan_labels(
@@ -20,8 +20,8 @@ def plan_labels(
     if half_width is None:
         raise UsageError("--labels needs a target: --half-width POINTS, for example --half-width 2.")
     from polyjudge.analyse.label_budget import label_budget
-    from polyjudge.gold import align_gold
-    from polyjudge.readers.gold import read_gold
+    from polyjudge.core.gold import align_gold
+    from polyjudge.sources.gold import read_gold
 
     result = label_budget(panel, align_gold(panel, read_gold(gold)), half_width, batch=batch, seed=seed)
     if output is not None:

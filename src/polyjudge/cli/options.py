@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from polyjudge.errors import UsageError
-from polyjudge.schema import SCHEMA as SCHEMA
-from polyjudge.schema import envelope, to_json
+from polyjudge.core.errors import UsageError
+from polyjudge.core.schema import SCHEMA as SCHEMA
+from polyjudge.core.schema import envelope, to_json
 
 if TYPE_CHECKING:
-    from polyjudge.panel import Panel
+    from polyjudge.core.panel import Panel
 
 Scores = Annotated[
     str,
@@ -177,7 +177,7 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
 
 def load(scores: str, **options: Any) -> Panel:
     """The panel a command works on: `read`, without the languages and judges that missing scores leave unknown."""
-    from polyjudge.calibrate.identify import settle_incomplete
+    from polyjudge.estimate.identify import settle_incomplete
 
     return settle_incomplete(read(scores, **options))
 
@@ -186,8 +186,8 @@ def read(scores: str, **options: Any) -> Panel:
     """Read a panel with the columns a command names and the options of reading the user gave."""
     import warnings
 
-    from polyjudge.errors import PolyjudgeWarning
-    from polyjudge.readers import read_panel
+    from polyjudge.core.errors import PolyjudgeWarning
+    from polyjudge.sources import read_panel
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PolyjudgeWarning)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyjudge.errors import UsageError
-from polyjudge.files import atomic_write, spreadsheet_safe
-from polyjudge.schema import envelope, to_json
+from polyjudge.core.errors import UsageError
+from polyjudge.core.files import atomic_write, spreadsheet_safe
+from polyjudge.core.schema import envelope, to_json
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -44,7 +44,7 @@ def plan(
     Example: polyjudge plan --judges 6 --languages 8 --sigma 22.24 --radius 10.3
     """
     from polyjudge.analyse.planning import plan as run
-    from polyjudge.errors import UsageError
+    from polyjudge.core.errors import UsageError
 
     if labels is None and half_width is not None:
         raise UsageError("--half-width is of human labels: add --labels GOLD. For the panel's cells use --radius.")

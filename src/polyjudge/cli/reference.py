@@ -7,7 +7,7 @@ import sys
 import typer
 
 from polyjudge.cli import app, commands
-from polyjudge.files import atomic_write
+from polyjudge.core.files import atomic_write
 
 WIDTH = 100
 

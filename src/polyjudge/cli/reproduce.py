@@ -42,8 +42,8 @@ def reproduce(
 
     Example: polyjudge reproduce devai -o paper
     """
-    from polyjudge.reproduce.run import check_formats, write
-    from polyjudge.reproduce.run import reproduce as run
+    from polyjudge.paper.run import check_formats, write
+    from polyjudge.paper.run import reproduce as run
 
     formats = check_formats([] if figures == "none" else [f.strip() for f in figures.split(",") if f.strip()])
     result = run(benchmark.value, data, anchor, offline=offline, seed=seed)

@@ -35,8 +35,8 @@ def validate(
     Example: polyjudge validate --full --page docs/validation.md
     """
     from polyjudge.cli.output import figure_formats, write_result
-    from polyjudge.errors import UsageError
-    from polyjudge.files import atomic_write
+    from polyjudge.core.errors import UsageError
+    from polyjudge.core.files import atomic_write
     from polyjudge.report.terminal.base import make_console, progress_bar
     from polyjudge.report.terminal.validate import markdown, show_validation
     from polyjudge.validate import validate as run

@@ -13,8 +13,8 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.collect.plan import Judge, Plan, parse_price
-from polyjudge.errors import CollectError
-from polyjudge.results import Result
+from polyjudge.core.errors import CollectError
+from polyjudge.core.results import Result
 
 OUTPUT_GUESS = 100
 """Output tokens guessed per call before anything is known: a score with a short reason (the paper's calls took 94)."""

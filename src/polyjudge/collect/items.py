@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from polyjudge.collect.plan import NEEDED, Plan
-from polyjudge.errors import CollectError
-from polyjudge.files import atomic_path
-from polyjudge.panel import clean
+from polyjudge.core.errors import CollectError
+from polyjudge.core.files import atomic_path
+from polyjudge.core.labels import clean
 
 HUB = "https://huggingface.co/datasets/CohereLabsCommunity/multilingual-reward-bench/resolve/main/{code}/raw.json"
 MREWARDBENCH_CODES = {

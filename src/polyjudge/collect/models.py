@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from polyjudge.collect.plan import Judge
-from polyjudge.errors import CollectError
-from polyjudge.panel import clean
+from polyjudge.core.errors import CollectError
+from polyjudge.core.labels import clean
 
 FATAL = (401, 402, 404)
 """Statuses that will not change by asking again or asking something else: no key, no money, no such model."""

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polyjudge.errors import CollectError
+from polyjudge.core.errors import CollectError
 
 KINDS = ("rating", "pair", "checklist")
 SECRET = re.compile(r"(api[-_]?key|authorization|secret|password|access[-_]?token|bearer|credential)", re.IGNORECASE)

@@ -12,7 +12,7 @@ from polyjudge.collect.plan import Plan
 from polyjudge.collect.prompts import item_prompts
 from polyjudge.collect.runner import prepare
 from polyjudge.collect.store import FILE, open_store
-from polyjudge.results import Result
+from polyjudge.core.results import Result
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -12,7 +12,7 @@ from typing import Any
 
 from polyjudge.collect.items import Item
 from polyjudge.collect.plan import NEEDED, Plan, Rubric
-from polyjudge.errors import CollectError
+from polyjudge.core.errors import CollectError
 
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 SHIPPED = ("en", "ar", "tr", "zh", "hi", "ja", "es", "sw")

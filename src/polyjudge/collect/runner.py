@@ -32,7 +32,7 @@ from polyjudge.collect.store import (
     write_meta,
 )
 from polyjudge.collect.summary import Summary, summarise
-from polyjudge.errors import CollectError
+from polyjudge.core.errors import CollectError
 
 LONGEST_BACKOFF = 60.0
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from polyjudge.errors import CollectError
+from polyjudge.core.errors import CollectError
 
 SCHEMA = 1
 FILE = "store.sqlite"

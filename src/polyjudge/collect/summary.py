@@ -12,7 +12,7 @@ import pandas as pd
 
 from polyjudge.collect.cost import Prices, usage
 from polyjudge.collect.store import open_store, read_meta
-from polyjudge.results import Result
+from polyjudge.core.results import Result
 
 DRAWS = 4000
 ALARM = 0.01

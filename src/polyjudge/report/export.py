@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polyjudge.errors import UsageError
-from polyjudge.files import atomic_path, atomic_write
+from polyjudge.core.errors import UsageError
+from polyjudge.core.files import atomic_path, atomic_write
 
 if TYPE_CHECKING:
     from polyjudge.report.page.model import Page

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyjudge.report.labels import label
+from polyjudge.core.labels import label
 
 if TYPE_CHECKING:
     from polyjudge.analyse.audit import Audit

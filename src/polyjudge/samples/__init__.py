@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 if TYPE_CHECKING:
-    from polyjudge.panel import Panel
+    from polyjudge.core.panel import Panel
 
 
 def sample_panel() -> Panel:
@@ -18,7 +18,7 @@ def sample_panel() -> Panel:
     >>> sample_panel().shape
     (55, 8, 6)
     """
-    from polyjudge.readers import read_panel
+    from polyjudge.sources import read_panel
 
     with as_file(files(__name__) / "scores.csv.gz") as path:
         return read_panel(path, range=(0, 100))

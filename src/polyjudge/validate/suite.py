@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from polyjudge.errors import UsageError
-from polyjudge.results import Result
+from polyjudge.core.errors import UsageError
+from polyjudge.core.results import Result
 from polyjudge.validate.scenarios import SCENARIOS, Scenario
 from polyjudge.validate.trial import LEVEL, trial
 

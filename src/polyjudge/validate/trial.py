@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from polyjudge.analyse import compare, rank_reversals, uncertainty, variance
-from polyjudge.errors import PolyjudgeWarning
-from polyjudge.kernels import double_centre
+from polyjudge.core.errors import PolyjudgeWarning
+from polyjudge.estimate.kernels import double_centre
 from polyjudge.simulate import simulate_panel
 from polyjudge.validate.scenarios import Scenario
 

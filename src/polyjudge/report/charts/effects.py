@@ -7,8 +7,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from polyjudge.core.labels import labels
 from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot
-from polyjudge.report.labels import labels
 
 
 def intervals(

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.analyse.uncertainty import Uncertainty
+from polyjudge.core.labels import labels
 from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot
-from polyjudge.report.labels import labels
 from polyjudge.report.numbers import Writer, writer
 
 ROOMY = 12

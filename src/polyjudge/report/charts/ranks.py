@@ -9,8 +9,8 @@ import pandas as pd
 
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
+from polyjudge.core.labels import labels
 from polyjudge.report.charts.theme import colour, dim, fade, finish, judge_colour, plot
-from polyjudge.report.labels import labels
 
 BEFORE, AFTER = "before", "after"
 STAGE_TITLES = {BEFORE: "Before: raw scores", AFTER: "After calibrating"}

@@ -9,8 +9,8 @@ import pandas as pd
 
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
+from polyjudge.core.labels import labels
 from polyjudge.report.charts.theme import colour, finish, plot
-from polyjudge.report.labels import labels
 
 MOST = 24
 """Pairs in the chart; the table has more."""

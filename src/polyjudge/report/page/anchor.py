@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from polyjudge.panel import clean
+from polyjudge.core.labels import clean, label
 from polyjudge.report import charts
 from polyjudge.report.charts.theme import unchecked
-from polyjudge.report.labels import label
 from polyjudge.report.page.model import Column, Figure, Page, Section, table
 from polyjudge.report.page.others import make_page
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     from polyjudge.analyse.anchors import Anchor
     from polyjudge.analyse.helped import Helped
-    from polyjudge.panel import Panel
+    from polyjudge.core.panel import Panel
 
 
 def anchor_page(result: Anchor, panel: Panel, command: str, payload: dict[str, Any]) -> Page:

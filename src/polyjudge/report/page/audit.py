@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from polyjudge.panel import clean
+from polyjudge.core.labels import clean, label, labels
+from polyjudge.core.schema import envelope
 from polyjudge.report import charts
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.theme import unchecked
-from polyjudge.report.labels import label, labels
 from polyjudge.report.numbers import writer
 from polyjudge.report.page.deeper import deeper_sections
 from polyjudge.report.page.made import facts
 from polyjudge.report.page.model import POINTS, Column, Figure, Page, Section, Table, p_value, table
 from polyjudge.report.page.render import render
 from polyjudge.report.verdict import verdict
-from polyjudge.schema import envelope
 
 if TYPE_CHECKING:
     from polyjudge.analyse.audit import Audit

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from polyjudge.panel import clean
+from polyjudge.core.labels import clean, label
 from polyjudge.report import charts
-from polyjudge.report.labels import label
 from polyjudge.report.numbers import writer
 from polyjudge.report.page.model import POINTS, Column, Figure, Section, number, p_value, table
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.panel import clean
-from polyjudge.report.labels import label
+from polyjudge.core.labels import clean, label
 from polyjudge.report.numbers import Writer, writer
 
 NAMES = ("judge", "language", "task", "group", "tied_with", "nearest", "chosen")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from polyjudge.core.labels import labels
+from polyjudge.core.results import Result
 from polyjudge.report.charts.theme import unchecked
-from polyjudge.report.labels import labels
 from polyjudge.report.page.deeper import gate_section, held_out_section
 from polyjudge.report.page.made import facts
 from polyjudge.report.page.model import POINTS, Column, Page, Section, table
 from polyjudge.report.page.protocols import protocol_parts
-from polyjudge.results import Result
 
 if TYPE_CHECKING:
     from polyjudge.analyse.gates import Gates
     from polyjudge.analyse.held_out import Comparison
     from polyjudge.analyse.recovery import Recovery
-    from polyjudge.panel import Panel
+    from polyjudge.core.panel import Panel
 
 
 def comparison_page(result: Result, panel: Panel, command: str, payload: dict[str, Any]) -> Page:

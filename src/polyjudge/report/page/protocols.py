@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from polyjudge.panel import clean
+from polyjudge.core.labels import clean
+from polyjudge.core.results import Result
 from polyjudge.report import charts
 from polyjudge.report.page.model import Column, Figure, Section, table
-from polyjudge.results import Result
 
 if TYPE_CHECKING:
     from polyjudge.analyse.ablations import Ablation

@@ -18,11 +18,11 @@ from typing import Any
 
 import jinja2
 
-from polyjudge.errors import UsageError
-from polyjudge.files import atomic_write
+from polyjudge.core.errors import UsageError
+from polyjudge.core.files import atomic_write
+from polyjudge.core.schema import to_json
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
 from polyjudge.report.page.model import Figure, Page, Table
-from polyjudge.schema import to_json
 
 FOLDED = 30
 """Tables with more rows than this are folded."""

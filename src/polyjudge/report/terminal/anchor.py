@@ -10,7 +10,7 @@ from rich.console import Console
 from polyjudge.analyse.anchors import Anchor
 from polyjudge.analyse.helped import Helped
 from polyjudge.analyse.ppi import LanguageMeans
-from polyjudge.panel import clean
+from polyjudge.core.labels import clean
 from polyjudge.report.terminal.base import heading, interval, make_console, number, say, show
 
 MARKS = {"helped": "+", "hurt": "-", "cannot tell": "?"}

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from polyjudge.analyse.audit import Audit
 from polyjudge.analyse.ties import ALL
-from polyjudge.panel import clean
+from polyjudge.core.labels import clean
 from polyjudge.report.terminal.base import heading, interval, number, p_value, rows, say, show
 from polyjudge.report.terminal.matrix import matrix
 from polyjudge.report.verdict import verdict

@@ -16,8 +16,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from polyjudge.errors import OutputClosed
-from polyjudge.panel import clean
+from polyjudge.core.errors import OutputClosed
+from polyjudge.core.labels import clean
 
 PLAIN_WIDTH = 96
 """Width of the output when it does not go to a terminal."""

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from polyjudge.panel import clean
+from polyjudge.core.labels import clean
 from polyjudge.report.terminal.base import heading, make_console, number, p_value, say, show
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from polyjudge.analyse.ablations import Ablation
 from polyjudge.analyse.decisions import Decisions
 from polyjudge.analyse.held_out import Comparison
 from polyjudge.analyse.unseen import Unseen
+from polyjudge.core.results import Result
 from polyjudge.report.terminal.base import heading, interval, make_console, number, say, show
-from polyjudge.results import Result
 
 
 def show_result(result: Result, console: Console | None = None) -> None:

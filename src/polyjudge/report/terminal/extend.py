@@ -6,7 +6,7 @@ import pandas as pd
 from rich.console import Console
 
 from polyjudge.calibrate.extend import Extension
-from polyjudge.panel import clean
+from polyjudge.core.labels import clean
 from polyjudge.report.terminal.base import heading, interval, number, rows, say, show
 
 

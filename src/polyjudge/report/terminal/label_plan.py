@@ -6,7 +6,7 @@ import pandas as pd
 from rich.console import Console
 
 from polyjudge.analyse.label_budget import LabelBudget
-from polyjudge.panel import clean
+from polyjudge.core.labels import clean
 from polyjudge.report.terminal.base import heading, make_console, number, say, show
 
 

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from polyjudge.report.labels import short
+from polyjudge.core.labels import short
 
 LABEL = 14
 """Widest label of a column."""

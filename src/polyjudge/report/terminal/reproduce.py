@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
+from polyjudge.paper.ledger import VERDICTS
+from polyjudge.paper.result import Reproduction
+from polyjudge.paper.tables import shown
 from polyjudge.report.terminal.base import heading, make_console, say, show
-from polyjudge.reproduce.ledger import VERDICTS
-from polyjudge.reproduce.result import Reproduction
-from polyjudge.reproduce.tables import shown
 
 STYLES = {"reproduced": "green", "identity": "cyan", "artefact": "yellow", "differs": "bold red", "needs data": "dim"}
 BENCHMARKS = {"devai": "DevAI", "mrewardbench": "M-RewardBench"}

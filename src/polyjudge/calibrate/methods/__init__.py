@@ -1,0 +1,37 @@
+"""The methods that `compare` sets side by side, each one function of one signature, in a registry."""
+
+from polyjudge.calibrate.methods import btl, combat, consensus, dawid_skene, normalise  # each registers its methods
+from polyjudge.calibrate.methods.base import REGISTRY, Block, Method, find_methods, method
+
+__all__ = [
+    "ORDER",
+    "REGISTRY",
+    "Block",
+    "Method",
+    "btl",
+    "combat",
+    "consensus",
+    "dawid_skene",
+    "find_methods",
+    "method",
+    "normalise",
+]
+
+ORDER = (
+    "raw",
+    "per-language norm",
+    "judge-only norm",
+    "z-score",
+    "quantile norm",
+    "ensemble",
+    "combat-eb",
+    "dawid-skene",
+    "random control",
+    "cbc",
+    "cbc-weighted",
+    "oracle",
+)
+"""The order in which tables show the methods; all others follow."""
+
+for _name in (*ORDER, *[n for n in REGISTRY if n not in ORDER]):
+    REGISTRY[_name] = REGISTRY.pop(_name)

@@ -1,0 +1,44 @@
+"""The raw cell means, consensus-based calibration and its upper bound."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polyjudge.calibrate.methods.base import Block, method
+from polyjudge.core.arrays import Array
+
+
+@method("raw", subtracts=True)
+def raw(block: Block) -> Array:
+    """Nothing is subtracted."""
+    return np.zeros_like(block.left_out)
+
+
+@method("cbc", subtracts=True, identity="full fit is 1 by arithmetic (I3)")
+def cbc(block: Block) -> Array:
+    """The interaction estimated from the drawn tasks."""
+    return block.interaction
+
+
+@method("cbc-weighted", subtracts=True, identity="same order and gain as cbc (I6); full fit is 1 by arithmetic (I3)")
+def cbc_weighted(block: Block) -> Array:
+    """The interaction against a language mean that weights judges by their steadiness over languages.
+
+    w(b) is proportional to 1 / Var_l[Tr(l, b)]; it differs from cbc by a constant per language.
+    """
+    columns = block.train - block.train.mean(axis=-2, keepdims=True)
+    variance = (columns**2).mean(axis=-2, keepdims=True)
+    inverse = 1 / np.where(variance <= block.gap**2, 1e-8, variance)
+    weights = inverse / inverse.sum(axis=-1, keepdims=True)
+    out: Array = columns - (columns * weights).sum(axis=-1, keepdims=True)
+    return out
+
+
+@method(
+    "oracle",
+    subtracts=True,
+    identity="tau is 1 and the gain positive by arithmetic: it uses the evaluation tasks (I3)",
+)
+def oracle(block: Block) -> Array:
+    """The interaction of the evaluation tasks themselves: an upper bound, not a method."""
+    return block.left_out_interaction

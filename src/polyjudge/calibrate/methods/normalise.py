@@ -1,0 +1,75 @@
+"""Normalisations of cell values by language or by judge, and the control that shuffles them. None targets the
+interaction; they show what changing scales does to the judges' order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polyjudge.calibrate.methods.base import Block, method
+from polyjudge.core.arrays import TIE_TOLERANCE, Array
+from polyjudge.estimate.kernels import ranks, tie_runs
+
+
+def _scaled(values: Array, sd: Array, gap: float) -> Array:
+    """values / sd, where an sd of 0 (to rounding) counts as 1."""
+    out: Array = values / np.where(sd <= gap, 1.0, sd)
+    return out
+
+
+@method("per-language norm", identity="same order as raw (I6)", scale=1.0)
+def per_language(block: Block) -> Array:
+    """Each language to mean 0 and sd 1 over its judges."""
+    cells = block.left_out
+    return _scaled(cells - cells.mean(axis=-1, keepdims=True), cells.std(axis=-1, keepdims=True), block.gap)
+
+
+@method("judge-only norm", subtracts=True, identity="gain is 0 by arithmetic: a judge's mean has no interaction")
+def judge_only(block: Block) -> Array:
+    """Each judge's mean over languages in the drawn tasks."""
+    return np.broadcast_to(block.train.mean(axis=-2, keepdims=True), block.train.shape)
+
+
+@method("z-score", scale=1.0)
+def z_score(block: Block) -> Array:
+    """Each judge to mean 0 and sd 1 over languages, both from the drawn tasks."""
+    train = block.train
+    centred = block.left_out - train.mean(axis=-2, keepdims=True)
+    return _scaled(centred, train.std(axis=-2, keepdims=True), block.gap)
+
+
+@method("quantile norm")
+def quantile(block: Block) -> Array:
+    """Each judge's values over languages take the panel's mean profile by their rank; ties share its mean.
+
+    The profile is the mean over judges of the sorted columns of the drawn tasks.
+    """
+    target = np.sort(block.train, axis=-2).mean(axis=-1)  # (R, k)
+    columns = np.swapaxes(block.left_out, -1, -2)  # (R, m, k)
+    order = np.argsort(columns, axis=-1, kind="stable")
+    first, last = tie_runs(np.take_along_axis(columns, order, axis=-1), block.gap)
+    total = np.concatenate([np.zeros((len(target), 1)), np.cumsum(target, axis=-1)], axis=-1)[:, None, :]
+    total = np.broadcast_to(total, (*columns.shape[:-1], total.shape[-1]))
+    run = np.take_along_axis(total, last + 1, axis=-1) - np.take_along_axis(total, first, axis=-1)
+    out = np.empty(columns.shape)
+    np.put_along_axis(out, order, run / (last + 1 - first), axis=-1)
+    return np.swapaxes(out, -1, -2)
+
+
+@method("ensemble", scale=1.0)
+def ensemble(block: Block) -> Array:
+    """Mean of the within-language percentile ranks of judge-only norm, z-score and quantile norm."""
+    m = block.left_out.shape[-1]
+    parts = (
+        ranks(judge_only(block) - block.left_out, block.gap),  # rank 1 is the smallest of the sign-changed values
+        ranks(-z_score(block), TIE_TOLERANCE),
+        ranks(-quantile(block), block.gap),
+    )
+    out: Array = sum(parts, start=np.zeros_like(block.left_out)) / (len(parts) * m)
+    return out
+
+
+@method("random control")
+def random_control(block: Block) -> Array:
+    """Each language's values shuffled over its judges."""
+    out: Array = block.rng.permuted(block.left_out, axis=-1)
+    return out

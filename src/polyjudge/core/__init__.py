@@ -1,0 +1,1 @@
+"""What everything else stands on: the panel, columns, labels, errors, files, results."""

@@ -1,0 +1,43 @@
+"""Names of judges and languages as text that can be shown anywhere: one line, visible, short, and still distinct."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from zlib import crc32
+
+
+def clean(text: object, width: int = 60) -> str:
+    """A label as one line of plain visible text: control and direction characters escaped, long ones cut."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+    return shown if len(shown) <= width else shown[: width - 1] + "…"
+
+
+def label(name: str, width: int = 40) -> str:
+    """A name as text that can be shown. One that had to be changed or cut ends in a mark of its full text."""
+    shown = clean(name, width - 6)
+    if shown == name != "":
+        return shown
+    return f"{shown or '(empty)'} #{crc32(name.encode('utf-8', 'surrogatepass')) & 0xFFFF:04x}"
+
+
+def labels(names: Iterable[str]) -> dict[str, str]:
+    """Each name with its label; different names have different labels."""
+    out: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in dict.fromkeys(names):
+        shown = base = label(name)
+        again = 1
+        while shown in taken:
+            again += 1
+            shown = f"{base} ({again})"
+        taken.add(shown)
+        out[name] = shown
+    return out
+
+
+def short(names: Iterable[str], width: int) -> dict[str, str]:
+    """Each name cut to a width, with a mark of its full text where two would look alike."""
+    names = list(dict.fromkeys(names))
+    cut = {name: clean(name, width) for name in names}
+    shown = list(cut.values())
+    return {name: text if shown.count(text) == 1 else label(name, width) for name, text in cut.items()}

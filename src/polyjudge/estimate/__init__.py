@@ -1,0 +1,1 @@
+"""Array mathematics: cell means, interaction, missing entries, resampling. Arrays and panels in, arrays out."""

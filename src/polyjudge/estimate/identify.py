@@ -1,0 +1,287 @@
+"""Which part of an incomplete panel can be estimated, and in words what cannot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel, missing_table
+from polyjudge.estimate.incomplete import (
+    CHUNK_BYTES,
+    RANK_TOLERANCE,
+    Design,
+    basis,
+    distinct,
+    normal_matrices,
+)
+
+Mask = NDArray[np.bool_]
+Incomplete = Literal["estimate", "drop", "error"]
+
+
+def identified_design(panel: Panel) -> Design | None:
+    """The first design of "complete", "paired", "additive" under which every cell is identified; None if none is."""
+    if panel.complete:
+        return "complete"
+    patterns, _ = distinct((panel.counts > 0).astype(np.float64))
+    if not patterns.any(axis=0).all():
+        return None
+    if paired_rank_is_full(patterns):
+        return "paired"
+    return "additive" if len(_task_parts(patterns)) == 1 else None
+
+
+def paired_rank_is_full(patterns: Array) -> bool:
+    """Whether 2 x 2 comparisons within tasks, chained, reach every cell. `patterns` is (g, k, m) of 0 and 1."""
+    g, k, m = patterns.shape
+    cells = basis(k, m, "paired")
+    fullest = np.argsort(-patterns.sum(axis=(1, 2)), kind="stable")
+    total = np.zeros((len(cells), len(cells)))
+    step = max(1, CHUNK_BYTES // (8 * cells.size))
+    # Adding tasks can only add rank: stop as soon as it is full.
+    for i in range(0, g, step):
+        total += normal_matrices(patterns[fullest[i : i + step]], "paired", cells).sum(axis=0)
+        values = np.linalg.eigvalsh(total)
+        if values[0] > RANK_TOLERANCE * values[-1] > 0:
+            return True
+    return False
+
+
+def task_parts(panel: Panel) -> list[Mask]:
+    """Sets of cells joined by tasks that scored both, each a (k, m) mask, largest first. An empty cell is in none."""
+    return _task_parts(distinct((panel.counts > 0).astype(np.float64))[0])
+
+
+def _task_parts(patterns: Array) -> list[Mask]:
+    tasks = csr_matrix(patterns.reshape(len(patterns), -1) > 0)
+    return _masks(csr_matrix((tasks.T @ tasks) > 0), _any(patterns > 0, 0))
+
+
+def grid_parts(there: Mask) -> list[Mask]:
+    """Sets of cells joined by a common language or judge, each a (k, m) mask, largest first."""
+    language, judge = np.indices(there.shape).reshape(2, -1)
+    joined = (language[:, None] == language) | (judge[:, None] == judge)
+    filled = there.ravel()
+    return _masks(csr_matrix(joined & filled[:, None] & filled), there)
+
+
+def _masks(graph: csr_matrix, there: Mask) -> list[Mask]:
+    """Connected components of a graph of cells as masks, without the cells that have no score."""
+    count, label = connected_components(graph, directed=False)
+    parts = [(label == i).reshape(there.shape) & there for i in range(count)]
+    return sorted((part for part in parts if part.any()), key=lambda part: -int(part.sum()))
+
+
+def settle_incomplete(panel: Panel, incomplete: Incomplete = "estimate") -> Panel:
+    """The panel that the rest of the work takes, with notes that say what was done about missing scores.
+
+    "estimate" keeps the holes, to be filled by least squares, and leaves out the languages and judges that cannot be
+    estimated; "drop" keeps only tasks scored in every language by every judge; "error" refuses any hole.
+    """
+    if incomplete not in ("estimate", "drop", "error"):
+        raise UsageError(f"incomplete must be 'estimate', 'drop' or 'error', not {incomplete!r}.")
+    if panel.complete:
+        return panel
+    missing, total = int(np.isnan(panel.scores).sum()), panel.scores.size
+    if incomplete == "error":
+        panel.require_complete("the analyses asked for (--incomplete error)")
+    if incomplete == "drop":
+        whole = np.isnan(panel.scores).sum(axis=(1, 2)) == 0
+        if whole.sum() < 2:
+            raise PanelError(
+                f"Only {int(whole.sum())} of {len(whole)} tasks are scored in every language by every judge, so "
+                f"dropping the others leaves no panel.\n{missing_table(panel.missing())}\n"
+                "Estimate instead (--incomplete estimate), or leave out the worst language or judge (panel.select)."
+            )
+        gone = len(whole) - int(whole.sum())
+        kept = panel.select(tasks=[t for t, keep in zip(panel.tasks, whole, strict=True) if keep])
+        return _noted(kept, f"{gone} of {len(whole)} tasks were dropped because they lack a score somewhere")
+    part = identified_part(panel)
+    if part.complete:
+        return part
+    return _noted(
+        part,
+        f"{missing} of {total} entries ({missing / total:.1%}) have no score: cell means are least squares within tasks"
+        + (
+            ""
+            if identified_design(part) == "paired"
+            else ", with task and cell effects only: too few tasks have two languages scored by the same two judges, "
+            "so a judge's own view of single tasks is not removed"
+        ),
+    )
+
+
+def identified_part(panel: Panel) -> Panel:
+    """The panel without the languages and judges whose interaction cannot be estimated, and notes that say why.
+
+    A panel that is identified comes back as it is. One that falls into several parts that could each be estimated
+    raises a PanelError that names them: which to keep is the user's choice.
+
+    >>> import polyjudge as pj
+    >>> panel, _ = pj.simulate_panel(tasks=9, languages=["en", "de", "sw"], judges=3)
+    >>> scores = panel.scores.copy()
+    >>> scores[:, 2, 1:] = float("nan")
+    >>> part = identified_part(pj.Panel.from_array(scores, languages=panel.languages))
+    >>> part.languages, part.notes
+    (('en', 'de'), ('sw was scored by one judge only (judge1), so no interaction can be separated there; left out',))
+    """
+    reasons: list[str] = []
+    part: Panel = panel
+    while identified_design(part) is None:
+        there = _scored(part)
+        for parts in (grid_parts(there), task_parts(part)):
+            rivals = [x for x in parts if _holds_interaction(x)]
+            if len(rivals) > 1 or (not rivals and there.all()):
+                raise PanelError(_parts_message(part, rivals or parts, reasons))
+        axis, index, reason = _weakest(part, there)
+        reasons.append(reason)
+        keep = [x for i, x in enumerate((part.languages, part.judges)[axis]) if i != index]
+        if len(keep) < 2:
+            raise PanelError(
+                f"No interaction can be estimated from these scores. {_sentence(reasons)} Fewer than two "
+                f"{('languages', 'judges')[axis]} remain. Score more judges in more languages on the same tasks."
+            )
+        part = part.select(languages=keep) if axis == 0 else part.select(judges=keep)
+        part = part.select(
+            tasks=[t for t, has in zip(part.tasks, part.counts.sum(axis=(1, 2)) > 0, strict=True) if has]
+        )
+    return _noted(part, *reasons)
+
+
+def explain(panel: Panel) -> str:
+    """What keeps a panel from being estimated, in words, and what to do."""
+    try:
+        part = identified_part(panel)
+    except PanelError as error:
+        return str(error)
+    lacking = _lacking(panel, _scored(panel)) or list(part.notes[len(panel.notes) :])
+    return (
+        f"The interaction cannot be estimated for the whole panel. {_sentence(lacking)} Score more there, or go on "
+        f"without it: polyjudge.estimate.identify.identified_part(panel) keeps {len(part.languages)} of "
+        f"{len(panel.languages)} languages and {len(part.judges)} of {len(panel.judges)} judges (on the command "
+        "line --incomplete estimate does so)."
+    )
+
+
+def _parts_message(panel: Panel, parts: list[Mask], reasons: list[str]) -> str:
+    """The refusal of a panel that falls into parts which could each be estimated."""
+    joins = "no task joins" if _scored(panel).all() else "no language, judge or task joins"
+    words = [f"({i + 1}) {_part_words(panel, part)}" for i, part in enumerate(parts[:6])]
+    languages = [x for x, has in zip(panel.languages, _any(parts[0], 1), strict=True) if has]
+    judges = [x for x, has in zip(panel.judges, _any(parts[0], 0), strict=True) if has]
+    alone = (
+        f"or work on one part alone (--languages and --judges, or panel.select), for example languages="
+        f"{[clean(x) for x in languages[:8]]!r}, judges={[clean(x) for x in judges[:8]]!r}."
+    )
+    if len(languages) == len(panel.languages) and len(judges) == len(panel.judges):
+        alone = "and check that every language and judge is written in one way (case, spaces)."
+    return (
+        (f"{_sentence(reasons)} " if reasons else "")
+        + f"The interaction cannot be estimated: the scores fall into {len(parts)} parts that {joins}, so it cannot be "
+        "told what differs between them. The parts are "
+        + "; ".join(words)
+        + (f"; and {len(parts) - 6} more" if len(parts) > 6 else "")
+        + f". Score some tasks in all of them, {alone}"
+    )
+
+
+def _lacking(panel: Panel, there: Mask) -> list[str]:
+    """Languages and judges with too few partners, and cells without any score, each in words."""
+    out = []
+    lonely_language, lonely_judge = there.sum(axis=1) < 2, there.sum(axis=0) < 2
+    for l in np.flatnonzero(lonely_language):  # noqa: E741
+        out.append(_lonely(panel.languages[l], [panel.judges[b] for b in np.flatnonzero(there[l])], "language"))
+    for b in np.flatnonzero(lonely_judge):
+        out.append(_lonely(panel.judges[b], [panel.languages[i] for i in np.flatnonzero(there[:, b])], "judge"))
+    for l, b in np.argwhere(~there & ~lonely_language[:, None] & ~lonely_judge):  # noqa: E741
+        out.append(f"{clean(panel.judges[b])} scored no task in {clean(panel.languages[l])}")
+    return out
+
+
+def _lonely(label: str, partners: list[str], word: str) -> str:
+    name = clean(label)
+    if not partners:
+        return f"{name} has no score at all"
+    if word == "language":
+        return f"{name} was scored by one judge only ({clean(partners[0])}), so no interaction can be separated there"
+    return f"{name} scored in one language only ({clean(partners[0])}), so no interaction can be separated for it"
+
+
+def _weakest(panel: Panel, there: Mask) -> tuple[int, int, str]:
+    """The language (axis 0) or judge (axis 1) to leave out next, its index, and why."""
+    for axis, labels, others, word in (
+        (0, panel.languages, panel.judges, "language"),
+        (1, panel.judges, panel.languages, "judge"),
+    ):
+        partners = there if axis == 0 else there.T
+        lonely = np.flatnonzero(partners.sum(axis=1) < 2)
+        if len(lonely):
+            i = int(lonely[0])
+            return axis, i, _lonely(labels[i], [others[j] for j in np.flatnonzero(partners[i])], word) + "; left out"
+    if not there.all():
+        axis, i = _costs_least(panel, ~there)
+        names, others = ((panel.languages, panel.judges), (panel.judges, panel.languages))[axis]
+        empty = [clean(others[j]) for j in np.flatnonzero(~(there[i] if axis == 0 else there[:, i]))]
+        where = f"{_join(empty)} scored no task in it" if axis == 0 else f"it scored no task in {_join(empty)}"
+        return axis, i, f"{clean(names[i])} was left out: {where}, and a row or column with a hole has no mean"
+    axis, i = _costs_least(panel, ~task_parts(panel)[0])
+    name = clean((panel.languages, panel.judges)[axis][i])
+    return axis, i, f"{name} shares no task with the rest, so what differs there may be the tasks; left out"
+
+
+def _costs_least(panel: Panel, bad: Mask) -> tuple[int, int]:
+    """The language or judge with most bad cells; of equals, the one with fewest scores."""
+    scores = np.asarray((panel.counts > 0).sum(axis=0))
+    k, m = bad.shape
+    options = [(-int(bad[i].sum()), int(scores[i].sum()), 0, i) for i in range(k)]
+    options += [(-int(bad[:, j].sum()), int(scores[:, j].sum()), 1, j) for j in range(m)]
+    return min(options)[2:]
+
+
+def _scored(panel: Panel) -> Mask:
+    """(k, m): cells with any score."""
+    return _any(panel.counts > 0, 0)
+
+
+def _any(mask: Mask, axis: int) -> Mask:
+    return np.asarray(mask.any(axis=axis), dtype=np.bool_)
+
+
+def _holds_interaction(part: Mask) -> bool:
+    """Whether a set of cells contains two languages with two judges in common."""
+    common = part.astype(np.int64) @ part.T.astype(np.int64)
+    return bool((np.triu(common, 1) >= 2).any())
+
+
+def _part_words(panel: Panel, part: Mask) -> str:
+    languages = [clean(x) for x, has in zip(panel.languages, _any(part, 1), strict=True) if has]
+    judges = [clean(x) for x, has in zip(panel.judges, _any(part, 0), strict=True) if has]
+    whom = "all judges" if len(judges) == len(panel.judges) else _join(judges)
+    where = "all languages" if len(languages) == len(panel.languages) else _join(languages)
+    if where == "all languages" and whom == "all judges" and not part.all():
+        cells = [f"{clean(panel.languages[a])} by {clean(panel.judges[b])}" for a, b in np.argwhere(part)]
+        return f"{len(cells)} cells such as {_join(cells[:3])}"
+    return f"{where} scored by {whom}"
+
+
+def _join(names: list[str], most: int = 6) -> str:
+    if len(names) > most:
+        return ", ".join(names[:most]) + f" and {len(names) - most} more"
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
+
+
+def _sentence(reasons: list[str], most: int = 8) -> str:
+    shown = reasons[:most] + ([f"and {len(reasons) - most} more"] if len(reasons) > most else [])
+    return "; ".join(shown) + "."
+
+
+def _noted(panel: Panel, *notes: str) -> Panel:
+    return replace(panel, notes=(*panel.notes, *notes)) if notes else panel

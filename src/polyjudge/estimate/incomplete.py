@@ -1,0 +1,596 @@
+"""Cell means and interaction of a panel with holes, by least squares within tasks (METHODS section 14).
+
+Two designs. "paired": score = task:language + task:judge + cell, which no task, language or judge effect can bias.
+"additive": score = task + cell, for panels where too few tasks have two languages scored by the same two judges. Both
+come down to normal equations for the cells, summed over tasks after the task's own terms have been eliminated. A
+complete panel gives the closed form of METHODS section 2, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge.core.arrays import Array, unit_mean
+from polyjudge.core.errors import PanelError
+from polyjudge.core.panel import Panel
+from polyjudge.estimate.kernels import double_centre
+
+Design = Literal["complete", "paired", "additive"]
+
+DENSE_BYTES = 256 << 20
+"""Normal matrices of all missingness patterns are kept up to this size; beyond it the solution is iterative."""
+
+_estimates: WeakKeyDictionary[Panel, InteractionEstimate] = WeakKeyDictionary()
+_stand_ins: WeakKeyDictionary[Panel, Panel] = WeakKeyDictionary()
+"""Several analyses ask for the estimate of the same panel. Panels do not change, so it is made once."""
+
+CHUNK_BYTES = 32 << 20
+RANK_TOLERANCE = 1e-9
+
+
+class InteractionEstimate:
+    """Cell means, interaction and what each task contributes to them.
+
+    design : "complete" (closed form), "paired" or "additive"
+    cells : (k, m) cell means as if every task had been scored everywhere
+    interaction : (k, m) their double centring
+    tasks : (k, m) number of units that inform each cell
+    influence : (n, k, m) one value per unit, with (unit-weighted) mean `interaction`; its spread gives the sandwich
+        standard error. For a complete panel it is the double centring of each task's scores.
+    cell_influence : the same for `cells`; for a complete panel, the scores
+    """
+
+    design: Design
+    cells: Array
+    interaction: Array
+    tasks: NDArray[np.int64]
+
+    def __init__(self, panel: Panel, design: Design) -> None:
+        self.design = design
+        self._scores, self._units = panel.scores, panel.weights
+        n, k, m = panel.shape
+        if design == "complete":
+            self.cells = panel.cell_means
+            self.interaction = double_centre(self.cells)
+            self.tasks = np.full((k, m), n)
+            return
+        weights = entry_weights(panel)
+        there = weights > 0
+        self._scores = np.where(there, panel.scores, 0.0)
+        # Judge and language effects need levels, which the paired design has eliminated: they come from the additive.
+        patterns, group = distinct(weights)
+        self._level = _Fit(patterns, group, self._scores, "additive")
+        self._fit = _Fit(patterns, group, self._scores, "paired") if design == "paired" else self._level
+        level = self._level.cells + unit_mean(self._task_level(self._level.cells), self._units)
+        self.interaction = double_centre(self._fit.cells)
+        self.cells = level - double_centre(level) + self.interaction
+        if design == "paired":  # an entry alone in its row or column of the task is fitted whatever it is
+            there = there & (there.sum(axis=1, keepdims=True) > 1) & (there.sum(axis=2, keepdims=True) > 1)
+        self.tasks = there.sum(axis=0)
+
+    @cached_property
+    def influence(self) -> Array:
+        if self.design == "complete":
+            return double_centre(self._scores)
+        return double_centre(double_centre(self._fit.deviations()) * self._scale) + self.interaction
+
+    @cached_property
+    def cell_influence(self) -> Array:
+        if self.design == "complete":
+            return self._scores
+        moved = self._level.deviations() * self._per_unit
+        level = self._task_level(self._level.cells) - (moved * self._coverage).sum(axis=(1, 2))
+        level -= unit_mean(level, self._units)
+        values: Array = (moved - double_centre(moved)) + level[:, None, None] + self.influence
+        return values + (self.cells - self.interaction)
+
+    @property
+    def df(self) -> NDArray[np.int64]:
+        """(k, m) degrees of freedom of each cell's t interval: the tasks that inform it, less one."""
+        return np.maximum(self.tasks - 1, 1)
+
+    @property
+    def se(self) -> Array:
+        """(k, m) standard error of the interaction from the spread over units (sandwich)."""
+        return standard_error(self.influence, self._units)
+
+    @cached_property
+    def shape_of_covariance(self) -> Array:
+        """(p, p) covariance of the interaction in `basis(k, m, "paired")` if noise were even, scaled to trace p.
+
+        The identity for a complete panel; larger where holes leave less to go by.
+        """
+        k, m = self.cells.shape
+        p = (k - 1) * (m - 1)
+        if self.design == "complete":
+            return np.eye(p)
+        shape = self._fit.inverse
+        if self.design == "additive":
+            turn = basis(k, m, "paired").reshape(p, -1) @ self._fit.basis.reshape(len(shape), -1).T
+            shape = turn @ shape @ turn.T
+        out: Array = shape * (p / np.trace(shape))
+        return out
+
+    @cached_property
+    def noise_sd(self) -> float:
+        """Standard deviation of one entry about the task's own terms and its cell: sigma of METHODS section 4."""
+        n, k, m = self._scores.shape
+        if self.design == "complete":
+            apart = (self.influence - self.interaction) ** 2
+            share = self._units / self._units.mean()
+            return float(np.sqrt((share[:, None, None] * apart).sum() / ((n - 1) * (k - 1) * (m - 1))))
+        square, freedom, weight = self._fit.residual_square()
+        return float(np.sqrt(square / max(freedom, 1.0) / weight))
+
+    def resample(self, multiplicity: Array) -> tuple[Array, Array]:
+        """(cells, interaction), each (R, k, m), of panels where unit t counts `multiplicity[r, t]` times.
+
+        NaN where a resampled panel no longer identifies the interaction. With so many different missingness patterns
+        that their normal matrices would not fit in memory (then tasks are many), it is the one-step value: the
+        weighted mean of the influence values.
+        """
+        weight = np.asarray(multiplicity, dtype=np.float64) * self._units
+        total = weight.sum(axis=1)
+        n, k, m = self._scores.shape
+        if self.design == "complete":
+            cells: Array = ((weight @ self._scores.reshape(n, -1)) / total[:, None]).reshape(-1, k, m)
+            return cells, double_centre(cells)
+        if not (self._fit.dense and self._level.dense):
+            cells = ((weight @ self.cell_influence.reshape(n, -1)) / total[:, None]).reshape(-1, k, m)
+            return cells, double_centre(cells)
+        times = np.asarray(multiplicity, dtype=np.float64)
+        effects = self._level.resample(times)
+        raw, share = self._task_means
+        total = weight @ self._some
+        with np.errstate(invalid="ignore", divide="ignore"):  # nothing but empty tasks drawn: effects are NaN too
+            grand = (weight @ raw - np.einsum("rc,rc->r", weight @ share, effects.reshape(len(effects), -1))) / total
+        interaction = double_centre(effects if self._fit is self._level else self._fit.resample(times))
+        return effects + grand[:, None, None] - double_centre(effects) + interaction, interaction
+
+    @cached_property
+    def _task_means(self) -> tuple[Array, Array]:
+        """Weighted mean of each task's scores (n,), and each entry's share in it (n, km)."""
+        flat = self._level.weights[self._level.group].reshape(len(self._scores), -1)
+        share = flat * _reciprocal(flat.sum(axis=1, keepdims=True))
+        mean: Array = np.einsum("tc,tc->t", share, self._scores.reshape(len(share), -1))
+        return mean, share
+
+    def _task_level(self, effects: Array) -> Array:
+        mean, share = self._task_means
+        out: Array = mean - share @ effects.ravel()
+        out[~self._some] = np.average(out[self._some], weights=self._units[self._some])  # a task without any score
+        return out
+
+    @cached_property
+    def _some(self) -> NDArray[np.bool_]:
+        """(n,): units with any score."""
+        return np.asarray(self._task_means[1].sum(axis=1) > 0, dtype=np.bool_)
+
+    @property
+    def _coverage(self) -> Array:
+        share = self._task_means[1][self._some]
+        return unit_mean(share, self._units[self._some]).reshape(self._scores.shape[1:])
+
+    @property
+    def _per_unit(self) -> Array:
+        out: Array = (self._units.sum() / self._units)[:, None, None]
+        return out
+
+    @property
+    def _scale(self) -> Array:
+        """Makes sd / sqrt(n) of the influence values honest where a cell rests on fewer than all n units.
+
+        A unit pulls the fit towards itself, so residuals are too small. With even noise it is known by how much; with
+        too many patterns for that, each cell is treated as a mean over the units that inform it.
+        """
+        n = len(self._units)
+        own = np.maximum(self.tasks, 2)
+        lost = self._fit.leverage() if self._fit.dense else 1 / own
+        out: Array = self._per_unit * np.sqrt((n - 1) / n / (1 - np.minimum(lost, 0.5)))
+        return out
+
+
+def estimate_interaction(panel: Panel, design: Design | None = None) -> InteractionEstimate:
+    """Cell means and interaction of a panel, complete or not.
+
+    The design is the first of "complete", "paired", "additive" that identifies every cell, unless named. A panel that
+    none identifies raises a PanelError that names the unconnected parts.
+
+    >>> import numpy as np
+    >>> panel = Panel.from_array([[[1, 2], [3, 8]], [[1, 2], [3, 8]], [[0, np.nan], [1, 2]]])
+    >>> estimate_interaction(panel).interaction.round(6)
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    if panel.complete:
+        return InteractionEstimate(panel, "complete")
+    known = _estimates.get(panel)
+    if known is not None and design in (None, known.design):
+        return known
+    from polyjudge.estimate.identify import explain, identified_design
+
+    found = identified_design(panel)
+    if found is None:
+        raise PanelError(explain(panel))
+    estimate = InteractionEstimate(panel, design if design == "additive" else found)
+    if design is None:
+        _estimates[panel] = estimate
+    return estimate
+
+
+def stand_in(panel: Panel) -> Panel:
+    """A complete panel with the same means and the same spread over tasks, for whatever rests on means over tasks.
+
+    The panel itself when it is complete. Else its scores are the influence values: their mean is the least-squares
+    estimate of each cell, and means, standard errors, tests and bootstraps over tasks come out as for the estimator
+    (to first order in 1 / tasks). They are no scores: nothing that looks at single scores may use them.
+    """
+    if panel.complete:
+        return panel
+    known = _stand_ins.get(panel)
+    if known is None:
+        known = Panel(
+            estimate_interaction(panel).cell_influence,
+            panel.tasks,
+            panel.languages,
+            panel.judges,
+            weights=panel.weights,
+            declared_range=panel.declared_range,
+            observed_range=panel.observed_range,
+            notes=panel.notes,
+        )
+        _stand_ins[panel] = known
+    return known
+
+
+def informing(panel: Panel) -> NDArray[np.int64]:
+    """(k, m) number of units behind each cell, which sets the degrees of freedom."""
+    n, k, m = panel.shape
+    return np.full((k, m), n) if panel.complete else np.maximum(estimate_interaction(panel).tasks, 2)
+
+
+def cell_rates(values: Array, weights: Array, times: Array, units: Array) -> Array:
+    """(R, c) cell means of incomplete values by the additive design, for each of R resamplings.
+
+    values : (n, c) or (R, n, c), anything finite where missing; weights : (n, c), 0 where missing;
+    times : (R, n) how often each unit counts; units : (n,) tasks in each unit
+    """
+    patterns, group = distinct(weights)
+    total = _reciprocal(weights.sum(axis=1))
+    share = weights * total[:, None]
+    c = weights.shape[1]
+    covered = times @ weights
+    if len(patterns) * c * c * 8 <= DENSE_BYTES:
+        member = times @ (group[:, None] == np.arange(len(patterns)))
+        outer = patterns[:, :, None] * (patterns * _reciprocal(patterns.sum(axis=1))[:, None])[:, None]
+        normal = -(member @ outer.reshape(len(patterns), -1)).reshape(-1, c, c)
+    else:  # so many units that the matrix of all of them serves every resampling
+        one = -(weights * total[:, None]).T @ weights
+        normal = one * (times.sum(axis=1) / len(weights))[:, None, None]
+        covered = np.broadcast_to(weights.sum(axis=0), covered.shape) * (times.sum(axis=1) / len(weights))[:, None]
+    normal[:, np.arange(c), np.arange(c)] += covered
+    normal += covered.mean(axis=1)[:, None, None] / c  # the level is free: any value of it gives the same cells
+    stacked = values if values.ndim == 3 else values[None]
+    mean = np.einsum("rtc,tc->rt", stacked, share, optimize=True)
+    right = np.einsum("rt,rtc,tc->rc", times, stacked, weights, optimize=True) - (times * mean) @ weights
+    effects = np.linalg.solve(normal, right[..., None])[..., 0]
+    counted = times * (units * (total > 0))  # a unit without any score has no level
+    level = (counted * (mean - effects @ share.T)).sum(axis=1) / counted.sum(axis=1)
+    out: Array = effects + level[:, None]
+    return out
+
+
+def standard_error(influence: Array, units: Array) -> Array:
+    """Standard error of the unit-weighted mean of (n, ...) values, ddof 1."""
+    n = len(units)
+    share = (units / units.sum()).reshape(-1, *[1] * (influence.ndim - 1))
+    centre = (share * influence).sum(axis=0)
+    out: Array = np.sqrt(n / (n - 1) * (share**2 * (influence - centre) ** 2).sum(axis=0))
+    return out
+
+
+def entry_weights(panel: Panel) -> Array:
+    """(n, k, m) weight of each entry: its rows, at least one for each task of its unit; 0 where missing."""
+    counts = panel.counts.astype(np.float64)
+    return np.where(counts > 0, np.maximum(counts, panel.weights[:, None, None]), 0.0)
+
+
+# --- the normal equations ---
+
+
+def helmert(size: int) -> Array:
+    """(size - 1, size) orthonormal contrasts."""
+    out = np.tril(np.ones((size - 1, size)))
+    step = np.arange(1.0, size)
+    out[np.arange(size - 1), np.arange(1, size)] = -step
+    return out / np.sqrt(step * (step + 1))[:, None]
+
+
+def basis(k: int, m: int, design: Design) -> Array:
+    """(p, k, m) orthonormal cell matrices: doubly centred for "paired", centred for "additive"."""
+    if design == "paired":
+        rows, columns = helmert(k), helmert(m)
+        paired: Array = np.einsum("al,bc->ablc", rows, columns).reshape(-1, k, m)
+        return paired
+    centred: Array = helmert(k * m).reshape(-1, k, m)
+    return centred
+
+
+def _reciprocal(total: Array) -> Array:
+    out: Array = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Elimination:
+    """Takes a task's own terms out of a matrix of cells, for a stack of weight patterns (g, k, m)."""
+
+    weights: Array
+    design: Design
+
+    @cached_property
+    def _rows(self) -> Array:
+        """1 / weight of each language's row, 0 for an empty row: (g, k)."""
+        return _reciprocal(self.weights.sum(axis=2))
+
+    @cached_property
+    def _total(self) -> Array:
+        return _reciprocal(self.weights.sum(axis=(1, 2)))
+
+    @property
+    def _linked(self) -> NDArray[np.float32]:
+        """(g, m, m): 1 where two judges are in the same connected part of the task's language-judge graph."""
+        m = self.weights.shape[2]
+        there = (self.weights > 0).astype(np.float32)
+        linked = ((np.swapaxes(there, 1, 2) @ there) > 0).astype(np.float32)
+        linked[:, np.arange(m), np.arange(m)] = 1
+        for _ in range(int(np.ceil(np.log2(max(m, 2))))):
+            linked = ((linked @ linked) > 0).astype(np.float32)
+        return linked
+
+    def freedom(self) -> Array:
+        """(g,) entries of each pattern less the task's own terms that they determine."""
+        there = self.weights > 0
+        entries = there.sum(axis=(1, 2)).astype(np.float64)
+        if self.design == "additive":
+            return np.asarray(entries - (entries > 0), dtype=np.float64)
+        judges = np.asarray(there.any(axis=1))
+        parts = (judges / self._linked.sum(axis=2)).sum(axis=1).round()
+        out: Array = entries - np.asarray(there.any(axis=2)).sum(axis=1) - judges.sum(axis=1) + parts
+        return out
+
+    @cached_property
+    def _judges(self) -> Array:
+        """Inverse of the judge terms' matrix once the language terms are out: (g, m, m).
+
+        It is singular by one constant for each connected part of the task's language-judge graph. Adding the parts'
+        indicator matrix makes it regular without touching what is fitted.
+        """
+        w, linked = self.weights, self._linked
+        schur = -np.swapaxes(w, 1, 2) @ (w * self._rows[:, :, None])
+        index = np.arange(w.shape[2])
+        schur[:, index, index] += w.sum(axis=1)
+        scale = w.max(axis=(1, 2), keepdims=True)
+        return np.asarray(np.linalg.inv(schur + linked * np.where(scale > 0, scale, 1.0)), dtype=np.float64)
+
+    def residual(self, cells: Array) -> Array:
+        """Weighted residual of `cells`, (g or 1, j, k, m), off the task's own terms: (g, j, k, m)."""
+        w = self.weights[:, None]
+        weighted = w * cells
+        if self.design == "additive":
+            mean = weighted.sum(axis=(2, 3), keepdims=True) * self._total[:, None, None, None]
+            out: Array = weighted - w * mean
+            return out
+        row = weighted.sum(axis=3) * self._rows[:, None]
+        judge = (weighted.sum(axis=2) - row @ self.weights) @ self._judges
+        row -= (judge @ np.swapaxes(self.weights, 1, 2)) * self._rows[:, None]
+        out = weighted - w * (row[..., None] + judge[..., None, :])
+        return out
+
+    def apply(self, cells: Array, times: Array) -> Array:
+        """Sum over patterns, each `times` (g,), of the weighted residual of one matrix (k, m)."""
+        w = self.weights
+        g, k, m = w.shape
+        covered = (times @ w.reshape(g, -1)).reshape(k, m)
+        if self.design == "additive":
+            flat = w.reshape(g, -1)
+            mean = (flat @ cells.ravel()) * self._total * times
+            return covered * cells - (mean @ flat).reshape(k, m)
+        row = np.einsum("glb,lb->gl", w, cells) * self._rows
+        judge = np.einsum("glb,lb->gb", w, cells) - np.einsum("gl,glb->gb", row, w)
+        judge = np.einsum("gb,gbc->gc", judge, self._judges)
+        row -= np.einsum("gb,glb->gl", judge, w) * self._rows
+        fitted = np.einsum("gl,glb->lb", row * times[:, None], w) + np.einsum("gb,glb->lb", judge * times[:, None], w)
+        out: Array = covered * cells - fitted
+        return out
+
+    def normal(self, times: Array) -> Array:
+        """Sum over patterns, each `times` (g,), of their normal matrices: (km, km).
+
+        Large products are made in single precision: it serves standard errors, which do not need more.
+        """
+        w = self.weights
+        g, k, m = w.shape
+        covered = np.diag(times @ w.reshape(g, -1))
+        if self.design == "additive":
+            flat = w.reshape(g, -1)
+            return covered - flat.T @ (flat * (self._total * times)[:, None])
+        index = np.arange(m)
+        factor = np.swapaxes(np.linalg.cholesky(self._judges * times[:, None, None]), 1, 2)
+        step = max(1, CHUNK_BYTES // (8 * k * m * m))
+        for i in range(0, g, step):
+            part = slice(i, i + step)
+            own = -np.swapaxes(w[part], 1, 2)[..., None] * (w[part] * self._rows[part][:, :, None])[:, None]
+            own[:, index, :, index] += np.moveaxis(w[part], 2, 0)  # (g, judge, language, judge): rows eliminated
+            low = (factor[part] @ own.reshape(-1, m, k * m)).reshape(-1, k * m).astype(np.float32)
+            covered -= low.T @ low
+        for l in range(k):  # noqa: E741
+            block = slice(l * m, (l + 1) * m)
+            covered[block, block] -= (w[:, l] * times[:, None] * self._rows[:, l, None]).T @ w[:, l]
+        return covered
+
+
+class _Fit:
+    """Weighted least squares for the cells under one design, from the distinct weight patterns of the tasks."""
+
+    def __init__(self, patterns: Array, group: NDArray[np.int64], scores: Array, design: Design) -> None:
+        self.scores, self.design = scores, design
+        self.weights, self.group = patterns, group
+        k, m = scores.shape[1:]
+        self.basis = basis(k, m, design)
+        self.dense = len(self.weights) * len(self.basis) ** 2 * 8 <= DENSE_BYTES
+        self.times = np.bincount(self.group, minlength=len(self.weights)).astype(np.float64)
+        flat = self.basis.reshape(len(self.basis), -1)
+        self.right = np.concatenate(
+            [out.reshape(len(out), -1) @ flat.T for out in self._by_task(lambda e, s, _: e.residual(s[:, None])[:, 0])]
+        )
+        total = self.right.sum(axis=0)
+        if self.dense:
+            self.matrices = normal_matrices(self.weights, design, self.basis)
+            self.normal = np.einsum("g,gpq->pq", self.times, self.matrices)
+            self.solution = np.linalg.solve(self.normal, total)
+        else:
+            entries = self.times @ (patterns > 0).sum(axis=(1, 2))
+            self.solution = conjugate_gradient(self._apply, total, scale=float(entries) / scores[0].size)
+        self.cells = (self.solution @ flat).reshape(k, m)
+
+    def _chunks(self, count: int) -> list[slice]:
+        k, m = self.scores.shape[1:]
+        step = max(1, CHUNK_BYTES // (8 * k * m))
+        return [slice(i, min(i + step, count)) for i in range(0, count, step)]
+
+    @cached_property
+    def _eliminations(self) -> list[Elimination]:
+        return [Elimination(self.weights[part], self.design) for part in self._chunks(len(self.weights))]
+
+    def _parts(self) -> Iterator[tuple[Elimination, slice]]:
+        return zip(self._eliminations, self._chunks(len(self.weights)), strict=True)
+
+    def _apply(self, vector: Array) -> Array:
+        cells = np.tensordot(vector, self.basis, 1)
+        out = sum((e.apply(cells, self.times[part]) for e, part in self._parts()), np.zeros(cells.shape))
+        image: Array = self.basis.reshape(len(self.basis), -1) @ out.ravel()
+        return image
+
+    def _by_task(self, what: Callable[[Elimination, Array, slice], Array]) -> list[Array]:
+        """`what` of (elimination, scores, their place) over chunks of tasks."""
+        out = []
+        for part in self._chunks(len(self.scores)):
+            group = self.group[part]
+            task = Elimination(self.weights[group], self.design)
+            if self.design == "paired":
+                task.__dict__["_judges"] = self._judges[group]  # made once for each pattern
+            out.append(what(task, self.scores[part], part))
+        return out
+
+    @cached_property
+    def _judges(self) -> Array:
+        return np.concatenate([e._judges for e in self._eliminations])
+
+    def deviations(self) -> Array:
+        """(n, k, m) change of the cells by each task: they sum to zero over tasks."""
+        n, k, m = self.scores.shape
+        flat = self.basis.reshape(len(self.basis), -1)
+        if self.dense:
+            moments = self.right - np.einsum("gpq,q->gp", self.matrices, self.solution)[self.group]
+        else:
+            left = np.concatenate(self._by_task(lambda e, s, _: e.residual(self.cells[None, None])[:, 0]))
+            moments = self.right - left.reshape(n, -1) @ flat.T
+        out: Array = ((moments @ self.inverse) @ flat).reshape(n, k, m)
+        return out
+
+    def leverage(self) -> Array:
+        """(k, m) share of each interaction's variance that residuals do not show: 1 / n in a complete panel."""
+        pull = self.inverse @ self.matrices
+        part = np.einsum("g,gpq->pq", self.times, pull @ pull) @ self.inverse
+        cells = double_centre(self.basis).reshape(len(self.basis), -1)
+        own, all_of_it = (np.einsum("pc,pq,qc->c", cells, x, cells) for x in (part, self.inverse))
+        out: Array = (own / all_of_it).reshape(self.basis.shape[1:])
+        return out
+
+    @cached_property
+    def inverse(self) -> Array:
+        """(p, p) inverse of the normal matrix: the covariance of the solution, but for the noise variance."""
+        if self.dense:
+            return np.asarray(np.linalg.inv(self.normal))
+        flat = self.basis.reshape(len(self.basis), -1)
+        normal = sum(e.normal(self.times[part]) for e, part in self._parts())
+        return np.asarray(np.linalg.inv(flat @ normal @ flat.T))
+
+    def residual_square(self) -> tuple[float, float, float]:
+        """Weighted sum of squared residuals, its degrees of freedom, and the mean weight of an entry."""
+
+        def square(task: Elimination, scores: Array, _: slice) -> Array:
+            apart = np.where(task.weights > 0, scores - self.cells, 0.0)
+            return np.asarray((task.residual(apart[:, None])[:, 0] * apart).sum(axis=(1, 2)), dtype=np.float64)
+
+        freedom = float(self.times @ np.concatenate([e.freedom() for e in self._eliminations])) - len(self.basis)
+        mean = float((self.times @ self.weights.reshape(len(self.weights), -1)).sum()) / float(
+            (self.times @ (self.weights > 0).reshape(len(self.weights), -1)).sum()
+        )
+        return float(np.concatenate(self._by_task(square)).sum()), freedom, mean
+
+    def resample(self, times: Array) -> Array:
+        """(R, k, m) cells with each task counted `times` (R, n); NaN where they are not identified."""
+        by_pattern = np.zeros((len(times), len(self.weights)))
+        order = np.argsort(self.group, kind="stable")
+        starts = np.flatnonzero(np.diff(self.group[order], prepend=-1))
+        by_pattern[:, self.group[order][starts]] = np.add.reduceat(times[:, order], starts, axis=1)
+        p = len(self.basis)
+        normal = (by_pattern @ self.matrices.reshape(len(self.weights), -1)).reshape(-1, p, p)
+        values, vectors = np.linalg.eigh(normal)
+        known = values[:, 0] > RANK_TOLERANCE * values[:, -1]
+        right = np.einsum("rqp,rq->rp", vectors, times @ self.right)
+        solution = np.einsum("rpq,rq->rp", vectors, right / np.where(known[:, None], values, 1.0))
+        solution[~known] = np.nan
+        return np.tensordot(solution, self.basis, 1)
+
+
+def normal_matrices(weights: Array, design: Design, cells: Array) -> Array:
+    """(g, p, p) normal matrix of each weight pattern (g, k, m), in the basis `cells` (p, k, m)."""
+    p = len(cells)
+    flat = cells.reshape(p, -1)
+    step = max(1, CHUNK_BYTES // (8 * cells.size))
+    return np.concatenate(
+        [
+            Elimination(weights[i : i + step], design).residual(cells[None]).reshape(-1, p, flat.shape[1]) @ flat.T
+            for i in range(0, len(weights), step)
+        ]
+    )
+
+
+def distinct(weights: Array) -> tuple[Array, NDArray[np.int64]]:
+    """The different patterns of (n, ...) weights, and which of them each task has."""
+    rows: NDArray[Any] = np.ascontiguousarray(weights).reshape(len(weights), -1)
+    most = rows.max(initial=0.0)
+    if np.all((rows == 0) | (rows == most)):  # then a bit for each entry is enough
+        rows = np.packbits(rows > 0, axis=1)
+    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    return weights[first], group.astype(np.int64)
+
+
+def conjugate_gradient(apply: Callable[[Array], Array], right: Array, scale: float, tolerance: float = 1e-12) -> Array:
+    """Solve apply(x) = right for a symmetric positive definite map."""
+    solution = right / max(scale, 1.0)
+    residual = right - apply(solution)
+    direction = residual.copy()
+    size = residual @ residual
+    target = (tolerance * float(np.linalg.norm(right))) ** 2
+    for _ in range(4 * len(right)):
+        if size <= target:
+            break
+        image = apply(direction)
+        step = size / (direction @ image)
+        solution = solution + step * direction
+        residual = residual - step * image
+        size, before = residual @ residual, size
+        direction = residual + (size / before) * direction
+    return solution

@@ -1,0 +1,129 @@
+"""Array mathematics shared by calibration and analysis. Pure functions on numpy arrays, no labels.
+
+Shapes: n units (tasks), k languages, m judges, R replicates of a resampling. A matrix of cells is (..., k, m).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge.core.arrays import Array
+
+BLOCK = 64
+"""Resampling replicates are made and multiplied in blocks of this many, whatever the memory cap, so that every
+matrix product has the same shape and the result does not depend on how the work is cut up."""
+
+
+def double_centre(cells: Array) -> Array:
+    """Subtract language and judge means of the last two axes and add the grand mean: DC of METHODS section 2.
+
+    >>> double_centre(np.array([[1.0, 2.0], [3.0, 8.0]]))
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    rows = cells - cells.mean(axis=-1, keepdims=True)
+    out: Array = rows - rows.mean(axis=-2, keepdims=True)
+    return out
+
+
+@lru_cache(maxsize=64)
+def pair_index(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and second member of every pair out of `size` things. Do not write to them: they are shared."""
+    i, j = np.triu_indices(size, 1)
+    return i, j
+
+
+def order_signs(cells: Array, gap: float) -> NDArray[np.float32]:
+    """Sign of every judge pair's difference, with the tie rule: (..., k, m) -> (..., k, m(m-1)/2) of -1, 0, 1."""
+    i, j = pair_index(cells.shape[-1])
+    diff = cells[..., i] - cells[..., j]
+    return (diff > gap).astype(np.float32) - (diff < -gap).astype(np.float32)
+
+
+def kendall_tau(cells: Array, gap: float) -> Array:
+    """Kendall's tau-b between the judge values of every two languages: (..., k, m) -> (..., k, k).
+
+    An entry is NaN where one of the two languages ties all judges. `gap` is the tie rule of `tie_gap`.
+    """
+    signs = order_signs(cells, gap)
+    return _tau_of_signs(signs, signs)
+
+
+def cross_tau(rows: Array, others: Array, gap: float) -> Array:
+    """Kendall's tau-b of each row with each of the others: (..., p, m) and (..., q, m) -> (..., p, q)."""
+    return _tau_of_signs(order_signs(rows, gap), order_signs(others, gap))
+
+
+def _tau_of_signs(a: NDArray[np.float32], b: NDArray[np.float32]) -> Array:
+    agree = (a @ np.swapaxes(b, -1, -2)).astype(np.float64)
+    decided = [np.sqrt(np.einsum("...p,...p->...", s, s, dtype=np.float64)) for s in (a, b)]
+    scale = decided[0][..., :, None] * decided[1][..., None, :]
+    out: Array = np.where(scale > 0, agree / np.where(scale > 0, scale, 1.0), np.nan)
+    return np.clip(out, -1.0, 1.0)
+
+
+def mean_tau(cells: Array, gap: float) -> Array:
+    """Mean tau over the k(k-1)/2 language pairs, undefined pairs dropped, 0 where none is defined: -> (...)."""
+    a, b = pair_index(cells.shape[-2])
+    return mean_of_pairs(kendall_tau(cells, gap)[..., a, b])
+
+
+def mean_of_pairs(pairs: Array) -> Array:
+    """Mean over the last axis of what is defined (not NaN), 0 where nothing is."""
+    defined = ~np.isnan(pairs)
+    count = defined.sum(axis=-1)
+    total = np.where(defined, pairs, 0.0).sum(axis=-1)
+    out: Array = np.where(count > 0, total / np.maximum(count, 1), 0.0)
+    return out
+
+
+def draw_blocks(units: int, replicates: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """Bootstrap multiplicities in blocks of `BLOCK` replicates: yields (b, units) counts that sum to `units`.
+
+    Block i has its own random stream, so blocks can be made in any order and on any number of threads.
+    """
+    for start in range(0, replicates, BLOCK):
+        size = min(BLOCK, replicates - start)
+        yield draw_block(units, size, seed, start // BLOCK)
+
+
+def draw_block(units: int, size: int, seed: int, index: int) -> NDArray[np.int64]:
+    """The multiplicities of one block: (size, units). Row r of block i does not depend on `size`."""
+    rng = np.random.default_rng([seed, index])
+    draws = rng.integers(units, size=(size, units))
+    draws += np.arange(size)[:, None] * units
+    return np.bincount(draws.ravel(), minlength=size * units).reshape(size, units)
+
+
+def stream(seed: int, index: int, name: str = "") -> np.random.Generator:
+    """The random stream of one user in one block: it does not depend on what else runs, or in which order."""
+    return np.random.default_rng([seed, index, 1 + zlib.crc32(name.encode())])
+
+
+def tie_runs(ordered: Array, gap: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and last position of the run of ties each value stands in; values are sorted along the last axis.
+
+    Neighbours no further apart than `gap` are in the same run.
+    """
+    m = ordered.shape[-1]
+    edge = np.ones((*ordered.shape[:-1], 1), bool)
+    apart = np.abs(np.diff(ordered, axis=-1)) > gap
+    position = np.arange(m)
+    first = np.maximum.accumulate(np.where(np.concatenate([edge, apart], axis=-1), position, 0), axis=-1)
+    ends = np.where(np.concatenate([apart, edge], axis=-1), position, m)
+    last = np.flip(np.minimum.accumulate(np.flip(ends, axis=-1), axis=-1), axis=-1)
+    return first, last
+
+
+def ranks(values: Array, gap: float) -> Array:
+    """Rank 1 is the largest value along the last axis; values in a chain of gaps under `gap` share their mean rank."""
+    order = np.argsort(-values, axis=-1, kind="stable")
+    first, last = tie_runs(np.take_along_axis(values, order, axis=-1), gap)
+    out = np.empty(values.shape)
+    np.put_along_axis(out, order, (first + last) / 2 + 1, axis=-1)
+    return out

@@ -1,0 +1,89 @@
+"""What a calibrator remembers of the panel it was fitted on, so that later scores can be compared with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polyjudge.core.arrays import Array
+from polyjudge.core.panel import Panel
+
+MOST = 20_000
+"""Task by task values are kept up to this many (tasks x cells); a larger panel is compared by its standard errors."""
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Share of scores at the lowest value in each cell with its standard error, and what each task gave to each cell.
+
+    floor, floor_se : (k, m), or None when tasks were hashed into units
+    tasks, influence : labels (n,) and (n, k, m) values with mean `interaction`, or empty and None when too many
+    """
+
+    floor: Array | None
+    floor_se: Array | None
+    tasks: tuple[str, ...]
+    influence: Array | None
+
+    @classmethod
+    def of(cls, panel: Panel, influence: Array, low: float) -> Memory:
+        """Memory of a panel; `low` is the lowest value of the score scale."""
+        if not np.all(panel.weights == 1):
+            return cls(None, None, (), None)
+        floor, error = floor_share(panel, low)
+        if influence.size > MOST:
+            return cls(floor, error, (), None)
+        return cls(floor, error, panel.tasks, influence)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; nine digits are enough for a comparison."""
+
+        def rounded(values: Array | None) -> Any:
+            return None if values is None else np.vectorize(lambda x: float(f"{x:.9g}"))(values).tolist()
+
+        return {
+            "floor": rounded(self.floor),
+            "floor_se": rounded(self.floor_se),
+            "tasks": list(self.tasks),
+            "influence": rounded(self.influence),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any, k: int, m: int) -> Memory | None:
+        """The memory of `to_dict`, checked. None for files that have none."""
+        if data is None:
+            return None
+        if not isinstance(data, dict) or not isinstance(data.get("tasks"), list):
+            raise ValueError("the memory of tasks is not as it should be")
+        tasks = tuple(map(str, data["tasks"]))
+        if len(set(tasks)) != len(tasks):
+            raise ValueError("a task stands twice in the memory")
+
+        def read(key: str, shape: tuple[int, ...]) -> Array | None:
+            if data.get(key) is None:
+                return None
+            values = np.array(data[key], dtype=np.float64)
+            if values.shape != shape or not np.isfinite(values).all():
+                raise ValueError(f"{key} is not a table of finite numbers of shape {shape}")
+            return values
+
+        floors = read("floor", (k, m)), read("floor_se", (k, m))
+        return cls(*floors, tasks, read("influence", (len(tasks), k, m)) if tasks else None)
+
+
+def floor_share(panel: Panel, low: float) -> tuple[Array, Array]:
+    """(k, m) share of scores at `low` in each cell, and its standard error over tasks.
+
+    The error is never below that of one half score more, so that a share of 0 or 1 is not taken as certain.
+    """
+    values = panel.scores[..., None] if panel.replicate_scores is None else panel.replicate_scores
+    there = ~np.isnan(values)
+    count = there.sum(axis=3)
+    each = np.where(count > 0, (there & (values <= low + panel.tie_gap)).sum(axis=3) / np.maximum(count, 1), np.nan)
+    n = np.maximum((count > 0).sum(axis=0), 1)
+    share = np.nansum(each, axis=0) / n
+    spread = np.sqrt(np.nansum((each - share) ** 2, axis=0) / np.maximum(n - 1, 1) / n)
+    guess = (share * n + 0.5) / (n + 1)
+    return share, np.maximum(spread, np.sqrt(guess * (1 - guess) / n))

@@ -1,0 +1,160 @@
+"""What all inference here rests on: values per task, their weighted mean, its standard error, and task bootstraps.
+
+A unit may hold several tasks (`panel.weights`). The mean is then the weighted one and its standard error that of a
+ratio over units; with equal weights both are the plain mean and sd / sqrt(n).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+from polyjudge.core.arrays import TIE_TOLERANCE, Array
+from polyjudge.core.errors import UsageError
+from polyjudge.core.panel import Panel
+from polyjudge.core.progress import track
+from polyjudge.estimate.incomplete import stand_in
+from polyjudge.estimate.kernels import BLOCK, double_centre, draw_blocks
+
+MOST_GROUPS = 200
+"""A jackknife leaves out single units, or this many groups of units where there are more."""
+
+
+def task_interactions(panel: Panel) -> Array:
+    """D_t = DC(S(t, ., .)) of every task, (n, k, m): the interaction is their mean (METHODS I5).
+
+    With holes they are the influence values of the least-squares estimate, which have the same use.
+    """
+    return double_centre(stand_in(panel).scores)
+
+
+def mean_and_se(values: Array, weights: Array) -> tuple[Array, Array]:
+    """Weighted mean over units and its standard error: (n, ...) -> (...), (...)."""
+    n = len(values)
+    flat = values.reshape(n, -1)
+    share = weights / weights.sum()
+    mean = share @ flat
+    deviation = flat - mean
+    se = np.sqrt(n / (n - 1) * (share**2 @ deviation**2))
+    # Rounding leaves a trace where every task has the same value: that trace is no spread.
+    se[se <= 1e-13 * np.abs(flat).max(axis=0)] = 0.0
+    return mean.reshape(values.shape[1:]), se.reshape(values.shape[1:])
+
+
+def resamples(units: int, replicates: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """Blocks of bootstrap multiplicities, with a progress bar when they take long."""
+    return track(draw_blocks(units, replicates, seed), -(-replicates // BLOCK), "resampling tasks")
+
+
+def bootstrap_means(values: Array, weights: Array, replicates: int, seed: int) -> Array:
+    """Weighted means of resampled units: (n, ...) -> (replicates, ...)."""
+    flat = values.reshape(len(values), -1)
+    centre = weights @ flat / weights.sum()
+    spread = (flat - centre) * weights[:, None]
+    blocks = []
+    for counts in resamples(len(flat), replicates, seed):
+        c = counts.astype(np.float64)
+        blocks.append(centre + c @ spread / (c @ weights)[:, None])
+    return np.concatenate(blocks).reshape(replicates, *values.shape[1:])
+
+
+def bootstrap_t(values: Array, weights: Array, replicates: int, seed: int) -> Iterator[tuple[Array, Array]]:
+    """Resampled means less the mean, and their own standard errors, in blocks: each (b, p) for values (n, p)."""
+    n = len(values)
+    w = weights / weights.mean()
+    deviation = values - w @ values / n
+    first = deviation * w[:, None]
+    square = first * first
+    equal = bool(np.all(w == 1))
+    for counts in resamples(n, replicates, seed):
+        c = counts.astype(np.float64)
+        total = np.full((len(c), 1), float(n)) if equal else (c @ w)[:, None]
+        mean = c @ first / total
+        if equal:
+            spread = c @ square - n * mean**2
+        else:
+            spread = c @ square - 2 * mean * (c @ (first * w[:, None])) + mean**2 * (c @ w**2)[:, None]
+        yield mean, np.sqrt(np.maximum(spread, 0.0) * n / (n - 1)) / total
+
+
+def leave_out(values: Array, groups: int = MOST_GROUPS) -> Array:
+    """Sums over all units but those of one group, for every group: (n, ...) -> (g, ...). g = min(n, groups)."""
+    n = len(values)
+    g = min(n, groups)
+    held = np.add.reduceat(values, np.linspace(0, n, g, endpoint=False).astype(int), axis=0)
+    out: Array = values.sum(axis=0) - held
+    return out
+
+
+def in_groups(values: Array, weights: Array, most: int = 2000) -> tuple[Array, Array]:
+    """Weighted means over at most `most` groups of units, and their weights. Resampling groups is valid as well."""
+    n = len(values)
+    if n <= most:
+        return values, weights
+    starts = np.linspace(0, n, most, endpoint=False).astype(int)
+    total = np.add.reduceat(weights, starts)
+    shape = (-1, *[1] * (values.ndim - 1))
+    return np.add.reduceat(values * weights.reshape(shape), starts, axis=0) / total.reshape(shape), total
+
+
+def jackknife(full: Array, parts: Array, level: float) -> tuple[Array, Array, Array]:
+    """Standard error and t interval of an estimate from its leave-one-group-out values (g, ...)."""
+    g = len(parts)
+    se = np.sqrt((g - 1) / g * ((parts - parts.mean(axis=0)) ** 2).sum(axis=0))
+    half = stdtrit(g - 1, (1 + level) / 2) * se
+    return se, full - half, full + half
+
+
+def upper_tail(mean: Array, se: Array, n: int | NDArray[np.int64], gap: float = 0.0) -> Array:
+    """One-sided p-values of mean > 0 by t with n - 1 degrees of freedom.
+
+    Where all tasks agree exactly the t statistic has no meaning; the sign test's 2^-n stands in for it.
+    """
+    flat = se <= gap
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = stdtr(n - 1, -mean / np.where(flat, 1.0, se))
+    constant = np.where(mean > gap, np.power(0.5, n), 1.0)
+    out: Array = np.where(flat, constant, p)
+    return out
+
+
+def benjamini_hochberg(p: Array) -> Array:
+    """Adjusted p-values that control the false discovery rate, over the last axis."""
+    size = p.shape[-1]
+    order = np.argsort(-p, axis=-1)
+    scaled = np.take_along_axis(p, order, axis=-1) * size / np.arange(size, 0, -1)
+    out = np.empty(p.shape)
+    np.put_along_axis(out, order, np.minimum(np.minimum.accumulate(scaled, axis=-1), 1.0), axis=-1)
+    return out
+
+
+def holm(p: Array) -> Array:
+    """Holm's family-wise adjusted p-values over the last axis."""
+    size = p.shape[-1]
+    order = np.argsort(p, axis=-1)
+    scaled = np.take_along_axis(p, order, axis=-1) * np.arange(size, 0, -1)
+    out = np.empty(p.shape)
+    np.put_along_axis(out, order, np.minimum(np.maximum.accumulate(scaled, axis=-1), 1.0), axis=-1)
+    return out
+
+
+def check_level(level: float) -> float:
+    """The confidence level, or an error when it is none."""
+    if not 0.5 <= level < 1:
+        raise UsageError(f"level is a confidence level of at least 0.5 and under 1 (usually 0.95), not {level}.")
+    return level
+
+
+def check_replicates(replicates: int, least: int = 100) -> int:
+    """The number of resampling replicates, or an error when they are too few for a percentile."""
+    if replicates < least:
+        raise UsageError(f"{replicates} replicates are too few for an interval; use at least {least}.")
+    return replicates
+
+
+def noise_gap(panel: Panel) -> float:
+    """Standard errors up to this are rounding, not spread."""
+    return TIE_TOLERANCE * 1e-3 * max(panel.range[1] - panel.range[0], float(np.finfo(float).tiny))

@@ -1,0 +1,534 @@
+"""The DevAI part of the paper: every analysis run again on the released scores, every number answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from polyjudge.analyse.ablations import JUDGES_IDENTITY, Ablation, ablate_judges, ablate_tasks
+from polyjudge.analyse.decisions import TARGET, Decisions, decisions
+from polyjudge.analyse.held_out import Comparison, compare
+from polyjudge.analyse.information import Information, information
+from polyjudge.analyse.reversal import RankReversals, rank_reversals
+from polyjudge.analyse.uncertainty import Uncertainty, gaussian_radius, uncertainty
+from polyjudge.analyse.unseen import unseen_language
+from polyjudge.analyse.variance import Variance, variance
+from polyjudge.core.panel import Panel
+from polyjudge.estimate.kernels import double_centre, mean_tau
+from polyjudge.paper import published
+from polyjudge.paper.draws import held_out_draws, plain_draws, subset_draws
+from polyjudge.paper.ledger import Answer, Answers, half_unit, setting, widen
+
+IDENTITIES = {
+    "per-language norm": "Equal to raw by identity I6: it cannot change an order within a language.",
+    "cbc-weighted": "Equal to CBC by identity I6: it differs by a constant in each language.",
+    "oracle": "1 by identity I3: it subtracts the interaction of the very tasks it is evaluated on.",
+}
+FULL_FIT = "1 by identity I3: after subtracting its own interaction every language ranks alike. Not evidence."
+CONSISTENCY = "Consistency between languages, not accuracy."
+SEVERITY = "The order of mean scores: how lenient a judge is, not how good."
+NEED_REQUIREMENTS = "Needs judgments of single requirements, which are not among the released scores."
+NEED_TOKENS = "Needs token counts and prices, which are not among the released scores."
+TAU = {"dawid-skene": 0.03, "random control": 0.01}
+END = {"dawid-skene": 0.1}
+MEAN_TAU, INTERVAL_END, FULL, REGRET, UNSEEN = 0.005, 0.02, 1e-4, 0.15, 0.01
+JUDGES_MEAN, JUDGES_SD, TASKS_MEAN, TASKS_SD, TASKS_ERROR, NATS = 0.01, 0.02, 0.02, 0.02, 0.1, 0.003
+"""Tolerances of what is random, in the unit of each number."""
+ONE_SHUFFLE = 0.3
+"""The full fit of the random control is a single shuffle: with another seed it is anywhere in this range."""
+RANDOM = ("held_out", "unseen_language", "decisions", "ablation_judges", "ablation_tasks", "information")
+MARKED = (("raw", 0), ("cbc", 0), ("cbc", 2))
+MANY = 10_000
+"""Replicates of the run that shows what of an interval belongs to its draws."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The results of all analyses of the DevAI panel."""
+
+    panel: Panel
+    uncertainty: Uncertainty
+    reversals: RankReversals
+    variance: Variance
+    information: Information
+    held_out: Comparison
+    many: Comparison
+    """Raw and CBC with `MANY` replicates of other draws."""
+    random_control: tuple[float, float, float, float]
+    unseen: pd.DataFrame
+    """language, raw, zero_shot"""
+    decisions: Decisions
+    judges: pd.DataFrame
+    """judges, tau, sd"""
+    tasks: Ablation
+    requirements: int
+    exact: bool
+    """Whether the published random draws were used."""
+
+    def radius(self, sigma: float, tasks: float | None = None) -> float:
+        """The paper's simultaneous radius at level 95%."""
+        n, k, m = self.panel.shape
+        return gaussian_radius(sigma, n if tasks is None else tasks, k, m, 0.95)
+
+    def tasks_for(self, sigma: float, target: float) -> int:
+        """Fewest tasks with a radius of at most `target`."""
+        return int(np.ceil(self.radius(sigma, 1.0) ** 2 / target**2))
+
+    @property
+    def largest(self) -> float:
+        """The largest |interaction|."""
+        return float(np.abs(double_centre(self.panel.cell_means)).max())
+
+
+def analyse(panel: Panel, seed: int | None = None) -> Findings:
+    """Run everything. Without a seed the published random draws are used, so nothing but rounding differs."""
+    book = published.load("devai")
+    n, k, m = panel.shape
+    exact = seed is None
+
+    def seed_of(part: str) -> int:
+        return int(book[part]["seed"]) if seed is None else seed
+
+    replicates = int(book["held_out"]["replicates"])
+    drawn, orders = held_out_draws(n, k, m, replicates, seed_of("held_out"))
+    methods = list(book["held_out"]["methods"])
+    held = compare(panel, methods, replicates, seed_of("held_out"), draws=drawn if exact else None)
+    sizes, few = book["ablation_judges"]["m"], int(book["ablation_judges"]["replicates_per_subset"])
+    base = 7 if seed is None else seed
+    judges = [
+        ablate_judges(panel, [s], few, base + s, draws=plain_draws(n, few, base + s) if exact else None).table
+        for s in sizes
+    ]
+    repeats, counts = int(book["ablation_tasks"]["repeats"]), [int(s) for s in book["ablation_tasks"]["n"]]
+    stream = np.random.default_rng(seed_of("ablation_tasks"))
+    subsets = {s: subset_draws(n, s, repeats, stream) for s in counts}
+    return Findings(
+        panel,
+        uncertainty(panel),
+        rank_reversals(panel),
+        variance(panel),
+        information(panel, seed=seed_of("information"), permutations=int(book["information"]["permutations"])),
+        held,
+        compare(panel, ["raw", "cbc"], MANY, seed_of("held_out") + 1),
+        _random_control(panel, drawn, orders, seed_of("held_out")),
+        _unseen(panel, replicates, seed_of("unseen_language"), exact),
+        decisions(
+            panel,
+            replicates,
+            seed_of("decisions"),
+            draws=plain_draws(n, replicates, seed_of("decisions")) if exact else None,
+        ),
+        pd.concat(judges, ignore_index=True),
+        ablate_tasks(panel, counts, repeats, seed_of("ablation_tasks"), draws=subsets if exact else None),
+        requirements_behind(panel),
+        exact,
+    )
+
+
+def requirements_behind(panel: Panel, most: int = 60) -> int:
+    """How many requirements the tasks have together, read off the scores.
+
+    A run's score is the share of a task's requirements that are met. So a task has at least as many as the fewest equal
+    parts of 100 of which every one of its scores is a whole number.
+    """
+    assert panel.replicate_scores is not None
+    scores = panel.replicate_scores.reshape(len(panel.tasks), -1) / 100
+    parts = np.arange(1, most + 1)
+    met = scores[..., None] * parts
+    whole = (np.abs(met - np.round(met)) < 1e-6).all(axis=1)
+    return int((whole.argmax(axis=1) + 1).sum())
+
+
+def _random_control(
+    panel: Panel, drawn: NDArray[np.int64], orders: NDArray[np.int64], seed: int
+) -> tuple[float, float, float, float]:
+    """The random control with the published shuffles: mean tau, its interval, and one shuffle of the full fit."""
+    n, k, m = panel.shape
+    held = (drawn == 0).astype(float)
+    cells = (held @ panel.scores.reshape(n, k * m) / held.sum(axis=1, keepdims=True)).reshape(-1, k, m)
+    tau = mean_tau(np.take_along_axis(cells, orders, axis=-1), panel.tie_gap)
+    low, high = np.percentile(tau, [2.5, 97.5])
+    fresh = np.random.default_rng(seed)
+    shuffled = np.stack([row[fresh.permutation(m)] for row in panel.cell_means])
+    return float(tau.mean()), float(low), float(high), float(mean_tau(shuffled[None], panel.tie_gap)[0])
+
+
+def _unseen(panel: Panel, replicates: int, seed: int, exact: bool) -> pd.DataFrame:
+    """Raw and zero-shot agreement of each language left out, and of all together."""
+    if exact:
+        stream = np.random.default_rng(seed)
+        parts = [
+            unseen_language(
+                panel,
+                (0,),
+                replicates,
+                seed,
+                languages=[language],
+                draws=plain_draws(len(panel.tasks), replicates, stream),
+            ).table
+            for language in panel.languages
+        ]
+        table = pd.concat(parts, ignore_index=True)
+    else:
+        table = unseen_language(panel, (0,), replicates, seed).table
+    table = table[["language", "raw", "zero_shot"]]
+    overall = pd.DataFrame(
+        {"language": ["overall"], "raw": table["raw"].mean(), "zero_shot": table["zero_shot"].mean()}
+    )
+    return pd.concat([overall, table], ignore_index=True)
+
+
+# --- answers ---
+
+
+def answer(found: Findings) -> Answers:
+    """What is known about every published DevAI number."""
+    book = published.load("devai")
+    answers = {
+        **_panel(found),
+        **_reversals(book, found),
+        **_bound(book, found),
+        **_fit(found),
+        **_held_out(book, found),
+        **_unseen_answers(book, found),
+        **_decisions(found, book),
+        **_ablations(book, found),
+        **_information(book, found),
+        **_elsewhere(book, found),
+    }
+    return answers if found.exact else widen(answers, RANDOM)
+
+
+def _panel(found: Findings) -> Answers:
+    panel = found.panel
+    out: Answers = {
+        ("panel", "tasks"): Answer("tasks", len(panel.tasks)),
+        ("panel", "runs"): Answer("single scores", panel.n_scores),
+    }
+    for word, labels in (("languages", panel.languages), ("judges", panel.judges), ("replicates", panel.replicates)):
+        for i, label in enumerate(labels):
+            out["panel", word, str(i)] = Answer(f"{word[:-1]} {i + 1}", label)
+    said = {"clear": "clear of zero", "pointwise": "clear of zero only on its own", "unclear": "not clear of zero"}
+    for cell in found.uncertainty.cells.to_dict("records"):
+        band = f"[{cell['band_low']:.2f}, {cell['band_high']:.2f}]"
+        out["beta_hat", cell["language"], cell["judge"]] = Answer(
+            f"interaction, {cell['language']} x {cell['judge']}",
+            cell["interaction"],
+            1e-9,
+            corrected=f"95% band over all cells {band}: {said[cell['verdict']]}",
+        )
+    return out
+
+
+def _reversals(book: dict[str, Any], found: Findings) -> Answers:
+    result = found.reversals
+    pairs = result.pairs
+    held = f"{result.count_selected} of {len(pairs)} hold when the choice of the languages is allowed for"
+    head = "rank_reversal"
+    out: Answers = {
+        (head, "reversing_pairs"): Answer(
+            "pairs of judges that reverse",
+            result.count,
+            corrected=f"{held}; by chance, without interaction, as many: p = {result.p_global:.2g}",
+            reading="The count of sign changes in the means. Which of them are significant is another question.",
+        ),
+        (head, "pairs"): Answer("pairs of judges", len(pairs), kind="identity", reading="m(m-1)/2."),
+    }
+    for i, (old, row) in enumerate(zip(book[head]["rows"], pairs.to_dict("records"), strict=True)):
+        here = (head, "rows", str(i))
+        name = f"{row['judge_i']} / {row['judge_j']}"
+        turns = row["delta"] > 0
+        out[(*here, "0")] = Answer(f"{name}: first judge", row["judge_i"])
+        out[(*here, "1")] = Answer(f"{name}: second judge", row["judge_j"])
+        out[(*here, "2")] = Answer(f"{name}: reversal strength (points squared)", row["delta"], 1e-6)
+        verdict = "holds" if row["reverses"] else "does not hold at 5%"
+        out[(*here, "3")] = Answer(
+            f"{name}: adjusted p",
+            row["p_published"],
+            half_unit(old[3]) if turns else 0.0,
+            "artefact" if turns else "reproduced",
+            corrected=f"p = {row['p_selected']:.2g}, {verdict}" if turns else "",
+            reading="The two languages were picked from the same data; the corrected p allows for that."
+            if turns
+            else "1 by definition where nothing reverses.",
+        )
+        out[(*here, "4")] = Answer(f"{name}: first witness language", row["language_a"] if turns else "none")
+        out[(*here, "5")] = Answer(f"{name}: second witness language", row["language_b"] if turns else "none")
+    named = pairs.set_index(pairs["judge_i"] + "/" + pairs["judge_j"])
+    for pair, gaps in book[head]["witness_gaps"].items():
+        row = named.loc[pair]
+        have = {row["language_a"]: row["gap_a"], row["language_b"]: row["gap_b"]}
+        for language in gaps:
+            out[head, "witness_gaps", pair, language] = Answer(
+                f"{pair}: gap in {language} (points)", float(have.get(language, np.nan)), 1e-6
+            )
+    means = found.panel.matrix(found.panel.cell_means)
+    best = means.idxmax(axis=1)
+    chance = result.top.set_index("language")
+    for judge, languages in book[head]["top_judge"].items():
+        for i, language in enumerate(languages):
+            out[head, "top_judge", judge, str(i)] = Answer(
+                f"language with {judge} on top",
+                language if best[language] == judge else f"{language}: {best[language]}",
+                corrected=f"on top in {chance.loc[language, 'probability']:.0%} of resampled task sets",
+                reading=SEVERITY,
+            )
+    return out
+
+
+def _bound(book: dict[str, Any], found: Findings) -> Answers:
+    u = found.uncertainty
+    all_scores, noise = u.sigma_scores, u.sigma_noise
+    band = (u.cells["band_high"] - u.cells["band_low"]) / 2
+    half = found.largest / 2
+    why = "The bound needs the sd of the noise; the sd of all scores counts tasks, judges and languages as noise."
+    return {
+        ("bound", "sigma_all_scores"): Answer(
+            "sigma in the bound",
+            all_scores,
+            1e-6,
+            "artefact",
+            corrected=f"{noise:.2f} (noise left by double centring)",
+            reading=why,
+        ),
+        ("bound", "epsilon"): setting("error level of the bound", book["bound"]["epsilon"]),
+        ("bound", "radius"): Answer(
+            "simultaneous radius (points)",
+            found.radius(all_scores),
+            0.05,
+            "artefact",
+            corrected=f"{found.radius(noise):.2f} with the noise's sigma; band {band.min():.2f} to {band.max():.2f} by "
+            f"cell, {u.clear} of {len(u.cells)} cells clear of zero",
+            reading=why,
+        ),
+        ("bound", "tasks_for_half_of_max_beta"): Answer(
+            "tasks for a radius of half the largest interaction",
+            found.tasks_for(all_scores, half),
+            0,
+            "artefact",
+            corrected=f"{found.tasks_for(noise, half)} if the noise is known to have sd {noise:.2f}",
+            reading=why,
+        ),
+    }
+
+
+def _fit(found: Findings) -> Answers:
+    v = found.variance
+    return {
+        ("fit", "r2_simplified"): Answer("R2 without task:language", v.r2_simplified, 1e-6),
+        ("fit", "r2_full"): Answer("R2 with task:language", v.r2_full, 1e-6),
+        ("fit", "r2_increment"): Answer("what task:language adds to R2", v.r2_increment, 5e-4),
+        ("fit", "sse_simplified"): Answer("residual sum of squares without task:language", v.sse_simplified, 1e-3),
+        ("fit", "sse_full"): Answer("residual sum of squares with task:language", v.sse_full, 1e-3),
+        ("fit", "sst"): Answer("total sum of squares", v.sst, 1e-3),
+    }
+
+
+def gain_text(found: Findings) -> str:
+    """The label-free accuracy gain of CBC, in sample and held out."""
+    row = found.held_out.table.set_index("method").loc["cbc"]
+    return (
+        f"label-free accuracy gain on left-out tasks {row['gain']:.2f} [{row['gain_low']:.2f}, {row['gain_high']:.2f}] "
+        f"points squared, above 0 in {row['gain_positive']:.1%} of replicates (in sample {row['gain_full_fit']:.3f})"
+    )
+
+
+def _held_out(book: dict[str, Any], found: Findings) -> Answers:
+    spec = book["held_out"]
+    table = found.held_out.table.set_index("method")
+    out: Answers = {
+        ("held_out", "replicates"): setting("replicates", found.held_out.replicates),
+        ("held_out", "seed"): setting("seed", spec["seed"]),
+    }
+    for name in spec["methods"]:
+        row = table.loc[name]
+        values = tuple(float(row[c]) for c in ("tau", "low", "high", "full_fit"))
+        if name == "random control" and found.exact:
+            values = found.random_control
+        shuffle = name == "random control" and not found.exact
+        end = END.get(name, INTERVAL_END)
+        tolerances = (TAU.get(name, MEAN_TAU), end, end, ONE_SHUFFLE if shuffle else FULL)
+        for i, (part, value, tolerance) in enumerate(
+            zip(("held-out tau", "low end", "high end", "full-fit tau"), values, tolerances, strict=True)
+        ):
+            reading = IDENTITIES.get(name, "")
+            identity = bool(reading)
+            corrected = _with_many(found, name) if (name, i) in MARKED else ""
+            if name == "cbc" and i == 0:
+                corrected += f"; {gain_text(found)}"
+            if name == "cbc":
+                identity, reading = (i == 3, FULL_FIT if i == 3 else CONSISTENCY)
+            out["held_out", "methods", name, str(i)] = Answer(
+                f"{name}: {part}",
+                value,
+                tolerance,
+                "identity" if identity else "reproduced",
+                corrected=corrected,
+                reading=reading,
+            )
+    taus = found.held_out.replicate_tau
+    better = int((taus["cbc"] > taus["combat-eb"]).sum())
+    out["held_out", "cbc_minus_combat"] = Answer(
+        "CBC against ComBat-EB, paired",
+        "positive in all 1000 replicates" if better == len(taus) == 1000 else f"positive in {better} of {len(taus)}",
+        reading=CONSISTENCY,
+    )
+    p = 2 * (1 + len(taus) - better) / (1 + len(taus))
+    out["held_out", "cbc_minus_combat_p"] = Answer(
+        "p of CBC against ComBat-EB", "< 0.002" if p < 0.002 else f"{p:.2g}", reading=CONSISTENCY
+    )
+    order = np.argsort(-found.panel.cell_means.mean(axis=0), kind="stable")
+    for i, b in enumerate(order):
+        out["held_out", "calibrated_order", str(i)] = Answer(
+            f"calibrated order, place {i + 1}", found.panel.judges[b], reading=SEVERITY
+        )
+    return out
+
+
+def _with_many(found: Findings, method: str) -> str:
+    tau, low, high = found.many.table.set_index("method").loc[method, ["tau", "low", "high"]]
+    return f"{tau:.3f} [{low:.3f}, {high:.3f}] with {MANY:,} replicates of other draws"
+
+
+def _unseen_answers(book: dict[str, Any], found: Findings) -> Answers:
+    table = found.unseen.set_index("language")
+    out: Answers = {("unseen_language", "seed"): setting("seed", book["unseen_language"]["seed"])}
+    for name in ("raw", "zero_shot"):
+        for language in book["unseen_language"][name]:
+            out["unseen_language", name, language] = Answer(
+                f"left-out language, {name.replace('_', '-')}, {language}",
+                float(table.loc[language, name]),
+                MEAN_TAU if language == "overall" else UNSEEN,
+                reading="Mean imputation gives the same by arithmetic: the mean of the seen rows is 0."
+                if name == "zero_shot"
+                else "",
+            )
+    return out
+
+
+def _decisions(found: Findings, book: dict[str, Any]) -> Answers:
+    out: Answers = {("decisions", "seed"): setting("seed", book["decisions"]["seed"])}
+    for name, row in found.decisions.table.set_index("method").iterrows():
+        kind = "artefact" if name == "cbc" else "reproduced"
+        for path, word, column, tolerance in (
+            (("accuracy",), "agreement with the model's own choice", "accuracy", 0.01),
+            (("accuracy_interval", "0"), "low end of the agreement", "accuracy_low", 0.01),
+            (("accuracy_interval", "1"), "high end of the agreement", "accuracy_high", 0.01),
+            (("regret",), "regret (points)", "regret", REGRET),
+            (("regret_interval", "0"), "low end of the regret", "regret_low", 0.3),
+            (("regret_interval", "1"), "high end of the regret", "regret_high", 0.3),
+        ):
+            out["decisions", str(name), *path] = Answer(
+                f"{name}: {word}",
+                float(row[column]),
+                tolerance,
+                kind,  # type: ignore[arg-type]
+                corrected=gain_text(found) if name == "cbc" and path == ("accuracy",) else "",
+                reading=TARGET,
+            )
+    return out
+
+
+def _ablations(book: dict[str, Any], found: Findings) -> Answers:
+    judges, tasks = book["ablation_judges"], book["ablation_tasks"]
+    out: Answers = {
+        ("ablation_judges", "seed"): setting("seed", judges["seed"]),
+        ("ablation_judges", "replicates_per_subset"): setting(
+            "replicates of each subset", judges["replicates_per_subset"]
+        ),
+        ("ablation_tasks", "seed"): setting("seed", tasks["seed"]),
+        ("ablation_tasks", "repeats"): setting("random subsets of each size", tasks["repeats"]),
+    }
+    for i, row in enumerate(found.judges.to_dict("records")):
+        size = int(row["judges"])
+        alone = size == len(found.panel.judges)
+        out["ablation_judges", "m", str(i)] = setting("number of judges", size)
+        out["ablation_judges", "tau", str(i)] = Answer(
+            f"{size} judges: held-out tau of CBC", row["tau"], JUDGES_MEAN, reading=JUDGES_IDENTITY
+        )
+        out["ablation_judges", "sd", str(i)] = Answer(
+            f"{size} judges: sd over subsets",
+            row["sd"],
+            JUDGES_SD,
+            "identity" if alone else "reproduced",
+            reading="0 by arithmetic: there is one subset." if alone else "",
+        )
+    table = found.tasks.table
+    for i, row in enumerate(table.to_dict("records")):
+        size = int(row["tasks"])
+        out["ablation_tasks", "n", str(i)] = setting("number of tasks", size)
+        out["ablation_tasks", "tau", str(i)] = Answer(f"{size} tasks: held-out tau of CBC", row["tau"], TASKS_MEAN)
+        out["ablation_tasks", "sd", str(i)] = Answer(f"{size} tasks: sd over subsets", row["sd"], TASKS_SD)
+        out["ablation_tasks", "mean_abs_beta_error", str(i)] = Answer(
+            f"{size} tasks: mean |error| (points)",
+            row["error"],
+            TASKS_ERROR,
+            corrected=f"bound {row['bound']:.2f} with the noise's sigma, {row['bound_all_scores']:.2f} as published",
+            reading="Against the interaction of all 55 tasks, which holds the subset: at 55 it is not an error but the "
+            "spread of a bootstrap.",
+        )
+    return out
+
+
+def _information(book: dict[str, Any], found: Findings) -> Answers:
+    info = found.information
+    spec = book["information"]
+    head = "information"
+    return {
+        (head, "seed"): setting("seed", spec["seed"]),
+        (head, "slices"): Answer("task x judge slices", info.slices),
+        (head, "slice_size"): Answer("scores in a slice", info.slice_size),
+        (head, "q"): setting("nearest neighbour that sets the distance", info.q),
+        (head, "permutations"): setting("permutations", info.permutations),
+        (head, "observed"): Answer("information, plain estimate (nats)", info.observed, 1e-6),
+        (head, "null_mean"): Answer("information of permuted labels (nats)", info.null_mean, NATS),
+        (head, "debiased"): Answer(
+            "information, debiased (nats)",
+            info.debiased,
+            NATS,
+            corrected=f"{info.with_tolerance:.4f} when distances that differ by rounding only count as ties",
+        ),
+        (head, "interval", "0"): Answer("low end of the debiased information", info.low, NATS),
+        (head, "interval", "1"): Answer("high end of the debiased information", info.high, NATS),
+        (head, "p"): Answer(
+            "p of the information",
+            info.p,
+            5e-7,
+            reading=f"The smallest value that {info.permutations} permutations can give.",
+        ),
+    }
+
+
+def _elsewhere(book: dict[str, Any], found: Findings) -> Answers:
+    """Numbers that the released scores do not hold, and the calls that follow from sizes."""
+    out: Answers = {
+        ("requirement_types", kind, name): Answer(f"{kind} requirements: {name}", None, reading=NEED_REQUIREMENTS)
+        for kind, row in book["requirement_types"].items()
+        for name in row
+    }
+    columns = book["cost"]["columns"]
+    for name in ("three_language_extension", "mrewardbench_panel"):
+        for i, column in enumerate(columns[1:], 1):
+            out["cost", name, str(i)] = Answer(
+                f"{name.replace('_', ' ')}: {column.replace('_', ' ')}", None, reading=NEED_TOKENS
+            )
+    panel = found.panel
+    added = ("Japanese", "Spanish", "Swahili")
+    out["cost", "three_language_extension", "0"] = Answer(
+        "three language extension: calls",
+        found.requirements * len(panel.judges) * len(panel.replicates) * len(added),
+        reading=f"One call for each of {found.requirements} requirements (the fewest that give the released scores), "
+        f"{len(panel.judges)} judges, {len(panel.replicates)} replicates and {len(added)} added languages.",
+    )
+    other = published.load("mrewardbench")["panel"]
+    out["cost", "mrewardbench_panel", "0"] = Answer(
+        "mrewardbench panel: calls",
+        2 * other["items_per_language"] * len(other["languages"]) * len(other["judges"]),
+        basis="published sizes",
+        reading="Two calls, chosen and rejected, for each item, language and judge.",
+    )
+    return out

@@ -1,0 +1,107 @@
+"""Fetch the authors' released scores into the user's cache. Only a file whose content was checked gets its name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from polyjudge.core.errors import PolyjudgeError
+from polyjudge.core.files import atomic_path
+from polyjudge.core.labels import clean
+from polyjudge.paper.published import Benchmark
+
+REPOSITORY = "https://raw.githubusercontent.com/KurbanIntelligenceLab/multilingual-judge-calibration"
+COMMIT = "4436df2ed3e93b402bd1d53db7cbbc3e45c5de73"
+FILES: dict[Benchmark, str] = {
+    "devai": "paper/analysis/run_level_scores.csv",
+    "mrewardbench": "data/external_validation/mrewardbench_panel/analysis_1500_item/pilot_complete_panel.csv",
+}
+CACHE = "POLYJUDGE_CACHE"
+"""Environment variable that moves the cache."""
+SECONDS = 30
+"""How long to wait for an answer of the server."""
+
+
+class FetchError(PolyjudgeError):
+    """A file could not be fetched, or what came is not the expected one."""
+
+
+def fetch(
+    benchmark: Benchmark, check: Callable[[Path], object], *, source: str = REPOSITORY, commit: str = COMMIT
+) -> Path:
+    """The path of the benchmark's file in the cache, downloaded when it is not there yet.
+
+    `check` reads a file and raises a PolyjudgeError when it is not the expected one. It runs before the download gets
+    its final name, and again on a file found in the cache; one that fails there is fetched anew.
+    """
+    target = _target(benchmark, commit)
+    if target.exists():
+        try:
+            check(target)
+            return target
+        except PolyjudgeError:
+            print(f"polyjudge: {clean(str(target), 300)} is damaged; fetching it again.", file=sys.stderr)
+    url = f"{source}/{commit}/{FILES[benchmark]}"
+    with atomic_path(target) as part:
+        _download(url, part, benchmark)
+        try:
+            check(part)
+        except PolyjudgeError as error:
+            raise FetchError(
+                f"What came from {url} is not the expected file, and was not kept: {error} "
+                f"The download may have been cut, or the commit may be another one. {_by_hand(benchmark)}"
+            ) from None
+    return target
+
+
+def cached(benchmark: Benchmark) -> Path | None:
+    """The benchmark's file in the cache, if it was fetched before."""
+    path = _target(benchmark, COMMIT)
+    return path if path.exists() else None
+
+
+def _target(benchmark: Benchmark, commit: str) -> Path:
+    return cache_folder() / commit / Path(FILES[benchmark]).name
+
+
+def cache_folder() -> Path:
+    """The folder for fetched files: $POLYJUDGE_CACHE, or the place for caches of this system."""
+    if os.environ.get(CACHE):
+        return Path(os.environ[CACHE])
+    return Path(str(_pooch().os_cache("polyjudge")))
+
+
+def _download(url: str, part: Path, benchmark: Benchmark) -> None:
+    pooch = _pooch()
+    import requests
+
+    load = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=SECONDS)
+    try:
+        load(url, str(part), None)
+    except requests.HTTPError as error:
+        code = error.response.status_code if error.response is not None else "an error"
+        raise FetchError(f"The server answered {code} for {url}. {_by_hand(benchmark)}") from None
+    except (requests.RequestException, OSError) as error:
+        raise FetchError(
+            f"Cannot fetch {url}: {clean(type(error).__name__)}. Is there a network? {_by_hand(benchmark)}"
+        ) from None
+
+
+def _by_hand(benchmark: Benchmark) -> str:
+    return (
+        f"With a copy of {FILES[benchmark]} from that repository at commit {COMMIT[:12]}, "
+        f"run: polyjudge reproduce {benchmark} --data FILE"
+    )
+
+
+def _pooch() -> Any:
+    try:
+        import pooch
+    except ImportError:
+        raise FetchError(
+            "Fetching needs the package pooch: install polyjudge[fetch], or pass a local file with --data FILE."
+        ) from None
+    return pooch

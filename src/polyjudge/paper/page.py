@@ -1,0 +1,165 @@
+"""The documentation page of the reproduction, made from the ledgers.
+
+python -m polyjudge.paper.page run_level_scores.csv human_anchor_sample.csv docs/reproduce.md
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from polyjudge.core.files import atomic_write
+from polyjudge.paper.fetch import COMMIT, FILES
+from polyjudge.paper.ledger import OTHER_DRAWS, VERDICTS
+from polyjudge.paper.published import PAPER
+from polyjudge.paper.result import Reproduction
+from polyjudge.paper.run import reproduce
+from polyjudge.paper.tables import markdown_table, markdown_text, shown
+
+MATRICES = ("beta_hat", "raw_mean_margin", "judge_aware_btl")
+"""Sections of many cells: the page counts them, the ledger file lists them."""
+TEXTS = "order|top_judge|cbc_minus_combat"
+"""Published texts that are findings; the others are labels."""
+NAMES = {"devai": "DevAI (internal benchmark)", "mrewardbench": "M-RewardBench (external validation)"}
+
+INTRODUCTION = f"""# The paper, number by number
+
+The calibrator comes from a paper:
+{PAPER}.
+`polyjudge reproduce` computes every number of it again from the scores that its authors released, and keeps a ledger:
+what was published, what comes out, and what it means. This page is made from that ledger, by
+`python -m polyjudge.paper.page`.
+
+```bash
+polyjudge reproduce devai -o paper              # fetches the scores once
+polyjudge reproduce devai --data run_level_scores.csv -o paper
+polyjudge reproduce mrewardbench -o paper       # with --data FILE likewise
+polyjudge reproduce mrewardbench --offline --anchor human_anchor_sample.csv
+```
+
+The folder gets `ledger.csv`, `corrections.md`, the tables as CSV, Markdown and LaTeX, and the figures as SVG, PNG and
+PDF. The exit code is 1 if any number differs. Without `--data` a file is fetched from the authors' repository
+(KurbanIntelligenceLab/multilingual-judge-calibration) at commit `{COMMIT[:12]}`, checked by its content (shape,
+labels, and for DevAI all 48 interaction cells) and kept in the user's cache (`POLYJUDGE_CACHE` moves it). A file that
+fails the check is never used. The files are `{FILES["devai"]}` and
+`{FILES["mrewardbench"]}`.
+
+Without any file, what follows from the published matrices can still be computed:
+
+```console
+$ polyjudge reproduce mrewardbench --offline
+```
+
+```python
+from polyjudge.paper import reproduce
+
+result = reproduce("mrewardbench", offline=True)
+print(result.ledger.counts)
+```
+
+Random parts use the published seeds and, for DevAI, the published draws, so most values agree to the last published
+digit. `--seed N` takes other draws instead; tolerances of random numbers are then {{wider}} times as wide.
+
+This page was made from the DevAI scores and the authors' human-anchor sample, without the M-RewardBench panel. With the
+panel the rest is computed as well, and the human-anchor sample is drawn from it with the published seed.
+"""
+
+HUMAN_ANCHOR = """## The human anchor, end to end
+
+The paper's strongest external claim was that calibration raises agreement with human preferences from 68.7% to 76.6%.
+The decision is the sign of the mean margin over the judges. Calibration subtracts a matrix whose sum over judges is
+zero, so it cannot move that mean. What moved it was rounding: a mean of exactly 0 became about 1e-17, and its sign was
+counted as agreement. The authors have retracted the gain.
+
+"""
+
+
+def page(devai: Reproduction, mrewardbench: Reproduction) -> str:
+    """The page as Markdown."""
+    parts = [INTRODUCTION.format(wider=OTHER_DRAWS), _verdicts(devai, mrewardbench), _corrections(devai, mrewardbench)]
+    anchor = next(t for t in mrewardbench.tables if t.name == "human_anchor")
+    parts.append(HUMAN_ANCHOR + anchor.markdown())
+    parts += [_section(devai), _section(mrewardbench)]
+    return "\n".join(parts)
+
+
+def _verdicts(*results: Reproduction) -> str:
+    rows = pd.DataFrame({"verdict": list(VERDICTS), "meaning": list(VERDICTS.values())})
+    for r in results:
+        rows[NAMES[r.ledger.benchmark]] = [r.ledger.counts[v] for v in VERDICTS]
+    return "## Verdicts\n\n" + markdown_table(rows)
+
+
+def _corrections(*results: Reproduction) -> str:
+    out = ["## What does not hold, what is arithmetic, and what can be said instead\n"]
+    for r in results:
+        rows = pd.DataFrame([(c.claim, c.published, c.correct, c.why) for c in r.corrections])
+        rows.columns = pd.Index(["claim", "published", "instead", "why"])
+        out.append(f"{NAMES[r.ledger.benchmark]}:\n\n{markdown_table(rows)}")
+    return "\n".join(out)
+
+
+def _section(result: Reproduction) -> str:
+    rows = result.ledger.rows
+    out = [f"## {NAMES[result.ledger.benchmark]}\n"]
+    out += [f"{markdown_text(note)}\n" for note in result.notes]
+    for place, group in rows.groupby("place", sort=False):
+        matrix = group["key"].str.split(" > ").str[0].isin(MATRICES)
+        plain = group[~matrix & (group["basis"] != "setting")]
+        plain = plain[~plain["published"].map(lambda v: isinstance(v, str)) | plain["key"].str.contains(TEXTS)]
+        if not (len(plain) or matrix.any()):
+            continue
+        out.append(f"### {str(place)[0].upper()}{str(place)[1:]}\n")
+        if matrix.any():
+            out.append(_matrix_line(group[matrix]))
+        if len(plain):
+            out.append(_numbers(plain))
+    return "\n".join(out)
+
+
+def _matrix_line(cells: pd.DataFrame) -> str:
+    lines = []
+    for name, part in cells.groupby(cells["key"].str.split(" > ").str[0], sort=False):
+        verdicts = ", ".join(f"{n} {v}" for v, n in part["verdict"].value_counts().items())
+        far = part["difference"].abs().max()
+        reach = "" if pd.isna(far) else "; to rounding error" if far < 1e-9 else f"; largest difference {far:.1g}"
+        basis = ", ".join(b for b in part["basis"].unique() if b)
+        lines.append(f"- `{name}`: {len(part)} cells, {verdicts}{reach}{f' (from the {basis})' if basis else ''}")
+    return "\n".join(lines) + "\n"
+
+
+def _numbers(rows: pd.DataFrame) -> str:
+    frame = pd.DataFrame(
+        {
+            "number": rows["number"],
+            "published": [_published(v) for v in rows["published"]],
+            "computed": [_computed(a, b) for a, b in zip(rows["published"], rows["computed"], strict=True)],
+            "verdict": rows["verdict"],
+            "instead": rows["corrected"].replace("", "–"),
+        }
+    )
+    if (frame["instead"] == "–").all():
+        frame = frame.drop(columns="instead")
+    notes = [f"- {markdown_text(text)}" for text in rows["reading"].unique() if text]
+    return markdown_table(frame) + ("\n" + "\n".join(notes) + "\n" if notes else "")
+
+
+def _published(value: object) -> str:
+    """As it is stored, with at most six decimals."""
+    return repr(round(value, 6)) if isinstance(value, float) and abs(value) > 1e-3 else shown(value)
+
+
+def _computed(old: object, new: object) -> str:
+    """The computed value with the decimals of the published one, two at least."""
+    if isinstance(new, float) and isinstance(old, float) and abs(old) > 1e-3:
+        return shown(new, max(2, len(_published(old).partition(".")[2])))
+    return shown(new)
+
+
+if __name__ == "__main__":
+    scores, sample, target = sys.argv[1:]
+    text = page(reproduce("devai", scores), reproduce("mrewardbench", anchor=sample, offline=True))
+    with atomic_write(Path(target)) as file:
+        file.write(text)

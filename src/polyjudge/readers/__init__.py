@@ -1,5 +1,0 @@
-"""Scores in, panels out: files, data frames, database tables, warehouses and eval logs."""
-
-from polyjudge.readers.read import read_panel
-
-__all__ = ["read_panel"]

@@ -1,0 +1,333 @@
+"""From an engine's grouped answers to a Panel, with every check on the way."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.core.arrays import Array
+from polyjudge.core.columns import Columns
+from polyjudge.core.errors import PanelError, PolyjudgeWarning, UsageError
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Grouping, Panel, nan_mean
+from polyjudge.sources.engine import HASH, Duplicates, Engine, Entries, Found, Labels, Units
+
+MOST_ENTRIES = 200_000_000
+"""Replicates are kept apart while the array unit x language x judge x replicate has at most this many entries."""
+MOST_LABELS = 10_000
+
+
+def assemble(
+    engine: Engine,
+    columns: Columns,
+    *,
+    limits: tuple[float, float] | None,
+    duplicates: Duplicates,
+    languages: list[str] | None,
+    judges: list[str] | None,
+    incomplete: str,
+    max_units: int,
+    notes: Sequence[str] = (),
+) -> Panel:
+    """Ask the engine, check the answers, build the panel."""
+    notes = list(notes)
+    if duplicates == "first" and not engine.ordered:
+        raise UsageError(f"{engine.where} has no row order, so duplicates='first' has no meaning. Use 'mean'.")
+    cells = engine.cells()
+    _check_rows(engine, cells, columns, notes)
+    labels, cells = _choose_labels(engine, cells, languages, judges, notes)
+    if limits is not None and bool(((cells["low"] < limits[0]) | (cells["high"] > limits[1])).any()):
+        raise PanelError(
+            f"{engine.where} has scores outside the declared range {limits[0]:g}:{limits[1]:g}: "
+            f"{_rows(engine.find('outside', limits))}. Correct them, or the range (--range LOW:HIGH)."
+        )
+    by_task = False
+    if columns.group is not None:
+        strata, by_task = engine.groups()
+        labels = Labels(labels.language, labels.judge, labels.replicate, tuple(strata))
+        if not by_task and duplicates == "error":
+            duplicates = "mean"  # the rows inside a task are its requirements; a group may hold several
+    n = engine.count_tasks()
+    if n > max_units:
+        units, entries = _hashed(engine, labels, by_task, duplicates, max_units, incomplete, notes, n)
+    else:
+        units = engine.tasks(labels, by_task)
+        entries = engine.entries(units, labels, duplicates, by_task)
+        if int(entries.rows.max(initial=0)) > 1:
+            if duplicates == "error":
+                raise PanelError(_duplicate_message(engine, labels))
+            twice = int((entries.rows > 1).sum())
+            notes.append(f"{twice} entries had several rows; they were averaged")
+        elif duplicates == "first" and int(cells["scored"].sum()) > len(entries.rows):
+            notes.append(f"{int(cells['scored'].sum()) - len(entries.rows)} repeated rows were left out (first kept)")
+    engine.finish()
+    if duplicates == "error" and not units.hashed and int(entries.rows.sum()) != int(cells["scored"].sum()):
+        raise PanelError(f"{engine.where} grew while it was read. Read it again, or from a snapshot.")
+    observed = (float(cells["low"].min()), float(cells["high"].max()))
+    panel = _build(units, entries, labels, columns, by_task, limits, observed, tuple(notes))
+    return _settle_incomplete(panel, incomplete)
+
+
+# --- checks ---
+
+
+def _check_rows(engine: Engine, cells: pd.DataFrame, columns: Columns, notes: list[str]) -> None:
+    if cells.empty or int(cells["rows"].sum()) == 0:
+        raise PanelError(f"{engine.where} has columns but no rows.")
+    names = ["language", "judge"] + (["replicate"] if columns.replicate else [])
+    if int(cells["unlabelled"].sum()) or bool(cells[names].isna().any(axis=None)):
+        found = engine.find("unlabelled")
+        raise PanelError(
+            f"{engine.where} has rows without a task, language, judge or replicate: "
+            f"{', '.join(f.place for f in found)}. Fill the label in, or remove the row."
+        )
+    check_scores(engine, cells, columns)
+    lacking = int(cells["rows"].sum()) - int(cells["scored"].sum())
+    if lacking:
+        notes.append(f"{lacking} rows have no score; their entries count as missing")
+
+
+def check_scores(engine: Engine, cells: pd.DataFrame, columns: Columns) -> None:
+    """Scores must be finite numbers, or absent."""
+    if cells.empty or int(cells["rows"].sum()) == 0:
+        raise PanelError(f"{engine.where} has columns but no rows.")
+    text = int(cells["text"].sum())
+    if text:
+        raise PanelError(
+            f"The score column {columns.score!r} of {engine.where} holds text in {text} rows: "
+            f"{_rows(engine.find('text'))}. Scores must be numbers with a decimal point; leave the field empty "
+            "where there is no score, or name another column (--score)."
+        )
+    scored = cells[cells["scored"] > 0]
+    if scored.empty:
+        raise PanelError(f"The score column {columns.score!r} of {engine.where} is empty in every row.")
+    with np.errstate(invalid="ignore"):
+        odd = ~np.isfinite(scored[["total", "low", "high"]].to_numpy(float)).all(axis=1)
+    if odd.any():
+        found = engine.find("not finite")
+        if found:
+            raise PanelError(
+                f"{engine.where} has scores that are not finite numbers: {_rows(found)}. Leave the field empty where "
+                "there is no score."
+            )
+        raise PanelError(f"The scores of {engine.where} are too large to add up. Scale them down.")
+
+
+def _choose_labels(
+    engine: Engine, cells: pd.DataFrame, languages: list[str] | None, judges: list[str] | None, notes: list[str]
+) -> tuple[Labels, pd.DataFrame]:
+    axes = {"language": languages, "judge": judges}
+    if "replicate" in cells:
+        axes["replicate"] = None
+    order: dict[str, tuple[str, ...]] = {}
+    for axis, wanted in axes.items():
+        if wanted is None:
+            continue
+        there = set(cells[axis])
+        unknown = [w for w in wanted if w not in there]
+        if unknown or len(set(wanted)) < len(wanted):
+            what = f"no {axis} {clean(unknown[0])!r}" if unknown else f"a {axis} is named twice in the order given"
+            raise PanelError(f"{engine.where}: {what}; it has {', '.join(clean(x) for x in sorted(there)[:12])}.")
+        left = len(there) - len(wanted)
+        if left:
+            notes.append(f"{left} of {len(there)} {axis}s were left out as asked")
+            engine.keep(axis, wanted)
+            cells = cells[cells[axis].isin(wanted)]
+        order[axis] = tuple(wanted)
+    for axis in axes:
+        if axis not in order:
+            order[axis] = _in_order(cells, axis)
+        if len(order[axis]) > MOST_LABELS:
+            raise PanelError(
+                f"{engine.where} has {len(order[axis])} different {axis}s. Check that the {axis} column is the right "
+                f"one (--{axis} NAME)."
+            )
+        _warn_alike(order[axis], axis, notes)
+    return Labels(order["language"], order["judge"], order.get("replicate", ())), cells
+
+
+def _in_order(cells: pd.DataFrame, axis: str) -> tuple[str, ...]:
+    if "first" in cells:
+        return tuple(cells.groupby(axis, sort=False)["first"].min().sort_values(kind="stable").index)
+    return tuple(sorted(set(cells[axis])))
+
+
+def _warn_alike(labels: Sequence[str], axis: str, notes: list[str]) -> None:
+    """Labels that differ only in case or spaces are most likely one label: say so, change nothing."""
+    seen: dict[str, str] = {}
+    for label in labels:
+        same = seen.setdefault("".join(label.split()).casefold(), label)
+        if same != label:
+            note = f"the {axis}s {clean(same)!r} and {clean(label)!r} differ only in case or spaces"
+            notes.append(note)
+            warnings.warn(
+                f"{note}. They are kept apart; make them equal if they are one.", PolyjudgeWarning, stacklevel=5
+            )
+
+
+def _rows(found: Sequence[Found]) -> str:
+    return ", ".join(f"{f.place} ({f.text!r})" for f in found)
+
+
+def _duplicate_message(engine: Engine, labels: Labels) -> str:
+    names = ["task", "language", "judge"] + (["replicate"] if labels.replicate else [])
+    rows = engine.find_duplicates()
+    some = "; ".join(", ".join(clean(x, 40) for x in row[: len(names)]) + f" ({row[-1]} rows)" for row in rows[:3])
+    return (
+        f"{engine.where} has several rows with the same {', '.join(names)}: {some}. If they are repeats, name their "
+        "column (--replicate NAME); else choose --duplicates mean or --duplicates first."
+    )
+
+
+# --- hashed units ---
+
+
+def _hashed(
+    engine: Engine,
+    labels: Labels,
+    by_task: bool,
+    duplicates: Duplicates,
+    size: int,
+    incomplete: str,
+    notes: list[str],
+    n: int,
+) -> tuple[Units, Entries]:
+    """Beyond `size` tasks: units by hash, and the proof that each cell holds every task of its unit exactly once."""
+    if labels.group and not by_task:
+        raise PanelError(
+            f"{engine.where} has {n} tasks and groups that divide the rows inside tasks, which are not kept beyond "
+            f"max_units ({size}). Raise max_units (--max-units), or read one group at a time."
+        )
+    units = engine.hashed_units(size, labels, by_task)
+    entries = engine.entries(units, labels, duplicates, by_task)
+    whole = _whole(units, entries, labels)
+    if not whole:
+        if duplicates == "error" and engine.find_duplicates(1):
+            raise PanelError(_duplicate_message(engine, labels))
+        if incomplete == "error":
+            raise PanelError(
+                f"{engine.where} is incomplete: not every task has a score from every judge in every language. "
+                "Use --incomplete drop to leave such tasks out."
+            )
+        dropped = engine.drop_incomplete(labels, by_task)
+        left = n - dropped
+        if left < 2:
+            raise PanelError(
+                f"Hardly a task of {engine.where} has a score in every language by every judge (and replicate): "
+                f"{left} of {n}. Score the missing entries, read fewer judges or languages, or raise max_units above "
+                f"{n} so that incomplete tasks can be used."
+            )
+        notes.append(
+            f"{dropped} of {n} tasks lack a score somewhere and were left out; "
+            "beyond max_units only complete tasks count"
+        )
+        if dropped:
+            units = engine.hashed_units(size, labels, by_task)
+            entries = engine.entries(units, labels, duplicates, by_task)
+        n = left
+    notes.append(f"{n} tasks were hashed into {units.size} units ({HASH})")
+    return units, entries
+
+
+def _whole(units: Units, entries: Entries, labels: Labels) -> bool:
+    """Whether every cell of every unit holds every task of the unit exactly once.
+
+    The number of rows and the exclusive or of the tasks' hashes must both agree with the unit's. A repeated task beside
+    a missing one would need a collision of 64-bit hashes to pass.
+    """
+    assert units.weights is not None
+    axes = [a for a in labels.used() if a != "group"]
+    if len(entries.rows) != units.size * int(np.prod([len(getattr(labels, a)) for a in axes])):
+        return False
+    unit = entries.codes["unit"]
+    if not np.array_equal(entries.rows, units.weights[unit].astype(np.int64)):
+        return False
+    return entries.mark is None or units.mark is None or bool(np.array_equal(entries.mark, units.mark[unit]))
+
+
+# --- arrays ---
+
+
+def _build(
+    units: Units,
+    entries: Entries,
+    labels: Labels,
+    columns: Columns,
+    by_task: bool,
+    limits: tuple[float, float] | None,
+    observed: tuple[float, float],
+    notes: tuple[str, ...],
+) -> Panel:
+    n, k, m, r = units.size, len(labels.language), len(labels.judge), len(labels.replicate)
+    code, rows = entries.codes, entries.rows
+    cell = np.ravel_multi_index((code["unit"], code["language"], code["judge"]), (n, k, m))
+    counts = _total(cell, rows, (n, k, m)).astype(np.int64)
+    replicate_scores = None
+    rows_grouped = bool(labels.group) and not by_task
+    if r and n * k * m * r > MOST_ENTRIES:
+        notes = (*notes, f"{r} replicates were averaged, not kept: the panel would have {n * k * m * r} entries")
+        r = 0
+    if r:
+        full = np.ravel_multi_index((cell, code["replicate"]), (n * k * m, r))
+        replicate_scores = _mean(full, entries.total, rows, (n, k, m, r))
+        scores = nan_mean(replicate_scores)
+    else:
+        scores = _mean(cell, entries.total, rows, (n, k, m))
+    grouping = None
+    if by_task:
+        grouping = Grouping(columns.group or "group", labels.group, units.group)
+    elif rows_grouped:
+        g = len(labels.group)
+        at = code["group"] * (n * k * m) + cell
+        inside = _total(at, rows, (g, n, k, m)).astype(np.int64)
+        grouping = Grouping(
+            columns.group or "group", labels.group, None, _mean(at, entries.total, rows, (g, n, k, m)), inside
+        )
+    return Panel(
+        scores,
+        units.labels,
+        labels.language,
+        labels.judge,
+        labels.replicate if r else (),
+        replicate_scores,
+        counts,
+        units.weights if units.weights is not None else np.ones(n),
+        grouping,
+        limits,
+        observed,
+        notes,
+    )
+
+
+def _total(at: Any, values: Any, shape: tuple[int, ...]) -> Array:
+    out: Array = np.bincount(at, weights=np.asarray(values, np.float64), minlength=int(np.prod(shape))).astype(float)
+    return out.reshape(shape)
+
+
+def _mean(at: Any, total: Array, rows: Any, shape: tuple[int, ...]) -> Array:
+    """Mean per place, NaN where nothing fell. A place with one row keeps the bits of its score."""
+    count = _total(at, rows, shape)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        out: Array = np.where(count > 0, _total(at, total, shape) / count, np.nan)
+    return out
+
+
+def _settle_incomplete(panel: Panel, incomplete: str) -> Panel:
+    if panel.complete or incomplete == "estimate":
+        return panel
+    if incomplete == "error":
+        panel.require_complete("the analyses asked for")
+    whole = np.atleast_1d(~np.isnan(panel.scores).any(axis=(1, 2)))
+    if int(whole.sum()) < 2:
+        raise PanelError(
+            f"Only {int(whole.sum())} of {len(whole)} tasks have a score in every language by every judge, so none "
+            "can be dropped. Read fewer judges or languages, or use --incomplete estimate."
+        )
+    kept = panel.select(tasks=[t for t, w in zip(panel.tasks, whole, strict=True) if w])
+    note = f"{int((~whole).sum())} of {len(whole)} tasks lack a score somewhere and were left out"
+    object.__setattr__(kept, "notes", (*kept.notes, note))
+    return kept

@@ -1,0 +1,426 @@
+"""The embedded engine: a private DuckDB connection, and score files, frames and database files as its tables."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import os
+import re
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polyjudge.core.errors import PanelError, PolyjudgeError, UsageError
+from polyjudge.core.labels import clean
+from polyjudge.sources.limits import check_text
+
+MEMORY = "POLYJUDGE_MEMORY"
+"""Environment variable with the engine's memory limit, such as 4GB. What does not fit goes to the temporary folder."""
+
+ROW = "polyjudge_row"
+CHUNK = 50_000
+_TEXT = (".csv", ".tsv", ".txt")
+_JSON = (".jsonl", ".ndjson", ".json")
+
+
+def connect() -> Any:
+    """A DuckDB connection of our own: bounded memory, spilling to a temporary folder, never fetching an extension."""
+    import duckdb
+
+    con = duckdb.connect()
+    con.execute("SET autoinstall_known_extensions = false")
+    con.execute("SET autoload_known_extensions = false")
+    con.execute(f"SET memory_limit = {quote(os.environ.get(MEMORY, '1200MB'))}")
+    con.execute(f"SET temp_directory = {quote(tempfile.gettempdir() + f'/polyjudge-{os.getpid()}')}")
+    con.execute("SET enable_progress_bar = false")
+    return con
+
+
+def quote(text: str) -> str:
+    """A string as an SQL literal."""
+    return " || chr(0) || ".join("'" + part.replace("'", "''") + "'" for part in text.split("\0"))
+
+
+def name(identifier: str) -> str:
+    """A column or table name as an SQL identifier."""
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+@dataclass
+class Source:
+    """A table of scores in our DuckDB connection, its columns not yet chosen.
+
+    `relation` is what stands after FROM. `row` is the SQL of a row's place in the source (0 is the first), or None when
+    rows have no order. `first_line` is the line of row 0 in a text file. `spool` says that reading the relation
+    is costly or works only once, so that the chosen columns are copied into a temporary table first.
+    """
+
+    con: Any
+    relation: str
+    columns: list[str]
+    where: str
+    row: str | None = None
+    first_line: int | None = None
+    spool: bool = False
+    files: tuple[Path, ...] = ()
+    kind: str = "table"
+
+    def stamps(self) -> list[tuple[int, int]]:
+        """Size and time of change of the files, to see whether they changed while they were read."""
+        out = []
+        for path in self.files:
+            try:
+                stat = path.stat()
+            except OSError:
+                out.append((-1, -1))
+            else:
+                out.append((stat.st_size, stat.st_mtime_ns))
+        return out
+
+
+@contextmanager
+def engine_errors(where: str) -> Iterator[None]:
+    """Turn an engine's error into one paragraph a user can act on."""
+    import duckdb
+
+    try:
+        yield
+    except PolyjudgeError:
+        raise
+    except duckdb.Error as error:
+        raise PanelError(explain(str(error), where)) from None
+    except sqlite3.Error as error:
+        raise PanelError(f"{where} cannot be read as an SQLite database: {clean(error, 200)}.") from None
+    except MemoryError:
+        raise PanelError(f"{where} does not fit into memory. Lower max_units (--max-units).") from None
+
+
+def explain(message: str, where: str) -> str:
+    """A DuckDB message in our words."""
+    line = re.search(r"CSV Error on Line: (\d+)", message)
+    at = f"{where}, line {line[1]}" if line else where
+    width = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
+    if "not utf-8" in message or "nvalid unicode" in message or "nvalid UTF" in message:
+        return (
+            f"{at} is not UTF-8 text. Save the file as UTF-8 (files in several encodings each on their own) and retry."
+        )
+    if width:
+        return (
+            f"{at} has {width[2]} fields where the header has {width[1]}. Put quotes around fields that hold the "
+            "delimiter, or fill the missing fields."
+        )
+    longest = re.search(r"Maximum line size of (\d+) bytes exceeded", message)
+    if longest:
+        return f"{at} is longer than {longest[1]} bytes. A row of a score table is not: check its quotes and line ends."
+    if "unterminated quote" in message:
+        return f"{at} opens a quote that is never closed. Double the quote inside the field, or close it."
+    if "state machine" in message:
+        return (
+            f"{where} is not regular CSV: its line ends are mixed or a quote stands inside a bare field. Save it again."
+        )
+    if "Malformed JSON" in message:
+        found = re.search(r"at byte (\d+) in line (\d+)", message)
+        return f"{where} is not valid JSON" + (
+            f": see line {found[2]} or the one before, byte {found[1]}." if found else "."
+        )
+    if "No space left" in message or "max_temp_directory_size" in message:
+        return f"The disk is full while reading {where}: free space in {tempfile.gettempdir()}, or set TMPDIR."
+    if "Out of Memory" in message or "could not allocate" in message:
+        return f"Reading {where} needs more memory than {MEMORY} allows. Set {MEMORY}=4GB or more."
+    return f"{where} cannot be read: {clean(message.splitlines()[0] if message else 'unknown error', 300)}"
+
+
+# --- opening ---
+
+
+def open_file(source: str, table: str | None = None) -> Source:
+    """A file, a glob of files of one kind, or a table of a DuckDB or SQLite file."""
+    if "::" in source and table is None and not os.path.exists(source):
+        source, table = source.rsplit("::", 1)
+    paths = [Path(p) for p in sorted(glob.glob(source, recursive=True))] if _is_glob(source) else [Path(source)]
+    paths = [p for p in paths if not p.is_dir()] if len(paths) > 1 else paths
+    shown = clean(source, 200)
+    if not paths:
+        raise PanelError(f"No file matches {shown}. Put the pattern in quotes so that the shell leaves it alone.")
+    if not source:
+        raise PanelError("The name of the scores is empty. Name a file.")
+    for path in paths:
+        if not path.exists():
+            raise PanelError(f"There is no file {clean(str(path), 200)}. Check the path.")
+        if path.is_dir():
+            raise PanelError(f"{clean(str(path), 200)} is a folder. Name the files in it, such as {shown}/*.parquet.")
+        if path.stat().st_size == 0:
+            raise PanelError(f"{clean(str(path), 200)} is empty.")
+    kinds = {_kind(path) for path in paths}
+    if len(kinds) > 1:
+        raise PanelError(
+            f"{shown} matches files of several kinds ({', '.join(sorted(kinds))}). Read one kind at a time."
+        )
+    kind = kinds.pop()
+    if table is not None and kind not in ("duckdb", "sqlite"):
+        raise UsageError(f"{shown} is not a database file, so it has no table {table!r}.")
+    opener: Callable[[list[Path], str], Source] = {
+        "csv": _csv, "json": _json, "parquet": _parquet,
+        "duckdb": lambda p, s: _duckdb(p, s, table), "sqlite": lambda p, s: _sqlite(p, s, table),
+    }[kind]  # fmt: skip
+    with engine_errors(shown):
+        out = opener(paths, shown)
+    out.files, out.kind = tuple(paths), kind
+    return out
+
+
+def _is_glob(source: str) -> bool:
+    return any(c in source for c in "*?[") and not os.path.exists(source)
+
+
+def _kind(path: Path) -> str:
+    with path.open("rb") as file:
+        head = file.read(16)
+    if head[:4] == b"PAR1":
+        return "parquet"
+    if head == b"SQLite format 3\0":
+        return "sqlite"
+    if head[8:12] == b"DUCK":
+        return "duckdb"
+    plain = path.name.lower().removesuffix(".gz")
+    if plain.endswith(_JSON):
+        return "json"
+    if plain.endswith((".parquet", ".pq", ".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")):
+        raise PanelError(f"{clean(str(path), 200)} is damaged or not what its name says: its first bytes do not fit.")
+    if plain.endswith((".xlsx", ".xls", ".ods", ".numbers")):
+        raise PanelError(f"{clean(str(path), 200)} is a spreadsheet. Save the sheet with the scores as CSV (UTF-8).")
+    if plain.endswith(_TEXT) or b"\0" not in head or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "csv"
+    raise PanelError(
+        f"{clean(str(path), 200)} is of no known kind. Scores can be CSV, Parquet, JSON lines, or a table of a "
+        "DuckDB or SQLite file."
+    )
+
+
+def _csv_header(path: Path) -> tuple[list[str], str]:
+    """Column names and delimiter of a CSV file, from its first record."""
+    shown = clean(str(path), 200)
+    try:
+        with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
+            start = file.read(1 << 16)
+    except (OSError, EOFError) as error:
+        raise PanelError(f"{shown} cannot be read: {clean(error, 120)}.") from None
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise PanelError(f"{shown} is not UTF-8 text but UTF-16. Save the file as UTF-8 and retry.")
+    text = start.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    if not text.strip():
+        raise PanelError(f"{shown} is empty.")
+    head = text.splitlines()[0]
+    delimiter = max(",\t;|", key=head.count) if any(head.count(d) for d in ",\t;|") else ","
+    header = next(csv.reader(text.splitlines(keepends=True), delimiter=delimiter))
+    if "�" in "".join(header):
+        raise PanelError(f"{shown}, line 1 is not UTF-8 text. Save the file as UTF-8 and retry.")
+    twice = {n for n in header if header.count(n) > 1}
+    if twice:
+        raise PanelError(f"{shown} has two columns named {clean(sorted(twice)[0])!r}. Rename one of them.")
+    return header, delimiter
+
+
+def csv_relation(path: Path, header: Sequence[str], delimiter: str) -> str:
+    """One CSV file with every column as text, as it is written. Nothing is guessed."""
+    columns = ", ".join(f"{quote(n)}: 'VARCHAR'" for n in header)
+    return (
+        f"read_csv({quote(str(path))}, auto_detect = false, header = true, columns = {{{columns}}}, "
+        f"delim = {quote(delimiter)}, quote = '\"', escape = '\"')"
+    )
+
+
+def _csv(paths: list[Path], where: str) -> Source:
+    for path in paths:
+        check_text(path)
+    heads = [_csv_header(p) for p in paths]
+    columns = heads[0][0]
+    for path, (header, _) in zip(paths, heads, strict=True):
+        if set(header) != set(columns):
+            odd = sorted(set(header) ^ set(columns))[0]
+            raise PanelError(
+                f"{clean(str(path), 200)} and {clean(str(paths[0]), 200)} have different columns "
+                f"(such as {clean(odd)!r}). Give the files the same columns."
+            )
+    chosen = ", ".join(map(name, columns))
+    parts = [f"SELECT {chosen} FROM {csv_relation(p, *head)}" for p, head in zip(paths, heads, strict=True)]
+    first = 2 if len(paths) == 1 else None
+    return Source(connect(), f"({' UNION ALL '.join(parts)})", columns, where, "rowid", first, spool=True)
+
+
+def _json(paths: list[Path], where: str) -> Source:
+    for path in paths:
+        if path.name.lower().endswith(".gz"):
+            check_text(path)
+    con = connect()
+    files = "[" + ", ".join(quote(str(p)) for p in paths) + "]"
+    found = con.sql(f"SELECT * FROM read_json({files}, maximum_depth = 1, sample_size = -1, union_by_name = true)")
+    columns = list(found.columns)
+    types = ", ".join(f"{quote(n)}: 'VARCHAR'" for n in columns)
+    first = 1 if len(paths) == 1 and not _starts_with(paths[0], b"[") else None
+    return Source(con, f"read_json({files}, columns = {{{types}}})", columns, where, "rowid", first, spool=True)
+
+
+def _starts_with(path: Path, mark: bytes) -> bool:
+    with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
+        return bool(file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == mark)
+
+
+def _parquet(paths: list[Path], where: str) -> Source:
+    con = connect()
+    files = "[" + ", ".join(quote(str(p)) for p in paths) + "]"
+    _same_types(con, files, paths)
+    relation = f"read_parquet({files}, union_by_name = true, hive_types_autocast = false)"
+    columns = list(con.sql(f"SELECT * FROM {relation} LIMIT 0").columns)
+    # Row groups of up to 2^40 rows per file: a place that grows along the file and from file to file.
+    return Source(con, relation, columns, where, "(file_index::BIGINT * 1099511627776 + file_row_number)")
+
+
+def _same_types(con: Any, files: str, paths: list[Path]) -> None:
+    """A column must be text in all files, or a number in all files."""
+    if len(paths) == 1:
+        return
+    rows = con.sql(
+        f"SELECT name, file_name, type, logical_type FROM parquet_schema({files}) WHERE num_children IS NULL"
+    ).fetchall()
+    seen: dict[str, tuple[str, str]] = {}
+    for column, file, kind, logical in rows:
+        is_text = "String" in str(logical) or (kind == "BYTE_ARRAY" and "Decimal" not in str(logical))
+        family = "text" if is_text else "whole numbers" if str(kind).startswith("INT") else "numbers"
+        before = seen.setdefault(column, (family, file))
+        if before[0] != family and "text" in (before[0], family):
+            raise PanelError(
+                f"Column {clean(column)!r} changes its type between files: it is {before[0]} in "
+                f"{clean(before[1], 200)} and {family} in {clean(file, 200)}. Write the files with one type."
+            )
+
+
+def _duckdb(paths: list[Path], where: str, table: str | None) -> Source:
+    con = connect()
+    con.execute(f"ATTACH {quote(str(_one(paths, where)))} AS scores_db (READ_ONLY)")
+    rows = con.sql(
+        "SELECT schema_name, table_name, 'table' FROM duckdb_tables() WHERE database_name = 'scores_db' UNION ALL "
+        "SELECT schema_name, view_name, 'view' FROM duckdb_views() WHERE database_name = 'scores_db' AND NOT internal"
+    ).fetchall()
+    names = {(r[1] if r[0] == "main" else f"{r[0]}.{r[1]}"): r for r in rows}
+    schema, table_name, kind = names[_pick(list(names), table, where)]
+    relation = f"scores_db.{name(schema)}.{name(table_name)}"
+    columns = list(con.sql(f"SELECT * FROM {relation} LIMIT 0").columns)
+    return Source(con, relation, columns, where, "rowid" if kind == "table" else None)
+
+
+def _sqlite(paths: list[Path], where: str, table: str | None) -> Source:
+    """SQLite has loose types and no hash, so the chosen columns are streamed into our engine in chunks."""
+    path = _one(paths, where)
+    with sqlite3.connect(f"file:{_uri(path)}?mode=ro", uri=True) as db:
+        rows = db.execute(
+            "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+        ).fetchall()
+        chosen = _pick([r[0] for r in rows], table, where)
+        columns = [d[0] for d in db.execute(f"SELECT * FROM {name(chosen)} LIMIT 0").description]
+    return Source(connect(), f"sqlite::{chosen}", columns, where, "rowid", spool=True)
+
+
+def _uri(path: Path) -> str:
+    from urllib.parse import quote as percent
+
+    return percent(str(path.resolve()))
+
+
+def _one(paths: list[Path], where: str) -> Path:
+    if len(paths) > 1:
+        raise PanelError(f"{where} matches several database files. Name one.")
+    return paths[0]
+
+
+def _pick(tables: list[str], wanted: str | None, where: str) -> str:
+    listed = ", ".join(clean(t) for t in tables[:20]) or "none"
+    if wanted is None and len(tables) == 1:
+        return tables[0]
+    if wanted is None:
+        raise PanelError(
+            f"{where} has {len(tables)} tables ({listed}). Say which one: table=... in Python, FILE::TABLE on the "
+            "command line."
+        )
+    if wanted not in tables:
+        raise PanelError(f"{where} has no table {clean(wanted)!r}. Its tables are {listed}.")
+    return wanted
+
+
+def open_frame(frame: Any) -> Source:
+    """A pandas, polars or pyarrow table."""
+    if hasattr(frame, "columns") and not hasattr(frame, "column_names"):
+        columns = [str(n) for n in frame.columns]
+    else:
+        columns = list(frame.schema.names)
+    twice = {n for n in columns if columns.count(n) > 1}
+    if twice:
+        raise PanelError(f"The table has two columns named {clean(sorted(twice)[0])!r}. Rename one of them.")
+    return Source(connect(), "frame::", columns, "the table", "rowid", spool=True)
+
+
+# --- copying the chosen columns ---
+
+
+def spool(source: Source, columns: Sequence[str], frame: Any = None) -> None:
+    """Copy the chosen columns into a temporary table, rows in their order, and read from it from then on."""
+    con, chosen = source.con, ", ".join(map(name, columns))
+    if source.relation == "frame::":
+        con.register("polyjudge_frame", arrow_table(frame, columns))
+        con.execute("CREATE TEMP TABLE spooled AS SELECT * FROM polyjudge_frame")
+        con.unregister("polyjudge_frame")
+    elif source.relation.startswith("sqlite::"):
+        _spool_sqlite(source, columns)
+    else:
+        con.execute(f"CREATE TEMP TABLE spooled AS SELECT {chosen} FROM {source.relation}")
+    source.relation = "spooled"
+
+
+def arrow_table(frame: Any, columns: Sequence[str]) -> Any:
+    """The chosen columns of a pandas, polars or pyarrow table as a pyarrow table. Mixed columns become text."""
+    import pyarrow as pa
+
+    if isinstance(frame, pa.RecordBatchReader):
+        return frame
+    if isinstance(frame, (pa.Table, pa.RecordBatch)):
+        return frame.select(list(columns))
+    if hasattr(frame, "to_arrow"):
+        return frame.select(list(columns)).to_arrow()
+    by_name = {str(c): frame[c] for c in frame.columns}
+    return pa.table({c: _arrow_column(by_name[c]) for c in columns})
+
+
+def _arrow_column(series: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        missing = series.isna()
+        return pa.array([None if gone else str(v) for v, gone in zip(series, missing, strict=True)], pa.string())
+
+
+def _spool_sqlite(source: Source, columns: Sequence[str]) -> None:
+    """Every value comes as text: Python writes a number so that reading it gives the same number back."""
+    import pyarrow as pa
+
+    con, table = source.con, source.relation.removeprefix("sqlite::")
+    con.execute(f"CREATE TEMP TABLE spooled ({', '.join(name(c) + ' VARCHAR' for c in columns)})")
+    with sqlite3.connect(f"file:{_uri(source.files[0])}?mode=ro", uri=True) as db:
+        cursor = db.execute(f"SELECT {', '.join(map(name, columns))} FROM {name(table)}")
+        while rows := cursor.fetchmany(CHUNK):
+            arrays = [pa.array([_text(v) for v in column], pa.string()) for column in zip(*rows, strict=True)]
+            con.register("polyjudge_chunk", pa.table(arrays, names=list(columns)))
+            con.execute("INSERT INTO spooled SELECT * FROM polyjudge_chunk")
+            con.unregister("polyjudge_chunk")
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return None if value is None else str(value)

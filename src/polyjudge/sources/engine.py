@@ -1,0 +1,118 @@
+"""What a reader asks of the engine that holds the rows. Two engines answer: DuckDB in SQL, any other through Ibis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from polyjudge.core.arrays import Array
+
+Duplicates = Literal["error", "mean", "first"]
+Codes = NDArray[np.int64]
+AXES = ("language", "judge", "replicate", "group")
+
+HASH = "first 32 bits of MD5 of the task label, modulo the number of units"
+"""How a task finds its unit beyond `max_units`. The same in every engine."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels of the axes in the order the panel will have; empty where the table has no such column."""
+
+    language: tuple[str, ...]
+    judge: tuple[str, ...]
+    replicate: tuple[str, ...] = ()
+    group: tuple[str, ...] = ()
+
+    def used(self) -> list[str]:
+        """The axes that the table has."""
+        return [axis for axis in AXES if getattr(self, axis)]
+
+
+@dataclass(frozen=True)
+class Units:
+    """The first axis: tasks in order with one row each, or numbered units with their number of tasks.
+
+    `mark` is the exclusive or of the tasks' hashes in each unit: a cell that holds every task of its unit once has the
+    same mark and as many rows as the unit has tasks.
+    """
+
+    size: int
+    hashed: bool
+    labels: tuple[str, ...] = ()
+    weights: Array | None = None
+    group: Codes | None = None
+    mark: Codes | None = None
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The grouped scores: codes of unit, language, judge, replicate, group; sum and number of the scores in each."""
+
+    codes: dict[str, Codes]
+    total: Array
+    rows: Codes
+    mark: Codes | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """One row worth showing in an error message."""
+
+    place: str
+    text: str
+
+
+class Engine(Protocol):
+    """The questions, in the order they are asked. Every answer is small: a grouped result, never the rows."""
+
+    where: str
+    ordered: bool
+
+    def cells(self) -> pd.DataFrame:
+        """language, judge, [replicate], rows, scored, text, unlabelled, total, low, high, [first]."""
+        ...
+
+    def keep(self, axis: str, wanted: list[str]) -> None:
+        """From now on read only the rows with these labels."""
+        ...
+
+    def groups(self) -> tuple[list[str], bool]:
+        """Labels of the groups in order, and whether every task lies in one of them."""
+        ...
+
+    def count_tasks(self) -> int:
+        """Number of different tasks."""
+        ...
+
+    def tasks(self, labels: Labels, by_task: bool) -> Units:
+        """One unit per task."""
+        ...
+
+    def hashed_units(self, size: int, labels: Labels, by_task: bool) -> Units:
+        """Tasks hashed into units."""
+        ...
+
+    def entries(self, units: Units, labels: Labels, duplicates: Duplicates, by_task: bool) -> Entries:
+        """The grouped scores."""
+        ...
+
+    def drop_incomplete(self, labels: Labels, by_task: bool) -> int:
+        """Leave out every task that does not have each language, judge and replicate; return how many."""
+        ...
+
+    def find(self, what: str, limits: tuple[float, float] | None = None, most: int = 5) -> list[Found]:
+        """The first rows with `what`: "text", "not finite", "unlabelled", "outside"."""
+        ...
+
+    def find_duplicates(self, most: int = 5) -> list[tuple[Any, ...]]:
+        """The first keys that stand more than once, with their number of rows."""
+        ...
+
+    def finish(self) -> None:
+        """Check that the source did not change, and let go of it."""
+        ...

@@ -1,0 +1,119 @@
+"""Opening tables that another engine holds: Spark, PostgreSQL, and whatever Ibis connects to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from polyjudge.core.columns import Columns, find_columns
+from polyjudge.core.errors import PanelError, PolyjudgeError, UsageError
+from polyjudge.core.labels import clean
+from polyjudge.sources.engine import Engine
+
+STREAMED = ("sqlite", "polars", "datafusion", "pandas", "dask")
+"""Backends without the types or functions to group strictly: their rows are streamed into our own engine."""
+
+
+def connect(address: str, table: str | None, engine: str) -> Any:
+    """An Ibis table from an address such as postgres://user@host/database::table, or from files with Spark."""
+    if engine == "spark":
+        return as_table(spark_frame(address))
+    address, _, named = address.partition("::") if table is None else (address, "", table)
+    scheme = urlsplit(address).scheme
+    if scheme in ("http", "https", "ftp", "s3", "gs", "hf"):
+        raise UsageError(f"Scores are not fetched from {scheme} addresses. Download the file and name it.")
+    if not named:
+        raise UsageError("Name the table as well: ADDRESS::TABLE on the command line, table=... in Python.")
+    import ibis
+
+    schema, _, plain = named.rpartition(".")
+    with warehouse_errors(f"the {scheme} database"):
+        backend = ibis.connect(address)
+        return backend.table(plain, database=schema or None)
+
+
+def spark_session() -> Any:
+    """The running Spark session, or a new one with Spark's own settings."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UsageError("Spark is not installed. Install it with: pip install 'polyjudge[spark]'") from None
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    with warehouse_errors("Spark"):
+        builder = SparkSession.builder.appName("polyjudge").config("spark.ui.showConsoleProgress", "false")
+        session = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+        return session
+
+
+def spark_frame(address: str, columns_as_text: bool = False) -> Any:
+    """Files, or a table of Spark's catalogue, as a Spark data frame. CSV columns are text, as in the other engine."""
+    session = spark_session()
+    plain = address.lower().removesuffix(".gz")
+    with warehouse_errors(clean(address, 200)):
+        if plain.endswith((".csv", ".tsv", ".txt")):
+            options = {"header": True, "quote": '"', "escape": '"', "multiLine": True, "mode": "FAILFAST"}
+            separator = "\t" if plain.endswith(".tsv") else ","
+            return session.read.options(**options).csv(address, sep=separator, inferSchema=False)
+        if plain.endswith((".jsonl", ".ndjson", ".json")):
+            return session.read.option("primitivesAsString", True).option("mode", "FAILFAST").json(address)
+        if "/" in address or plain.endswith((".parquet", ".pq")):
+            return session.read.parquet(address)
+        return session.table(address)
+
+
+def as_table(source: Any) -> Any:
+    """A Spark data frame or an Ibis expression as an Ibis table."""
+    import ibis
+
+    if type(source).__module__.startswith("pyspark"):
+        session = source.sparkSession
+        backend = ibis.pyspark.connect(session)
+        view = f"polyjudge_{abs(id(source)):x}"
+        source.createOrReplaceTempView(view)
+        return backend.table(view)
+    if not isinstance(source, ibis.Table):
+        raise UsageError(f"read_panel takes an Ibis table, not {type(source).__name__}.")
+    return source
+
+
+def open_engine(table: Any, names: dict[str, Any], weight: str | None) -> tuple[Engine, Columns]:
+    """The engine of an Ibis table, with its columns chosen."""
+    from polyjudge.sources.ibis_engine import IbisEngine
+
+    columns = find_columns(table.columns, **names)
+    backend = table._find_backend(use_default=True)
+    in_memory = type(table.op()).__name__ == "InMemoryTable"
+    if backend.name in STREAMED or in_memory:
+        from polyjudge.sources import duck
+        from polyjudge.sources.duck_engine import DuckEngine
+
+        wanted = [c for c in vars(columns).values() if c is not None] + ([weight] if weight else [])
+        with warehouse_errors(f"the {backend.name} table"):
+            chosen = table.select(*dict.fromkeys(wanted))
+            rows = chosen.to_pyarrow() if in_memory else chosen.to_pyarrow_batches()
+        return DuckEngine(duck.open_frame(rows), columns, rows, weight), columns
+    return IbisEngine(table, columns, backend.name, weight), columns
+
+
+@contextmanager
+def warehouse_errors(where: str) -> Iterator[None]:
+    """Turn any error of a foreign engine into one paragraph, without the address's password."""
+    try:
+        yield
+    except PolyjudgeError:
+        raise
+    except ImportError as error:
+        raise UsageError(f"{where} needs a package that is not installed: {clean(error, 200)}.") from None
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        message = re.sub(r"://[^@\s]*@", "://", clean(lines[0] if lines else type(error).__name__, 300))
+        raise PanelError(
+            f"{where[:1].upper() + where[1:]} could not answer: {message}. If the engine lost a worker or a "
+            "connection, run the command again."
+        ) from None

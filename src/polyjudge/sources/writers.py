@@ -1,0 +1,271 @@
+"""Calibrated scores back into a table: the engine streams the rows through, in their order, with one column added."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from polyjudge.core.columns import Columns, find_columns
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.files import atomic_path
+from polyjudge.core.labels import clean
+from polyjudge.sources import duck
+from polyjudge.sources.duck import engine_errors, name, quote
+from polyjudge.sources.duck_engine import DuckEngine
+
+if TYPE_CHECKING:
+    from polyjudge.calibrate.consensus import ConsensusCalibrator
+
+FORMULA = "=+-@\t\r"
+"""A spreadsheet may run a cell that begins with one of these."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What `write_calibrated` did: rows in all, rows without a score, rows left unchanged as unseen."""
+
+    path: str
+    rows: int
+    missing: int
+    unseen: int
+
+
+def write_calibrated(
+    cal: ConsensusCalibrator,
+    source: str | Path,
+    output: str | Path,
+    *,
+    column: str = "calibrated",
+    unseen: str = "error",
+    table: str | None = None,
+    engine: str = "duckdb",
+    partition_by: str | None = None,
+    spreadsheet_safe: bool = False,
+    **names: str | None,
+) -> Written:
+    """Read `source`, add the calibrated scores as a column, write `output`: .csv, .tsv, .jsonl (each also .gz),
+    .parquet, or a folder of Parquet files. All other columns and the order of rows stay as they are.
+
+    Rows pass through the engine in a stream, so memory is bounded. The output is complete or not there.
+    """
+    if engine == "spark":
+        from polyjudge.sources.spark_writer import write_with_spark
+
+        return write_with_spark(cal, str(source), output, column, unseen, partition_by, names)
+    names = {n: names.get(n) for n in ("task", "language", "judge", "score", "replicate")}
+    opened, frame = _open(str(source), table)
+    kind = _format(Path(output), partition_by)
+    columns = find_columns(opened.columns, require_task=False, **names)  # type: ignore[arg-type]
+    if os.path.exists(output) and os.path.isfile(source) and os.path.samefile(source, output):
+        raise UsageError(f"{opened.where} would be written over its own scores. Choose another name with -o.")
+    if not column or "\0" in column:
+        raise UsageError("The column of calibrated scores needs a name: --column NAME.")
+    if column in opened.columns:
+        raise UsageError(f"{opened.where} already has a column {column!r}. Choose another name with --column.")
+    if partition_by is not None and partition_by not in opened.columns:
+        raise UsageError(f"There is no column {partition_by!r} to partition by.")
+    json_out = opened.kind == "json" and kind == "json"
+    if json_out:
+        opened.relation = opened.relation.replace("'VARCHAR'", "'JSON'")
+    if opened.relation.startswith(("frame::", "sqlite::")):
+        with engine_errors(opened.where):
+            duck.spool(opened, opened.columns, frame)
+    opened.spool = False
+    return _stream(cal, opened, columns, Path(output), kind, column, unseen, partition_by, spreadsheet_safe, json_out)
+
+
+def _open(source: str, table: str | None) -> tuple[duck.Source, Any]:
+    if "://" in source:
+        from polyjudge.sources import warehouse
+
+        held = warehouse.connect(source, table, "duckdb")
+        with warehouse.warehouse_errors("the database"):
+            rows = held.to_pyarrow_batches()
+        return duck.open_frame(rows), rows
+    if os.path.isdir(source):
+        from polyjudge.sources.read import holds_parquet
+        from polyjudge.sources.runs import read_folder
+
+        if holds_parquet(Path(source)):
+            return duck.open_file(os.path.join(source, "**", "*.parquet")), None
+        frame = read_folder(source).frame
+        return duck.open_frame(frame), frame
+    return duck.open_file(source, table), None
+
+
+def _format(output: Path, partition_by: str | None) -> str:
+    plain = output.name.lower().removesuffix(".gz")
+    if plain.endswith((".csv", ".tsv")):
+        found = "csv"
+    elif plain.endswith((".jsonl", ".ndjson")):
+        found = "json"
+    elif plain.endswith((".parquet", ".pq")):
+        found = "parquet"
+    elif output.suffix == "" or output.is_dir():
+        return "folder"
+    else:
+        raise UsageError(
+            f"{clean(str(output), 200)}: write .csv, .tsv, .jsonl (also .gz), .parquet, or a folder (a name without an "
+            "ending) of Parquet files."
+        )
+    if partition_by is not None:
+        raise UsageError("--partition-by needs a folder as output: a name without an ending.")
+    return found
+
+
+def _stream(
+    cal: ConsensusCalibrator,
+    opened: duck.Source,
+    columns: Columns,
+    output: Path,
+    kind: str,
+    column: str,
+    unseen: str,
+    partition_by: str | None,
+    spreadsheet_safe: bool,
+    json_out: bool,
+) -> Written:
+    con, score = opened.con, name(columns.score)
+    plain = "{} ->> '$'" if json_out else "{}"
+    parsed = Columns(columns.task, columns.language, columns.judge, columns.score)
+    relation = opened.relation
+    if json_out:
+        taken = ", ".join(f"{plain.format(name(c))} AS {name(c)}" for c in opened.columns)
+        opened.relation = f"(SELECT {taken} FROM {relation})"
+    # Rows of a text file have no place until they are copied; problems are then shown by their labels.
+    opened.row = None if opened.kind in ("csv", "json") else opened.row
+    engine = DuckEngine(opened, parsed, need_task=False)
+    cells = engine.cells()
+    from polyjudge.sources.assemble import check_scores
+
+    check_scores(engine, cells, columns)
+    rows, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
+    strange = check_seen(cal, list(zip(cells["language"], cells["judge"], cells["rows"], strict=True)), unseen)
+    label = {a: f"CAST({plain.format(name(getattr(columns, a)))} AS VARCHAR)" for a in ("language", "judge")}
+    text_type = opened.kind in ("csv", "json", "sqlite")
+    number = plain.format(score)
+    number = f"CAST(nullif(trim({number}), '') AS DOUBLE)" if text_type else f"CAST({number} AS DOUBLE)"
+    picked = []
+    for c in opened.columns:
+        if c == columns.score and text_type and kind in ("parquet", "folder"):
+            picked.append(f"{number} AS {name(c)}")
+        elif spreadsheet_safe and kind == "csv" and c != columns.score:
+            text = f"CAST({name(c)} AS VARCHAR)"
+            risky = f"{text}[1] IN ({', '.join(map(quote, FORMULA))}) AND try_cast({text} AS DOUBLE) IS NULL"
+            picked.append(f"CASE WHEN {risky} THEN '''' || {text} ELSE {text} END AS {name(c)}")
+        else:
+            picked.append(name(c))
+    picked.append(f"{number} - {shift_sql(cal, label['language'], label['judge'])} AS {name(column)}")
+    query = f"SELECT {', '.join(picked)} FROM {relation}"
+    before = opened.stamps()
+    with _target(output, kind) as (part, options):
+        if partition_by is not None:
+            options += f", PARTITION_BY ({name(partition_by)}), WRITE_PARTITION_COLUMNS true"
+        elif kind == "folder":
+            options += ", FILE_SIZE_BYTES '256MB'"
+        with _write_errors(output, opened.where):
+            con.execute(f"COPY ({query}) TO {quote(str(part))} ({options})")
+        if opened.stamps() != before:
+            raise PanelError(f"{opened.where} changed while it was read. Nothing was written. Run the command again.")
+    con.close()
+    return Written(str(output), rows, rows - scored, strange)
+
+
+def shift_sql(cal: ConsensusCalibrator, language: str, judge: str) -> str:
+    """SQL of what to subtract: the calibrator as a small constant array. 0 where a label is unknown.
+
+    An expression, not a join, so that rows keep their order.
+    """
+    k, m = cal.correction_.shape
+    values = ", ".join(repr(float(x)) + "::DOUBLE" for x in cal.correction_.to_numpy().ravel())
+
+    def place(labels: Any, value: str) -> str:
+        return f"nullif(list_position([{', '.join(map(quote, labels))}], {value}), 0)"
+
+    row, column = place(cal.correction_.index, language), place(cal.correction_.columns, judge)
+    return f"coalesce((CAST([{values}] AS DOUBLE[{k * m}]))[({row} - 1) * {m} + {column}], 0)"
+
+
+def check_seen(cal: ConsensusCalibrator, cells: list[tuple[str, str, int]], unseen: str) -> int:
+    """Number of rows whose language or judge the calibrator has never seen; an error unless they are to be kept."""
+    if unseen not in ("error", "keep"):
+        raise UsageError(f"unseen must be 'error' or 'keep', not {unseen!r}.")
+    known = set(cal.correction_.index), set(cal.correction_.columns)
+    strange = [(a, b, n) for a, b, n in cells if a not in known[0] or b not in known[1]]
+    if strange and unseen == "error":
+        for place, word in enumerate(("language", "judge")):
+            new = list(dict.fromkeys(str(c[place]) for c in strange if c[place] not in known[place]))
+            if new:
+                raise cal.unseen_error(word, new)
+    return sum(int(n) for *_, n in strange)
+
+
+# --- where it goes ---
+
+
+@contextmanager
+def _target(output: Path, kind: str) -> Iterator[tuple[Path, str]]:
+    """A place to write to that becomes `output` when all went well, and the options of COPY."""
+    gz = ", COMPRESSION gzip" if output.name.lower().endswith(".gz") else ""
+    tab = ".tsv" in output.name.lower()
+    options = {
+        "csv": f"FORMAT csv, HEADER true, DELIMITER '{chr(9) if tab else ','}', USE_TMP_FILE false{gz}",
+        "json": f"FORMAT json, USE_TMP_FILE false{gz}",
+        "parquet": "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false",
+        "folder": "FORMAT parquet, COMPRESSION zstd",
+    }[kind]
+    if kind == "folder":
+        with folder_path(output) as part:
+            yield part, options + ", FILENAME_PATTERN 'part-{i}'"
+    else:
+        with atomic_path(output) as part:
+            yield part, options
+
+
+@contextmanager
+def folder_path(output: Path) -> Iterator[Path]:
+    """A new folder beside `output` that takes its place when the block ends well. Only Parquet is replaced."""
+    if output.exists() and (
+        not output.is_dir() or any(p.is_file() and p.suffix not in (".parquet", ".crc", "") for p in output.rglob("*"))
+    ):
+        raise UsageError(
+            f"{clean(str(output), 200)} exists and is not a folder of Parquet files. Choose another place."
+        )
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        whole = Path(tempfile.mkdtemp(prefix=f".{output.name[:80]}.", suffix=".part", dir=output.parent))
+    except OSError as error:
+        raise UsageError(f"Cannot write to {output.parent}: {error.strerror}. Choose another place with -o.") from None
+    part = whole / "new"
+    try:
+        yield part
+        if output.exists():
+            output.rename(whole / "old")
+        part.rename(output)
+        output.chmod(0o755)
+    except OSError as error:
+        raise UsageError(f"Cannot write {output}: {error.strerror}. Nothing was changed.") from None
+    finally:
+        shutil.rmtree(whole, ignore_errors=True)
+
+
+@contextmanager
+def _write_errors(output: Path, where: str) -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        text = str(error)
+        full = "No space left" in text or "File too large" in text or "Could not write" in text or "Disk quota" in text
+        if full:
+            raise UsageError(
+                f"Cannot write {clean(str(output), 200)}: the disk is full or a limit was reached. Nothing was changed."
+            ) from None
+        raise PanelError(duck.explain(text, where)) from None

@@ -1,0 +1,132 @@
+"""Gates against plain counting, their resampling against a loop, and the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polyjudge as pj
+from polyjudge.analyse.gates import parse_sweep
+from polyjudge.estimate.kernels import double_centre, draw_blocks
+
+
+@pytest.fixture(scope="module")
+def panel() -> pj.Panel:
+    return pj.simulate_panel(tasks=30, languages=4, judges=3, seed=6)[0]
+
+
+def test_pass_rates_and_spread_by_hand(panel: pj.Panel) -> None:
+    result = pj.gates(panel, 50, replicates=100)
+    calibrated = pj.ConsensusCalibrator().fit_transform(panel).scores
+    for name, scores in (("raw", panel.scores), ("calibrated", calibrated)):
+        rate = (scores > 50).mean(axis=0)
+        np.testing.assert_allclose(result.cells[f"pass_{name}"], rate.ravel())
+        by_hand = 100 * np.mean([rate[:, b].max() - rate[:, b].min() for b in range(3)])
+        assert getattr(result, f"spread_{name}") == pytest.approx(by_hand)
+
+
+def test_held_out_is_a_loop_over_the_same_resamples(panel: pj.Panel) -> None:
+    result = pj.gates(panel, 48, base="language2", replicates=100, seed=3)
+    reductions, contrast = [], []
+    for counts in draw_blocks(30, 100, 3):
+        for c in counts:
+            left = panel.scores[c == 0]
+            drawn = np.repeat(panel.scores, c, axis=0)
+            shifted = left - double_centre(drawn.mean(axis=0))
+
+            def spread(scores: np.ndarray) -> float:
+                rate = (scores > 48).mean(axis=0)
+                return 100 * float(np.mean(rate.max(axis=0) - rate.min(axis=0)))
+
+            reductions.append(spread(left) - spread(shifted))
+            rate = (drawn > 48).mean(axis=(0, 2))
+            contrast.append(100 * (rate[1] - np.delete(rate, 1).mean()))
+    assert result.held_out_reduction == pytest.approx(np.mean(reductions))
+    assert (result.held_out_low, result.held_out_high) == pytest.approx(tuple(np.quantile(reductions, [0.025, 0.975])))
+    last = result.contrast.iloc[-1]
+    assert (last["raw_low"], last["raw_high"]) == pytest.approx(tuple(np.quantile(contrast, [0.025, 0.975])))
+
+
+def test_weights_count_as_tasks(panel: pj.Panel) -> None:
+    w = np.random.default_rng(0).integers(1, 5, 30)
+    units = pj.Panel.from_array(panel.scores, weights=w.astype(float))
+    repeated = pj.Panel.from_array(np.repeat(panel.scores, w, axis=0))
+    a, b = pj.gates(units, 50, replicates=100), pj.gates(repeated, 50, replicates=100)
+    np.testing.assert_allclose(a.cells["pass_raw"], b.cells["pass_raw"])
+    assert a.spread_calibrated == pytest.approx(b.spread_calibrated)
+
+
+def test_a_score_on_the_threshold_fails() -> None:
+    scores = np.random.default_rng(0).integers(0, 5, (20, 2, 2)).astype(float)
+    result = pj.gates(pj.Panel.from_array(scores), 3, replicates=100)
+    np.testing.assert_allclose(result.cells["pass_raw"], (scores == 4).mean(axis=0).ravel())
+
+
+@pytest.mark.real_data
+def test_devai_gate(devai: pj.Panel) -> None:
+    result = pj.gates(devai, 25, sweep=parse_sweep("10:70:5"), base="English")
+    assert len(result.sweep) == 13
+    assert result.spread_raw == pytest.approx(27.88, abs=0.01)
+    assert result.spread_calibrated == pytest.approx(16.36, abs=0.01)
+    assert result.held_out_low > 0
+    contrast = result.contrast.set_index("judge")
+    assert contrast.loc["GPT-4o", "raw_low"] > 0
+    assert contrast.loc["GPT-4o", "calibrated_low"] < 0 < contrast.loc["GPT-4o", "calibrated_high"]
+
+
+def test_bad_input(panel: pj.Panel) -> None:
+    with pytest.raises(pj.PolyjudgeError, match="no task can pass"):
+        pj.gates(panel, 1e6)
+    with pytest.raises(pj.PolyjudgeError, match="every task passes"):
+        pj.gates(panel, -1e6)
+    with pytest.raises(pj.PolyjudgeError, match="nan lies outside"):
+        pj.gates(panel, float("nan"))
+    with pytest.raises(pj.PolyjudgeError, match="base language"):
+        pj.gates(panel, 50, base="Latin")
+    notes = pj.gates(panel, 50, sweep=[40, 5000], replicates=100).notes
+    assert any("outside" in n for n in notes)
+    for text in ("10:70", "a:b:c", "5:1:1", "1:2:0", "0:1e9:1", "1:nan:1"):
+        with pytest.raises(pj.PolyjudgeError, match="sweep"):
+            parse_sweep(text)
+    assert parse_sweep("0.1:0.3:0.1") == pytest.approx([0.1, 0.2, 0.3])
+
+
+def test_command(panel: pj.Panel, tmp_path: Path, cli: Callable) -> None:
+    path = tmp_path / "scores.csv"
+    panel.to_long().to_csv(path, index=False)
+    done = cli("gate", path, "--at", 50, "--sweep", "45:55:5", "--base", "language1", "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "left-out tasks" in done.stdout
+    assert {"gate.json", "gate.csv", "sweep.csv"} <= {p.name for p in (tmp_path / "out").iterdir()}
+    data = json.loads(cli("gate", path, "--at", 50, "--json").stdout)
+    assert data["command"] == "gate"
+    assert data["spread_raw"] == pytest.approx(pj.gates(panel, 50).spread_raw)
+    bad = cli("gate", path, "--at", 5000)
+    assert bad.returncode == 2
+    assert "Traceback" not in bad.stderr
+    assert "outside the scores" in bad.stderr
+
+
+def test_the_spread_is_shown_beside_what_chance_gives() -> None:
+    """Largest less smallest is above 0 for any panel: without a language effect it is what shuffled languages give."""
+    ratios = []
+    for seed in range(8):
+        noise = pj.Panel.from_array(np.random.default_rng(seed).normal(50, 10, (20, 6, 4)))
+        g = pj.gates(noise, 50, replicates=100)
+        ratios.append(g.spread_raw / g.spread_chance)
+    assert 0.85 < np.mean(ratios) < 1.15
+    strong = pj.sample_panel()
+    g = pj.gates(strong, 50, replicates=100)
+    assert g.spread_chance < 0.6 * g.spread_raw
+    assert g.spread_chance == pj.gates(strong, 50, replicates=100).spread_chance
+
+
+def test_rates_of_units_are_called_so() -> None:
+    scores = np.random.default_rng(0).normal(50, 10, (20, 3, 3))
+    assert not pj.gates(pj.Panel.from_array(scores), 50, replicates=100).notes
+    heavy = pj.Panel.from_array(scores, weights=np.full(20, 3.0))
+    assert any("rates of units" in note for note in pj.gates(heavy, 50, replicates=100).notes)

@@ -1,0 +1,119 @@
+"""The missingness report: rates, tests that hold their level and find what is planted, and the sensitivity range."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyjudge as pj
+from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
+
+
+def drop(seed: int, rates: np.ndarray, tasks: int = 60) -> pj.Panel:
+    panel, _ = pj.simulate_panel(tasks, 4, 3, seed=seed)
+    rng = np.random.default_rng(seed)
+    # Some tasks fail more often than others, whatever the cell.
+    frailty = rng.gamma(2, 0.5, (tasks, 1, 1))
+    return pj.Panel.from_array(
+        np.where(rng.random(panel.shape) < np.minimum(rates * frailty, 0.9), np.nan, panel.scores)
+    )
+
+
+def test_rates() -> None:
+    panel = drop(1, np.full((4, 3), 0.1))
+    report = pj.missingness(panel, draws=50)
+    gone = np.isnan(panel.scores)
+    assert report.missing == gone.sum()
+    assert report.rate == pytest.approx(gone.mean())
+    np.testing.assert_array_equal(report.cells["missing"].to_numpy().reshape(4, 3), gone.sum(axis=0))
+    by_judge = report.judges.set_index("judge")["rate"]
+    assert by_judge["judge2"] == pytest.approx(gone[:, :, 1].mean())
+    assert report.tasks["missing"].sum() == gone.sum()
+    assert report.to_dict()["p_cell"] == report.p_cell
+
+
+def test_level_and_power() -> None:
+    even = np.full((4, 3), 0.08)
+    margins = np.outer([1, 1, 3, 1], [1, 2, 1]) * 0.04
+    planted = even.copy()
+    planted[2, 1] = 0.5
+    found = {"even": [], "margins": [], "planted": []}  # type: dict[str, list[tuple[float, float]]]
+    for seed in range(40):
+        for name, rates in (("even", even), ("margins", margins), ("planted", planted)):
+            report = pj.missingness(drop(seed, rates), draws=99, seed=seed)
+            assert report.p_cell is not None
+            assert report.p_interaction is not None
+            found[name].append((report.p_cell, report.p_interaction))
+    share = {name: (np.array(p) < 0.05).mean(axis=0) for name, p in found.items()}
+    assert share["even"].max() <= 0.15
+    assert share["margins"][0] > 0.8
+    assert share["margins"][1] <= 0.15
+    assert share["planted"].min() >= 0.8
+
+
+def test_words_name_the_cell() -> None:
+    rates = np.full((4, 3), 0.03)
+    rates[2, 1] = 0.5
+    report = pj.missingness(drop(3, rates), draws=199)
+    assert "judge2 in language3" in report.notes[0]
+    assert "language and judge together" in report.notes[0]
+
+
+def test_the_sensitivity_range_is_what_imputing_gives() -> None:
+    """Fill the holes of one cell with their fitted value plus a shift and fit the full panel again."""
+    panel, _ = pj.simulate_panel(40, 3, 4, seed=2)
+    scores = panel.scores.copy()
+    scores[:15, 1, 2] = np.nan
+    holed = pj.Panel.from_array(scores)
+    report = pj.missingness(holed, draws=20, shift=6.0)
+    row = report.cells.query("language == 'language2' and judge == 'judge3'").iloc[0]
+    estimate = estimate_interaction(holed)
+    filled = scores.copy()
+    rest = filled - estimate.interaction
+    for t in range(15):  # the additive fit of the task's other entries
+        use = np.ones((3, 4), bool)
+        use[1, 2] = False
+        l, b = np.nonzero(use)  # noqa: E741
+        x = np.zeros((len(l), 7))
+        x[np.arange(len(l)), l] = x[np.arange(len(l)), 3 + b] = 1
+        fit = np.linalg.lstsq(x, rest[t][use], rcond=None)[0]
+        filled[t, 1, 2] = fit[1] + fit[3 + 2] + estimate.interaction[1, 2]
+    np.testing.assert_allclose(
+        pj.ConsensusCalibrator().fit(pj.Panel.from_array(filled)).interaction_, estimate.interaction
+    )
+    filled[:15, 1, 2] += 6
+    moved = pj.ConsensusCalibrator().fit(pj.Panel.from_array(filled)).interaction_.to_numpy()[1, 2]
+    assert row["sensitivity_high"] == pytest.approx(moved)
+    assert row["tipping"] == pytest.approx(abs(row["interaction"]) / ((moved - row["interaction"]) / 6))
+
+
+def test_noise_sd() -> None:
+    panel, _ = pj.simulate_panel(300, 5, 4, seed=1, noise_sd=7, missing=0.2)
+    assert estimate_interaction(panel).noise_sd == pytest.approx(7, rel=0.04)
+    full, _ = pj.simulate_panel(50, 5, 4, seed=1)
+    forced = InteractionEstimate(full, "paired")
+    assert forced.noise_sd == pytest.approx(estimate_interaction(full).noise_sd)
+
+
+def test_complete_unidentified_and_empty_tasks() -> None:
+    full, _ = pj.simulate_panel(10, 3, 3)
+    report = pj.missingness(full)
+    assert report.p_cell is None
+    assert report.notes == ("No score is missing.",)
+    scores = full.scores.copy()
+    scores[:, 2, 1:] = np.nan
+    lonely = pj.missingness(pj.Panel.from_array(scores), draws=20)
+    assert any("scored by one judge only" in note for note in lonely.notes)
+    assert "interaction" not in lonely.cells
+    whole = full.scores.copy()
+    whole[0] = np.nan
+    assert pj.missingness(pj.Panel.from_array(whole), draws=20).p_cell == 1.0
+
+
+def test_same_seed_same_answer_and_bad_arguments() -> None:
+    panel = drop(5, np.full((4, 3), 0.1))
+    assert pj.missingness(panel, draws=50, seed=3).p_cell == pj.missingness(panel, draws=50, seed=3).p_cell
+    with pytest.raises(pj.PolyjudgeError, match="draws"):
+        pj.missingness(panel, draws=0)
+    with pytest.raises(pj.PolyjudgeError, match="shift"):
+        pj.missingness(panel, shift=-1)

@@ -1,0 +1,118 @@
+"""Prediction-powered means against ppi-python, their coverage, and what they do when the panel is no help."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ppi_py import classical_mean_ci, ppi_mean_ci, ppi_mean_pointestimate
+
+import polyjudge as pj
+from anchor_truth import ppi_coverage
+from polyjudge.analyse.ppi import language_means, ppi_mean
+from polyjudge.core.errors import UsageError
+from polyjudge.core.gold import Gold
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_is_ppi_pythons_estimate_and_interval(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, unlabelled = int(rng.integers(20, 200)), int(rng.integers(50, 2000))
+    truth = rng.normal(50, 10, n + unlabelled)
+    guess = 0.8 * truth + rng.normal(0, 4 + seed, n + unlabelled) + 7
+    mine = ppi_mean(truth[:n], guess[:n], guess[n:])
+    assert mine.weight > 0
+    assert mine.estimate == pytest.approx(float(ppi_mean_pointestimate(truth[:n], guess[:n], guess[n:])[0]), abs=1e-9)
+    low, high = ppi_mean_ci(truth[:n], guess[:n], guess[n:], alpha=0.05)
+    assert (mine.low, mine.high) == pytest.approx((low.item(), high.item()), abs=1e-9)
+
+
+def test_never_wider_than_the_labels_alone() -> None:
+    fell_back = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        labels, guess, rest = rng.normal(size=30), rng.normal(size=30), rng.normal(size=100)
+        mine = ppi_mean(labels, guess, rest)
+        low, high = classical_mean_ci(labels, alpha=0.05)
+        assert mine.high - mine.low <= high - low + 1e-12
+        fell_back += mine.weight == 0
+        if mine.weight == 0:
+            assert (mine.low, mine.high) == pytest.approx((low, high))
+    assert fell_back > 0
+
+
+def test_useless_predictions_and_no_unlabelled_tasks_leave_the_labels() -> None:
+    labels = np.arange(10.0)
+    for guess, rest in ((np.ones(10), np.ones(50)), (labels, np.empty(0)), (-labels, -np.arange(50.0))):
+        mine = ppi_mean(labels, guess, rest)
+        assert mine.weight == 0
+        assert mine.estimate == pytest.approx(4.5)
+
+
+def test_bad_arrays_are_refused() -> None:
+    with pytest.raises(UsageError, match="2 labels and 1 predictions"):
+        ppi_mean([1, 2], [1], [1])
+    with pytest.raises(UsageError, match="at least two labels"):
+        ppi_mean([1], [1], [1])
+    with pytest.raises(UsageError, match="finite"):
+        ppi_mean([1, np.nan], [1, 2], [1])
+
+
+def test_intervals_cover() -> None:
+    assert 0.93 <= ppi_coverage(800, 100, 300) <= 0.97
+
+
+def test_language_means_side_by_side() -> None:
+    rng = np.random.default_rng(5)
+    truth = rng.normal(60, 12, (200, 3))
+    panel = pj.Panel.from_array(truth[..., None] + 5 + rng.normal(0, 6, (200, 3, 4)))
+    human = np.where(np.arange(200)[:, None] < [60, 1, 0], truth, np.nan)
+    result = language_means(panel, Gold("score", human, panel.languages))
+    first, one, none = (row for _, row in result.table.iterrows())
+    assert first["high"] - first["low"] < first["labels_high"] - first["labels_low"]
+    assert first["panel_only"] == pytest.approx(panel.scores[:, 0].mean())
+    assert first["panel_low"] > first["high"] or abs(first["panel_only"] - 65) < 3
+    expected = ppi_mean(human[:60, 0], panel.scores[:60, 0].mean(axis=1), panel.scores[60:, 0].mean(axis=1))
+    assert first["estimate"] == pytest.approx(expected.estimate)
+    assert np.isnan(one["low"])
+    assert one["labels_only"] == human[0, 1]
+    assert np.isnan(none["estimate"])
+    assert any("language2 has one label" in note for note in result.notes)
+    assert any("language3 has no labels" in note for note in result.notes)
+
+
+def test_preferences_use_the_panels_decision() -> None:
+    rng = np.random.default_rng(6)
+    margin = rng.normal(0.3, 1, (300, 2))
+    panel = pj.Panel.from_array(margin[..., None] + rng.normal(0, 0.5, (300, 2, 3)))
+    human = np.where(np.arange(300)[:, None] < 80, np.sign(margin + rng.normal(0, 0.3, (300, 2))), np.nan)
+    result = language_means(panel, Gold("preference", human, panel.languages))
+    assert (result.table["weight"] > 0).all()
+    decided = np.sign(panel.scores.mean(axis=2))
+    assert result.table["panel_only"].iloc[1] == pytest.approx(decided[:, 1].mean())
+
+
+def test_unit_weights_are_counts() -> None:
+    rng = np.random.default_rng(7)
+    labels, guess, rest = rng.normal(size=20), rng.normal(size=20), rng.normal(size=40)
+    weights = rng.integers(1, 4, 20).astype(float)
+    alone = ppi_mean(labels, np.ones(20), np.ones(40), label_weights=weights)
+    assert alone.estimate == pytest.approx(np.average(labels, weights=weights))
+    twice = ppi_mean(labels, guess, rest, label_weights=np.full(20, 2.0), unlabelled_weights=np.full(40, 2.0))
+    once = ppi_mean(labels, guess, rest)
+    assert (twice.estimate, twice.low) == pytest.approx((once.estimate, once.low))
+
+
+def test_intervals_cover_with_few_labels() -> None:
+    """Five labels: the normal law with the plain variance would hold the truth in 85% of the cases."""
+    inside = np.zeros(2)
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        truth = rng.normal(0, 10, (105, 2))
+        panel = pj.Panel.from_array(truth[..., None] + rng.normal(0, 20, (105, 2, 2)))
+        human = np.where(np.arange(105)[:, None] < 5, truth, np.nan)
+        table = language_means(panel, Gold("score", human, panel.languages)).table
+        inside[0] += ((table["labels_low"] <= 0) & (table["labels_high"] >= 0)).mean()
+        inside[1] += ((table["low"] <= 0) & (table["high"] >= 0)).mean()
+        assert (table["high"] - table["low"] <= table["labels_high"] - table["labels_low"] + 1e-9).all()
+    assert 0.925 <= inside[0] / 400 <= 0.975
+    assert inside[1] / 400 >= 0.91

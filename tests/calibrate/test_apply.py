@@ -1,0 +1,242 @@
+"""Applying a calibrator: exact, order and other columns kept, unseen labels, whole files or none."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import polyjudge as pj
+from polyjudge.core.errors import CalibratorError, PanelError, UsageError
+from polyjudge.sources.writers import write_calibrated
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    panel, _ = pj.simulate_panel(tasks=9, languages=["en", "de", "fr"], judges=["B", "A"], replicates=2, seed=3)
+    frame = panel.to_long()
+    frame["comment"] = [f'=run("{i}"),\nline' if i % 5 == 0 else f"ok {i}" for i in range(len(frame))]
+    frame["code"] = [f"{i:03d}" for i in range(len(frame))]
+    return frame.sample(frac=1, random_state=5, ignore_index=True)
+
+
+@pytest.fixture(scope="module")
+def cal(table: pd.DataFrame) -> pj.ConsensusCalibrator:
+    return pj.ConsensusCalibrator().fit(pj.read_panel(table))
+
+
+@pytest.fixture(scope="module")
+def wanted(table: pd.DataFrame, cal: pj.ConsensusCalibrator) -> pd.Series[float]:
+    """What `transform` gives, put back into the table's order."""
+    done = cal.transform(pj.read_panel(table)).to_long()
+    keys = ["task", "language", "judge", "replicate"]
+    return table[keys].merge(done, on=keys, how="left")["score"]
+
+
+def test_save_load_apply_equals_transform_exactly(
+    table: pd.DataFrame, cal: pj.ConsensusCalibrator, wanted: pd.Series[float], tmp_path: Path
+) -> None:
+    cal.save(tmp_path / "cal.json")
+    loaded = pj.load_calibrator(tmp_path / "cal.json")
+    np.testing.assert_array_equal(loaded.apply(table)["calibrated"], wanted)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "polars lazy", "pyarrow", "ibis"])
+def test_the_same_kind_of_table_comes_back(
+    kind: str, table: pd.DataFrame, cal: pj.ConsensusCalibrator, wanted: pd.Series[float]
+) -> None:
+    made: Any = {
+        "pandas": lambda: table,
+        "polars": lambda: pl.from_pandas(table),
+        "polars lazy": lambda: pl.from_pandas(table).lazy(),
+        "pyarrow": lambda: pa.Table.from_pandas(table, preserve_index=False),
+        "ibis": lambda: ibis.memtable(table),
+    }[kind]()
+    out = cal.apply(made, column="fair")
+    assert type(out).__module__.split(".")[0] == type(made).__module__.split(".")[0]
+    frame = {
+        "pandas": lambda: out,
+        "polars": lambda: out.to_pandas(),
+        "polars lazy": lambda: out.collect().to_pandas(),
+        "pyarrow": lambda: out.to_pandas(),
+        "ibis": lambda: out.to_pandas(),
+    }[kind]()
+    assert list(frame.columns) == [*table.columns, "fair"]
+    assert list(frame["code"]) == list(table["code"])
+    np.testing.assert_array_equal(frame["fair"], wanted)
+
+
+@pytest.mark.parametrize("into", ["csv", "csv.gz", "tsv", "parquet", "jsonl", "jsonl.gz", ""])
+@pytest.mark.parametrize("out_of", ["csv", "parquet", "jsonl"])
+def test_files_keep_columns_and_order(
+    out_of: str, into: str, table: pd.DataFrame, cal: pj.ConsensusCalibrator, wanted: pd.Series[float], tmp_path: Path
+) -> None:
+    source, target = tmp_path / f"in.{out_of}", tmp_path / (f"out.{into}" if into else "out")
+    if out_of == "csv":
+        table.to_csv(source, index=False)
+    elif out_of == "parquet":
+        table.to_parquet(source)
+    else:
+        source.write_text("\n".join(json.dumps(r) for r in table.to_dict("records")))
+    done = write_calibrated(cal, source, target)
+    assert (done.rows, done.missing, done.unseen) == (len(table), 0, 0)
+    if into in ("parquet", ""):
+        back = pd.read_parquet(target)
+        if not into:  # a folder of files has no order
+            back = back.set_index("code").loc[list(table["code"])].reset_index()[[*table.columns, "calibrated"]]
+    elif into.startswith("jsonl"):
+        text = gzip.decompress(target.read_bytes()).decode() if into.endswith("gz") else target.read_text()
+        back = pd.DataFrame([json.loads(line) for line in text.splitlines()])
+    else:
+        back = pd.read_csv(
+            target, sep="\t" if into == "tsv" else ",", dtype={"code": str}, float_precision="round_trip"
+        )
+    assert list(back.columns) == [*table.columns, "calibrated"]
+    assert list(back["code"]) == list(table["code"])
+    assert list(back["comment"]) == list(table["comment"])
+    np.testing.assert_array_equal(back["score"].astype(float), table["score"])
+    np.testing.assert_array_equal(back["calibrated"], wanted)
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_calibrated_file_is_a_panel_without_interaction(
+    table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_path: Path
+) -> None:
+    table.to_parquet(tmp_path / "in.parquet")
+    write_calibrated(cal, tmp_path / "in.parquet", tmp_path / "out", partition_by="language")
+    again = pj.read_panel(tmp_path / "out", score="calibrated")
+    left = pj.ConsensusCalibrator().fit(again).interaction_.to_numpy()
+    assert np.abs(left).max() < 1e-11
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["language=de", "language=en", "language=fr"]
+
+
+def test_order_is_kept_over_many_row_groups(tmp_path: Path) -> None:
+    panel, _ = pj.simulate_panel(tasks=30_000, languages=3, judges=4, seed=0)
+    frame = panel.to_long().sample(frac=1, random_state=1, ignore_index=True)
+    cal = pj.ConsensusCalibrator().fit(panel)
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    frame.to_parquet(tmp_path / "in.parquet", row_group_size=7_000)
+    for name in ("csv", "parquet"):
+        write_calibrated(cal, tmp_path / f"in.{name}", tmp_path / "out.parquet")
+        back = pd.read_parquet(tmp_path / "out.parquet")
+        assert (back["task"].to_numpy() == frame["task"].to_numpy()).all()
+        np.testing.assert_array_equal(back["score"], frame["score"])
+
+
+def test_unseen_labels(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_path: Path) -> None:
+    new = table.copy()
+    new.loc[[3, 7], "language"] = "xx"
+    new.loc[4, "judge"] = "new"
+    new.to_csv(tmp_path / "in.csv", index=False)
+    with pytest.raises(CalibratorError, match=r"never seen the language 'xx'.*--unseen keep"):
+        write_calibrated(cal, tmp_path / "in.csv", tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+    done = write_calibrated(cal, tmp_path / "in.csv", tmp_path / "out.csv", unseen="keep")
+    assert done.unseen == 3
+    back = pd.read_csv(tmp_path / "out.csv", float_precision="round_trip")
+    np.testing.assert_array_equal(back.loc[[3, 4, 7], "calibrated"], new.loc[[3, 4, 7], "score"])
+    for made in (new, pl.from_pandas(new), pa.Table.from_pandas(new), ibis.memtable(new)):
+        with pytest.raises(CalibratorError, match="never seen the language 'xx'"):
+            cal.apply(made)
+    kept = cal.apply(ibis.memtable(new), unseen="keep").to_pandas()
+    np.testing.assert_array_equal(kept["calibrated"], cal.apply(new, unseen="keep")["calibrated"])
+
+
+def test_missing_scores_stay_missing(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_path: Path) -> None:
+    holes = table.assign(score=table["score"].where(table.index % 7 != 0))
+    holes.to_csv(tmp_path / "in.csv", index=False)
+    done = write_calibrated(cal, tmp_path / "in.csv", tmp_path / "out.csv")
+    back = pd.read_csv(tmp_path / "out.csv")
+    assert done.missing == int(holes["score"].isna().sum())
+    assert (back["calibrated"].isna() == holes["score"].isna()).all()
+
+
+def test_bad_input(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_path: Path) -> None:
+    source = tmp_path / "in.csv"
+    table.assign(score=table["score"].astype(object).where(table.index != 2, "abc")).to_csv(source, index=False)
+    with pytest.raises(PanelError, match="holds text in 1 rows"):
+        write_calibrated(cal, source, tmp_path / "out.csv")
+    with pytest.raises(PanelError, match="text"):
+        cal.apply(pd.read_csv(source))
+    table.to_csv(source, index=False)
+    with pytest.raises(UsageError, match="already has a column 'code'"):
+        write_calibrated(cal, source, tmp_path / "out.csv", column="code")
+    with pytest.raises(UsageError, match=r"write \.csv"):
+        write_calibrated(cal, source, tmp_path / "out.xlsx")
+    with pytest.raises(UsageError, match="needs a folder"):
+        write_calibrated(cal, source, tmp_path / "out.csv", partition_by="language")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("keep me")
+    with pytest.raises(UsageError, match="not a folder of Parquet"):
+        write_calibrated(cal, source, tmp_path / "mine")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "keep me"
+    with pytest.raises(UsageError, match="apply takes"):
+        cal.apply(_Odd())
+
+
+class _Odd:
+    columns = ("language", "judge", "score")
+
+
+def test_spreadsheet_safe_marks_text_only(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_path: Path) -> None:
+    frame = table.assign(number=-1.5)
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    write_calibrated(cal, tmp_path / "in.csv", tmp_path / "out.csv", spreadsheet_safe=True)
+    back = pd.read_csv(tmp_path / "out.csv")
+    assert (back["number"] == -1.5).all()
+    risky = table["comment"].str.startswith("=")
+    assert (back.loc[risky, "comment"] == "'" + table.loc[risky, "comment"]).all()
+    assert (back.loc[~risky, "comment"] == table.loc[~risky, "comment"]).all()
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out"])
+def test_a_full_disk_leaves_nothing_behind(name: str, cal: pj.ConsensusCalibrator, tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk: the write fails half-way."""
+    panel, _ = pj.simulate_panel(tasks=8_000, languages=["en", "de", "fr"], judges=["B", "A"], seed=0)
+    source, cal_path = tmp_path / "in.parquet", tmp_path / "cal.json"
+    panel.to_long().to_parquet(source)
+    cal.save(cal_path)
+    folder = tmp_path / "there"
+    folder.mkdir()
+
+    def small() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "polyjudge", "apply", cal_path, source, "-o", folder / name],
+        capture_output=True,
+        text=True,
+        preexec_fn=small,
+        timeout=120,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "disk is full" in done.stderr
+    assert "Nothing was changed" in done.stderr
+    assert list(folder.iterdir()) == []
+
+
+def test_commands(run_cli: Any, table: pd.DataFrame, wanted: pd.Series[float], tmp_path: Path) -> None:
+    source = tmp_path / "in.csv"
+    table.to_csv(source, index=False)
+    done = run_cli("calibrate", source, "-o", tmp_path / "out.csv", "--save", tmp_path / "cal.json")
+    assert done.returncode == 0, done.stderr
+    assert f"Wrote {len(table)} rows" in done.stdout
+    done = run_cli("apply", tmp_path / "cal.json", source, "-o", tmp_path / "again.csv", "--json")
+    assert json.loads(done.stdout)["written"]["rows"] == len(table)
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
+    back = pd.read_csv(tmp_path / "again.csv", float_precision="round_trip")
+    np.testing.assert_array_equal(back["calibrated"], wanted)
+    done = run_cli("calibrate", source)
+    assert done.returncode == 2
+    assert "Say where the result goes" in done.stderr

@@ -1,0 +1,178 @@
+"""Drift: a planted change is found, nothing is found where nothing changed, and the rest of what can differ."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyjudge as pj
+from polyjudge.calibrate.drift import drift
+from polyjudge.core.errors import CalibratorError, PanelError, UsageError
+from polyjudge.estimate.memory import MOST
+
+TASKS, LANGUAGES, JUDGES, REPLICATES = 55, 8, 6, 3
+RUN_NOISE = 4.0
+"""Standard deviation of one score between two runs of the same judge on the same task, in points."""
+
+
+def runs(seed: int, change: float, noise: float = RUN_NOISE, tasks: int = TASKS) -> tuple[pj.Panel, pj.Panel]:
+    """Two runs over the same tasks, with the task-specific interaction of the size seen in DevAI (7 points); the
+    second has a change in one cell."""
+    truth, _ = pj.simulate_panel(tasks, LANGUAGES, JUDGES, seed=seed, noise_sd=0, three_way_sd=7.0)
+    rng = np.random.default_rng([seed, 99])
+    shape = (*truth.shape, REPLICATES)
+    old, new = (truth.scores[..., None] + rng.normal(0, noise, shape) for _ in range(2))
+    new[:, 2, 3] += change
+    labels = truth.tasks, truth.languages, truth.judges
+    return pj.Panel.from_array(old, *labels), pj.Panel.from_array(new, *labels)
+
+
+def alarms(result: Any) -> bool:
+    return any(f.weight >= 2 for f in result.findings)
+
+
+def test_a_change_of_three_points_is_found_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """200 simulations at the size of DevAI, with fewer flips than the default."""
+    monkeypatch.setattr("polyjudge.calibrate.drift.FLIPS", 999)
+    found = false = 0
+    for seed in range(200):
+        old, new = runs(seed, 0.0)
+        cal = pj.ConsensusCalibrator().fit(old)
+        false += alarms(drift(cal, new))
+        shifted = new.replicate_scores.copy()  # type: ignore[union-attr]
+        shifted[:, 2, 3] += 3.0
+        result = drift(cal, pj.Panel.from_array(shifted, new.tasks, new.languages, new.judges))
+        top = result.cells.loc[result.cells["p"].idxmin()]
+        found += alarms(result) and (top["language"], top["judge"]) == ("language3", "judge4")
+    assert found >= 190
+    assert false <= 10
+
+
+def test_other_tasks_are_compared_as_two_samples() -> None:
+    old, _ = runs(1, 0.0)
+    other, _ = pj.simulate_panel(200, LANGUAGES, JUDGES, seed=77)
+    renamed = pj.Panel.from_array(other.scores, [f"x{i}" for i in range(200)], other.languages, other.judges)
+    cal = pj.ConsensusCalibrator().fit(old)
+    result = drift(cal, renamed)
+    assert result.paired_tasks == 0
+    assert any(f.code == "not-paired" for f in result.findings)
+    expected = pj.ConsensusCalibrator().fit(renamed).interaction_.to_numpy() - cal.interaction_.to_numpy()
+    np.testing.assert_allclose(result.cells["change"].to_numpy().reshape(expected.shape), expected)
+
+
+@pytest.mark.slow
+def test_two_samples_keep_the_level_and_see_a_large_change() -> None:
+    false = found = 0
+    for seed in range(150):
+        old, _ = pj.simulate_panel(55, 6, 4, seed=seed, interaction=np.zeros((6, 4)), noise_sd=6)
+        new, _ = pj.simulate_panel(70, 6, 4, seed=seed + 5000, interaction=np.zeros((6, 4)), noise_sd=6)
+        new = pj.Panel.from_array(new.scores, [f"n{i}" for i in range(70)], new.languages, new.judges)
+        cal = pj.ConsensusCalibrator().fit(old)
+        false += bool(drift(cal, new).cells["changed"].any())
+        shifted = new.scores.copy()
+        shifted[:, 1, 1] += 12
+        found += bool(
+            drift(cal, pj.Panel.from_array(shifted, new.tasks, new.languages, new.judges)).cells["changed"].any()
+        )
+    assert false <= 15  # 5% of 150 is 7.5, plus two and a half standard deviations
+    assert found >= 145
+
+
+def test_the_file_remembers_what_drift_needs(tmp_path: Path) -> None:
+    old, new = runs(3, 3.0)
+    cal = pj.ConsensusCalibrator().fit(old)
+    cal.save(tmp_path / "cal.json")
+    loaded = pj.load_calibrator(tmp_path / "cal.json")
+    a, b = drift(cal, new), drift(loaded, new)
+    assert a.paired_tasks == b.paired_tasks == TASKS
+    np.testing.assert_allclose(a.cells["change"], b.cells["change"], atol=1e-6)
+    assert a.p_global == b.p_global
+    data = json.loads((tmp_path / "cal.json").read_text())
+    del data["memory"]
+    (tmp_path / "older.json").write_text(json.dumps(data))
+    older = drift(pj.load_calibrator(tmp_path / "older.json"), new)
+    assert older.paired_tasks == 0
+    assert older.floor.empty
+    data["se"] = None
+    (tmp_path / "oldest.json").write_text(json.dumps(data))
+    with pytest.raises(CalibratorError, match="without standard errors"):
+        drift(pj.load_calibrator(tmp_path / "oldest.json"), new)
+
+
+@pytest.mark.parametrize("memory", [3, {"tasks": 1}, {"tasks": ["a", "a"]}, {"tasks": ["a"], "influence": [[1]]}])
+def test_a_damaged_memory_is_an_error(memory: Any, tmp_path: Path) -> None:
+    cal = pj.ConsensusCalibrator().fit(runs(3, 0.0)[0])
+    (tmp_path / "cal.json").write_text(json.dumps({**cal.to_dict(), "memory": memory}))
+    with pytest.raises(CalibratorError, match="damaged"):
+        pj.load_calibrator(tmp_path / "cal.json")
+
+
+def test_a_large_panel_is_not_remembered_task_by_task() -> None:
+    panel, _ = pj.simulate_panel(MOST // 10, 4, 3, seed=0)
+    cal = pj.ConsensusCalibrator().fit(panel)
+    assert cal.memory_ is not None
+    assert cal.memory_.influence is None
+    assert cal.memory_.floor is not None
+    assert drift(cal, panel).paired_tasks == 0
+
+
+def test_the_same_scores_have_not_changed() -> None:
+    old, _ = runs(4, 0.0)
+    result = drift(pj.ConsensusCalibrator().fit(old), old)
+    assert not result.cells["changed"].any()
+    assert np.abs(result.cells["change"]).max() < 1e-6
+    assert not alarms(result)
+
+
+def test_tolerance_hides_small_changes() -> None:
+    old, new = runs(5, 12.0)
+    cal = pj.ConsensusCalibrator().fit(old)
+    assert drift(cal, new).cells["changed"].sum() >= 1
+    assert not drift(cal, new, tolerance=11.0).cells["changed"].any()
+    for bad in ({"level": 0.0}, {"level": 1.5}, {"tolerance": -1.0}, {"tolerance": float("nan")}):
+        with pytest.raises(UsageError):
+            drift(cal, new, **bad)
+
+
+def test_changed_sets_range_and_floor() -> None:
+    old, new = runs(6, 0.0)
+    cal = pj.ConsensusCalibrator().fit(old)
+    fewer = drift(cal, new.select(languages=new.languages[:4], judges=new.judges[1:]))
+    assert fewer.gone_languages == new.languages[4:]
+    assert fewer.gone_judges == new.judges[:1]
+    assert not alarms(fewer)
+    part = pj.ConsensusCalibrator().fit(old.select(judges=old.judges[:4]))
+    more = drift(part, new)
+    assert more.new_judges == new.judges[4:]
+    assert any(f.code == "new-judges" and f.severity == "warning" for f in more.findings)
+    scores = new.replicate_scores
+    assert scores is not None
+    scaled = pj.Panel.from_array(scores * 3, new.tasks, new.languages, new.judges)
+    assert any(f.code == "range-changed" and f.severity == "warning" for f in drift(cal, scaled).findings)
+    low = cal.range_[0]
+    sunk = scores.copy()
+    sunk[:30, 1, 2] = low
+    result = drift(cal, pj.Panel.from_array(sunk, new.tasks, new.languages, new.judges))
+    assert any(f.code == "floor-changed" for f in result.findings)
+    worst = result.floor.loc[result.floor["change"].idxmax()]
+    assert (worst["language"], worst["judge"]) == ("language2", "judge3")
+    with pytest.raises(PanelError, match="share 0 languages"):
+        drift(cal, pj.Panel.from_array(scores, new.tasks, [f"q{x}" for x in new.languages], new.judges))
+
+
+def test_command(run_cli: Any, tmp_path: Path) -> None:
+    old, new = runs(7, 6.0)
+    cal = pj.ConsensusCalibrator().fit(old)
+    cal.save(tmp_path / "cal.json")
+    new.to_long().to_csv(tmp_path / "new.csv", index=False)
+    done = run_cli("drift", tmp_path / "cal.json", tmp_path / "new.csv")
+    assert done.returncode == 1, done.stderr
+    assert "language3 x judge4" in done.stdout
+    assert "55 tasks compared one by one" in done.stdout
+    done = run_cli("drift", tmp_path / "cal.json", tmp_path / "new.csv", "--json", "--fail-on", "never")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["findings"][0]["code"] == "interaction-changed"

@@ -1,0 +1,172 @@
+"""Every method against the plain reference on the same draws, and the special ones against other implementations."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from plain_held_out import PLAIN, plain_matrices, plain_taus
+from polyjudge.analyse.held_out import GAIN_SCOPE, apply, full_fit, resample
+from polyjudge.calibrate.methods import ORDER, REGISTRY, Method, find_methods, method
+from polyjudge.calibrate.methods.dawid_skene import em
+from polyjudge.core.errors import UsageError
+from polyjudge.estimate.kernels import draw_blocks, stream
+
+
+def shuffles(panel: pj.Panel, replicates: int, seed: int) -> np.ndarray:
+    """The random control's judge orders of the first block, for replicates that leave a task out."""
+    _, k, m = panel.shape
+    order = np.broadcast_to(np.arange(m), (replicates, k, m))
+    return stream(seed, 0, "random control").permuted(order, axis=-1)
+
+
+def agree(panel: pj.Panel, replicates: int, seed: int = 11) -> None:
+    draws = np.concatenate(list(draw_blocks(len(panel.tasks), replicates, seed)))
+    kept = (draws == 0).any(axis=1)
+    orders = np.zeros((replicates, *panel.shape[1:]), dtype=int)
+    orders[kept] = shuffles(panel, int(kept.sum()), seed)
+    plain = plain_taus(panel, list(ORDER), draws, orders)
+    fast = pj.compare(panel, ORDER, replicates=replicates, seed=seed).replicate_tau
+    pd.testing.assert_frame_equal(
+        fast, plain[fast.columns], check_names=False, rtol=0, atol=1e-6, check_index_type=False
+    )
+
+
+def test_the_table_has_the_twelve_methods_in_order() -> None:
+    assert tuple(PLAIN) == ORDER
+    assert tuple(REGISTRY)[:12] == ORDER
+
+
+def test_every_method_equals_the_plain_reference_on_devai(devai: pj.Panel) -> None:
+    agree(devai, 12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_method_equals_the_plain_reference_with_ties(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, k, m = rng.integers([6, 2, 2], [12, 5, 6])
+    scores = rng.integers(0, 4, (n, k, m, 2)).astype(float)
+    agree(pj.Panel.from_array(scores if seed % 2 else scores[..., 0]), 12)
+
+
+def test_whole_scores_as_coarse_as_pass_and_fail() -> None:
+    scores = np.random.default_rng(8).integers(0, 2, (9, 3, 4)).astype(float)
+    agree(pj.Panel.from_array(scores), 12)
+
+
+def test_every_methods_values_equal_the_plain_reference(devai: pj.Panel) -> None:
+    draws = np.concatenate(list(draw_blocks(55, 2, seed=5)))
+    names = [n for n in ORDER if n != "random control"]
+    block, _ = next(iter(resample(devai, 2, seed=5)))
+    for r, plain in plain_matrices(devai, names, draws):
+        for name in names:
+            fast = apply(REGISTRY[name], block)[0][r]
+            np.testing.assert_allclose(fast, plain[name].to_numpy(), atol=1e-7, err_msg=name)
+
+
+def test_quantile_norm_by_its_definition() -> None:
+    # Two judges, three languages; the second judge ties two languages.
+    cells = np.array([[[1.0, 5.0], [2.0, 5.0], [6.0, 9.0]]])
+    panel = pj.Panel.from_array(np.repeat(cells, 2, axis=0))
+    target = [(1 + 5) / 2, (2 + 5) / 2, (6 + 9) / 2]
+    tied = (target[0] + target[1]) / 2
+    expected = np.array([[target[0], tied], [target[1], tied], [target[2], target[2]]])
+    np.testing.assert_allclose(REGISTRY["quantile norm"](full_fit(panel))[0], expected)
+
+
+def test_dawid_skene_agrees_with_crowdkit() -> None:
+    from crowdkit.aggregation import DawidSkene
+
+    rng = np.random.default_rng(2)
+    truth = rng.random(150) < 0.45
+    right = rng.uniform(0.65, 0.95, 8)
+    labels = np.where(rng.random((150, 8)) < right, truth[:, None], ~truth[:, None]).astype(float)
+    ours = em(labels, np.ones_like(labels), np.ones((1, 150)))[0]
+    t, w = np.indices(labels.shape)
+    votes = pd.DataFrame({"task": t.ravel(), "worker": w.ravel(), "label": labels.ravel().astype(int)})
+    theirs = DawidSkene(n_iter=100).fit_predict_proba(votes).sort_index()[1].to_numpy()
+    # Ours adds one to each count, so posteriors differ a little where the votes are split.
+    assert ((ours > 0.5) == (theirs > 0.5)).all()
+    assert np.abs(ours - theirs).mean() < 0.01
+    assert ((ours > 0.5) == truth).mean() > 0.95
+
+
+def test_dawid_skene_stack_equals_one_by_one() -> None:
+    rng = np.random.default_rng(4)
+    labels = (rng.random((40, 6)) < 0.5).astype(float)
+    train = (rng.random((5, 40)) < 0.7).astype(float)
+    there = np.ones_like(labels)
+    stack = em(labels, there, train)
+    for r in range(5):
+        np.testing.assert_allclose(stack[r], em(labels, there, train[[r]])[0], atol=1e-9)
+
+
+def test_weighted_cbc_is_the_calibrators(devai: pj.Panel) -> None:
+    expected = pj.ConsensusCalibrator(weights="variance").fit(devai).interaction_.to_numpy()
+    np.testing.assert_allclose(REGISTRY["cbc-weighted"](full_fit(devai))[0], expected, atol=1e-9)
+
+
+def test_a_constant_judge_has_no_scale() -> None:
+    panel, _ = pj.simulate_panel(tasks=15, languages=3, judges=4, seed=1)
+    scores = panel.scores.copy()
+    scores[..., 2] = 100 / 3
+    table = pj.compare(pj.Panel.from_array(scores), replicates=64).to_frame()
+    assert np.isfinite(table[["tau", "low", "high", "full_fit"]]).all().all()
+    # The constant judge's z-score is its distance from its own mean, 0 in every language.
+    block = full_fit(pj.Panel.from_array(scores))
+    np.testing.assert_allclose(REGISTRY["z-score"](block)[0][:, 2], 0, atol=1e-9)
+
+
+def test_names_are_found_as_people_write_them() -> None:
+    names = [m.name for m in find_methods(["Per-Language-Norm", "quantile_norm", "CBC", "cbc"])]
+    assert names == ["per-language norm", "quantile norm", "cbc"]
+    with pytest.raises(UsageError, match="Did you mean 'z-score'"):
+        find_methods("zscore")
+    with pytest.raises(UsageError, match="at least one"):
+        find_methods([])
+
+
+def test_ones_own_method_can_be_defined_again_but_not_polyjudges() -> None:
+    with pytest.raises(UsageError, match="already"):
+        method("cbc")(lambda block: block.left_out)
+    try:
+        method("mine")(lambda block: block.left_out)
+        again = method("mine")(lambda block: block.left_out * 2)
+        assert find_methods("mine") == [again]
+    finally:
+        REGISTRY.pop("mine", None)
+
+
+def test_the_examples_of_the_page_run_and_it_states_the_scope(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
+    assert GAIN_SCOPE in " ".join(page.split())
+    before = set(REGISTRY)
+    try:
+        exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "compare.md", "exec"), {})
+        assert set(REGISTRY) - before <= {"cbc, halved", "medians of judges"}
+    finally:
+        for name in ("cbc, halved", "medians of judges"):
+            REGISTRY.pop(name, None)
+    assert "cbc, halved" in capsys.readouterr().out
+
+
+def test_a_methods_answer_is_checked() -> None:
+    panel, _ = pj.simulate_panel(tasks=8, languages=2, judges=3)
+    wrong = Method("flat", lambda block: block.left_out[..., 0])
+    with pytest.raises(UsageError, match="shape"):
+        pj.compare(panel, wrong, replicates=5)
+    broken = Method("broken", lambda block: block.left_out * np.nan)
+    with pytest.raises(UsageError, match="not finite"):
+        pj.compare(panel, broken, replicates=5)
+
+
+def test_dawid_skene_says_when_it_means_little() -> None:
+    panel, _ = pj.simulate_panel(tasks=10, languages=2, judges=3)  # one score alone is the largest
+    assert any("dawid-skene says little" in note for note in pj.compare(panel, ["dawid-skene"], replicates=20).notes)
+    halves = pj.Panel.from_array(np.random.default_rng(8).integers(0, 2, (9, 3, 4)))
+    assert not pj.compare(halves, ["dawid-skene"], replicates=20).notes

@@ -1,0 +1,118 @@
+"""The embedded sample, the demo, and what every command line shares."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from polyjudge.analyse.recovery import recovery
+from polyjudge.core.errors import UsageError
+from polyjudge.samples import make, sample_csv, sample_truth
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def test_the_sample_is_what_its_code_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(make, "FOLDER", tmp_path)
+    make.main()
+    assert gzip.decompress((tmp_path / "scores.csv.gz").read_bytes()) == sample_csv()
+    assert json.loads((tmp_path / "truth.json").read_text())[0]["language"] == "English"
+
+
+def test_the_sample_panel_and_its_truth() -> None:
+    panel = pj.sample_panel()
+    assert panel.shape == (55, 8, 6)
+    assert len(panel.replicates) == 3
+    truth = sample_truth()
+    assert tuple(truth.index) == panel.languages
+    assert truth.to_numpy().sum() == pytest.approx(0, abs=1e-9)
+    estimate = pj.ConsensusCalibrator().fit(panel).interaction_
+    assert np.abs(estimate - truth).to_numpy().max() < 3
+    assert pj.rank_reversals(panel).count >= 5
+
+
+def test_recovery_counts_hits_and_errors() -> None:
+    panel, truth = pj.simulate_panel(seed=1)
+    estimate = pj.uncertainty(panel)
+    right = recovery(estimate, truth.interaction)
+    assert right.inside >= 40
+    assert right.in_band
+    wrong = recovery(estimate, truth.interaction + 100)
+    assert wrong.inside == 0
+    assert not wrong.in_band
+    assert wrong.root_mean_square_error == pytest.approx(100, abs=2)
+    with pytest.raises(UsageError, match="labels differ"):
+        recovery(estimate, pd.DataFrame(truth.interaction.to_numpy()))
+
+
+def test_demo_ends_with_the_planted_truth(run_cli: Run) -> None:
+    out = run_cli("demo")
+    assert out.returncode == 0, out.stderr
+    assert "planted truth" in out.stdout
+    assert "\x1b" not in out.stdout
+    assert max(map(len, out.stdout.splitlines())) <= 100
+
+
+def test_demo_json(run_cli: Run) -> None:
+    out = run_cli("demo", "--json")
+    data = json.loads(out.stdout)
+    assert data["schema"] == 1
+    assert data["recovery"]["in_band"] is True
+    assert len(data["recovery"]["cells"]) == 48
+
+
+def test_demo_writes_scores_that_audit_reads(run_cli: Run, tmp_path: Path) -> None:
+    assert run_cli("demo", "--write", tmp_path / "scores.csv").returncode == 0
+    assert pj.read_panel(tmp_path / "scores.csv").fingerprint == pj.sample_panel().fingerprint
+
+
+def test_bad_usage_exits_with_2_and_no_traceback(run_cli: Run, tmp_path: Path) -> None:
+    for args in (
+        ["audit", tmp_path / "none.csv"],
+        ["demo", "--seed", "-1"],
+        ["nonsense"],
+        ["demo", "--write", "/proc/x/y"],
+    ):
+        out = run_cli(*args)
+        assert out.returncode == 2, args
+        assert "Traceback" not in out.stderr
+        assert out.stderr.strip()
+
+
+def test_every_command_has_help_with_an_example(run_cli: Run) -> None:
+    listed = run_cli("--help").stdout
+    commands = [line.split()[0] for line in listed.partition("Commands:")[2].splitlines() if line.strip()]
+    commands = [c for c in commands if c.isidentifier() and f"  {c} " in listed]
+    assert "audit" in commands
+    for command in commands:
+        out = run_cli(command, "--help")
+        assert out.returncode == 0
+        assert "xample" in out.stdout, f"{command} --help shows no example"
+
+
+def test_help_is_quick() -> None:
+    """At most three times the time of importing numpy, both as fresh processes; best of several."""
+
+    def seconds(*args: str) -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *args], check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    pairs = [(seconds("-m", "polyjudge", "--help"), seconds("-c", "import numpy")) for _ in range(7)]
+    assert statistics.median(h / n for h, n in pairs) <= 3
+
+
+def test_import_is_light() -> None:
+    code = "import sys, polyjudge; sys.exit(any(m in sys.modules for m in ('numpy', 'pandas', 'ibis', 'altair')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

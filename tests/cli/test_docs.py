@@ -1,0 +1,98 @@
+"""The documentation: the site builds without a warning, and every code block on it runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from polyjudge.samples import sample_csv
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"])
+README = re.compile(r"<!-- demo: begin -->\n```text\n(.*?)```\n<!-- demo: end -->", re.DOTALL)
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def commands(block: str) -> list[str]:
+    """The lines after `$ `, with the lines that a backslash continues them by."""
+    joined = re.sub(r"\\\n> ?", "", block)
+    return [line[2:] for line in joined.splitlines() if line.startswith("$ ")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the sample scores and a `polyjudge` command."""
+    (tmp_path / "scores.csv").write_bytes(sample_csv())
+    shim = tmp_path / ".bin" / "polyjudge"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m polyjudge "$@"\n')
+    shim.chmod(0o755)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+def test_code_blocks_run(page: Path, folder: Path, cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python blocks of a page share their names, as in a notebook. Plain commands run here, others in bash."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PATH", f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    names: dict[str, object] = {"__name__": page.stem}
+    for kind, text in blocks(page):
+        if kind == "python":
+            exec(compile(text, page.name, "exec"), names)
+            continue
+        for command in commands(text):
+            words = shlex.split(command, comments=True)
+            if words[0] == "polyjudge" and not re.search(r"[|&;<>$]", command):
+                done = cli(*words[1:])
+            else:
+                done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=250, check=False)
+            assert done.returncode in (0, 1), f"{page.name}: {command}\n{done.stderr}"
+            assert done.returncode == 0 or "--fail-on" in command or "drift" in command, f"{page.name}: {command}"
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path / "site")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=250,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "site" / "index.html").exists()
+
+
+def test_the_command_reference_is_up_to_date(tmp_path: Path) -> None:
+    """`python -m polyjudge.cli.reference docs/commands.md` writes it."""
+    subprocess.run([sys.executable, "-m", "polyjudge.cli.reference", str(tmp_path / "commands.md")], check=True)
+    assert (ROOT / "docs" / "commands.md").read_text("utf-8") == (tmp_path / "commands.md").read_text("utf-8")
+
+
+def test_the_readme_shows_what_the_demo_prints(folder: Path) -> None:
+    """`make readme` puts it there."""
+    shown = README.search((ROOT / "README.md").read_text("utf-8"))
+    assert shown
+    done = subprocess.run([sys.executable, "-m", "polyjudge", "demo"], capture_output=True, text=True, check=True)
+    printed = {line.rstrip() for line in done.stdout.splitlines()}
+    lines = [line for line in shown[1].splitlines() if line.strip() != "..."]
+    assert len(lines) > 20
+    assert not [line for line in lines if line.rstrip() not in printed]
+
+
+def test_every_page_is_reachable() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert not [p.name for p in ROOT.glob("docs/*.md") if p.name not in nav]

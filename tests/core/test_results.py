@@ -1,0 +1,42 @@
+"""Results as plain JSON values: nothing that JSON cannot hold, and no NaN."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from polyjudge.core.results import Result, plain
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Sample(Result):
+    table: pd.DataFrame
+    inner: dict[str, object]
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.table
+
+
+def test_everything_becomes_json() -> None:
+    table = pd.DataFrame({"x": [1.0, np.nan], "n": pd.array([1, None], dtype="Int64"), "s": ["a", None]})
+    sample = Sample(table, {"array": np.array([[1.0, np.inf]]), "set": {1}, "flag": np.bool_(True), "none": pd.NA})
+    data = json.loads(json.dumps(sample.to_dict(), allow_nan=False))
+    assert data["table"][0] == {"x": 1.0, "n": 1, "s": "a"}
+    assert data["table"][1] == {"x": None, "n": None, "s": None}
+    assert data["inner"] == {"array": [[1.0, None]], "set": [1], "flag": True, "none": None}
+    assert "Sample" in repr(sample)
+
+
+def test_named_indexes_become_columns() -> None:
+    frame = pd.DataFrame({"x": [1]}, index=pd.Index(["en"], name="language"))
+    assert plain(frame) == [{"language": "en", "x": 1}]
+    assert plain(frame["x"]) == {"en": 1}
+
+
+def test_a_result_without_a_table_says_so() -> None:
+    with pytest.raises(TypeError, match="no table"):
+        Result().to_frame()

@@ -1,0 +1,183 @@
+"""Panels that cannot be estimated, wholly or in part: the right words, and no number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polyjudge as pj
+from polyjudge.core.arrays import Array
+from polyjudge.estimate.identify import identified_design, identified_part, settle_incomplete
+from polyjudge.estimate.incomplete import estimate_interaction
+
+LANGUAGES, JUDGES = ("English", "German", "Swahili", "Hindi"), ("Ada", "Bob", "Cleo", "Dan")
+
+
+def holed(mask: Array, seed: int = 0) -> pj.Panel:
+    """A panel that has scores where `mask` (n, 4, 4) is true."""
+    panel, _ = pj.simulate_panel(len(mask), LANGUAGES, JUDGES, seed=seed)
+    return pj.Panel(np.where(mask, panel.scores, np.nan), panel.tasks, LANGUAGES, JUDGES)
+
+
+def full(n: int = 20) -> Array:
+    return np.ones((n, 4, 4), bool)
+
+
+def refuse(panel: pj.Panel) -> str:
+    with pytest.raises(pj.PanelError) as caught:
+        pj.ConsensusCalibrator().fit(panel)
+    return str(caught.value)
+
+
+def test_a_language_with_one_judge_is_named_and_left_out() -> None:
+    mask = full()
+    mask[:, 2, 1:] = False
+    panel = holed(mask)
+    words = "Swahili was scored by one judge only (Ada), so no interaction can be separated there"
+    assert words in refuse(panel)
+    part = identified_part(panel)
+    assert part.languages == ("English", "German", "Hindi")
+    assert part.judges == JUDGES
+    assert any(words in note for note in part.notes)
+    expected = pj.ConsensusCalibrator().fit(panel.select(languages=part.languages)).interaction_
+    np.testing.assert_array_equal(pj.ConsensusCalibrator().fit(part).interaction_, expected)
+
+
+def test_a_judge_with_one_language() -> None:
+    mask = full()
+    mask[:, 1:, 3] = False
+    panel = holed(mask)
+    assert "Dan scored in one language only (English)" in refuse(panel)
+    assert identified_part(panel).judges == ("Ada", "Bob", "Cleo")
+
+
+def test_a_refused_language() -> None:
+    """Bob never scores Hindi: the one that costs fewer scores is left out."""
+    mask = full()
+    mask[:, 3, 1] = False
+    mask[:12, 3, 2] = False
+    panel = holed(mask)
+    assert "Bob scored no task in Hindi" in refuse(panel)
+    part = identified_part(panel)
+    assert part.languages == LANGUAGES[:3]
+    assert part.judges == JUDGES
+    assert "Hindi was left out" in part.notes[0]
+
+
+def test_two_blocks_that_share_nothing() -> None:
+    mask = np.zeros((20, 4, 4), bool)
+    mask[:, :2, :2] = True
+    mask[:, 2:, 2:] = True
+    for message in (refuse(holed(mask)), _refuse_settle(holed(mask))):
+        assert "2 parts that no language, judge or task joins" in message
+        assert "English and German scored by Ada and Bob" in message
+        assert "Swahili and Hindi scored by Cleo and Dan" in message
+
+
+def test_parts_and_a_lonely_language_together() -> None:
+    mask = full()
+    mask[:, 3, 1:] = False
+    mask[:10, :1] = False
+    mask[10:, 1:3] = False
+    panel = holed(mask)
+    message = refuse(panel)
+    assert "Hindi was scored by one judge only" in message
+    assert identified_part(panel).languages == ("German", "Swahili")
+
+
+def test_languages_on_different_tasks_are_parts() -> None:
+    mask = full()
+    mask[:10, 2:] = False
+    mask[10:, :2] = False
+    panel = holed(mask)
+    for message in (refuse(panel), _refuse_settle(panel)):
+        assert "2 parts that no task joins" in message
+        assert "English and German scored by all judges" in message
+        assert "Swahili and Hindi scored by all judges" in message
+
+
+def _refuse_settle(panel: pj.Panel) -> str:
+    with pytest.raises(pj.PanelError) as caught:
+        settle_incomplete(panel)
+    return str(caught.value)
+
+
+def test_judges_on_different_tasks_are_parts() -> None:
+    mask = full()
+    mask[:10, :, 2:] = False
+    mask[10:, :, :2] = False
+    message = refuse(holed(mask))
+    assert "all languages scored by Ada and Bob" in message
+    assert "all languages scored by Cleo and Dan" in message
+
+
+def test_one_language_on_tasks_of_its_own_is_left_out() -> None:
+    mask = full()
+    mask[:14, 2] = False
+    mask[14:, [0, 1, 3]] = False
+    panel = holed(mask)
+    part = identified_part(panel)
+    assert part.languages == ("English", "German", "Hindi")
+    assert len(part.tasks) == 14
+    assert "Swahili shares no task with the rest" in part.notes[0]
+
+
+def test_nothing_left() -> None:
+    mask = np.zeros((20, 4, 4), bool)
+    mask[:, np.arange(4), np.arange(4)] = True
+    message = refuse(holed(mask))
+    assert "No interaction can be estimated" in message
+    assert "one judge only" in message
+
+
+def test_every_task_in_one_language_by_one_judge() -> None:
+    mask = np.zeros((32, 4, 4), bool)
+    t = np.arange(32)
+    mask[t, t % 4, (t // 4) % 4] = True
+    assert "parts that no task joins" in refuse(holed(mask))
+
+
+def test_rotating_judges_fall_back_to_task_and_cell_effects() -> None:
+    """Each task has one judge per language: no 2 x 2 comparison within a task, but a chain of tasks joins all cells."""
+    mask = np.zeros((48, 4, 4), bool)
+    for t in range(48):
+        mask[t, np.arange(4), np.random.default_rng(t).permutation(4)] = True
+    panel = holed(mask)
+    assert identified_design(panel) == "additive"
+    estimate = estimate_interaction(panel)
+    assert estimate.design == "additive"
+    assert "task and cell effects only" in settle_incomplete(panel).notes[-1]
+
+
+def test_the_three_ways() -> None:
+    mask = full()
+    mask[0, 0, 0] = mask[3, 1, 1] = False
+    panel = holed(mask)
+    kept = settle_incomplete(panel)
+    assert kept.shape == panel.shape
+    assert "2 of 320 entries" in kept.notes[-1]
+    dropped = settle_incomplete(panel, "drop")
+    assert dropped.shape == (18, 4, 4)
+    assert "2 of 20 tasks were dropped" in dropped.notes[-1]
+    with pytest.raises(pj.PanelError, match="English x Ada: 1 of 20"):
+        settle_incomplete(panel, "error")
+    with pytest.raises(pj.PolyjudgeError, match="'estimate', 'drop' or 'error'"):
+        settle_incomplete(panel, "ignore")  # type: ignore[arg-type]
+    complete = holed(full())
+    assert settle_incomplete(complete, "error") is complete
+
+
+def test_dropping_everything_is_an_error() -> None:
+    mask = full(6)
+    mask[np.arange(6), np.arange(6) % 4, 0] = False
+    with pytest.raises(pj.PanelError, match="Only 0 of 6 tasks"):
+        settle_incomplete(holed(mask), "drop")
+
+
+def test_hostile_labels_are_shown_as_text() -> None:
+    mask = full()
+    mask[:, 2, 1:] = False
+    panel, _ = pj.simulate_panel(20, LANGUAGES, JUDGES)
+    evil = pj.Panel(np.where(mask, panel.scores, np.nan), panel.tasks, ("a", "b", "c\x1b[31m\n", "d"), JUDGES)
+    assert "\x1b" not in refuse(evil)
+    assert "\x1b" not in identified_part(evil).notes[0]

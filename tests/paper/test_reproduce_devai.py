@@ -1,0 +1,311 @@
+"""The DevAI part: every published number computed again, tables, figures, page and command."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_reproduce_ledger import numbers
+from test_reproduce_sources import panel_file  # noqa: F401  # a fixture
+
+import polyjudge as pj
+from conftest import shared_file
+from polyjudge import cli
+from polyjudge.core.errors import UsageError
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.paper import Reproduction, figures, published, reproduce_devai, sources
+from polyjudge.paper.devai import requirements_behind
+from polyjudge.paper.page import page
+from polyjudge.paper.run import FORMATS, reproduce, write
+from polyjudge.paper.tables import Table, latex_text, markdown_text, shown
+
+Call = Callable[..., tuple[int, str, str]]
+Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Run the command in this process: exit code, standard output, standard error."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["polyjudge", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        out, err = capsys.readouterr()
+        return int(stop.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def result(devai_path: Path) -> Reproduction:
+    return reproduce("devai", devai_path)
+
+
+@pytest.fixture(scope="module")
+def rows(result: Reproduction) -> pd.DataFrame:
+    return result.ledger.rows.set_index("key")
+
+
+def test_every_published_number_has_its_row(rows: pd.DataFrame) -> None:
+    wanted = numbers(json.loads(shared_file("published/devai.json").read_text()))
+    for path, value in wanted.items():
+        assert rows.loc[" > ".join(path), "published"] == value
+
+
+def test_readable_repr(result: Reproduction) -> None:
+    assert repr(result).startswith("Reproduction of devai: ")
+    assert " 0 differs" in repr(result)
+    assert len(repr(result).splitlines()) < 12
+
+
+def test_nothing_differs_and_only_what_is_not_released_is_left_out(rows: pd.DataFrame) -> None:
+    assert rows.index[rows["verdict"] == "differs"].tolist() == []
+    lacking = rows.index[rows["verdict"] == "needs data"]
+    assert all(re.match(r"requirement_types|cost > \w+ > [123]$", key) for key in lacking)
+    assert rows.loc[lacking, "reading"].ne("").all()
+
+
+def test_verdicts_of_what_does_not_hold(rows: pd.DataFrame) -> None:
+    identities = [
+        "held_out > methods > cbc > 3",
+        *(f"held_out > methods > {m} > {i}" for m in ("oracle", "cbc-weighted", "per-language norm") for i in range(4)),
+        "ablation_judges > sd > 4",
+    ]
+    assert set(rows.loc[identities, "verdict"]) == {"identity"}
+    artefacts = ["bound > radius", "bound > sigma_all_scores", "bound > tasks_for_half_of_max_beta"]
+    artefacts += [f"rank_reversal > rows > {i} > 3" for i in (0, 1, 2, 3, 5, 7, 10)]
+    artefacts += ["decisions > cbc > accuracy", "decisions > cbc > regret"]
+    assert set(rows.loc[artefacts, "verdict"]) == {"artefact"}
+    for key in artefacts[:-1]:
+        assert rows.loc[key, "corrected"]
+        assert rows.loc[key, "reading"]
+
+
+def test_corrected_values(result: Reproduction, rows: pd.DataFrame, devai: pj.Panel) -> None:
+    """Against direct formulas, not against the code that wrote them."""
+    deviations = double_centre(devai.scores)
+    beta = deviations.mean(axis=0)
+    sigma = np.sqrt(((deviations - beta) ** 2).sum() / (54 * 7 * 5))
+    radius = sigma * np.sqrt(2 * (7 / 8) * (5 / 6) * np.log(2 * 48 / 0.05) / 55)
+    assert f"{radius:.2f} with the noise's sigma" in rows.loc["bound > radius", "corrected"]
+    assert rows.loc["bound > sigma_all_scores", "corrected"].startswith(f"{sigma:.2f} ")
+    needed = int(np.ceil(55 * (radius / (np.abs(beta).max() / 2)) ** 2))
+    assert rows.loc["bound > tasks_for_half_of_max_beta", "corrected"].startswith(f"{needed} ")
+    assert "in sample 30.745" in rows.loc["held_out > methods > cbc > 0", "corrected"]
+    assert f"{(beta**2).mean():.3f}" == "30.745"
+    assert rows.loc["rank_reversal > reversing_pairs", "corrected"].startswith("5 of 15 hold")
+    assert "does not hold" in rows.loc["rank_reversal > rows > 10 > 3", "corrected"]
+    claims = {c.claim: c for c in result.corrections}
+    assert claims["Pairs of judges that reverse significantly"].correct.startswith("5 of 15")
+    assert "above 0 in 100.0% of replicates" in claims["Rank consistency rises from 0.650 to 0.902"].correct
+
+
+def test_published_draws_give_the_published_digits(rows: pd.DataFrame) -> None:
+    """Where only the draws are random, the published seeds leave nothing but rounding."""
+    same = [
+        "held_out > methods > cbc > 0",
+        "held_out > methods > combat-eb > 0",
+        "held_out > methods > random control > 3",
+        "decisions > raw > accuracy",
+        "unseen_language > zero_shot > overall",
+        "ablation_judges > tau > 2",
+        "ablation_tasks > mean_abs_beta_error > 0",
+    ]
+    assert rows.loc[same, "difference"].abs().max() < 1e-6
+
+
+def test_other_draws_agree_within_monte_carlo_error(devai_path: Path) -> None:
+    ledger = reproduce("devai", devai_path, seed=11).ledger
+    assert ledger.counts["differs"] == 0
+    own = ledger.rows.set_index("key")
+    assert own.loc["held_out > methods > cbc > 0", "difference"] != 0
+    assert own.loc["held_out > methods > cbc > 0", "tolerance"] == pytest.approx(0.025)
+    assert own.loc["fit > r2_full", "tolerance"] == 1e-6
+
+
+def test_a_wrong_number_is_seen(devai_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = published.load("devai")
+    book["held_out"]["methods"]["cbc"][0] += 0.0051
+    book["fit"]["r2_full"] += 2e-6
+    book["rank_reversal"]["rows"][0][4] = "Hindi"
+    panel = sources.devai_panel(devai_path)
+    monkeypatch.setattr(published, "load", lambda name: book if name == "devai" else {"panel": _sizes()})
+    wrong = reproduce_devai(panel).ledger.differs["key"].tolist()
+    assert wrong == ["rank_reversal > rows > 0 > 4", "fit > r2_full", "held_out > methods > cbc > 0"]
+
+
+def _sizes() -> dict[str, object]:
+    return {"items_per_language": 1500, "languages": list("abcdefg"), "judges": list("abcde")}
+
+
+def test_requirements_read_off_the_scores(devai: pj.Panel) -> None:
+    assert requirements_behind(devai) == 365
+    scores = np.array([0.0, 100 / 3, 50.0, 100.0]).reshape(1, 2, 2, 1)
+    halves = np.array([0.0, 50.0, 50.0, 100.0]).reshape(1, 2, 2, 1)
+    assert requirements_behind(pj.Panel.from_array(np.concatenate([scores, halves]))) == 6 + 2
+
+
+# --- tables ---
+
+
+def test_tables(result: Reproduction) -> None:
+    names = [t.name for t in result.tables]
+    assert names == [
+        "rank_reversal",
+        "calibration",
+        "decisions",
+        "unseen_language",
+        "ablation_judges",
+        "ablation_tasks",
+        "cost",
+    ]
+    table = result.tables[1]
+    assert len(table.frame) == 12
+    assert "| cbc | 0.902 | 0.795 | 0.968 | 1.000 | 0.902 | 0.795 | 0.968 | 1.000 | 28.44 |" in table.markdown()
+    assert "cbc & 0.902 & 0.795 & 0.968 & 1.000 & 0.902" in table.latex()
+    assert table.latex().count(" \\\\") == 13
+
+
+def test_hostile_labels_stay_text() -> None:
+    name = "=cmd()|<img src=x> 50%_$x^{2}~#&\\ [a](b) `c`"
+    table = Table("t", "50% of $5", pd.DataFrame({"judge": [name, "b\nc"], "x": [1.23456, None]}), {"x": 2})
+    assert table.csv().splitlines()[1].startswith("'=cmd()")
+    (first, second) = table.markdown().splitlines()[4:6]
+    assert len(re.findall(r"(?<!\\)\|", first)) == 3
+    assert "<img" not in re.sub(r"\\<", "", first)
+    assert "1.23" in first
+    assert "\\n" in second
+    assert second.endswith("| – |")
+    line = table.latex().splitlines()[9]
+    assert line.count(" & ") == 1
+    assert re.sub(r"\\[&%$#_{}]|\\text\w+\{\}", "", line.split(" & ")[0]) == "=cmd()img src=x 50x2 [a](b) `c`"
+    assert "50\\% of \\$5" in table.latex()
+    assert markdown_text("a_b") == "a\\_b"
+    assert latex_text("–") == "--"
+
+
+def test_numbers_as_shown() -> None:
+    assert [shown(x, 3) for x in (0.12345, -0.0001, None, float("nan"))] == ["0.123", "0.000", "–", "–"]
+    assert [shown(x, "p") for x in (1.0, 0.0119, 9.7e-8)] == ["1", "0.0119", "9.7e-08"]
+    assert [shown(x) for x in (7, 7.0, True, "x", 0.123456)] == ["7", "7", "True", "x", "0.1235"]
+
+
+# --- figures ---
+
+
+def test_figures_are_written_in_every_format(result: Reproduction, tmp_path: Path) -> None:
+    begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
+    assert list(result.figures) == [
+        "interaction_heatmap",
+        "ranks_before_after",
+        "reversal_strength",
+        "convergence",
+    ]
+    for name, draw in result.figures.items():
+        paths = figures.write(draw(), tmp_path, name, FORMATS)
+        assert [p.read_bytes()[:4] for p in paths] == [begins[p.suffix[1:]] for p in paths]
+
+
+def test_figures_say_what_they_show(result: Reproduction) -> None:
+    text = {name: json.dumps(draw().to_dict()) for name, draw in result.figures.items()}
+    for name, words in {
+        "interaction_heatmap": ["judge", "language", "points"],
+        "ranks_before_after": ["language", "rank by mean score", "alike by arithmetic"],
+        "reversal_strength": ["reversal strength (points squared)", "holds after selection", "only as published"],
+        "convergence": ["number of tasks", "score points (log scale)", "as published", "sigma of the noise"],
+    }.items():
+        for word in words:
+            assert word in text[name]
+    heat = result.figures["interaction_heatmap"]().to_dict()
+    low, middle, high = heat["layer"][0]["encoding"]["color"]["scale"]["domain"]
+    assert (middle, -low) == (0, high)
+    assert high == pytest.approx(20.605825, abs=1e-6)
+
+
+# --- files, page and command ---
+
+
+def test_two_runs_write_the_same_bytes(run_cli: Cli, call: Call, devai_path: Path, tmp_path: Path) -> None:
+    begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+    first = run_cli("reproduce", "devai", "--data", devai_path, "-o", tmp_path / "one")
+    end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Processor time, because other work on the machine must not decide. It is about 9 s.
+    assert end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime < 60
+    assert first.returncode == 0, first.stderr
+    assert re.search(r"differs +0 ", first.stdout)
+    second = call("reproduce", "devai", "--data", devai_path, "-o", tmp_path / "two", "--figures", "none")
+    assert second[0] == 0
+    written = {p.relative_to(tmp_path / "two") for p in (tmp_path / "two").rglob("*") if p.is_file()}
+    assert len(written) == 3 + 7 * 3
+    assert all((tmp_path / "one" / p).read_bytes() == (tmp_path / "two" / p).read_bytes() for p in written)
+    assert len(list((tmp_path / "one" / "figures").iterdir())) == 4 * 3
+
+
+def test_json(call: Call, devai_path: Path) -> None:
+    code, out, _ = call("reproduce", "devai", "--data", devai_path, "--json")
+    assert code == 0
+    data = json.loads(out)
+    assert data["benchmark"] == "devai"
+    assert len(data["ledger"]) == sum(data["counts"].values()) > 300
+    assert data["ledger"][0].keys() >= {"place", "published", "computed", "difference", "tolerance", "verdict"}
+
+
+def test_exit_1_when_something_differs(call: Call, panel_file: Path, tmp_path: Path) -> None:  # noqa: F811
+    """A panel with the published means but other items: the matrices agree, what depends on single items does not."""
+    code, out, _ = call("reproduce", "mrewardbench", "--data", panel_file, "-o", tmp_path, "--figures", "none")
+    assert code == 1
+    assert "These values differ" in out
+    rows = pd.read_csv(tmp_path / "ledger.csv").set_index("key")
+    assert (rows[rows.index.str.match("beta_hat|raw_mean_margin|panel")]["verdict"] == "reproduced").all()
+    assert rows.loc["held_out > cbc > 0", "verdict"] == "differs"
+    assert "label-free accuracy gain on left-out items" in rows.loc["held_out > cbc > 0", "corrected"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["devai", "--data", "absent.csv"], "Cannot read absent.csv"),
+        (["devai", "--anchor", "x.csv"], "belongs to M-RewardBench"),
+        (["devai", "--offline"], "--data FILE"),
+        (["devai"], "Is there a network?"),
+        (["mrewardbench"], "--offline"),
+        (["mrewardbench", "--offline", "--anchor", "absent.csv"], "Cannot read absent.csv"),
+        (["mrewardbench", "--offline", "-o", "out", "--figures", "gif"], "svg, png, pdf"),
+        (["gsm8k"], "devai"),
+    ],
+)
+def test_bad_input_is_one_paragraph(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("POLYJUDGE_CACHE", "cache")
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    code, _, err = call("reproduce", *arguments)
+    assert code == 2
+    assert says in err
+    assert "Traceback" not in err
+    assert [p.name for p in tmp_path.rglob("*") if p.is_file()] == []
+
+
+def test_the_page_is_up_to_date(result: Reproduction, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("POLYJUDGE_CACHE", str(tmp_path))
+    sample = shared_file("data/mrewardbench/human_anchor_sample.csv")
+    text = page(result, reproduce("mrewardbench", anchor=sample, offline=True))
+    stored = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    assert text == stored, "run python -m polyjudge.paper.page SCORES SAMPLE docs/reproduce.md"
+
+
+def test_writing_refuses_unknown_formats_before_anything_is_written(result: Reproduction, tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        write(result, tmp_path / "out", ["svg", "bmp"])
+    assert not (tmp_path / "out").exists()

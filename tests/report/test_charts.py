@@ -1,0 +1,130 @@
+"""Charts: results in, chart out."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from polyjudge.core.labels import labels
+from polyjudge.report import charts
+from polyjudge.report.charts.theme import CATEGORIES, DARK, LIGHT
+
+
+@pytest.fixture(scope="module")
+def audit() -> pj.Audit:
+    return pj.audit(pj.sample_panel(), replicates=200)
+
+
+def rows(chart: Any) -> pd.DataFrame:
+    """The largest data set of a chart."""
+    sets = chart.to_dict()["datasets"].values()
+    return pd.DataFrame(max(sets, key=len))
+
+
+def test_heatmap_has_a_symmetric_scale_and_every_cell(audit: pj.Audit) -> None:
+    chart = charts.interaction_heatmap(audit.uncertainty)
+    data = rows(chart)
+    assert len(data) == 48
+    domain = chart.to_dict()["layer"][0]["encoding"]["color"]["scale"]["domain"]
+    assert domain[0] == -domain[2]
+    assert domain[1] == 0
+    assert domain[2] == pytest.approx(np.abs(audit.uncertainty.cells["interaction"]).max())
+    first = audit.uncertainty.cells.iloc[0]
+    assert data.loc[0, "interval"] == f"[{first['low']:+.2f}, {first['high']:+.2f}]"
+    assert (data["tasks"] == 55).all()
+
+
+def test_heatmap_takes_a_bare_frame() -> None:
+    frame = pd.DataFrame({"language": ["a", "b"] * 2, "judge": ["x", "x", "y", "y"], "interaction": [1, -1, -1, 1.0]})
+    chart = charts.interaction_heatmap(frame)
+    assert set(rows(chart)["judge"]) == {"x", "y"}
+    assert "verdict" not in rows(chart)
+
+
+def test_ranks_before_are_raw_and_after_are_one_order(audit: pj.Audit) -> None:
+    before, after = rows(charts.rank_lines(audit.ranks, "before")), rows(charts.rank_lines(audit.ranks, "after"))
+    raw = audit.ranks.table[audit.ranks.table["scope"] == "language"]
+    assert before["rank"].tolist() == raw["rank"].tolist()
+    assert before.groupby("judge")["rank"].nunique().max() > 1
+    assert after.groupby("judge")["rank"].nunique().max() == 1
+
+
+def test_rank_probabilities_leave_out_only_what_is_tiny(audit: pj.Audit) -> None:
+    data = rows(charts.rank_probabilities(audit.reversals))
+    total = data.groupby(["scope", "judge"])["probability"].sum()
+    assert len(total) == 9 * 6
+    assert total.between(0.97, 1.001).all()
+
+
+def test_labels_are_cleaned_and_stay_apart() -> None:
+    names = ["x" * 80 + "1", "x" * 80 + "2", "a\u202eb", "", "</script>"]
+    shown = labels(names)
+    assert len(set(shown.values())) == len(names)
+    assert shown["</script>"] == "</script>"
+    assert shown["a\u202eb"].startswith("a\\u202eb #")
+    assert all(len(s) < 50 for s in shown.values())
+
+
+def test_both_themes_name_the_same_colours() -> None:
+    assert LIGHT.keys() == DARK.keys()
+
+
+def test_names_are_values_and_never_fields() -> None:
+    panel, _ = pj.simulate_panel(tasks=12, languages=2, judges=2, seed=1)
+    panel = pj.Panel.from_array(panel.scores, languages=["l.1[0]", "datum"], judges=["a.b", 'it\'s ["x"]'])
+    audit = pj.audit(panel, replicates=100)
+    for chart in (
+        charts.interaction_heatmap(audit.uncertainty),
+        charts.ranks_before_after(audit.ranks),
+        charts.rank_probabilities(audit.reversals),
+    ):
+        spec = chart.to_dict()
+        sets = spec.pop("datasets")
+        assert "a.b" in json.dumps(sets)
+        assert '"field": "a.b"' not in json.dumps(spec)
+        assert "[0]" in json.dumps(sets)
+
+
+# Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.
+VISIONS = {
+    "usual": np.eye(3),
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+}
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def linear(colour: str) -> Any:
+    v = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb: Any) -> Any:
+    x = TO_XYZ @ np.clip(rgb, 0, 1) / [0.9505, 1, 1.089]
+    f = np.where(x > 0.008856, np.cbrt(x), 7.787 * x + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_colours_stay_apart_for_colour_blind_readers(theme: dict[str, str], vision: str) -> None:
+    seen = {name: lab(np.array(VISIONS[vision]) @ linear(theme[name])) for name in (*CATEGORIES, "low", "high")}
+    for a, b in [*combinations(CATEGORIES, 2), ("low", "high")]:
+        assert np.linalg.norm(seen[a] - seen[b]) > 20, (a, b)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_colours_have_contrast_with_the_paper(theme: dict[str, str]) -> None:
+    def luminance(name: str) -> float:
+        return float(TO_XYZ[1] @ linear(theme[name]))
+
+    for name, least in [("ink", 7), ("soft", 4.5), ("mark", 4.5), ("accent", 4.5), *((c, 3) for c in CATEGORIES)]:
+        light, dark = sorted((luminance(name), luminance("paper")), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= least, name

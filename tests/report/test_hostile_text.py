@@ -1,0 +1,213 @@
+"""Names that want to be code appear as text: terminal, CSV, JSON, page, notebook and figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from fcntl import ioctl
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import polyjudge as pj
+from polyjudge.core.labels import label, short
+from polyjudge.core.schema import to_json
+from polyjudge.report import charts
+from polyjudge.report.export import chart_bytes
+from polyjudge.report.page.made import command_line
+from polyjudge.report.page.render import json_for_script
+from polyjudge.report.terminal.audit import show_audit
+from polyjudge.report.terminal.base import make_console
+
+NAMES = (
+    "</script><img src=x onerror=alert(1)>",
+    "=cmd()|' /C calc'!A0",
+    "bell\x07\x1b[31mred\x00",
+    "abc\u202egnp.exe",
+    "\N{ROCKET} [bold]judge[/bold] :smile:",
+    "x" * 200 + "1",
+    "x" * 200 + "2",
+)
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]")
+
+
+@pytest.fixture(scope="module")
+def panel() -> pj.Panel:
+    scores = pj.simulate_panel(tasks=15, languages=7, judges=7, seed=2)[0].scores
+    return pj.Panel.from_array(scores, judges=NAMES, languages=[f"{n}~" for n in NAMES])
+
+
+@pytest.fixture(scope="module")
+def audit(panel: pj.Panel) -> pj.Audit:
+    return pj.audit(panel, replicates=100)
+
+
+def test_terminal_text_is_plain_and_narrow(audit: pj.Audit) -> None:
+    file = io.StringIO()
+    show_audit(make_console(file), audit)
+    text = file.getvalue()
+    assert not CONTROL.search(text)
+    assert "</script><img" in text
+    assert "[bold]judge[/bold] :smile:" in text
+    lines = text.split("\n")
+    assert max(len(line) for line in lines) <= 96
+    assert [line for line in lines if line.endswith(" ")] == []
+
+
+def test_short_names_that_look_alike_are_told_apart() -> None:
+    shown = short(NAMES, 14)
+    assert len(set(shown.values())) == len(NAMES)
+    assert all(len(text) <= 14 for text in shown.values())
+
+
+@pytest.mark.parametrize(("variables", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colours_on_a_terminal_unless_no_color(variables: dict[str, str], coloured: bool) -> None:
+    lead, follow = pty.openpty()
+    ioctl(follow, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 60, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "FORCE_COLOR")}
+    code = (
+        "import polyjudge as pj; from polyjudge.report.terminal.audit import show_audit; "
+        "from polyjudge.report.terminal.base import make_console; "
+        "show_audit(make_console(), pj.audit(pj.simulate_panel(tasks=12, languages=3, judges=3)[0], replicates=100))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=follow,
+        stderr=subprocess.DEVNULL,
+        env=environment | {"TERM": "xterm"} | variables,
+    )
+    os.close(follow)
+    written = b""
+    while True:
+        try:
+            part = os.read(lead, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        written += part
+    assert process.wait(60) == 0, written.decode()
+    text = written.decode()
+    assert bool(re.search(r"\x1b\[[0-9;]*3[0-7]", text)) == coloured
+    bare = re.sub(r"\x1b\[[0-9;]*m", "", text).replace("\r", "")
+    assert max(len(line.rstrip()) for line in bare.split("\n")) <= 60
+
+
+def test_output_in_ascii_does_not_fail(run_cli: Callable[..., Any], panel: pj.Panel, tmp_path: Path) -> None:
+    path = tmp_path / "scores.parquet"
+    panel.select(languages=panel.languages[:3], judges=panel.judges[:4]).to_long().to_parquet(path)
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    shown = run_cli("audit", path, "--replicates", 100, env=environment)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.isascii()
+    printed = run_cli("audit", path, "--replicates", 100, "--json", env=environment)
+    assert json.loads(printed.stdout)["summary"]["judges"] == list(NAMES[:4])
+
+
+def test_files_of_an_audit(run_cli: Callable[..., Any], panel: pj.Panel, tmp_path: Path) -> None:
+    panel.select(languages=panel.languages[:3], judges=panel.judges[:4]).to_long().to_parquet(tmp_path / "s.parquet")
+    done = run_cli("audit", tmp_path / "s.parquet", "-o", tmp_path / "out", "--figures", "svg", "--replicates", 100)
+    assert done.returncode == 0, done.stderr
+    for path in (tmp_path / "out").glob("*.csv"):
+        with path.open(newline="", encoding="utf-8") as file:
+            cells = [cell for row in csv.reader(file) for cell in row]
+        assert not [c for c in cells if c[:1] in "=@\t\r" and c]
+    figures = list((tmp_path / "out" / "figures").glob("*.svg"))
+    assert len(figures) >= 10
+    for figure in figures:
+        assert_harmless(figure.read_bytes())
+    kept = json.loads((tmp_path / "out" / "audit.json").read_text(encoding="utf-8"))
+    assert kept["summary"]["judges"] == list(NAMES[:4])
+
+
+def assert_harmless(svg: bytes) -> ElementTree.Element:
+    root = ElementTree.fromstring(svg)
+    for element in root.iter():
+        assert element.tag.rpartition("}")[2] not in ("script", "image", "foreignObject", "a", "animate", "set")
+        assert not [k for k in element.attrib if k.startswith("on") or k.endswith("href")]
+    assert not CONTROL.search("".join(root.itertext()).replace("\n", ""))
+    return root
+
+
+@pytest.mark.parametrize("form", ["svg", "png", "pdf"])
+def test_figures_hold_names_as_text(audit: pj.Audit, form: str) -> None:
+    data = chart_bytes(charts.interaction_heatmap(audit.uncertainty), form)
+    if form == "svg":
+        text = "".join(assert_harmless(data).itertext())
+        assert "</script><img src=x" in text
+        assert "=cmd()" in text
+    else:
+        assert data.startswith(b"\x89PNG" if form == "png" else b"%PDF")
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+def test_page_source_has_only_its_own_elements(audit: pj.Audit, tmp_path: Path) -> None:
+    audit.to_html(tmp_path / "page.html")
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    parser = Tags()
+    parser.feed(html)
+    names = [tag for tag, _ in parser.tags]
+    assert names.count("script") == 4
+    assert not {"img", "iframe", "object", "embed", "form", "base"} & set(names)
+    assert not [k for _, attributes in parser.tags for k in attributes if k.startswith("on")]
+    assert [a["href"] for t, a in parser.tags if t in ("a", "link") and not (a["href"] or "").startswith("#")] == [
+        "data:,"
+    ]
+    results = html.split('id="results">')[1].split("</script>")[0]
+    assert json.loads(results)["summary"]["judges"] == list(NAMES)
+    assert "\u202e" not in html.replace(results, "").split('id="charts">')[0]
+
+
+def test_notebook_form_has_no_scripts(audit: pj.Audit) -> None:
+    html = audit._repr_html_()
+    parser = Tags()
+    parser.feed(html)
+    names = [tag for tag, _ in parser.tags]
+    assert "script" not in names
+    sources = [a["src"] or "" for t, a in parser.tags if t == "img"]
+    assert len(sources) == 2
+    assert all(s.startswith("data:image/svg+xml;base64,") for s in sources)
+    assert label(NAMES[3]) in html or "abc\\u202egnp.exe" in html
+
+
+def test_json_inside_a_script_element_cannot_end_it() -> None:
+    value = {"a": "</script><!-- &\u2028\u2029", "half": "\ud800"}
+    text = json_for_script(value)
+    assert not set(text) & set("<>&\u2028\u2029")
+    text.encode()
+    assert json.loads(text) == value
+    assert json.loads(to_json(value, indent=1)) == value
+
+
+def test_half_surrogates_are_refused() -> None:
+    scores = pj.simulate_panel(tasks=12, languages=2, judges=2, seed=2)[0].scores
+    with pytest.raises(pj.PanelError, match="surrogate"):
+        pj.Panel.from_array(scores, judges=["a\ud800", "b"])
+
+
+def test_the_command_on_the_page_has_no_password() -> None:
+    text = command_line(["audit", "postgres://me:pa:ss@host/db::t", "--x", "https://h/?token=abc&b=1", "a b;rm"])
+    assert "pa:ss" not in text
+    assert "abc" not in text
+    assert "postgres://me:***@host/db::t" in text
+    assert "'a b;rm'" in text

@@ -1,0 +1,369 @@
+"""The report page in Chromium, offline: drawn without an error or a request, linked, sortable, readable, printable."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import polyjudge as pj
+from polyjudge.core.labels import label
+from polyjudge.report.page import audit_page, render
+
+pytestmark = pytest.mark.browser
+
+HOSTILE = (
+    "</script><img src=x onerror=document.title='owned'>",
+    "=cmd()|' /C calc'!A0",
+    "bell\x07 and \x1b[31mred",
+    "abc\u202egnp.exe",
+    "\N{ROCKET}\N{WOMAN}\u200d\N{ROCKET}",
+    "x" * 200 + "1",
+    "x" * 200 + "2",
+    "datum['judge'].x",
+    "line\u2028separator",
+    "<!--<script>",
+    "{{ 7 * 7 }}",
+    "حَكَم",
+    "\"'><b onclick=x>",
+    "審査員",
+    "a.b[0]",
+)
+
+
+@dataclass
+class Opened:
+    """A page in the browser with what went wrong on it."""
+
+    page: Page
+    errors: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def js(self, code: str, argument: Any = None) -> Any:
+        return self.page.evaluate(code, argument)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def open_page(browser: Browser) -> Callable[..., Opened]:
+    def run(path: Path, width: int = 1600, **options: Any) -> Opened:
+        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
+        page = context.new_page()
+        opened = Opened(page)
+        page.on("console", lambda m: opened.errors.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("pageerror", lambda e: opened.errors.append(str(e)))
+        page.on("request", lambda r: opened.requests.append(r.url))
+        page.on("dialog", lambda d: (opened.errors.append(f"dialog {d.message}"), d.dismiss()))
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-drawn], html[data-failed]", state="attached", timeout=120_000)
+        return opened
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="module")
+def demo(folder: Path) -> Path:
+    path = folder / "demo.html"
+    pj.audit(pj.sample_panel(), threshold=50, base="English").to_html(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def hostile(folder: Path) -> Path:
+    panel, _ = pj.simulate_panel(tasks=30, languages=30, judges=40, seed=3)
+    judges = [*HOSTILE, *(f"judge {i}" for i in range(40))][:40]
+    languages = [*(f"{name} L" for name in HOSTILE), *(f"language {i}" for i in range(30))][:30]
+    path = folder / "hostile.html"
+    pj.audit(pj.Panel.from_array(panel.scores, judges=judges, languages=languages), replicates=200).to_html(path)
+    return path
+
+
+def charts_drawn(opened: Opened) -> None:
+    """No error, no request but for the file itself, and ink in every chart."""
+    assert opened.errors == []
+    assert [u for u in opened.requests if not u.startswith(("file:", "data:"))] == []
+    assert len([u for u in opened.requests if u.startswith("file:")]) == 1
+    marks = opened.js(
+        """() => [...document.querySelectorAll('.chart')].map((c) =>
+            [c.id, c.querySelectorAll('svg .mark-rect path, svg .mark-symbol path, svg .mark-line path').length])"""
+    )
+    assert len(marks) >= 11
+    assert [name for name, count in marks if count < 2] == []
+
+
+def test_demo_draws_offline_and_is_small(demo: Path, open_page: Callable[..., Opened]) -> None:
+    charts_drawn(open_page(demo))
+    assert demo.stat().st_size < 3_000_000
+
+
+def test_hovering_a_cell_shows_its_interval(demo: Path, open_page: Callable[..., Opened]) -> None:
+    opened = open_page(demo)
+    cells = opened.page.locator("#chart-heatmap-0 .mark-rect.role-mark path")
+    cells.nth(10).scroll_into_view_if_needed()
+    cells.nth(10).hover(force=True)
+    tip = opened.page.locator("#vg-tooltip-element.visible")
+    tip.wait_for(timeout=5000)
+    audit = json.loads(opened.page.locator("#results").text_content() or "")
+    cell = audit["uncertainty"]["cells"][10]
+    text = tip.inner_text()
+    assert cell["judge"] in text
+    assert f"[{cell['low']:+.2f}, {cell['high']:+.2f}]" in text
+    assert f"[{cell['band_low']:+.2f}, {cell['band_high']:+.2f}]" in text
+    assert "55" in text
+
+
+def test_choosing_a_judge_highlights_it_in_every_chart_and_table(demo: Path, open_page: Callable[..., Opened]) -> None:
+    opened = open_page(demo)
+    ink = """() => [...document.querySelectorAll('.chart')].map((c) => [c.id, c.querySelector('svg').outerHTML])"""
+    before = dict(opened.js(ink))
+    opened.page.select_option("#judge", "Cobalt")
+    after = dict(opened.js(ink))
+    about_judges = {i for i in before if not any(w in i for w in ("effects-1", "variance", "gate", "held-out"))}
+    assert len(about_judges) >= 7
+    assert {i for i in before if before[i] != after[i]} >= about_judges
+    signals = opened.js("() => [...window.polyjudge.views.values()].map((v) => v.signal('chosen'))")
+    assert set(signals) == {"Cobalt"}
+    rows = opened.page.locator("tr.chosen").all_text_contents()
+    assert rows
+    assert all("Cobalt" in row for row in rows)
+    opened.page.select_option("#judge", "")
+    assert dict(opened.js(ink)) == before
+
+
+def test_clicking_a_mark_chooses_its_judge(demo: Path, open_page: Callable[..., Opened]) -> None:
+    opened = open_page(demo)
+    cell = opened.page.locator("#chart-heatmap-0 .mark-rect.role-mark path").nth(1)
+    cell.scroll_into_view_if_needed()
+    cell.click(force=True)
+    assert opened.page.input_value("#judge") == "Borealis"
+
+
+def test_tables_sort_by_mouse_and_keyboard(demo: Path, open_page: Callable[..., Opened]) -> None:
+    opened = open_page(demo)
+    head = opened.page.locator("#reversals-table-2 thead th").nth(3)
+    values = """() => [...document.querySelectorAll('#reversals-table-2 tbody tr')].map((r) => +r.cells[3].dataset.v)"""
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert opened.js(values) == sorted(opened.js(values))
+    head.locator("button").focus()
+    opened.page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert opened.js(values) == sorted(opened.js(values), reverse=True)
+    names = opened.page.locator("#reversals-table-2 thead th").nth(0)
+    names.locator("button").click()
+    column = opened.js("() => [...document.querySelectorAll('#reversals-table-2 tbody th')].map((c) => c.textContent)")
+    assert column == sorted(column)
+
+
+def test_rank_probabilities_follow_the_chosen_language(demo: Path, open_page: Callable[..., Opened]) -> None:
+    opened = open_page(demo)
+    texts = (
+        "() => [...document.querySelectorAll('#chart-rank-probabilities-0 .mark-text text')].map((t) => t.textContent)"
+    )
+    before = opened.js(texts)
+    opened.page.select_option("#rank-probabilities-scope", "Turkish")
+    assert opened.js(texts) != before
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+def test_nothing_is_wider_than_the_window(
+    demo: Path, hostile: Path, open_page: Callable[..., Opened], width: int
+) -> None:
+    for path in (demo, hostile):
+        opened = open_page(path, width)
+        assert opened.js("() => document.documentElement.scrollWidth") <= width
+        small = opened.js(
+            """() => [...document.querySelectorAll('p, td, th, li, .chart svg text')].filter((e) =>
+                e.textContent.trim() && parseFloat(getComputedStyle(e).fontSize) < 9.5).length"""
+        )
+        assert small == 0
+
+
+def test_dark_and_light_have_contrast(demo: Path, open_page: Callable[..., Opened]) -> None:
+    luminance = """() => {
+        const parse = (c) => { const d = document.createElement('canvas').getContext('2d');
+            d.fillStyle = c; d.fillRect(0, 0, 1, 1); return [...d.getImageData(0, 0, 1, 1).data].slice(0, 3); };
+        const line = (v) => (v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+        const light = (c) => parse(c).reduce((sum, v, i) => sum + line(v / 255) * [.2126, .7152, .0722][i], 0);
+        const page = getComputedStyle(document.documentElement).backgroundColor;
+        const pick = (selector, key) => {
+            const own = light(getComputedStyle(document.querySelector(selector))[key]);
+            return (Math.max(own, light(page)) + .05) / (Math.min(own, light(page)) + .05); };
+        return { body: pick('.verdict', 'color'), soft: pick('.subtitle', 'color'), link: pick('summary', 'color'),
+                 axis: pick('#chart-heatmap-0 .role-axis-label text', 'fill'), page: light(page) };
+    }"""
+    for scheme, dark in (("light", False), ("dark", True)):
+        found = open_page(demo, color_scheme=scheme).js(luminance)
+        assert (found.pop("page") < 0.2) == dark
+        assert min(found.values()) >= 4.5, found
+
+
+def test_print_is_light_and_whole(demo: Path, open_page: Callable[..., Opened], folder: Path) -> None:
+    opened = open_page(demo, color_scheme="dark")
+    pdf = opened.page.pdf(path=folder / "demo.pdf", format="A4")
+    assert pdf.startswith(b"%PDF")
+    opened.page.emulate_media(media="print", color_scheme="dark")
+    assert opened.js("() => getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+    assert opened.js("() => getComputedStyle(document.querySelector('.bar')).display") == "none"
+
+
+def test_page_is_accessible(demo: Path, open_page: Callable[..., Opened]) -> None:
+    opened = open_page(demo)
+    heads = opened.js("() => [...document.querySelectorAll('h1, h2, h3')].map((h) => h.tagName)")
+    assert heads.count("H1") == 1
+    assert heads.index("H1") == 0
+    lacking = opened.js(
+        """() => [
+            ...[...document.querySelectorAll('.chart')].filter((c) => (c.getAttribute('aria-label') || '').length < 20),
+            ...[...document.querySelectorAll('table')].filter((t) => !t.caption || !t.querySelector('th[scope=col]')),
+            ...[...document.querySelectorAll('select')].filter((s) => !document.querySelector(`label[for="${s.id}"]`)),
+            ...[...document.querySelectorAll('.scroll, .charts')].filter((e) => e.tabIndex !== 0),
+        ].map((e) => e.id || e.className)"""
+    )
+    assert lacking == []
+    opened.page.keyboard.press("Tab")
+    opened.page.keyboard.press("Tab")
+    assert opened.js("() => document.activeElement.id") == "judge"
+
+
+def test_hostile_names_are_text(hostile: Path, open_page: Callable[..., Opened]) -> None:
+    opened = open_page(hostile)
+    charts_drawn(opened)
+    assert opened.page.title() == "Audit of 40 judges in 30 languages"
+    assert (
+        opened.js("() => document.querySelectorAll('main img, main b, svg image, svg script, [onclick]').length") == 0
+    )
+    assert opened.js("() => document.scripts.length") == 4
+    options = opened.page.locator("#judge option").all_text_contents()
+    assert options[1:16] == [label(name) for name in HOSTILE]
+    assert len(set(options)) == 41
+    text = opened.page.locator("body").inner_text()
+    assert "{{ 7 * 7 }}" in text
+    assert not any(c in text for c in "\u202e\x07\x1b\x00")
+    drawn = opened.js(
+        "() => [...document.querySelectorAll('#chart-heatmap-0 text')].map((t) => t.textContent).join(' ')"
+    )
+    assert "<!--<script>" in drawn
+    shown = label(HOSTILE[0])
+    opened.page.select_option("#judge", shown)
+    assert opened.js("() => [...window.polyjudge.views.values()][0].signal('chosen')") == shown
+    cell = opened.page.locator("#chart-heatmap-0 .mark-rect.role-mark path").first
+    cell.scroll_into_view_if_needed()
+    cell.hover(force=True)
+    tip = opened.page.locator("#vg-tooltip-element.visible")
+    tip.wait_for(timeout=5000)
+    assert shown in tip.inner_text()
+    assert tip.locator("img").count() == 0
+    assert opened.errors == []
+
+
+def test_labels_do_not_overlap_on_a_large_page(hostile: Path, open_page: Callable[..., Opened]) -> None:
+    overlaps = """(id) => {
+        const boxes = [...document.querySelectorAll(`#${id} .role-axis-label text, #${id} .mark-text text`)]
+            .filter((t) => !(t.getAttribute('transform') || '').includes('rotate('))
+            .map((t) => Object.assign(t.getBoundingClientRect(), { text: t.textContent })).filter((b) => b.width);
+        const found = [];
+        for (let i = 0; i < boxes.length; i++) for (let j = i + 1; j < boxes.length; j++) {
+            const [a, b] = [boxes[i], boxes[j]];
+            const x = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+            const y = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+            if (x > 3 && y > 5) found.push([a.text, b.text]);
+        }
+        return found; }"""
+    opened = open_page(hostile)
+    for chart in ("chart-rank-lines-0", "chart-effects-0", "chart-rank-probabilities-0", "chart-gaps-0"):
+        assert opened.js(overlaps, chart) == [], chart
+
+
+def test_json_in_the_page_is_the_result(demo: Path, open_page: Callable[..., Opened]) -> None:
+    audit = pj.audit(pj.sample_panel(), threshold=50, base="English")
+    kept = json.loads(open_page(demo).page.locator("#results").text_content() or "")
+    expected = json.loads(json.dumps({"schema": 1, "command": "audit", "polyjudge": pj.__version__, **audit.to_dict()}))
+    assert kept == expected
+
+
+def test_policy_forbids_the_network_and_foreign_scripts(demo: Path, browser: Browser) -> None:
+    seen: list[str] = []
+
+    class Listener(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.path)
+            self.send_response(204)
+            self.end_headers()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Listener)
+    Thread(target=server.serve_forever, daemon=True).start()
+    page = browser.new_page()
+    page.goto(demo.as_uri())
+    blocked, ran = page.evaluate(
+        """async (host) => {
+            const out = [];
+            addEventListener('securitypolicyviolation', (e) => out.push(e.effectiveDirective));
+            try { await fetch(host + '/fetch'); } catch { out.push('fetch failed'); }
+            const add = (tag, more) => document.body.append(Object.assign(document.createElement(tag), more));
+            add('img', { src: host + '/image' });
+            add('iframe', { src: host + '/frame' });
+            add('script', { src: host + '/script' });
+            add('script', { textContent: 'window.ran = 1' });
+            add('style', { textContent: `body { background: url(${host}/style) }` });
+            await new Promise((done) => setTimeout(done, 500));
+            return [out, window.ran];
+        }""",
+        f"http://127.0.0.1:{server.server_port}",
+    )
+    server.shutdown()
+    assert {"fetch failed", "connect-src", "img-src", "frame-src", "script-src-elem"} <= set(blocked)
+    assert ran is None
+    assert seen == []
+    policy = page.locator("meta[http-equiv]").get_attribute("content") or ""
+    assert "default-src 'none'" in policy
+    assert "eval" not in policy
+    page.close()
+
+
+@pytest.mark.real_data
+def test_devai_page_in_time_and_without_error(
+    devai_path: Path, folder: Path, open_page: Callable[..., Opened], run_cli: Callable[..., Any]
+) -> None:
+    begun = time.monotonic()
+    done = run_cli("audit", devai_path, "-o", folder / "devai", "--json")
+    took = time.monotonic() - begun
+    assert done.returncode == 0, done.stderr
+    page = folder / "devai" / "report.html"
+    opened = open_page(page)
+    charts_drawn(opened)
+    assert page.stat().st_size < 3_000_000
+    assert json.loads(opened.page.locator("#results").text_content() or "") == json.loads(done.stdout)
+    code = opened.page.locator("#made code").first.inner_text()
+    assert code.startswith("polyjudge audit ")
+    assert str(devai_path) in code
+    assert took < 60, took  # on an idle machine 10 s; this bound only catches a collapse
+
+
+def test_small_panels_have_a_page(folder: Path, open_page: Callable[..., Opened]) -> None:
+    panel, _ = pj.simulate_panel(tasks=5, languages=2, judges=2, seed=1)
+    path = folder / "small.html"
+    path.write_text(render(audit_page(pj.audit(panel, replicates=100), "polyjudge audit x")), encoding="utf-8")
+    opened = open_page(path)
+    assert opened.errors == []
+    assert "failed" not in (opened.js("() => document.documentElement.dataset"))

@@ -1,0 +1,100 @@
+"""Crafted files: refused with a clear error, quickly, in bounded memory."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+
+import polyjudge as pj
+from polyjudge.sources.limits import check_text
+
+HEADER = b"task,language,judge,score\n"
+GOOD = HEADER + b"".join(f"t{i},{x},{j},{i}\n".encode() for i in range(5) for x in ("en", "sw") for j in "AB")
+
+
+def read_in_a_small_process(path: Path) -> tuple[str, float]:
+    """Read in a process that may use 1.5 GB of memory more than it starts with; its message and the seconds it took."""
+    code = f"""
+import resource, sys, time
+import polyjudge as pj, polyjudge.sources, duckdb, pandas
+start = time.perf_counter()
+try:
+    print(pj.read_panel({str(path)!r}))
+except pj.PolyjudgeError as error:
+    print("refused:", error)
+print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+    *message, last = done.stdout.splitlines()
+    seconds, peak = last.split()
+    assert int(peak) < 1_500_000, f"{peak} kB"
+    return "\n".join(message), float(seconds)
+
+
+def packed(path: Path, *parts: tuple[bytes, int]) -> Path:
+    pack = zlib.compressobj(9, zlib.DEFLATED, 31)
+    with path.open("wb") as file:
+        for block, times in parts:
+            for _ in range(times):
+                file.write(pack.compress(block))
+        file.write(pack.flush())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("one line of 300 MB", lambda p: p.write_bytes(HEADER + b"t,en,A," + b"x" * 300_000_000)),
+        ("no line end", lambda p: p.write_bytes(b"x" * 100_000_000)),
+        ("a million columns", lambda p: p.write_bytes(b",".join(b"c%d" % i for i in range(1_000_000)) + b"\n1\n")),
+    ],
+)
+def test_crafted_csv(name: str, make: object, tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    make(path)  # type: ignore[operator]
+    message, seconds = read_in_a_small_process(path)
+    assert message.startswith("refused:"), name
+    assert seconds < 5
+
+
+def test_deep_json(tmp_path: Path) -> None:
+    path = tmp_path / "scores.jsonl"
+    path.write_bytes(b'{"task":' + b"[" * 500_000 + b"]" * 500_000 + b"}\n")
+    message, seconds = read_in_a_small_process(path)
+    assert message.startswith("refused:")
+    assert seconds < 5
+
+
+def test_a_gzip_bomb_is_refused(tmp_path: Path) -> None:
+    bomb = packed(tmp_path / "bomb.csv.gz", (HEADER, 1), (b"t,en,A,1\n" * 111_111, 300))
+    start = time.perf_counter()
+    with pytest.raises(pj.PanelError, match="grows more than"):
+        pj.read_panel(bomb)
+    assert time.perf_counter() - start < 5
+    with pytest.raises(pj.PanelError, match="first line"):
+        check_text(packed(tmp_path / "line.csv.gz", (b"x" * 100_000, 1)))
+
+
+def test_a_long_line_in_the_middle_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_bytes(GOOD + b"t9,en,A," + b"x" * 5_000_000 + b"\nt9,sw,A,3\n")
+    with pytest.raises(pj.PanelError, match=r"line 22 is longer than"):
+        pj.read_panel(path)
+
+
+def test_packed_tables_that_are_tables_pass(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv.gz"
+    path.write_bytes(gzip.compress(GOOD[:100]) + gzip.compress(GOOD[100:]))
+    check_text(path)
+    path.write_bytes(gzip.compress(GOOD))
+    assert pj.read_panel(path).shape == (5, 2, 2)
+    path.write_bytes(b"not gzip at all")
+    with pytest.raises(pj.PanelError, match="gzip"):
+        pj.read_panel(path)

@@ -1,0 +1,111 @@
+"""The same panel and the same calibrated scores from a real local Spark session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from polyjudge.core.errors import CalibratorError, PanelError
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("polyjudge-tests")
+        .config("spark.driver.memory", "700m")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    panel, _ = pj.simulate_panel(tasks=600, languages=["fr", "de", "en"], judges=["B", "A"], replicates=2, seed=3)
+    path = tmp_path_factory.mktemp("spark") / "scores.parquet"
+    panel.to_long().to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("max_units", [1000, 50])
+def test_spark_and_duckdb_give_the_same_panel(spark: Any, scores: Path, max_units: int) -> None:
+    mine = pj.read_panel(scores, max_units=max_units)
+    theirs = pj.read_panel(spark.read.parquet(str(scores)), max_units=max_units)
+    assert theirs.languages == ("de", "en", "fr")
+    tasks = None if max_units == 50 else mine.tasks
+    theirs = theirs.select(tasks, mine.languages, mine.judges, mine.replicates)
+    assert theirs.tasks == mine.tasks
+    np.testing.assert_array_equal(theirs.weights, mine.weights)
+    np.testing.assert_allclose(theirs.scores, mine.scores, rtol=1e-13)
+    a, b = (pj.ConsensusCalibrator().fit(p).interaction_ for p in (mine, theirs))
+    np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+def test_bad_input_is_the_same_error(spark: Any, scores: Path) -> None:
+    frame = pd.read_parquet(scores)
+    text = frame.astype({"score": str})
+    text.loc[5, "score"] = "abc"
+    with pytest.raises(PanelError, match=r"holds text in 1 rows: task .* \('abc'\)"):
+        pj.read_panel(spark.createDataFrame(text))
+    with pytest.raises(PanelError, match=r"same task, language, judge, replicate: .* \(2 rows\)"):
+        pj.read_panel(spark.createDataFrame(pd.concat([frame, frame.head(1)])), max_units=50)
+    with pytest.raises(PanelError, match="not finite"):
+        pj.read_panel(spark.createDataFrame(frame.assign(score=frame["score"].where(frame.index != 3, np.inf))))
+
+
+def test_files_and_folders_through_spark(spark: Any, scores: Path, tmp_path: Path) -> None:
+    mine = pj.read_panel(scores)
+    assert pj.read_panel(str(scores), engine="spark").n_scores == mine.n_scores
+    pd.read_parquet(scores).to_csv(tmp_path / "s.csv", index=False)
+    csv = pj.read_panel(str(tmp_path / "s.csv"), engine="spark").select(mine.tasks, mine.languages, mine.judges)
+    np.testing.assert_array_equal(csv.scores, mine.scores)
+
+
+def test_apply_with_spark(spark: Any, scores: Path, tmp_path: Path) -> None:
+    from polyjudge.sources.writers import write_calibrated
+
+    panel = pj.read_panel(scores)
+    cal = pj.ConsensusCalibrator().fit(panel)
+    done = write_calibrated(cal, scores, tmp_path / "out", engine="spark", partition_by="language")
+    assert done.rows == panel.n_scores
+    again = pj.read_panel(tmp_path / "out", score="calibrated").select(panel.tasks, panel.languages, panel.judges)
+    np.testing.assert_array_equal(again.scores, cal.transform(panel).select(replicates=again.replicates).scores)
+    frame = spark.read.parquet(str(scores))
+    assert cal.apply(frame).columns == [*frame.columns, "calibrated"]
+    part = pj.ConsensusCalibrator().fit(panel.select(languages=["en", "fr"]))
+    with pytest.raises(CalibratorError, match="never seen the language 'de'"):
+        part.apply(frame)
+    kept = part.apply(frame, unseen="keep").where("language = 'de'").toPandas()
+    np.testing.assert_array_equal(kept["calibrated"], kept["score"])
+
+
+def test_a_lost_worker_is_one_paragraph(spark: Any, scores: Path) -> None:
+    """A task that dies on the worker every time: Spark gives up, and we say so without a traceback."""
+    from pyspark.sql.functions import udf
+
+    @udf("double")
+    def die(x: float) -> float:
+        os._exit(1)
+
+    frame = spark.read.parquet(str(scores))
+    with pytest.raises(PanelError, match="could not answer") as caught:
+        pj.read_panel(frame.withColumn("score", die("score")))
+    assert "\n" not in str(caught.value)
+    assert "Traceback" not in str(caught.value)
