@@ -159,7 +159,7 @@ def audit(
     sections: dict[str, Any] = {
         "uncertainty": uncertainty(panel, level=level, replicates=replicates, seed=seed),
         "reversals": rank_reversals(panel, alpha=alpha, draws=replicates, replicates=replicates, seed=seed),
-        "ranks": tied_sets(panel, alpha=alpha),
+        "ranks": tied_sets(panel, alpha=alpha, resamples=replicates, seed=seed),
         "held_out": compare(panel, ["raw", "cbc"], replicates=replicates, seed=seed),
         "variance": None,
         "structure": structure(panel, level=level),
