@@ -24,6 +24,8 @@ _PUBLIC = {
     "robust": "polyjudge.calibrate.robust",
     "missingness": "polyjudge.analyse.missingness",
     "audit": "polyjudge.analyse",
+    "certificate": "polyjudge.analyse.matters",
+    "explain": "polyjudge.analyse.explain",
     "uncertainty": "polyjudge.analyse",
     "rank_reversals": "polyjudge.analyse",
     "compare": "polyjudge.analyse",
