@@ -18,7 +18,7 @@ from polyjudge.estimate.kernels import BLOCK, double_centre, ranks
 from polyjudge.estimate.resample import (
     benjamini_hochberg,
     bootstrap_means,
-    check_replicates,
+    check_resamples,
     mean_and_se,
     noise_gap,
     upper_tail,
@@ -63,7 +63,7 @@ class RankReversals(Result):
 
 
 def rank_reversals(
-    panel: Panel, *, alpha: float = 0.05, draws: int = 1000, replicates: int = 1000, seed: int = 7
+    panel: Panel, *, alpha: float = 0.05, draws: int = 1000, resamples: int = 1000, seed: int = 7
 ) -> RankReversals:
     """Rank reversals between languages.
 
@@ -71,18 +71,18 @@ def rank_reversals(
     ----------
     alpha : level of the verdicts (false discovery rate)
     draws : permutations of the global test
-    replicates : task bootstraps of the rank probabilities
+    resamples : task bootstraps of the rank probabilities
     """
     if not 0 < alpha < 0.5:
         raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
-    check_replicates(draws, 19)
-    check_replicates(replicates)
+    check_resamples(draws, 19)
+    check_resamples(resamples)
     tasks = informing(panel)
     panel = stand_in(panel)
     m = len(panel.judges)
     gap = panel.tie_gap
     i, j = np.triu_indices(m, 1)
-    order = order_judges(panel, tasks, resamples=replicates, seed=seed)
+    order = order_judges(panel, tasks, resamples=resamples, seed=seed)
     mean, se = pair_gaps(panel)
     n = np.minimum(tasks[:, i], tasks[:, j])
     above = upper_tail(mean, se, n, noise_gap(panel))
@@ -114,7 +114,7 @@ def rank_reversals(
     observed = int(turns.sum())
     null, how = additive_null(panel, draws, seed)
     unequal = unequal_null(panel, draws, seed)
-    probabilities, top = _rank_probabilities(panel, replicates, seed)
+    probabilities, top = _rank_probabilities(panel, resamples, seed)
     return RankReversals(
         pairs,
         observed,
@@ -192,10 +192,10 @@ def unequal_null(panel: Panel, draws: int, seed: int) -> Array:
     return count_reversals(means - double_centre(means) + noise, panel.tie_gap)
 
 
-def _rank_probabilities(panel: Panel, replicates: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _rank_probabilities(panel: Panel, resamples: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Probability of every rank, in each language and of the calibrated order; and who is top where."""
     _, k, m = panel.shape
-    raw = bootstrap_means(panel.scores, panel.weights, replicates, seed)
+    raw = bootstrap_means(panel.scores, panel.weights, resamples, seed)
     stacked = np.concatenate([raw, raw.mean(axis=1, keepdims=True)], axis=1)
     shares = rank_shares(stacked, panel.tie_gap)
     scope = ["language"] * k + ["calibrated"]
@@ -222,15 +222,15 @@ def _rank_probabilities(panel: Panel, replicates: int, seed: int) -> tuple[pd.Da
 
 
 def rank_shares(values: Array, gap: float) -> Array:
-    """Share of replicates in which each judge has each rank: (R, s, m) -> (s, m, m). A tie shares its ranks evenly."""
-    replicates, _, m = values.shape
+    """Share of resamples in which each judge has each rank: (R, s, m) -> (s, m, m). A tie shares its ranks evenly."""
+    resamples, _, m = values.shape
     total = np.zeros((*values.shape[1:], m))
     rank = np.arange(m)
-    for start in range(0, replicates, BLOCK):
+    for start in range(0, resamples, BLOCK):
         v = values[start : start + BLOCK]
         diff = v[..., None, :] - v[..., :, None]
         above = (diff > gap).sum(axis=-1)[..., None]
         tied = (np.abs(diff) <= gap).sum(axis=-1)[..., None]
         total += (((rank >= above) & (rank < above + tied)) / tied).sum(axis=0)
-    out: Array = total / replicates
+    out: Array = total / resamples
     return out

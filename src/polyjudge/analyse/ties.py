@@ -15,7 +15,7 @@ from polyjudge.core.results import Result
 from polyjudge.estimate.incomplete import informing, stand_in
 from polyjudge.estimate.kernels import pair_index, ranks
 from polyjudge.estimate.pairs import PairOrder, order_pairs
-from polyjudge.estimate.resample import check_replicates, noise_gap
+from polyjudge.estimate.resample import check_resamples, noise_gap
 
 ALL = "(all, calibrated)"
 """The scope of the order over all languages, which calibration gives to every one of them."""
@@ -65,7 +65,7 @@ def tied_sets(
     """
     if not 0 < alpha < 0.5:
         raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
-    check_replicates(resamples)
+    check_resamples(resamples)
     tasks = informing(panel)
     panel = stand_in(panel)
     _, k, m = panel.shape
