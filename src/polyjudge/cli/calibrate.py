@@ -36,6 +36,9 @@ def calibrate(
         ),
     ] = None,
     save: Annotated[Path | None, typer.Option("--save", metavar="CAL", help="Save the calibrator (JSON).")] = None,
+    method: Annotated[
+        str, typer.Option("--method", metavar="NAME", help="A method of compare: cbc, cbc-shrunken, z-score, ...")
+    ] = "cbc",
     weights: Annotated[Weights, typer.Option("--weights", help="Weights of the judges.")] = Weights.uniform,
     shrinkage: Annotated[str, typer.Option("--shrinkage", help="none, auto, or a share from 0 to 1.")] = "none",
     location: Annotated[Location, typer.Option("--location", help="Mean over tasks, or a robust one.")] = Location.mean,
@@ -53,7 +56,8 @@ def calibrate(
 
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """
-    from polyjudge.calibrate import ConsensusCalibrator
+    from polyjudge.calibrate import Calibrator, ConsensusCalibrator
+    from polyjudge.calibrate.methods import find_methods
     from polyjudge.core.errors import UsageError
     from polyjudge.estimate.identify import settle_incomplete
     from polyjudge.sources.writers import write_calibrated
@@ -69,7 +73,12 @@ def calibrate(
     names = {"task": task, "language": language, "judge": judge, "score": score, "replicate": replicate}
     everything = o.read(scores, **names)
     panel = settle_incomplete(everything)
-    cal = ConsensusCalibrator(weights.value, amount, location.value).fit(panel)  # type: ignore[arg-type]
+    if method == "cbc":
+        cal: Calibrator = ConsensusCalibrator(weights.value, amount, location.value).fit(panel)  # type: ignore[arg-type]
+    elif (weights, amount, location) != (Weights.uniform, "none", Location.mean):
+        raise UsageError("--weights, --shrinkage and --location are options of --method cbc.")
+    else:
+        cal = find_methods(method)[0].fit(panel)
     written = None
     if output is not None:
         reading = o.reading_options()

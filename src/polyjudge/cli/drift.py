@@ -39,10 +39,10 @@ def drift(
     Example: polyjudge drift cal.json scores.csv --fail-on serious
     """
     from polyjudge.analyse.findings import SEVERITIES
-    from polyjudge.calibrate import load_calibrator
+    from polyjudge.calibrate import load_consensus
     from polyjudge.calibrate.drift import drift as run
 
-    cal = load_calibrator(calibrator)
+    cal = load_consensus(calibrator)
     panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate)
     result = run(cal, panel, level=level, tolerance=tolerance, seed=seed)
     if output is not None:

@@ -32,10 +32,10 @@ def extend(
 
     Example: polyjudge extend cal.json pilot.csv -o wider.json
     """
-    from polyjudge.calibrate import load_calibrator
+    from polyjudge.calibrate import load_consensus
     from polyjudge.calibrate.extend import extend as widen
 
-    known = load_calibrator(calibrator)
+    known = load_consensus(calibrator)
     panel = o.read(scores, task=task, language=language, judge=judge, score=score, replicate=replicate)
     wider, extension = widen(known, panel, target)
     wider.save(output)

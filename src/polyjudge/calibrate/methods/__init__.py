@@ -1,19 +1,23 @@
 """The methods that `compare` sets side by side, each one function of one signature, in a registry."""
 
 from polyjudge.calibrate.methods import btl, combat, consensus, dawid_skene, normalise  # each registers its methods
-from polyjudge.calibrate.methods.base import REGISTRY, Block, Method, find_methods, method
+from polyjudge.calibrate.methods.base import REGISTRY, Map, Method, MethodCalibrator, find_methods, method, method_of
+from polyjudge.calibrate.methods.block import Block
 
 __all__ = [
     "ORDER",
     "REGISTRY",
     "Block",
+    "Map",
     "Method",
+    "MethodCalibrator",
     "btl",
     "combat",
     "consensus",
     "dawid_skene",
     "find_methods",
     "method",
+    "method_of",
     "normalise",
 ]
 
