@@ -59,10 +59,10 @@ def test_a_folder_of_scores_is_written_again(place: Path, cli: Run) -> None:
 
 
 def test_a_report_folder_holds_one_run(place: Path, cli: Run) -> None:
-    first = cli("audit", place / "scores.csv", "-o", place / "out", "--replicates", 100, "--figures", "svg")
+    first = cli("audit", place / "scores.csv", "-o", place / "out", "--resamples", 100, "--figures", "svg")
     assert first.returncode == 0, first.stderr
     assert (place / "out" / "figures").is_dir()
-    again = cli("audit", place / "scores.csv", "-o", place / "out", "--replicates", 100)
+    again = cli("audit", place / "scores.csv", "-o", place / "out", "--resamples", 100)
     assert again.returncode == 0, again.stderr
     assert not (place / "out" / "figures").exists()
     before = everything(place)
