@@ -50,15 +50,7 @@ class Calibrator(ABC):
     def transform(self, panel: Panel, clip: bool = False) -> Panel:
         """Calibrated scores as a panel. `clip` cuts them to the score range, which breaks identity I1."""
         shift, scale = self._fitted().of_cells(panel.languages, panel.judges)
-
-        def adjusted(scores: Array, shift: Array, scale: Array | None) -> Array:
-            out = scores - shift if scale is None else (scores - shift) / scale
-            return np.clip(out, *panel.range) if clip else out
-
-        kept = panel.replicate_scores
-        if kept is not None:
-            kept = adjusted(kept, shift[..., None], None if scale is None else scale[..., None])
-        return panel.with_scores(adjusted(panel.scores, shift, scale), kept)
+        return panel.adjusted(shift, scale, panel.range if clip else None)
 
     def fit_transform(self, panel: Panel) -> Panel:
         """`fit` and `transform` of the same panel."""

@@ -58,6 +58,7 @@ def calibrate(
     """
     from polyjudge.calibrate import Calibrator, ConsensusCalibrator
     from polyjudge.calibrate.methods import find_methods
+    from polyjudge.cli.writing import overwrite
     from polyjudge.core.errors import UsageError
     from polyjudge.estimate.identify import settle_incomplete
     from polyjudge.sources.writers import write_calibrated
@@ -92,6 +93,7 @@ def calibrate(
             unseen="keep" if part else "error",
             engine=reading.get("engine", "duckdb"),
             partition_by=partition_by,
+            overwrite=overwrite(),
             spreadsheet_safe=spreadsheet_safe,
             **names,
         )

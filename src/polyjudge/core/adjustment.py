@@ -205,7 +205,9 @@ class Adjustment:
         if kind not in ("pandas", "pyarrow", "polars", "ibis", "pyspark"):
             raise UsageError(f"apply takes a pandas, polars, pyarrow, Ibis or Spark table, not {type(table).__name__}.")
         there = [str(n) for n in (table.column_names if kind == "pyarrow" else table.columns)]
-        columns = find_columns(there, language=language, judge=judge, score=score, require_task=False)
+        columns = find_columns(  # the columns of systems, replicates and clusters pass through unread
+            there, language=language, judge=judge, score=score, replicate="", system="", cluster="", require_task=False
+        )
         if column in there:
             raise UsageError(f"The table already has a column {column!r}. Choose another name: column=...")
         if kind == "ibis":
