@@ -163,8 +163,8 @@ def compare(
 
     Parameters
     ----------
-    methods : names, `Method` objects or calibrators; None or "all" takes those that are quick. An anchored calibrator must
-        have been fitted on this panel, so that it knows the labels
+    methods : names, `Method` objects or calibrators; None or "all" takes those that are quick. An anchored
+        calibrator must have been fitted on this panel, so that it knows the labels
     resamples : number of resamplings
     draws : (resamples, n) how often each resample draws each task, to use instead of those of the seed
     estimate : how cell means and interaction come from multiplicities; the panel's own estimator by default
