@@ -158,9 +158,9 @@ class Units:
     loss: Array
 
     @classmethod
-    def of(cls, interactions: Array, cells: Array, weights: Array) -> Units:
+    def of(cls, interactions: Array, cells: Array, weights: Array, most: int = MOST_GROUPS) -> Units:
         """From the interactions and the cell values of every unit, each (n, k, m), and the weights of units (n,)."""
-        values, share = in_groups(interactions, weights, MOST_GROUPS)
+        values, share = in_groups(interactions, weights, most)
         return cls(
             values,
             share / share.sum(),
@@ -203,7 +203,7 @@ def read(units: Units, means: Array, reading: Reading) -> tuple[Array, NDArray[n
 
 def choose(units: Units, level: float = 0.95, seed: int = 7) -> Reading:
     """The explanation that fits all tasks."""
-    return _choose(units, np.ones((1, len(units.values)), bool), level, seed)[0]
+    return choose_each(units, np.ones((1, len(units.values)), bool), level, seed)[0]
 
 
 def half_samples(units: Units, draws: int, level: float = 0.95, seed: int = 7) -> list[Reading]:
@@ -217,10 +217,11 @@ def half_samples(units: Units, draws: int, level: float = 0.95, seed: int = 7) -
     kept = np.zeros((draws, g), bool)
     for row in kept:
         row[rng.permutation(g)[: max(2, -(-g // 2))]] = True
-    return _choose(units, kept, level, seed)
+    return choose_each(units, kept, level, seed)
 
 
-def _choose(units: Units, kept: NDArray[np.bool_], level: float, seed: int) -> list[Reading]:
+def choose_each(units: Units, kept: NDArray[np.bool_], level: float = 0.95, seed: int = 7) -> list[Reading]:
+    """The explanation that fits each part of the groups of tasks: masks (r, g) -> r readings."""
     g, k, m = units.sizes()
     most = sum(kind in ("cell", "cells") for kind, _ in dimensions(k, m))
     fold = np.random.default_rng([seed, 12]).permutation(g) % FOLDS
