@@ -37,7 +37,7 @@ def anchor(
     sample: Annotated[
         int | None, typer.Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
     ] = None,
-    replicates: Annotated[int, typer.Option(min=2, max=o.MOST_REPLICATES, help="Task bootstrap replicates.")] = 1000,
+    resamples: Annotated[int, typer.Option(min=2, max=o.MOST_RESAMPLES, help="Task bootstrap draws.")] = 1000,
     seed: o.Seed = 7,
     as_json: o.Json = False,
     output: o.Output = None,
@@ -67,7 +67,7 @@ def anchor(
         scale=scale,
         contradictions=contradictions,  # type: ignore[arg-type]  # checked there
         sample=sample,
-        replicates=replicates,
+        resamples=resamples,
         seed=seed,
     )
     if output is not None:
