@@ -13,7 +13,7 @@ from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.resample import check_level
-from polyjudge.estimate.sparse import Kind, Units, choose, read
+from polyjudge.estimate.sparse import Kind, Units, choose, least_absolute, named_cells
 
 
 class SparseCalibrator(ConsensusCalibrator):
@@ -53,8 +53,10 @@ class SparseCalibrator(ConsensusCalibrator):
         estimate = estimate_interaction(panel)
         units = Units.of(estimate.influence, estimate.cell_influence, panel.weights)
         reading = choose(units, self.level, self.seed)
-        excess, named = read(units, estimate.interaction, reading)
-        self.kind_, self.excess_, self.named_ = reading.kind, panel.matrix(excess), panel.matrix(named)
+        excess = least_absolute(estimate.interaction, units.lad)
+        named = named_cells(reading, excess)
+        self.kind_, self.excess_ = reading.kind, panel.matrix(excess)
+        self.named_ = panel.matrix(named.astype(np.float64)).astype(bool)
         return self
 
     @property
@@ -100,8 +102,11 @@ class SparseCalibrator(ConsensusCalibrator):
         if not hasattr(self, "interaction_"):
             return f"SparseCalibrator(level={self.level}), not fitted"
         k, m = self.interaction_.shape
-        moved = self.correction_.stack()
-        moved = moved[moved != 0]
         head = f"SparseCalibrator(level={self.level}), fitted on {k} languages x {m} judges: {self.kind_}"
-        lines = [f"  {clean(where[0])} by {clean(where[1])}: {x:+.4g} points" for where, x in moved.items()]
+        lines = [
+            f"  {clean(language)} by {clean(judge)}: {x:+.4g} points"
+            for language, row in self.correction_.iterrows()
+            for judge, x in row.items()
+            if x != 0
+        ]
         return "\n".join([head, *(lines or ["  no cell moves"])])

@@ -187,18 +187,16 @@ class Reading:
     named: NDArray[np.bool_]
 
 
-def read(units: Units, means: Array, reading: Reading) -> tuple[Array, NDArray[np.bool_]]:
-    """The least-absolute reading of the interaction (k, m) in points, and the cells to name.
+def named_cells(reading: Reading, excess: Array) -> NDArray[np.bool_]:
+    """The cells to name, given the least-absolute reading (k, m) in points.
 
     In a diffuse panel one cell may still stand out: twice as far off as any other. Then it is named.
     """
-    excess = least_absolute(means, units.lad)
-    named = reading.named
-    if reading.kind == "diffuse" and min(means.shape) > 2:
+    if reading.kind == "diffuse" and min(excess.shape) > 2:
         largest = np.sort(np.abs(excess), axis=None)
         if largest[-1] >= STANDS_OUT * largest[-2]:
-            named = np.abs(excess) == largest[-1]
-    return excess, named
+            return np.asarray(np.abs(excess) == largest[-1])
+    return reading.named
 
 
 def choose(units: Units, level: float = 0.95, seed: int = 7) -> Reading:
@@ -243,6 +241,8 @@ def choose_each(units: Units, kept: NDArray[np.bool_], level: float = 0.95, seed
 
 def _clear(values: Array, share: Array, critical: float) -> bool:
     """Whether the mean of any cell is clear of noise, all cells at once (`critical` is Bonferroni's t)."""
+    if len(values) < 3:  # one spread tells nothing of faults
+        return False
     mean, se = mean_and_se(values, share)
     return bool(np.any(np.abs(mean) > critical * np.maximum(se, 1e-300)))
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from polyjudge.calibrate.methods.base import Block, method
 from polyjudge.core.arrays import Array
 from polyjudge.estimate.incomplete import estimate_interaction
-from polyjudge.estimate.sparse import Units, choose_each, read
+from polyjudge.estimate.sparse import Units, choose_each, least_absolute, named_cells
 
 MOST_UNITS = 2000
 """The explanation is chosen from at most this many units; the sizes come from all of them."""
@@ -23,10 +23,6 @@ def sparse(block: Block) -> Array:
     if len(part) > MOST_UNITS:
         part = np.sort(np.random.default_rng(len(part)).permutation(len(part))[:MOST_UNITS])
     units = Units.of(estimate.influence[part], estimate.cell_influence[part], panel.weights[part], most=len(part))
-    out = np.zeros_like(block.interaction)
     readings = choose_each(units, block.drawn[:, part] > 0)
-    for i, reading in enumerate(readings):
-        if reading.kind != "none":
-            excess, named = read(units, block.interaction[i], reading)
-            out[i] = np.where(named, excess, 0.0)
-    return out
+    excess = least_absolute(block.interaction, units.lad)
+    return np.stack([np.where(named_cells(r, e), e, 0.0) for r, e in zip(readings, excess, strict=True)])
