@@ -50,7 +50,7 @@ def anchor(
     Example: polyjudge anchor scores.csv --trusted Aster
     """
     from polyjudge.analyse.anchors import anchor as analyse
-    from polyjudge.cli.output import figure_formats, write_page, write_result
+    from polyjudge.cli.output import figure_formats, result_folder, write_page, write_result
     from polyjudge.sources.gold import read_gold
 
     formats = figure_formats(figures, output)
@@ -73,8 +73,9 @@ def anchor(
     if output is not None:
         from polyjudge.report.page.anchor import anchor_page
 
-        write_result(output, "anchor", result.to_dict(), result.tables())
-        write_page(output, "anchor", result.to_dict(), lambda c, p: anchor_page(result, panel, c, p), formats)
+        with result_folder(output, "anchor") as folder:
+            write_result(folder, "anchor", result.to_dict(), result.tables())
+            write_page(folder, "anchor", result.to_dict(), lambda c, p: anchor_page(result, panel, c, p), formats)
     if as_json:
         o.print_json("anchor", result.to_dict())
         return

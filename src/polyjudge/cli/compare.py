@@ -84,7 +84,7 @@ def compare(
 
     Example: polyjudge compare scores.csv --methods raw,cbc,combat-eb --seed 7
     """
-    from polyjudge.cli.output import figure_formats, write_page, write_result
+    from polyjudge.cli.output import figure_formats, result_folder, write_page, write_result
 
     formats = figure_formats(figures, output)
     if fail_on is FailOn.not_advised and protocol is not Protocol.held_out:
@@ -97,8 +97,9 @@ def compare(
     if output is not None:
         from polyjudge.report.page.others import comparison_page
 
-        write_result(output, "compare", payload, _tables(result))
-        write_page(output, "compare", payload, lambda c, p: comparison_page(result, panel, c, p), formats)
+        with result_folder(output, "compare") as folder:
+            write_result(folder, "compare", payload, _tables(result))
+            write_page(folder, "compare", payload, lambda c, p: comparison_page(result, panel, c, p), formats)
     if as_json:
         o.print_json("compare", payload)
     else:

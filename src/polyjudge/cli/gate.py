@@ -41,11 +41,12 @@ def gate(
     panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate)
     result = gates(panel, at, sweep=thresholds, base=base, resamples=resamples, seed=seed)
     if output is not None:
-        from polyjudge.cli.output import write_page, write_result
+        from polyjudge.cli.output import result_folder, write_page, write_result
         from polyjudge.report.page.others import gate_page
 
-        write_result(output, "gate", result.to_dict(), {"gate": result.cells, "sweep": result.sweep})
-        write_page(output, "gate", result.to_dict(), lambda c, p: gate_page(result, panel, c, p), formats)
+        with result_folder(output, "gate") as folder:
+            write_result(folder, "gate", result.to_dict(), {"gate": result.cells, "sweep": result.sweep})
+            write_page(folder, "gate", result.to_dict(), lambda c, p: gate_page(result, panel, c, p), formats)
     if as_json:
         o.print_json("gate", result.to_dict())
     else:
