@@ -117,14 +117,18 @@ class ConsensusCalibrator(Calibrator):
         return "-".join(["cbc", *more])
 
     def resampled(self, panel: Panel, drawn: Array) -> Array:
-        """The interaction (R, k, m) of R resamples; `drawn` (R, n) counts the tasks drawn of every unit."""
+        """What is subtracted (R, k, m) in R resamples; `drawn` (R, n) counts the tasks drawn of every unit."""
         out = []
         for weights in drawn:
             there = np.flatnonzero(weights > 0)
-            part = replace(panel.select(tasks=[panel.tasks[i] for i in there]), weights=weights[there])
-            means, w, *_ = self._estimates(estimate_interaction(part), part.weights)
-            out.append(centre(means, w))
+            part = panel.select(tasks=[panel.tasks[i] for i in there])
+            out.append(self.subtracted(replace(part, weights=weights[there])))
         return np.array(out)
+
+    def subtracted(self, panel: Panel) -> Array:
+        """What `fit` on this panel would subtract, (k, m), without the rest of its work."""
+        means, w, *_ = self._estimates(estimate_interaction(panel), panel.weights)
+        return centre(means, w)
 
     @property
     def correction_(self) -> pd.DataFrame:

@@ -9,10 +9,15 @@ from polyjudge.calibrate.anchored import AnchoredCalibrator
 from polyjudge.calibrate.base import Calibrator
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.calibrate.methods.base import MethodCalibrator
+from polyjudge.calibrate.sparse import SparseCalibrator
 from polyjudge.core.errors import CalibratorError
 from polyjudge.core.labels import clean
 
-KINDS: dict[str, type[Calibrator]] = {"anchored": AnchoredCalibrator, "method": MethodCalibrator}
+KINDS: dict[str, type[Calibrator]] = {
+    "anchored": AnchoredCalibrator,
+    "method": MethodCalibrator,
+    "sparse": SparseCalibrator,
+}
 
 
 def load_calibrator(path: str | Path) -> Calibrator:

@@ -1,6 +1,13 @@
 """The methods that `compare` sets side by side, each one function of one signature, in a registry."""
 
-from polyjudge.calibrate.methods import btl, combat, consensus, dawid_skene, normalise  # each registers its methods
+from polyjudge.calibrate.methods import (  # each registers its methods
+    btl,
+    combat,
+    consensus,
+    dawid_skene,
+    normalise,
+    sparse,
+)
 from polyjudge.calibrate.methods.base import REGISTRY, Map, Method, MethodCalibrator, find_methods, method, method_of
 from polyjudge.calibrate.methods.block import Block
 
@@ -19,6 +26,7 @@ __all__ = [
     "method",
     "method_of",
     "normalise",
+    "sparse",
 ]
 
 ORDER = (

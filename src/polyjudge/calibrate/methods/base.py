@@ -200,7 +200,7 @@ def find_methods(
     out: dict[str, Method] = {}
     for item in listed:
         if isinstance(item, ConsensusCalibrator):
-            item = method_of(item)
+            item = REGISTRY.get(item.name) or method_of(item)
         elif isinstance(item, Calibrator):
             item = item.method if isinstance(item, MethodCalibrator) else str(item)
         if isinstance(item, Method):
