@@ -123,7 +123,7 @@ def test_a_constant_judge_has_no_scale() -> None:
     assert np.isfinite(table[["tau", "low", "high", "full_fit"]]).all().all()
     # The constant judge's z-score is its distance from its own mean, 0 in every language.
     block = full_fit(pj.Panel.from_array(scores))
-    np.testing.assert_allclose(REGISTRY["z-score"](block)[0][:, 2], 0, atol=1e-9)
+    np.testing.assert_allclose(apply(REGISTRY["z-score"], block)[0][0][:, 2], 0, atol=1e-9)
 
 
 def test_names_are_found_as_people_write_them() -> None:
