@@ -34,8 +34,8 @@ def anchor(
     sample: Annotated[
         int | None, typer.Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
     ] = None,
-    replicates: Annotated[
-        int, typer.Option("--resamples", "--replicates", min=2, max=o.MOST_REPLICATES, help="Resamples of the tasks.")
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=2, max=o.MOST_RESAMPLES, help="Resamples of the tasks.")
     ] = 1000,
     seed: o.Seed = 7,
 ) -> None:
@@ -64,7 +64,7 @@ def anchor(
         scale=scale,
         contradictions=contradictions,  # type: ignore[arg-type]  # checked there
         sample=sample,
-        replicates=replicates,
+        resamples=resamples,
         seed=seed,
     )
     emit_older(

@@ -16,7 +16,7 @@ def audit(
     scores: o.Scores,
     at: Annotated[float | None, typer.Option("--at", help="Audit the pass rates of a gate at this score too.")] = None,
     base: Annotated[str | None, typer.Option("--base", help="Language the gate contrasts with the others.")] = None,
-    replicates: o.Resamples = 1000,
+    resamples: o.Resamples = 1000,
     seed: o.Seed = 7,
 ) -> None:
     """Show whether language changes the judges' ranking, how much, where, and how sure that is.
@@ -31,7 +31,7 @@ def audit(
     from polyjudge.report.page import audit_page
 
     panel = o.load(ctx, scores)
-    result = run(panel, seed=seed, replicates=replicates, threshold=at, base=base)
+    result = run(panel, seed=seed, resamples=resamples, threshold=at, base=base)
     tables = {
         "cells": result.uncertainty.to_frame(),
         "reversals": result.reversals.to_frame(),

@@ -59,13 +59,12 @@ def compare(
     methods: Annotated[
         str | None, typer.Option(help="Methods of the held-out protocol, separated by commas, or all (the default).")
     ] = None,
-    replicates: Annotated[
+    resamples: Annotated[
         int | None,
         typer.Option(
             "--resamples",
-            "--replicates",
             min=1,
-            max=o.MOST_REPLICATES,
+            max=o.MOST_RESAMPLES,
             help="Resamples of the tasks; default 1,000, and 100 for judges and tasks.",
         ),
     ] = None,
@@ -91,7 +90,7 @@ def compare(
     _check_options(protocol.value, {"--methods": methods, "--shots": shots, "--sizes": sizes})
     few, numbers = _numbers("--shots", shots or SHOTS), None if sizes is None else _numbers("--sizes", sizes)
     panel = o.load(ctx, scores)
-    result = _run(panel, protocol.value, methods or "all", replicates, few, numbers, seed)
+    result = _run(panel, protocol.value, methods or "all", resamples, few, numbers, seed)
     payload = {"protocol": protocol.value, **result.to_dict()}
     emit_older(
         ctx, "compare", payload, _tables(result),
@@ -105,14 +104,14 @@ def _run(
     panel: Panel,
     protocol: str,
     methods: str,
-    replicates: int | None,
+    resamples: int | None,
     shots: list[int],
     sizes: list[int] | None,
     seed: int,
 ) -> Result:
     import polyjudge as pj
 
-    many = {} if replicates is None else {"replicates": replicates}
+    many = {} if resamples is None else {"resamples": resamples}
     if protocol == "held-out":
         return pj.compare(panel, methods.split(",") if methods != "all" else None, seed=seed, **many)  # type: ignore[no-any-return]
     if protocol in ("unseen-language", "unseen-judge"):

@@ -19,7 +19,7 @@ def gate(
         str | None, typer.Option("--sweep", metavar="FIRST:LAST:STEP", help="More thresholds, as 10:70:5.")
     ] = None,
     base: Annotated[str | None, typer.Option("--base", help="Language to contrast with the others.")] = None,
-    replicates: o.Resamples = 1000,
+    resamples: o.Resamples = 1000,
     seed: o.Seed = 7,
 ) -> None:
     """Show how pass rates at a threshold depend on the language, before and after calibration.
@@ -31,5 +31,5 @@ def gate(
 
     thresholds = parse_sweep(sweep) if sweep else []
     panel = o.load(ctx, scores)
-    result = gates(panel, at, sweep=thresholds, base=base, replicates=replicates, seed=seed)
+    result = gates(panel, at, sweep=thresholds, base=base, resamples=resamples, seed=seed)
     emit(ctx, result, panel, tables={"gate": result.cells, "sweep": result.sweep})

@@ -37,12 +37,12 @@ Seed = Annotated[
     int, typer.Option("--seed", min=0, help="Seed of everything random. The same seed gives the same answer.")
 ]
 
-MOST_REPLICATES = 1_000_000
+MOST_RESAMPLES = 1_000_000
 """More would take hours and all memory, and change no digit that is printed."""
 
 Resamples = Annotated[
     int,
-    typer.Option("--resamples", "--replicates", min=100, max=MOST_REPLICATES, help="Resamples of the tasks."),
+    typer.Option("--resamples", min=100, max=MOST_RESAMPLES, help="Resamples of the tasks."),
 ]
 
 Calibrator = Annotated[Path, typer.Argument(metavar="CAL", help="A calibrator that calibrate --save wrote.")]

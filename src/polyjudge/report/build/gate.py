@@ -133,7 +133,7 @@ def gate_section(g: Gates | None, sweep: pd.DataFrame | None, level: float, said
             "gate.held-out",
             raw=g.held_out_raw,
             calibrated=g.held_out_calibrated,
-            resamples=g.replicates,
+            resamples=g.resamples,
             level=g.level,
         ),
         say("gate.scope"),

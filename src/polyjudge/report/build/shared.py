@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def frame_of(command: str, result: Result, panel: Panel | None) -> dict[str, Any]:
     """The fields of a report that follow from its result and panel: what was read, facts, payload, judges."""
-    facts = {name: getattr(result, name) for name in ("seed", "replicates", "level") if hasattr(result, name)}
+    facts = {name: getattr(result, name) for name in ("seed", "resamples", "level") if hasattr(result, name)}
     out: dict[str, Any] = {
         "command": command,
         "facts": facts,
