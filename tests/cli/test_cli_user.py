@@ -89,7 +89,7 @@ def test_output_that_cannot_be_written_is_one_line(scores: Path) -> None:
         (["demo", "--write", "x.csv", "--json"], "leave out --json"),
         (["validate", "--full", "--panels", "3"], "leave out --full or --panels"),
         (["validate", "--panels", "2", "-o", "SCORES"], "is a file. Name a folder"),
-        (["audit", "SCORES", "-o", "SCORES"], "is a file. Name a folder"),
+        (["audit", "SCORES", "-o", "SCORES"], "would be written over what is read"),
         (["audit", "SCORES", "--resamples", "100000000"], "less than or equal to 1000000"),
         (["audit", ""], "Name a file"),
         (["audit", "https://example.org/scores.csv"], "Download the file"),
@@ -184,7 +184,7 @@ def test_scores_are_not_written_over_themselves(here: Run, tmp_path: Path) -> No
     before = path.read_bytes()
     code, _, error = here("calibrate", path, "-o", path)
     assert code == 2
-    assert "Choose another name with -o" in error
+    assert "would be written over what is read" in error
     assert path.read_bytes() == before
 
 

@@ -10,7 +10,7 @@ import typer
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Labels, o.Engine, o.Json)
+OPTIONS = (o.Labels, o.Engine, o.Json, o.Overwrite)
 
 
 class Unseen(StrEnum):
@@ -54,6 +54,7 @@ def apply(
         unseen=unseen.value,
         engine=o.Engine.of(ctx).engine.value,
         partition_by=partition_by,
+        overwrite=o.Overwrite.of(ctx).overwrite,
         spreadsheet_safe=spreadsheet_safe,
         **vars(o.Labels.of(ctx)),
     )

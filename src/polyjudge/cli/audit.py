@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -38,12 +39,14 @@ def audit(
         "ranks": result.ranks.to_frame().drop(columns="tied_with"),
     }
     options = o.Output.of(ctx)
-    if options.output is not None:
-        with atomic_write(options.output / "audit.txt") as file:
+
+    def text(folder: Path) -> None:
+        with atomic_write(folder / "audit.txt") as file:
             show_audit(make_console(file), result)
+
     emit_older(
         ctx, "audit", result.to_dict(), tables,
-        lambda command, payload: audit_page(result, command, payload), lambda: show_audit(make_console(), result),
+        lambda command, payload: audit_page(result, command, payload), lambda: show_audit(make_console(), result), text,
     )  # fmt: skip
     limit = list(o.Severity).index(options.fail_on or o.Severity.never) - 1
     if limit >= 0 and any(f.weight >= limit for f in result.findings):

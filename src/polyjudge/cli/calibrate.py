@@ -27,7 +27,7 @@ class Location(StrEnum):
     huber = "huber"
 
 
-OPTIONS = (o.Columns, o.Reading, o.Json)
+OPTIONS = (o.Columns, o.Reading, o.Json, o.Overwrite)
 
 
 def calibrate(
@@ -81,6 +81,7 @@ def calibrate(
             unseen="keep" if part else "error",
             engine=reading.engine.value,
             partition_by=partition_by,
+            overwrite=o.Overwrite.of(ctx).overwrite,
             spreadsheet_safe=spreadsheet_safe,
             **{n: getattr(columns, n) for n in ("task", "language", "judge", "score", "replicate")},
         )

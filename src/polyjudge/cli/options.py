@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import typer
 from typer.core import TyperCommand
 
+from polyjudge.cli.writing import check_paths
 from polyjudge.core.errors import OutputClosed, UsageError
 
 if TYPE_CHECKING:
@@ -172,7 +173,16 @@ class Json(Group):
 
 
 @dataclass(frozen=True)
-class Output(Json):
+class Overwrite(Group):
+    """What may be replaced."""
+
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace polyjudge's own files in a folder that holds others too.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class Output(Overwrite, Json):
     """Where a result goes. The folder and the formats are checked before the work begins."""
 
     output: Annotated[
@@ -188,8 +198,6 @@ class Output(Json):
     ] = None
 
     def __post_init__(self) -> None:
-        if self.output is not None and self.output.exists() and not self.output.is_dir():
-            raise UsageError(f"-o {self.output} is a file. Name a folder: it is made when it is not there.")
         if self.figures is not None and self.output is None:
             raise UsageError("--figures needs a folder to save them in: add -o DIR.")
         _ = self.formats
@@ -225,6 +233,7 @@ def command_class(groups: tuple[Any, ...]) -> type[TyperCommand]:
             self.params += [p for shared in self.shared.values() for p in shared]
 
         def invoke(self, ctx: Any) -> Any:
+            check_paths(self.name or "", self.params, ctx.params)
             for group, shared in self.shared.items():
                 values = {p.name: ctx.params.pop(p.name) for p in shared}
                 ctx.meta[group.__qualname__] = _options_of(group).callback(**values)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from polyjudge.cli.options import Output, Severity
-from polyjudge.core.files import atomic_write, spreadsheet_safe
+from polyjudge.core.files import atomic_write, new_folder, spreadsheet_safe
 from polyjudge.core.schema import envelope, to_json
 
 if TYPE_CHECKING:
@@ -52,26 +51,27 @@ def emit_report(
     from polyjudge.report import terminal
 
     options = Output.of(ctx)
-    written = [] if options.output is None else write(report, options.output, tables or {}, options.formats)
+    written = None
+    if options.output is not None:
+        written = write(report, str(ctx.info_name), tables or {}, options)
     if options.as_json:
         print_json(report.payload())
     else:
         terminal.show(report, full=options.full)
     if written:
         sys.stdout.flush()
-        figures = sum("figures" in path.parts for path in written)
-        more = f" and {figures} figures" if figures else ""
-        names = ", ".join(path.name for path in written if "figures" not in path.parts)
-        print(f"polyjudge: wrote {names}{more} to {options.output}", file=sys.stderr)
+        more = f" and {written[1]} figures" if written[1] else ""
+        print(f"polyjudge: wrote {', '.join(written[0])}{more} to {options.output}", file=sys.stderr)
     limit = list(Severity).index(options.fail_on or fail_on) - 1
     if limit >= 0 and any(f.weight >= limit for f in report.findings):
         raise typer.Exit(1)
 
 
-def write(
-    report: Report, folder: Path, tables: Mapping[str, pd.DataFrame], formats: tuple[str, ...] = ()
-) -> list[Path]:
-    """report.html with its figures, summary.md, NAME.json, NAME.txt and the tables as CSV. Returns what was written."""
+def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], options: Output) -> tuple[list[str], int]:
+    """report.html with its figures, summary.md, NAME.json, NAME.txt and the tables as CSV.
+
+    Returns the names of the files and the number of figures.
+    """
     from polyjudge.report import terminal
     from polyjudge.report.export import save_figures
     from polyjudge.report.markdown import markdown
@@ -84,14 +84,17 @@ def write(
         f"{report.command}.json": to_json(report.payload(), indent=1) + "\n",
         f"{report.command}.txt": terminal.text(report, full=True) + "\n",
     }
-    for name, text in texts.items():
-        with atomic_write(folder / name) as file:
-            file.write(text)
-    for name, frame in tables.items():
-        with atomic_write(folder / f"{name}.csv") as file:
-            frame.map(spreadsheet_safe).rename(columns=spreadsheet_safe).to_csv(file, index=False, lineterminator="\n")
-    csv = [folder / f"{name}.csv" for name in tables]
-    return [*(folder / name for name in texts), *csv, *save_figures(report, folder / "figures", formats)]
+    # The folder is made as a whole, so that it never holds a mix of two runs.
+    with new_folder(str(options.output), command, overwrite=options.overwrite) as folder:
+        for name, text in texts.items():
+            with atomic_write(folder / name) as file:
+                file.write(text)
+        for name, frame in tables.items():
+            safe = frame.map(spreadsheet_safe).rename(columns=spreadsheet_safe)
+            with atomic_write(folder / f"{name}.csv") as file:
+                safe.to_csv(file, index=False, lineterminator="\n")
+        figures = save_figures(report, folder / "figures", options.formats)
+    return [*texts, *(f"{name}.csv" for name in tables)], len(figures)
 
 
 def print_written(written: Any) -> None:
@@ -115,7 +118,13 @@ def print_json(result: dict[str, Any], command: str = "") -> None:
 
 
 def emit_older(
-    ctx: typer.Context, command: str, result: dict[str, Any], tables: Mapping[str, pd.DataFrame], page: Any, show: Any
+    ctx: typer.Context,
+    command: str,
+    result: dict[str, Any],
+    tables: Mapping[str, pd.DataFrame],
+    page: Any,
+    show: Any,
+    text: Any = None,
 ) -> None:
     """Results that have no builder yet: their JSON, tables, page (command line, JSON -> page) and terminal text."""
     from polyjudge.report import export
@@ -124,15 +133,19 @@ def emit_older(
     options = Output.of(ctx)
     payload = envelope(command, result)
     if options.output is not None:
-        with atomic_write(options.output / f"{command}.json") as file:
-            file.write(to_json(payload, indent=1) + "\n")
-        for name, frame in tables.items():
-            with atomic_write(options.output / f"{name}.csv") as file:
-                safe = frame.map(spreadsheet_safe).rename(columns=spreadsheet_safe)
-                safe.to_csv(file, index=False, lineterminator="\n")
+        with new_folder(options.output, command, overwrite=options.overwrite) as folder:
+            with atomic_write(folder / f"{command}.json") as file:
+                file.write(to_json(payload, indent=1) + "\n")
+            for name, frame in tables.items():
+                with atomic_write(folder / f"{name}.csv") as file:
+                    safe = frame.map(spreadsheet_safe).rename(columns=spreadsheet_safe)
+                    safe.to_csv(file, index=False, lineterminator="\n")
+            if text is not None:
+                text(folder)
+            if page is not None:
+                export.write_page(page(command_line(), payload), folder, options.formats)
         if page is not None:
-            written = export.write_page(page(command_line(), payload), options.output, options.formats)
-            print(f"polyjudge: wrote {written[0]}", file=sys.stderr)
+            print(f"polyjudge: wrote {options.output / 'report.html'}", file=sys.stderr)
     if options.as_json:
         print_json(payload)
     else:

@@ -18,7 +18,7 @@ class Benchmark(StrEnum):
     mrewardbench = "mrewardbench"
 
 
-OPTIONS = (o.Json,)
+OPTIONS = (o.Json, o.Overwrite)
 
 
 def reproduce(
@@ -46,6 +46,7 @@ def reproduce(
     Example: polyjudge reproduce devai -o paper
     """
     from polyjudge.cli.output import print_json
+    from polyjudge.core.files import new_folder
     from polyjudge.paper.run import check_formats, write
     from polyjudge.paper.run import reproduce as run
 
@@ -53,7 +54,8 @@ def reproduce(
     result = run(benchmark.value, data, anchor, offline=offline, seed=seed)
     written = []
     if output is not None:
-        written = write(result, output, formats)
+        with new_folder(output, "reproduce", overwrite=o.Overwrite.of(ctx).overwrite) as folder:
+            written = write(result, folder, formats)
     if o.Json.of(ctx).as_json:
         print_json(result.to_dict(), "reproduce")
     else:
