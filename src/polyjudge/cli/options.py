@@ -113,8 +113,14 @@ class Columns(Labels):
     """Which columns hold what."""
 
     task: Annotated[str | None, typer.Option("--task", help="Column of the task.")] = None
+    system: Annotated[str | None, typer.Option("--system", help="Column of the system, the thing that is judged.")] = (
+        None
+    )
     replicate: Annotated[str | None, typer.Option("--replicate", help="Column of the replicate.")] = None
     group: Annotated[str | None, typer.Option("--group", help="Column of task strata or requirement types.")] = None
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="Column of clusters: tasks of one source or template.")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,8 @@ class Reading(Engine):
         typer.Option("--range", metavar="LOW:HIGH", help="The score scale. A score outside it is an error."),
     ] = None
     duplicates: Annotated[
-        Duplicates, typer.Option("--duplicates", help="Several rows of one task, language, judge and replicate.")
+        Duplicates,
+        typer.Option("--duplicates", help="Several rows of one task, system, language, judge and replicate."),
     ] = Duplicates.error
     languages: Annotated[
         str | None, typer.Option("--languages", metavar="A,B,...", help="Read only these languages, in this order.")
