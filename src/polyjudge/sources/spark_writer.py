@@ -33,14 +33,14 @@ def write_with_spark(
     overwrite: bool = False,
 ) -> Written:
     """Read files with Spark and write a folder of Parquet files."""
-    from polyjudge.sources.writers import MAKER, Written, score_folder
+    from polyjudge.sources.writers import MAKER, UNREAD, Written, score_folder
 
     output = Path(output)
     if output.suffix:
         raise UsageError("With --engine spark the output is a folder of Parquet files: a name without an ending.")
     check_folder(output, MAKER, overwrite)
     frame = spark_frame(source)
-    found = {n: names.get(n) for n in ("task", "language", "judge", "score", "replicate")}
+    found = {**{n: names.get(n) for n in ("task", "language", "judge", "score")}, **UNREAD}
     columns = find_columns(frame.columns, require_task=False, **found)  # type: ignore[arg-type]
     if column in frame.columns:
         raise UsageError(f"{source} already has a column {column!r}. Choose another name with --column.")

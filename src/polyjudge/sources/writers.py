@@ -22,6 +22,8 @@ from polyjudge.sources.duck_engine import DuckEngine
 if TYPE_CHECKING:
     from polyjudge.calibrate.consensus import ConsensusCalibrator
 
+UNREAD = {"system": "", "replicate": "", "cluster": ""}
+"""Columns that pass through as they are: a calibrated score depends on language and judge alone."""
 FORMULA = "=+-@\t\r"
 """A spreadsheet may run a cell that begins with one of these."""
 
@@ -66,7 +68,7 @@ def write_calibrated(
         from polyjudge.sources.spark_writer import write_with_spark
 
         return write_with_spark(cal, str(source), output, column, unseen, partition_by, names, overwrite)
-    names = {n: names.get(n) for n in ("task", "language", "judge", "score", "replicate")}
+    names = {**{n: names.get(n) for n in ("task", "language", "judge", "score")}, **UNREAD}
     opened, frame = _open(str(source), table)
     kind = _format(Path(output), partition_by)
     columns = find_columns(opened.columns, require_task=False, **names)  # type: ignore[arg-type]
