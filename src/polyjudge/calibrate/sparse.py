@@ -51,7 +51,7 @@ class SparseCalibrator(ConsensusCalibrator):
         """Choose the explanation, and read how far its cells are off."""
         super().fit(panel)
         estimate = estimate_interaction(panel)
-        units = Units.of(estimate.influence, estimate.cell_influence, panel.weights)
+        units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
         reading = choose(units, self.level, self.seed)
         excess = least_absolute(estimate.interaction, units.lad)
         named = named_cells(reading, excess)
