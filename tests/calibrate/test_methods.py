@@ -42,8 +42,8 @@ def test_the_table_has_the_twelve_methods_in_order() -> None:
     assert tuple(REGISTRY)[:12] == ORDER
 
 
-def test_every_method_equals_the_plain_reference_on_devai(devai: pj.Panel) -> None:
-    agree(devai, 12)
+def test_every_method_equals_the_plain_reference_on_devai(devai_like: pj.Panel) -> None:
+    agree(devai_like, 12)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -59,11 +59,11 @@ def test_whole_scores_as_coarse_as_pass_and_fail() -> None:
     agree(pj.Panel.from_array(scores), 12)
 
 
-def test_every_methods_values_equal_the_plain_reference(devai: pj.Panel) -> None:
+def test_every_methods_values_equal_the_plain_reference(devai_like: pj.Panel) -> None:
     draws = np.concatenate(list(draw_blocks(55, 2, seed=5)))
     names = [n for n in ORDER if n != "random control"]
-    block, _ = next(iter(resample(devai, 2, seed=5)))
-    for r, plain in plain_matrices(devai, names, draws):
+    block, _ = next(iter(resample(devai_like, 2, seed=5)))
+    for r, plain in plain_matrices(devai_like, names, draws):
         for name in names:
             fast = apply(REGISTRY[name], block)[0][r]
             np.testing.assert_allclose(fast, plain[name].to_numpy(), atol=1e-7, err_msg=name)
@@ -106,9 +106,9 @@ def test_dawid_skene_stack_equals_one_by_one() -> None:
         np.testing.assert_allclose(stack[r], em(labels, there, train[[r]])[0], atol=1e-9)
 
 
-def test_weighted_cbc_is_the_calibrators(devai: pj.Panel) -> None:
-    expected = pj.ConsensusCalibrator(weights="variance").fit(devai).interaction_.to_numpy()
-    np.testing.assert_allclose(REGISTRY["cbc-weighted"](full_fit(devai))[0], expected, atol=1e-9)
+def test_weighted_cbc_is_the_calibrators(devai_like: pj.Panel) -> None:
+    expected = pj.ConsensusCalibrator(weights="variance").fit(devai_like).interaction_.to_numpy()
+    np.testing.assert_allclose(REGISTRY["cbc-weighted"](full_fit(devai_like))[0], expected, atol=1e-9)
 
 
 def test_a_constant_judge_has_no_scale() -> None:
