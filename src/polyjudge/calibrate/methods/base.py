@@ -13,6 +13,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
+from polyjudge.core.sections import Say
 from polyjudge.estimate.kernels import stream
 
 
@@ -55,6 +56,16 @@ class Block:
 Adjust = Callable[[Block], Array]
 
 
+IDENTITIES: dict[str, tuple[str, ...]] = {
+    "full-fit": ("full_fit",),
+    "as-cbc": ("tau", "full_fit", "gain", "gain_positive"),
+    "oracle": ("tau", "full_fit", "gain", "gain_positive"),
+    "as-raw": ("tau", "full_fit"),
+    "no-gain": ("gain", "gain_positive"),
+}
+"""What is true of a method by arithmetic -> the columns of `compare` that say it (METHODS section 3: I3, I6, I7)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Method:
     """A function of a block, with what `compare` must know about it.
@@ -65,10 +76,10 @@ class Method:
     adjust : Block -> (R, k, m). The adjusted cell values of the left-out units, or, when `subtracts`, the matrix A that
         is subtracted from them
     subtracts : the method only subtracts a matrix A(l, b) from the scores; then its accuracy gain can be measured
-    identity : what about its line is true by arithmetic, in plain words; empty when nothing is
+    identity : what about its line is true by arithmetic: a key of `IDENTITIES`; empty when nothing is
     scale : width of the adjusted values' scale, for the tie rule; None when they are on the scale of the scores
     complete : the method needs every task scored in every cell
-    caution : says of a panel why the method's line means little there; empty text when it means what it should
+    caution : says of a panel why the method's line means little there; None when it means what it should
     """
 
     name: str
@@ -77,7 +88,7 @@ class Method:
     identity: str = ""
     scale: float | None = None
     complete: bool = False
-    caution: Callable[[Panel], str] | None = None
+    caution: Callable[[Panel], Say | None] | None = None
 
     def __call__(self, block: Block) -> Array:
         return self.adjust(block)
@@ -94,7 +105,7 @@ def method(
     identity: str = "",
     scale: float | None = None,
     complete: bool = False,
-    caution: Callable[[Panel], str] | None = None,
+    caution: Callable[[Panel], Say | None] | None = None,
 ) -> Callable[[Adjust], Method]:
     """Decorator that registers a function of a block as a method of `compare`. Arguments are those of `Method`.
 

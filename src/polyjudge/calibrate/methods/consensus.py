@@ -14,13 +14,13 @@ def raw(block: Block) -> Array:
     return np.zeros_like(block.left_out)
 
 
-@method("cbc", subtracts=True, identity="full fit is 1 by arithmetic (I3)")
+@method("cbc", subtracts=True, identity="full-fit")
 def cbc(block: Block) -> Array:
     """The interaction estimated from the drawn tasks."""
     return block.interaction
 
 
-@method("cbc-weighted", subtracts=True, identity="same order and gain as cbc (I6); full fit is 1 by arithmetic (I3)")
+@method("cbc-weighted", subtracts=True, identity="as-cbc")
 def cbc_weighted(block: Block) -> Array:
     """The interaction against a language mean that weights judges by their steadiness over languages.
 
@@ -37,7 +37,7 @@ def cbc_weighted(block: Block) -> Array:
 @method(
     "oracle",
     subtracts=True,
-    identity="tau is 1 and the gain positive by arithmetic: it uses the evaluation tasks (I3)",
+    identity="oracle",
 )
 def oracle(block: Block) -> Array:
     """The interaction of the evaluation tasks themselves: an upper bound, not a method."""

@@ -16,14 +16,14 @@ def _scaled(values: Array, sd: Array, gap: float) -> Array:
     return out
 
 
-@method("per-language norm", identity="same order as raw (I6)", scale=1.0)
+@method("per-language norm", identity="as-raw", scale=1.0)
 def per_language(block: Block) -> Array:
     """Each language to mean 0 and sd 1 over its judges."""
     cells = block.left_out
     return _scaled(cells - cells.mean(axis=-1, keepdims=True), cells.std(axis=-1, keepdims=True), block.gap)
 
 
-@method("judge-only norm", subtracts=True, identity="gain is 0 by arithmetic: a judge's mean has no interaction")
+@method("judge-only norm", subtracts=True, identity="no-gain")
 def judge_only(block: Block) -> Array:
     """Each judge's mean over languages in the drawn tasks."""
     return np.broadcast_to(block.train.mean(axis=-2, keepdims=True), block.train.shape)

@@ -18,7 +18,7 @@ from polyjudge.core.labels import clean
 from polyjudge.core.sections import Words
 from polyjudge.report import numbers as n
 
-TOPICS = ("shared", "gate", "drift")
+TOPICS = ("shared", "audit", "collect", "compare", "drift", "gate", "labels")
 """Modules of this package."""
 
 Template = str | Callable[[Mapping[str, Any]], str]
@@ -127,5 +127,10 @@ def _with_interval(value: tuple[Any, Any, Any], kind: str, sign: bool) -> str:
     if kind == "points":
         text = n.points(low if middle is None else middle, low, high, sign)
         return text[text.index("[") :] if middle is None else text
-    ends = f"[{_single(low, kind, sign)}, {_single(high, kind, sign)}]"
-    return ends if middle is None else f"{_single(middle, kind, sign)} {ends}"
+    if kind == "share":
+        digits = 0 if abs(high - low) >= 0.02 else 1
+        write: Callable[[Any], str] = lambda v: n.percent(v, digits, sign)  # noqa: E731
+    else:
+        write = lambda v: _single(v, kind, sign)  # noqa: E731
+    ends = f"[{write(low)}, {write(high)}]"
+    return ends if middle is None else f"{write(middle)} {ends}"
