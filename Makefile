@@ -9,7 +9,7 @@ export PIP_NO_INPUT := 1
 demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
 
-test: .venv/test.stamp
+test: .venv/test.stamp .venv/system.stamp
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 lint: .venv/test.stamp
@@ -54,6 +54,11 @@ clean:
 	@echo "Setting up .venv (once)"
 	$(PIP) install --require-hashes -r requirements/run.txt
 	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Chromium, Java, PostgreSQL and R: installed where that is allowed; tests that lack one skip and name it.
+.venv/system.stamp: tools/components.py | .venv/test.stamp
+	@$(BIN)/python tools/components.py
 	@touch $@
 
 .venv/test.stamp: requirements/test.txt pyproject.toml | .venv/bin/python

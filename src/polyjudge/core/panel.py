@@ -404,13 +404,16 @@ class Panel:
             cluster=self.cluster,
         )
 
-    def minus(self, shift: Array, limits: tuple[float, float] | None = None) -> Panel:
-        """Every score less the (k, m) shift of its cell, cut to `limits` when given. Systems and replicates stay."""
+    def adjusted(self, shift: Array, scale: Array | None = None, limits: tuple[float, float] | None = None) -> Panel:
+        """(score - shift) / scale with the (k, m) values of each cell, cut to `limits` when given. Systems and
+        replicates stay."""
 
         def moved(array: Array | None, replicated: bool) -> Array | None:
             if array is None:
                 return None
             out: Array = array - (shift[..., None] if replicated else shift)
+            if scale is not None:
+                out = out / (scale[..., None] if replicated else scale)
             return out if limits is None else np.clip(out, *limits)
 
         return self.with_scores(
