@@ -14,7 +14,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel, missing_table
-from polyjudge.estimate.incomplete import (
+from polyjudge.estimate.designs import (
     CHUNK_BYTES,
     RANK_TOLERANCE,
     Design,

@@ -282,6 +282,7 @@ WORDS: dict[str, Template] = {
     "rounding "
     "as tied gives {tolerant:.4f} in place of {exact:.4f}.",
     "information.part": "Measured on {chosen} of {units} units drawn at random.",
+    "information.replicates": "Measured on {kept} of {replicates} replicates drawn at random.",
     "information.missing": "Some replicates are missing; those that are there are used.",
     "variance.whole-tasks": "From the {whole} of {tasks} tasks that lack no score.",
     "variance.constant": "All scores are equal: there is no variance to divide.",
