@@ -74,7 +74,7 @@ def check_goal(goal: str | None) -> Goal | None:
     """The goal, or an error that lists them."""
     if goal is not None and goal not in GOALS:
         raise UsageError(f"There is no goal {clean(goal)!r}. The goals are {', '.join(GOALS)}.")
-    return goal  # type: ignore[return-value]
+    return goal
 
 
 def advise(
@@ -139,7 +139,7 @@ def _blind(panel: Panel, s: Seen) -> Finding:
 def _found(panel: Panel, e: Explanation, c: Certificate) -> list[Finding]:
     """What is wrong with the languages and judges, in at most two findings."""
     scale = scale_of(panel)
-    common = {"delta": c.delta * scale.factor, "matters": c.matters * scale.factor, "level": c.level}
+    common: dict[str, Any] = {"delta": c.delta * scale.factor, "matters": c.matters * scale.factor, "level": c.level}
     common |= {"cells": len(c.cells), "tasks": c.tasks, "unit": scale.unit}
     if c.status == "certified":
         return [Finding("verdict.agree", {**common, "clear": e.clear}, "info", "negligible")]

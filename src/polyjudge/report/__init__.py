@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 BUILDERS = {
     "Drift": "drift",
+    "Explanation": "explain",
     "Gates": "gate",
 }
 """Class of a result -> module in `report.build`, whose `build(result, panel)` makes the report."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from polyjudge.report.numbers import number, percent, points
-from polyjudge.report.words import Template, names, plural
+from polyjudge.report.words import Template, names
 
 Values = Mapping[str, Any]
 
@@ -99,8 +99,8 @@ WORDS: dict[str, Template] = {
         "To compare systems: average the judges. Calibrating cannot change their order."
         + (" Whether the judges see the systems at all cannot be told yet." if v["doubt"] else "")
     ),
-    "use.compare.missing": "To compare systems: calibrate first. Scores are missing, so a system may meet harsher judges "
-    "than another.",
+    "use.compare.missing": "To compare systems: calibrate first. Scores are missing, so a system may meet harsher "
+    "judges than another.",
     "use.gate.none": "To gate: name the pass mark with --at, and see how many decisions depend on the language.",
     "use.gate.agree": "To gate: use the scores as they are. Calibrating would turn {flips} of {decisions} decisions.",
     "use.gate.open": "To gate: use the scores as they are until more tasks are scored.",
@@ -114,14 +114,14 @@ WORDS: dict[str, Template] = {
     "use.rank.agree": "To rank judges: one order holds in every language. It is an order of leniency, not of quality.",
     "use.rank.open": "To rank judges: wait for more tasks. The order is one of leniency, not of quality.",
     "use.rank.culprit": "To rank judges: leave the broken place out. The order is one of leniency, not of quality.",
-    "use.rank.diffuse": "To use one judge, or rank them over all languages: calibrate. The order is one of leniency, not "
-    "of quality.",
+    "use.rank.diffuse": "To use one judge, or rank them over all languages: calibrate. The order is one of leniency, "
+    "not of quality.",
     "use.best": "To pick the best judge for a language: that needs labels or probes. Mean scores show who is lenient.",
     "use.mean.nothing": "To average the judges: do it. Calibrating changes nothing there, by arithmetic.",
     "use.mean.culprit": lambda v: (
         f"To average the judges: {{judge}} pulls {{language}} {'down' if v['excess'] < 0 else 'up'} by "
-        f"{points(abs(v['excess']), *sorted((abs(v['low']), abs(v['high']))))} {{unit}}. Leave it out there, or correct "
-        "it alone."
+        f"{points(abs(v['excess']), *sorted((abs(v['low']), abs(v['high']))))} {{unit}}. Leave it out there, or "
+        "correct it alone."
     ),
     "step.read-worst": "Read its worst answers",
     "step.without": "See the panel without it",
@@ -153,21 +153,24 @@ WORDS: dict[str, Template] = {
     ),
     "explain.shares-missing": "Missing: {missing:share} of its scores there, {missing_elsewhere:share} in its other "
     "languages.",
-    "explain.without": "Without the places named, the largest deviation falls from {largest:points} to {without:points} "
-    "points, and {clear_without} of {cells} cells are clear of noise instead of {clear}.",
+    "explain.without": "Without the places named, the largest deviation falls from {largest:points} to "
+    "{without:points} points, and {clear_without} of {cells} cells are clear of noise instead of {clear}.",
     "explain.majority": "This rests on the majority: it shows who differs, not who is right. Labels or probes decide.",
     "explain.worst": "Tasks that show it most: the score, and what the other judges and languages lead to expect",
+    "explain.alt": "How far each judge is off in each language, beyond its own and the language's level. The culprit "
+    "is framed.",
     "explain.grid": "Points beyond the judge's and the language's own level",
     "explain.grid-note": lambda v: (
         ("[ ] the culprit; " if v["named"] else "") + ". within {matters} {unit} (--matters)"
     ),
-    "explain.cells": "Every place: the sparse reading with its {level:share} interval, and double centring with its band",
+    "explain.cells": "Every place: the sparse reading with its {level:share} interval, and double centring with its "
+    "band",
     "explain.certificate": lambda v: {
         "certified": "Certified: at {level:share} no judge is off by more than {delta:points} points in any language; "
         "{matters} matter.",
-        "refuted": "Refuted: {material} of {cells} places are off by more than {matters} points for sure, {open} may be, "
-        "{negligible} are not.",
+        "refuted": "Refuted: {material} of {cells} places are off by more than {matters} points for sure, {open} may "
+        "be, {negligible} are not.",
         "open": "Open: deviations up to {delta:points} points are not ruled out; {matters} matter."
-        + ("" if v["needed"] is None else " About {needed} tasks would settle it if nothing else changed."),
+        + ("" if v["needed"] is None else " If nothing is off, about {needed} tasks would certify it."),
     }[v["status"]],
 }
