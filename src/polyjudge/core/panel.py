@@ -100,18 +100,18 @@ class Panel:
     cluster: NDArray[np.int64] = None  # type: ignore[assignment]  # set below
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        scores = np.ascontiguousarray(self.scores, dtype=np.float64)
-        put(self, "scores", scores)
+        # Everything is set here, once; cached properties and this block write to the same dictionary.
+        own = vars(self)
+        own["scores"] = scores = np.ascontiguousarray(self.scores, dtype=np.float64)
         if self.weights is None:
-            put(self, "weights", np.ones(len(scores)))
+            own["weights"] = np.ones(len(scores))
         if self.cluster is None:
-            put(self, "cluster", np.arange(len(scores)))
+            own["cluster"] = np.arange(len(scores))
         if self.counts is None:
-            put(self, "counts", _rows_of_units(_rows_there(self), self.weights))
+            own["counts"] = _rows_of_units(_rows_there(self), self.weights)
         _check(self)
         if self.observed_range is None:
-            put(self, "observed_range", (float(np.nanmin(self.finest)), float(np.nanmax(self.finest))))
+            own["observed_range"] = (float(np.nanmin(self.finest)), float(np.nanmax(self.finest)))
         arrays = (scores, self.counts, self.weights, self.cluster)
         for array in (*arrays, self.replicate_scores, self.system_scores, self.system_replicates):
             if array is not None:

@@ -29,6 +29,7 @@ BUILDERS = {
     "analyse.anchors.Anchor": "anchor",
     "analyse.audit.Audit": "audit",
     "analyse.decisions.Decisions": "compare",
+    "analyse.explain.Explanation": "explain",
     "analyse.gates.Gates": "gate",
     "analyse.held_out.Comparison": "compare",
     "analyse.label_budget.LabelBudget": "plan",

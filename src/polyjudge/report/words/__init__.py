@@ -12,14 +12,12 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from polyjudge.core.labels import clean
 from polyjudge.core.sections import Words
 from polyjudge.report import numbers as n
-
-TOPICS = ("shared", "audit", "collect", "compare", "drift", "gate", "labels")
-"""Modules of this package."""
 
 Template = str | Callable[[Mapping[str, Any]], str]
 
@@ -27,8 +25,8 @@ Template = str | Callable[[Mapping[str, Any]], str]
 @cache
 def _templates() -> dict[str, Template]:
     out: dict[str, Template] = {}
-    for topic in TOPICS:
-        for code, template in import_module(f"{__name__}.{topic}").WORDS.items():
+    for topic in iter_modules(__path__):
+        for code, template in import_module(f"{__name__}.{topic.name}").WORDS.items():
             if code in out:
                 raise ValueError(f"The code {code} is worded twice.")
             out[code] = template
