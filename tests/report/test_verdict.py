@@ -19,7 +19,7 @@ def test_a_panel_that_reverses() -> None:
     assert isinstance(change, Say)
     assert isinstance(sure, Say)
     assert isinstance(gain, Say)
-    assert (change.code, change.values["count"], change.values["pairs"]) == ("verdict.reversal", 11, 15)
+    assert (change.code, change.values["count"], change.values["pairs"]) == ("audit.verdict.reversal", 11, 15)
     assert [sure.values[n] for n in ("judge_i", "judge_j", "above", "below")] == [
         "Aster",
         "Dahlia",
@@ -35,7 +35,7 @@ def test_a_panel_without_interaction() -> None:
     panel, _ = pj.simulate_panel(tasks=40, languages=4, judges=4, interaction=0.0, seed=5)
     change, sure, gain = verdict(pj.audit(panel, resamples=200))
     assert isinstance(gain, Say)
-    assert [getattr(s, "code", "") for s in (change, sure)] == ["verdict.none", "verdict.chance"]
+    assert [getattr(s, "code", "") for s in (change, sure)] == ["audit.verdict.none", "audit.verdict.chance"]
     assert gain.code in ("gain.open", "gain.loss")
 
 
@@ -49,7 +49,7 @@ def test_cells_without_reversals_and_a_missing_gain() -> None:
         findings=[f for f in audit.findings if f.code != "reversal"],
     )
     found = [getattr(s, "code", "") for s in verdict(audit)]
-    assert found == ["verdict.cells", "verdict.chance", "verdict.gain-unknown"]
+    assert found == ["audit.verdict.cells", "audit.verdict.chance", "audit.verdict.gain-unknown"]
 
 
 RNG = np.random.default_rng(0)

@@ -75,16 +75,18 @@ def verdict(audit: Audit) -> tuple[Words, ...]:
     r, u = audit.reversals, audit.uncertainty
     found = {f.code: f for f in audit.findings}
     if r.count_selected:
-        change = say("verdict.reversal", count=r.count_selected, pairs=len(r.pairs))
+        change = say("audit.verdict.reversal", count=r.count_selected, pairs=len(r.pairs))
     elif u.clear:
-        change = say("verdict.cells", clear=u.clear, cells=len(u.cells))
+        change = say("audit.verdict.cells", clear=u.clear, cells=len(u.cells))
     else:
-        change = say("verdict.none", cells=len(u.cells), level=u.level)
+        change = say("audit.verdict.none", cells=len(u.cells), level=u.level)
     if "reversal" in found:
-        sure = Say("verdict.clearest", found["reversal"].values)
+        sure = Say("audit.verdict.clearest", found["reversal"].values)
     else:
-        sure = say("verdict.chance", count=r.count, pairs=len(r.pairs), p=r.p_global, more=bool(r.p_global <= r.alpha))
-    gain = say("verdict.gain-unknown") if audit.held_out.advice is None else audit.held_out.advice.text
+        sure = say(
+            "audit.verdict.chance", count=r.count, pairs=len(r.pairs), p=r.p_global, more=bool(r.p_global <= r.alpha)
+        )
+    gain = say("audit.verdict.gain-unknown") if audit.held_out.advice is None else audit.held_out.advice.text
     return change, sure, gain
 
 

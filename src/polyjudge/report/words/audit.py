@@ -97,21 +97,22 @@ WORDS: dict[str, Template] = {
     "averaged over the whole panel. It does not say that a single judge, language, ranking or gate gets better, and "
     "shared language shifts and judge offsets need labels.",
     # verdict
-    "verdict.reversal": lambda v: (
+    "audit.verdict.reversal": lambda v: (
         f"Language changes the order of your judges: {few(v['count'])} of {{pairs}} pairs swap places between "
         f"languages."
     ),
-    "verdict.cells": "Language changes your judges ({clear} of {cells} cells), but no two surely swap places.",
-    "verdict.none": "No sure sign that language changes your judges: none of {cells} cells stands out at "
+    "audit.verdict.cells": "Language changes your judges ({clear} of {cells} cells), but no two surely swap places.",
+    "audit.verdict.none": "No sure sign that language changes your judges: none of {cells} cells stands out at "
     "{level:share}.",
-    "verdict.clearest": "{judge_i} is {gap_above:points} points above {judge_j} in {above} and {gap_below:points} "
+    "audit.verdict.clearest": "{judge_i} is {gap_above:points} points above {judge_j} in {above} and "
+    "{gap_below:points} "
     "below "
     "it in {below}. That is no accident ({p:p}).",
-    "verdict.chance": lambda v: (
+    "audit.verdict.chance": lambda v: (
         f"{few(v['count']).capitalize()} of {{pairs}} pairs swap places in the means. "
         + ("By chance fewer would ({p:p})." if v["more"] else "Chance explains that ({p:p}).")
     ),
-    "verdict.gain-unknown": "What calibrating gains was not measured here.",
+    "audit.verdict.gain-unknown": "What calibrating gains was not measured here.",
     # findings
     "constant": "All scores are {score}: there is nothing to compare or to calibrate.",
     "reversal": _reversal,
