@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BUILDERS = {
     "Drift": "drift",
     "Gates": "gate",
+    "Systems": "systems",
 }
 """Class of a result -> module in `report.build`, whose `build(result, panel)` makes the report."""
 
