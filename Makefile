@@ -16,6 +16,7 @@ lint: .venv/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	@$(BIN)/pip-audit --require-hashes --disable-pip -r requirements/test.txt --progress-spinner off > .venv/audit.txt 2>&1 \
 	  && echo "audit: no known vulnerability" || echo "audit: vulnerabilities found, or the advisory service is out of reach"
 	@echo "audit: $$(grep -c 'could not be audited' .venv/audit.txt) packages could not be checked; details in .venv/audit.txt"
