@@ -12,6 +12,7 @@ COMMANDS = (
     "demo",
     "audit",
     "systems",
+    "explain",
     "calibrate",
     "apply",
     "extend",

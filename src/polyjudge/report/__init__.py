@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 BUILDERS = {
     "Drift": "drift",
+    "Explanation": "explain",
     "Gates": "gate",
     "Systems": "systems",
 }

@@ -4,6 +4,7 @@ from typing import Any
 
 from polyjudge.core.sections import Chart
 from polyjudge.report.charts.effects import bars, intervals
+from polyjudge.report.charts.faults import deviations, score_shares
 from polyjudge.report.charts.interaction import helped_grid, interaction_heatmap
 from polyjudge.report.charts.ranks import rank_lines, rank_probabilities, ranks_before_after
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
@@ -15,6 +16,7 @@ from polyjudge.report.charts.theme import unchecked
 __all__ = [
     "MOST_PAIRS",
     "bars",
+    "deviations",
     "draw",
     "few_shot_curve",
     "gate_sweep",
@@ -25,6 +27,7 @@ __all__ = [
     "rank_lines",
     "rank_probabilities",
     "ranks_before_after",
+    "score_shares",
     "signal_heatmap",
     "variance_shares",
 ]
