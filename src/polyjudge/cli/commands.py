@@ -11,6 +11,7 @@ from polyjudge.cli.options import command_class
 COMMANDS = (
     "demo",
     "audit",
+    "systems",
     "explain",
     "calibrate",
     "apply",

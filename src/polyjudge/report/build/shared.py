@@ -24,7 +24,13 @@ def frame_of(command: str, result: Result, panel: Panel | None) -> dict[str, Any
     }
     if panel is not None:
         out["read"] = (
-            say("read.shape", tasks=panel.n_tasks, languages=len(panel.languages), judges=len(panel.judges)),
+            say(
+                "read.shape",
+                tasks=panel.n_tasks,
+                systems=len(panel.systems),
+                languages=len(panel.languages),
+                judges=len(panel.judges),
+            ),
         )
         out["facts"] = facts | {"input fingerprint": panel.fingerprint}
         out["judges"] = panel.judges

@@ -10,6 +10,7 @@ from polyjudge.report.charts.ranks import rank_lines, rank_probabilities, ranks_
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 from polyjudge.report.charts.reversals import pair_gaps
 from polyjudge.report.charts.shares import few_shot_curve, gate_sweep, variance_shares
+from polyjudge.report.charts.signal import signal_heatmap
 from polyjudge.report.charts.theme import unchecked
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "rank_probabilities",
     "ranks_before_after",
     "score_shares",
+    "signal_heatmap",
     "variance_shares",
 ]
 
