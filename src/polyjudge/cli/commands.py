@@ -20,8 +20,12 @@ COMMANDS = (
     "compare",
     "gate",
     "anchor",
+    "probe",
+    "choose",
+    "swap",
     "plan",
     "collect",
+    "replay",
     "reproduce",
     "validate",
 )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BUILDERS = {
     "analyse.ablations.Ablation": "compare",
     "analyse.anchors.Anchor": "anchor",
+    "analyse.choose.Choice": "choose",
     "analyse.audit.Audit": "audit",
     "analyse.decisions.Decisions": "compare",
     "analyse.explain.Explanation": "explain",
@@ -34,6 +35,9 @@ BUILDERS = {
     "analyse.held_out.Comparison": "compare",
     "analyse.label_budget.LabelBudget": "plan",
     "analyse.planning.Plan": "plan",
+    "analyse.probes.Probe": "probe",
+    "analyse.sequential.Replay": "replay",
+    "analyse.swap.Swap": "choose",
     "analyse.systems.Systems": "systems",
     "analyse.unseen.Unseen": "compare",
     "calibrate.drift.Drift": "drift",
