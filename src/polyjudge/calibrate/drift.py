@@ -82,8 +82,6 @@ def drift(
     tolerance : changes up to this many points do not count
     """
     alarms = round(1 - check_level(level), 12)
-    if level < 0.5:
-        raise UsageError(f"level is a confidence level: with {level} alarms would be the rule. Say {1 - level:g}.")
     if not (np.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"tolerance must be zero or more, not {tolerance}.")
     languages = [x for x in cal.interaction_.index if x in panel.languages]
