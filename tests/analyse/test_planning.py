@@ -38,8 +38,8 @@ def test_expected_cells_agree_with_simulated_panels() -> None:
     cells, found = [], []
     for s in range(60):
         panel, _ = pj.simulate_panel(40, 4, 4, seed=s, interaction=4.0, judge_sd=4.0, noise_sd=8.0, task_judge_sd=0.0)
-        cells.append(pj.uncertainty(panel, replicates=200).clear)
-        found.append(pj.rank_reversals(panel, draws=19, replicates=100).count_selected)
+        cells.append(pj.uncertainty(panel, resamples=200).clear)
+        found.append(pj.rank_reversals(panel, draws=19, resamples=100).count_selected)
     assert np.mean(cells) == pytest.approx(row["expected_cells"], abs=4 * np.std(cells) / np.sqrt(60))
     assert np.mean(found) == pytest.approx(row["expected_reversals"], abs=4 * np.std(found) / np.sqrt(60))
 

@@ -37,7 +37,7 @@ def anchor(
     sample: Annotated[
         int | None, typer.Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
     ] = None,
-    replicates: Annotated[int, typer.Option(min=2, max=o.MOST_REPLICATES, help="Task bootstrap replicates.")] = 1000,
+    resamples: Annotated[int, typer.Option(min=2, max=o.MOST_RESAMPLES, help="Task bootstrap draws.")] = 1000,
     seed: o.Seed = 7,
     as_json: o.Json = False,
     output: o.Output = None,
@@ -50,7 +50,7 @@ def anchor(
     Example: polyjudge anchor scores.csv --trusted Aster
     """
     from polyjudge.analyse.anchors import anchor as analyse
-    from polyjudge.cli.output import figure_formats, write_page, write_result
+    from polyjudge.cli.output import figure_formats, result_folder, write_page, write_result
     from polyjudge.sources.gold import read_gold
 
     formats = figure_formats(figures, output)
@@ -67,14 +67,15 @@ def anchor(
         scale=scale,
         contradictions=contradictions,  # type: ignore[arg-type]  # checked there
         sample=sample,
-        replicates=replicates,
+        resamples=resamples,
         seed=seed,
     )
     if output is not None:
         from polyjudge.report.page.anchor import anchor_page
 
-        write_result(output, "anchor", result.to_dict(), result.tables())
-        write_page(output, "anchor", result.to_dict(), lambda c, p: anchor_page(result, panel, c, p), formats)
+        with result_folder(output, "anchor") as folder:
+            write_result(folder, "anchor", result.to_dict(), result.tables())
+            write_page(folder, "anchor", result.to_dict(), lambda c, p: anchor_page(result, panel, c, p), formats)
     if as_json:
         o.print_json("anchor", result.to_dict())
         return

@@ -44,6 +44,7 @@ def apply(
     Example: polyjudge apply cal.json scores.csv -o calibrated.csv
     """
     from polyjudge.calibrate import load_calibrator
+    from polyjudge.cli.writing import overwrite
     from polyjudge.sources.writers import write_calibrated
 
     cal = load_calibrator(calibrator)
@@ -55,6 +56,7 @@ def apply(
         unseen=unseen.value,
         engine=engine.value,
         partition_by=partition_by,
+        overwrite=overwrite(),
         spreadsheet_safe=spreadsheet_safe,
         language=language,
         judge=judge,

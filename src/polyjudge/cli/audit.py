@@ -37,8 +37,8 @@ def audit(
     fail_on: Annotated[
         Severity | None, typer.Option("--fail-on", help="Exit 1 when a finding is at least this severe.")
     ] = None,
-    replicates: Annotated[
-        int, typer.Option("--replicates", min=100, max=o.MOST_REPLICATES, help="Task bootstraps.")
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=100, max=o.MOST_RESAMPLES, help="Task bootstraps.")
     ] = 1000,
     seed: o.Seed = 7,
     as_json: o.Json = False,
@@ -50,13 +50,14 @@ def audit(
     Example: polyjudge audit scores.csv --at 50 --fail-on serious
     """
     from polyjudge.analyse import audit as run
-    from polyjudge.cli.output import figure_formats
+    from polyjudge.cli.output import figure_formats, result_folder
 
     formats = figure_formats(figures, output)
     panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate, group=group)
-    result = run(panel, seed=seed, replicates=replicates, threshold=at, base=base)
+    result = run(panel, seed=seed, resamples=resamples, threshold=at, base=base)
     if output is not None:
-        write(result, output, formats)
+        with result_folder(output, "audit") as folder:
+            write(result, folder, formats)
     if as_json:
         o.print_json("audit", result.to_dict())
     else:

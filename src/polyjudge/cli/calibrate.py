@@ -54,6 +54,7 @@ def calibrate(
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """
     from polyjudge.calibrate import ConsensusCalibrator
+    from polyjudge.cli.writing import overwrite
     from polyjudge.core.errors import UsageError
     from polyjudge.estimate.identify import settle_incomplete
     from polyjudge.sources.writers import write_calibrated
@@ -83,6 +84,7 @@ def calibrate(
             unseen="keep" if part else "error",
             engine=reading.get("engine", "duckdb"),
             partition_by=partition_by,
+            overwrite=overwrite(),
             spreadsheet_safe=spreadsheet_safe,
             **names,
         )

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from polyjudge.cli.options import with_reading
+from polyjudge.cli.writing import with_writing
 from polyjudge.core.errors import OutputClosed
 
 COMMANDS = (
@@ -42,7 +43,7 @@ def register(app: typer.Typer) -> None:
             app.command(name)(getattr(module, name))
     for command in app.registered_commands:
         if command.callback is not None:
-            command.callback = _until_closed(with_reading(command.callback))
+            command.callback = _until_closed(with_writing(command.name or "", with_reading(command.callback)))
 
 
 def _until_closed(command: Callable[..., Any]) -> Callable[..., Any]:

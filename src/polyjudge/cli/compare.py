@@ -62,10 +62,10 @@ def compare(
     methods: Annotated[
         str | None, typer.Option(help="Methods of the held-out protocol, separated by commas, or all (the default).")
     ] = None,
-    replicates: Annotated[
+    resamples: Annotated[
         int | None,
         typer.Option(
-            min=1, max=o.MOST_REPLICATES, help="Resamplings of tasks; default 1,000, and 100 for judges and tasks."
+            min=1, max=o.MOST_RESAMPLES, help="Resamplings of tasks; default 1,000, and 100 for judges and tasks."
         ),
     ] = None,
     shots: Annotated[
@@ -84,7 +84,7 @@ def compare(
 
     Example: polyjudge compare scores.csv --methods raw,cbc,combat-eb --seed 7
     """
-    from polyjudge.cli.output import figure_formats, write_page, write_result
+    from polyjudge.cli.output import figure_formats, result_folder, write_page, write_result
 
     formats = figure_formats(figures, output)
     if fail_on is FailOn.not_advised and protocol is not Protocol.held_out:
@@ -92,13 +92,14 @@ def compare(
     _check_options(protocol.value, {"--methods": methods, "--shots": shots, "--sizes": sizes})
     few, numbers = _numbers("--shots", shots or SHOTS), None if sizes is None else _numbers("--sizes", sizes)
     panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate, group=group)
-    result = _run(panel, protocol.value, methods or "all", replicates, few, numbers, seed)
+    result = _run(panel, protocol.value, methods or "all", resamples, few, numbers, seed)
     payload = {"protocol": protocol.value, **result.to_dict()}
     if output is not None:
         from polyjudge.report.page.others import comparison_page
 
-        write_result(output, "compare", payload, _tables(result))
-        write_page(output, "compare", payload, lambda c, p: comparison_page(result, panel, c, p), formats)
+        with result_folder(output, "compare") as folder:
+            write_result(folder, "compare", payload, _tables(result))
+            write_page(folder, "compare", payload, lambda c, p: comparison_page(result, panel, c, p), formats)
     if as_json:
         o.print_json("compare", payload)
     else:
@@ -113,14 +114,14 @@ def _run(
     panel: Panel,
     protocol: str,
     methods: str,
-    replicates: int | None,
+    resamples: int | None,
     shots: list[int],
     sizes: list[int] | None,
     seed: int,
 ) -> Result:
     import polyjudge as pj
 
-    many = {} if replicates is None else {"replicates": replicates}
+    many = {} if resamples is None else {"resamples": resamples}
     if protocol == "held-out":
         return pj.compare(panel, methods.split(",") if methods != "all" else None, seed=seed, **many)  # type: ignore[no-any-return]
     if protocol in ("unseen-language", "unseen-judge"):

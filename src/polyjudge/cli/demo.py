@@ -43,7 +43,7 @@ def demo(
 
     from polyjudge.analyse import audit
     from polyjudge.analyse.recovery import recovery
-    from polyjudge.cli.output import figure_formats, write_page
+    from polyjudge.cli.output import figure_formats, result_folder, write_page
 
     formats = figure_formats(figures, output)
     result = audit(sample_panel(), seed=seed)
@@ -54,7 +54,8 @@ def demo(
         from polyjudge.report.page.others import recovery_section
 
         extra = [recovery_section(found)]
-        write_page(output, "demo", everything, lambda c, p: audit_page(result, c, p, extra), formats)
+        with result_folder(output, "demo") as folder:
+            write_page(folder, "demo", everything, lambda c, p: audit_page(result, c, p, extra), formats)
     if as_json:
         o.print_json("demo", everything)
         return

@@ -46,9 +46,10 @@ def drift(
     panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate)
     result = run(cal, panel, level=level, tolerance=tolerance, seed=seed)
     if output is not None:
-        from polyjudge.cli.output import write_result
+        from polyjudge.cli.output import result_folder, write_result
 
-        write_result(output, "drift", result.to_dict(), {"cells": result.cells, "floor": result.floor})
+        with result_folder(output, "drift") as folder:
+            write_result(folder, "drift", result.to_dict(), {"cells": result.cells, "floor": result.floor})
     if as_json:
         o.print_json("drift", result.to_dict())
     else:

@@ -21,8 +21,8 @@ def gate(
     judge: o.JudgeColumn = None,
     score: o.ScoreColumn = None,
     replicate: o.ReplicateColumn = None,
-    replicates: Annotated[
-        int, typer.Option("--replicates", min=100, max=o.MOST_REPLICATES, help="Task bootstraps.")
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=100, max=o.MOST_RESAMPLES, help="Task bootstraps.")
     ] = 1000,
     seed: o.Seed = 7,
     as_json: o.Json = False,
@@ -39,13 +39,14 @@ def gate(
     formats = figure_formats(figures, output)
     thresholds = parse_sweep(sweep) if sweep else []
     panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate)
-    result = gates(panel, at, sweep=thresholds, base=base, replicates=replicates, seed=seed)
+    result = gates(panel, at, sweep=thresholds, base=base, resamples=resamples, seed=seed)
     if output is not None:
-        from polyjudge.cli.output import write_page, write_result
+        from polyjudge.cli.output import result_folder, write_page, write_result
         from polyjudge.report.page.others import gate_page
 
-        write_result(output, "gate", result.to_dict(), {"gate": result.cells, "sweep": result.sweep})
-        write_page(output, "gate", result.to_dict(), lambda c, p: gate_page(result, panel, c, p), formats)
+        with result_folder(output, "gate") as folder:
+            write_result(folder, "gate", result.to_dict(), {"gate": result.cells, "sweep": result.sweep})
+            write_page(folder, "gate", result.to_dict(), lambda c, p: gate_page(result, panel, c, p), formats)
     if as_json:
         o.print_json("gate", result.to_dict())
     else:

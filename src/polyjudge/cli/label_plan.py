@@ -25,9 +25,10 @@ def plan_labels(
 
     result = label_budget(panel, align_gold(panel, read_gold(gold)), half_width, batch=batch, seed=seed)
     if output is not None:
-        from polyjudge.cli.output import write_result
+        from polyjudge.cli.output import result_folder, write_result
 
-        write_result(output, "label_plan", result.to_dict(), {"label_plan": result.table})
+        with result_folder(output, "plan") as folder:
+            write_result(folder, "label_plan", result.to_dict(), {"label_plan": result.table})
     if as_json:
         from polyjudge.cli.options import print_json
 

@@ -46,7 +46,7 @@ Seed = Annotated[
     int, typer.Option("--seed", min=0, help="Seed of everything random. The same seed gives the same answer.")
 ]
 
-MOST_REPLICATES = 1_000_000
+MOST_RESAMPLES = 1_000_000
 """More would take hours and all memory, and change no digit that is printed."""
 
 Calibrator = Annotated[Path, typer.Argument(metavar="CAL", help="A calibrator that calibrate --save wrote.")]
@@ -83,6 +83,14 @@ class EngineName(StrEnum):
 
 
 READING: dict[str, tuple[Any, Any]] = {
+    "system": (
+        Annotated[str | None, typer.Option("--system", help="Column of the system, the thing that is judged.")],
+        None,
+    ),
+    "cluster": (
+        Annotated[str | None, typer.Option("--cluster", help="Column of clusters: tasks of one source or template.")],
+        None,
+    ),
     "score_range": (
         Annotated[
             str | None,
@@ -93,7 +101,7 @@ READING: dict[str, tuple[Any, Any]] = {
     "duplicates": (
         Annotated[
             Duplicates,
-            typer.Option("--duplicates", help="Several rows of one task, language, judge and replicate."),
+            typer.Option("--duplicates", help="Several rows of one task, system, language, judge and replicate."),
         ],
         Duplicates.error,
     ),

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyjudge.core.errors import UsageError
-from polyjudge.core.files import atomic_write, spreadsheet_safe
+from polyjudge.core.files import atomic_write, new_folder, spreadsheet_safe
 from polyjudge.core.schema import envelope, to_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from polyjudge.report.page.model import Page
+
+
+@contextmanager
+def result_folder(output: Path, command: str) -> Iterator[Path]:
+    """A folder to write a result to, which becomes `output` as a whole: it never holds a mix of two runs."""
+    from polyjudge.cli.writing import overwrite
+
+    with new_folder(output, command, overwrite=overwrite()) as folder:
+        yield folder
+    if (output / "report.html").exists():
+        figures = len(list((output / "figures").glob("*")))
+        more = f" and {figures} figures in {output / 'figures'}" if figures else ""
+        print(f"polyjudge: wrote {output / 'report.html'}{more}", file=sys.stderr)
 
 
 def write_result(folder: Path, command: str, result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> None:
@@ -27,9 +41,7 @@ def write_result(folder: Path, command: str, result: dict[str, Any], tables: Map
 
 
 def figure_formats(figures: str | None, output: Path | None) -> tuple[str, ...]:
-    """The formats of --figures; they and the folder are checked before the work begins."""
-    if output is not None and output.exists() and not output.is_dir():
-        raise UsageError(f"-o {output} is a file. Name a folder: it is made when it is not there.")
+    """The formats of --figures, checked before the work begins."""
     if figures is None:
         return ()
     if output is None:
@@ -50,6 +62,4 @@ def write_page(
     from polyjudge.report import export
     from polyjudge.report.page.made import command_line
 
-    written = export.write_page(page(command_line(), envelope(command, result)), folder, formats)
-    more = f" and {len(written) - 1} figures in {folder / 'figures'}" if len(written) > 1 else ""
-    print(f"polyjudge: wrote {written[0]}{more}", file=sys.stderr)
+    export.write_page(page(command_line(), envelope(command, result)), folder, formats)

@@ -71,9 +71,10 @@ def plan(
         seed=seed,
     )
     if output is not None:
-        from polyjudge.cli.output import write_result
+        from polyjudge.cli.output import result_folder, write_result
 
-        write_result(output, "plan", result.to_dict(), {"plan": result.table})
+        with result_folder(output, "plan") as folder:
+            write_result(folder, "plan", result.to_dict(), {"plan": result.table})
     if as_json:
         o.print_json("plan", result.to_dict())
     else:

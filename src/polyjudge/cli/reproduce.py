@@ -42,6 +42,7 @@ def reproduce(
 
     Example: polyjudge reproduce devai -o paper
     """
+    from polyjudge.cli.output import result_folder
     from polyjudge.paper.run import check_formats, write
     from polyjudge.paper.run import reproduce as run
 
@@ -49,7 +50,8 @@ def reproduce(
     result = run(benchmark.value, data, anchor, offline=offline, seed=seed)
     written = []
     if output is not None:
-        written = write(result, output, formats)
+        with result_folder(output, "reproduce") as folder:
+            written = write(result, folder, formats)
     if as_json:
         o.print_json("reproduce", result.to_dict())
     else:

@@ -34,7 +34,7 @@ def validate(
 
     Example: polyjudge validate --full --page docs/validation.md
     """
-    from polyjudge.cli.output import figure_formats, write_result
+    from polyjudge.cli.output import result_folder, write_result
     from polyjudge.core.errors import UsageError
     from polyjudge.core.files import atomic_write
     from polyjudge.report.terminal.base import make_console, progress_bar
@@ -43,7 +43,6 @@ def validate(
 
     if full and panels is not None:
         raise UsageError("--full and --panels both say how many panels: leave out --full or --panels.")
-    figure_formats(None, output)
     with progress_bar("validating") as progress:
         result = run(full=full, panels=panels, seed=seed, workers=workers, progress=progress)
     if page is not None:
@@ -51,7 +50,8 @@ def validate(
             file.write(markdown(result))
     everything = {**result.to_dict(), "passed": result.passed}
     if output is not None:
-        write_result(output, "validate", everything, {"validate": result.table})
+        with result_folder(output, "validate") as folder:
+            write_result(folder, "validate", everything, {"validate": result.table})
     if as_json:
         o.print_json("validate", everything)
     else:

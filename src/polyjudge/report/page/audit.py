@@ -49,7 +49,7 @@ def audit_page(
 
 def audit_html(audit: Audit) -> str:
     """The page of an audit made in Python."""
-    settings: dict[str, object] = {"seed": audit.seed, "level": audit.level, "replicates": audit.held_out.replicates}
+    settings: dict[str, object] = {"seed": audit.seed, "level": audit.level, "resamples": audit.held_out.resamples}
     if audit.gates is not None:
         settings |= {"threshold": audit.gates.threshold, "base": audit.gates.base}
     words = ", ".join(f"{name}={value!r}" for name, value in settings.items() if value is not None)

@@ -211,7 +211,7 @@ def _held_out(console: Console, audit: Audit) -> None:
                 f"{number(t.gain, 3, True)} {interval(t.gain_low, t.gain_high, 3, True)}" if t.method != "raw" else "–"
                 for t in rows(c.table)
             ],
-            "replicates above 0": [f"{t.gain_positive:.1%}" if t.method != "raw" else "–" for t in rows(c.table)],
+            "resamples above 0": [f"{t.gain_positive:.1%}" if t.method != "raw" else "–" for t in rows(c.table)],
         }
     )
     show(console, shown)

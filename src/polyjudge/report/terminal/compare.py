@@ -33,7 +33,7 @@ def show_result(result: Result, console: Console | None = None) -> None:
 
 def _comparison(console: Console, result: Comparison) -> None:
     table = result.table
-    used = result.replicates - result.skipped
+    used = result.resamples - result.skipped
     heading(console, f"Agreement of the languages on the judges' order, on left-out tasks ({used:,} resamplings)")
     marks = _marks(table["identity"])
     show(

@@ -37,7 +37,7 @@ def show_gates(console: Console, gates: Gates) -> None:
         console,
         f"On left-out tasks: {gates.held_out_raw:.1f} raw, {gates.held_out_calibrated:.1f} calibrated; calibration "
         f"takes off {gates.held_out_reduction:.1f} {interval(gates.held_out_low, gates.held_out_high, 1)} "
-        f"({gates.replicates} replicates, {gates.level:.0%} interval).",
+        f"({gates.resamples} resamples, {gates.level:.0%} interval).",
     )
     if len(gates.sweep) > 1:
         heading(console, "Spread by threshold, percentage points")
