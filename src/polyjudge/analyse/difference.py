@@ -136,7 +136,7 @@ def _findings(cells: pd.DataFrame, judges: pd.DataFrame, languages: pd.DataFrame
         clear = table[table["clear"]]
         if clear.empty:
             continue
-        top = clear.loc[clear["change"].abs().idxmax()]
+        top = clear.iloc[int(np.argmax(np.abs(clear["change"].to_numpy(float))))]
         values = {"count": len(clear), "of": len(table), **{k: str(top[k]) for k in keys}}
         values |= {k: float(top[k]) for k in ("change", "low", "high", "old", "new")}
         out.append(Finding(code, values, "warning" if code == "difference.cells" else "notice"))

@@ -41,6 +41,8 @@ class Opened:
     limits: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
     doubts: tuple[Say, ...] = ()
+    needs: str = ""
+    """What the format asks of the user."""
     sure: bool = False
     """The format says which column is what (a tool's files, a collection run)."""
 
@@ -127,7 +129,8 @@ def _open_tool(tool: Format, paths: Sequence[Path], shown: str, metric: str | No
     found = read_tool(tool, paths)
     frame = _one_metric(found.frame, metric, shown, tool.name)
     opened = _held(frame, shown, tool.name, paths)
-    more = {"limits": found.declared_range, "notes": found.notes, "doubts": found.doubts, "sure": True}
+    more: dict[str, Any] = {"limits": found.declared_range, "notes": found.notes, "doubts": found.doubts}
+    more |= {"sure": True, "needs": tool.needs}
     return Opened(**{**vars(opened), **more})
 
 

@@ -18,6 +18,7 @@ from polyjudge.core.labels import clean
 from polyjudge.core.sections import Say
 from polyjudge.sources.duck import FILE
 from polyjudge.sources.formats.names import part_of
+from polyjudge.sources.limits import check_text
 
 PEEK = 1 << 20
 LARGEST = 1 << 30
@@ -62,6 +63,8 @@ class Peek:
             return None
         try:
             return json.JSONDecoder().raw_decode(text)[0]
+        except RecursionError:
+            return None
         except ValueError:
             return self.document if len(text) >= PEEK - 64 else None
 
@@ -97,8 +100,9 @@ class Format:
 
 
 def open_text(path: Path) -> Any:
-    """A text file in UTF-8, unpacked where it is packed."""
+    """A text file in UTF-8, unpacked where it is packed and does not expand beyond all measure."""
     if path.name.lower().endswith(".gz"):
+        check_text(path)
         return gzip.open(path, "rt", encoding="utf-8")
     return path.open(encoding="utf-8")
 

@@ -33,7 +33,7 @@ def _notes(path: Path) -> Iterator[Mapping[str, Any]]:
         for row in pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records"):
             about = row.get("metadata") or "{}"
             yield {
-                **row,
+                **{str(k): v for k, v in row.items()},
                 "name": row.get("annotation_name"),
                 "result": {"score": row.get("result.score"), "label": row.get("result.label")},
                 "metadata": _parsed(str(about)),

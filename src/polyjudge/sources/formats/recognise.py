@@ -63,18 +63,19 @@ class _Draft:
 
 
 def recognise(
-    source: Source, asked: Asked, frame: Any = None, weight: str | None = None, shown: str = ""
+    source: Source, asked: Asked, frame: Any = None, weight: str | None = None, shown: str = "", needs: str = ""
 ) -> Understood:
     """Find roles and shape, copy what is needed into the engine where that is costly, and read the scores' values.
 
-    A table that could be read in two ways raises `Unclear` with all that has to be said.
+    A table that could be read in two ways raises `Unclear` with all that has to be said. `needs` is what its format
+    asks of the user.
     """
     table = Table(source, frame)
     draft = _Draft(table, asked, find_roles(table, asked), format=asked.format or source.kind)
     _find_shape(draft)
     reading = _reading(draft, shown or source.where)
     if reading.questions:
-        raise Unclear(_message(draft, reading), reading)
+        raise Unclear(_message(draft, reading) + (f" This format needs: {needs}." if needs else ""), reading)
     needed = _needed(draft, weight)
     with engine_errors(source.where):
         if source.spool:
@@ -307,7 +308,7 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
     reading = replace(reading, values=read.to_dict(), options={**reading.options, **_value_flags(read)})
     if simple and read.as_written:
         chosen = {role: found[role][0].column for role in found}
-        return Understood(source=source, columns=Columns(**chosen), reading=reading, limits=read.limits)  # type: ignore[arg-type]
+        return Understood(source=source, columns=Columns(**chosen), reading=reading, limits=read.limits)
     row = source.row or "0"
     keys = {role: place.sql(types) for role, (place, _) in found.items() if role != "score"}
     if draft.by_row:
@@ -321,7 +322,7 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
     else:
         relation, width = _wide_sql(draft, read, texts, picked + extra, row)
     used = [*keys, "score", *(next(iter(draft.spread.labels.values())) if draft.spread else ())]
-    columns = Columns(**{role: role for role in used})  # type: ignore[arg-type]
+    columns = Columns(**{role: role for role in used})
     turned = replace(source, relation=relation, columns=[*used, *([weight] if weight else [])])
     turned.row, turned.rows_per_line = (ROW if source.row else None), width
     return Understood(source=turned, columns=columns, reading=reading, limits=read.limits)
@@ -364,7 +365,26 @@ def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Va
     ).fetchall()
     names = ("plain", "pointed", "outside", "percent", "comma", "thousands")
     profile = v.Profile(**dict(zip(names, found, strict=True)), words={str(t): int(n) for t, n in words})
-    return v.recognise(profile, v.parse_map(draft.asked.map), draft.asked.decimal, where)
+
+
+    def places(some: list[str]) -> str:
+        return _where(source, texts, some)
+
+    return v.recognise(profile, v.parse_map(draft.asked.map), draft.asked.decimal, where, places)
+
+
+def _where(source: Source, texts: list[str], some: list[str], most: int = 5) -> str:
+    """The first rows that hold some words, by line or row."""
+    among = ", ".join(map(quote, some))
+    each = " UNION ALL ".join(
+        f"SELECT {source.row or 0} AS place, trim({t}) AS t FROM {source.relation} WHERE trim({t}) IN ({among})"
+        for t in texts
+    )
+    rows = source.con.sql(f"SELECT place, t FROM ({each}) ORDER BY place LIMIT {most}").fetchall()
+    if source.row is None:
+        return ", ".join(repr(clean(word, 40)) for word in some[:most])
+    start, word = (source.first_line, "line") if source.first_line is not None else (1, "row")
+    return ", ".join(f"{word} {int(at) % (1 << 40) + start} ({clean(text, 40)!r})" for at, text in rows)
 
 
 def _value_flags(read: v.Values) -> dict[str, str]:
@@ -385,7 +405,7 @@ def _settle_pairs(draft: _Draft, types: Mapping[str, str], reading: Reading) -> 
     turned = replace(source, relation=relation, columns=used)
     turned.row, turned.rows_per_line = ROW, 2 if many else 1
     says = replace(reading, values={"kind": "margins", **facts})
-    columns = Columns(**{role: role for role in dict.fromkeys(used)})  # type: ignore[arg-type]
+    columns = Columns(**{role: role for role in dict.fromkeys(used)})
     return Understood(source=turned, columns=columns, reading=says, limits=(-1.0, 1.0), average=many)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polyjudge.core.columns import GENERIC, USUAL, usual_columns
-from polyjudge.core.errors import UsageError
+from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import How
 from polyjudge.core.sections import Say
@@ -86,6 +86,11 @@ def find_roles(table: Table, asked: Asked) -> Roles:
                 roles.several[role] = nested
     if "language" not in roles.found and "language" not in roles.several:
         _find_language(table, roles)
+    places: dict[Place, str] = {}
+    for role, (place, _) in roles.found.items():
+        if place in places:
+            raise PanelError(f"Column {place.text!r} cannot be both {places[place]} and {role}.")
+        places[place] = role
     return roles
 
 

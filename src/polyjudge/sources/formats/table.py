@@ -176,7 +176,7 @@ def _open(value: Any) -> Any:
     if isinstance(value, str) and value[:1] == "{" and value.rstrip()[-1:] == "}":
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
     return value
 

@@ -6,7 +6,7 @@ Only readings that leave no doubt are made by themselves, and each is said. Ever
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -135,8 +135,17 @@ def parse_map(given: Mapping[str, Any] | str | list[str] | tuple[str, ...] | Non
     return out
 
 
-def recognise(found: Profile, given: Mapping[str, float | None], decimal: Decimal | None, where: str) -> Values:
-    """How to read what was found. A reading that could be another one is an error that says what to state."""
+def recognise(
+    found: Profile,
+    given: Mapping[str, float | None],
+    decimal: Decimal | None,
+    where: str,
+    places: Callable[[list[str]], str],
+) -> Values:
+    """How to read what was found. A reading that could be another one is an error that says what to state.
+
+    places : of some words, where the first of them stand, for the error
+    """
     folded = {word.casefold(): number for word, number in given.items()}
     mapping: dict[str, float | None] = {}
     missing: dict[str, int] = {}
@@ -155,11 +164,11 @@ def recognise(found: Profile, given: Mapping[str, float | None], decimal: Decima
     yes_no = bool(unknown) and all(word.casefold() in YES | NO for word in unknown)
     if yes_no and not stated:
         if found.outside or found.percent or found.comma:
-            raise PanelError(_mixed(where, unknown))
+            raise PanelError(_mixed(where, unknown, places))
         mapping |= {word: float(word.casefold() in YES) for word in unknown}
         unknown = {}
     if unknown:
-        raise PanelError(_ask_map(where, unknown, bool(found.plain or found.percent or found.comma)))
+        raise PanelError(_ask_map(where, unknown, bool(found.plain or found.percent or found.comma), places))
     if found.percent and found.plain:
         raise PanelError(
             f"Some scores of {where} have a percent sign and {found.plain} have none, so their unit is unclear. Write "
@@ -196,21 +205,21 @@ def _comma(found: Profile, decimal: Decimal | None, where: str) -> bool:
     return True
 
 
-def _ask_map(where: str, unknown: Mapping[str, int], numbers: bool) -> str:
+def _ask_map(where: str, unknown: Mapping[str, int], numbers: bool, places: Callable[[list[str]], str]) -> str:
     words = list(unknown)[:12]
     rows = sum(unknown.values())
     more = ", ..." if len(unknown) > len(words) else ""
     pasted = ",".join(f"{word}=NUMBER" for word in words[:6]) + more
     beside = " beside numbers" if numbers else ""
     return (
-        f"{where} holds words{beside} in {rows} rows: {', '.join(repr(clean(w, 40)) for w in words)}{more}. Say which "
-        f"number each stands for, or nothing where it means no score: --map {clean(pasted, 200)!r} (map=... in "
-        "Python). If this is no score at all, name the right column: --score NAME."
+        f"{where} holds text{beside} in {rows} rows: {places(words)}{more}. Say which number each word stands for, or "
+        f"nothing where it means no score: --map {clean(pasted, 200)!r} (map=... in Python). If this is no score at "
+        "all, name the right column: --score NAME."
     )
 
 
-def _mixed(where: str, words: Mapping[str, int]) -> str:
+def _mixed(where: str, words: Mapping[str, int], places: Callable[[list[str]], str]) -> str:
     return (
-        f"{where} mixes numbers with words such as {clean(next(iter(words)), 40)!r}. Say what the words stand for on "
-        f"the numbers' scale: --map {','.join(f'{clean(w, 40)}=NUMBER' for w in list(words)[:6])}."
+        f"{where} mixes numbers with words: {places(list(words)[:5])}. Say what the words stand for on the numbers' "
+        f"scale: --map {','.join(f'{clean(w, 40)}=NUMBER' for w in list(words)[:6])}."
     )
