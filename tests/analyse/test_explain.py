@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -105,3 +109,18 @@ def test_result_is_plain_data_and_repeatable() -> None:
     assert first.to_dict() == second.to_dict()
     assert list(first.to_frame().columns)[:5] == ["language", "judge", "excess", "low", "high"]
     assert {"interaction", "named"} <= set(first.to_frame().columns)
+
+
+@pytest.mark.parametrize("kind", ["none", "cell", "cells", "judge", "language", "diffuse"])
+def test_planted_faults_are_found(kind: str) -> None:
+    """A small run of benchmarks/explain.py: right kind in 90%, planted cells only in 95%, less two standard errors."""
+    path = Path(__file__).parents[2] / "benchmarks" / "explain.py"
+    spec = importlib.util.spec_from_file_location("planted", path)
+    assert spec is not None
+    assert spec.loader is not None
+    planted = importlib.util.module_from_spec(spec)
+    sys.modules["planted"] = planted
+    spec.loader.exec_module(planted)
+    found = planted.study(kind, 60, seed=1)
+    assert found.right >= 60 * 0.9 - 2 * np.sqrt(60 * 0.9 * 0.1)
+    assert found.only >= 60 * 0.95 - 2 * np.sqrt(60 * 0.95 * 0.05)

@@ -81,7 +81,10 @@ def test_output_that_cannot_be_written_is_one_line(scores: Path) -> None:
         (["compare", "SCORES", "--sizes", "3"], "--sizes goes with --protocol judges or tasks"),
         (["compare", "SCORES", "--shots", "3"], "--shots goes with --protocol unseen-language or unseen-judge"),
         (["compare", "SCORES", "--protocol", "decisions", "--methods", "raw"], "--methods goes with"),
-        (["plan", "--judges", "3", "--languages", "3", "--sigma", "2", "--half-width", "1"], "add --labels GOLD"),
+        (
+            ["plan", "--judge-count", "3", "--language-count", "3", "--sigma", "2", "--half-width", "1"],
+            "add --labels GOLD",
+        ),
         (["plan", "--from", "SCORES", "--labels", "SCORES", "--radius", "1"], "with --labels give --half-width"),
         (["demo", "--write", "x.csv", "--json"], "leave out --json"),
         (["validate", "--full", "--panels", "3"], "leave out --full or --panels"),
@@ -118,7 +121,7 @@ def test_a_plan_from_scores_takes_the_options_its_messages_name(here: Run, tmp_p
 
 
 def test_a_plan_knows_the_scale(here: Run) -> None:
-    args = ("plan", "--judges", 3, "--languages", 3, "--sigma", 5, "--radius", 4, "--json")
+    args = ("plan", "--judge-count", 3, "--language-count", 3, "--sigma", 5, "--radius", 4, "--json")
     bounds = [r["bound"] for r in json.loads(here(*args, "--range", "0:100")[1])["needed"]]
     assert len(bounds) == len(json.loads(here(*args)[1])["needed"]) + 1
 

@@ -15,10 +15,11 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.scale import scale_of
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
-from polyjudge.estimate.sparse import Kind, Units, choose, half_samples, least_absolute, offset_maps, read
+from polyjudge.estimate.sparse import Kind, Units, choose, half_samples, least_absolute, named_cells, offset_maps
 
 MOST_SHOWN = 12
 """Named cells described in full, those furthest off."""
@@ -108,10 +109,11 @@ def explain(
     estimate = estimate_interaction(panel)
     matters = what_matters(panel, matters)
     bands = bands or uncertainty(panel, level=level, seed=seed)
-    units = Units.of(estimate.influence, estimate.cell_influence, panel.weights)
+    units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
     resamples = resamples if k * m <= SMALL else max(20, 2 * resamples // 5)
     reading = choose(units, level, seed)
-    excess, named = read(units, estimate.interaction, reading)
+    excess = least_absolute(estimate.interaction, units.lad)
+    named = named_cells(reading, excess)
     agreeing = [
         r.kind == reading.kind and np.array_equal(r.named, reading.named)
         for r in half_samples(units, resamples, level, seed)
@@ -201,12 +203,14 @@ def _culprits(panel: Panel, cells: pd.DataFrame, named: NDArray[np.bool_], furth
 
 def _shares(panel: Panel) -> list[tuple[str, Array, Array]]:
     """Of each cell: scores at the floor, at the ceiling and entries missing, with the number they are a share of."""
-    values = panel.scores[..., None] if panel.replicate_scores is None else panel.replicate_scores
-    gap, (low, high) = panel.tie_gap, panel.range
-    there = (~np.isnan(values)).sum(axis=(0, 3)).astype(np.float64)
+    values = panel.finest  # task, [system], language, judge, [replicate]
+    first = 2 if panel.system_scores is not None else 1
+    over = tuple(axis for axis in range(values.ndim) if axis not in (first, first + 1))
+    gap, scale = panel.tie_gap, scale_of(panel)
+    there = (~np.isnan(values)).sum(axis=over).astype(np.float64)
     # The mean of several tasks hides how many of them lie at an end.
     known = np.all(panel.weights == 1)
-    ends = [(values <= low + gap).sum(axis=(0, 3)), (values >= high - gap).sum(axis=(0, 3))]
+    ends = [(values <= scale.low + gap).sum(axis=over), (values >= scale.high - gap).sum(axis=over)]
     floor, ceiling = (np.where(known, end, np.nan) for end in ends)
     missing = np.isnan(panel.scores).sum(axis=0).astype(np.float64)
     entries = np.full(missing.shape, float(panel.shape[0]))

@@ -12,6 +12,7 @@ from polyjudge.analyse.uncertainty import Uncertainty
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.scale import scale_of
 from polyjudge.core.sections import Matter
 
 SHARE_OF_SCALE = 0.02
@@ -22,8 +23,7 @@ Status = Literal["certified", "refuted", "open"]
 def what_matters(panel: Panel, matters: float | None = None) -> float:
     """The smallest effect in points that the user cares about: as given, or 2% of the scale."""
     if matters is None:
-        low, high = panel.range
-        return SHARE_OF_SCALE * (high - low)
+        return SHARE_OF_SCALE * scale_of(panel).width
     if not (np.isfinite(matters) and matters >= 0):
         raise UsageError(f"matters is a number of points, zero or more, not {matters}.")
     return float(matters)

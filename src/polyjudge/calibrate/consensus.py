@@ -292,6 +292,10 @@ def load_calibrator(path: str | Path) -> ConsensusCalibrator:
         from polyjudge.calibrate.anchored import AnchoredCalibrator
 
         return AnchoredCalibrator.from_dict(data, where)
+    if isinstance(data, dict) and data.get("kind") == "sparse":
+        from polyjudge.calibrate.sparse import SparseCalibrator
+
+        return SparseCalibrator.from_dict(data, where)
     return ConsensusCalibrator.from_dict(data, where)
 
 

@@ -158,9 +158,21 @@ class Units:
     loss: Array
 
     @classmethod
-    def of(cls, interactions: Array, cells: Array, weights: Array) -> Units:
-        """From the interactions and the cell values of every unit, each (n, k, m), and the weights of units (n,)."""
-        values, share = in_groups(interactions, weights, MOST_GROUPS)
+    def of(
+        cls,
+        interactions: Array,
+        cells: Array,
+        weights: Array,
+        cluster: NDArray[np.int64] | None = None,
+        most: int = MOST_GROUPS,
+    ) -> Units:
+        """From the interactions and the cell values of every unit, each (n, k, m), and the weights of units (n,).
+
+        Units of one cluster (n,) become one group; what is resampled and left out are groups.
+        """
+        if cluster is not None and cluster.max() + 1 < len(weights):
+            (interactions, cells), weights = _pooled((interactions, cells), weights, cluster)
+        values, share = in_groups(interactions, weights, most)
         return cls(
             values,
             share / share.sum(),
@@ -171,6 +183,15 @@ class Units:
     def sizes(self) -> tuple[int, int, int]:
         g, k, m = self.values.shape
         return g, k, m
+
+
+def _pooled(arrays: tuple[Array, ...], weights: Array, cluster: NDArray[np.int64]) -> tuple[tuple[Array, ...], Array]:
+    """Weighted means over the units of each cluster, and the clusters' weights."""
+    order = np.argsort(cluster, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(cluster[order]) > 0])
+    total = np.add.reduceat(weights[order], starts)
+    heavy = weights[order][:, None, None]
+    return tuple(np.add.reduceat(a[order] * heavy, starts, axis=0) / total[:, None, None] for a in arrays), total
 
 
 def _positive(se: Array) -> Array:
@@ -187,23 +208,21 @@ class Reading:
     named: NDArray[np.bool_]
 
 
-def read(units: Units, means: Array, reading: Reading) -> tuple[Array, NDArray[np.bool_]]:
-    """The least-absolute reading of the interaction (k, m) in points, and the cells to name.
+def named_cells(reading: Reading, excess: Array) -> NDArray[np.bool_]:
+    """The cells to name, given the least-absolute reading (k, m) in points.
 
     In a diffuse panel one cell may still stand out: twice as far off as any other. Then it is named.
     """
-    excess = least_absolute(means, units.lad)
-    named = reading.named
-    if reading.kind == "diffuse" and min(means.shape) > 2:
+    if reading.kind == "diffuse" and min(excess.shape) > 2:
         largest = np.sort(np.abs(excess), axis=None)
         if largest[-1] >= STANDS_OUT * largest[-2]:
-            named = np.abs(excess) == largest[-1]
-    return excess, named
+            return np.asarray(np.abs(excess) == largest[-1])
+    return reading.named
 
 
 def choose(units: Units, level: float = 0.95, seed: int = 7) -> Reading:
     """The explanation that fits all tasks."""
-    return _choose(units, np.ones((1, len(units.values)), bool), level, seed)[0]
+    return choose_each(units, np.ones((1, len(units.values)), bool), level, seed)[0]
 
 
 def half_samples(units: Units, draws: int, level: float = 0.95, seed: int = 7) -> list[Reading]:
@@ -217,10 +236,11 @@ def half_samples(units: Units, draws: int, level: float = 0.95, seed: int = 7) -
     kept = np.zeros((draws, g), bool)
     for row in kept:
         row[rng.permutation(g)[: max(2, -(-g // 2))]] = True
-    return _choose(units, kept, level, seed)
+    return choose_each(units, kept, level, seed)
 
 
-def _choose(units: Units, kept: NDArray[np.bool_], level: float, seed: int) -> list[Reading]:
+def choose_each(units: Units, kept: NDArray[np.bool_], level: float = 0.95, seed: int = 7) -> list[Reading]:
+    """The explanation that fits each part of the groups of tasks: masks (r, g) -> r readings."""
     g, k, m = units.sizes()
     most = sum(kind in ("cell", "cells") for kind, _ in dimensions(k, m))
     fold = np.random.default_rng([seed, 12]).permutation(g) % FOLDS
@@ -242,6 +262,8 @@ def _choose(units: Units, kept: NDArray[np.bool_], level: float, seed: int) -> l
 
 def _clear(values: Array, share: Array, critical: float) -> bool:
     """Whether the mean of any cell is clear of noise, all cells at once (`critical` is Bonferroni's t)."""
+    if len(values) < 3:  # one spread tells nothing of faults
+        return False
     mean, se = mean_and_se(values, share)
     return bool(np.any(np.abs(mean) > critical * np.maximum(se, 1e-300)))
 
