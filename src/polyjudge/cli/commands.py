@@ -10,6 +10,7 @@ from polyjudge.cli.options import command_class
 
 COMMANDS = (
     "demo",
+    "check",
     "audit",
     "calibrate",
     "apply",
@@ -20,6 +21,8 @@ COMMANDS = (
     "anchor",
     "plan",
     "collect",
+    "diff",
+    "formats",
     "reproduce",
     "validate",
 )

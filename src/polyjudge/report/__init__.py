@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from polyjudge.core.sections import Report
 
 BUILDERS = {
+    "Check": "reading",
+    "Difference": "difference",
     "Drift": "drift",
     "Gates": "gate",
 }

@@ -19,7 +19,7 @@ from polyjudge.sources.duck_engine import DuckEngine
 from polyjudge.sources.engine import Duplicates, Engine
 from polyjudge.sources.formats.recognise import recognise
 from polyjudge.sources.formats.roles import Asked
-from polyjudge.sources.opener import open_table
+from polyjudge.sources.opener import Opened, open_table
 
 Incomplete = Literal["estimate", "drop", "error"]
 MAX_UNITS = 100_000
@@ -153,7 +153,9 @@ def understand(
     read = recognise(opened.source, asked, opened.frame, weight, opened.shown, opened.needs)
     doubtful = doubts(opened.source.columns, read.columns, asked.names.values()) if not opened.sure else ()
     says = tuple(Say("read.role_doubt", {"column": d.column, "role": d.role}) for d in doubtful)
-    how = replace(read.reading, format=opened.format, doubts=(*opened.doubts, *read.reading.doubts, *says))
+    how = replace(
+        read.reading, format=_format(read.reading, opened), doubts=(*opened.doubts, *read.reading.doubts, *says)
+    )
     return Found(
         engine=lambda: DuckEngine(read.source, read.columns, weight=weight),
         columns=read.columns,
@@ -164,6 +166,10 @@ def understand(
     )
 
 
+def _format(reading: Reading, opened: Opened) -> str:
+    return reading.format if reading.format == "ragas" else opened.format
+
+
 def is_foreign(source: Any, engine: str = "duckdb") -> bool:
     """Whether another engine holds the rows: Spark, a database server, an Ibis table."""
     if isinstance(source, (str, Path)):
@@ -171,7 +177,9 @@ def is_foreign(source: Any, engine: str = "duckdb") -> bool:
     return type(source).__module__.split(".")[0] in ("ibis", "pyspark")
 
 
-def _open_foreign(source: Any, table: str | None, names: dict[str, str | None], weight: str | None, engine: str) -> Found:
+def _open_foreign(
+    source: Any, table: str | None, names: dict[str, str | None], weight: str | None, engine: str
+) -> Found:
     from polyjudge.sources import warehouse
 
     shown = str(source) if isinstance(source, (str, Path)) else "TABLE"

@@ -18,7 +18,7 @@ from polyjudge.core.labels import clean
 from polyjudge.core.sections import Words
 from polyjudge.report import numbers as n
 
-TOPICS = ("shared", "gate", "drift")
+TOPICS = ("shared", "reading", "difference", "gate", "drift")
 """Modules of this package."""
 
 Template = str | Callable[[Mapping[str, Any]], str]

@@ -96,7 +96,7 @@ def finish(frame: pd.DataFrame) -> ToolScores:
     lost = int(frame.pop("lost").sum())
     if lost:
         notes.append(
-            f"{lost} lists of collected scores are shorter than the list of graders; whose are there is unknown"
+            f"{lost} lists of collected scores are shorter than the list of graders, so whose they are is unknown"
         )
     missing = int(frame["score"].isna().sum())
     if missing:

@@ -97,8 +97,8 @@ def pair_relation(
         return out, {"first": names[0], "second": names[1], "systems": 2, "orders": orders}
     out = (
         f"(SELECT * EXCLUDE (polyjudge_row, score), polyjudge_row * 2 AS polyjudge_row, a AS system, score FROM "
-        f"({inner} FROM {source.relation}) UNION ALL SELECT * EXCLUDE (polyjudge_row, score), polyjudge_row * 2 + 1, b, "
-        f"{_signed('score', '-1')} FROM ({inner} FROM {source.relation}))"
+        f"({inner} FROM {source.relation}) UNION ALL SELECT * EXCLUDE (polyjudge_row, score), polyjudge_row * 2 + 1, "
+        f"b, {_signed('score', '-1')} FROM ({inner} FROM {source.relation}))"
     )
     return out, {"systems": len(names), "orders": 1, "labels": names[:8]}
 

@@ -13,6 +13,7 @@ from polyjudge.core.reading import ROLES, Reading, RoleRead, Unclear
 from polyjudge.core.sections import Say
 from polyjudge.sources import duck
 from polyjudge.sources.duck import FILE, ROW, Source, engine_errors, name, quote
+from polyjudge.sources.formats import ragas
 from polyjudge.sources.formats import values as v
 from polyjudge.sources.formats.languages import all_languages
 from polyjudge.sources.formats.names import SCORE_WORDS, Spread, guess_spread, spread_by, tokens
@@ -72,6 +73,8 @@ def recognise(
     """
     table = Table(source, frame)
     draft = _Draft(table, asked, find_roles(table, asked), format=asked.format or source.kind)
+    if ragas.fits(table.names):
+        draft.format = "ragas"
     _find_shape(draft)
     reading = _reading(draft, shown or source.where)
     if reading.questions:
@@ -91,7 +94,7 @@ def recognise(
 def _find_shape(draft: _Draft) -> None:
     table, roles, asked = draft.table, draft.roles, draft.asked
     if asked.wide is not None:
-        free = [n for n in [*table.names, *(table.rows and table.leaves)] if n not in roles.taken()]
+        free = _scorable(draft)
         draft.spread = spread_by(asked.wide, free)
         if len(draft.spread.labels) < 2:
             raise PanelError(
@@ -101,12 +104,23 @@ def _find_shape(draft: _Draft) -> None:
         for role in ("score", *next(iter(draft.spread.labels.values()))):
             roles.found.pop(role, None)
             roles.several.pop(role, None)
+    elif "score" not in roles.found and ragas.metrics(table.names):
+        _find_metric(draft)
     elif "score" not in roles.found or asked.names.get("winner"):
         draft.pair = find_pair(table, roles, asked)
         if draft.pair is None and "score" not in asked.names.keys() - _none(asked):
             _find_wide(draft)
     if draft.missing() == ["task"] and draft.spread is not None and _whole_rows(draft):
         draft.by_row = True
+
+
+def _find_metric(draft: _Draft) -> None:
+    """Metrics of ragas in columns of their own: the only one is the score; of several one has to be named."""
+    found = ragas.metrics(draft.table.names)
+    if len(found) == 1:
+        draft.roles.found["score"] = (Place(found[0]), "usual name")
+    else:
+        draft.roles.several["score"] = found
 
 
 def _none(asked: Asked) -> set[str]:
@@ -125,9 +139,8 @@ def _find_wide(draft: _Draft) -> None:
     need_language, need_judge = "language" not in roles.found, "judge" not in roles.found
     if not (need_language or need_judge):
         return
-    free = [n for n in [*table.names, *(table.rows and table.leaves)] if n not in roles.taken()]
     several = roles.several.get("score", [])
-    numeric = [n for n in free if table.score_like(n) and not table.is_row_number(n) and not OTHER.match(n)]
+    numeric = _scorable(draft)
     named = [n for n in numeric if SCORE_WORDS & {t.lower() for t in tokens(n)}]
     numeric = named if len(named) > 1 else numeric
     numeric = [n for n in numeric if n not in several] or several
@@ -144,6 +157,13 @@ def _find_wide(draft: _Draft) -> None:
     far = [n for n, top in tops.items() if middle > 0 and top > FAR * middle]
     if far:
         roles.doubts.append(Say("read.far_column", {"columns": far, "pattern": spread.pattern}))
+
+
+def _scorable(draft: _Draft) -> list[str]:
+    """Free columns that could hold scores: all that the sample shows are scores, and no name of something else."""
+    table, taken = draft.table, draft.roles.taken()
+    free = [n for n in [*table.names, *(table.rows and table.leaves)] if n not in taken]
+    return [n for n in free if table.score_like(n) and not table.is_row_number(n) and not OTHER.match(n)]
 
 
 def _is_float(text: str) -> bool:
@@ -238,6 +258,8 @@ def _reading(draft: _Draft, shown: str) -> Reading:
             labels = list(dict.fromkeys(cell[role] for cell in draft.spread.labels.values()))
             some = RoleRead(role=role, column=draft.spread.pattern, how="column names", labels=first(labels))
             parts.append(replace(some, distinct=len(labels)))
+        elif role == "score" and draft.spread is not None:
+            parts.append(RoleRead(role=role, column=draft.spread.pattern, how="column names"))
         elif role == "task" and draft.by_row:
             parts.append(RoleRead(role=role, column="", how="row"))
         elif role == "score" and draft.pair is not None:
@@ -249,15 +271,17 @@ def _reading(draft: _Draft, shown: str) -> Reading:
         options["--swapped"] = draft.asked.swapped
     used = roles.taken() | set(draft.spread.labels if draft.spread else ())
     used |= {p.text for p in vars(draft.pair).values() if p} if draft.pair else set()
+    questions = _questions(draft)
+    asked = {q.values["column"] for q in questions if q.code == "read.lone_model"}
     tops = {u.split(".")[0] for u in used if u not in table.names}
     return Reading(
         source=shown,
         format=draft.format,
         shape="wide" if draft.spread else "pairs" if draft.pair else "long",
-        roles=tuple(parts),
+        roles=tuple(p for p in parts if p.role != "system" or p.column not in asked),
         unused=tuple(n for n in table.names if n not in used and n not in tops),
         doubts=tuple(d for d in roles.doubts if d.code != "read.far_column" or draft.asked.wide is not None),
-        questions=tuple(_questions(draft)),
+        questions=tuple(questions),
         options=options,
     )
 
@@ -314,18 +338,31 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
     if draft.by_row:
         keys["task"] = f"'row ' || ({row} + 1)"
     extra = f", {name(weight)}" if weight is not None else ""
-    picked = "".join(f", {sql} AS {role}" for role, sql in keys.items())
+    titles = _titles(draft, keys)
+    picked = "".join(f", {sql} AS {name(titles[role])}" for role, sql in keys.items())
     if draft.spread is None:
         score = read.sql(texts[""]) if not typed else name(found["score"][0].column)
-        relation = f"(SELECT {row} AS {ROW}{picked}{extra}, {score} AS score FROM {source.relation})"
+        titles["score"] = found["score"][0].text
+        relation = f"(SELECT {row} AS {ROW}{picked}{extra}, {score} AS {name(titles['score'])} FROM {source.relation})"
         width = 1
     else:
         relation, width = _wide_sql(draft, read, texts, picked + extra, row)
     used = [*keys, "score", *(next(iter(draft.spread.labels.values())) if draft.spread else ())]
-    columns = Columns(**{role: role for role in used})
-    turned = replace(source, relation=relation, columns=[*used, *([weight] if weight else [])])
+    columns = Columns(**{role: titles.get(role, role) for role in used})
+    turned = replace(source, relation=relation, columns=[*vars(columns).values(), *([weight] if weight else [])])
     turned.row, turned.rows_per_line = (ROW if source.row else None), width
     return Understood(source=turned, columns=columns, reading=reading, limits=read.limits)
+
+
+def _titles(draft: _Draft, keys: Mapping[str, str]) -> dict[str, str]:
+    """Role -> name of its column after reshaping: the user's own where no other column has it."""
+    taken = {"score", "line", "cell", ROW, *(next(iter(draft.spread.labels.values())) if draft.spread else ())}
+    out = {}
+    for role in keys:
+        own = draft.roles.found[role][0] if role in draft.roles.found else None
+        out[role] = own.text if own is not None and own.column != FILE and own.text not in taken else role
+        taken.add(out[role])
+    return out
 
 
 def _readable(kind: str) -> bool:
@@ -345,10 +382,8 @@ def _wide_sql(draft: _Draft, read: v.Values, texts: Mapping[str, str], keys: str
     roles = next(iter(draft.spread.labels.values()))
     cells = "".join(f", cell.{role} AS {role}" for role in roles)
     inner = f"SELECT {row} AS line{keys}, unnest([{structs}]) AS cell FROM {draft.table.source.relation}"
-    return (
-        f"(SELECT * EXCLUDE (line, cell), line * {width} + cell.at AS {ROW}{cells}, cell.score AS score FROM ({inner}))",
-        width,
-    )
+    place = f"line * {width} + cell.at AS {ROW}"
+    return f"(SELECT * EXCLUDE (line, cell), {place}{cells}, cell.score AS score FROM ({inner}))", width
 
 
 def _labels(cell: Mapping[str, str]) -> str:
@@ -365,7 +400,6 @@ def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Va
     ).fetchall()
     names = ("plain", "pointed", "outside", "percent", "comma", "thousands")
     profile = v.Profile(**dict(zip(names, found, strict=True)), words={str(t): int(n) for t, n in words})
-
 
     def places(some: list[str]) -> str:
         return _where(source, texts, some)

@@ -10,7 +10,7 @@ from typing import Any
 from polyjudge.core.columns import GENERIC, USUAL, usual_columns
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
-from polyjudge.core.reading import How
+from polyjudge.core.reading import ROLES, How
 from polyjudge.core.sections import Say
 from polyjudge.sources.formats.languages import all_languages
 from polyjudge.sources.formats.names import compile_pattern, part_of
@@ -62,17 +62,18 @@ def find_roles(table: Table, asked: Asked) -> Roles:
     for role, text in asked.names.items():
         if text == "":
             absent.add(role)
-        elif text is not None:
+        elif text is not None and role in ROLES:
             roles.found[role] = (table.place(text, role), "named")
     for role, pattern in (("language", asked.language_from), ("judge", asked.judge_from)):
         if pattern is not None:
             if role in roles.found:
                 raise UsageError(f"--{role} and --{role}-from both say where the {role} stands. Give one of them.")
             roles.found[role] = (from_pattern(table, role, pattern), "pattern" if "{" in pattern else "named")
+    flat = [n for n in table.names if not any(isinstance(v, (dict, list)) for v in table.values(n)[:20])]
     for role in USUAL:
         if role in roles.found or role in absent:
             continue
-        hits = usual_columns(role, table.names, roles.taken())
+        hits = usual_columns(role, flat, roles.taken())
         if len(hits) == 1:
             roles.found[role] = (Place(hits[0]), "usual name")
         elif hits:
