@@ -25,8 +25,8 @@ def test_devai_judges(devai: pj.Panel, published: dict[str, Any]) -> None:
         assert [row.tau, row.sd] == pytest.approx([want["tau"][i], want["sd"][i]], abs=1e-6)
 
 
-def test_mean_tau_over_judge_subsets_is_arithmetic(devai: pj.Panel) -> None:
-    result = pj.ablate(devai, "judges", resamples=64)
+def test_mean_tau_over_judge_subsets_is_arithmetic(devai_like: pj.Panel) -> None:
+    result = pj.ablate(devai_like, "judges", resamples=64)
     table = result.to_frame()
     np.testing.assert_allclose(table["tau"], table["tau"].iloc[-1], atol=1e-4)
     # The gain too: it grows with the share 1 - 1/judges that a judge keeps of its own deviation.

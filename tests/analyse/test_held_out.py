@@ -51,9 +51,9 @@ def test_gain_is_the_fall_of_squared_error_for_any_truth(weighted: bool) -> None
     assert (gains["judge-only norm"] == 0).all()
 
 
-def test_in_sample_gain_is_the_mean_square_of_the_interaction(devai: pj.Panel) -> None:
-    table = compare(devai, ["cbc", "oracle"], resamples=64).to_frame().set_index("method")
-    beta = pj.ConsensusCalibrator().fit(devai).interaction_.to_numpy()
+def test_in_sample_gain_is_the_mean_square_of_the_interaction(devai_like: pj.Panel) -> None:
+    table = compare(devai_like, ["cbc", "oracle"], resamples=64).to_frame().set_index("method")
+    beta = pj.ConsensusCalibrator().fit(devai_like).interaction_.to_numpy()
     assert table.loc["cbc", "gain_full_fit"] == pytest.approx((beta**2).mean(), rel=1e-12)
     assert table.loc["cbc", "gain_full_fit"] == pytest.approx(30.745139, abs=1e-6)
 

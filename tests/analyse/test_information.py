@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.special import digamma
@@ -106,8 +108,24 @@ def test_without_replicates_it_says_what_to_do() -> None:
         pj.information(pj.simulate_panel(10, 3, 3, seed=1)[0])
 
 
-def test_many_slices_are_sampled_and_said() -> None:
-    panel, _ = pj.simulate_panel(40, 3, 3, 2, 1)
-    result = pj.information(panel, permutations=19, max_slices=30)
-    assert result.slices == 30
-    assert any("10 of 40" in note for note in result.notes)
+def test_large_panels_are_sampled_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    panel, _ = pj.simulate_panel(200, 3, 3, 2, 1)
+    whole = pj.information(panel, permutations=19)
+    monkeypatch.setattr(sys.modules[Slices.__module__], "MOST_STEPS", 25 * 3 * 6 * 1 * 19)
+    result = pj.information(panel, permutations=19)
+    assert result.slices == 25 * 3
+    assert any("25 of 200" in note for note in result.notes)
+    assert result.low <= result.task_low
+    assert result.high >= result.task_high
+    assert result.task_low < whole.debiased < result.task_high
+
+
+def test_many_replicates_are_sampled_only_when_too_few_tasks_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    panel, _ = pj.simulate_panel(30, 2, 2, 12, 1)
+    monkeypatch.setattr(sys.modules[Slices.__module__], "MOST_STEPS", 30 * 2 * 16 * 7 * 19)
+    result = pj.information(panel, permutations=19)
+    assert result.slice_size == 16
+    assert any("8 of 12 replicates" in note for note in result.notes)
+    monkeypatch.setattr(sys.modules[Slices.__module__], "MOST_STEPS", 10)
+    with pytest.raises(pj.PanelError, match="--judges"):
+        pj.information(panel, permutations=19)

@@ -79,11 +79,11 @@ def test_few_shot_row_by_hand() -> None:
             np.testing.assert_allclose(rows[r, h], shrink * mean, atol=1e-9)
 
 
-def test_a_new_judge_is_a_new_language_of_the_exchanged_panel(devai: pj.Panel) -> None:
-    judge = pj.unseen_judge(devai, resamples=128)
-    language = pj.unseen_language(exchange(devai), resamples=128)
+def test_a_new_judge_is_a_new_language_of_the_exchanged_panel(devai_like: pj.Panel) -> None:
+    judge = pj.unseen_judge(devai_like, resamples=128)
+    language = pj.unseen_language(exchange(devai_like), resamples=128)
     np.testing.assert_array_equal(judge.to_frame()["zero_shot"], language.to_frame()["zero_shot"])
-    assert judge.to_frame()["judge"].tolist() == list(devai.judges)
+    assert judge.to_frame()["judge"].tolist() == list(devai_like.judges)
     consistency = judge.curve["consistency"]
     assert consistency.iloc[-1] > consistency.iloc[0]
 

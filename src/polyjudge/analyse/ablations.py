@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from polyjudge.analyse.held_out import (
     GAIN_SCOPE,
-    Multiplicity,
     compare,
     gain_of,
-    make_block,
     percentiles,
     resample,
 )
 from polyjudge.analyse.uncertainty import gaussian_radius, noise_sigma, score_sigma
-from polyjudge.calibrate.methods import Block
+from polyjudge.calibrate.methods.block import Block, Multiplicity, make_block
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean

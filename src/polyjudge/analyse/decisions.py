@@ -9,7 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from polyjudge.analyse.held_out import Multiplicity, percentiles, resample
+from polyjudge.analyse.held_out import percentiles, resample
+from polyjudge.calibrate.methods.block import Multiplicity
 from polyjudge.core.arrays import Array
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result

@@ -6,7 +6,7 @@ which the cell means are one matrix product of multiplicities and scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.methods import Block, Method, find_methods
+from polyjudge.calibrate.base import Calibrator
+from polyjudge.calibrate.methods import Block, Map, Method, find_methods
+from polyjudge.calibrate.methods.block import Estimate, Multiplicity, full_fit, make_block
 from polyjudge.core.arrays import TIE_TOLERANCE, Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.labels import clean
@@ -41,14 +43,6 @@ CAUTIOUS = (
     "not ruled out; more tasks or shrinkage would show it."
 )
 """Why a held-out gain that is not above 0 does not prove a loss."""
-
-Multiplicity = NDArray[np.int64]
-
-Estimate = Callable[[Array], tuple[Array, Array]]
-"""Multiplicities (R, n) of the units -> cell means and interaction, each (R, k, m); NaN where they are not identified.
-
-`InteractionEstimate.resample` is one. Another estimator of the interaction is plugged in here.
-"""
 
 
 def resample(
@@ -86,42 +80,6 @@ def resample(
             f"Not one of {total} resamples can be evaluated: each drew every task, or leaves the interaction "
             "unidentified. Ask for more resamples, or score more tasks."
         )
-
-
-def make_block(
-    panel: Panel, drawn: Multiplicity, held: Multiplicity, estimate: Estimate, key: tuple[int, int] = (0, 0)
-) -> tuple[Block, NDArray[np.int64]]:
-    """A block from the multiplicities of training and evaluation, both (R, n), and which rows of them it holds."""
-    kept = np.flatnonzero(held.any(axis=1))
-    # One product for both sides: the scores pass through memory once.
-    both = np.concatenate([drawn[kept], held[kept]]).astype(np.float64)
-    means, interaction = estimate(both)
-    size = len(kept)
-    lacking = np.asarray((np.isnan(means) | np.isnan(interaction)).any(axis=(-2, -1)))
-    known = ~(lacking[:size] | lacking[size:])
-    if not known.all():
-        both, means, interaction = (a[np.tile(known, 2)] for a in (both, means, interaction))
-        kept = kept[known]
-        size = len(kept)
-    weights = both * panel.weights
-    block = Block(
-        panel,
-        drawn=weights[:size],
-        held=weights[size:],
-        train=means[:size],
-        left_out=means[size:],
-        interaction=interaction[:size],
-        left_out_interaction=interaction[size:],
-        key=(*key, ""),
-    )
-    return block, kept
-
-
-def full_fit(panel: Panel, seed: int = 0, estimate: Estimate | None = None) -> Block:
-    """The block with one resample that trains and evaluates on all units."""
-    estimate = estimate or estimate_interaction(panel).resample
-    all_units = np.ones((1, len(panel.tasks)), dtype=np.int64)
-    return make_block(panel, all_units, all_units, estimate, (seed, 0))[0]
 
 
 def check_draws(panel: Panel, draws: Multiplicity) -> Multiplicity:
@@ -194,7 +152,7 @@ class Comparison(Result):
 
 def compare(
     panel: Panel,
-    methods: str | Method | Iterable[str | Method] | None = None,
+    methods: str | Method | Calibrator | Iterable[str | Method | Calibrator] | None = None,
     resamples: int = 1000,
     seed: int = 7,
     *,
@@ -205,7 +163,8 @@ def compare(
 
     Parameters
     ----------
-    methods : names or `Method` objects; None or "all" takes every registered one
+    methods : names, `Method` objects or calibrators; None or "all" takes those that are quick. An anchored
+        calibrator must have been fitted on this panel, so that it knows the labels
     resamples : number of resamplings
     draws : (resamples, n) how often each resample draws each task, to use instead of those of the seed
     estimate : how cell means and interaction come from multiplicities; the panel's own estimator by default
@@ -254,15 +213,19 @@ def compare(
 
 def apply(m: Method, block: Block) -> tuple[Array, Array | None]:
     """The adjusted left-out cells, and the matrix that was subtracted if the method only subtracts."""
-    out = np.asarray(m(block), dtype=np.float64)
-    if out.shape != block.left_out.shape:
-        raise UsageError(
-            f"Method {clean(m.name)!r} returned an array of shape {out.shape}; it must return {block.left_out.shape} "
-            "(resamples, languages, judges)."
-        )
-    if not np.isfinite(out).all():
-        raise UsageError(f"Method {clean(m.name)!r} returned values that are not finite numbers.")
-    return (block.left_out - out, out) if m.subtracts else (out, None)
+    out = m(block)
+    parts = (out.shift, out.scale) if isinstance(out, Map) else (np.asarray(out, dtype=np.float64),)
+    for part in parts:
+        if part.shape != block.left_out.shape:
+            raise UsageError(
+                f"Method {clean(m.name)!r} returned an array of shape {part.shape}; it must return "
+                f"{block.left_out.shape} (resamples, languages, judges)."
+            )
+        if not np.isfinite(part).all():
+            raise UsageError(f"Method {clean(m.name)!r} returned values that are not finite numbers.")
+    if isinstance(out, Map):
+        return (block.left_out - out.shift) / out.scale, None
+    return (block.left_out - parts[0], parts[0]) if m.subtracts else (parts[0], None)
 
 
 def pair_taus(cells: Array, gap: float) -> Array:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from polyjudge.analyse.held_out import Multiplicity, resample
-from polyjudge.calibrate.methods import Block
+from polyjudge.analyse.held_out import resample
+from polyjudge.calibrate.methods.block import Block, Multiplicity
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel, _positions

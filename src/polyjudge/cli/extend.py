@@ -29,11 +29,11 @@ def extend(
 
     Example: polyjudge extend cal.json pilot.csv -o wider.json
     """
-    from polyjudge.calibrate import load_calibrator
+    from polyjudge.calibrate import load_consensus
     from polyjudge.calibrate.extend import extend as widen
     from polyjudge.cli.output import print_json
 
-    known = load_calibrator(calibrator)
+    known = load_consensus(calibrator)
     panel = o.read(ctx, scores)
     wider, extension = widen(known, panel, target)
     wider.save(output)
