@@ -15,6 +15,7 @@ from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.reading import ROLES, Reading, RoleRead
 from polyjudge.core.sections import Say
+from polyjudge.sources.assemble import assemble
 from polyjudge.sources.duck_engine import DuckEngine
 from polyjudge.sources.engine import Duplicates, Engine
 from polyjudge.sources.formats.recognise import recognise
@@ -94,40 +95,30 @@ def read_panel(
     >>> read_panel(frame).shape
     (2, 2, 2)
     """
-    limits = _check_options(range, duplicates, incomplete, max_units)
+    limits = _check_options(range, duplicates, incomplete, max_units, engine, decimal)
     if isinstance(source, Panel):
         return source
     names: dict[str, str | None] = {
         "task": task, "language": language, "judge": judge, "score": score, "replicate": replicate, "group": group,
         "system": system, "cluster": cluster,
     }  # fmt: skip
-    if engine not in ("duckdb", "spark"):
-        raise UsageError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
-    if decimal not in (None, "comma", "point"):
-        raise UsageError(f"decimal must be 'comma' or 'point', not {decimal!r}.")
-    more = {
+    more: dict[str, Any] = {
         "language_from": language_from, "judge_from": judge_from, "wide": wide, "map": map, "decimal": decimal,
         "swapped": swapped, "format": format,
     }  # fmt: skip
-    from polyjudge.sources.assemble import assemble
-
     if is_foreign(source, engine):
         _refuse(more | {"winner": winner, "metric": metric})
         found = _open_foreign(source, table, names, weight, engine)
     else:
-        asked = Asked(names={**names, "winner": winner}, **more)  # type: ignore[arg-type]
+        asked = Asked(names={**names, "winner": winner}, **more)
         found = understand(source, asked, table=table, weight=weight, metric=metric)
-    return assemble(
-        found.engine(),
-        found.columns,
+    return found.assemble(
         limits=limits or found.limits,
         duplicates="mean" if found.average and duplicates == "error" else duplicates,
         languages=None if languages is None else [str(x) for x in languages],
         judges=None if judges is None else [str(x) for x in judges],
         incomplete=incomplete,
         max_units=max_units,
-        notes=found.notes,
-        reading=found.reading,
     )
 
 
@@ -141,6 +132,10 @@ class Found:
     limits: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
     average: bool = False
+
+    def assemble(self, **options: Any) -> Panel:
+        """Read it into a panel."""
+        return assemble(self.engine(), self.columns, notes=self.notes, reading=self.reading, **options)
 
 
 def understand(
@@ -215,7 +210,13 @@ def _refuse(options: Mapping[str, Any]) -> None:
         )
 
 
-def _check_options(limits: Any, duplicates: str, incomplete: str, max_units: int) -> tuple[float, float] | None:
+def _check_options(
+    limits: Any, duplicates: str, incomplete: str, max_units: int, engine: str, decimal: str | None
+) -> tuple[float, float] | None:
+    if engine not in ("duckdb", "spark"):
+        raise UsageError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
+    if decimal not in (None, "comma", "point"):
+        raise UsageError(f"decimal must be 'comma' or 'point', not {decimal!r}.")
     if duplicates not in ("error", "mean", "first"):
         raise UsageError(f"duplicates must be 'error', 'mean' or 'first', not {duplicates!r}.")
     if incomplete not in ("estimate", "drop", "error"):

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from polyjudge.core.adjustment import quote
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.sections import Say
-from polyjudge.sources.duck import Source, quote
+from polyjudge.sources.duck import Source
 from polyjudge.sources.formats.roles import Asked, Roles
 from polyjudge.sources.formats.table import Place, Table
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from polyjudge.core.adjustment import quote
 from polyjudge.core.columns import Columns
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import ROLES, Reading, RoleRead, Unclear
 from polyjudge.core.sections import Say
 from polyjudge.sources import duck
-from polyjudge.sources.duck import FILE, ROW, Source, engine_errors, name, quote
+from polyjudge.sources.duck import FILE, ROW, Source, engine_errors, name
 from polyjudge.sources.formats import ragas
 from polyjudge.sources.formats import values as v
 from polyjudge.sources.formats.languages import all_languages

@@ -71,20 +71,8 @@ def find_roles(table: Table, asked: Asked) -> Roles:
             roles.found[role] = (from_pattern(table, role, pattern), "pattern" if "{" in pattern else "named")
     flat = [n for n in table.names if not any(isinstance(v, (dict, list)) for v in table.values(n)[:20])]
     for role in USUAL:
-        if role in roles.found or role in absent:
-            continue
-        hits = usual_columns(role, flat, roles.taken())
-        if len(hits) == 1:
-            roles.found[role] = (Place(hits[0]), "usual name")
-        elif hits:
-            roles.several[role] = hits
-        elif table.rows:
-            nested = [leaf for leaf in table.leaves if leaf.rsplit(".", 1)[1].strip().lower() in USUAL[role]]
-            nested = [n for n in nested if n not in roles.taken() and n.rsplit(".", 1)[1].lower() not in GENERIC]
-            if len(nested) == 1:
-                roles.found[role] = (table.place(nested[0]), "nested")
-            elif nested:
-                roles.several[role] = nested
+        if role not in roles.found and role not in absent:
+            _by_usual_name(table, roles, role, flat)
     if "language" not in roles.found and "language" not in roles.several:
         _find_language(table, roles)
     places: dict[Place, str] = {}
@@ -93,6 +81,20 @@ def find_roles(table: Table, asked: Asked) -> Roles:
             raise PanelError(f"Column {place.text!r} cannot be both {places[place]} and {role}.")
         places[place] = role
     return roles
+
+
+def _by_usual_name(table: Table, roles: Roles, role: str, flat: list[str]) -> None:
+    """The column of a usual name, else the nested field of one; several are noted."""
+    hits = usual_columns(role, flat, roles.taken())
+    how: How = "usual name"
+    if not hits and table.rows:
+        ends = {leaf: leaf.rsplit(".", 1)[1].strip().lower() for leaf in table.leaves if leaf not in roles.taken()}
+        hits = [leaf for leaf, end in ends.items() if end in USUAL[role] and end not in GENERIC]
+        how = "nested"
+    if len(hits) == 1:
+        roles.found[role] = (table.place(hits[0]), how)
+    elif hits:
+        roles.several[role] = hits
 
 
 def _find_language(table: Table, roles: Roles) -> None:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from polyjudge.core.adjustment import quote
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
-from polyjudge.sources.duck import FILE, Source, engine_errors, name, quote
+from polyjudge.sources.duck import FILE, Source, engine_errors, name
 from polyjudge.sources.formats.values import ABSENT, COMMA, NO, PERCENT, YES
 
 SAMPLE = 2000

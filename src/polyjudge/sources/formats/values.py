@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from polyjudge.core.adjustment import quote
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
-from polyjudge.sources.duck import quote
 from polyjudge.sources.formats.languages import words
 
 Kind = Literal["numbers", "percent", "words", "map"]
