@@ -43,6 +43,7 @@ _PUBLIC = {
     "sensitivity": "polyjudge.analyse",
     "Audit": "polyjudge.analyse",
     "Finding": "polyjudge.analyse",
+    "systems": "polyjudge.analyse.systems",
     "signal": "polyjudge.analyse.signal",
     "leaderboard": "polyjudge.analyse.leaderboard",
     "favour": "polyjudge.analyse.favour",

@@ -87,7 +87,7 @@ def test_reliability_by_its_definition() -> None:
     np.testing.assert_allclose(found.languages["one"], one)
     np.testing.assert_allclose(found.languages["panel"], mean)
     assert found.mean_one == pytest.approx(np.mean(one))
-    shifted = panel.minus(np.arange(12.0).reshape(3, 4))
+    shifted = panel.adjusted(np.arange(12.0).reshape(3, 4))
     np.testing.assert_allclose(pj.signal(shifted, resamples=100).languages["one"], one)
 
 

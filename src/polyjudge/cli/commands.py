@@ -12,6 +12,8 @@ COMMANDS = (
     "demo",
     "check",
     "audit",
+    "systems",
+    "explain",
     "calibrate",
     "apply",
     "extend",

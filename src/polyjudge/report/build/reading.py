@@ -25,7 +25,7 @@ def read_says(panel: Panel) -> tuple[Words, ...]:
         "tasks": panel.n_tasks, "systems": len(panel.systems), "languages": len(panel.languages),
         "judges": len(panel.judges), "replicates": len(panel.replicates),
     }  # fmt: skip
-    scores = say("read.scores", scores=panel.n_scores, missing=missing, entries=panel.scores.size, low=low, high=high)
+    scores = say("read.values", scores=panel.n_scores, missing=missing, entries=panel.scores.size, low=low, high=high)
     reading = panel.reading
     if reading is None:
         return say("read.from", **facts), scores

@@ -71,7 +71,7 @@ def _margins(v: Mapping[str, Any]) -> str:
 
 WORDS: dict[str, Template] = {
     "read.from": _shape,
-    "read.scores": _scores,
+    "read.values": _scores,
     "read.else": "Not what you meant? polyjudge check {source}",
     "read.wide": "Scores stand in several columns, named {pattern}.",
     "read.map": _map,
