@@ -10,6 +10,7 @@ from polyjudge.cli.options import command_class
 
 COMMANDS = (
     "demo",
+    "check",
     "audit",
     "systems",
     "explain",
@@ -26,6 +27,8 @@ COMMANDS = (
     "plan",
     "collect",
     "replay",
+    "diff",
+    "formats",
     "reproduce",
     "validate",
 )

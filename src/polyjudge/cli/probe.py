@@ -29,9 +29,7 @@ def probe(
     ],
     response: Annotated[str, typer.Option("--response", help="make: column of the response.")] = "response",
     tasks: Annotated[int, typer.Option("--tasks", min=1, help="make: how many tasks to take.")] = 30,
-    every_kind: Annotated[
-        bool, typer.Option("--every-kind", help="make: every kind of damage, every task.")
-    ] = False,
+    every_kind: Annotated[bool, typer.Option("--every-kind", help="make: every kind of damage, every task.")] = False,
     audit: Annotated[
         str | None, typer.Option("--audit", metavar="SCORES", help="read: the scores whose interaction is in question.")
     ] = None,
