@@ -60,7 +60,7 @@ class Gates(Result):
     at_least: bool = False
     """Whether a task passes at the threshold itself (>=), or only above it (>)."""
     decisions: int = 0
-    """Scores that pass or fail: every task, language and judge."""
+    """Scores that pass or fail: every task, system, language and judge."""
     flips: int = 0
     """Decisions that calibrating turns."""
     flip_share: float = 0.0
@@ -99,6 +99,7 @@ def gates(
     """
     check_level(level)
     check_resamples(resamples)
+    panel = panel.by_system()  # a decision falls on a system's answer to a task, not on their mean
     low, high = panel.range
     if not _divides(threshold, low, high, at_least):
         side = "no task can pass" if threshold >= high else "every task passes"

@@ -28,6 +28,7 @@ BUILDERS = {
     "Drift": "drift",
     "Explanation": "explain",
     "Gates": "gate",
+    "Separation": "separate",
     "Systems": "systems",
 }
 """Class of a result -> module in `report.build`, whose `build(result, panel)` makes the report."""
