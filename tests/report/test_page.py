@@ -16,7 +16,6 @@ from playwright.sync_api import Browser, Page
 
 import polyjudge as pj
 from polyjudge.core.labels import label
-from polyjudge.report.page import audit_page, render
 
 HOSTILE = (
     "</script><img src=x onerror=document.title='owned'>",
@@ -353,7 +352,7 @@ def test_devai_page_in_time_and_without_error(
 def test_small_panels_have_a_page(folder: Path, open_page: Callable[..., Opened]) -> None:
     panel, _ = pj.simulate_panel(tasks=5, languages=2, judges=2, seed=1)
     path = folder / "small.html"
-    path.write_text(render(audit_page(pj.audit(panel, resamples=100), "polyjudge audit x")), encoding="utf-8")
+    pj.audit(panel, resamples=100).to_html(path)
     opened = open_page(path)
     assert opened.errors == []
     assert "failed" not in (opened.js("() => document.documentElement.dataset"))

@@ -19,6 +19,7 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.resample import check_level, mean_and_se
 
 CHUNK = 8
@@ -58,7 +59,7 @@ class Information(Result):
     level: float
     by_judge: pd.DataFrame
     """Debiased value of each judge, with t interval over tasks."""
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.by_judge
@@ -131,16 +132,13 @@ def information(
         with_tolerance = float(average(other.value()) - average(other.permuted(permutations, seed)).mean())
     notes = []
     if abs(with_tolerance - (total - null_total.mean())) > 0.001:
-        notes.append(
-            f"Distances between scores are compared exactly, as published; counting those equal up to rounding as tied "
-            f"gives {with_tolerance:.4f} in place of {total - null_total.mean():.4f}."
-        )
+        notes.append(say("information.ties", tolerant=with_tolerance, exact=total - float(null_total.mean())))
     if len(chosen) < n:
-        notes.append(f"Measured on {len(chosen)} of {n} units drawn at random.")
+        notes.append(say("information.part", chosen=len(chosen), units=n))
     if len(kept) < len(panel.replicates):
-        notes.append(f"Measured on {len(kept)} of {len(panel.replicates)} replicates drawn at random.")
+        notes.append(say("information.replicates", kept=len(kept), replicates=len(panel.replicates)))
     if (~slices.there).any():
-        notes.append("Some replicates are missing; slices use those that are there.")
+        notes.append(say("information.missing"))
     return Information(
         total,
         float(null_total.mean()),

@@ -126,8 +126,8 @@ def sections(result: Systems) -> tuple[Section, ...]:
     return signal_section(result.signal), leaderboard_section(result.leaderboard), favour_section(result.favour)
 
 
-def signal_section(s: Signal) -> Section:
-    """Reliability by language and judge as a heatmap, its sources, and slopes."""
+def signal_chart(s: Signal) -> Chart:
+    """Reliability by language and judge as a heatmap."""
     judges = s.cells[s.cells["judge"] != PANEL]
     low, high = float(judges["reliability"].min()), float(judges["reliability"].max())
     grid = Grid(
@@ -139,16 +139,21 @@ def signal_section(s: Signal) -> Section:
         marks=pivot(judges.assign(mark=judges["verdict"].map({"blind": "culprit"}).fillna("")), "mark"),
         note=say("signal.grid-note"),
     )
+    return Chart(
+        name="signal",
+        draw="signal_heatmap",
+        data=({"cells": judges, "least": s.least},),
+        caption=say("signal.grid"),
+        alt=say("signal.chart", low=low, high=high, least=s.least),
+        instead=grid,
+    )
+
+
+def signal_section(s: Signal) -> Section:
+    """Reliability by language and judge as a heatmap, its sources, and slopes."""
     columns = (*SEEN[:4], *((ACROSS,) if "across" in s.languages else ()), *(SEEN[4:] if not s.by_task else ()))
     blocks: list[Block] = [
-        Chart(
-            name="signal",
-            draw="signal_heatmap",
-            data=({"cells": judges, "least": s.least},),
-            caption=say("signal.grid"),
-            alt=say("signal.chart", low=low, high=high, least=s.least),
-            instead=grid,
-        ),
+        signal_chart(s),
         Table(name="signal-languages", caption=say("signal.table", level=s.level), frame=s.languages, columns=columns),
     ]
     says = [say("signal.scope", by_task=s.by_task, least=s.least)]
