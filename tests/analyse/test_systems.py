@@ -359,3 +359,21 @@ def test_as_many_tasks_as_planned_do_tell_systems_apart() -> None:
     rows = planned.table.set_index(["judges", "languages"])["tasks"]
     assert rows[3, 2] == planned.needed
     assert rows[1, 2] > rows[3, 2] > rows[6, 2]
+
+
+# --- the audit ---
+
+
+def test_a_blind_panel_is_the_audits_most_serious_finding_and_silences_advice(frameworks: pj.Panel) -> None:
+    found = pj.audit(frameworks, resamples=100, permutations=20)
+    assert found.findings[0].code == "signal-blind"
+    assert found.findings[0].severity == "serious"
+    assert set(found.findings[0].values["languages"]) == set(frameworks.languages)
+    assert not {"accuracy-gain", "do-not-calibrate"} & codes(found)
+    assert found.summary.systems == frameworks.systems
+
+
+def test_an_audit_without_systems_says_nothing_about_them(devai_like: pj.Panel) -> None:
+    found = pj.audit(devai_like, resamples=100, permutations=20)
+    assert found.systems is None
+    assert not any(code.startswith(("signal", "systems", "favour")) for code in codes(found))

@@ -51,6 +51,9 @@ class Summary(Result):
     range_declared: bool
     fingerprint: str
     notes: tuple[str, ...]
+    systems: tuple[str, ...] = ()
+    clusters: int = 0
+    """Declared clusters of tasks."""
 
     def to_frame(self) -> pd.DataFrame:
         return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
@@ -197,6 +200,8 @@ def summarise(panel: Panel) -> Summary:
         panel.declared_range is not None,
         panel.fingerprint,
         panel.notes,
+        panel.systems,
+        len(panel.clusters),
     )
 
 

@@ -47,11 +47,7 @@ def conclude(
     out = [
         *([] if systems is None else systems.findings),
         *_reversal(reversals),
-        *(
-            f
-            for f in _gain(held_out, panel.n_tasks)
-            if not blind or f.code not in ("accuracy-gain", "do-not-calibrate")
-        ),
+        *(f for f in _gain(held_out, panel.n_tasks) if not blind or f.code not in ADVICE),
         *_cells(uncertainty),
         # Of very few tasks the lowest and highest scores seen are no ends of a scale.
         *(_ends(sensitivity) if panel.n_tasks >= TOO_FEW_TASKS else []),
@@ -71,6 +67,8 @@ def conclude(
 
 
 FEW_TASKS = 20
+ADVICE = ("accuracy-gain", "do-not-calibrate")
+"""Findings that advise for or against calibrating."""
 END_SHARE = 0.5
 """Share of scores at one end of the scale from which a judge is called near it."""
 

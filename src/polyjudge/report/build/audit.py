@@ -29,7 +29,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     s = result.summary
     frame = frame_of("audit", result, panel)
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
-    full = s.units * len(s.languages) * len(s.judges) * max(1, len(s.replicates))
+    full = s.units * len(s.languages) * len(s.judges) * max(1, len(s.replicates)) * max(1, len(s.systems))
     frame["read"] = (
         say(
             "read.panel",
@@ -38,6 +38,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
             languages=len(s.languages),
             judges=len(s.judges),
             replicates=len(s.replicates),
+            systems=len(s.systems),
         ),
         say(
             "read.scores",
@@ -56,7 +57,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         picture=(_heatmap(result), *(() if result.systems is None else (signal_chart(result.systems.signal),))),
         findings=tuple(result.findings),
         sections=(
-            *(() if result.systems is None else systems_sections(result.systems)),
+            *(() if result.systems is None else systems_sections(result.systems, pictured=True)),
             _panel(result),
             _ranks(result),
             _interaction(result),
@@ -124,7 +125,12 @@ def _panel(audit: Audit) -> Section:
     first = judge.iloc[0]
     says: list[Words] = [
         say("audit.names", what=word, names=_some(names))
-        for word, names in (("Languages", s.languages), ("Judges", s.judges), ("Replicates", s.replicates))
+        for word, names in (
+            ("Systems", s.systems),
+            ("Languages", s.languages),
+            ("Judges", s.judges),
+            ("Replicates", s.replicates),
+        )
         if names
     ]
     blocks: list[Block] = [
