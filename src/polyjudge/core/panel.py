@@ -164,7 +164,7 @@ class Panel:
 
     @property
     def tie_gap(self) -> float:
-        """Scores closer than this count as tied (METHODS section 7)."""
+        """Scores closer than this count as tied (docs/methods.md, section 7)."""
         return tie_gap(*self.range)
 
     @property
