@@ -47,7 +47,7 @@ def test_findings_are_ranked_and_known(audit: pj.Audit) -> None:
     codes = [f.code for f in audit.findings]
     assert len(codes) == len(set(codes)) or codes.count("cell-at-floor") > 1
     assert {"reversal", "interaction", "accuracy-gain", "gate-spread", "information", "order"} <= set(codes)
-    assert ranked([Finding("info", "a", ""), Finding("serious", "b", "")])[0].code == "b"
+    assert ranked([Finding("a", {}, "info"), Finding("b", {}, "serious")])[0].code == "b"
 
 
 def test_audit_is_deterministic(panel: pj.Panel) -> None:
