@@ -248,6 +248,7 @@ def stand_in(panel: Panel) -> Panel:
             declared_range=panel.declared_range,
             observed_range=panel.observed_range,
             notes=panel.notes,
+            reading=panel.reading,
             clusters=panel.clusters,
             cluster=panel.cluster,
         )

@@ -30,7 +30,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     frame = frame_of("audit", result, panel)
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
     full = s.units * len(s.languages) * len(s.judges) * max(1, len(s.replicates)) * max(1, len(s.systems))
-    frame["read"] = (
+    told = frame.get("read") or (
         say(
             "read.panel",
             tasks=s.tasks,
@@ -48,8 +48,8 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
             declared=s.range_declared,
             whole=s.units == s.tasks and s.scores >= full,
         ),
-        *notes(s.notes),
     )
+    frame["read"] = (*told, *notes(s.notes))
     return Report(
         **frame | {"judges": s.judges},
         title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
