@@ -63,7 +63,7 @@ class Gates(Result):
     at_least: bool = False
     """Whether a task passes at the threshold itself (>=), or only above it (>)."""
     decisions: int = 0
-    """Scores that pass or fail: every task, language and judge."""
+    """Scores that pass or fail: every task, system, language and judge."""
     flips: int = 0
     """Decisions that calibrating turns."""
     flip_share: float = 0.0
@@ -102,6 +102,7 @@ def gates(
     """
     check_level(level)
     check_resamples(resamples)
+    panel = panel.by_system()  # a decision falls on a system's answer to a task, not on their mean
     _check_gate(panel, threshold, base, at_least)
     inside, resamples, notes = _prepared(panel, threshold, sweep, at_least, resamples)
     beta = estimate_interaction(panel).interaction

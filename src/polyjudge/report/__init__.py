@@ -36,6 +36,7 @@ BUILDERS = {
     "analyse.held_out.Comparison": "compare",
     "analyse.label_budget.LabelBudget": "plan",
     "analyse.planning.Plan": "plan",
+    "analyse.separate.Separation": "separate",
     "analyse.systems.Systems": "systems",
     "analyse.unseen.Unseen": "compare",
     "calibrate.drift.Drift": "drift",
