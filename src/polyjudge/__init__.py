@@ -44,6 +44,8 @@ _PUBLIC = {
     "Audit": "polyjudge.analyse",
     "Finding": "polyjudge.analyse",
     "systems": "polyjudge.analyse.systems",
+    "separate": "polyjudge.analyse.separate",
+    "system_variance": "polyjudge.analyse.separate",
     "signal": "polyjudge.analyse.signal",
     "leaderboard": "polyjudge.analyse.leaderboard",
     "favour": "polyjudge.analyse.favour",

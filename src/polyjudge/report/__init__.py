@@ -40,6 +40,7 @@ BUILDERS = {
     "analyse.probes.Probe": "probe",
     "analyse.sequential.Replay": "replay",
     "analyse.swap.Swap": "choose",
+    "analyse.separate.Separation": "separate",
     "analyse.systems.Systems": "systems",
     "analyse.unseen.Unseen": "compare",
     "calibrate.drift.Drift": "drift",
