@@ -6,9 +6,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from conftest import shared_file
 
 import polyjudge as pj
+from conftest import shared_file
 from polyjudge.analyse.choose import ALL, choose
 from polyjudge.analyse.swap import swap
 from polyjudge.core.gold import Gold

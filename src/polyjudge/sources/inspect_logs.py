@@ -11,6 +11,9 @@ import pandas as pd
 
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
+from polyjudge.core.memory import budget
+from polyjudge.core.memory import shown as size_shown
+from polyjudge.sources.limits import check_archive
 from polyjudge.sources.runs import FolderScores
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -36,6 +39,7 @@ def read_logs(path: str | Path) -> FolderScores:
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     for name in sorted(names):
+        _check_size(Path(name.removeprefix("file://")))
         try:
             log = read_eval_log(name)
         except Exception as error:  # a broken or foreign file, whatever the reader makes of it
@@ -72,6 +76,16 @@ def read_logs(path: str | Path) -> FolderScores:
     if frame["replicate"].nunique() == 1:
         frame = frame.drop(columns="replicate")
     return FolderScores(frame, None, tuple(notes))
+
+
+def _check_size(path: Path) -> None:
+    """Refuse a log that would fill memory: it is read as a whole, and takes about ten times its text."""
+    if path.suffix == ".eval":
+        check_archive(path)
+    elif path.stat().st_size > budget() // 10:
+        raise PanelError(
+            f"{clean(path, 200)} is too large to read in {size_shown(budget())} of memory. Raise --memory."
+        )
 
 
 def _rows(log: Any, name: str) -> list[dict[str, Any]]:

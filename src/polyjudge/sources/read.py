@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import glob
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 from polyjudge.core.columns import Columns, Doubt, doubts, find_columns
 from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.files import matches
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.sources.engine import Duplicates, Engine
+from polyjudge.sources.limits import LARGEST_SCORE
 
 Incomplete = Literal["estimate", "drop", "error"]
 MAX_UNITS = 100_000
@@ -38,6 +40,7 @@ def read_panel(
     incomplete: Incomplete = "estimate",
     max_units: int = MAX_UNITS,
     engine: Literal["duckdb", "spark"] = "duckdb",
+    hive: bool = False,
 ) -> Panel:
     """Read scores into a Panel: one grouped pass in the engine that holds the rows.
 
@@ -60,6 +63,8 @@ def read_panel(
         "drop" leaves out the tasks that lack one, "error" stops with a table of what is missing
     max_units : beyond this many tasks, tasks are hashed into that many units inside the engine
     engine : "duckdb", or "spark" to read files with a Spark session
+    hive : folders called column=value add that column to the Parquet files in them. A folder that polyjudge divided is
+        known by itself
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame(
@@ -77,17 +82,15 @@ def read_panel(
         "system": system, "cluster": cluster,
     }  # fmt: skip
     notes: tuple[str, ...] = ()
-    if isinstance(source, (str, Path)) and os.path.isdir(source) and engine == "duckdb":
-        if holds_parquet(Path(source)):
-            source = os.path.join(source, "**", "*.parquet")
-        else:
-            from polyjudge.sources.runs import read_folder
+    is_folder = isinstance(source, (str, Path)) and os.path.isdir(source) and engine == "duckdb"
+    if is_folder and not holds_parquet(Path(source)):
+        from polyjudge.sources.runs import read_folder
 
-            found = read_folder(source, group)
-            source, limits, notes = found.frame, limits or found.declared_range, found.notes
+        found = read_folder(source, group)
+        source, limits, notes = found.frame, limits or found.declared_range, found.notes
     from polyjudge.sources.assemble import assemble
 
-    opened, columns, all_columns = _open(source, table, names, weight, engine)
+    opened, columns, all_columns = _open(source, table, names, weight, engine, hive)
     notes += tuple(_doubt_note(doubt) for doubt in doubts(all_columns, columns, names.values()) if doubt.role)
     return assemble(
         opened,
@@ -115,14 +118,17 @@ def _check_options(limits: Any, duplicates: str, incomplete: str, max_units: int
         low, high = (float(x) for x in limits)
     except (TypeError, ValueError):
         raise UsageError(f"range must be two numbers (low, high), not {limits!r}.") from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise UsageError(f"range must be two finite numbers, the lower one first, not {limits!r}.")
+    if not (-LARGEST_SCORE <= low < high <= LARGEST_SCORE):
+        raise UsageError(
+            f"range must be two numbers up to {LARGEST_SCORE:g}, the lower one first, not {clean(repr(limits), 100)}."
+        )
     return low, high
 
 
 def holds_parquet(folder: Path) -> bool:
     """A folder of Parquet files, as `polyjudge apply` and Spark write it, and no collection run."""
-    return any(folder.rglob("*.parquet")) and not (folder / "store.sqlite").exists()
+    pattern = os.path.join(glob.escape(str(folder)), "**", "*.parquet")
+    return not (folder / "store.sqlite").exists() and bool(matches(pattern))
 
 
 def _doubt_note(doubt: Doubt) -> str:
@@ -136,22 +142,22 @@ def _doubt_note(doubt: Doubt) -> str:
 
 
 def _open(
-    source: Any, table: str | None, names: dict[str, Any], weight: str | None, engine: str
+    source: Any, table: str | None, names: dict[str, Any], weight: str | None, engine: str, hive: bool
 ) -> tuple[Engine, Columns, Sequence[str]]:
     """The engine that holds the rows, with its columns chosen, and the names of all columns."""
     if engine not in ("duckdb", "spark"):
         raise UsageError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
     if isinstance(source, (str, Path)):
-        text = str(source)
-        if engine == "spark" or "://" in text:
-            from polyjudge.sources import warehouse
+        from polyjudge.sources import warehouse
 
+        text = str(source) if engine == "spark" else warehouse.file_of(str(source)) or str(source)
+        if engine == "spark" or "://" in text:
             held = warehouse.connect(text, table, engine)
             return *warehouse.open_engine(held, names, weight), held.columns
         from polyjudge.sources import duck
         from polyjudge.sources.duck_engine import DuckEngine
 
-        opened = duck.open_file(text, table)
+        opened = duck.open_folder(text, hive) if os.path.isdir(text) else duck.open_file(text, table, hive)
         columns = find_columns(opened.columns, **names)
         _check_weight(weight, opened.columns)
         return DuckEngine(opened, columns, weight=weight), columns, opened.columns

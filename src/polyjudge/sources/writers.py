@@ -76,7 +76,7 @@ def write_calibrated(
         raise UsageError(f"There is no column {partition_by!r} to partition by.")
     json_out = opened.kind == "json" and kind == "json"
     if json_out:
-        opened.relation = opened.relation.replace("'VARCHAR'", "'JSON'")
+        opened.relation = opened.as_json
     if opened.relation.startswith(("frame::", "sqlite::")):
         with engine_errors(opened.where):
             duck.spool(opened, opened.columns, frame)
@@ -100,9 +100,10 @@ def _check_outside(output: Path, source: str) -> None:
 
 
 def _open(source: str, table: str | None) -> tuple[duck.Source, Any]:
-    if "://" in source:
-        from polyjudge.sources import warehouse
+    from polyjudge.sources import warehouse
 
+    source = warehouse.file_of(source) or source
+    if "://" in source:
         held = warehouse.connect(source, table, "duckdb")
         with foreign_errors("the database"):
             rows = held.to_pyarrow_batches()
@@ -112,10 +113,11 @@ def _open(source: str, table: str | None) -> tuple[duck.Source, Any]:
         from polyjudge.sources.runs import read_folder
 
         if holds_parquet(Path(source)):
-            return duck.open_file(os.path.join(source, "**", "*.parquet")), None
+            return duck.open_folder(source), None
         frame = read_folder(source).frame
         return duck.open_frame(frame), frame
-    return duck.open_file(source, table), None
+    opened = duck.open_file(source, table)
+    return (duck.unlocked(opened) if opened.kind == "duckdb" else opened), None
 
 
 def _format(output: Path, partition_by: str | None) -> str:
