@@ -1,4 +1,7 @@
-"""Who favours whom: judge x system, system x language, and both together, with self-preference (METHODS 17)."""
+"""Who favours whom: judge x system, system x language, and both together, with self-preference.
+
+See docs/methods.md, section 17.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +36,22 @@ class Contrast(Result):
     effect: float
     low: float
     high: float
+    beyond: float | None
+    """The same beyond what judges do who spread all systems more or less than others: a judge that tracks quality
+    better favours good systems, its own or not. None where the two cannot be told apart."""
+    beyond_low: float | None
+    beyond_high: float | None
     own: int
     others: int
     judges: tuple[str, ...]
     """Judges with a system of their family."""
     separable: bool
-    """With fewer than three judges it cannot be told from one judge that tracks quality better."""
+    """Whether it can be told from one judge that tracks quality better: not with fewer than three judges."""
+
+    @property
+    def clear(self) -> bool:
+        """Whether judges surely favour their own."""
+        return self.low > 0 and (self.beyond_low is None or self.beyond_low > 0)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -78,7 +91,7 @@ class Favour(Result):
                 of = int((self.effects["kind"] == kind).sum())
                 out.append(Finding(f"favour-{kind.replace(':', '-')}", {"count": len(rows), "of": of, **worst}, "info"))
         own = self.self_preference
-        if own is not None and own.low > 0:
+        if own is not None and own.clear:
             values = {"effect": own.effect, "low": own.low, "high": own.high, "separable": own.separable}
             out.append(Finding("favour-own-family", values, "warning" if own.separable else "notice"))
         return tuple(out)
@@ -119,6 +132,8 @@ def favour(
     }
     gap = noise_gap(panel)
     frames, by_judge = [], values[KINDS[0]]
+    quality = np.average(filled.mean(axis=(2, 3)), axis=0, weights=weights)
+    quality = quality - quality.mean()
     for kind, value in values.items():
         frames.append(_table(panel, kind, value, weights, cluster, level, resamples, seed, gap))
     of = {role: find_families(names, families) for role, names in (("judge", panel.judges), ("system", panel.systems))}
@@ -128,7 +143,7 @@ def favour(
     return Favour(
         effects=pd.concat(frames, ignore_index=True),
         families=shown,
-        self_preference=_contrast(panel, by_judge, kin, weights, cluster, level),
+        self_preference=_contrast(panel, by_judge, quality, kin, weights, cluster, level),
         level=level,
         units=len(np.unique(cluster)),
         resamples=resamples,
@@ -199,21 +214,51 @@ def _table(
 
 
 def _contrast(
-    panel: Panel, by_judge: Array, kin: NDArray[np.bool_], weights: Array, cluster: Any, level: float
+    panel: Panel,
+    by_judge: Array,
+    quality: Array,
+    kin: NDArray[np.bool_],
+    weights: Array,
+    cluster: Any,
+    level: float,
 ) -> Contrast | None:
     """Mean of the own-family cells less the mean of the others, per task."""
     if not kin.any() or kin.all():
         return None
-    values = by_judge[:, kin].mean(axis=1) - by_judge[:, ~kin].mean(axis=1)
-    units, w = cluster_means(values[:, None], weights, cluster)
+    plain = by_judge[:, kin].mean(axis=1) - by_judge[:, ~kin].mean(axis=1)
+    left = _beyond_slopes(quality, kin) if len(panel.judges) >= 3 else None
+    values = [plain] if left is None else [plain, np.einsum("tsj,sj->t", by_judge, left)]
+    units, w = cluster_means(np.stack(values, axis=1), weights, cluster)
     mean, se = mean_and_se(units, w)
-    half = float(stdtrit(len(units) - 1, (1 + level) / 2) * se[0])
+    half = stdtrit(len(units) - 1, (1 + level) / 2) * se
+    low, high = (mean - half).tolist(), (mean + half).tolist()
     return Contrast(
         effect=float(mean[0]),
-        low=float(mean[0]) - half,
-        high=float(mean[0]) + half,
+        low=low[0],
+        high=high[0],
+        beyond=None if left is None else float(mean[1]),
+        beyond_low=None if left is None else low[1],
+        beyond_high=None if left is None else high[1],
         own=int(kin.sum()),
         others=int((~kin).sum()),
         judges=tuple(j for j, own in zip(panel.judges, np.asarray(kin.any(axis=0)).tolist(), strict=True) if own),
-        separable=len(panel.judges) >= 3,
+        separable=left is not None,
     )
+
+
+def _beyond_slopes(quality: Array, kin: NDArray[np.bool_]) -> Array | None:
+    """(s, m) weights of a contrast that is 1 for a favour to all own-family cells and 0 for judges, systems, and judges
+    that spread the systems' quality by more or less; None where these leave nothing of it."""
+    s, m = kin.shape
+    system, judge = np.divmod(np.arange(s * m), m)
+    design = np.zeros((s * m, s + 2 * m))
+    design[np.arange(s * m), system] = 1
+    design[np.arange(s * m), s + judge] = 1
+    design[np.arange(s * m), s + m + judge] = quality[system]
+    own = kin.ravel().astype(np.float64)
+    left = own - design @ np.linalg.lstsq(design, own, rcond=None)[0]
+    size = float(left @ own)
+    if size < 1e-6 * float(own @ own):
+        return None
+    out: Array = (left / size).reshape(s, m)
+    return out

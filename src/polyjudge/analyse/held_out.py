@@ -1,6 +1,6 @@
 """Held-out comparison of methods: rank consistency and label-free accuracy gain on tasks that were not drawn.
 
-METHODS section 7. One engine serves every protocol that resamples tasks: `resample` yields blocks of resamples, in
+docs/methods.md, section 7. One engine serves every protocol that resamples tasks: `resample` yields blocks of them, in
 which the cell means are one matrix product of multiplicities and scores.
 """
 
@@ -24,25 +24,15 @@ from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import BLOCK, double_centre, draw_block, kendall_tau, mean_of_pairs, pair_index
 
-GAIN_SCOPE = (
-    "The gain is the fall of the mean squared error to any truth that does not depend on the judge, averaged over the "
-    "whole panel; it does not say that a single judge, language, ranking or gate is right or gets better. "
-    "It counts only the doubly centred part of what a method subtracts: shared language shifts and judge offsets need "
-    "labels."
-)
+GAIN_SCOPE = say("gain.scope")
 """What the held-out gain says and what it does not. Shown wherever the gain is shown."""
 
 TOO_FEW_TASKS = 10
 """With fewer tasks the left-out ones are hardly any."""
-
-CAUTIOUS = (
-    "An estimate from resampled tasks is as noisy as one from half as many tasks, so a small gain with all tasks is "
-    "not ruled out; more tasks or shrinkage would show it."
-)
-"""Why a held-out gain that is not above 0 does not prove a loss."""
 
 
 def resample(
@@ -101,7 +91,7 @@ class Advice:
 
     verdict: Literal["advised", "not advised"]
     method: str
-    text: str
+    text: Say
 
     @property
     def calibrate(self) -> bool:
@@ -113,9 +103,10 @@ class Comparison(Result):
     """Methods side by side on left-out tasks.
 
     `table` has one row per method: method, tau, low, high (mean and 95% percentile interval over resamples of the mean
-    Kendall tau over language pairs), full_fit (tau when trained and evaluated on all tasks), identity (what of the row
-    is true by arithmetic), gain, gain_low, gain_high, gain_positive (held-out accuracy gain in points squared, its
-    interval, share of resamples above 0; NaN for methods that do more than subtract), gain_full_fit (in sample).
+    Kendall tau over language pairs), full_fit (tau when trained and evaluated on all tasks), identity (what of
+    the row is true by arithmetic: a key of `IDENTITIES`), gain, gain_low, gain_high, gain_positive (held-out accuracy
+    gain in points squared, its interval, share of resamples above 0; NaN for methods that do more than subtract),
+    gain_full_fit (in sample).
     """
 
     table: pd.DataFrame
@@ -128,9 +119,9 @@ class Comparison(Result):
     skipped: int
     """Resamples without a result: they drew every task, or do not identify the interaction of an incomplete panel"""
     seed: int
-    scope: str
+    scope: Say
     advice: Advice | None
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
     resample_tau: pd.DataFrame
     """tau of every resample (rows) and method (columns)"""
     resample_gain: pd.DataFrame
@@ -144,10 +135,6 @@ class Comparison(Result):
         out = super().to_dict()
         del out["resample_tau"], out["resample_gain"]
         return out
-
-    def __repr__(self) -> str:
-        lines = [super().__repr__(), self.scope, *self.notes]
-        return "\n".join(lines + ([self.advice.text] if self.advice else []))
 
 
 def compare(
@@ -257,26 +244,12 @@ def advise(table: pd.DataFrame, method: str = "cbc", tasks: int | None = None) -
     if rows.empty or not np.isfinite(rows["gain"].iloc[0]):
         return None
     if tasks is not None and tasks < TOO_FEW_TASKS:
-        text = f"{tasks} tasks are too few to leave some out and measure on them what {method} gains"
-        return Advice("not advised", method, f"Calibrating is not advised: {text}.")
+        return Advice("not advised", method, say("gain.too-few", tasks=tasks, method=method))
     row = rows.iloc[0]
-    shown = f"{row.gain:+.4g} points squared, 95% interval [{row.gain_low:+.4g}, {row.gain_high:+.4g}]"
+    values = {"method": method, "gain": float(row.gain), "low": float(row.gain_low), "high": float(row.gain_high)}
     if row.gain_low > 0:
-        return Advice(
-            "advised",
-            method,
-            f"Calibrating is advised: on left-out tasks {method} lowers the squared error by {shown}.",
-        )
-    why = (
-        "in the resamples subtracting the estimate adds error"
-        if row.gain_high < 0
-        else "the interval includes 0, so it cannot be told from adding noise"
-    )
-    return Advice(
-        "not advised",
-        method,
-        f"Calibrating is not advised: the held-out gain of {method} is {shown}; {why}. {CAUTIOUS}",
-    )
+        return Advice("advised", method, say("gain.advised", **values))
+    return Advice("not advised", method, say("gain.loss" if row.gain_high < 0 else "gain.open", **values))
 
 
 def percentiles(values: Array) -> tuple[float, float]:
@@ -357,21 +330,17 @@ def _usable(chosen: list[Method], panel: Panel, everything: bool) -> tuple[list[
     return [m for m in chosen if m.name not in lacking], lacking
 
 
-def _notes(whole: Block, skipped: int, resamples: int, left: list[str]) -> tuple[str, ...]:
+def _notes(whole: Block, skipped: int, resamples: int, left: list[str]) -> tuple[Say, ...]:
     panel = whole.panel
     notes = []
     if skipped:
-        why = "drew every task" if panel.complete else "drew every task or do not identify the interaction"
-        notes.append(f"{skipped} of {resamples} resamples {why}; they were skipped.")
+        notes.append(say("held-out.skipped", skipped=skipped, resamples=resamples, complete=panel.complete))
     if not panel.complete:
-        notes.append(
-            "Scores are missing: cell means and interaction are least-squares estimates, and the gain is an estimate "
-            "too, no longer exact for any truth."
-        )
+        notes.append(say("held-out.missing"))
     if left:
-        notes.append(f"Left out because they need a complete panel: {', '.join(left)}.")
+        notes.append(say("held-out.need-complete", methods=left))
     if len(panel.judges) == 2:
-        notes.append("With two judges tau of a language pair is only 1, -1 or undefined (a tie).")
+        notes.append(say("held-out.two-judges"))
     if np.ptp(whole.train, axis=-1).max() <= panel.tie_gap:
-        notes.append("All judges tie in every language: tau is undefined and counted as 0.")
+        notes.append(say("held-out.all-tie"))
     return tuple(notes)

@@ -1,4 +1,7 @@
-"""Does the panel see what it judges: do judges agree, on the same task, which system did better (METHODS 17)."""
+"""Does the panel see what it judges: do judges agree, on the same task, which system did better.
+
+See docs/methods.md, section 17.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,9 @@ PANEL = "(panel)"
 """The judge of the rows that speak of the mean of all judges."""
 LEAST = 0.1
 """A judge or a language sees when the interval of its reliability lies above this, and is blind when it lies below."""
+SLOPE_MATTERS = 0.15
+"""A judge's own slope is a finding when its band lies further than this from 1. On scales with ends a severe judge in a
+hard language spreads systems a little less by that alone."""
 FEWEST = 8
 """With fewer tasks (clusters) resampling says nothing: the verdict is "cannot tell"."""
 
@@ -40,7 +46,8 @@ class Signal(Result):
     slopes : language, judge, slope (how much a judge spreads the systems in a language, over its mean), low, high
         (pointwise), own (slope over the mean slope of the language: what the other judges do not share; what they share
         may be systems that differ more there), band_low, band_high (of `own`, all cells at once), clear (the band
-        excludes 1); empty with fewer than three judges, or where they do not see in two languages
+        excludes 1), material (it lies beyond 1 +- 0.15); empty with fewer than three judges, or where they do not
+        see in two languages
     families : judge, family
     """
 
@@ -90,7 +97,7 @@ class Signal(Result):
             out.append(Finding("signal-unclear", values, "notice"))
         if self.blind:
             out.append(Finding("signal-judge-blind", {"cells": self.blind}, "warning"))
-        varies = self.slopes[self.slopes["clear"]] if len(self.slopes) else self.slopes
+        varies = self.slopes[self.slopes["material"]] if len(self.slopes) else self.slopes
         if len(varies):
             worst = varies.iloc[int((varies["own"] - 1).abs().to_numpy().argmax())]
             named = {k: worst[k] for k in ("language", "judge", "own", "band_low", "band_high")}
@@ -225,7 +232,7 @@ def _slopes(
     panel: Panel, full: dict[str, Array], drawn: dict[str, Array], sees: NDArray[np.bool_], level: float
 ) -> pd.DataFrame:
     """lambda of each cell over the judge's mean, in the languages where the judges see; a band over all cells."""
-    names = ["language", "judge", "slope", "low", "high", "own", "band_low", "band_high", "clear"]
+    names = ["language", "judge", "slope", "low", "high", "own", "band_low", "band_high", "clear", "material"]
     if "lambda" not in full or int(sees.sum()) < 2:
         return pd.DataFrame(columns=names)
     ratio, draws = (x[:, sees] / x[:, sees].mean(axis=1, keepdims=True) for x in (full["lambda"], drawn["lambda"]))
@@ -248,5 +255,6 @@ def _slopes(
             "band_low": (own[0] - half).ravel(),
             "band_high": (own[0] + half).ravel(),
             "clear": (np.abs(own[0] - 1) > half).ravel(),
+            "material": (np.abs(own[0] - 1) > half + SLOPE_MATTERS).ravel(),
         }
     )[names]

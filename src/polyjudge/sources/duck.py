@@ -38,6 +38,8 @@ LONGEST_VALUE = 1 << 24
 """Bytes of one value of a database: labels and scores are short."""
 
 ROW = "polyjudge_row"
+FILE = "polyjudge_file"
+"""Column with the file of a row, in sources that are files."""
 CHUNK = 50_000
 _TEXT = (".csv", ".tsv", ".txt")
 _JSON = (".jsonl", ".ndjson", ".json")
@@ -120,6 +122,7 @@ class Source:
     rows have no order. `first_line` is the line of row 0 in a text file. `spool` says that reading the relation
     is costly or works only once, so that the chosen columns are copied into a temporary table first. A view is
     somebody's program: it runs once, with a time limit. `as_json` is a JSON file with its values left as JSON.
+    `rows_per_line` is how many rows of the relation one row of the source became.
     """
 
     con: Any
@@ -133,6 +136,7 @@ class Source:
     kind: str = "table"
     is_view: bool = False
     as_json: str = ""
+    rows_per_line: int = 1
 
     def stamps(self) -> list[tuple[int, int]]:
         """Size and time of change of the files, to see whether they changed while they were read."""
@@ -340,7 +344,10 @@ def _csv(paths: list[Path], where: str) -> Source:
                 f"(such as {clean(odd)!r}). Give the files the same columns."
             )
     chosen = ", ".join(map(name, columns))
-    parts = [f"SELECT {chosen} FROM {csv_relation(p, *head)}" for p, head in zip(paths, heads, strict=True)]
+    parts = [
+        f"SELECT {chosen}, {quote(str(p))} AS {FILE} FROM {csv_relation(p, *head)}"
+        for p, head in zip(paths, heads, strict=True)
+    ]
     first = 2 if len(paths) == 1 else None
     return Source(connect(), f"({' UNION ALL '.join(parts)})", columns, where, "rowid", first, spool=True)
 
@@ -353,12 +360,15 @@ def _json(paths: list[Path], where: str) -> Source:
     files = _list(paths)
     found = con.sql(f"SELECT * FROM read_json({files}, maximum_depth = 1, sample_size = -1, union_by_name = true)")
     columns = list(found.columns)
-    types = ", ".join(f"{quote(n)}: 'VARCHAR'" for n in columns)
     first = 1 if len(paths) == 1 and not _starts_with(paths[0], b"[") else None
-    source = Source(con, f"read_json({files}, columns = {{{types}}})", columns, where, "rowid", first, spool=True)
-    types = ", ".join(f"{quote(n)}: 'JSON'" for n in columns)
-    source.as_json = f"read_json({files}, columns = {{{types}}})"
+    source = Source(con, _json_relation(files, columns, "VARCHAR"), columns, where, "rowid", first, spool=True)
+    source.as_json = _json_relation(files, columns, "JSON")
     return source
+
+
+def _json_relation(files: str, columns: Sequence[str], kind: str) -> str:
+    types = ", ".join(f"{quote(n)}: '{kind}'" for n in columns)
+    return f"read_json({files}, columns = {{{types}}}, filename = {quote(FILE)})"
 
 
 def _list(paths: list[Path]) -> str:
@@ -375,8 +385,8 @@ def _parquet(paths: list[Path], where: str, hive: bool) -> Source:
     files = _list(paths)
     _same_types(con, files, paths)
     divided = "true, hive_types_autocast = false" if hive else "false"
-    relation = f"read_parquet({files}, union_by_name = true, hive_partitioning = {divided})"
-    columns = list(con.sql(f"SELECT * FROM {relation} LIMIT 0").columns)
+    relation = f"read_parquet({files}, union_by_name = true, hive_partitioning = {divided}, filename = {quote(FILE)})"
+    columns = [c for c in con.sql(f"SELECT * FROM {relation} LIMIT 0").columns if c != FILE]
     # Row groups of up to 2^40 rows per file: a place that grows along the file and from file to file.
     return Source(con, relation, columns, where, "(file_index::BIGINT * 1099511627776 + file_row_number)")
 
@@ -491,6 +501,19 @@ def unlocked(source: Source) -> Source:
     source.con.close()
     out.where, out.files = source.where, source.files
     return out
+
+
+def head_rows(source: Source, most: int) -> list[dict[str, Any]]:
+    """The first rows of a source that is no data frame, as they are written."""
+    if source.relation.startswith("sqlite::"):
+        with closing(_open_sqlite(source.files[0])) as db, time_limit(db.interrupt, source.where):
+            table = source.relation.removeprefix("sqlite::")
+            rows = db.execute(f"SELECT * FROM {name(table)} LIMIT {most}").fetchall()
+    else:
+        chosen = ", ".join(map(name, source.columns))
+        with time_limit(source.con.interrupt, source.where):
+            rows = source.con.sql(f"SELECT {chosen} FROM {source.relation} LIMIT {most}").fetchall()
+    return [dict(zip(source.columns, row, strict=True)) for row in rows]
 
 
 # --- copying the chosen columns ---

@@ -44,15 +44,6 @@ def connect(address: str, table: str | None, engine: str) -> Any:
         return backend.table(plain, database=schema or None)
 
 
-def file_of(address: str) -> str | None:
-    """FILE::TABLE behind a duckdb:// or sqlite:// address: files are read by our own engine, whatever names them."""
-    scheme, found, rest = address.partition("://")
-    if not found or scheme.lower() not in ("duckdb", "sqlite"):
-        return None
-    path, mark, table = rest.rpartition("::") if "::" in rest else (rest, "", "")
-    return path.partition("?")[0] + mark + table
-
-
 def spark_session() -> Any:
     """The running Spark session, or a new one with Spark's own settings."""
     try:

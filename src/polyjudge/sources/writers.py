@@ -19,6 +19,7 @@ from polyjudge.core.labels import clean
 from polyjudge.sources import duck
 from polyjudge.sources.duck import engine_errors, name
 from polyjudge.sources.duck_engine import DuckEngine
+from polyjudge.sources.opener import file_of, open_table
 
 UNREAD = {"system": "", "replicate": "", "cluster": ""}
 """Columns that pass through as they are: a calibrated score depends on language and judge alone."""
@@ -100,24 +101,15 @@ def _check_outside(output: Path, source: str) -> None:
 
 
 def _open(source: str, table: str | None) -> tuple[duck.Source, Any]:
-    from polyjudge.sources import warehouse
+    if "://" in source and file_of(source) is None:
+        from polyjudge.sources import warehouse
 
-    source = warehouse.file_of(source) or source
-    if "://" in source:
         held = warehouse.connect(source, table, "duckdb")
         with foreign_errors("the database"):
             rows = held.to_pyarrow_batches()
         return duck.open_frame(rows), rows
-    if os.path.isdir(source):
-        from polyjudge.sources.read import holds_parquet
-        from polyjudge.sources.runs import read_folder
-
-        if holds_parquet(Path(source)):
-            return duck.open_folder(source), None
-        frame = read_folder(source).frame
-        return duck.open_frame(frame), frame
-    opened = duck.open_file(source, table)
-    return (duck.unlocked(opened) if opened.kind == "duckdb" else opened), None
+    opened = open_table(source, table)
+    return (duck.unlocked(opened.source) if opened.source.kind == "duckdb" else opened.source), opened.frame
 
 
 def _format(output: Path, partition_by: str | None) -> str:

@@ -18,6 +18,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CalibratorError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
+from polyjudge.core.sections import Say
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -31,6 +32,16 @@ class Map:
 Adjust = Callable[[Block], Array | Map]
 
 
+IDENTITIES: dict[str, tuple[str, ...]] = {
+    "full-fit": ("full_fit",),
+    "as-cbc": ("tau", "full_fit", "gain", "gain_positive"),
+    "oracle": ("tau", "full_fit", "gain", "gain_positive"),
+    "as-raw": ("tau", "full_fit"),
+    "no-gain": ("gain", "gain_positive"),
+}
+"""What is true of a method by arithmetic -> the columns of `compare` that say it (METHODS section 3: I3, I6, I7)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Method:
     """A function of a block, with what `compare` must know about it.
@@ -41,10 +52,10 @@ class Method:
     adjust : Block -> (R, k, m). When `subtracts`, the matrix A that is subtracted from the scores; else a `Map` of the
         scores, or the adjusted cell values of the left-out units themselves
     subtracts : the method only subtracts a matrix A(l, b) from the scores; then its accuracy gain can be measured
-    identity : what about its line is true by arithmetic, in plain words; empty when nothing is
+    identity : what about its line is true by arithmetic: a key of `IDENTITIES`; empty when nothing is
     scale : width of the adjusted values' scale, for the tie rule; None when they are on the scale of the scores
     complete : the method needs every task scored in every cell
-    caution : says of a panel why the method's line means little there; empty text when it means what it should
+    caution : says of a panel why the method's line means little there; None when it means what it should
     calibrator : makes the calibrator that is the same method, when there is one with more to tell
     compares_only : why the method cannot be saved and applied to other scores, where its function does not show it
     by_name : every resample is fitted one by one, so that the method is compared only when it is named
@@ -56,7 +67,7 @@ class Method:
     identity: str = ""
     scale: float | None = None
     complete: bool = False
-    caution: Callable[[Panel], str] | None = None
+    caution: Callable[[Panel], Say | None] | None = None
     calibrator: Callable[[], Calibrator] | None = None
     compares_only: str = ""
     by_name: bool = False
@@ -156,7 +167,7 @@ def method(
     identity: str = "",
     scale: float | None = None,
     complete: bool = False,
-    caution: Callable[[Panel], str] | None = None,
+    caution: Callable[[Panel], Say | None] | None = None,
     calibrator: Callable[[], Calibrator] | None = None,
     compares_only: str = "",
 ) -> Callable[[Adjust], Method]:

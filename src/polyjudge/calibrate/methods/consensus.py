@@ -18,7 +18,7 @@ def raw(block: Block) -> Array:
     return np.zeros_like(block.left_out)
 
 
-@method("cbc", subtracts=True, identity="full fit is 1 by arithmetic (I3)", calibrator=ConsensusCalibrator)
+@method("cbc", subtracts=True, identity="full-fit", calibrator=ConsensusCalibrator)
 def cbc(block: Block) -> Array:
     """The interaction estimated from the drawn tasks."""
     return block.interaction
@@ -27,7 +27,7 @@ def cbc(block: Block) -> Array:
 @method(
     "cbc-weighted",
     subtracts=True,
-    identity="same order and gain as cbc (I6); full fit is 1 by arithmetic (I3)",
+    identity="as-cbc",
     calibrator=partial(ConsensusCalibrator, "variance"),
 )
 def cbc_weighted(block: Block) -> Array:
@@ -46,7 +46,7 @@ def cbc_weighted(block: Block) -> Array:
 @method(
     "oracle",
     subtracts=True,
-    identity="tau is 1 and the gain positive by arithmetic: it uses the evaluation tasks (I3)",
+    identity="oracle",
     compares_only="it uses the scores it is judged by",
 )
 def oracle(block: Block) -> Array:

@@ -11,7 +11,7 @@ from polyjudge.core.arrays import TIE_TOLERANCE, Array
 from polyjudge.estimate.kernels import ranks, tie_runs
 
 
-@method("per-language norm", identity="same order as raw (I6)", scale=1.0)
+@method("per-language norm", identity="as-raw", scale=1.0)
 def per_language(block: Block) -> Array:
     """Each language to mean 0 and sd 1 over its judges."""
     cells = block.left_out
@@ -20,7 +20,7 @@ def per_language(block: Block) -> Array:
     return out
 
 
-@method("judge-only norm", subtracts=True, identity="gain is 0 by arithmetic: a judge's mean has no interaction")
+@method("judge-only norm", subtracts=True, identity="no-gain")
 def judge_only(block: Block) -> Array:
     """Each judge's mean over languages in the drawn tasks."""
     return _judge_means(block)
