@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Iterator
@@ -56,6 +59,9 @@ def main() -> None:
     sys.argv = [a for a in sys.argv if a != DEBUG]
     if sys.stdout is None:  # closed by whoever started us
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if os.path.expanduser("~") == "~":  # an unknown user without HOME: libraries insist on one
+        os.environ["HOME"] = tempfile.mkdtemp(prefix="polyjudge-home-")
+        atexit.register(shutil.rmtree, os.environ["HOME"], ignore_errors=True)
     try:
         if sys.flags.optimize > 1:
             raise UsageError(
