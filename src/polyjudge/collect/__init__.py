@@ -1,4 +1,4 @@
-"""Running the judges: plan, rubrics, prompts, items, store, runner, cost. Inspect's model layer is used only here."""
+"""Running the judges: plan, rubrics, prompts, items, calls, runner, batches, store, cost."""
 
 from polyjudge.collect.plan import Judge, Plan, load_plan, parse_plan
 from polyjudge.collect.runner import collect
