@@ -36,7 +36,7 @@ def gain_coverage(panels: int, labels: int) -> tuple[float, float]:
     point, band = [], []
     for seed in range(panels):
         panel, gold, gain = lone_judge(seed, labels, tasks=120, k=4, m=4)
-        cells = whom_it_helps(panel, gold, replicates=500, seed=seed).cells
+        cells = whom_it_helps(panel, gold, resamples=500, seed=seed).cells
         point.append(((cells["low"] <= gain.ravel()) & (gain.ravel() <= cells["high"])).mean())
         band.append(((cells["band_low"] <= gain.ravel()) & (gain.ravel() <= cells["band_high"])).all())
     return float(np.mean(point)), float(np.mean(band))

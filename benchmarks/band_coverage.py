@@ -99,13 +99,13 @@ SCENARIOS: dict[str, Callable[[np.random.Generator, int], tuple[Array, Array]]] 
 }
 
 
-def band_coverage(scenario: str, n: int, panels: int, replicates: int = 1000, seed: int = 0) -> dict[str, float]:
+def band_coverage(scenario: str, n: int, panels: int, resamples: int = 1000, seed: int = 0) -> dict[str, float]:
     """Share of panels whose band covers every cell, share of single cells covered pointwise, and mean half-width."""
     draw = SCENARIOS[scenario]
     covered, pointwise, bootstrap, width = [], [], [], []
     for i in range(panels):
         scores, means = draw(np.random.default_rng([seed, n, i]), n)
-        result = pj.uncertainty(Panel.from_array(scores), replicates=replicates, seed=i)
+        result = pj.uncertainty(Panel.from_array(scores), resamples=resamples, seed=i)
         truth, frame = double_centre(means).ravel(), result.cells
         covered.append(bool(((frame["band_low"] <= truth) & (truth <= frame["band_high"])).all()))
         pointwise.append(((frame["low"] <= truth) & (truth <= frame["high"])).mean())

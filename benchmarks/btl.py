@@ -1,6 +1,6 @@
 """Time of judge-aware Bradley-Terry-Luce on a preference panel, against one fit by a general optimiser.
 
-    python benchmarks/btl.py [--replicates 1000]
+    python benchmarks/btl.py [--resamples 1000]
 
 Panel: 1,500 items x 7 languages x 5 judges in two strata, margins in whole numbers, 35 of them missing.
 """
@@ -30,7 +30,7 @@ def preference_panel(seed: int = 0) -> pj.Panel:
 
 
 def plain_fit(wins: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """One language of one replicate by scipy's BFGS."""
+    """One language of one resample by scipy's BFGS."""
     m = 5
     best = minimize(
         lambda x: -log_likelihood(np.append(x[:-1], -x[:-1].sum()), np.array([x[-1], -x[-1]]), wins, total), np.zeros(m)
@@ -40,24 +40,24 @@ def plain_fit(wins: np.ndarray, total: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replicates", type=int, default=1000)
-    replicates = parser.parse_args().replicates
+    parser.add_argument("--resamples", type=int, default=1000)
+    resamples = parser.parse_args().resamples
     panel = preference_panel()
     start = time.perf_counter()
     whole = fit_btl(*pair_counts(panel, panel.weights[None]))
     fits = []
-    for index in range(-(-replicates // 64)):
-        drawn = draw_block(1500, min(64, replicates - 64 * index), 7, index)
+    for index in range(-(-resamples // 64)):
+        drawn = draw_block(1500, min(64, resamples - 64 * index), 7, index)
         fits.append(fit_btl(*pair_counts(panel, (drawn == 0) * panel.weights), start=whole)[0])
     ours = time.perf_counter() - start
     wins, total = pair_counts(panel, panel.weights[None])
     start = time.perf_counter()
     plain = np.array([plain_fit(w, t) for w, t in zip(wins[0], total[0], strict=True)])
     one = time.perf_counter() - start
-    print(f"{replicates} replicates x 7 languages: {ours:.2f} s (limit 60 s)")
+    print(f"{resamples} resamples x 7 languages: {ours:.2f} s (limit 60 s)")
     print(f"7 languages once with scipy's BFGS on the grouped counts: {one:.3f} s")
     apart = np.abs(plain - whole[0][0]).max()
-    print(f"ratio per fit: {one * replicates / ours:.0f} times; largest difference {apart:.1e}")
+    print(f"ratio per fit: {one * resamples / ours:.0f} times; largest difference {apart:.1e}")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ FAULTS = {
 def recovery(panel: pj.Panel, planted: dict[str, Any]) -> dict[str, float]:
     """How the estimated interaction compares with the planted one."""
     beta = double_centre(np.array([[planted["cells"][x][j] for j in panel.judges] for x in panel.languages]))
-    table = pj.uncertainty(panel, replicates=500).to_frame()
+    table = pj.uncertainty(panel, resamples=500).to_frame()
     estimate, se = (table[c].to_numpy().reshape(beta.shape) for c in ("interaction", "se"))
     inside = (table["band_low"].to_numpy() <= beta.ravel()) & (beta.ravel() <= table["band_high"].to_numpy())
     return {

@@ -3,8 +3,8 @@
     python benchmarks/held_out.py [SCORES] [--quick]
 
 Prints Markdown tables. SCORES defaults to a simulated panel of DevAI's shape (55 tasks, 8 languages, 6 judges, 3
-replicates). The plain reference is tests/plain_held_out.py: pandas group-by and scipy's kendalltau, one replicate at a
-time; it is timed on a few replicates and scaled.
+resamples). The plain reference is tests/plain_held_out.py: pandas group-by and scipy's kendalltau, one resample at a
+time; it is timed on a few resamples and scaled.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ def best_of(what: Callable[[], object], times: int) -> tuple[float, float]:
     return min(o[0] for o in out), min(o[1] for o in out)
 
 
-def small(panel: pj.Panel, plain_replicates: int) -> None:
+def small(panel: pj.Panel, plain_resamples: int) -> None:
     n, k, m = panel.shape
     pair = ["raw", "cbc"]
-    draws = draw_block(n, plain_replicates, 7, 0)
-    pj.compare(panel, pair, replicates=64)  # imports and caches
-    fast = best_of(lambda: pj.compare(panel, pair, replicates=1000), 20)
-    slow = [t / plain_replicates * 1000 for t in best_of(lambda: plain_taus(panel, pair, draws), 2)]
-    print(f"\n{n} tasks x {k} languages x {m} judges, 1,000 replicates\n")
+    draws = draw_block(n, plain_resamples, 7, 0)
+    pj.compare(panel, pair, resamples=64)  # imports and caches
+    fast = best_of(lambda: pj.compare(panel, pair, resamples=1000), 20)
+    slow = [t / plain_resamples * 1000 for t in best_of(lambda: plain_taus(panel, pair, draws), 2)]
+    print(f"\n{n} tasks x {k} languages x {m} judges, 1,000 resamples\n")
     print("| what | seconds | of the processor | ratio of these |\n|---|---:|---:|---:|")
-    print(f"| plain reference, raw + CBC ({plain_replicates} replicates, scaled) | {slow[0]:.1f} | {slow[1]:.1f} | 1 |")
+    print(f"| plain reference, raw + CBC ({plain_resamples} resamples, scaled) | {slow[0]:.1f} | {slow[1]:.1f} | 1 |")
     print(f"| compare, raw + CBC | {fast[0]:.3f} | {fast[1]:.3f} | {slow[1] / fast[1]:,.0f} |")
     calls: dict[str, Callable[[], object]] = {"compare, all twelve methods": lambda: pj.compare(panel, ORDER)}
     calls |= {f"compare, {name}": lambda name=name: pj.compare(panel, name) for name in ORDER}
@@ -59,15 +59,15 @@ def small(panel: pj.Panel, plain_replicates: int) -> None:
 
 
 def large(tasks: int) -> tuple[float, float, float]:
-    """Seconds, processor seconds and peak memory in GB of raw + CBC on tasks x 20 x 20 with 1,000 replicates."""
+    """Seconds, processor seconds and peak memory in GB of raw + CBC on tasks x 20 x 20 with 1,000 resamples."""
     panel = pj.Panel.from_array(np.random.default_rng(0).normal(50, 10, (tasks, 20, 20)))
-    pj.compare(panel, ["raw", "cbc"], replicates=64)
-    clock, cpu = best_of(lambda: pj.compare(panel, ["raw", "cbc"], replicates=1000), 3)
+    pj.compare(panel, ["raw", "cbc"], resamples=64)
+    clock, cpu = best_of(lambda: pj.compare(panel, ["raw", "cbc"], resamples=1000), 3)
     return clock, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 def growth(sizes: list[int]) -> None:
-    print("\nraw + CBC, 20 languages x 20 judges, 1,000 replicates; each size in a process of its own\n")
+    print("\nraw + CBC, 20 languages x 20 judges, 1,000 resamples; each size in a process of its own\n")
     print("| tasks | seconds | of the processor | microseconds of it per task | peak memory, GB |")
     print("|---:|---:|---:|---:|---:|")
     results = []

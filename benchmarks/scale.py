@@ -66,15 +66,15 @@ def read(path: str) -> None:
 
 
 def read_and_audit(path: str) -> dict[str, float]:
-    """The band, the reversals, and held-out raw and CBC with 1,000 replicates, after reading."""
+    """The band, the reversals, and held-out raw and CBC with 1,000 resamples, after reading."""
     import polyjudge as pj
 
     panel = pj.read_panel(path)
     times = {}
     for name, step in {
-        "uncertainty": lambda: pj.uncertainty(panel, replicates=1000),
+        "uncertainty": lambda: pj.uncertainty(panel, resamples=1000),
         "rank_reversals": lambda: pj.rank_reversals(panel),
-        "compare": lambda: pj.compare(panel, methods=["raw", "cbc"], replicates=1000),
+        "compare": lambda: pj.compare(panel, methods=["raw", "cbc"], resamples=1000),
     }.items():
         start = time.perf_counter()
         step()

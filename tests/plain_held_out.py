@@ -1,4 +1,4 @@
-"""METHODS section 7 written the plain way: pandas group-by, scipy's kendalltau, one replicate at a time.
+"""METHODS section 7 written the plain way: pandas group-by, scipy's kendalltau, one resample at a time.
 
 The reference for equality tests and for the speed ratio in benchmarks/held_out.py.
 """
@@ -18,7 +18,7 @@ import polyjudge as pj
 def plain_taus(
     panel: pj.Panel, methods: list[str], multiplicities: np.ndarray, orders: np.ndarray | None = None
 ) -> pd.DataFrame:
-    """tau of every replicate (rows) and method. `orders` (R, k, m) are the random control's shuffles."""
+    """tau of every resample (rows) and method. `orders` (R, k, m) are the random control's shuffles."""
     gap = 1e-9 * (panel.range[1] - panel.range[0])
     matrices = plain_matrices(panel, methods, multiplicities, orders)
     taus = [pd.Series({name: _mean_tau(e, gap) for name, e in one.items()}, name=r) for r, one in matrices]
@@ -28,7 +28,7 @@ def plain_taus(
 def plain_matrices(
     panel: pj.Panel, methods: list[str], multiplicities: np.ndarray, orders: np.ndarray | None = None
 ) -> Iterator[tuple[int, dict[str, pd.DataFrame]]]:
-    """The adjusted cell means of every method in every replicate that leaves a task out."""
+    """The adjusted cell means of every method in every resample that leaves a task out."""
     rows = panel.to_long()
     long = rows.groupby(["task", "language", "judge"], sort=False)["score"].mean().reset_index()
     names = np.array(panel.tasks)

@@ -6,6 +6,7 @@ The names below are the public surface. Each is imported on first use, so `impor
 from __future__ import annotations
 
 from importlib import import_module
+from types import FunctionType
 from typing import Any
 
 from polyjudge._version import __version__
@@ -18,11 +19,14 @@ _PUBLIC = {
     "simulate_panel": "polyjudge.simulate",
     "sample_panel": "polyjudge.samples",
     "ConsensusCalibrator": "polyjudge.calibrate",
+    "SparseCalibrator": "polyjudge.calibrate.sparse",
     "load_calibrator": "polyjudge.calibrate",
     "shrinkage": "polyjudge.calibrate.shrinkage",
     "robust": "polyjudge.calibrate.robust",
     "missingness": "polyjudge.analyse.missingness",
     "audit": "polyjudge.analyse",
+    "certificate": "polyjudge.analyse.matters",
+    "explain": "polyjudge.analyse.explain",
     "uncertainty": "polyjudge.analyse",
     "rank_reversals": "polyjudge.analyse",
     "compare": "polyjudge.analyse",
@@ -61,7 +65,13 @@ def __getattr__(name: str) -> Any:
         module = _PUBLIC[name]
     except KeyError:
         raise AttributeError(f"module 'polyjudge' has no attribute {name!r}") from None
-    return getattr(import_module(module), name)
+    found = getattr(import_module(module), name)
+    if isinstance(found, FunctionType):
+        from polyjudge.public import public
+
+        found = public(found)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

@@ -26,7 +26,7 @@ def test_devai_judges(devai: pj.Panel, published: dict[str, Any]) -> None:
 
 
 def test_mean_tau_over_judge_subsets_is_arithmetic(devai: pj.Panel) -> None:
-    result = pj.ablate(devai, "judges", replicates=64)
+    result = pj.ablate(devai, "judges", resamples=64)
     table = result.to_frame()
     np.testing.assert_allclose(table["tau"], table["tau"].iloc[-1], atol=1e-4)
     # The gain too: it grows with the share 1 - 1/judges that a judge keeps of its own deviation.
@@ -53,7 +53,7 @@ def test_devai_tasks(devai: pj.Panel, published: dict[str, Any]) -> None:
 
 def test_many_judges_are_sampled() -> None:
     panel, _ = pj.simulate_panel(tasks=6, languages=2, judges=14, seed=1)
-    result = pj.ablate(panel, "judges", sizes=[7], replicates=5)
+    result = pj.ablate(panel, "judges", sizes=[7], resamples=5)
     assert result.to_frame()["subsets"].tolist() == [1000]
     assert "1,000 of the 3,432 subsets" in result.notes[0]
 
@@ -62,8 +62,8 @@ def test_groups_of_tasks_and_of_rows() -> None:
     panel, _ = pj.simulate_panel(tasks=20, languages=3, judges=4, seed=1)
     halves = np.arange(20) % 2
     by_task = pj.Panel.from_array(panel.scores, grouping=Grouping("kind", ("even", "odd"), halves))
-    table = pj.ablate(by_task, "groups", replicates=100).to_frame().set_index("group")
-    part = pj.compare(by_task.slice("odd"), ["raw", "cbc"], replicates=100).to_frame().set_index("method")
+    table = pj.ablate(by_task, "groups", resamples=100).to_frame().set_index("group")
+    part = pj.compare(by_task.slice("odd"), ["raw", "cbc"], resamples=100).to_frame().set_index("method")
     assert table.loc["odd", ["raw", "tau", "gain"]].tolist() == pytest.approx(
         [part.loc["raw", "tau"], part.loc["cbc", "tau"], part.loc["cbc", "gain"]]
     )
@@ -72,14 +72,14 @@ def test_groups_of_tasks_and_of_rows() -> None:
     scores[1, :5] = np.nan
     counts = np.isfinite(scores).astype(np.int64)
     by_row = pj.Panel.from_array(panel.scores, grouping=Grouping("type", ("a", "b"), None, scores, counts))
-    assert pj.ablate(by_row, "groups", replicates=64).to_frame()["tasks"].tolist() == [20, 15]
+    assert pj.ablate(by_row, "groups", resamples=64).to_frame()["tasks"].tolist() == [20, 15]
 
 
 def test_a_group_too_small_is_named_not_hidden() -> None:
     panel, _ = pj.simulate_panel(tasks=9, languages=3, judges=4, seed=1)
     codes = np.array([0] * 8 + [1])
     grouped = pj.Panel.from_array(panel.scores, grouping=Grouping("kind", ("many", "one"), codes))
-    result = pj.ablate(grouped, "groups", replicates=64)
+    result = pj.ablate(grouped, "groups", resamples=64)
     assert result.to_frame()["group"].tolist() == ["many"]
     assert any("Group one cannot be evaluated" in note for note in result.notes)
 

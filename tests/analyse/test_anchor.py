@@ -84,7 +84,7 @@ def test_no_public_function_lets_rounding_decide() -> None:
     panel = margins_panel()
     noise = np.random.default_rng(0).normal(0, 1e-16, panel.shape)
     plain, noisy = (
-        pj.anchor(p, labels_for(panel), replicates=20).table for p in (panel, panel.with_scores(panel.scores + noise))
+        pj.anchor(p, labels_for(panel), resamples=20).table for p in (panel, panel.with_scores(panel.scores + noise))
     )
     assert (plain["raw_ties"] > 0).any()
     pd.testing.assert_frame_equal(plain, noisy)
@@ -95,7 +95,7 @@ def test_no_public_function_lets_rounding_decide() -> None:
 def test_the_panel_mean_never_changes(seed: int, scale: float) -> None:
     base = margins_panel(20, 3, 4, seed)
     panel = base.with_scores(base.scores * scale / 3)  # thirds leave rounding behind
-    result = pj.anchor(panel, labels_for(panel), replicates=8)
+    result = pj.anchor(panel, labels_for(panel), resamples=8)
     assert result.invariance.holds
     assert result.invariance.entries == 60
     mean = result.to_frame().set_index("decision").loc["panel mean"]
@@ -108,7 +108,7 @@ def test_the_panel_mean_never_changes(seed: int, scale: float) -> None:
 def test_table_against_a_plain_loop() -> None:
     panel = margins_panel(missing=0.02)
     gold = labels_for(panel, 0.5, values=(-1, 0, 1, 1))
-    result = pj.anchor(panel, gold, replicates=20, seed=3)
+    result = pj.anchor(panel, gold, resamples=20, seed=3)
     fit = crossfit(panel, 3)
     place = {(r.task, r.language): r.preference for r in gold.itertuples()}
     hits = {name: [0.0, 0.0, 0, 0] for name in result.table["decision"]}
@@ -144,7 +144,7 @@ def test_table_against_a_plain_loop() -> None:
 def test_auc_is_the_area_under_the_curve_inside_languages() -> None:
     panel = margins_panel()
     gold = labels_for(panel)
-    table = pj.anchor(panel, gold, replicates=20).table.set_index("decision")
+    table = pj.anchor(panel, gold, resamples=20).table.set_index("decision")
     good = pairs = 0.0
     labels = align_gold(panel, gold).values
     for l in range(4):  # noqa: E741
@@ -177,7 +177,7 @@ def test_intervals_cover_the_true_agreement() -> None:
             ],
             columns=["task", "language", "preference"],
         )
-        row = pj.anchor(panel, gold, replicates=200, seed=seed).table.iloc[2]
+        row = pj.anchor(panel, gold, resamples=200, seed=seed).table.iloc[2]
         held += row["raw_low"] <= 0.7 <= row["raw_high"]
     assert 0.9 <= held / 150 <= 0.99
 
@@ -185,17 +185,17 @@ def test_intervals_cover_the_true_agreement() -> None:
 def test_the_same_seed_gives_the_same_answer() -> None:
     panel = margins_panel()
     gold = labels_for(panel, 0.4)
-    whole = pj.anchor(panel, gold, replicates=100, seed=5)
-    pd.testing.assert_frame_equal(whole.table, pj.anchor(panel, gold, replicates=100, seed=5).table)
+    whole = pj.anchor(panel, gold, resamples=100, seed=5)
+    pd.testing.assert_frame_equal(whole.table, pj.anchor(panel, gold, resamples=100, seed=5).table)
     assert not whole.table["calibrated_low"].equals(
-        pj.anchor(panel, gold, replicates=100, seed=6).table["calibrated_low"]
+        pj.anchor(panel, gold, resamples=100, seed=6).table["calibrated_low"]
     )
 
 
 def test_unit_weights_count_like_repeated_tasks() -> None:
     panel = margins_panel(10)
     double = pj.Panel(panel.scores, panel.tasks, panel.languages, panel.judges, weights=np.full(10, 2.0))
-    one, two = (pj.anchor(p, labels_for(panel), replicates=10).table for p in (panel, double))
+    one, two = (pj.anchor(p, labels_for(panel), resamples=10).table for p in (panel, double))
     assert (two["labels"] == 2 * one["labels"]).all()
     np.testing.assert_allclose(one["calibrated"], two["calibrated"])
 
@@ -211,7 +211,7 @@ def test_stratified_sample_follows_the_strata() -> None:
     gold = stratified_sample(panel, align_gold(panel, labels_for(panel)), 20, seed=2)
     assert gold.there[strata == 0].sum(axis=0).tolist() == [14] * 4
     assert gold.there[strata == 1].sum(axis=0).tolist() == [6] * 4
-    assert pj.anchor(panel, labels_for(panel), sample=20, replicates=10).table["labels"].max() == 80
+    assert pj.anchor(panel, labels_for(panel), sample=20, resamples=10).table["labels"].max() == 80
 
 
 # --- labels that cannot be used as they are ---
@@ -227,7 +227,7 @@ def test_unknown_tasks_and_languages_are_counted_and_named() -> None:
     gold = labels_for(panel)
     gold.loc[[0, 1], "task"] = "nobody"
     gold.loc[[5], "language"] = "Klingon"
-    result = pj.anchor(panel, gold, replicates=10)
+    result = pj.anchor(panel, gold, resamples=10)
     assert any("2 labels name a task" in n and "nobody" in n for n in result.notes)
     assert any("1 labels name a language" in n and "Klingon" in n for n in result.notes)
     assert align_gold(panel, gold).unknown == 3
@@ -287,7 +287,7 @@ def test_one_label_and_a_language_without_labels_have_no_interval() -> None:
     panel = margins_panel()
     gold = labels_for(panel)
     gold = pd.concat([gold[gold["language"] == "language1"].head(1), gold[gold["language"] == "language2"]])
-    result = pj.anchor(panel, gold, replicates=20)
+    result = pj.anchor(panel, gold, resamples=20)
     assert any("No labels in language3, language4" in n for n in result.notes)
     rows = result.by_language.set_index(["language", "decision"])
     one = rows.loc[("language1", "judge1")]
@@ -299,7 +299,7 @@ def test_one_label_and_a_language_without_labels_have_no_interval() -> None:
 
 
 def test_labels_of_one_side_say_so_and_leave_auc_empty() -> None:
-    result = pj.anchor(margins_panel(), gold_frame(preference=1), replicates=20)
+    result = pj.anchor(margins_panel(), gold_frame(preference=1), resamples=20)
     assert result.table["auc"].isna().all()
     assert any("same side" in n for n in result.notes)
     json.dumps(result.to_dict(), allow_nan=False)
@@ -308,13 +308,13 @@ def test_labels_of_one_side_say_so_and_leave_auc_empty() -> None:
 def test_all_agreeing_gets_the_exact_interval() -> None:
     panel = pj.Panel.from_array(np.ones((6, 2, 2)) + np.arange(6)[:, None, None])
     gold = pd.DataFrame([(t, "language1", 1) for t in panel.tasks], columns=["task", "language", "preference"])
-    row = pj.anchor(panel, gold, replicates=20).table.iloc[0]
+    row = pj.anchor(panel, gold, resamples=20).table.iloc[0]
     assert (row["raw_low"], row["raw_high"]) == pytest.approx((0.025 ** (1 / 6), 1.0))
 
 
 def test_incomplete_panels_say_where_the_mean_can_move() -> None:
     panel = margins_panel(missing=0.03)
-    result = pj.anchor(panel, labels_for(panel), replicates=10)
+    result = pj.anchor(panel, labels_for(panel), resamples=10)
     assert result.invariance.holds
     assert result.invariance.incomplete > 0
     assert not result.table["identity"].any()
@@ -369,14 +369,14 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_command_prints_the_invariance(files: tuple[Path, Path], run_cli: Any) -> None:
-    out = run_cli("anchor", *files, "--replicates", 50)
+    out = run_cli("anchor", *files, "--resamples", 50)
     assert out.returncode == 0, out.stderr
     assert "panel mean cannot change" in out.stdout
     assert "0 by arithmetic" in out.stdout
 
 
 def test_command_json_and_errors(files: tuple[Path, Path], run_cli: Any, tmp_path: Path) -> None:
-    out = run_cli("anchor", *files, "--replicates", 50, "--json")
+    out = run_cli("anchor", *files, "--resamples", 50, "--json")
     payload = json.loads(out.stdout)
     assert payload["command"] == "anchor"
     assert {"decision", "raw", "calibrated", "changed", "raw_low", "calibrated_high"} <= set(payload["table"][0])

@@ -51,7 +51,7 @@ def test_without_interaction_verdicts_are_rare() -> None:
     for seed in range(panels):
         panel, gold, _ = lone_judge(seed, 100, tasks=120, error=0.0)
         shifted = panel.with_scores(panel.scores - 10.0 * (np.arange(5) == 0)[:, None])
-        wrong += whom_it_helps(shifted, gold, replicates=2).unclear < 25
+        wrong += whom_it_helps(shifted, gold, resamples=2).unclear < 25
     assert 0.005 * panels <= wrong <= 0.07 * panels  # 5% and its simulation error; never a verdict would be no test
 
 
@@ -59,7 +59,7 @@ def test_gain_is_unbiased_and_its_interval_holds_it() -> None:
     estimates, held = [], 0
     for seed in range(200):
         panel, gold, gain = lone_judge(seed, 60, tasks=80, k=3, m=3)
-        result = whom_it_helps(panel, gold, replicates=200, seed=seed)
+        result = whom_it_helps(panel, gold, resamples=200, seed=seed)
         estimates.append(result.cells["gain"].to_numpy().reshape(3, 3))
         row = result.cells.iloc[0]
         held += row["low"] <= gain[0, 0] <= row["high"]
@@ -72,7 +72,7 @@ def test_gain_is_unbiased_and_its_interval_holds_it() -> None:
 
 def test_cells_by_hand() -> None:
     panel, gold, _ = lone_judge(3, 50, tasks=50, k=3, m=4)
-    result = whom_it_helps(panel, gold, replicates=20)
+    result = whom_it_helps(panel, gold, resamples=20)
     beta = pj.ConsensusCalibrator().fit(panel).interaction_.to_numpy()
     shift = np.nanmean(panel.scores.mean(axis=2) - gold.values, axis=0)
     np.testing.assert_allclose(result.cells["interaction"].to_numpy().reshape(3, 4), beta, atol=1e-9)
@@ -99,26 +99,26 @@ def test_the_panel_total_is_the_label_free_gain_when_all_is_labelled() -> None:
     for seed in range(5):
         panel, gold, _ = lone_judge(seed, 40, tasks=40, k=3, m=4)
         assert gold.there.all()
-        result = pj.anchor(panel, gold, replicates=10)
+        result = pj.anchor(panel, gold, resamples=10)
         assert result.panel_gain is not None
         for row in result.panel_gain.table.to_dict("records"):
             assert row["with_labels"] == pytest.approx(row["label_free"], abs=1e-9)
         same = result.panel_gain.table.iloc[1]["label_free"]
         beta = pj.ConsensusCalibrator().fit(panel).interaction_.to_numpy()
         assert same == pytest.approx((beta**2).mean())
-        cells = whom_it_helps(panel, gold, replicates=10).cells
+        cells = whom_it_helps(panel, gold, resamples=10).cells
         plugged = (cells["interaction"] * (cells["interaction"] + 2 * cells["centred_shift"])).mean()
         assert plugged == pytest.approx(same)
 
 
 def test_labels_settle_open_cells_when_they_can() -> None:
     panel, gold, _ = lone_judge(0, 12)
-    cells = whom_it_helps(panel, gold, replicates=20).cells
+    cells = whom_it_helps(panel, gold, resamples=20).cells
     first = cells.iloc[0]
     assert first["verdict"] == "cannot tell"
     assert first["open_because"] == "labels"
     panel, gold, _ = lone_judge(0, 12 + int(first["more_labels"]) + 10)
-    assert whom_it_helps(panel, gold, replicates=20).cells.iloc[0]["verdict"] == "hurt"
+    assert whom_it_helps(panel, gold, resamples=20).cells.iloc[0]["verdict"] == "hurt"
     assert (cells.loc[cells["open_because"] == "tasks", "more_labels"].isna()).all()
 
 
@@ -126,7 +126,7 @@ def test_rounding_is_no_verdict() -> None:
     base = np.arange(30.0)[:, None, None] / 3 + np.zeros((30, 3, 4)) + np.arange(4) / 7 + np.arange(3)[:, None] / 9
     panel = pj.Panel.from_array(base)
     gold = Gold("score", base.mean(axis=2) + np.array([0.0, 1.0, 2.0]), panel.languages)
-    result = whom_it_helps(panel, gold, replicates=20)
+    result = whom_it_helps(panel, gold, resamples=20)
     assert result.unclear == 12
 
 
@@ -174,7 +174,7 @@ def test_a_trusted_judge_stands_in_for_humans() -> None:
     panel, _, _ = lone_judge(4, 50, tasks=60)
     others, gold = judge_as_gold(panel, "judge1")
     assert others.judges == ("judge2", "judge3", "judge4", "judge5")
-    result = pj.anchor(panel, trusted="judge1", replicates=20)
+    result = pj.anchor(panel, trusted="judge1", resamples=20)
     assert result.shift is not None
     expected = (others.scores.mean(axis=2) - gold.values).mean(axis=0)
     np.testing.assert_allclose(result.shift.table["shift"], expected)
@@ -216,24 +216,24 @@ def test_a_panel_of_copies_is_worth_one_judge() -> None:
     one = rng.normal(50, 10, (80, 3, 1))
     copies = pj.Panel.from_array(np.repeat(one, 4, axis=2))
     gold = Gold("score", rng.normal(50, 10, (80, 3)), copies.languages)
-    table = panel_worth(copies, gold, replicates=20).table
+    table = panel_worth(copies, gold, resamples=20).table
     assert table["alpha"].to_numpy() == pytest.approx(1.0)
     assert table["effective"].to_numpy() == pytest.approx(1.0)
     assert set(table["without"]) == {"", *copies.judges}
     independent = pj.Panel.from_array(50 + rng.normal(0, 10, (400, 3, 4)))
     flat = Gold("score", np.full((400, 3), 50.0), independent.languages)
-    whole = panel_worth(independent, flat, replicates=200).table.set_index(["language", "without"]).loc[("all", "")]
+    whole = panel_worth(independent, flat, resamples=200).table.set_index(["language", "without"]).loc[("all", "")]
     assert whole["effective_low"] < 4 < whole["effective_high"]
 
 
 def test_worth_without_labels_and_with_preferences() -> None:
     rng = np.random.default_rng(4)
     panel = pj.Panel.from_array(np.rint(rng.normal(0.5, 2, (60, 2, 3))))
-    assert "effective" not in panel_worth(panel, replicates=10).table
+    assert "effective" not in panel_worth(panel, resamples=10).table
     gold = Gold("preference", rng.choice([-1.0, 1.0], (60, 2)), panel.languages)
-    table = panel_worth(panel, gold, replicates=50).table
+    table = panel_worth(panel, gold, resamples=50).table
     assert table["correlation"].between(-1, 1).all()
-    two = panel_worth(panel.select(judges=["judge1", "judge2"]), gold, replicates=10)
+    two = panel_worth(panel.select(judges=["judge1", "judge2"]), gold, resamples=10)
     assert set(two.table["without"]) == {""}
 
 
@@ -246,7 +246,7 @@ def test_unit_weights_count_like_repeated_tasks() -> None:
     for part in ("u", "v"):
         np.testing.assert_allclose(getattr(cell_factors(heavy, gold), part), getattr(cell_factors(many, copies), part))
     for name in ("alpha", "correlation"):
-        one, other = (panel_worth(p, g, replicates=5).table[name] for p, g in ((heavy, gold), (many, copies)))
+        one, other = (panel_worth(p, g, resamples=5).table[name] for p, g in ((heavy, gold), (many, copies)))
         np.testing.assert_allclose(one, other, atol=1e-12)
     one, other = (shared_shift(p, g).table["shift"] for p, g in ((heavy, gold), (many, copies)))
     np.testing.assert_allclose(one, other)
@@ -257,7 +257,7 @@ def test_unit_weights_count_like_repeated_tasks() -> None:
 
 def test_squared_errors_by_hand() -> None:
     panel, gold, _ = lone_judge(5, 30, tasks=40, k=3, m=3)
-    result = pj.anchor(panel, human_frame(panel, gold), replicates=50)
+    result = pj.anchor(panel, human_frame(panel, gold), resamples=50)
     assert result.measure == "squared error"
     table = result.to_frame().set_index("decision")
     assert "majority" not in table.index
@@ -277,7 +277,7 @@ def test_squared_errors_by_hand() -> None:
 
 def test_a_threshold_turns_scores_into_decisions() -> None:
     panel, gold, _ = lone_judge(6, 30, tasks=40, k=3, m=3)
-    result = pj.anchor(panel, human_frame(panel, gold), threshold=50, replicates=20)
+    result = pj.anchor(panel, human_frame(panel, gold), threshold=50, resamples=20)
     assert result.measure == "agreement"
     above = (panel.scores[:, :, 0] > 50) == (gold.values > 50)
     assert result.to_frame().set_index("decision").loc["judge1", "raw"] == pytest.approx(above[gold.there].mean())
@@ -303,7 +303,7 @@ def test_labels_on_another_scale() -> None:
 def test_too_few_labels_leave_parts_out_and_say_so() -> None:
     panel, gold, _ = lone_judge(8, 30, tasks=40, k=3, m=3)
     frame = human_frame(panel, gold)
-    one = pj.anchor(panel, frame.head(1), replicates=10)
+    one = pj.anchor(panel, frame.head(1), resamples=10)
     assert one.helped is None
     assert any("at least two need two or more" in note for note in one.notes)
     assert one.shift is not None
@@ -311,7 +311,7 @@ def test_too_few_labels_leave_parts_out_and_say_so() -> None:
     assert any("one label" in note for note in one.shift.notes)
     assert one.table["raw_low"].isna().all()
     part = frame[frame["language"] != "language2"]
-    result = pj.anchor(panel, part, replicates=10)
+    result = pj.anchor(panel, part, resamples=10)
     assert result.helped is not None
     missing = result.helped.cells[result.helped.cells["language"] == "language2"]
     assert set(missing["open_because"]) == {"no labels"}
@@ -324,7 +324,7 @@ def test_command_shows_every_part(tmp_path: Path, run_cli: Any) -> None:
     panel, gold, _ = lone_judge(0, 60, tasks=80, k=3, m=4)
     panel.to_long().to_csv(tmp_path / "scores.csv", index=False)
     human_frame(panel, gold).to_csv(tmp_path / "gold.csv", index=False)
-    out = run_cli("anchor", tmp_path / "scores.csv", tmp_path / "gold.csv", "--replicates", 100, "-o", tmp_path / "out")
+    out = run_cli("anchor", tmp_path / "scores.csv", tmp_path / "gold.csv", "--resamples", 100, "-o", tmp_path / "out")
     assert out.returncode == 0, out.stderr
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"anchor.json", "anchor.csv", "helped.csv", "nearest.csv", "shift.csv", "panel_worth.csv"} <= written
@@ -344,6 +344,6 @@ def test_intervals_of_the_gain_have_the_level_asked_for() -> None:
     panel, _ = pj.simulate_panel(60, 3, 3, seed=1)
     rows = [(t, lang, 50.0 + 3 * np.sin(i)) for i, t in enumerate(panel.tasks) for lang in panel.languages]
     gold = pj.align_gold(panel, pd.DataFrame(rows, columns=["task", "language", "score"]))
-    wide, narrow = (pj.whom_it_helps(panel, gold, level=x, replicates=500).cells for x in (0.99, 0.5))
+    wide, narrow = (pj.whom_it_helps(panel, gold, level=x, resamples=500).cells for x in (0.99, 0.5))
     ratio = (wide["high"] - wide["low"]) / (narrow["high"] - narrow["low"])
     assert ratio.median() > 2.5  # 3.8 for a normal law

@@ -12,8 +12,8 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.analyse.findings import SEVERITIES, Finding, ranked
-from polyjudge.report.terminal.audit import show_audit
-from polyjudge.report.terminal.base import make_console
+from polyjudge.report.older.audit import show_audit
+from polyjudge.report.older.base import make_console
 
 
 def shown(audit: pj.Audit) -> str:
@@ -54,9 +54,9 @@ def test_findings_are_ranked_and_known(audit: pj.Audit) -> None:
 
 def test_audit_is_deterministic(panel: pj.Panel) -> None:
     small = panel.select(tasks=panel.tasks[:20])
-    one, two = (pj.audit(small, seed=5, replicates=100, permutations=39).to_dict() for _ in range(2))
+    one, two = (pj.audit(small, seed=5, resamples=100, permutations=39).to_dict() for _ in range(2))
     assert one == two
-    other = pj.audit(small, seed=6, replicates=100, permutations=39).to_dict()
+    other = pj.audit(small, seed=6, resamples=100, permutations=39).to_dict()
     assert one["uncertainty"]["critical"] != other["uncertainty"]["critical"]
 
 
@@ -83,7 +83,7 @@ def test_wide_panels_stay_narrow() -> None:
     wide, _ = pj.simulate_panel(
         tasks=12, languages=3, judges=[f"a rather long judge name {i}" for i in range(25)], seed=1
     )
-    text = shown(pj.audit(wide, replicates=100))
+    text = shown(pj.audit(wide, resamples=100))
     assert max(map(len, text.splitlines())) <= 96
 
 
@@ -91,7 +91,7 @@ def test_no_interaction_advises_against_calibrating() -> None:
     against = 0
     for seed in range(5):
         flat, _ = pj.simulate_panel(tasks=30, languages=4, judges=4, interaction=0.0, seed=seed)
-        codes = {f.code: f.severity for f in pj.audit(flat, replicates=200).findings}
+        codes = {f.code: f.severity for f in pj.audit(flat, resamples=200).findings}
         against += codes.get("do-not-calibrate") == "warning"
         assert "reversal" not in codes or codes["reversal"] != "serious"
         assert "one-pattern" not in codes or "interaction" in codes
@@ -104,7 +104,7 @@ def test_planted_troubles_are_found() -> None:
     scores[:, 2, 1] -= 30  # one judge collapses in one language
     scores[:, :, 0] = np.where(rng.random((40, 4)) < 0.8, 0.0, scores[:, :, 0])  # one judge sits on the floor
     panel = pj.Panel.from_array(np.clip(scores, 0, 100), judges=["floored", "odd", "c", "d"], declared_range=(0, 100))
-    texts = {f.code: f.text for f in pj.audit(panel, replicates=200).findings}
+    texts = {f.code: f.text for f in pj.audit(panel, resamples=200).findings}
     assert "floored" in texts["near-floor"]
     assert "odd" in texts["interaction"]
     assert "language3" in texts["interaction"]
@@ -112,13 +112,13 @@ def test_planted_troubles_are_found() -> None:
 
 def test_three_way_is_found() -> None:
     panel, _ = pj.simulate_panel(30, 4, 4, 3, 1, three_way_sd=12, interaction=2.0, noise_sd=4)
-    findings = {f.code: f for f in pj.audit(panel, replicates=100, permutations=39).findings}
+    findings = {f.code: f for f in pj.audit(panel, resamples=100, permutations=39).findings}
     assert findings["three-way-large"].severity == "warning"
 
 
 def test_no_replicates_says_what_is_left_out() -> None:
     panel, _ = pj.simulate_panel(20, 3, 3, seed=1)
-    audit = pj.audit(panel, replicates=100)
+    audit = pj.audit(panel, resamples=100)
     assert set(audit.left_out) == {"three-way test", "information"}
     assert audit.information is None
     assert any(f.code == "left-out-information" and "--replicate" in f.text for f in audit.findings)
@@ -139,7 +139,7 @@ AWKWARD = {
 
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_panels_give_an_audit(name: str) -> None:
-    audit = pj.audit(pj.Panel.from_array(AWKWARD[name]), replicates=100, permutations=39)
+    audit = pj.audit(pj.Panel.from_array(AWKWARD[name]), resamples=100, permutations=39)
     json.dumps(audit.to_dict(), allow_nan=False)
     text = shown(audit)
     assert "nan" not in text.replace("nance", "")
@@ -154,8 +154,8 @@ def test_weights_of_units_reach_every_section() -> None:
     """Units that are whole tasks repeated: point estimates equal those of the repeated panel."""
     panel, _ = pj.simulate_panel(20, 3, 4, seed=2)
     w = np.random.default_rng(0).integers(1, 5, 20)
-    units = pj.audit(pj.Panel.from_array(panel.scores, weights=w.astype(float)), replicates=100, threshold=50)
-    rows = pj.audit(pj.Panel.from_array(np.repeat(panel.scores, w, axis=0)), replicates=100, threshold=50)
+    units = pj.audit(pj.Panel.from_array(panel.scores, weights=w.astype(float)), resamples=100, threshold=50)
+    rows = pj.audit(pj.Panel.from_array(np.repeat(panel.scores, w, axis=0)), resamples=100, threshold=50)
     assert units.summary.tasks == rows.summary.tasks == w.sum()
     for a, b in (
         (units.uncertainty.cells["interaction"], rows.uncertainty.cells["interaction"]),
@@ -187,7 +187,7 @@ def test_hostile_labels_do_no_harm(tmp_path: Path) -> None:
     from polyjudge.cli.audit import write
 
     panel, _ = pj.simulate_panel(12, ["=1+1", "\x1b[31mred"], ["[bold]x", "a\nb\u202e"], seed=1)
-    audit = pj.audit(panel, replicates=100)
+    audit = pj.audit(panel, resamples=100)
     text = shown(audit)
     assert "\x1b[31m" not in text
     assert "\u202e" not in text
@@ -200,17 +200,17 @@ def test_hostile_labels_do_no_harm(tmp_path: Path) -> None:
 def test_command(panel: pj.Panel, tmp_path: Path, cli: Callable) -> None:
     path = tmp_path / "scores.csv"
     panel.to_long().to_csv(path, index=False)
-    done = cli("audit", path, "--replicates", 100, "--fail-on", "serious", "-o", tmp_path / "out")
+    done = cli("audit", path, "--resamples", 100, "--fail-on", "serious", "-o", tmp_path / "out")
     assert done.returncode == 1, done.stderr
     assert "Findings" in done.stdout
     files = {"audit.json", "audit.txt", "cells.csv", "ranks.csv", "reversals.csv"}
     assert files <= {p.name for p in (tmp_path / "out").iterdir()}
-    data = json.loads(cli("audit", path, "--replicates", 100, "--json").stdout)
+    data = json.loads(cli("audit", path, "--resamples", 100, "--json").stdout)
     assert (data["schema"], data["command"]) == (1, "audit")
     assert data["findings"][0]["severity"] == "serious"
-    assert cli("audit", path, "--replicates", 100).returncode == 0
+    assert cli("audit", path, "--resamples", 100).returncode == 0
     for arguments in (("--base", "language1"), ("--at", "1e9"), ("--judge", "nobody")):
-        bad = cli("audit", path, "--replicates", 100, *arguments)
+        bad = cli("audit", path, "--resamples", 100, *arguments)
         assert bad.returncode == 2
         assert bad.stderr.startswith("polyjudge: ")
     assert cli("audit", path, "--fail-on", "loud").returncode == 2
@@ -219,7 +219,7 @@ def test_command(panel: pj.Panel, tmp_path: Path, cli: Callable) -> None:
 def test_command_in_its_own_process(panel: pj.Panel, tmp_path: Path, run_cli: Callable) -> None:
     path = tmp_path / "scores.csv"
     panel.to_long().to_csv(path, index=False)
-    done = run_cli("audit", path, "--replicates", 100)
+    done = run_cli("audit", path, "--resamples", 100)
     assert done.returncode == 0, done.stderr
     assert "Findings" in done.stdout
     assert done.stderr == ""
@@ -228,7 +228,7 @@ def test_command_in_its_own_process(panel: pj.Panel, tmp_path: Path, run_cli: Ca
 def test_equal_judges_share_their_rank() -> None:
     scores = np.random.default_rng(0).normal(50, 10, (20, 3, 4))
     scores[:, :, 2] = scores[:, :, 1] + np.tile([1e-12, -1e-12], 10)[:, None]  # differ by rounding only
-    effect = pj.audit(pj.Panel.from_array(scores), replicates=100).judge_effect.set_index("judge")["rank"]
+    effect = pj.audit(pj.Panel.from_array(scores), resamples=100).judge_effect.set_index("judge")["rank"]
     assert effect["judge2"] == effect["judge3"]
 
 
@@ -237,7 +237,7 @@ def test_six_tasks_get_one_advice() -> None:
     from polyjudge.report.verdict import verdict
 
     panel, _ = pj.simulate_panel(6, 4, 4, interaction=30.0, noise_sd=1.0, task_judge_sd=0.1, seed=1)
-    found = pj.audit(panel, replicates=100)
+    found = pj.audit(panel, resamples=100)
     assert found.held_out.table.set_index("method").loc["cbc", "gain_low"] > 0
     assert found.held_out.advice is not None
     assert not found.held_out.advice.calibrate
@@ -250,10 +250,10 @@ def test_what_is_not_shown_is_not_claimed() -> None:
     panel, truth = pj.simulate_panel(25, 12, 12, interaction=2.1, seed=1)
     planted, estimate = truth.interaction.to_numpy(), pj.ConsensusCalibrator().fit(panel).interaction_.to_numpy()
     assert (2 * planted * estimate - estimate**2).mean() > 0.5  # calibrating does lower the error here
-    found = pj.audit(panel, replicates=100)
+    found = pj.audit(panel, resamples=100)
     texts = {f.code: f.text for f in found.findings}
     assert found.uncertainty.clear == 0
     assert "mostly" not in texts["no-clear-cell"]
     assert "half as many tasks" in texts["do-not-calibrate"]
     quiet, _ = pj.simulate_panel(20, 3, 3, interaction=0.0, seed=3)
-    assert "about as many" not in {f.code: f.text for f in pj.audit(quiet, replicates=100).findings}["reversal-global"]
+    assert "about as many" not in {f.code: f.text for f in pj.audit(quiet, resamples=100).findings}["reversal-global"]

@@ -34,14 +34,14 @@ def test_judges_that_tie_for_the_top_are_all_right() -> None:
     base = rng.normal(size=(12, 3, 2))
     almost = base[..., 0] + 1e-13 * rng.normal(size=(12, 3))  # rounding, not a difference
     scores = np.stack([base[..., 0], almost, base[..., 1] - 50], axis=-1)
-    table = pj.decisions(pj.Panel.from_array(scores), replicates=64).to_frame()
+    table = pj.decisions(pj.Panel.from_array(scores), resamples=64).to_frame()
     assert (table["accuracy"] == 1).all()
     assert (table["regret"] == 0).all()
 
 
 def test_by_language_adds_up() -> None:
     panel, _ = pj.simulate_panel(tasks=20, languages=4, judges=5, interaction=15, seed=2)
-    result = pj.decisions(panel, replicates=100)
+    result = pj.decisions(panel, resamples=100)
     by_language = result.languages.groupby("method", sort=False)[["accuracy", "regret"]].mean()
     np.testing.assert_allclose(by_language, result.to_frame()[["accuracy", "regret"]])
     assert result.decisions == 400

@@ -20,7 +20,7 @@ def panel() -> pj.Panel:
 
 
 def test_pass_rates_and_spread_by_hand(panel: pj.Panel) -> None:
-    result = pj.gates(panel, 50, replicates=100)
+    result = pj.gates(panel, 50, resamples=100)
     calibrated = pj.ConsensusCalibrator().fit_transform(panel).scores
     for name, scores in (("raw", panel.scores), ("calibrated", calibrated)):
         rate = (scores > 50).mean(axis=0)
@@ -30,7 +30,7 @@ def test_pass_rates_and_spread_by_hand(panel: pj.Panel) -> None:
 
 
 def test_held_out_is_a_loop_over_the_same_resamples(panel: pj.Panel) -> None:
-    result = pj.gates(panel, 48, base="language2", replicates=100, seed=3)
+    result = pj.gates(panel, 48, base="language2", resamples=100, seed=3)
     reductions, contrast = [], []
     for counts in draw_blocks(30, 100, 3):
         for c in counts:
@@ -55,14 +55,14 @@ def test_weights_count_as_tasks(panel: pj.Panel) -> None:
     w = np.random.default_rng(0).integers(1, 5, 30)
     units = pj.Panel.from_array(panel.scores, weights=w.astype(float))
     repeated = pj.Panel.from_array(np.repeat(panel.scores, w, axis=0))
-    a, b = pj.gates(units, 50, replicates=100), pj.gates(repeated, 50, replicates=100)
+    a, b = pj.gates(units, 50, resamples=100), pj.gates(repeated, 50, resamples=100)
     np.testing.assert_allclose(a.cells["pass_raw"], b.cells["pass_raw"])
     assert a.spread_calibrated == pytest.approx(b.spread_calibrated)
 
 
 def test_a_score_on_the_threshold_fails() -> None:
     scores = np.random.default_rng(0).integers(0, 5, (20, 2, 2)).astype(float)
-    result = pj.gates(pj.Panel.from_array(scores), 3, replicates=100)
+    result = pj.gates(pj.Panel.from_array(scores), 3, resamples=100)
     np.testing.assert_allclose(result.cells["pass_raw"], (scores == 4).mean(axis=0).ravel())
 
 
@@ -87,8 +87,8 @@ def test_bad_input(panel: pj.Panel) -> None:
         pj.gates(panel, float("nan"))
     with pytest.raises(pj.PolyjudgeError, match="base language"):
         pj.gates(panel, 50, base="Latin")
-    notes = pj.gates(panel, 50, sweep=[40, 5000], replicates=100).notes
-    assert any("outside" in n for n in notes)
+    notes = pj.gates(panel, 50, sweep=[40, 5000], resamples=100).notes
+    assert [n.code for n in notes] == ["gate.note.outside"]
     for text in ("10:70", "a:b:c", "5:1:1", "1:2:0", "0:1e9:1", "1:nan:1"):
         with pytest.raises(pj.PolyjudgeError, match="sweep"):
             parse_sweep(text)
@@ -100,7 +100,7 @@ def test_command(panel: pj.Panel, tmp_path: Path, cli: Callable) -> None:
     panel.to_long().to_csv(path, index=False)
     done = cli("gate", path, "--at", 50, "--sweep", "45:55:5", "--base", "language1", "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert "left-out tasks" in done.stdout
+    assert "tasks it has not seen" in done.stdout
     assert {"gate.json", "gate.csv", "sweep.csv"} <= {p.name for p in (tmp_path / "out").iterdir()}
     data = json.loads(cli("gate", path, "--at", 50, "--json").stdout)
     assert data["command"] == "gate"
@@ -116,17 +116,17 @@ def test_the_spread_is_shown_beside_what_chance_gives() -> None:
     ratios = []
     for seed in range(8):
         noise = pj.Panel.from_array(np.random.default_rng(seed).normal(50, 10, (20, 6, 4)))
-        g = pj.gates(noise, 50, replicates=100)
+        g = pj.gates(noise, 50, resamples=100)
         ratios.append(g.spread_raw / g.spread_chance)
     assert 0.85 < np.mean(ratios) < 1.15
     strong = pj.sample_panel()
-    g = pj.gates(strong, 50, replicates=100)
+    g = pj.gates(strong, 50, resamples=100)
     assert g.spread_chance < 0.6 * g.spread_raw
-    assert g.spread_chance == pj.gates(strong, 50, replicates=100).spread_chance
+    assert g.spread_chance == pj.gates(strong, 50, resamples=100).spread_chance
 
 
 def test_rates_of_units_are_called_so() -> None:
     scores = np.random.default_rng(0).normal(50, 10, (20, 3, 3))
-    assert not pj.gates(pj.Panel.from_array(scores), 50, replicates=100).notes
+    assert not pj.gates(pj.Panel.from_array(scores), 50, resamples=100).notes
     heavy = pj.Panel.from_array(scores, weights=np.full(20, 3.0))
-    assert any("rates of units" in note for note in pj.gates(heavy, 50, replicates=100).notes)
+    assert [n.code for n in pj.gates(heavy, 50, resamples=100).notes] == ["gate.note.units"]

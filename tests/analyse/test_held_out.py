@@ -17,10 +17,10 @@ from polyjudge.estimate.kernels import double_centre, draw_blocks
 from polyjudge.paper.draws import held_out_draws
 
 
-def direct_falls(panel: pj.Panel, matrix: Any, seed: int, replicates: int) -> dict[int, float]:
+def direct_falls(panel: pj.Panel, matrix: Any, seed: int, resamples: int) -> dict[int, float]:
     """Fall of the weighted mean squared error of left-out scores to a random truth, when DC(matrix) is subtracted."""
     rng = np.random.default_rng(99)
-    draws = np.concatenate(list(draw_blocks(len(panel.tasks), replicates, seed)))
+    draws = np.concatenate(list(draw_blocks(len(panel.tasks), resamples, seed)))
     out = {}
     for r, w in enumerate(draws):
         held = w == 0
@@ -43,7 +43,7 @@ def test_gain_is_the_fall_of_squared_error_for_any_truth(weighted: bool) -> None
     panel, _ = pj.simulate_panel(tasks=12, languages=4, judges=5, seed=3)
     if weighted:
         panel = pj.Panel.from_array(panel.scores, weights=np.arange(1.0, 13.0))
-    gains = compare(panel, ["cbc", "judge-only norm"], replicates=40, seed=7).replicate_gain
+    gains = compare(panel, ["cbc", "judge-only norm"], resamples=40, seed=7).resample_gain
     falls = direct_falls(panel, double_centre, 7, 40)
     assert len(gains) == len(falls) == 40
     for r, fall in falls.items():
@@ -52,7 +52,7 @@ def test_gain_is_the_fall_of_squared_error_for_any_truth(weighted: bool) -> None
 
 
 def test_in_sample_gain_is_the_mean_square_of_the_interaction(devai: pj.Panel) -> None:
-    table = compare(devai, ["cbc", "oracle"], replicates=64).to_frame().set_index("method")
+    table = compare(devai, ["cbc", "oracle"], resamples=64).to_frame().set_index("method")
     beta = pj.ConsensusCalibrator().fit(devai).interaction_.to_numpy()
     assert table.loc["cbc", "gain_full_fit"] == pytest.approx((beta**2).mean(), rel=1e-12)
     assert table.loc["cbc", "gain_full_fit"] == pytest.approx(30.745139, abs=1e-6)
@@ -109,7 +109,7 @@ def test_without_interaction_calibrating_costs_the_estimation_variance() -> None
     gains, costs, advised = [], [], 0
     for seed in range(20):
         panel, _ = pj.simulate_panel(tasks=40, languages=4, judges=4, interaction=0.0, seed=seed)
-        result = compare(panel, ["raw", "cbc"], replicates=200)
+        result = compare(panel, ["raw", "cbc"], resamples=200)
         advised += result.advice.calibrate
         gains.append(result.to_frame().set_index("method").loc["cbc", "gain"])
         spread = double_centre(panel.scores).var(axis=0, ddof=1).mean()
@@ -122,16 +122,16 @@ def test_without_interaction_calibrating_costs_the_estimation_variance() -> None
 def test_advice_follows_the_interval() -> None:
     clear, _ = pj.simulate_panel(tasks=60, languages=4, judges=4, interaction=20.0, seed=1)
     noise, _ = pj.simulate_panel(tasks=60, languages=4, judges=4, interaction=0.0, seed=1)
-    assert compare(clear, ["cbc"], replicates=100).advice.verdict == "advised"
-    advice = compare(noise, ["cbc"], replicates=100).advice
+    assert compare(clear, ["cbc"], resamples=100).advice.verdict == "advised"
+    advice = compare(noise, ["cbc"], resamples=100).advice
     assert advice.verdict == "not advised"
     assert "not advised" in advice.text
-    assert compare(clear, ["raw", "z-score"], replicates=64).advice is None
+    assert compare(clear, ["raw", "z-score"], resamples=64).advice is None
 
 
 def test_the_audit_advises_against_calibrating_noise() -> None:
     noise, _ = pj.simulate_panel(tasks=40, languages=3, judges=4, interaction=0.0, seed=1)
-    finding = next(f for f in pj.audit(noise, replicates=100).findings if f.code == "do-not-calibrate")
+    finding = next(f for f in pj.audit(noise, resamples=100).findings if f.code == "do-not-calibrate")
     assert "not advised" in finding.text
     assert GAIN_SCOPE in finding.text
 
@@ -153,13 +153,13 @@ def test_the_three_kinds_of_advice(low: float, high: float, verdict: str, words:
 
 def test_identities_hold_and_are_marked() -> None:
     panel, _ = pj.simulate_panel(tasks=20, languages=4, judges=5, seed=2)
-    result = compare(panel, replicates=64)
-    table, taus = result.to_frame().set_index("method"), result.replicate_tau
+    result = compare(panel, resamples=64)
+    table, taus = result.to_frame().set_index("method"), result.resample_tau
     assert table.loc[["cbc", "cbc-weighted", "oracle"], "full_fit"].tolist() == pytest.approx([1.0] * 3)
     np.testing.assert_allclose(taus["oracle"], 1.0)
     np.testing.assert_allclose(taus["cbc-weighted"], taus["cbc"])
     np.testing.assert_allclose(taus["per-language norm"], taus["raw"])
-    np.testing.assert_allclose(result.replicate_gain["cbc-weighted"], result.replicate_gain["cbc"], atol=1e-9)
+    np.testing.assert_allclose(result.resample_gain["cbc-weighted"], result.resample_gain["cbc"], atol=1e-9)
     marked = {"cbc", "cbc-weighted", "oracle", "per-language norm", "judge-only norm"}
     assert {name for name in table.index if table.loc[name, "identity"]} == marked
     as_json = result.to_dict()
@@ -175,16 +175,16 @@ def test_identities_hold_and_are_marked() -> None:
 
 def test_a_methods_numbers_do_not_depend_on_its_company() -> None:
     panel, _ = pj.simulate_panel(tasks=20, languages=3, judges=4, seed=2)
-    alone = compare(panel, ["random control"], replicates=100).replicate_tau["random control"]
-    together = compare(panel, replicates=100).replicate_tau["random control"]
+    alone = compare(panel, ["random control"], resamples=100).resample_tau["random control"]
+    together = compare(panel, resamples=100).resample_tau["random control"]
     pd.testing.assert_series_equal(alone, together)
 
 
-def test_more_replicates_begin_with_the_same_ones() -> None:
+def test_more_resamples_begin_with_the_same_ones() -> None:
     panel, _ = pj.simulate_panel(tasks=9, languages=3, judges=4, seed=2)
-    few, many = (compare(panel, replicates=r).replicate_tau for r in (70, 200))
+    few, many = (compare(panel, resamples=r).resample_tau for r in (70, 200))
     pd.testing.assert_frame_equal(few, many.loc[few.index], atol=1e-12)
-    assert not compare(panel, seed=8, replicates=70).replicate_tau.equals(few)
+    assert not compare(panel, seed=8, resamples=70).resample_tau.equals(few)
 
 
 def test_any_number_of_threads(run_cli: Any, tmp_path: Any) -> None:
@@ -195,7 +195,7 @@ def test_any_number_of_threads(run_cli: Any, tmp_path: Any) -> None:
     outputs = []
     for threads in ("1", "2"):
         env = {**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
-        done = run_cli("compare", tmp_path / "scores.csv", "--replicates", 130, "--json", env=env)
+        done = run_cli("compare", tmp_path / "scores.csv", "--resamples", 130, "--json", env=env)
         assert done.returncode == 0, done.stderr
         outputs.append(done.stdout)
     assert outputs[0] == outputs[1]
@@ -205,8 +205,8 @@ def test_equal_unit_weights_change_nothing_and_unequal_ones_repeat_tasks() -> No
     panel, _ = pj.simulate_panel(tasks=10, languages=3, judges=4, replicates=2, seed=6)
     scaled = pj.Panel.from_array(panel.replicate_scores, weights=np.full(10, 3.0))
     pd.testing.assert_frame_equal(
-        compare(panel, ["cbc", "z-score", "dawid-skene"], replicates=64).replicate_tau,
-        compare(scaled, ["cbc", "z-score", "dawid-skene"], replicates=64).replicate_tau,
+        compare(panel, ["cbc", "z-score", "dawid-skene"], resamples=64).resample_tau,
+        compare(scaled, ["cbc", "z-score", "dawid-skene"], resamples=64).resample_tau,
     )
     weights = np.array([1.0, 2, 1, 3, 1, 1, 2, 1, 1, 1])
     heavy = pj.Panel.from_array(panel.scores, weights=weights)
@@ -214,32 +214,32 @@ def test_equal_unit_weights_change_nothing_and_unequal_ones_repeat_tasks() -> No
     draws = np.concatenate(list(draw_blocks(10, 30, 1)))
     one = compare(heavy, ["raw", "cbc", "combat-eb", "z-score"], draws=draws)
     other = compare(spread, ["raw", "cbc", "combat-eb", "z-score"], draws=np.repeat(draws, weights.astype(int), axis=1))
-    pd.testing.assert_frame_equal(one.replicate_tau, other.replicate_tau)
-    pd.testing.assert_frame_equal(one.replicate_gain, other.replicate_gain)
+    pd.testing.assert_frame_equal(one.resample_tau, other.resample_tau)
+    pd.testing.assert_frame_equal(one.resample_gain, other.resample_gain)
 
 
 # --- edges ---
 
 
-def test_replicates_without_a_left_out_task_are_skipped_and_counted() -> None:
+def test_resamples_without_a_left_out_task_are_skipped_and_counted() -> None:
     panel = pj.Panel.from_array(np.random.default_rng(0).normal(size=(2, 2, 2)))
-    result = compare(panel, replicates=200)
+    result = compare(panel, resamples=200)
     assert 60 < result.skipped < 140
-    assert len(result.replicate_tau) == 200 - result.skipped
+    assert len(result.resample_tau) == 200 - result.skipped
     assert any("skipped" in note for note in result.notes)
     assert any("two judges" in note for note in result.notes)
     assert np.isfinite(result.to_frame()[["tau", "low", "high", "full_fit"]].to_numpy()).all()
 
 
-def test_no_replicate_at_all_is_an_error() -> None:
+def test_no_resample_at_all_is_an_error() -> None:
     panel = pj.Panel.from_array(np.random.default_rng(0).normal(size=(2, 2, 2)))
-    with pytest.raises(UsageError, match="Ask for more replicates"):
+    with pytest.raises(UsageError, match="Ask for more resamples"):
         compare(panel, draws=np.ones((5, 2), dtype=int))
 
 
 def test_full_ties() -> None:
     panel = pj.Panel.from_array(np.full((6, 3, 4), 7.0))
-    result = compare(panel, replicates=64)
+    result = compare(panel, resamples=64)
     table = result.to_frame().set_index("method")
     assert (table["tau"] == 0).all()
     assert (table["gain"].dropna() == 0).all()
@@ -251,7 +251,7 @@ def test_full_ties() -> None:
 
 def test_language_pairs_average_to_tau() -> None:
     panel, _ = pj.simulate_panel(tasks=20, languages=4, judges=5, seed=2)
-    result = compare(panel, ["raw", "cbc"], replicates=64)
+    result = compare(panel, ["raw", "cbc"], resamples=64)
     pairs = result.language_pairs.groupby("method", sort=False)["tau"].agg(["mean", "size"])
     np.testing.assert_allclose(pairs["mean"], result.to_frame()["tau"])
     assert (pairs["size"] == 6).all()
@@ -260,15 +260,15 @@ def test_language_pairs_average_to_tau() -> None:
 def test_holes_are_estimated_and_methods_that_cannot_are_named() -> None:
     panel, _ = pj.simulate_panel(tasks=40, languages=4, judges=4, seed=3, missing=0.1)
     whole, _ = pj.simulate_panel(tasks=40, languages=4, judges=4, seed=3)
-    result = compare(panel, replicates=128)
+    result = compare(panel, resamples=128)
     table = result.to_frame().set_index("method")
     assert "combat-eb" not in table.index
     assert any("combat-eb" in note for note in result.notes)
-    reference = compare(whole, ["cbc"], replicates=128).to_frame()
+    reference = compare(whole, ["cbc"], resamples=128).to_frame()
     assert table.loc["cbc", "tau"] == pytest.approx(reference["tau"][0], abs=0.1)
     assert table.loc["cbc", "gain"] == pytest.approx(reference["gain"][0], rel=0.15)
     with pytest.raises(pj.PanelError, match="combat-eb"):
-        compare(panel, ["combat-eb"], replicates=64)
+        compare(panel, ["combat-eb"], resamples=64)
 
 
 @pytest.mark.parametrize(
@@ -288,8 +288,8 @@ def test_draws_of_the_users_own_are_checked(draws: np.ndarray, words: str) -> No
 
 def test_numbers_out_of_range() -> None:
     panel = pj.Panel.from_array(np.random.default_rng(0).normal(size=(6, 2, 3)))
-    with pytest.raises(UsageError, match="replicates"):
-        compare(panel, replicates=0)
+    with pytest.raises(UsageError, match="resamples"):
+        compare(panel, resamples=0)
     with pytest.raises(UsageError, match="seed"):
         compare(panel, seed=-1)
 
@@ -301,7 +301,7 @@ def test_another_estimator_can_be_plugged_in() -> None:
         means = np.einsum("rt,tlb->rlb", multiplicity, panel.scores) / multiplicity.sum(axis=1)[:, None, None]
         return means, np.zeros_like(means)
 
-    taus = compare(panel, ["raw", "cbc"], replicates=64, estimate=nothing).replicate_tau
+    taus = compare(panel, ["raw", "cbc"], resamples=64, estimate=nothing).resample_tau
     pd.testing.assert_series_equal(taus["raw"], taus["cbc"], check_names=False)
 
 
@@ -321,9 +321,9 @@ def test_a_method_of_your_own() -> None:
 
     panel, _ = pj.simulate_panel(tasks=20, languages=3, judges=4)
     try:
-        table = compare(panel, ["raw", "half"], replicates=50).to_frame()
+        table = compare(panel, ["raw", "half"], resamples=50).to_frame()
         assert table["method"].tolist() == ["raw", "half"]
         assert table["gain"].notna().all()
     finally:
         del REGISTRY["half"]
-    assert compare(panel, half, replicates=50).to_frame()["method"].tolist() == ["half"]
+    assert compare(panel, half, resamples=50).to_frame()["method"].tolist() == ["half"]

@@ -51,8 +51,8 @@ def test_the_stand_in_has_the_estimates_means_and_spread() -> None:
 
 def test_an_audit_with_few_holes_says_what_the_complete_one_says(devai: pj.Panel) -> None:
     plain = pj.Panel(devai.scores, devai.tasks, devai.languages, devai.judges)
-    whole = pj.audit(plain, replicates=200, threshold=50)
-    part = pj.audit(drop(plain, 0.02), replicates=200, threshold=50)
+    whole = pj.audit(plain, resamples=200, threshold=50)
+    part = pj.audit(drop(plain, 0.02), resamples=200, threshold=50)
     a, b = whole.uncertainty.to_frame(), part.uncertainty.to_frame()
     assert np.abs(a["interaction"] - b["interaction"]).mean() < 0.2
     assert np.mean(b["se"] / a["se"]) == pytest.approx(1.01, abs=0.04)
@@ -73,7 +73,7 @@ def test_intervals_and_band_cover() -> None:
     point, band = [], []
     for seed in range(60):
         panel, truth = pj.simulate_panel(40, 4, 3, seed=seed, missing=0.2)
-        frame = pj.uncertainty(panel, replicates=200, seed=seed).to_frame()
+        frame = pj.uncertainty(panel, resamples=200, seed=seed).to_frame()
         true = truth.interaction.to_numpy().ravel()
         point.append((frame["low"] <= true) & (true <= frame["high"]))
         band.append(((frame["band_low"] <= true) & (true <= frame["band_high"])).all())
@@ -85,7 +85,7 @@ def test_no_reversals_where_there_is_no_interaction() -> None:
     p_global, found = [], 0
     for seed in range(40):
         panel, _ = pj.simulate_panel(30, 4, 4, seed=seed, interaction=0.0, judge_sd=3, missing=0.2)
-        result = pj.rank_reversals(panel, draws=99, replicates=100, seed=seed)
+        result = pj.rank_reversals(panel, draws=99, resamples=100, seed=seed)
         p_global.append(result.p_global)
         found += result.count_selected > 0
     assert np.mean(np.array(p_global) <= 0.1) <= 0.25
@@ -96,7 +96,7 @@ def test_planted_reversals_are_found_and_ranked() -> None:
     beta = np.zeros((3, 3))
     beta[0] = [12, -12, 0]
     panel, _ = pj.simulate_panel(60, 3, 3, seed=2, interaction=double_centre(beta), judge_sd=1, missing=0.25)
-    result = pj.rank_reversals(panel, draws=199, replicates=100)
+    result = pj.rank_reversals(panel, draws=199, resamples=100)
     assert result.count_selected >= 1
     assert result.p_global <= 0.05
     ranks = pj.tied_sets(panel)
@@ -115,7 +115,7 @@ def test_pass_rates_are_least_squares() -> None:
     flat = passed.reshape(12, -1).astype(float)
     weights = entry_weights(panel).reshape(12, -1)
     np.testing.assert_allclose(cell_rates(flat, weights, np.ones((1, 12)), np.ones(12))[0], expected.ravel(), atol=1e-9)
-    frame = gates(panel, 50.0, replicates=100).to_frame()
+    frame = gates(panel, 50.0, resamples=100).to_frame()
     np.testing.assert_allclose(frame["pass_raw"], np.clip(expected.ravel(), 0, 1), atol=1e-9)
     # A resampling is the same fit of the tasks drawn.
     draw = np.random.default_rng(0).multinomial(12, np.full(12, 1 / 12))
@@ -131,7 +131,7 @@ def test_pass_rates_are_not_fooled_by_hard_tasks_that_are_missing() -> None:
         scores[truth.task_effect.to_numpy() < -5, 0, 1] = np.nan
         holed = pj.Panel.from_array(scores)
         right = (panel.scores > 50).mean(axis=0)[0, 1]
-        errors.append(gates(holed, 50.0, replicates=100).to_frame()["pass_raw"][1] - right)
+        errors.append(gates(holed, 50.0, resamples=100).to_frame()["pass_raw"][1] - right)
         seen = scores[:, 0, 1]
         naive.append((seen[~np.isnan(seen)] > 50).mean() - right)
     assert np.mean(naive) > 0.2
@@ -141,13 +141,13 @@ def test_pass_rates_are_not_fooled_by_hard_tasks_that_are_missing() -> None:
 def test_the_other_analyses() -> None:
     panel, _ = pj.simulate_panel(50, 4, 4, seed=4, missing=0.1)
     assert np.isfinite(structure(panel).patterns["share"]).all()
-    checked = sensitivity(panel, replicates=100)
+    checked = sensitivity(panel, resamples=100)
     assert np.isfinite(checked.links["spearman"]).all()
     assert ((checked.pile_up["floor"] >= 0) & (checked.pile_up["floor"] <= 1)).all()
     planned = plan(panel)
     assert planned.decision is None
     assert any("decision study" in note for note in planned.notes)
-    compared = pj.compare(panel, replicates=100)
+    compared = pj.compare(panel, resamples=100)
     assert "combat-eb" not in set(compared.table["method"])
     assert any("need a complete panel" in note for note in compared.notes)
     with pytest.raises(pj.PanelError, match="Variance components need tasks without missing scores"):
@@ -164,7 +164,7 @@ def test_anchors_without_a_single_complete_task() -> None:
         [(t, l, level[i]) for i, t in enumerate(panel.tasks) for l in panel.languages],  # noqa: E741
         columns=["task", "language", "score"],
     )
-    result = pj.anchor(panel, gold, replicates=50)
+    result = pj.anchor(panel, gold, resamples=50)
     assert any("least squares within tasks" in note for note in result.notes)
     assert result.helped is not None
     assert np.isfinite(result.to_frame()[["raw", "calibrated"]].to_numpy(dtype=float)).all()
@@ -197,7 +197,7 @@ def lonely(tmp_path: Path) -> Path:
 
 
 def test_command_line(lonely: Path, run_cli: Run) -> None:
-    done = run_cli("audit", lonely, "--replicates", "100", "--json")
+    done = run_cli("audit", lonely, "--resamples", "100", "--json")
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
     assert any("Swahili was scored by one judge only" in note for note in data["summary"]["notes"])

@@ -50,7 +50,7 @@ def test_the_variance_formula_is_what_ppi_delivers() -> None:
 
 def test_budget_against_a_full_labelling() -> None:
     panel, gold = pilot((60, 60, 60))
-    table = label_budget(panel, gold, 2.0, replicates=200).table
+    table = label_budget(panel, gold, 2.0, resamples=200).table
     assert (table["with_panel"] < table["labels_only"]).all()
     for i, row in table.iterrows():
         y, f = gold.values[:60, i], panel.scores[:60, i].mean(axis=1)
@@ -62,7 +62,7 @@ def test_budget_against_a_full_labelling() -> None:
 
 def test_the_next_labels_go_where_they_are_few() -> None:
     panel, gold = pilot((150, 10, 150))
-    result = label_budget(panel, gold, 2.0, batch=60, replicates=50)
+    result = label_budget(panel, gold, 2.0, batch=60, resamples=50)
     assert result.table["next_labels"].sum() == 60
     assert result.table["next_labels"].iloc[1] > 40
     assert (result.table["next_half_width"] <= result.table["half_width"] + 1e-12).all()
@@ -70,7 +70,7 @@ def test_the_next_labels_go_where_they_are_few() -> None:
 
 def test_languages_with_few_labels_borrow() -> None:
     panel, gold = pilot((80, 2, 0))
-    result = label_budget(panel, gold, 2.0, replicates=50)
+    result = label_budget(panel, gold, 2.0, resamples=50)
     assert result.table["pooled"].tolist() == [False, True, True]
     assert np.isfinite(result.table["labels_only"]).all()
     assert np.isnan(result.table["half_width"].iloc[2])
@@ -80,14 +80,14 @@ def test_languages_with_few_labels_borrow() -> None:
 
 def test_too_few_tasks_say_so() -> None:
     panel, gold = pilot((40, 40), tasks=50)
-    result = label_budget(panel, gold, 1.0, replicates=50)
+    result = label_budget(panel, gold, 1.0, resamples=50)
     assert result.table["with_panel"].isna().all()
     assert any("More tasks are needed" in note for note in result.notes)
 
 
 def test_a_batch_never_exceeds_the_tasks() -> None:
     panel, gold = pilot((45, 45), tasks=50)
-    assert label_budget(panel, gold, 2.0, batch=1000, replicates=20).table["next_labels"].tolist() == [5, 5]
+    assert label_budget(panel, gold, 2.0, batch=1000, resamples=20).table["next_labels"].tolist() == [5, 5]
 
 
 def test_preferences_have_a_budget_too() -> None:
@@ -95,7 +95,7 @@ def test_preferences_have_a_budget_too() -> None:
     margin = rng.normal(0.3, 1, (300, 2))
     panel = pj.Panel.from_array(margin[..., None] + rng.normal(0, 0.5, (300, 2, 3)))
     human = np.where(np.arange(300)[:, None] < 60, np.sign(margin + rng.normal(0, 0.3, (300, 2))), np.nan)
-    result = label_budget(panel, Gold("preference", human, panel.languages), 0.15, replicates=50)
+    result = label_budget(panel, Gold("preference", human, panel.languages), 0.15, resamples=50)
     assert (result.table["with_panel"] < result.table["labels_only"]).all()
     assert "preference" in result.quantity
 
@@ -135,6 +135,6 @@ def test_an_end_that_is_out_of_reach_is_not_infinite() -> None:
     panel, _ = pj.simulate_panel(30, 2, 3, seed=1)
     rows = [(t, lang, float(i % 7) * 10) for i, t in enumerate(panel.tasks) for lang in panel.languages]
     gold = pj.align_gold(panel, pd.DataFrame(rows, columns=["task", "language", "score"]))
-    table = pj.label_budget(panel, gold, half_width=0.1, replicates=100).to_frame()
+    table = pj.label_budget(panel, gold, half_width=0.1, resamples=100).to_frame()
     assert table["with_panel"].isna().all()
     assert not np.isinf(table.select_dtypes("number").to_numpy(float)).any()

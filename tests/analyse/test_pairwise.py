@@ -122,21 +122,21 @@ def test_one_sided_and_tied_counts_stay_finite() -> None:
     ties = pj.Panel.from_array(np.ones((20, 2, 4)) * np.arange(20)[:, None, None])
     strength, _ = fit_btl(*pair_counts(ties, np.ones((1, 20))))
     np.testing.assert_allclose(strength, 0, atol=1e-12)
-    assert any("no finite value" in note for note in pairwise(pj.Panel.from_array(always), replicates=10).notes)
+    assert any("no finite value" in note for note in pairwise(pj.Panel.from_array(always), resamples=10).notes)
 
 
 def test_it_is_a_method_of_compare() -> None:
     panel = ordinal_panel()
-    result = pj.compare(panel, ["raw", "judge-aware btl"], replicates=70, seed=7)
+    result = pj.compare(panel, ["raw", "judge-aware btl"], resamples=70, seed=7)
     row = result.table.set_index("method").loc["judge-aware btl"]
     assert -1 <= row["low"] <= row["tau"] <= row["high"] <= 1
     assert np.isnan(row["gain"])
-    again = pj.compare(panel, ["judge-aware btl"], replicates=70, seed=7)
+    again = pj.compare(panel, ["judge-aware btl"], resamples=70, seed=7)
     assert again.table["tau"].iloc[0] == row["tau"]
 
 
 def test_intervals_cover_and_strata_show() -> None:
-    result = pairwise(ordinal_panel(400), replicates=200)
+    result = pairwise(ordinal_panel(400), resamples=200)
     frame = result.to_frame()
     assert (frame["low"] < frame["strength"]).all()
     assert (frame["strength"] < frame["high"]).all()
@@ -145,7 +145,7 @@ def test_intervals_cover_and_strata_show() -> None:
     assert (easy["low"] > 1).all()
     assert 0 < result.ties < 1
     assert result.missing == 0
-    pd.testing.assert_frame_equal(frame, pairwise(ordinal_panel(400), replicates=200).to_frame())
+    pd.testing.assert_frame_equal(frame, pairwise(ordinal_panel(400), resamples=200).to_frame())
 
 
 def test_a_language_nobody_compares_is_an_error() -> None:

@@ -38,8 +38,8 @@ def test_expected_cells_agree_with_simulated_panels() -> None:
     cells, found = [], []
     for s in range(60):
         panel, _ = pj.simulate_panel(40, 4, 4, seed=s, interaction=4.0, judge_sd=4.0, noise_sd=8.0, task_judge_sd=0.0)
-        cells.append(pj.uncertainty(panel, replicates=200).clear)
-        found.append(pj.rank_reversals(panel, draws=19, replicates=100).count_selected)
+        cells.append(pj.uncertainty(panel, resamples=200).clear)
+        found.append(pj.rank_reversals(panel, draws=19, resamples=100).count_selected)
     assert np.mean(cells) == pytest.approx(row["expected_cells"], abs=4 * np.std(cells) / np.sqrt(60))
     assert np.mean(found) == pytest.approx(row["expected_reversals"], abs=4 * np.std(found) / np.sqrt(60))
 
@@ -114,7 +114,7 @@ def test_bad_input() -> None:
 
 
 def test_command(tmp_path: Path, cli: Callable) -> None:
-    done = cli("plan", "--judges", 6, "--languages", 8, "--sigma", 22.24, "--radius", 10.3)
+    done = cli("plan", "--judge-count", 6, "--language-count", 8, "--sigma", 22.24, "--radius", 10.3)
     assert done.returncode == 0, done.stderr
     assert "52" in done.stdout
     panel, _ = pj.simulate_panel(20, 3, 3, 2, 1)
@@ -123,7 +123,7 @@ def test_command(tmp_path: Path, cli: Callable) -> None:
     data = json.loads(cli("plan", "--from", path, "--json", "-o", tmp_path / "out").stdout)
     assert data["decision"]
     assert (tmp_path / "out" / "plan.csv").exists()
-    bad = cli("plan", "--judges", 6)
+    bad = cli("plan", "--judge-count", 6)
     assert bad.returncode == 2
     assert "languages, sigma, radius" in bad.stderr
 

@@ -73,7 +73,7 @@ def test_global_null_keeps_its_level_and_finds_planted_reversals() -> None:
         pj.rank_reversals(
             pj.simulate_panel(tasks=20, languages=4, judges=4, judge_sd=2, interaction=0.0, seed=s)[0],
             draws=99,
-            replicates=100,
+            resamples=100,
         ).p_global
         for s in range(60)
     ]

@@ -17,16 +17,16 @@ def panel() -> pj.Panel:
 
 
 def test_left_out_judges_are_smaller_panels(panel: pj.Panel) -> None:
-    result = pj.sensitivity(panel, replicates=100)
+    result = pj.sensitivity(panel, resamples=100)
     for row in result.judges.itertuples():
         rest = panel.select(judges=[j for j in panel.judges if j != row.judge])
         assert row.max_interaction == pytest.approx(np.abs(double_centre(rest.cell_means)).max())
-        assert row.reversing_pairs == pj.rank_reversals(rest, draws=19, replicates=100).count
+        assert row.reversing_pairs == pj.rank_reversals(rest, draws=19, resamples=100).count
         assert row.pairs == 3
 
 
 def test_left_out_tasks_are_smaller_panels(panel: pj.Panel) -> None:
-    result = pj.sensitivity(panel, replicates=100).tasks.set_index("figure")
+    result = pj.sensitivity(panel, resamples=100).tasks.set_index("figure")
     largest = {
         t: np.abs(double_centre(panel.select(tasks=[x for x in panel.tasks if x != t]).cell_means)).max()
         for t in panel.tasks
@@ -54,11 +54,11 @@ def test_a_conclusion_made_by_the_scale_does_not_survive() -> None:
     noise = rng.normal(0, 0.1, (200, 4, 5))
     scores = 100 / (1 + np.exp(-(latent + noise)))
     panel = pj.Panel.from_array(scores, declared_range=(0.0, 100.0))
-    result = pj.sensitivity(panel, replicates=100)
+    result = pj.sensitivity(panel, resamples=100)
     assert pj.uncertainty(panel).clear > 10
     assert not result.survives
     assert "logit" in result.verdict
-    codes = {f.code for f in pj.audit(panel, replicates=100).findings}
+    codes = {f.code for f in pj.audit(panel, resamples=100).findings}
     assert "depends-on-scale" in codes
 
 
@@ -85,6 +85,6 @@ def test_pile_up_counts_single_scores() -> None:
 
 
 def test_two_judges_leave_none_out() -> None:
-    result = pj.sensitivity(pj.simulate_panel(10, 3, 2, seed=0)[0], replicates=100)
+    result = pj.sensitivity(pj.simulate_panel(10, 3, 2, seed=0)[0], resamples=100)
     assert len(result.judges) == 0
     assert any("two judges" in n for n in result.notes)

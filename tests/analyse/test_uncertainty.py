@@ -39,7 +39,7 @@ def test_band_is_the_studentised_maximum(panel: pj.Panel) -> None:
             sample = np.repeat(d, c, axis=0)
             t = (sample.mean(axis=0) - d.mean(axis=0)) / stats.sem(sample)
             maxima.append(np.abs(t).max())
-    result = pj.uncertainty(panel, replicates=200, seed=5)
+    result = pj.uncertainty(panel, resamples=200, seed=5)
     assert result.critical == pytest.approx(np.quantile(maxima, 0.95, method="higher"))
     frame = result.to_frame()
     np.testing.assert_allclose(frame["band_high"] - frame["interaction"], result.critical * frame["se"])
@@ -126,7 +126,7 @@ def test_few_tasks_use_bonferroni_and_constants_the_sign_test() -> None:
 
 
 def test_bad_arguments_are_named(panel: pj.Panel) -> None:
-    for options, word in (({"level": 1.5}, "level"), ({"replicates": 5}, "replicates"), ({"sigma": "x"}, "sigma")):
+    for options, word in (({"level": 1.5}, "level"), ({"resamples": 5}, "resamples"), ({"sigma": "x"}, "sigma")):
         with pytest.raises(pj.PolyjudgeError, match=word):
             pj.uncertainty(panel, **options)
 

@@ -80,8 +80,8 @@ def test_few_shot_row_by_hand() -> None:
 
 
 def test_a_new_judge_is_a_new_language_of_the_exchanged_panel(devai: pj.Panel) -> None:
-    judge = pj.unseen_judge(devai, replicates=128)
-    language = pj.unseen_language(exchange(devai), replicates=128)
+    judge = pj.unseen_judge(devai, resamples=128)
+    language = pj.unseen_language(exchange(devai), resamples=128)
     np.testing.assert_array_equal(judge.to_frame()["zero_shot"], language.to_frame()["zero_shot"])
     assert judge.to_frame()["judge"].tolist() == list(devai.judges)
     consistency = judge.curve["consistency"]
@@ -99,14 +99,14 @@ def test_shots_that_make_no_sense() -> None:
 
 def test_small_and_holed_panels() -> None:
     small = pj.Panel.from_array(np.random.default_rng(1).normal(size=(3, 2, 2)))
-    result = pj.unseen_language(small, (0, 2), replicates=64)
+    result = pj.unseen_language(small, (0, 2), resamples=64)
     assert result.skipped > 0
-    usual = pj.unseen_language(small, replicates=64)
+    usual = pj.unseen_language(small, resamples=64)
     assert usual.curve["shots"].tolist() == [0, 3]
     assert any("5, 10, 20 shots; the panel has only 3 tasks" in note for note in usual.notes)
     assert np.isfinite(result.curve[["tau", "low", "high"]].to_numpy()).all()
     holed, _ = pj.simulate_panel(tasks=40, languages=4, judges=4, seed=3, missing=0.1)
-    assert np.isfinite(pj.unseen_language(holed, replicates=64).curve["tau"]).all()
+    assert np.isfinite(pj.unseen_language(holed, resamples=64).curve["tau"]).all()
 
 
 def test_unequal_units_are_weighted() -> None:

@@ -33,7 +33,7 @@ def test_all_puts_the_panel_mean_where_the_humans_are(
 ) -> None:
     panel, gold = labelled
     new = pj.AnchoredCalibrator(weights, shift="all").fit(panel, gold).transform(panel)
-    again = pj.anchor(new, gold, replicates=10)
+    again = pj.anchor(new, gold, resamples=10)
     assert again.shift is not None
     np.testing.assert_allclose(again.shift.table["shift"], 0, atol=1e-9)
     np.testing.assert_allclose(pj.ConsensusCalibrator().fit(new).interaction_, 0, atol=1e-9)
@@ -42,7 +42,7 @@ def test_all_puts_the_panel_mean_where_the_humans_are(
 def test_centred_keeps_the_mean_shift(labelled: tuple[pj.Panel, pd.DataFrame]) -> None:
     panel, gold = labelled
     calibrator = pj.AnchoredCalibrator(shift="centred").fit(panel, gold)
-    again = pj.anchor(calibrator.transform(panel), gold, replicates=10)
+    again = pj.anchor(calibrator.transform(panel), gold, resamples=10)
     assert again.shift is not None
     np.testing.assert_allclose(again.shift.table["shift"], calibrator.shift_.mean(), atol=1e-9)
 

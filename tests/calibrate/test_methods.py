@@ -18,20 +18,20 @@ from polyjudge.core.errors import UsageError
 from polyjudge.estimate.kernels import draw_blocks, stream
 
 
-def shuffles(panel: pj.Panel, replicates: int, seed: int) -> np.ndarray:
-    """The random control's judge orders of the first block, for replicates that leave a task out."""
+def shuffles(panel: pj.Panel, resamples: int, seed: int) -> np.ndarray:
+    """The random control's judge orders of the first block, for resamples that leave a task out."""
     _, k, m = panel.shape
-    order = np.broadcast_to(np.arange(m), (replicates, k, m))
+    order = np.broadcast_to(np.arange(m), (resamples, k, m))
     return stream(seed, 0, "random control").permuted(order, axis=-1)
 
 
-def agree(panel: pj.Panel, replicates: int, seed: int = 11) -> None:
-    draws = np.concatenate(list(draw_blocks(len(panel.tasks), replicates, seed)))
+def agree(panel: pj.Panel, resamples: int, seed: int = 11) -> None:
+    draws = np.concatenate(list(draw_blocks(len(panel.tasks), resamples, seed)))
     kept = (draws == 0).any(axis=1)
-    orders = np.zeros((replicates, *panel.shape[1:]), dtype=int)
+    orders = np.zeros((resamples, *panel.shape[1:]), dtype=int)
     orders[kept] = shuffles(panel, int(kept.sum()), seed)
     plain = plain_taus(panel, list(ORDER), draws, orders)
-    fast = pj.compare(panel, ORDER, replicates=replicates, seed=seed).replicate_tau
+    fast = pj.compare(panel, ORDER, resamples=resamples, seed=seed).resample_tau
     pd.testing.assert_frame_equal(
         fast, plain[fast.columns], check_names=False, rtol=0, atol=1e-6, check_index_type=False
     )
@@ -115,7 +115,7 @@ def test_a_constant_judge_has_no_scale() -> None:
     panel, _ = pj.simulate_panel(tasks=15, languages=3, judges=4, seed=1)
     scores = panel.scores.copy()
     scores[..., 2] = 100 / 3
-    table = pj.compare(pj.Panel.from_array(scores), replicates=64).to_frame()
+    table = pj.compare(pj.Panel.from_array(scores), resamples=64).to_frame()
     assert np.isfinite(table[["tau", "low", "high", "full_fit"]]).all().all()
     # The constant judge's z-score is its distance from its own mean, 0 in every language.
     block = full_fit(pj.Panel.from_array(scores))
@@ -159,14 +159,14 @@ def test_a_methods_answer_is_checked() -> None:
     panel, _ = pj.simulate_panel(tasks=8, languages=2, judges=3)
     wrong = Method("flat", lambda block: block.left_out[..., 0])
     with pytest.raises(UsageError, match="shape"):
-        pj.compare(panel, wrong, replicates=5)
+        pj.compare(panel, wrong, resamples=5)
     broken = Method("broken", lambda block: block.left_out * np.nan)
     with pytest.raises(UsageError, match="not finite"):
-        pj.compare(panel, broken, replicates=5)
+        pj.compare(panel, broken, resamples=5)
 
 
 def test_dawid_skene_says_when_it_means_little() -> None:
     panel, _ = pj.simulate_panel(tasks=10, languages=2, judges=3)  # one score alone is the largest
-    assert any("dawid-skene says little" in note for note in pj.compare(panel, ["dawid-skene"], replicates=20).notes)
+    assert any("dawid-skene says little" in note for note in pj.compare(panel, ["dawid-skene"], resamples=20).notes)
     halves = pj.Panel.from_array(np.random.default_rng(8).integers(0, 2, (9, 3, 4)))
-    assert not pj.compare(halves, ["dawid-skene"], replicates=20).notes
+    assert not pj.compare(halves, ["dawid-skene"], resamples=20).notes

@@ -53,7 +53,7 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("scores") / "scores.csv", some_rows())
 
 
-@pytest.mark.parametrize("more", [["calibrate", "--save", "CAL"], ["compare", "--replicates", "5"]])
+@pytest.mark.parametrize("more", [["calibrate", "--save", "CAL"], ["compare", "--resamples", "5"]])
 def test_a_closed_pipe_is_no_finding(scores: Path, more: list[str]) -> None:
     more = [str(scores) + ".json" if a == "CAL" else a for a in more]
     command = [sys.executable, "-m", "polyjudge", *more, str(scores)]
@@ -81,13 +81,16 @@ def test_output_that_cannot_be_written_is_one_line(scores: Path) -> None:
         (["compare", "SCORES", "--sizes", "3"], "--sizes goes with --protocol judges or tasks"),
         (["compare", "SCORES", "--shots", "3"], "--shots goes with --protocol unseen-language or unseen-judge"),
         (["compare", "SCORES", "--protocol", "decisions", "--methods", "raw"], "--methods goes with"),
-        (["plan", "--judges", "3", "--languages", "3", "--sigma", "2", "--half-width", "1"], "add --labels GOLD"),
+        (
+            ["plan", "--judge-count", "3", "--language-count", "3", "--sigma", "2", "--half-width", "1"],
+            "add --labels GOLD",
+        ),
         (["plan", "--from", "SCORES", "--labels", "SCORES", "--radius", "1"], "with --labels give --half-width"),
         (["demo", "--write", "x.csv", "--json"], "leave out --json"),
         (["validate", "--full", "--panels", "3"], "leave out --full or --panels"),
         (["validate", "--panels", "2", "-o", "SCORES"], "is a file. Name a folder"),
-        (["audit", "SCORES", "-o", "SCORES"], "is a file. Name a folder"),
-        (["audit", "SCORES", "--replicates", "100000000"], "less than or equal to 1000000"),
+        (["audit", "SCORES", "-o", "SCORES"], "would be written over what is read"),
+        (["audit", "SCORES", "--resamples", "100000000"], "less than or equal to 1000000"),
         (["audit", ""], "Name a file"),
         (["audit", "https://example.org/scores.csv"], "Download the file"),
         (["anchor", "SCORES", "--trusted", "judge1", "--threshold", "nan"], "The threshold nan lies outside"),
@@ -118,7 +121,7 @@ def test_a_plan_from_scores_takes_the_options_its_messages_name(here: Run, tmp_p
 
 
 def test_a_plan_knows_the_scale(here: Run) -> None:
-    args = ("plan", "--judges", 3, "--languages", 3, "--sigma", 5, "--radius", 4, "--json")
+    args = ("plan", "--judge-count", 3, "--language-count", 3, "--sigma", 5, "--radius", 4, "--json")
     bounds = [r["bound"] for r in json.loads(here(*args, "--range", "0:100")[1])["needed"]]
     assert len(bounds) == len(json.loads(here(*args)[1])["needed"]) + 1
 
@@ -142,7 +145,7 @@ def test_apply_says_where_a_score_is_no_number(here: Run, scores: Path, tmp_path
 @pytest.mark.parametrize("factor", [1e300, 1e-300])
 def test_scores_whose_squares_do_not_fit_are_refused(here: Run, tmp_path: Path, factor: float) -> None:
     rows = [[*r[:3], float(str(r[3])) * factor] for r in some_rows()]
-    code, _, error = here("audit", write(tmp_path / "far.csv", rows), "--replicates", 100)
+    code, _, error = here("audit", write(tmp_path / "far.csv", rows), "--resamples", 100)
     assert code == 2
     assert "Rescale them" in error
 
@@ -181,13 +184,13 @@ def test_scores_are_not_written_over_themselves(here: Run, tmp_path: Path) -> No
     before = path.read_bytes()
     code, _, error = here("calibrate", path, "-o", path)
     assert code == 2
-    assert "Choose another name with -o" in error
+    assert "would be written over what is read" in error
     assert path.read_bytes() == before
 
 
 def test_labels_in_two_spellings_are_named_as_the_cause(here: Run, tmp_path: Path) -> None:
     rows = [[r[0], str(r[1]).upper() if i % 2 else r[1], *r[2:]] for i, r in enumerate(some_rows())]
-    code, _, error = here("audit", write(tmp_path / "case.csv", rows), "--replicates", 100)
+    code, _, error = here("audit", write(tmp_path / "case.csv", rows), "--resamples", 100)
     assert code == 2
     assert "written in one way (case, spaces)" in error
     assert "cells such as" in error
@@ -199,7 +202,7 @@ def test_labels_beyond_the_observed_scores_may_need_the_range(here: Run, tmp_pat
     gold = write(tmp_path / "gold.csv", [[f"{r[0]}", r[1], 70] for r in rows[::3]], ("task", "language", "score"))
     path = write(tmp_path / "scores.csv", rows)
     assert "--range 0:100" in here("anchor", path, gold)[2]
-    assert here("anchor", path, gold, "--range", "0:100", "--replicates", 20)[0] == 0
+    assert here("anchor", path, gold, "--range", "0:100", "--resamples", 20)[0] == 0
 
 
 def test_the_examples_of_the_help_run_as_pasted(

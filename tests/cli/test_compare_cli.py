@@ -15,8 +15,8 @@ import pytest
 import polyjudge as pj
 from polyjudge import cli
 from polyjudge.analyse.held_out import GAIN_SCOPE
-from polyjudge.report.terminal.base import make_console
-from polyjudge.report.terminal.compare import show_result
+from polyjudge.report.older.base import make_console
+from polyjudge.report.older.compare import show_result
 
 Run = Callable[..., Any]
 
@@ -60,7 +60,7 @@ def flat(text: str) -> str:
 
 def test_terminal_shows_intervals_identities_scope_and_advice() -> None:
     panel, _ = pj.simulate_panel(tasks=30, languages=3, judges=4, interaction=10, seed=1)
-    result = pj.compare(panel, replicates=100)
+    result = pj.compare(panel, resamples=100)
     text = flat(printed(result))
     for row in result.to_frame().itertuples():
         assert f"{row.method} {row.tau:.3f} [{row.low:.3f}, {row.high:.3f}]" in text
@@ -73,15 +73,15 @@ def test_terminal_shows_intervals_identities_scope_and_advice() -> None:
 
 def test_every_other_protocol_prints_what_it_must_say() -> None:
     panel, _ = pj.simulate_panel(tasks=30, languages=3, judges=4, interaction=10, seed=1)
-    unseen = pj.unseen_language(panel, (0, 3), replicates=64)
+    unseen = pj.unseen_language(panel, (0, 3), resamples=64)
     assert unseen.identity in flat(printed(unseen))
-    judge = flat(printed(pj.unseen_judge(panel, (0, 3), replicates=64)))
+    judge = flat(printed(pj.unseen_judge(panel, (0, 3), resamples=64)))
     assert "consistency" in judge
-    decisions = pj.decisions(panel, replicates=64)
+    decisions = pj.decisions(panel, resamples=64)
     assert decisions.target in flat(printed(decisions))
     assert " right" not in flat(printed(decisions)).replace(decisions.target, "")  # the target is the model's own
     for by in ("judges", "tasks"):
-        ablation = pj.ablate(panel, by, replicates=20)  # type: ignore[arg-type]
+        ablation = pj.ablate(panel, by, resamples=20)  # type: ignore[arg-type]
         text = flat(printed(ablation))
         row = ablation.table.iloc[0]
         assert f"{row['raw']:.3f} [{row['raw_low']:.2f}, {row['raw_high']:.2f}]" in text
@@ -91,7 +91,7 @@ def test_every_other_protocol_prints_what_it_must_say() -> None:
 
 def test_json_of_the_main_protocol(run_cli: Run, scores: Path, tmp_path: Path) -> None:
     done = run_cli(
-        "compare", scores, "--methods", "raw,cbc,per-language-norm", "--replicates", 100, "--json", "-o", tmp_path
+        "compare", scores, "--methods", "raw,cbc,per-language-norm", "--resamples", 100, "--json", "-o", tmp_path
     )
     assert done.returncode == 0, done.stderr
     assert all(line.startswith("polyjudge: wrote ") for line in done.stderr.splitlines())  # and no progress bar
@@ -101,7 +101,7 @@ def test_json_of_the_main_protocol(run_cli: Run, scores: Path, tmp_path: Path) -
     assert out["table"][1]["identity"]
     assert out["advice"]["verdict"] == "advised"
     assert out["table"][2]["gain"] is None
-    assert (out["protocol"], out["seed"], out["replicates"]) == ("held-out", 7, 100)
+    assert (out["protocol"], out["seed"], out["resamples"]) == ("held-out", 7, 100)
     assert json.loads((tmp_path / "compare.json").read_text()) == out
     assert pd.read_csv(tmp_path / "compare.csv")["method"].tolist() == ["raw", "cbc", "per-language norm"]
     assert {p.name for p in tmp_path.iterdir()} >= {
@@ -121,7 +121,7 @@ def test_json_of_the_main_protocol(run_cli: Run, scores: Path, tmp_path: Path) -
     ],
 )
 def test_json_of_other_protocols(here: Run, scores: Path, arguments: list[str], first: str) -> None:
-    code, out, err = here("compare", scores, *arguments, "--replicates", 64, "--json")
+    code, out, err = here("compare", scores, *arguments, "--resamples", 64, "--json")
     assert code == 0, err
     assert first in json.loads(out)["table"][0]
 
@@ -142,7 +142,7 @@ def test_fail_on_not_advised(here: Run, scores: Path, tmp_path: Path) -> None:
     panel, _ = pj.simulate_panel(tasks=30, languages=3, judges=4, interaction=0, seed=1)
     noise = tmp_path / "noise.csv"
     panel.to_long().to_csv(noise, index=False)
-    common = ("--methods", "cbc", "--replicates", 100, "--fail-on", "not-advised")
+    common = ("--methods", "cbc", "--resamples", 100, "--fail-on", "not-advised")
     assert here("compare", scores, *common)[0] == 0
     code, out, _ = here("compare", noise, *common)
     assert code == 1
@@ -152,8 +152,16 @@ def test_fail_on_not_advised(here: Run, scores: Path, tmp_path: Path) -> None:
 
 def test_labels_cannot_misbehave() -> None:
     panel, _ = pj.simulate_panel(tasks=12, languages=["\x1b[31mred", "=1+1", "ok"], judges=["[bold]", "b", "c"], seed=1)
-    for result in (pj.decisions(panel, replicates=64), pj.unseen_language(panel, (0,), replicates=64)):
+    for result in (pj.decisions(panel, resamples=64), pj.unseen_language(panel, (0,), resamples=64)):
         text = printed(result)
         assert "\x1b[31mred" not in text
         assert "\\x1b[31mred" in text
-    assert "[bold]" in printed(pj.unseen_judge(panel, (0,), replicates=64))
+    assert "[bold]" in printed(pj.unseen_judge(panel, (0,), resamples=64))
+
+
+def test_the_former_name_of_resamples_still_works(here: Run, scores: Path) -> None:
+    new, old = (here("compare", scores, flag, 20, "--json")[1] for flag in ("--resamples", "--replicates"))
+    assert new == old
+    assert json.loads(new)["resamples"] == 20
+    panel = pj.read_panel(scores)
+    assert pj.compare(panel, replicates=20).to_dict() == pj.compare(panel, resamples=20).to_dict()

@@ -29,7 +29,7 @@ def panel_of(seed: int) -> pj.Panel:
 
 
 def cells(panel: pj.Panel, seed: int = 1) -> pd.DataFrame:
-    return pj.uncertainty(panel, replicates=100, seed=seed).to_frame().set_index(["language", "judge"])
+    return pj.uncertainty(panel, resamples=100, seed=seed).to_frame().set_index(["language", "judge"])
 
 
 @given(seed=seeds)
@@ -41,8 +41,8 @@ def test_order_of_labels_does_not_matter(seed: int) -> None:
     first, second = cells(panel), cells(turned).reindex(cells(panel).index)
     numbers = ["interaction", "se", "low", "high", "band_low", "band_high"]
     np.testing.assert_allclose(first[numbers], second[numbers], rtol=1e-7, atol=1e-9)
-    assert pj.rank_reversals(panel, draws=100, replicates=100).count == (
-        pj.rank_reversals(turned, draws=100, replicates=100).count
+    assert pj.rank_reversals(panel, draws=100, resamples=100).count == (
+        pj.rank_reversals(turned, draws=100, resamples=100).count
     )
 
 
@@ -65,7 +65,7 @@ def test_scale_and_shift(seed: int, scale: float, shift: float) -> None:
     plain = pj.Panel.from_array(panel.scores, panel.tasks, panel.languages, panel.judges)
     names = ["interaction", "se", "low", "high", "band_low", "band_high"]
     np.testing.assert_allclose(cells(moved)[names], scale * cells(plain)[names], rtol=1e-6, atol=1e-8 * scale)
-    first, second = (pj.compare(p, ("raw", "cbc"), replicates=64) for p in (plain, moved))
+    first, second = (pj.compare(p, ("raw", "cbc"), resamples=64) for p in (plain, moved))
     np.testing.assert_allclose(first.to_frame()["tau"], second.to_frame()["tau"])
     np.testing.assert_allclose(
         scale**2 * first.to_frame()["gain"], second.to_frame()["gain"], rtol=1e-5, atol=1e-9 * scale**2
@@ -109,7 +109,7 @@ def test_save_load_apply_is_transform(seed: int, tmp_path: Path) -> None:
 def test_threads_do_not_matter() -> None:
     """The whole audit, as JSON, is the same on one thread and on several."""
     code = "import json, sys, polyjudge as pj\n"
-    code += "json.dump(pj.audit(pj.sample_panel(), replicates=200).to_dict(), sys.stdout)"
+    code += "json.dump(pj.audit(pj.sample_panel(), resamples=200).to_dict(), sys.stdout)"
     runs = [
         json.loads(
             subprocess.run(

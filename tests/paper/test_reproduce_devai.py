@@ -106,7 +106,7 @@ def test_corrected_values(result: Reproduction, rows: pd.DataFrame, devai: pj.Pa
     assert "does not hold" in rows.loc["rank_reversal > rows > 10 > 3", "corrected"]
     claims = {c.claim: c for c in result.corrections}
     assert claims["Pairs of judges that reverse significantly"].correct.startswith("5 of 15")
-    assert "above 0 in 100.0% of replicates" in claims["Rank consistency rises from 0.650 to 0.902"].correct
+    assert "above 0 in 100.0% of resamples" in claims["Rank consistency rises from 0.650 to 0.902"].correct
 
 
 def test_published_draws_give_the_published_digits(rows: pd.DataFrame) -> None:

@@ -18,7 +18,7 @@ from polyjudge.report.charts.theme import CATEGORIES, DARK, LIGHT
 
 @pytest.fixture(scope="module")
 def audit() -> pj.Audit:
-    return pj.audit(pj.sample_panel(), replicates=200)
+    return pj.audit(pj.sample_panel(), resamples=200)
 
 
 def rows(chart: Any) -> pd.DataFrame:
@@ -78,7 +78,7 @@ def test_both_themes_name_the_same_colours() -> None:
 def test_names_are_values_and_never_fields() -> None:
     panel, _ = pj.simulate_panel(tasks=12, languages=2, judges=2, seed=1)
     panel = pj.Panel.from_array(panel.scores, languages=["l.1[0]", "datum"], judges=["a.b", 'it\'s ["x"]'])
-    audit = pj.audit(panel, replicates=100)
+    audit = pj.audit(panel, resamples=100)
     for chart in (
         charts.interaction_heatmap(audit.uncertainty),
         charts.ranks_before_after(audit.ranks),

@@ -26,10 +26,10 @@ from polyjudge.core.labels import label, short
 from polyjudge.core.schema import to_json
 from polyjudge.report import charts
 from polyjudge.report.export import chart_bytes
+from polyjudge.report.older.audit import show_audit
+from polyjudge.report.older.base import make_console
 from polyjudge.report.page.made import command_line
 from polyjudge.report.page.render import json_for_script
-from polyjudge.report.terminal.audit import show_audit
-from polyjudge.report.terminal.base import make_console
 
 NAMES = (
     "</script><img src=x onerror=alert(1)>",
@@ -51,7 +51,7 @@ def panel() -> pj.Panel:
 
 @pytest.fixture(scope="module")
 def audit(panel: pj.Panel) -> pj.Audit:
-    return pj.audit(panel, replicates=100)
+    return pj.audit(panel, resamples=100)
 
 
 def test_terminal_text_is_plain_and_narrow(audit: pj.Audit) -> None:
@@ -78,9 +78,9 @@ def test_colours_on_a_terminal_unless_no_color(variables: dict[str, str], colour
     ioctl(follow, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 60, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "FORCE_COLOR")}
     code = (
-        "import polyjudge as pj; from polyjudge.report.terminal.audit import show_audit; "
-        "from polyjudge.report.terminal.base import make_console; "
-        "show_audit(make_console(), pj.audit(pj.simulate_panel(tasks=12, languages=3, judges=3)[0], replicates=100))"
+        "import polyjudge as pj; from polyjudge.report.older.audit import show_audit; "
+        "from polyjudge.report.older.base import make_console; "
+        "show_audit(make_console(), pj.audit(pj.simulate_panel(tasks=12, languages=3, judges=3)[0], resamples=100))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code],
@@ -109,16 +109,16 @@ def test_output_in_ascii_does_not_fail(run_cli: Callable[..., Any], panel: pj.Pa
     path = tmp_path / "scores.parquet"
     panel.select(languages=panel.languages[:3], judges=panel.judges[:4]).to_long().to_parquet(path)
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    shown = run_cli("audit", path, "--replicates", 100, env=environment)
+    shown = run_cli("audit", path, "--resamples", 100, env=environment)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.isascii()
-    printed = run_cli("audit", path, "--replicates", 100, "--json", env=environment)
+    printed = run_cli("audit", path, "--resamples", 100, "--json", env=environment)
     assert json.loads(printed.stdout)["summary"]["judges"] == list(NAMES[:4])
 
 
 def test_files_of_an_audit(run_cli: Callable[..., Any], panel: pj.Panel, tmp_path: Path) -> None:
     panel.select(languages=panel.languages[:3], judges=panel.judges[:4]).to_long().to_parquet(tmp_path / "s.parquet")
-    done = run_cli("audit", tmp_path / "s.parquet", "-o", tmp_path / "out", "--figures", "svg", "--replicates", 100)
+    done = run_cli("audit", tmp_path / "s.parquet", "-o", tmp_path / "out", "--figures", "svg", "--resamples", 100)
     assert done.returncode == 0, done.stderr
     for path in (tmp_path / "out").glob("*.csv"):
         with path.open(newline="", encoding="utf-8") as file:

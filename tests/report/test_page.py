@@ -94,7 +94,7 @@ def hostile(folder: Path) -> Path:
     judges = [*HOSTILE, *(f"judge {i}" for i in range(40))][:40]
     languages = [*(f"{name} L" for name in HOSTILE), *(f"language {i}" for i in range(30))][:30]
     path = folder / "hostile.html"
-    pj.audit(pj.Panel.from_array(panel.scores, judges=judges, languages=languages), replicates=200).to_html(path)
+    pj.audit(pj.Panel.from_array(panel.scores, judges=judges, languages=languages), resamples=200).to_html(path)
     return path
 
 
@@ -346,7 +346,7 @@ def test_devai_page_in_time_and_without_error(
     devai_path: Path, folder: Path, open_page: Callable[..., Opened], run_cli: Callable[..., Any]
 ) -> None:
     begun = time.monotonic()
-    done = run_cli("audit", devai_path, "-o", folder / "devai", "--json")
+    done = run_cli("audit", devai_path, "--replicate", "framework", "-o", folder / "devai", "--json")
     took = time.monotonic() - begun
     assert done.returncode == 0, done.stderr
     page = folder / "devai" / "report.html"
@@ -363,7 +363,7 @@ def test_devai_page_in_time_and_without_error(
 def test_small_panels_have_a_page(folder: Path, open_page: Callable[..., Opened]) -> None:
     panel, _ = pj.simulate_panel(tasks=5, languages=2, judges=2, seed=1)
     path = folder / "small.html"
-    path.write_text(render(audit_page(pj.audit(panel, replicates=100), "polyjudge audit x")), encoding="utf-8")
+    path.write_text(render(audit_page(pj.audit(panel, resamples=100), "polyjudge audit x")), encoding="utf-8")
     opened = open_page(path)
     assert opened.errors == []
     assert "failed" not in (opened.js("() => document.documentElement.dataset"))

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.browser
 
 COMMANDS = {
     "demo": ("demo",),
-    "gate": ("gate", "SCORES", "--at", "50", "--sweep", "30:70:10", "--base", "English", "--replicates", "100"),
-    "compare": ("compare", "SCORES", "--methods", "raw,cbc,oracle,per-language norm", "--replicates", "100"),
-    "decisions": ("compare", "SCORES", "--protocol", "decisions", "--replicates", "100"),
-    "unseen": ("compare", "SCORES", "--protocol", "unseen-language", "--replicates", "64"),
-    "ablation": ("compare", "SCORES", "--protocol", "tasks", "--replicates", "10"),
-    "preferences": ("anchor", "MARGINS", "CHOICES", "--replicates", "100"),
-    "scores": ("anchor", "SCORES", "GOLD", "--replicates", "100"),
+    "gate": ("gate", "SCORES", "--at", "50", "--sweep", "30:70:10", "--base", "English", "--resamples", "100"),
+    "compare": ("compare", "SCORES", "--methods", "raw,cbc,oracle,per-language norm", "--resamples", "100"),
+    "decisions": ("compare", "SCORES", "--protocol", "decisions", "--resamples", "100"),
+    "unseen": ("compare", "SCORES", "--protocol", "unseen-language", "--resamples", "64"),
+    "ablation": ("compare", "SCORES", "--protocol", "tasks", "--resamples", "10"),
+    "preferences": ("anchor", "MARGINS", "CHOICES", "--resamples", "100"),
+    "scores": ("anchor", "SCORES", "GOLD", "--resamples", "100"),
 }
 
 
@@ -102,7 +102,7 @@ def test_an_incomplete_panel_has_a_page_that_says_what_is_missing(tmp_path: Path
     scores = np.array(pj.simulate_panel(tasks=30, languages=4, judges=4, seed=3)[0].scores)
     scores[np.random.default_rng(0).random(scores.shape) < 0.1] = np.nan
     panel = pj.Panel.from_array(scores)
-    audit = pj.audit(panel, replicates=100)
+    audit = pj.audit(panel, resamples=100)
     assert audit.variance is None
     audit.to_html(tmp_path / "page.html")
     page = browser.new_page(offline=True)
@@ -118,7 +118,7 @@ def test_an_incomplete_panel_has_a_page_that_says_what_is_missing(tmp_path: Path
 
 
 def test_figures_in_all_formats(inputs: dict[str, Path], tmp_path: Path, run_here: Callable[..., str]) -> None:
-    sweep = ("--at", 50, "--sweep", "30:70:10", "--replicates", 100)
+    sweep = ("--at", 50, "--sweep", "30:70:10", "--resamples", 100)
     run_here("gate", inputs["SCORES"], *sweep, "-o", tmp_path, "--figures", "svg,png,pdf")
     starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
     for form, start in starts.items():

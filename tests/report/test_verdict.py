@@ -14,7 +14,7 @@ from polyjudge.report.verdict import verdict
 
 
 def test_a_panel_that_reverses() -> None:
-    audit = pj.audit(pj.sample_panel(), replicates=200)
+    audit = pj.audit(pj.sample_panel(), resamples=200)
     change, sure, gain = verdict(audit)
     assert change.startswith("Language changes the ranking of the judges: 11 of 15 pairs")
     assert "Aster and Dahlia between English and Spanish" in sure
@@ -25,14 +25,14 @@ def test_a_panel_that_reverses() -> None:
 
 def test_a_panel_without_interaction() -> None:
     panel, _ = pj.simulate_panel(tasks=40, languages=4, judges=4, interaction=0.0, seed=5)
-    change, sure, gain = verdict(pj.audit(panel, replicates=200))
+    change, sure, gain = verdict(pj.audit(panel, resamples=200))
     assert change.startswith("No sure sign")
     assert "with probability" in sure
     assert gain.startswith("Calibrating is not advised")
 
 
 def test_cells_without_reversals_and_a_missing_gain() -> None:
-    audit = pj.audit(pj.sample_panel(), replicates=100)
+    audit = pj.audit(pj.sample_panel(), resamples=100)
     calm = dataclasses.replace(audit.reversals, count_selected=0, pairs=audit.reversals.pairs.assign(reverses=False))
     table = audit.held_out.table.assign(gain=math.nan)
     audit = dataclasses.replace(audit, reversals=calm, held_out=dataclasses.replace(audit.held_out, table=table))
@@ -53,7 +53,7 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_panels_have_a_page(name: str) -> None:
-    html = pj.audit(pj.Panel.from_array(ODD[name]), replicates=100).to_html()
+    html = pj.audit(pj.Panel.from_array(ODD[name]), resamples=100).to_html()
     text = re.sub(r"<script.*?</script>|<style.*?</style>", "", html, flags=re.DOTALL)
     assert not re.search(r"\b(nan|inf|None)\b", text)
 
@@ -61,7 +61,7 @@ def test_odd_panels_have_a_page(name: str) -> None:
 @pytest.mark.parametrize("scale", [1e-6, 0.01, 1.0, 1e9])
 def test_numbers_keep_their_digits_on_any_scale(scale: float) -> None:
     panel = pj.Panel.from_array(pj.simulate_panel(tasks=20, languages=3, judges=3, seed=2)[0].scores * scale)
-    audit = pj.audit(panel, replicates=100)
+    audit = pj.audit(panel, resamples=100)
     html = audit.to_html()
     cells = audit.uncertainty.cells
     table = html.split('id="heatmap-table"')[1].split("</table>")[0]

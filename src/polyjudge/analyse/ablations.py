@@ -50,14 +50,14 @@ class Ablation(Result):
     """Held-out agreement (tau of CBC, and of the raw means) and accuracy gain by what was varied.
 
     `table` begins with judges (and subsets), tasks or group. tau, low and high are the mean and the 95% percentiles
-    over all replicates; raw and gain likewise. By judges, sd is over subsets of the subsets' means; by tasks, over
+    over all resamples; raw and gain likewise. By judges, sd is over subsets of the subsets' means; by tasks, over
     repeats. By tasks, error is the mean |interaction - interaction of all tasks|, beside the Gaussian bound of that
     size with the noise's sigma (bound) and with the sd of all scores, as published (bound_all_scores).
     """
 
     by: By
     table: pd.DataFrame
-    replicates: int
+    resamples: int
     seed: int
     identity: str
     """What of the table is true by arithmetic; empty when nothing is"""
@@ -72,7 +72,7 @@ class Ablation(Result):
 
 
 def ablate(
-    panel: Panel, by: By = "judges", sizes: Iterable[int] | None = None, replicates: int | None = None, seed: int = 7
+    panel: Panel, by: By = "judges", sizes: Iterable[int] | None = None, resamples: int | None = None, seed: int = 7
 ) -> Ablation:
     """Vary the judges, the tasks or the slice, and measure each on left-out tasks.
 
@@ -80,28 +80,28 @@ def ablate(
     ----------
     by : "judges" takes every subset of each size, "tasks" random subsets of each size, "groups" each group of the panel
     sizes : numbers of judges (default 2 to all) or of tasks (default 10, 20, 30, 40 and all)
-    replicates : resamplings of each; default 100, for groups 1,000
+    resamples : resamplings of each; default 100, for groups 1,000
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=30, languages=3, judges=4)
-    >>> ablate(panel, "judges", replicates=20).table["subsets"].tolist()
+    >>> ablate(panel, "judges", resamples=20).table["subsets"].tolist()
     [6, 4, 1]
     """
     if by == "judges":
-        return ablate_judges(panel, sizes, replicates or 100, seed)
+        return ablate_judges(panel, sizes, resamples or 100, seed)
     if by == "tasks":
-        return ablate_tasks(panel, sizes, replicates or 100, seed)
+        return ablate_tasks(panel, sizes, resamples or 100, seed)
     if by == "groups":
         if sizes is not None:
             raise UsageError("sizes go with by='judges' or by='tasks', not with groups.")
-        return ablate_groups(panel, replicates or 1000, seed)
+        return ablate_groups(panel, resamples or 1000, seed)
     raise UsageError(f"by must be 'judges', 'tasks' or 'groups', not {clean(by)!r}.")
 
 
 def ablate_judges(
     panel: Panel,
     sizes: Iterable[int] | None = None,
-    replicates: int = 100,
+    resamples: int = 100,
     seed: int = 7,
     *,
     draws: Multiplicity | None = None,
@@ -109,7 +109,7 @@ def ablate_judges(
     """Every subset of the judges (a sample of 1,000 where there are more), all on the same resamplings of tasks."""
     m = len(panel.judges)
     wanted = _check_sizes(sizes, range(2, m + 1), 2, m, "judges")
-    blocks = [block for block, _ in resample(panel, replicates, seed, draws=draws, label="resampling tasks")]
+    blocks = [block for block, _ in resample(panel, resamples, seed, draws=draws, label="resampling tasks")]
     train, left_out = (np.concatenate([getattr(b, name) for b in blocks]) for name in ("train", "left_out"))
     rows, notes = [], []
     for size in wanted:
@@ -128,14 +128,14 @@ def ablate_judges(
 def ablate_tasks(
     panel: Panel,
     sizes: Iterable[int] | None = None,
-    replicates: int = 100,
+    resamples: int = 100,
     seed: int = 7,
     *,
     draws: Mapping[int, tuple[NDArray[np.bool_], Multiplicity]] | None = None,
 ) -> Ablation:
     """Random subsets of the tasks, without replacement, each with one bootstrap inside it.
 
-    `draws` gives for each size the subsets (replicates, n) and the multiplicities inside them.
+    `draws` gives for each size the subsets (resamples, n) and the multiplicities inside them.
     """
     n, k, m = panel.shape
     wanted = _check_sizes(sizes, [s for s in (*TASK_SIZES, n) if s <= n], 2, n, "tasks")
@@ -144,7 +144,7 @@ def ablate_tasks(
     mean_weight = float(panel.weights.mean())
     rows, notes = [], []
     for size in track(wanted, len(wanted), "subsets of tasks"):
-        inside, drawn = draws[size] if draws is not None else _task_subsets(n, size, replicates, seed)
+        inside, drawn = draws[size] if draws is not None else _task_subsets(n, size, resamples, seed)
         parts = [
             make_block(panel, d, (i & (d == 0)).astype(np.int64), fit.resample)[0]
             for i, d in ((inside[s : s + BLOCK], drawn[s : s + BLOCK]) for s in range(0, len(drawn), BLOCK))
@@ -169,10 +169,10 @@ def ablate_tasks(
             }
         )
     notes.append("The bounds hold for all cells together with 95% confidence; the error is a mean over cells.")
-    return Ablation("tasks", _ordered(rows), replicates, seed, "", GAIN_SCOPE, tuple(notes))
+    return Ablation("tasks", _ordered(rows), resamples, seed, "", GAIN_SCOPE, tuple(notes))
 
 
-def ablate_groups(panel: Panel, replicates: int = 1000, seed: int = 7) -> Ablation:
+def ablate_groups(panel: Panel, resamples: int = 1000, seed: int = 7) -> Ablation:
     """Each group of the panel calibrated and evaluated on its own."""
     if panel.grouping is None:
         raise PanelError("This panel has no groups. Name the column that holds them: group=... or --group.")
@@ -180,21 +180,21 @@ def ablate_groups(panel: Panel, replicates: int = 1000, seed: int = 7) -> Ablati
     for label in panel.grouping.labels:
         try:
             part = panel.slice(label)
-            result = compare(part, ["raw", "cbc"], replicates, seed)
+            result = compare(part, ["raw", "cbc"], resamples, seed)
         except (PanelError, UsageError) as error:
             notes.append(f"Group {clean(label)} cannot be evaluated: {error}")
             continue
-        taus = result.replicate_tau
-        summary = _summary(taus["raw"].to_numpy(), taus["cbc"].to_numpy(), result.replicate_gain["cbc"].to_numpy())
+        taus = result.resample_tau
+        summary = _summary(taus["raw"].to_numpy(), taus["cbc"].to_numpy(), result.resample_gain["cbc"].to_numpy())
         rows.append({"group": label, "tasks": part.n_tasks, "sd": taus["cbc"].std(ddof=0), **summary})
         notes += [f"Group {clean(label)}: {note}" for note in result.notes]
     if not rows:
         raise PanelError("No group can be evaluated on its own. " + " ".join(notes))
-    return Ablation("groups", _ordered(rows), replicates, seed, "", GAIN_SCOPE, tuple(notes))
+    return Ablation("groups", _ordered(rows), resamples, seed, "", GAIN_SCOPE, tuple(notes))
 
 
 def _measure(panel: Panel, train: Array, left_out: Array) -> tuple[Array, Array, Array]:
-    """tau of raw and of CBC, and the gain, of every replicate."""
+    """tau of raw and of CBC, and the gain, of every resample."""
     removed, own = double_centre(train), double_centre(left_out)
     gain: Array = (removed * (2 * own - removed)).mean(axis=(-2, -1))
     return mean_tau(left_out, panel.tie_gap), mean_tau(left_out - removed, panel.tie_gap), gain
@@ -241,14 +241,14 @@ def _subsets(m: int, size: int, seed: int) -> list[list[int]]:
     return [list(s) for s in islice(found, MOST_SUBSETS)]
 
 
-def _task_subsets(n: int, size: int, replicates: int, seed: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def _task_subsets(n: int, size: int, resamples: int, seed: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     rng = stream(seed, size, "task subsets")
-    order = np.argsort(rng.random((replicates, n)), axis=1)[:, :size]
-    inside = np.zeros((replicates, n), bool)
+    order = np.argsort(rng.random((resamples, n)), axis=1)[:, :size]
+    inside = np.zeros((resamples, n), bool)
     np.put_along_axis(inside, order, True, axis=1)
-    picked = np.take_along_axis(order, rng.integers(size, size=(replicates, size)), axis=1)
-    picked += np.arange(replicates)[:, None] * n
-    return inside, np.bincount(picked.ravel(), minlength=replicates * n).reshape(replicates, n)
+    picked = np.take_along_axis(order, rng.integers(size, size=(resamples, size)), axis=1)
+    picked += np.arange(resamples)[:, None] * n
+    return inside, np.bincount(picked.ravel(), minlength=resamples * n).reshape(resamples, n)
 
 
 def _check_sizes(sizes: Iterable[int] | None, usual: Iterable[int], least: int, most: int, what: str) -> list[int]:

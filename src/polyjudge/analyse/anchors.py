@@ -16,7 +16,7 @@ from polyjudge.analyse.agreement import (
     decision_names,
     pooled_auc,
     quantiles,
-    replicate_confusions,
+    resample_confusions,
     share_interval,
 )
 from polyjudge.analyse.crossfit import FOLDS, crossfit
@@ -77,7 +77,7 @@ class Anchor(Result):
     labels: pd.Series[int]
     trusted: str | None
     """The judge that stands in for the humans, if one does."""
-    replicates: int
+    resamples: int
     folds: int
     seed: int
     notes: tuple[str, ...]
@@ -104,7 +104,7 @@ def anchor(
     scale: tuple[float, float] | None = None,
     contradictions: Contradictions = "error",
     sample: int | None = None,
-    replicates: int = 1000,
+    resamples: int = 1000,
     folds: int = FOLDS,
     seed: int = 7,
 ) -> Anchor:
@@ -116,12 +116,12 @@ def anchor(
     trusted : a judge of the panel to take as the human, instead of `gold`
     threshold : with human scores, compare the decisions "above the threshold" instead of the squared error
     sample : use at most this many labels per language, in proportion to the panel's strata
-    replicates, seed : of the task bootstrap behind the intervals; `folds` of the calibration fitted on other tasks
+    resamples, seed : of the task bootstrap behind the intervals; `folds` of the calibration fitted on other tasks
     """
     if (gold is None) == (trusted is None):
         raise UsageError("anchor needs either a table of labels (gold) or a trusted judge (trusted), one of the two.")
-    if replicates < 2 or folds < 2 or seed < 0:
-        raise UsageError("anchor needs replicates >= 2, folds >= 2 and a seed of 0 or more.")
+    if resamples < 2 or folds < 2 or seed < 0:
+        raise UsageError("anchor needs resamples >= 2, folds >= 2 and a seed of 0 or more.")
     if trusted is not None:
         panel, labels = judge_as_gold(panel, trusted)
     else:
@@ -144,11 +144,11 @@ def anchor(
     invariance = _invariance(entries, calibrated, raw_decisions, new_decisions)
     gain, nearest, shift, helped = None, None, None, None
     if labels.kind == "score":
-        table, by_language, gain, nearest = error_tables(panel, labels, fit, replicates, seed)
+        table, by_language, gain, nearest = error_tables(panel, labels, fit, resamples, seed)
         shift = shared_shift(panel, labels)
-        helped = _helped(panel, labels, replicates, seed, notes)
+        helped = _helped(panel, labels, resamples, seed, notes)
     if labels.kind == "preference" or threshold is not None:
-        table, by_language = _decision_tables(panel, entries, raw_decisions, new_decisions, replicates, seed)
+        table, by_language = _decision_tables(panel, entries, raw_decisions, new_decisions, resamples, seed)
     return Anchor(
         labels.kind,
         "squared error" if labels.kind == "score" and threshold is None else "agreement",
@@ -160,19 +160,19 @@ def anchor(
         nearest,
         shift,
         language_means(panel, labels),
-        panel_worth(panel, labels, replicates=replicates, seed=seed),
+        panel_worth(panel, labels, resamples=resamples, seed=seed),
         labels.counts,
         trusted,
-        replicates,
+        resamples,
         fit.folds,
         seed,
         tuple(notes),
     )
 
 
-def _helped(panel: Panel, labels: Gold, replicates: int, seed: int, notes: list[str]) -> Helped | None:
+def _helped(panel: Panel, labels: Gold, resamples: int, seed: int, notes: list[str]) -> Helped | None:
     try:
-        return whom_it_helps(panel, labels, replicates=replicates, seed=seed)
+        return whom_it_helps(panel, labels, resamples=resamples, seed=seed)
     except PanelError as error:
         notes.append(str(error))
         return None
@@ -189,7 +189,7 @@ def _invariance(entries: Labelled, calibrated: Array, raw: Any, new: Any) -> Inv
 
 
 def _decision_tables(
-    panel: Panel, entries: Labelled, raw: Any, new: Any, replicates: int, seed: int
+    panel: Panel, entries: Labelled, raw: Any, new: Any, resamples: int, seed: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Agreement overall and by language, with task-bootstrap intervals."""
     if not (entries.gold != 0).any():
@@ -197,7 +197,7 @@ def _decision_tables(
     names = decision_names(panel)
     weights = panel.weights[entries.task]
     counts = [entries.confusion(d, weights) for d in (raw, new)]
-    draws = [replicate_confusions(entries, d, panel.weights, replicates, seed) for d in (raw, new)]
+    draws = [resample_confusions(entries, d, panel.weights, resamples, seed) for d in (raw, new)]
     changed = _changed(entries, raw, new)
     tasks = _labelled_tasks(entries, raw)
     complete = not np.isnan(entries.margins).any()
@@ -227,7 +227,7 @@ def _decision_tables(
 
     table = pd.DataFrame({"decision": names, **frame(lambda c: c.sum(axis=-4), changed.sum(axis=1), tasks.max(axis=0))})
     table.insert(7, "identity", [complete, *[False] * (len(names) - 1)])
-    drawn = track(draw_blocks(len(panel.tasks), replicates, seed), -(-replicates // BLOCK), "resampling tasks")
+    drawn = track(draw_blocks(len(panel.tasks), resamples, seed), -(-resamples // BLOCK), "resampling tasks")
     blocks = [pooled_auc(entries, w[:, entries.task] * weights) for w in drawn]
     area, (low, high) = pooled_auc(entries, weights[None])[0], quantiles(np.concatenate(blocks))
     for word, values in (("auc", area), ("auc_low", low), ("auc_high", high)):

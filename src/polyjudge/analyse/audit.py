@@ -130,7 +130,7 @@ def audit(
     panel: Panel,
     *,
     seed: int = 7,
-    replicates: int = 1000,
+    resamples: int = 1000,
     level: float = 0.95,
     threshold: float | None = None,
     base: str | None = None,
@@ -141,7 +141,7 @@ def audit(
     Parameters
     ----------
     seed : of everything random; the same seed gives the same audit
-    replicates : task bootstraps behind bands, intervals and rank probabilities
+    resamples : task bootstraps behind bands, intervals and rank probabilities
     level : confidence level of every interval
     threshold : a gate; with one, pass rates are audited as well
     base : language that the gate contrasts with the others
@@ -157,13 +157,13 @@ def audit(
     alpha = 1 - level
     calibrator = ConsensusCalibrator().fit(panel)
     sections: dict[str, Any] = {
-        "uncertainty": uncertainty(panel, level=level, replicates=replicates, seed=seed),
-        "reversals": rank_reversals(panel, alpha=alpha, draws=replicates, replicates=replicates, seed=seed),
-        "ranks": tied_sets(panel, alpha=alpha),
-        "held_out": compare(panel, ["raw", "cbc"], replicates=replicates, seed=seed),
+        "uncertainty": uncertainty(panel, level=level, resamples=resamples, seed=seed),
+        "reversals": rank_reversals(panel, alpha=alpha, draws=resamples, resamples=resamples, seed=seed),
+        "ranks": tied_sets(panel, alpha=alpha, resamples=resamples, seed=seed),
+        "held_out": compare(panel, ["raw", "cbc"], resamples=resamples, seed=seed),
         "variance": None,
         "structure": structure(panel, level=level),
-        "sensitivity": sensitivity(panel, threshold=threshold, replicates=replicates, seed=seed, level=level),
+        "sensitivity": sensitivity(panel, threshold=threshold, resamples=resamples, seed=seed, level=level),
         "information": None,
         "gates": None,
         "missingness": None if panel.complete else missingness(panel, draws=199, seed=seed),
@@ -180,12 +180,12 @@ def audit(
     except PanelError as error:
         left_out["information"] = str(error)
     if threshold is not None:
-        sections["gates"] = gates(panel, threshold, base=base, replicates=replicates, seed=seed, level=level)
+        sections["gates"] = gates(panel, threshold, base=base, resamples=resamples, seed=seed, level=level)
     gate_spread = None
     low, high = panel.range
     if high - low > panel.tie_gap:
         across = low + (high - low) * np.arange(1, 10) / 10
-        gate_spread = gates(panel, across[4], sweep=across, replicates=replicates, seed=seed, level=level).sweep
+        gate_spread = gates(panel, across[4], sweep=across, resamples=resamples, seed=seed, level=level).sweep
     else:
         left_out["gate spread"] = "All scores are equal, so no threshold divides them."
     language_effect = _effect(panel, 2, level, "language", panel.languages)

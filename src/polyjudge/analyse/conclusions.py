@@ -109,13 +109,14 @@ def _reversal(r: RankReversals) -> list[Finding]:
         )
     if not r.count:
         out.append(Finding("info", "no-reversal", f"No judge pair of {pairs} changes places between languages."))
-    more = "more than" if r.p_global <= r.alpha else "not clearly more than"
+    p = max(r.p_global, r.p_global_unequal)
+    more = "more than" if p <= r.alpha else "not clearly more than"
     out.append(
         Finding(
-            "warning" if r.p_global <= r.alpha and not len(sure) else "info",
+            "warning" if p <= r.alpha and not len(sure) else "info",
             "reversal-global",
             f"{r.count} reversing pairs are {more} a panel without interaction shows by chance "
-            f"(mean {r.null_mean:.1f}, 95% of draws up to {r.null_high:.0f}; p {r.p_global:.2g}).",
+            f"(mean {r.null_mean:.1f}, 95% of draws up to {r.null_high:.0f}; p {p:.2g}).",
         )
     )
     return out

@@ -25,15 +25,15 @@ class Decisions(Result):
     """How often, and how far, the top judge on drawn tasks misses the additive model's top judge on left-out tasks.
 
     `table`: method, accuracy with the exact binomial interval over all decisions, regret (points between the target's
-    value and the chosen judge's) with its percentile interval over replicates; accuracy_replicate_low and _high, the
-    percentiles over replicates, because the decisions of one replicate are not independent of each other.
+    value and the chosen judge's) with its percentile interval over resamples; accuracy_resample_low and _high, the
+    percentiles over resamples, because the decisions of one resample are not independent of each other.
     """
 
     table: pd.DataFrame
     languages: pd.DataFrame
     """method, language, accuracy, regret, chosen (the judge chosen most often), chosen_share"""
     decisions: int
-    replicates: int
+    resamples: int
     skipped: int
     seed: int
     target: str
@@ -45,19 +45,19 @@ class Decisions(Result):
         return f"{super().__repr__()}\n{self.target}"
 
 
-def decisions(panel: Panel, replicates: int = 1000, seed: int = 7, *, draws: Multiplicity | None = None) -> Decisions:
+def decisions(panel: Panel, resamples: int = 1000, seed: int = 7, *, draws: Multiplicity | None = None) -> Decisions:
     """Choose each language's top judge by raw and by calibrated means of the drawn tasks; look at the left-out ones.
 
-    `draws` (replicates, n), how often each replicate draws each task, takes the place of replicates and seed.
+    `draws` (resamples, n), how often each resample draws each task, takes the place of resamples and seed.
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=30, languages=3, judges=4)
-    >>> decisions(panel, replicates=64).table["method"].tolist()
+    >>> decisions(panel, resamples=64).table["method"].tolist()
     ['raw', 'cbc']
     """
     picks: dict[str, list[NDArray[np.int64]]] = {"raw": [], "cbc": []}
     regrets: dict[str, list[Array]] = {"raw": [], "cbc": []}
-    for block, _ in resample(panel, replicates, seed, draws=draws, label="deciding"):
+    for block, _ in resample(panel, resamples, seed, draws=draws, label="deciding"):
         target = block.left_out - block.left_out_interaction
         for name, cells in (("raw", block.train), ("cbc", block.train - block.interaction)):
             # Of judges that tie for the top the first is chosen; the answer then depends on no rounding.
@@ -65,7 +65,7 @@ def decisions(panel: Panel, replicates: int = 1000, seed: int = 7, *, draws: Mul
             regret = target.max(axis=-1) - np.take_along_axis(target, pick[..., None], axis=-1)[..., 0]
             picks[name].append(pick)
             regrets[name].append(np.where(regret <= block.gap, 0.0, regret))
-    replicates = replicates if draws is None else len(draws)
+    resamples = resamples if draws is None else len(draws)
     rows, languages = [], []
     for name in picks:
         pick, regret = np.concatenate(picks[name]), np.concatenate(regrets[name])  # (R, k)
@@ -89,11 +89,11 @@ def decisions(panel: Panel, replicates: int = 1000, seed: int = 7, *, draws: Mul
         )
     columns = ["method", "accuracy", "accuracy_low", "accuracy_high", "regret", "regret_low", "regret_high"]
     return Decisions(
-        pd.DataFrame(rows, columns=[*columns, "accuracy_replicate_low", "accuracy_replicate_high"]),
+        pd.DataFrame(rows, columns=[*columns, "accuracy_resample_low", "accuracy_resample_high"]),
         pd.concat(languages, ignore_index=True),
         right.size,
-        replicates,
-        replicates - len(pick),
+        resamples,
+        resamples - len(pick),
         seed,
         TARGET,
     )

@@ -15,14 +15,15 @@ from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import cell_rates, entry_weights, estimate_interaction
 from polyjudge.estimate.kernels import double_centre, draw_blocks
-from polyjudge.estimate.resample import check_level, check_replicates, mean_and_se
+from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se
 
 MOST_SHUFFLED = 4_000_000
 """Pass marks moved by the shuffles behind `spread_chance`; larger panels get fewer of them."""
 MOST_COMPARED = 2_000_000_000
-"""Comparisons of scores with thresholds over all replicates; beyond it fewer replicates are made."""
+"""Comparisons of scores with thresholds over all resamples; beyond it fewer resamples are made."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -48,9 +49,9 @@ class Gates(Result):
     contrast: pd.DataFrame | None
     """Pass rate of the base language less the mean of the others, in percentage points, with task-bootstrap limits."""
     sweep: pd.DataFrame
-    replicates: int
+    resamples: int
     level: float
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
     spread_chance: float
     """Raw spread when the languages of each task and judge are shuffled, on average: what chance alone gives. NaN where
     scores are missing."""
@@ -65,7 +66,7 @@ def gates(
     *,
     sweep: Iterable[float] = (),
     base: str | None = None,
-    replicates: int = 1000,
+    resamples: int = 1000,
     seed: int = 7,
     level: float = 0.95,
 ) -> Gates:
@@ -75,7 +76,7 @@ def gates(
     ----------
     sweep : more thresholds to measure the spread at; those outside the scores are left out with a note
     base : language to contrast with the mean of the others
-    replicates : task bootstraps behind held-out spreads and intervals
+    resamples : task bootstraps behind held-out spreads and intervals
 
     >>> from polyjudge import simulate_panel
     >>> g = gates(simulate_panel(seed=1)[0], 50)
@@ -83,7 +84,7 @@ def gates(
     True
     """
     check_level(level)
-    check_replicates(replicates)
+    check_resamples(resamples)
     low, high = panel.range
     if not low <= threshold < high:
         side = "no task can pass" if threshold >= high else "every task passes"
@@ -97,20 +98,17 @@ def gates(
     inside = np.array([q for q in wanted if low <= q < high])
     notes = []
     if len(inside) < len(wanted):
-        notes.append(
-            f"{len(wanted) - len(inside)} thresholds of the sweep lie outside the scores [{low:g}, {high:g}] and were "
-            "left out."
-        )
+        notes.append(say("gate.note.outside", count=len(wanted) - len(inside), low=low, high=high))
     most = max(100, MOST_COMPARED // (panel.scores.size * len(inside)))
-    if replicates > most:
-        notes.append(f"{most} of {replicates} replicates were made, to bound the time on {len(panel.tasks)} units.")
-        replicates = most
+    if resamples > most:
+        notes.append(say("gate.note.fewer-resamples", made=most, asked=resamples, units=len(panel.tasks)))
+        resamples = most
 
     beta = estimate_interaction(panel).interaction
     if not panel.complete:
-        notes.append("Scores are missing: pass rates are least-squares estimates with task and cell effects.")
+        notes.append(say("gate.note.missing"))
     if not np.all(panel.weights == 1):
-        notes.append("Units hold several tasks: each passes by the mean of its tasks, so these are rates of units.")
+        notes.append(say("gate.note.units"))
     raw, calibrated = panel.scores, panel.scores - beta
     at = int(np.flatnonzero(inside == threshold)[0])
     gap = panel.tie_gap
@@ -118,7 +116,7 @@ def gates(
     for q in inside:
         rates = [pass_rates(panel, s > q + gap) for s in (raw, calibrated)]
         table.append(rates)
-    draws = (_resampled if panel.complete else _resampled_with_holes)(panel, inside, replicates, seed)
+    draws = (_resampled if panel.complete else _resampled_with_holes)(panel, inside, resamples, seed)
     rows = []
     tails = [(1 - level) / 2, (1 + level) / 2]
     for index, q in enumerate(inside):
@@ -179,7 +177,7 @@ def gates(
         base,
         contrast,
         frame,
-        replicates,
+        resamples,
         level,
         tuple(notes),
         chance_spread(panel, raw > threshold + gap, seed) if panel.complete else float("nan"),
@@ -202,15 +200,15 @@ def spread(rates: Array) -> Array:
     return out
 
 
-def _resampled(panel: Panel, thresholds: Array, replicates: int, seed: int) -> dict[str, Array]:
-    """Pass rates (replicates, thresholds, k, m) of drawn and of left-out tasks, raw and calibrated by drawn ones."""
+def _resampled(panel: Panel, thresholds: Array, resamples: int, seed: int) -> dict[str, Array]:
+    """Pass rates (resamples, thresholds, k, m) of drawn and of left-out tasks, raw and calibrated by drawn ones."""
     n, k, m = panel.shape
     flat = panel.scores.reshape(n, -1)
     gap = panel.tie_gap
     passed = np.concatenate([(flat > q + gap).astype(float) for q in thresholds], axis=1)
     out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
-    blocks = -(-replicates // 64)
-    for counts in track(draw_blocks(n, replicates, seed), blocks, "resampling gates"):
+    blocks = -(-resamples // 64)
+    for counts in track(draw_blocks(n, resamples, seed), blocks, "resampling gates"):
         c = counts * panel.weights
         left = (counts == 0) * panel.weights
         kept = left.any(axis=1)
@@ -243,15 +241,15 @@ def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
     return np.clip(estimate.cells, 0.0, 1.0), mean_and_se(estimate.cell_influence, panel.weights)[1]
 
 
-def _resampled_with_holes(panel: Panel, thresholds: Array, replicates: int, seed: int) -> dict[str, Array]:
-    """The same for a panel with missing scores: every rate is a least-squares estimate, in every replicate."""
+def _resampled_with_holes(panel: Panel, thresholds: Array, resamples: int, seed: int) -> dict[str, Array]:
+    """The same for a panel with missing scores: every rate is a least-squares estimate, in every resample."""
     n, k, m = panel.shape
     flat, weights = panel.scores.reshape(n, -1), entry_weights(panel).reshape(n, -1)
     gap = panel.tie_gap
     estimate = estimate_interaction(panel)
     out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
-    blocks = -(-replicates // 64)
-    for counts in track(draw_blocks(n, replicates, seed), blocks, "resampling gates"):
+    blocks = -(-resamples // 64)
+    for counts in track(draw_blocks(n, resamples, seed), blocks, "resampling gates"):
         sides = {"drawn": counts.astype(np.float64), "held": (counts == 0).astype(np.float64)}
         some = sides["held"].any(axis=1)
         found = [estimate.resample(times[some])[1] for times in sides.values()]

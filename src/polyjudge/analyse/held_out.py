@@ -1,6 +1,6 @@
 """Held-out comparison of methods: rank consistency and label-free accuracy gain on tasks that were not drawn.
 
-METHODS section 7. One engine serves every protocol that resamples tasks: `resample` yields blocks of replicates, in
+METHODS section 7. One engine serves every protocol that resamples tasks: `resample` yields blocks of resamples, in
 which the cell means are one matrix product of multiplicities and scores.
 """
 
@@ -53,25 +53,25 @@ Estimate = Callable[[Array], tuple[Array, Array]]
 
 def resample(
     panel: Panel,
-    replicates: int,
+    resamples: int,
     seed: int,
     estimate: Estimate | None = None,
     draws: Multiplicity | None = None,
     label: str = "resampling tasks",
 ) -> Iterator[tuple[Block, NDArray[np.int64]]]:
-    """Blocks of replicates, each with the numbers of its replicates.
+    """Blocks of resamples, each with the numbers of its resamples.
 
-    A replicate that drew every unit has nothing to evaluate on, and one whose drawn or left-out units do not identify
+    A resample that drew every unit has nothing to evaluate on, and one whose drawn or left-out units do not identify
     the interaction (in a panel with holes) has no estimate: neither is in any block. `draws` are multiplicities
-    (replicates, n) to use instead of those of the seed.
+    (resamples, n) to use instead of those of the seed.
     """
-    if replicates < 1:
-        raise UsageError(f"replicates must be at least 1, not {replicates}.")
+    if resamples < 1:
+        raise UsageError(f"resamples must be at least 1, not {resamples}.")
     if seed < 0:
         raise UsageError(f"seed must not be negative; it is {seed}.")
     estimate = estimate or estimate_interaction(panel).resample
     draws = None if draws is None else check_draws(panel, draws)
-    total = replicates if draws is None else len(draws)
+    total = resamples if draws is None else len(draws)
     blocks = range(-(-total // BLOCK))
     some = False
     for index in track(blocks, len(blocks), label):
@@ -83,8 +83,8 @@ def resample(
             yield block, start + kept
     if not some:
         raise UsageError(
-            f"Not one of {total} replicates can be evaluated: each drew every task, or leaves the interaction "
-            "unidentified. Ask for more replicates, or score more tasks."
+            f"Not one of {total} resamples can be evaluated: each drew every task, or leaves the interaction "
+            "unidentified. Ask for more resamples, or score more tasks."
         )
 
 
@@ -118,7 +118,7 @@ def make_block(
 
 
 def full_fit(panel: Panel, seed: int = 0, estimate: Estimate | None = None) -> Block:
-    """The block with one replicate that trains and evaluates on all units."""
+    """The block with one resample that trains and evaluates on all units."""
     estimate = estimate or estimate_interaction(panel).resample
     all_units = np.ones((1, len(panel.tasks)), dtype=np.int64)
     return make_block(panel, all_units, all_units, estimate, (seed, 0))[0]
@@ -128,9 +128,9 @@ def check_draws(panel: Panel, draws: Multiplicity) -> Multiplicity:
     """Multiplicities given by the user, if they fit the panel."""
     n = len(panel.tasks)
     if draws.ndim != 2 or draws.shape[1] != n or draws.dtype.kind not in "iu" or not len(draws):
-        raise UsageError(f"draws must be whole numbers of shape (replicates, {n}): how often each task is drawn.")
+        raise UsageError(f"draws must be whole numbers of shape (resamples, {n}): how often each task is drawn.")
     if (draws < 0).any() or not draws.any(axis=1).all():
-        raise UsageError("draws must not be negative, and every replicate must draw at least one task.")
+        raise UsageError("draws must not be negative, and every resample must draw at least one task.")
     return draws
 
 
@@ -154,37 +154,37 @@ class Advice:
 class Comparison(Result):
     """Methods side by side on left-out tasks.
 
-    `table` has one row per method: method, tau, low, high (mean and 95% percentile interval over replicates of the mean
+    `table` has one row per method: method, tau, low, high (mean and 95% percentile interval over resamples of the mean
     Kendall tau over language pairs), full_fit (tau when trained and evaluated on all tasks), identity (what of the row
     is true by arithmetic), gain, gain_low, gain_high, gain_positive (held-out accuracy gain in points squared, its
-    interval, share of replicates above 0; NaN for methods that do more than subtract), gain_full_fit (in sample).
+    interval, share of resamples above 0; NaN for methods that do more than subtract), gain_full_fit (in sample).
     """
 
     table: pd.DataFrame
     differences: pd.DataFrame
-    """Paired over the same replicates: method_a, method_b, difference (of tau), low, high, and the shares of replicates
+    """Paired over the same resamples: method_a, method_b, difference (of tau), low, high, and the shares of resamples
     in favour of each: favour_a, favour_b"""
     language_pairs: pd.DataFrame
-    """method, language_a, language_b, tau, low, high, defined (share of replicates in which tau is defined)"""
-    replicates: int
+    """method, language_a, language_b, tau, low, high, defined (share of resamples in which tau is defined)"""
+    resamples: int
     skipped: int
-    """Replicates without a result: they drew every task, or do not identify the interaction of an incomplete panel"""
+    """Resamples without a result: they drew every task, or do not identify the interaction of an incomplete panel"""
     seed: int
     scope: str
     advice: Advice | None
     notes: tuple[str, ...]
-    replicate_tau: pd.DataFrame
-    """tau of every replicate (rows) and method (columns)"""
-    replicate_gain: pd.DataFrame
-    """Held-out gain of every replicate and subtracting method"""
+    resample_tau: pd.DataFrame
+    """tau of every resample (rows) and method (columns)"""
+    resample_gain: pd.DataFrame
+    """Held-out gain of every resample and subtracting method"""
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
 
     def to_dict(self) -> dict[str, Any]:
-        """All but the single replicates."""
+        """All but the single resamples."""
         out = super().to_dict()
-        del out["replicate_tau"], out["replicate_gain"]
+        del out["resample_tau"], out["resample_gain"]
         return out
 
     def __repr__(self) -> str:
@@ -195,7 +195,7 @@ class Comparison(Result):
 def compare(
     panel: Panel,
     methods: str | Method | Iterable[str | Method] | None = None,
-    replicates: int = 1000,
+    resamples: int = 1000,
     seed: int = 7,
     *,
     draws: Multiplicity | None = None,
@@ -206,23 +206,23 @@ def compare(
     Parameters
     ----------
     methods : names or `Method` objects; None or "all" takes every registered one
-    replicates : number of resamplings
-    draws : (replicates, n) how often each replicate draws each task, to use instead of those of the seed
+    resamples : number of resamplings
+    draws : (resamples, n) how often each resample draws each task, to use instead of those of the seed
     estimate : how cell means and interaction come from multiplicities; the panel's own estimator by default
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=30, languages=3, judges=4)
-    >>> compare(panel, ["raw", "cbc"], replicates=100).table["method"].tolist()
+    >>> compare(panel, ["raw", "cbc"], resamples=100).table["method"].tolist()
     ['raw', 'cbc']
     """
     chosen, left = _usable(find_methods(methods), panel, everything=methods is None or methods == "all")
     estimate = estimate or estimate_interaction(panel).resample
-    replicates = replicates if draws is None else len(draws)
+    resamples = resamples if draws is None else len(draws)
     tau: dict[str, list[Array]] = {m.name: [] for m in chosen}
     pairs: dict[str, list[Array]] = {m.name: [] for m in chosen}
     gain: dict[str, list[Array]] = {m.name: [] for m in chosen if m.subtracts}
     numbers = []
-    for block, number in resample(panel, replicates, seed, estimate, draws, "comparing methods"):
+    for block, number in resample(panel, resamples, seed, estimate, draws, "comparing methods"):
         numbers.append(number)
         for m in chosen:
             adjusted, removed = apply(m, replace(block, key=(*block.key[:2], m.name)))
@@ -231,22 +231,22 @@ def compare(
             pairs[m.name].append(pair)
             if removed is not None:
                 gain[m.name].append(gain_of(removed, block))
-    index = pd.Index(np.concatenate(numbers), name="replicate")
+    index = pd.Index(np.concatenate(numbers), name="resample")
     taus = pd.DataFrame({name: np.concatenate(parts) for name, parts in tau.items()}, index=index)
     gains = pd.DataFrame({name: np.concatenate(parts) for name, parts in gain.items()}, index=index)
     whole = full_fit(panel, seed, estimate)
     table = _table(chosen, taus, gains, whole)
-    skipped = replicates - len(index)
+    skipped = resamples - len(index)
     return Comparison(
         table,
         _differences(taus),
         pd.concat([_language_pairs(panel, m.name, np.concatenate(pairs[m.name])) for m in chosen], ignore_index=True),
-        replicates,
+        resamples,
         skipped,
         seed,
         GAIN_SCOPE,
         advise(table, tasks=panel.n_tasks),
-        (*_notes(whole, skipped, replicates, left), *filter(None, (m.caution(panel) for m in chosen if m.caution))),
+        (*_notes(whole, skipped, resamples, left), *filter(None, (m.caution(panel) for m in chosen if m.caution))),
         taus,
         gains,
     )
@@ -258,7 +258,7 @@ def apply(m: Method, block: Block) -> tuple[Array, Array | None]:
     if out.shape != block.left_out.shape:
         raise UsageError(
             f"Method {clean(m.name)!r} returned an array of shape {out.shape}; it must return {block.left_out.shape} "
-            "(replicates, languages, judges)."
+            "(resamples, languages, judges)."
         )
     if not np.isfinite(out).all():
         raise UsageError(f"Method {clean(m.name)!r} returned values that are not finite numbers.")
@@ -394,12 +394,12 @@ def _usable(chosen: list[Method], panel: Panel, everything: bool) -> tuple[list[
     return [m for m in chosen if m.name not in lacking], lacking
 
 
-def _notes(whole: Block, skipped: int, replicates: int, left: list[str]) -> tuple[str, ...]:
+def _notes(whole: Block, skipped: int, resamples: int, left: list[str]) -> tuple[str, ...]:
     panel = whole.panel
     notes = []
     if skipped:
         why = "drew every task" if panel.complete else "drew every task or do not identify the interaction"
-        notes.append(f"{skipped} of {replicates} replicates {why}; they were skipped.")
+        notes.append(f"{skipped} of {resamples} resamples {why}; they were skipped.")
     if not panel.complete:
         notes.append(
             "Scores are missing: cell means and interaction are least-squares estimates, and the gain is an estimate "

@@ -45,7 +45,7 @@ class Helped(Result):
     hurt: int
     unclear: int
     level: float
-    replicates: int
+    resamples: int
     seed: int
     notes: tuple[str, ...]
 
@@ -130,7 +130,7 @@ def product_band(f: CellFactors, tail: float) -> tuple[Array, Array]:
     return ends.min(axis=0), ends.max(axis=0)
 
 
-def whom_it_helps(panel: Panel, gold: Gold, *, level: float = 0.95, replicates: int = 1000, seed: int = 7) -> Helped:
+def whom_it_helps(panel: Panel, gold: Gold, *, level: float = 0.95, resamples: int = 1000, seed: int = 7) -> Helped:
     """Helped, hurt or cannot tell, for every cell, from human scores set beside the panel.
 
     All verdicts hold at once with probability `level`: a cell's error takes one of two tails, so each factor of each
@@ -141,7 +141,7 @@ def whom_it_helps(panel: Panel, gold: Gold, *, level: float = 0.95, replicates: 
     tail = (1 - level) / (2 * q * m)
     band_low, band_high = product_band(f, tail)
     verdict = np.where(band_low > 0, "helped", np.where(band_high < 0, "hurt", "cannot tell")).astype(object)
-    low, high = _pointwise(f, level, replicates, seed)
+    low, high = _pointwise(f, level, resamples, seed)
     because, more = _what_settles(f, tail, verdict, len(panel.tasks))
     k = len(panel.languages)
 
@@ -181,18 +181,18 @@ def whom_it_helps(panel: Panel, gold: Gold, *, level: float = 0.95, replicates: 
         int(count.get("hurt", 0)),
         int(count.get("cannot tell", 0)),
         level,
-        replicates,
+        resamples,
         seed,
         tuple(notes),
     )
 
 
-def _pointwise(f: CellFactors, level: float, replicates: int, seed: int) -> tuple[Array, Array]:
+def _pointwise(f: CellFactors, level: float, resamples: int, seed: int) -> tuple[Array, Array]:
     """Task-bootstrap percentiles of the gain, moved by twice the covariance that a resample adds to the product."""
     n = len(f.weights)
     flat = (f.interactions * f.weights[:, None, None]).reshape(n, -1)
     draws = []
-    for counts in draw_blocks(n, replicates, seed):
+    for counts in draw_blocks(n, resamples, seed):
         c = counts.astype(np.float64)
         weight = (c @ f.weights)[:, None]
         u = np.divide(c @ flat, weight, out=np.full((len(c), flat.shape[1]), np.nan), where=weight > 0)

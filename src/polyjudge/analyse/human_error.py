@@ -33,7 +33,7 @@ class PanelGain(Result):
 
 
 def error_tables(
-    panel: Panel, gold: Gold, fit: CrossFit, replicates: int, seed: int
+    panel: Panel, gold: Gold, fit: CrossFit, resamples: int, seed: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, PanelGain, pd.DataFrame]:
     """Squared errors overall and by language, the panel's gain with and without labels, and the nearest judges.
 
@@ -57,7 +57,7 @@ def error_tables(
         return (weights @ squares).reshape(-1, 2, *shape[1:]), (weights @ counts).reshape(shape), free
 
     point = sums(panel.weights[None])
-    blocks = [sums(c * panel.weights) for c in draw_blocks(n, replicates, seed)]
+    blocks = [sums(c * panel.weights) for c in draw_blocks(n, resamples, seed)]
     total, entries, free = (np.concatenate([b[i] for b in blocks]) for i in range(3))
     names = ["panel mean", *panel.judges]
     moved = (there & (np.abs(shift) > panel.tie_gap)).sum(axis=0)

@@ -82,7 +82,7 @@ def label_budget(
     *,
     level: float = 0.95,
     batch: int = 100,
-    replicates: int = 1000,
+    resamples: int = 1000,
     seed: int = 7,
 ) -> LabelBudget:
     """Labels per language for a target half-width, from a pilot of labels; and where the next `batch` helps most.
@@ -119,7 +119,7 @@ def label_budget(
     sd, correlation = (x[0] for x in moments(panel.weights[None]))
     if not (sd > 0).any():
         raise PanelError("All pilot labels are equal, so their spread is not known. Label more tasks.")
-    draws = [moments(c * panel.weights) for c in draw_blocks(len(panel.tasks), replicates, seed)]
+    draws = [moments(c * panel.weights) for c in draw_blocks(len(panel.tasks), resamples, seed)]
     drawn_sd, drawn_r = (np.concatenate([d[i] for d in draws]) for i in range(2))
     z = float(ndtri((1 + level) / 2))
     columns: dict[str, Array] = {}
@@ -189,7 +189,7 @@ def _settles(panel: Panel, gold: Gold, seed: int) -> Array | int:
     if gold.kind != "score":
         return 0
     try:
-        cells = whom_it_helps(panel, gold, replicates=64, seed=seed).cells
+        cells = whom_it_helps(panel, gold, resamples=64, seed=seed).cells
     except PanelError:
         return 0
     open_cells = (cells["open_because"] == "labels").astype(float)

@@ -29,7 +29,7 @@ class Pairwise(Result):
     """Share of the comparisons that are ties; they count as half a win for both judges."""
     missing: float
     """Share of the comparisons left out because a margin is missing."""
-    replicates: int
+    resamples: int
     seed: int
     notes: tuple[str, ...]
 
@@ -37,11 +37,11 @@ class Pairwise(Result):
         return self.table
 
 
-def pairwise(panel: Panel, replicates: int = 1000, seed: int = 7) -> Pairwise:
+def pairwise(panel: Panel, resamples: int = 1000, seed: int = 7) -> Pairwise:
     """Fit judge-aware Bradley-Terry-Luce to every language. The panel's task groups are the strata.
 
     >>> from polyjudge import simulate_panel
-    >>> result = pairwise(simulate_panel(tasks=40, languages=2, judges=3)[0], replicates=100)
+    >>> result = pairwise(simulate_panel(tasks=40, languages=2, judges=3)[0], resamples=100)
     >>> result.table.columns.tolist()
     ['language', 'judge', 'strength', 'low', 'high', 'comparisons']
     """
@@ -52,7 +52,7 @@ def pairwise(panel: Panel, replicates: int = 1000, seed: int = 7) -> Pairwise:
     whole = fit_btl(*counts)
     drawn = [
         fit_btl(*pair_counts(panel, block * panel.weights), start=whole)
-        for block in track(draw_blocks(len(panel.tasks), replicates, seed), -(-replicates // BLOCK), "resampling tasks")
+        for block in track(draw_blocks(len(panel.tasks), resamples, seed), -(-resamples // BLOCK), "resampling tasks")
     ]
     bounds = [np.quantile(np.concatenate([d[part] for d in drawn]), [0.025, 0.975], axis=0) for part in (0, 1)]
     k, m = len(panel.languages), len(panel.judges)
@@ -97,5 +97,5 @@ def pairwise(panel: Panel, replicates: int = 1000, seed: int = 7) -> Pairwise:
     compared = weight[there].sum()
     ties = weight[there & (np.abs(np.where(there, diff, 1.0)) <= panel.tie_gap)].sum()
     return Pairwise(
-        table, strata, float(ties / compared), float(1 - compared / weight.sum()), replicates, seed, tuple(notes)
+        table, strata, float(ties / compared), float(1 - compared / weight.sum()), resamples, seed, tuple(notes)
     )

@@ -37,7 +37,7 @@ class PanelWorth(Result):
         return self.table
 
 
-def panel_worth(panel: Panel, gold: Gold | None = None, *, replicates: int = 1000, seed: int = 7) -> PanelWorth:
+def panel_worth(panel: Panel, gold: Gold | None = None, *, resamples: int = 1000, seed: int = 7) -> PanelWorth:
     """Alpha between judges, and with labels the correlation of their errors and the effective number of judges.
 
     For human scores an error is score minus human; for preferences it is a wrong decision (a tie is half wrong).
@@ -59,7 +59,7 @@ def panel_worth(panel: Panel, gold: Gold | None = None, *, replicates: int = 100
         return out
 
     point = statistics(panel.weights[None])
-    blocks = [statistics(c * panel.weights) for c in draw_blocks(n, replicates, seed)]
+    blocks = [statistics(c * panel.weights) for c in draw_blocks(n, resamples, seed)]
     frame = pd.DataFrame(
         {
             "language": [*panel.languages, "all"] * len(subsets),

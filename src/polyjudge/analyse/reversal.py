@@ -7,17 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from polyjudge.analyse.ties import order_judges
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
 from polyjudge.estimate.incomplete import informing, stand_in
-from polyjudge.estimate.kernels import BLOCK, ranks
+from polyjudge.estimate.kernels import BLOCK, double_centre, ranks
 from polyjudge.estimate.resample import (
     benjamini_hochberg,
     bootstrap_means,
-    check_replicates,
+    check_resamples,
     mean_and_se,
     noise_gap,
     upper_tail,
@@ -32,8 +33,9 @@ class RankReversals(Result):
     """Which pairs of judges change places between two languages.
 
     `pairs` has one row per pair of judges: `delta` is minus the product of the two witness gaps (0: no reversal),
-    `p_published` ignores that the witnesses were picked from the data, `p_selected` allows for it; both are adjusted
-    over all pairs (Benjamini-Hochberg). `reverses` is the verdict: `p_selected` <= `alpha`.
+    `p_published` ignores that the witnesses were picked from the data, `p_selected` allows for it and for skewed scores
+    (task bootstraps of the largest studentised gap over the languages, on both sides); both are adjusted over all pairs
+    (Benjamini-Hochberg). `reverses` is the verdict: `p_selected` <= `alpha`.
     """
 
     pairs: pd.DataFrame
@@ -43,6 +45,10 @@ class RankReversals(Result):
     count_selected: int
     p_global: float
     """Additive null: are there more reversing pairs than a panel without interaction shows by chance?"""
+    p_global_unequal: float
+    """The same against task bootstraps of the noise of each cell, so that noise may differ between languages."""
+    p_floor: float
+    """The smallest p that so many draws can give: a global p at it is "at most" this."""
     null_mean: float
     null_high: float
     """Mean and 95th percentile of the number of reversing pairs under the additive null."""
@@ -57,7 +63,7 @@ class RankReversals(Result):
 
 
 def rank_reversals(
-    panel: Panel, *, alpha: float = 0.05, draws: int = 1000, replicates: int = 1000, seed: int = 7
+    panel: Panel, *, alpha: float = 0.05, draws: int = 1000, resamples: int = 1000, seed: int = 7
 ) -> RankReversals:
     """Rank reversals between languages.
 
@@ -65,17 +71,18 @@ def rank_reversals(
     ----------
     alpha : level of the verdicts (false discovery rate)
     draws : permutations of the global test
-    replicates : task bootstraps of the rank probabilities
+    resamples : task bootstraps of the rank probabilities
     """
     if not 0 < alpha < 0.5:
         raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
-    check_replicates(draws, 19)
-    check_replicates(replicates)
+    check_resamples(draws, 19)
+    check_resamples(resamples)
     tasks = informing(panel)
     panel = stand_in(panel)
     m = len(panel.judges)
     gap = panel.tie_gap
     i, j = np.triu_indices(m, 1)
+    order = order_judges(panel, tasks, resamples=resamples, seed=seed)
     mean, se = pair_gaps(panel)
     n = np.minimum(tasks[:, i], tasks[:, j])
     above = upper_tail(mean, se, n, noise_gap(panel))
@@ -85,7 +92,7 @@ def rank_reversals(
     at = np.arange(len(i))
     turns = (mean[upper, at] > gap) & (mean[lower, at] < -gap)
     p_published = np.where(turns, np.maximum(above[upper, at], below[lower, at]), 1.0)
-    p_selected = selected_p(above, below)
+    p_selected = np.maximum(order.p_above, order.p_below)
     first, second = np.minimum(lower, upper), np.maximum(lower, upper)
     judges, languages = np.array(panel.judges, object), np.array(panel.languages, object)
     pairs = pd.DataFrame(
@@ -106,13 +113,16 @@ def rank_reversals(
     pairs["reverses"] = pairs["p_selected"] <= alpha
     observed = int(turns.sum())
     null, how = additive_null(panel, draws, seed)
-    probabilities, top = _rank_probabilities(panel, replicates, seed)
+    unequal = unequal_null(panel, draws, seed)
+    probabilities, top = _rank_probabilities(panel, resamples, seed)
     return RankReversals(
         pairs,
         observed,
         int((pairs["p_published"] <= alpha).sum()),
         int(pairs["reverses"].sum()),
         float((1 + np.sum(null >= observed)) / (1 + draws)),
+        float((1 + np.sum(unequal >= observed)) / (1 + draws)),
+        1 / (1 + draws),
         float(null.mean()),
         float(np.quantile(null, 0.95)),
         how,
@@ -132,7 +142,7 @@ def pair_gaps(panel: Panel) -> tuple[Array, Array]:
 def selected_p(above: Array, below: Array) -> Array:
     """Intersection-union p-value that allows for picking the witnesses: Bonferroni over languages on both sides.
 
-    `above` and `below` are the one-sided p-values of every language, (..., k, pairs).
+    `above` and `below` are the one-sided p-values of every language, (..., k, pairs). Plans use it: it needs no scores.
     """
     k = above.shape[-2]
     out: Array = np.minimum(1.0, k * np.maximum(above.min(axis=-2), below.min(axis=-2)))
@@ -174,10 +184,18 @@ def additive_null(panel: Panel, draws: int, seed: int) -> tuple[Array, str]:
     return np.concatenate(counts), "permutation" if exact else "normal limit of the permutation"
 
 
-def _rank_probabilities(panel: Panel, replicates: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def unequal_null(panel: Panel, draws: int, seed: int) -> Array:
+    """Reversing pairs of additive panels whose cells have the noise of resampled tasks, each its own: (draws,)."""
+    n = len(panel.weights)
+    means = panel.cell_means
+    noise = double_centre(bootstrap_means(panel.scores, panel.weights, draws, seed) - means) * np.sqrt(n / (n - 1))
+    return count_reversals(means - double_centre(means) + noise, panel.tie_gap)
+
+
+def _rank_probabilities(panel: Panel, resamples: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Probability of every rank, in each language and of the calibrated order; and who is top where."""
     _, k, m = panel.shape
-    raw = bootstrap_means(panel.scores, panel.weights, replicates, seed)
+    raw = bootstrap_means(panel.scores, panel.weights, resamples, seed)
     stacked = np.concatenate([raw, raw.mean(axis=1, keepdims=True)], axis=1)
     shares = rank_shares(stacked, panel.tie_gap)
     scope = ["language"] * k + ["calibrated"]
@@ -204,15 +222,15 @@ def _rank_probabilities(panel: Panel, replicates: int, seed: int) -> tuple[pd.Da
 
 
 def rank_shares(values: Array, gap: float) -> Array:
-    """Share of replicates in which each judge has each rank: (R, s, m) -> (s, m, m). A tie shares its ranks evenly."""
-    replicates, _, m = values.shape
+    """Share of resamples in which each judge has each rank: (R, s, m) -> (s, m, m). A tie shares its ranks evenly."""
+    resamples, _, m = values.shape
     total = np.zeros((*values.shape[1:], m))
     rank = np.arange(m)
-    for start in range(0, replicates, BLOCK):
+    for start in range(0, resamples, BLOCK):
         v = values[start : start + BLOCK]
         diff = v[..., None, :] - v[..., :, None]
         above = (diff > gap).sum(axis=-1)[..., None]
         tied = (np.abs(diff) <= gap).sum(axis=-1)[..., None]
         total += (((rank >= above) & (rank < above + tied)) / tied).sum(axis=0)
-    out: Array = total / replicates
+    out: Array = total / resamples
     return out

@@ -20,7 +20,7 @@ from polyjudge.estimate.kernels import double_centre, ranks
 from polyjudge.estimate.resample import (
     bootstrap_means,
     check_level,
-    check_replicates,
+    check_resamples,
     in_groups,
     mean_and_se,
     task_interactions,
@@ -65,13 +65,13 @@ def sensitivity(
     panel: Panel,
     *,
     threshold: float | None = None,
-    replicates: int = 1000,
+    resamples: int = 1000,
     seed: int = 7,
     level: float = 0.95,
 ) -> Sensitivity:
     """Leave one judge out, leave one task out, links, and pile-up at the ends of the scale."""
     check_level(level)
-    check_replicates(replicates)
+    check_resamples(resamples)
     means = stand_in(panel).cell_means
     notes: list[str] = []
     known, weight = distribution = _distribution(panel)
@@ -79,7 +79,7 @@ def sensitivity(
     q = float(median if threshold is None else threshold)
     if np.ptp(panel.observed_range) <= panel.tie_gap:
         notes.append("All scores are equal: links and left-out parts change nothing.")
-    links = _links(panel, distribution, q, replicates, seed, level)
+    links = _links(panel, distribution, q, resamples, seed, level)
     failing = links.loc[~links["survives"], "link"].tolist()
     if failing:
         verdict = (
@@ -186,7 +186,7 @@ def _distribution(panel: Panel) -> tuple[Array, Array]:
 
 
 def _links(
-    panel: Panel, distribution: tuple[Array, Array], q: float, replicates: int, seed: int, level: float
+    panel: Panel, distribution: tuple[Array, Array], q: float, resamples: int, seed: int, level: float
 ) -> pd.DataFrame:
     low, high = panel.range
     linear = task_interactions(panel)
@@ -198,8 +198,8 @@ def _links(
     linked = {name: task_interactions(other) for name, other in bent.items()}
     values, weights = in_groups(np.stack([linear, *linked.values()], axis=1), panel.weights)
     # One resampling for all scales: drawing the tasks is what takes the time.
-    replicated = bootstrap_means(values, weights, replicates, seed).reshape(replicates, 1 + len(links), -1)
-    drawn, *redrawn = replicated.transpose(1, 0, 2)
+    resampled = bootstrap_means(values, weights, resamples, seed).reshape(resamples, 1 + len(links), -1)
+    drawn, *redrawn = resampled.transpose(1, 0, 2)
     gates_linear = _gate_spread(panel, stand_in(panel).cell_means, q, panel.tie_gap)
     rows = []
     for (name, link), again in zip(links.items(), redrawn, strict=True):

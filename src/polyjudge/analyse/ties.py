@@ -1,20 +1,21 @@
-"""Which judges cannot be told apart: paired task-level differences, adjusted over all pairs, as ranges of ranks."""
+"""Which judges cannot be told apart: paired task-level differences, all pairs at once, as ranges of ranks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.estimate.incomplete import informing, stand_in
-from polyjudge.estimate.kernels import ranks
-from polyjudge.estimate.resample import holm, mean_and_se, noise_gap, upper_tail
+from polyjudge.estimate.kernels import pair_index, ranks
+from polyjudge.estimate.pairs import PairOrder, order_pairs
+from polyjudge.estimate.resample import check_resamples, noise_gap
 
 ALL = "(all, calibrated)"
 """The scope of the order over all languages, which calibration gives to every one of them."""
@@ -31,6 +32,12 @@ class TiedSets(Result):
 
     table: pd.DataFrame
     alpha: float
+    joint: bool
+    """Whether the statements of all languages hold at once, or those of each language for itself."""
+    contaminated: pd.DataFrame
+    """Pairs of which a few tasks carry nearly all the spread (failed calls?): judge_i, judge_j, carried (share of the
+    variance in the 5% of task values that carry most). With few tasks no interval of such a pair can be trusted; its
+    languages borrow each other's spread."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -45,20 +52,29 @@ class TiedSets(Result):
         return self.table.loc[wanted & self.table["top_set"], "judge"].tolist()
 
 
-def tied_sets(panel: Panel, *, alpha: float = 0.05) -> TiedSets:
+def tied_sets(
+    panel: Panel, *, alpha: float = 0.05, joint: bool = False, resamples: int = 1000, seed: int = 7
+) -> TiedSets:
     """Tied sets of judges per language and over all languages.
 
-    Every two judges are compared by the paired differences of their scores over tasks (t test, Holm-adjusted over the
-    pairs of a scope). A rank range is one plus the judges surely above, up to m less the judges surely below.
+    Every two judges are compared by the paired differences of their scores over tasks, studentised, against task
+    bootstraps of the largest of them (`order_pairs`). A rank range is one plus the judges surely above, up to m less
+    the judges surely below.
+
+    joint : all languages at once instead of each for itself
     """
     if not 0 < alpha < 0.5:
         raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
+    check_resamples(resamples)
     tasks = informing(panel)
     panel = stand_in(panel)
     _, k, m = panel.shape
-    n = np.vstack([tasks, np.full((1, m), len(panel.tasks))])
-    stacked = np.concatenate([panel.scores, panel.scores.mean(axis=1, keepdims=True)], axis=1)
-    better = _surely_above(stacked, panel.weights, n, alpha, noise_gap(panel))
+    order = order_judges(panel, tasks, alpha=alpha, resamples=resamples, seed=seed, joint=joint)
+    overall = order_pairs(
+        panel.scores.mean(axis=1, keepdims=True),
+        panel.weights, alpha=alpha, resamples=resamples, seed=seed, gap=noise_gap(panel),
+    )  # fmt: skip
+    better = np.concatenate([order.above, overall.above])
     means = np.vstack([panel.cell_means, panel.cell_means.mean(axis=0)])
     place = ranks(means, panel.tie_gap)
     low, high = 1 + better.sum(axis=1), m - better.sum(axis=2)
@@ -79,21 +95,12 @@ def tied_sets(panel: Panel, *, alpha: float = 0.05) -> TiedSets:
         for s in range(k + 1)
         for b in range(m)
     ]
-    return TiedSets(pd.DataFrame(rows), alpha)
+    i, j = (x[order.contaminated] for x in pair_index(m))
+    names = np.array(panel.judges, object)
+    carried = pd.DataFrame({"judge_i": names[i], "judge_j": names[j], "carried": order.carried[order.contaminated]})
+    return TiedSets(pd.DataFrame(rows), alpha, joint, carried)
 
 
-def _surely_above(values: Array, weights: Array, tasks: NDArray[np.int64], alpha: float, gap: float) -> Array:
-    """(s, m, m) of bool: judge i is above judge j in scope s, family-wise over the pairs of the scope.
-
-    `tasks` (s, m) is the number of tasks behind each judge in each scope.
-    """
-    m = values.shape[-1]
-    i, j = np.triu_indices(m, 1)
-    mean, se = mean_and_se(values[..., i] - values[..., j], weights)
-    n = np.minimum(tasks[:, i], tasks[:, j])
-    p = np.minimum(1.0, 2 * np.minimum(upper_tail(mean, se, n, gap), upper_tail(-mean, se, n, gap)))
-    sure = holm(p) <= alpha
-    out = np.zeros((values.shape[1], m, m), bool)
-    out[:, i, j] = sure & (mean > 0)
-    out[:, j, i] = sure & (mean < 0)
-    return out
+def order_judges(panel: Panel, tasks: NDArray[np.int64], **options: Any) -> PairOrder:
+    """`order_pairs` of the judges of a complete panel, languages as scopes; `tasks` (k, m) inform each cell."""
+    return order_pairs(panel.scores, panel.weights, tasks=tasks, gap=noise_gap(panel), **options)

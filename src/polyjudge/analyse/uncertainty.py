@@ -18,7 +18,7 @@ from polyjudge.estimate.incomplete import informing
 from polyjudge.estimate.resample import (
     bootstrap_t,
     check_level,
-    check_replicates,
+    check_resamples,
     mean_and_se,
     noise_gap,
     task_interactions,
@@ -63,14 +63,14 @@ class Uncertainty(Result):
 
 
 def uncertainty(
-    panel: Panel, *, level: float = 0.95, replicates: int = 1000, seed: int = 7, sigma: Sigma = "noise"
+    panel: Panel, *, level: float = 0.95, resamples: int = 1000, seed: int = 7, sigma: Sigma = "noise"
 ) -> Uncertainty:
     """Uncertainty of the interaction.
 
     Parameters
     ----------
     level : confidence level of every interval and of the band
-    replicates, seed : of the task bootstrap behind the percentile intervals and the band
+    resamples, seed : of the task bootstrap behind the percentile intervals and the band
     sigma : what the Gaussian bound takes as the standard deviation: "noise", or "scores" (all scores, as published;
         too wide, because it counts task, judge and language differences as noise)
 
@@ -81,7 +81,7 @@ def uncertainty(
     True
     """
     check_level(level)
-    check_replicates(replicates)
+    check_resamples(resamples)
     if sigma not in ("noise", "scores"):
         raise UsageError(f"sigma is 'noise' or 'scores', not {sigma!r}.")
     n, k, m = panel.shape
@@ -91,7 +91,7 @@ def uncertainty(
     constant = se <= noise_gap(panel)
     se = np.where(constant, 0.0, se)
     half = stdtrit(informing(panel).ravel() - 1, (1 + level) / 2) * se
-    boot_low, boot_high, critical, method = _bootstrap(deviations.reshape(n, -1), w, constant, level, replicates, seed)
+    boot_low, boot_high, critical, method = _bootstrap(deviations.reshape(n, -1), w, constant, level, resamples, seed)
     band = (critical if panel.complete else _own_critical(critical, n, informing(panel).ravel())) * se
     # Where every task gives the same deviation there is no spread to scale by: the sign test stands in.
     same_sign = np.where(np.abs(beta) > panel.tie_gap, 2 * 0.5**n, 1.0)
@@ -168,12 +168,12 @@ def uncertainty(
 
 
 def _bootstrap(
-    values: Array, w: Array, constant: NDArray[np.bool_], level: float, replicates: int, seed: int
+    values: Array, w: Array, constant: NDArray[np.bool_], level: float, resamples: int, seed: int
 ) -> tuple[Array, Array, float, str]:
     """Percentile limits of every cell and the critical value of the band."""
     centre = w @ values / w.sum()
     means, maxima = [], []
-    for mean, se in bootstrap_t(values, w, replicates, seed):
+    for mean, se in bootstrap_t(values, w, resamples, seed):
         means.append(mean)
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.abs(mean) / se

@@ -30,7 +30,7 @@ IDENTITY = "Mean imputation equals zero-shot by arithmetic: the mean of the seen
 class Unseen(Result):
     """Agreement of a left-out language (or judge) with the others on left-out tasks.
 
-    `table` has one row per left-out language: language, raw, zero_shot and the 95% interval of each over replicates.
+    `table` has one row per left-out language: language, raw, zero_shot and the 95% interval of each over resamples.
     For judges the first column is judge, and tau compares the judges' orders of the languages.
     """
 
@@ -48,7 +48,7 @@ class Unseen(Result):
     """Smallest number of tasks tried that reaches 95% of the gain of all drawn tasks over none; None without a gain"""
     full: float
     """tau with every drawn task scored in the new language"""
-    replicates: int
+    resamples: int
     skipped: int
     seed: int
     identity: str
@@ -64,7 +64,7 @@ class Unseen(Result):
 def unseen_language(
     panel: Panel,
     shots: Iterable[int] = SHOTS,
-    replicates: int = 1000,
+    resamples: int = 1000,
     seed: int = 7,
     *,
     languages: Iterable[str] | None = None,
@@ -73,20 +73,20 @@ def unseen_language(
     """How well a new language's judge order agrees with the calibrated others, after `shots` tasks scored in it.
 
     Every language in turn is the new one (or those named). 0 shots is zero-shot: the new language is left as it is.
-    `draws` (replicates, n), how often each replicate draws each task, takes the place of replicates and seed.
+    `draws` (resamples, n), how often each resample draws each task, takes the place of resamples and seed.
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=30, languages=3, judges=4)
-    >>> unseen_language(panel, replicates=64).table.columns[:2].tolist()
+    >>> unseen_language(panel, resamples=64).table.columns[:2].tolist()
     ['language', 'raw']
     """
-    return _unseen(panel, "language", shots, replicates, seed, languages, draws)
+    return _unseen(panel, "language", shots, resamples, seed, languages, draws)
 
 
 def unseen_judge(
     panel: Panel,
     shots: Iterable[int] = SHOTS,
-    replicates: int = 1000,
+    resamples: int = 1000,
     seed: int = 7,
     *,
     judges: Iterable[str] | None = None,
@@ -97,7 +97,7 @@ def unseen_judge(
     tau then compares how the new judge and each other judge order the languages. `consistency` in the curve is what
     most users look for: the mean tau over language pairs of the order of all judges, the new one among them.
     """
-    return _unseen(exchange(panel), "judge", shots, replicates, seed, judges, draws)
+    return _unseen(exchange(panel), "judge", shots, resamples, seed, judges, draws)
 
 
 def exchange(panel: Panel) -> Panel:
@@ -111,6 +111,8 @@ def exchange(panel: Panel) -> Panel:
         weights=panel.weights,
         declared_range=panel.declared_range,
         observed_range=panel.observed_range,
+        clusters=panel.clusters,
+        cluster=panel.cluster,
     )
 
 
@@ -118,7 +120,7 @@ def _unseen(
     panel: Panel,
     what: Literal["language", "judge"],
     shots: Iterable[int],
-    replicates: int,
+    resamples: int,
     seed: int,
     names: Iterable[str] | None,
     draws: Multiplicity | None,
@@ -131,12 +133,12 @@ def _unseen(
     contributions = _contributions(panel, fit)
     squares = contributions**2
     raw, curve = [], []
-    for block, _ in resample(panel, replicates, seed, fit.resample, draws, f"leaving one {what} out"):
+    for block, _ in resample(panel, resamples, seed, fit.resample, draws, f"leaving one {what} out"):
         rng = stream(*block.key[:2], "shots")
         raw.append(_agreement(block, newcomers, np.zeros((1, *block.train.shape)), False, what)[0])
         rows = np.stack(list(_few_shot_rows(block, contributions, squares, [*tried, None], rng)))
         curve.append(_agreement(block, newcomers, rows, True, what))
-    # Axes: number of shots (the last: all drawn tasks), measure (tau, for judges also consistency), replicate, newcomer
+    # Axes: number of shots (the last: all drawn tasks), measure (tau, for judges also consistency), resample, newcomer
     before, after = np.concatenate(raw, axis=1), np.concatenate(curve, axis=2)
     tau, zero = after[:, 0], after[tried.index(0), 0]
     labels = [panel.languages[i] for i in newcomers]
@@ -151,7 +153,7 @@ def _unseen(
                 row |= _mean_and_interval("consistency", after[i, 1])
             rows_shown.append(row)
             lines.append(pd.DataFrame({what: labels, "shots": q, **_columns("tau", tau[i])}))
-    total = replicates if draws is None else len(draws)
+    total = resamples if draws is None else len(draws)
     skipped = total - before.shape[1]
     return Unseen(
         what,
@@ -171,7 +173,7 @@ def _unseen(
 
 def _notes(panel: Panel, what: str, asked: list[int], total: int, skipped: int, gain: float) -> tuple[str, ...]:
     n = len(panel.tasks)
-    notes = [f"{skipped} of {total} replicates could not be evaluated and were skipped."] if skipped else []
+    notes = [f"{skipped} of {total} resamples could not be evaluated and were skipped."] if skipped else []
     if gain <= 0:
         notes.append(f"Scoring tasks of the new {what} does not raise the agreement here.")
     beyond = [q for q in asked if q > n]
@@ -179,7 +181,7 @@ def _notes(panel: Panel, what: str, asked: list[int], total: int, skipped: int, 
         notes.append(f"Left out: {', '.join(map(str, beyond))} shots; the panel has only {n} tasks.")
     different = n * (1 - (1 - 1 / n) ** n)
     if max(q for q in asked if q <= n) > different:
-        notes.append(f"A replicate draws about {different:.0f} different tasks; more shots than that use them all.")
+        notes.append(f"A resample draws about {different:.0f} different tasks; more shots than that use them all.")
     return tuple(notes)
 
 
@@ -253,12 +255,12 @@ def _mean_and_variance(weights: Array, values: Array, squares: Array) -> tuple[A
 
 
 def _mean_and_interval(name: str, values: Array) -> dict[str, float]:
-    """Mean over newcomers with its interval over replicates: (R, newcomers) -> three numbers."""
+    """Mean over newcomers with its interval over resamples: (R, newcomers) -> three numbers."""
     return {key: float(value[0]) for key, value in _columns(name, values.mean(axis=1, keepdims=True)).items()}
 
 
 def _columns(name: str, values: Array) -> dict[str, Any]:
-    """Mean and interval over replicates: (R, k) -> three columns of k."""
+    """Mean and interval over resamples: (R, k) -> three columns of k."""
     low, high = np.percentile(values, [2.5, 97.5], axis=0)
     return {name: values.mean(axis=0), f"{name}_low": low, f"{name}_high": high}
 

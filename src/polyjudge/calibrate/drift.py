@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from polyjudge.analyse.findings import Finding, Severity, ranked
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
-from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Finding, Severity, find, ranked
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.memory import floor_share
+from polyjudge.estimate.resample import mean_and_se
+from polyjudge.estimate.sparse import Kind, Units, choose, least_absolute, named_cells, offset_maps
 
 FLIPS = 4999
 DRAWS = 20_000
@@ -26,6 +27,8 @@ LEAST_PAIRED = 10
 """Fewer common tasks than this are compared as if they were different ones."""
 ROUNDING = 1e-7
 """Differences up to this share of the score range are the rounding of the saved file."""
+BROKE = {"cell": "cell-broke", "cells": "cells-broke", "judge": "judge-changed", "language": "language-changed"}
+"""Finding of each kind of change that lies in a few places."""
 SHARE_FLOOR = 0.2
 """Part of the error level that the floor shares get; the interaction has the rest, so that both together keep to it."""
 
@@ -57,6 +60,10 @@ class Drift(Result):
     range_after: tuple[float, float]
     findings: tuple[Finding, ...]
     seed: int
+    kind: Kind = "none"
+    """What explains the change: see `polyjudge.explain`."""
+    broken: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """The cells that explain it: language, judge, change, low, high."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.cells
@@ -113,11 +120,47 @@ def drift(
         "new_judges": tuple(x for x in panel.judges if x not in cal.interaction_.columns),
         "gone_judges": tuple(x for x in cal.interaction_.columns if x not in panel.judges),
     }
-    findings = _findings(cells, floor, tested.p_global, alpha, labels, cal.range_, panel, paired)
+    kind: Kind = "none"
+    broken = cells.iloc[:0][["language", "judge", "change"]].assign(low=[], high=[])
+    if cells["changed"].any():
+        if differences is not None:
+            each = differences[1] - differences[0]
+        else:
+            # As if each task had been compared: their mean is the change, their spread its standard error.
+            stretch = tested.se / np.where(estimate.se > 0, estimate.se, 1.0)
+            each = after - before + (estimate.influence - estimate.interaction) * stretch
+        kind, broken = _explained(common, each, level, seed)
+    findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
     return Drift(
         cells, floor, tested.p_global, level, tolerance, paired, n_before, common.n_tasks, **labels,
         range_before=cal.range_, range_after=panel.range, findings=tuple(findings), seed=seed,
+        kind=kind, broken=broken,
     )  # fmt: skip
+
+
+def _explained(panel: Panel, each: Array, level: float, seed: int) -> tuple[Kind, pd.DataFrame]:
+    """Which cells explain the change of every task (n, k, m), and by how much each of them changed, furthest first."""
+    units = Units.of(each, each, panel.weights if len(each) == len(panel.weights) else np.ones(len(each)))
+    reading = choose(units, max(1 - level, 0.5), seed)
+    places = np.flatnonzero(named_cells(reading, least_absolute(each.mean(axis=0), units.lad)))
+    if reading.kind in ("judge", "language"):
+        size = each.shape[2 if reading.kind == "judge" else 1]
+        values = units.values.reshape(len(units.values), -1)[:, places] * (size / (size - 1))
+    else:
+        values = np.tensordot(units.values, offset_maps(places, units.lad**2), ((1, 2), (1, 2)))
+    change, se = mean_and_se(values, units.share)
+    half = stats.t.ppf(1 - level / (2 * max(len(places), 1)), len(units.values) - 1) * se
+    language, judge = np.divmod(places, panel.shape[2])
+    frame = pd.DataFrame(
+        {
+            "language": [panel.languages[i] for i in language],
+            "judge": [panel.judges[i] for i in judge],
+            "change": change,
+            "low": change - half,
+            "high": change + half,
+        }
+    )
+    return reading.kind, frame.sort_values("change", key=np.abs, ascending=False, kind="stable", ignore_index=True)
 
 
 @dataclass(frozen=True)
@@ -248,9 +291,9 @@ def _floor(cal: ConsensusCalibrator, panel: Panel, part: Any, alpha: float) -> p
 
 def _findings(
     cells: pd.DataFrame,
+    explained: tuple[Kind, pd.DataFrame],
     floor: pd.DataFrame,
     p_global: float,
-    alpha: float,
     labels: dict[str, tuple[str, ...]],
     range_before: tuple[float, float],
     panel: Panel,
@@ -258,66 +301,38 @@ def _findings(
 ) -> list[Finding]:
     out: list[Finding] = []
     moved = cells[cells["changed"]]
-    if len(moved):
+    kind, broken = explained
+    if kind in BROKE and len(broken):
+        # A few faults are mended where they are. Fitting again would spread them over healthy cells.
+        code = BROKE[kind]
+        values = {name: broken.iloc[0][name] for name in ("language", "judge", "change", "low", "high")}
+        named = list(zip(broken["language"], broken["judge"], strict=True))
+        out.append(find("serious", code, named=named, cells=len(cells), p=p_global, **values))
+    elif len(moved):
         worst = _worst(moved)
-        out.append(
-            Finding(
-                "serious",
-                "interaction-changed",
-                f"The interaction of {len(moved)} of {len(cells)} cells has changed, most in "
-                f"{clean(worst['language'])} x {clean(worst['judge'])}: {worst['change']:+.2f} points "
-                f"[{worst['band_low']:+.2f}, {worst['band_high']:+.2f}] (p = {p_global:.2g}). Fit it again.",
-            )
-        )
+        values = {name: worst[name] for name in ("language", "judge", "change")}
+        values |= {"low": worst["band_low"], "high": worst["band_high"], "p": p_global}
+        out.append(find("serious", "interaction-changed", count=len(moved), cells=len(cells), **values))
     else:
-        out.append(
-            Finding(
-                "info",
-                "interaction-stable",
-                f"No cell has clearly changed (p = {p_global:.2g} for the largest change).",
-            )
-        )
-    for key, severity, verb in (
-        ("new_languages", "warning", "has never seen the languages"),
-        ("new_judges", "warning", "has never seen the judges"),
-        ("gone_languages", "notice", "knows languages that the scores lack:"),
-        ("gone_judges", "notice", "knows judges that the scores lack:"),
-    ):
-        if labels[key]:
-            named = ", ".join(clean(x) for x in labels[key][:5]) + (", ..." if len(labels[key]) > 5 else "")
-            out.append(Finding(severity, key.replace("_", "-"), f"The calibrator {verb} {named}."))  # type: ignore[arg-type]
+        out.append(find("info", "interaction-stable", p=p_global))
+    for key, some in labels.items():
+        if some:
+            severity: Severity = "warning" if key.startswith("new") else "notice"
+            out.append(find(severity, key.replace("_", "-"), names=list(some)))
     low, high = panel.observed_range
     width = range_before[1] - range_before[0]
     beyond = max(range_before[0] - low, high - range_before[1])
     if beyond > 1e-6 * width:
         # The range seen at the fit may be passed by a little without a change of scale.
-        weight: Severity = "warning" if beyond > 0.1 * width else "info"
-        then = f"[{range_before[0]:g}, {range_before[1]:g}]"
-        text = f"Scores lie in [{low:g}, {high:g}]; the calibrator was fitted on {then}."
-        out.append(Finding(weight, "range-changed", text + " Check that the scale is the same."))
+        before = {"low_before": range_before[0], "high_before": range_before[1]}
+        out.append(find("warning" if beyond > 0.1 * width else "info", "range-changed", low=low, high=high, **before))
     elif high - low < 0.5 * width:
-        text = f"Scores lie in [{low:g}, {high:g}], less than half of the calibrator's range."
-        out.append(Finding("notice", "range-narrowed", text + " Check that the scale is the same."))
+        out.append(find("notice", "range-narrowed", low=low, high=high))
     sunk = floor[floor["changed"].astype(bool)] if len(floor) else floor
     if len(sunk):
-        worst = _worst(sunk)
-        out.append(
-            Finding(
-                "warning",
-                "floor-changed",
-                f"The share of scores at the lowest value has changed in {len(sunk)} cells, most in "
-                f"{clean(worst['language'])} x {clean(worst['judge'])}: {worst['before']:.0%} before, "
-                f"{worst['after']:.0%} now (change [{worst['low']:+.0%}, {worst['high']:+.0%}]). "
-                "Look for parser failures or refusals.",
-            )
-        )
+        out.append(find("warning", "floor-changed", count=len(sunk), **_worst(sunk)))
     if not paired:
-        text = "The tasks were compared as two independent samples, which sees only large changes."
-        out.append(
-            Finding(
-                "info", "not-paired", text + " Score the tasks that the calibrator was fitted on to see small ones."
-            )
-        )
+        out.append(find("info", "not-paired"))
     return ranked(out)
 
 

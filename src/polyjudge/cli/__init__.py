@@ -14,7 +14,10 @@ app = typer.Typer(
     help="Audit and calibrate panels of LLM judges across languages.",
     no_args_is_help=True,
     add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "token_normalize_func": lambda name: "resamples" if name == "replicates" else name,  # the former name
+    },
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

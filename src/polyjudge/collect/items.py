@@ -92,6 +92,7 @@ class Aligned:
         self.plan = plan
         self.names: list[Name] = []
         self.groups: list[str] = []
+        self.clusters: list[str] = []
         self.requirements: list[tuple[tuple[str, str], ...]] = []
         """(id, type) of each requirement; kept for checklists only."""
         self.places: dict[str, array[int]] = {}
@@ -165,6 +166,7 @@ def load_items(plan: Plan) -> Aligned:
     kept.sort(key=lambda n: tasks[names[n].task])  # all of a task side by side
     out.names = [names[n] for n in kept]
     out.groups = [gathered.groups[n] for n in kept]
+    out.clusters = [gathered.clusters[n] for n in kept]
     if plan.rubric.kind == "checklist":
         out.requirements = [gathered.lines[n] for n in kept]
     for language, seen in found.items():
@@ -198,6 +200,7 @@ class _Gathered:
         self.plan = plan
         self.names: dict[Name, int] = {}
         self.groups: list[str] = []
+        self.clusters: list[str] = []
         self.lines: list[tuple[tuple[str, str], ...]] = []
         self.problems: dict[int, str] = {}
         self.found: dict[str, _Seen] = {}
@@ -242,7 +245,7 @@ class _Gathered:
         plan, source = self.plan, self.plan.items
         where = f"{seen.source.name}, item {number + 1}"
         values = []
-        for column in (source.id, source.system, source.replicate, source.group):
+        for column in (source.id, source.system, source.replicate, source.group, source.cluster):
             value = "" if column is None else _label(row.get(column))
             if column is not None and not value:
                 raise CollectError(
@@ -256,16 +259,19 @@ class _Gathered:
         if not seen.put(n, number, 0 if texts is None else _digest(texts, lines)):
             raise CollectError(
                 f"{clean(where)}: {clean(name)} stands twice. Ids must be unique"
-                + ("." if source.replicate else " (name the column that tells them apart with items.replicate).")
+                + ("." if source.system or source.replicate else " (name the column that tells them apart with items.system "
+                   "or items.replicate).")
             )
         short = tuple(line[:2] for line in lines)
         if n == len(self.groups):
             self.groups.append(sys.intern(values[3]))
+            self.clusters.append(sys.intern(values[4]))
             self.lines.append(short)
         problem = (
             f"no {lacks} in {language}" if texts is None else
             f"other requirements in {language}" if short != self.lines[n] else
             f"its {source.group} differs between languages" if values[3] != self.groups[n] else
+            f"its {source.cluster} differs between languages" if values[4] != self.clusters[n] else
             "no requirements" if plan.rubric.kind == "checklist" and not short else None
         )  # fmt: skip
         if problem is not None:

@@ -80,6 +80,7 @@ class Items(_Part):
     system: Name | None = None
     replicate: Name | None = None
     group: Name | None = None
+    cluster: Name | None = None
     fields: dict[Annotated[str, Field(pattern=r"^[a-z_]+$")], Name] = {}
     limit: Count | None = None
     shared: bool = False

@@ -354,7 +354,8 @@ class Run:
         self._noted.add(place)
         aligned = self.work.aligned
         lines = aligned.lines(place)
-        return [ItemRow(aligned.names[place], place, aligned.groups[place], lines, aligned.digest(place))]
+        row = aligned.names[place], place, aligned.groups[place], aligned.clusters[place], lines, aligned.digest(place)
+        return [ItemRow(*row)]
 
     def question(self, call: Call) -> Question:
         """What is sent for a call."""

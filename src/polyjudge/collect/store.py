@@ -38,8 +38,8 @@ _TABLES = """
 create table meta (key text primary key, value text not null, checksum text not null) without rowid;
 create table prompts (hash text primary key, text text not null) without rowid;
 create table items (
-    task text, system text, replicate text, place integer not null, grp text not null, requirements text not null,
-    digests text not null, primary key (task, system, replicate)) without rowid;
+    task text, system text, replicate text, place integer not null, grp text not null,
+    cluster text not null, requirements text not null, digests text not null, primary key (task, system, replicate)) without rowid;
 create table answers (
     task text, system text, replicate text, repeat integer, language text, judge text, part text,
     prompt text not null, answer text not null, score real, expected real, how text not null, detail text,
@@ -65,18 +65,23 @@ _COLUMNS = {
     2: {"meta": "key value checksum", "answers": _ANSWER.replace(",", ""), "items": "task system replicate place digests",
         "errors": "judge kind cost estimated", "batches": "judge token remote state", "batch_calls": "batch custom"},
 }  # fmt: skip
+_OLD = {  # schema 1 kept the system before the replicate, with a mark between them
+    "system": "substr(replicate, 1, max(instr(replicate, char(31)) - 1, 0))",
+    "replicate": "substr(replicate, instr(replicate, char(31)) + 1)",
+}
 _VIEWS = {
-    1: """
-create temp view a as select task, '' as system, replicate, 0 as repeat, language, judge, part, prompt, answer, score,
+    1: f"""
+create temp view a as select task, {_OLD['system']} as system, {_OLD['replicate']} as replicate, 0 as repeat, language, judge, part, prompt, answer, score,
     null as expected, how, detail, input_tokens, output_tokens, cached_tokens, input_tokens is null as estimated,
     null as cost, attempt, 0 as reminded, model, stop, null as checksum from main.answers;
-create temp view i as select task, '' as system, replicate, place, grp, requirements from main.items;
-create temp view e as select task, '' as system, replicate, 0 as repeat, language, judge, part, kind, error,
+create temp view i as select task, {_OLD['system']} as system, {_OLD['replicate']} as replicate, place, grp, '' as cluster, requirements
+    from main.items;
+create temp view e as select task, {_OLD['system']} as system, {_OLD['replicate']} as replicate, 0 as repeat, language, judge, part, kind, error,
     input_tokens, output_tokens, 0 as cached_tokens, 0 as estimated, null as cost, at from main.errors;
 """,
     2: f"""
 create temp view a as select {_ANSWER} from main.answers;
-create temp view i as select task, system, replicate, place, grp, requirements from main.items;
+create temp view i as select task, system, replicate, place, grp, cluster, requirements from main.items;
 create temp view e as select {KEY}, kind, error, input_tokens, output_tokens, cached_tokens, estimated, cost, at
     from main.errors;
 """,
@@ -154,6 +159,7 @@ class ItemRow:
     name: Name
     place: int
     group: str
+    cluster: str
     requirements: tuple[tuple[str, str], ...]
     digests: dict[str, str]
 
@@ -414,9 +420,9 @@ class Writer:
             )  # fmt: skip
         elif isinstance(record, ItemRow):
             self._con.execute(
-                "insert into items values (?, ?, ?, ?, ?, ?, ?) on conflict do update set place = excluded.place, "
-                "grp = excluded.grp, requirements = excluded.requirements, digests = excluded.digests",
-                (*record.name, record.place, record.group, json.dumps(record.requirements, ensure_ascii=False),
+                "insert into items values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do update set place = excluded.place, "
+                "grp = excluded.grp, cluster = excluded.cluster, requirements = excluded.requirements, digests = excluded.digests",
+                (*record.name, record.place, record.group, record.cluster, json.dumps(record.requirements, ensure_ascii=False),
                  json.dumps(record.digests)),
             )  # fmt: skip
         else:

@@ -1,6 +1,6 @@
 """Array mathematics shared by calibration and analysis. Pure functions on numpy arrays, no labels.
 
-Shapes: n units (tasks), k languages, m judges, R replicates of a resampling. A matrix of cells is (..., k, m).
+Shapes: n units (tasks), k languages, m judges, R resamples. A matrix of cells is (..., k, m).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from polyjudge.core.arrays import Array
 
 BLOCK = 64
-"""Resampling replicates are made and multiplied in blocks of this many, whatever the memory cap, so that every
+"""Resamples are made and multiplied in blocks of this many, whatever the memory cap, so that every
 matrix product has the same shape and the result does not depend on how the work is cut up."""
 
 
@@ -82,13 +82,13 @@ def mean_of_pairs(pairs: Array) -> Array:
     return out
 
 
-def draw_blocks(units: int, replicates: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """Bootstrap multiplicities in blocks of `BLOCK` replicates: yields (b, units) counts that sum to `units`.
+def draw_blocks(units: int, resamples: int, seed: int) -> Iterator[NDArray[np.int64]]:
+    """Bootstrap multiplicities in blocks of `BLOCK` resamples: yields (b, units) counts that sum to `units`.
 
     Block i has its own random stream, so blocks can be made in any order and on any number of threads.
     """
-    for start in range(0, replicates, BLOCK):
-        size = min(BLOCK, replicates - start)
+    for start in range(0, resamples, BLOCK):
+        size = min(BLOCK, resamples - start)
         yield draw_block(units, size, seed, start // BLOCK)
 
 

@@ -44,24 +44,24 @@ def mean_and_se(values: Array, weights: Array) -> tuple[Array, Array]:
     return mean.reshape(values.shape[1:]), se.reshape(values.shape[1:])
 
 
-def resamples(units: int, replicates: int, seed: int) -> Iterator[NDArray[np.int64]]:
+def tracked_draws(units: int, resamples: int, seed: int) -> Iterator[NDArray[np.int64]]:
     """Blocks of bootstrap multiplicities, with a progress bar when they take long."""
-    return track(draw_blocks(units, replicates, seed), -(-replicates // BLOCK), "resampling tasks")
+    return track(draw_blocks(units, resamples, seed), -(-resamples // BLOCK), "resampling tasks")
 
 
-def bootstrap_means(values: Array, weights: Array, replicates: int, seed: int) -> Array:
-    """Weighted means of resampled units: (n, ...) -> (replicates, ...)."""
+def bootstrap_means(values: Array, weights: Array, resamples: int, seed: int) -> Array:
+    """Weighted means of resampled units: (n, ...) -> (resamples, ...)."""
     flat = values.reshape(len(values), -1)
     centre = weights @ flat / weights.sum()
     spread = (flat - centre) * weights[:, None]
     blocks = []
-    for counts in resamples(len(flat), replicates, seed):
+    for counts in tracked_draws(len(flat), resamples, seed):
         c = counts.astype(np.float64)
         blocks.append(centre + c @ spread / (c @ weights)[:, None])
-    return np.concatenate(blocks).reshape(replicates, *values.shape[1:])
+    return np.concatenate(blocks).reshape(resamples, *values.shape[1:])
 
 
-def bootstrap_t(values: Array, weights: Array, replicates: int, seed: int) -> Iterator[tuple[Array, Array]]:
+def bootstrap_t(values: Array, weights: Array, resamples: int, seed: int) -> Iterator[tuple[Array, Array]]:
     """Resampled means less the mean, and their own standard errors, in blocks: each (b, p) for values (n, p)."""
     n = len(values)
     w = weights / weights.mean()
@@ -69,7 +69,7 @@ def bootstrap_t(values: Array, weights: Array, replicates: int, seed: int) -> It
     first = deviation * w[:, None]
     square = first * first
     equal = bool(np.all(w == 1))
-    for counts in resamples(n, replicates, seed):
+    for counts in tracked_draws(n, resamples, seed):
         c = counts.astype(np.float64)
         total = np.full((len(c), 1), float(n)) if equal else (c @ w)[:, None]
         mean = c @ first / total
@@ -148,11 +148,11 @@ def check_level(level: float) -> float:
     return level
 
 
-def check_replicates(replicates: int, least: int = 100) -> int:
-    """The number of resampling replicates, or an error when they are too few for a percentile."""
-    if replicates < least:
-        raise UsageError(f"{replicates} replicates are too few for an interval; use at least {least}.")
-    return replicates
+def check_resamples(resamples: int, least: int = 100) -> int:
+    """The number of resamples, or an error when they are too few for a percentile."""
+    if resamples < least:
+        raise UsageError(f"{resamples} resamples are too few for an interval; use at least {least}.")
+    return resamples
 
 
 def noise_gap(panel: Panel) -> float:

@@ -43,7 +43,7 @@ ONE_SHUFFLE = 0.3
 RANDOM = ("held_out", "unseen_language", "decisions", "ablation_judges", "ablation_tasks", "information")
 MARKED = (("raw", 0), ("cbc", 0), ("cbc", 2))
 MANY = 10_000
-"""Replicates of the run that shows what of an interval belongs to its draws."""
+"""Resamples of the run that shows what of an interval belongs to its draws."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Findings:
     information: Information
     held_out: Comparison
     many: Comparison
-    """Raw and CBC with `MANY` replicates of other draws."""
+    """Raw and CBC with `MANY` resamples of other draws."""
     random_control: tuple[float, float, float, float]
     unseen: pd.DataFrame
     """language, raw, zero_shot"""
@@ -93,10 +93,10 @@ def analyse(panel: Panel, seed: int | None = None) -> Findings:
     def seed_of(part: str) -> int:
         return int(book[part]["seed"]) if seed is None else seed
 
-    replicates = int(book["held_out"]["replicates"])
-    drawn, orders = held_out_draws(n, k, m, replicates, seed_of("held_out"))
+    resamples = int(book["held_out"]["replicates"])
+    drawn, orders = held_out_draws(n, k, m, resamples, seed_of("held_out"))
     methods = list(book["held_out"]["methods"])
-    held = compare(panel, methods, replicates, seed_of("held_out"), draws=drawn if exact else None)
+    held = compare(panel, methods, resamples, seed_of("held_out"), draws=drawn if exact else None)
     sizes, few = book["ablation_judges"]["m"], int(book["ablation_judges"]["replicates_per_subset"])
     base = 7 if seed is None else seed
     judges = [
@@ -115,12 +115,12 @@ def analyse(panel: Panel, seed: int | None = None) -> Findings:
         held,
         compare(panel, ["raw", "cbc"], MANY, seed_of("held_out") + 1),
         _random_control(panel, drawn, orders, seed_of("held_out")),
-        _unseen(panel, replicates, seed_of("unseen_language"), exact),
+        _unseen(panel, resamples, seed_of("unseen_language"), exact),
         decisions(
             panel,
-            replicates,
+            resamples,
             seed_of("decisions"),
-            draws=plain_draws(n, replicates, seed_of("decisions")) if exact else None,
+            draws=plain_draws(n, resamples, seed_of("decisions")) if exact else None,
         ),
         pd.concat(judges, ignore_index=True),
         ablate_tasks(panel, counts, repeats, seed_of("ablation_tasks"), draws=subsets if exact else None),
@@ -157,7 +157,7 @@ def _random_control(
     return float(tau.mean()), float(low), float(high), float(mean_tau(shuffled[None], panel.tie_gap)[0])
 
 
-def _unseen(panel: Panel, replicates: int, seed: int, exact: bool) -> pd.DataFrame:
+def _unseen(panel: Panel, resamples: int, seed: int, exact: bool) -> pd.DataFrame:
     """Raw and zero-shot agreement of each language left out, and of all together."""
     if exact:
         stream = np.random.default_rng(seed)
@@ -165,16 +165,16 @@ def _unseen(panel: Panel, replicates: int, seed: int, exact: bool) -> pd.DataFra
             unseen_language(
                 panel,
                 (0,),
-                replicates,
+                resamples,
                 seed,
                 languages=[language],
-                draws=plain_draws(len(panel.tasks), replicates, stream),
+                draws=plain_draws(len(panel.tasks), resamples, stream),
             ).table
             for language in panel.languages
         ]
         table = pd.concat(parts, ignore_index=True)
     else:
-        table = unseen_language(panel, (0,), replicates, seed).table
+        table = unseen_language(panel, (0,), resamples, seed).table
     table = table[["language", "raw", "zero_shot"]]
     overall = pd.DataFrame(
         {"language": ["overall"], "raw": table["raw"].mean(), "zero_shot": table["zero_shot"].mean()}
@@ -333,7 +333,7 @@ def gain_text(found: Findings) -> str:
     row = found.held_out.table.set_index("method").loc["cbc"]
     return (
         f"label-free accuracy gain on left-out tasks {row['gain']:.2f} [{row['gain_low']:.2f}, {row['gain_high']:.2f}] "
-        f"points squared, above 0 in {row['gain_positive']:.1%} of replicates (in sample {row['gain_full_fit']:.3f})"
+        f"points squared, above 0 in {row['gain_positive']:.1%} of resamples (in sample {row['gain_full_fit']:.3f})"
     )
 
 
@@ -341,7 +341,7 @@ def _held_out(book: dict[str, Any], found: Findings) -> Answers:
     spec = book["held_out"]
     table = found.held_out.table.set_index("method")
     out: Answers = {
-        ("held_out", "replicates"): setting("replicates", found.held_out.replicates),
+        ("held_out", "replicates"): setting("resamples", found.held_out.resamples),
         ("held_out", "seed"): setting("seed", spec["seed"]),
     }
     for name in spec["methods"]:
@@ -370,7 +370,7 @@ def _held_out(book: dict[str, Any], found: Findings) -> Answers:
                 corrected=corrected,
                 reading=reading,
             )
-    taus = found.held_out.replicate_tau
+    taus = found.held_out.resample_tau
     better = int((taus["cbc"] > taus["combat-eb"]).sum())
     out["held_out", "cbc_minus_combat"] = Answer(
         "CBC against ComBat-EB, paired",
@@ -391,7 +391,7 @@ def _held_out(book: dict[str, Any], found: Findings) -> Answers:
 
 def _with_many(found: Findings, method: str) -> str:
     tau, low, high = found.many.table.set_index("method").loc[method, ["tau", "low", "high"]]
-    return f"{tau:.3f} [{low:.3f}, {high:.3f}] with {MANY:,} replicates of other draws"
+    return f"{tau:.3f} [{low:.3f}, {high:.3f}] with {MANY:,} resamples of other draws"
 
 
 def _unseen_answers(book: dict[str, Any], found: Findings) -> Answers:
@@ -438,7 +438,7 @@ def _ablations(book: dict[str, Any], found: Findings) -> Answers:
     out: Answers = {
         ("ablation_judges", "seed"): setting("seed", judges["seed"]),
         ("ablation_judges", "replicates_per_subset"): setting(
-            "replicates of each subset", judges["replicates_per_subset"]
+            "resamples of each subset", judges["replicates_per_subset"]
         ),
         ("ablation_tasks", "seed"): setting("seed", tasks["seed"]),
         ("ablation_tasks", "repeats"): setting("random subsets of each size", tasks["repeats"]),

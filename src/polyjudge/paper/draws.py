@@ -1,6 +1,6 @@
 """The published analyses' own random draws, from the published seeds: with them the published numbers come out exactly.
 
-Every analysis took numpy's default generator and drew tasks one replicate after the other; between two draws of the
+Every analysis took numpy's default generator and drew tasks one resample after the other; between two draws of the
 main comparison the same generator shuffled the judges of each language for the random control.
 """
 
@@ -15,25 +15,25 @@ Counts = NDArray[np.int64]
 
 
 def held_out_draws(
-    tasks: int, languages: int, judges: int, replicates: int = 1000, seed: int = 7
+    tasks: int, languages: int, judges: int, resamples: int = 1000, seed: int = 7
 ) -> tuple[Counts, Counts]:
-    """Multiplicities (replicates, tasks) of the main comparison, and the random control's judge orders (.., k, m)."""
+    """Multiplicities (resamples, tasks) of the main comparison, and the random control's judge orders (.., k, m)."""
     rng = np.random.default_rng(seed)
     drawn, orders = [], []
-    for _ in range(replicates):
+    for _ in range(resamples):
         drawn.append(_count(rng.choice(tasks, tasks, replace=True), tasks))
         orders.append([rng.permutation(judges) for _ in range(languages)])
     return np.array(drawn), np.array(orders)
 
 
-def plain_draws(tasks: int, replicates: int, rng: np.random.Generator | int) -> Counts:
-    """Multiplicities (replicates, tasks) of the other protocols.
+def plain_draws(tasks: int, resamples: int, rng: np.random.Generator | int) -> Counts:
+    """Multiplicities (resamples, tasks) of the other protocols.
 
     Decisions: seed 307. Judge subsets of size s: seed 7 + s, the same draws for every subset. Unseen language: one
     generator of seed 207 for all languages, one after the other in the panel's order.
     """
     rng = np.random.default_rng(rng)
-    return np.array([_count(rng.choice(tasks, tasks, replace=True), tasks) for _ in range(replicates)])
+    return np.array([_count(rng.choice(tasks, tasks, replace=True), tasks) for _ in range(resamples)])
 
 
 def subset_draws(
@@ -52,18 +52,18 @@ def subset_draws(
     return inside, np.array(drawn)
 
 
-def item_draws(items: Sequence[str], replicates: int = 1000, seed: int = 7) -> Counts:
-    """Multiplicities (replicates, items) of the external panel: drawn from the items in the order of their names."""
-    out = np.empty((replicates, len(items)), np.int64)
-    out[:, np.argsort(np.array(items), kind="stable")] = plain_draws(len(items), replicates, seed)
+def item_draws(items: Sequence[str], resamples: int = 1000, seed: int = 7) -> Counts:
+    """Multiplicities (resamples, items) of the external panel: drawn from the items in the order of their names."""
+    out = np.empty((resamples, len(items)), np.int64)
+    out[:, np.argsort(np.array(items), kind="stable")] = plain_draws(len(items), resamples, seed)
     return out
 
 
-def strata_draws(strata: Counts, replicates: int = 1000, seed: int = 107) -> Counts:
-    """Multiplicities (replicates, rows) of the human anchor: each stratum in turn, with the seed after the sample's."""
+def strata_draws(strata: Counts, resamples: int = 1000, seed: int = 107) -> Counts:
+    """Multiplicities (resamples, rows) of the human anchor: each stratum in turn, with the seed after the sample's."""
     rng = np.random.default_rng(seed + 1)
     members = [np.flatnonzero(strata == s) for s in np.unique(strata)]
-    out = np.zeros((replicates, len(strata)), np.int64)
+    out = np.zeros((resamples, len(strata)), np.int64)
     for row in out:
         for rows in members:
             row[rows] = _count(rng.choice(len(rows), len(rows), replace=True), len(rows))

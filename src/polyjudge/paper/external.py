@@ -31,7 +31,7 @@ class External:
     btl: Array
     gain: tuple[float, float, float]
     gain_positive: float
-    replicates: int
+    resamples: int
 
 
 def available_means(panel: Panel, weights: Array) -> Array:
@@ -44,15 +44,15 @@ def available_means(panel: Panel, weights: Array) -> Array:
     return out
 
 
-def held_out(panel: Panel, replicates: int, seed: int) -> External:
+def held_out(panel: Panel, resamples: int, seed: int) -> External:
     """Raw, CBC and judge-aware BTL: trained on drawn items, evaluated on the left-out ones (METHODS 7 and 11)."""
     gap = panel.tie_gap
     n = len(panel.tasks)
     tau: dict[str, list[Array]] = {"raw": [], "cbc": [], "judge_aware_btl": []}
     gains = []
     whole = fit_btl(*pair_counts(panel, np.ones((1, n))))
-    draws = item_draws(panel.tasks, replicates, seed)
-    starts = range(0, replicates, BLOCK)
+    draws = item_draws(panel.tasks, resamples, seed)
+    starts = range(0, resamples, BLOCK)
     for drawn in track((draws[s : s + BLOCK] for s in starts), len(starts), "left-out items"):
         held = (drawn == 0).astype(float)
         train, left = available_means(panel, drawn.astype(float)), available_means(panel, held)
@@ -75,7 +75,7 @@ def held_out(panel: Panel, replicates: int, seed: int) -> External:
         whole[0][0],
         _summary(gain),
         float((gain > 0).mean()),
-        replicates,
+        resamples,
     )
 
 

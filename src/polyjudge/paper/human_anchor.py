@@ -41,7 +41,7 @@ class HumanAnchor(Result):
     strata: dict[str, int]
     """Sampled items of each subset, over all languages."""
     tolerance: float
-    replicates: int
+    resamples: int
     seed: int
     proof: str = PROOF
 
@@ -90,7 +90,7 @@ def shares(counts: NDArray[np.int64], total: int) -> NDArray[np.int64]:
     return out
 
 
-def human_anchor(sample: pd.DataFrame, languages: list[str], replicates: int = 1000, seed: int = 107) -> HumanAnchor:
+def human_anchor(sample: pd.DataFrame, languages: list[str], resamples: int = 1000, seed: int = 107) -> HumanAnchor:
     """The check on the authors' sample (columns of `sources.anchor_sample`)."""
     tolerance = tie_gap(*MARGIN_RANGE)
     raw, calibrated = (sample[name].to_numpy(float) for name in ("raw_margin", "cbc_margin"))
@@ -117,19 +117,19 @@ def human_anchor(sample: pd.DataFrame, languages: list[str], replicates: int = 1
     strata = np.asarray(sample.groupby(["language", "subset"]).ngroup(), dtype=np.int64)
     return HumanAnchor(
         table,
-        _intervals(facts, strata, replicates, seed),
+        _intervals(facts, strata, resamples, seed),
         {str(k): int(v) for k, v in sample["subset"].value_counts().items()},
         tolerance,
-        replicates,
+        resamples,
         seed,
     )
 
 
-def _intervals(facts: pd.DataFrame, strata: NDArray[np.int64], replicates: int, seed: int) -> pd.DataFrame:
+def _intervals(facts: pd.DataFrame, strata: NDArray[np.int64], resamples: int, seed: int) -> pd.DataFrame:
     """Percentile intervals: items are drawn with replacement inside each language and subset, as they were sampled."""
     names = ["raw_published", "calibrated_published", "raw", "calibrated"]
     flags = facts[names].to_numpy(float)
-    draws = strata_draws(strata, replicates, seed) @ flags / len(flags)
+    draws = strata_draws(strata, resamples, seed) @ flags / len(flags)
     rates: Array = flags.mean(axis=0)
     rows = [(name, rates[i], *np.percentile(draws[:, i], [2.5, 97.5])) for i, name in enumerate(names)]
     for name, a, b in (("gain_published", 0, 1), ("gain", 2, 3)):

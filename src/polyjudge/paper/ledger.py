@@ -149,5 +149,5 @@ def half_unit(printed: float) -> float:
 
 
 def setting(number: str, value: float | str) -> Answer:
-    """A published setting (seed, number of replicates, level) that the recomputation takes over."""
+    """A published setting (seed, number of resamples, level) that the recomputation takes over."""
     return Answer(number, value, basis="setting", reading="A setting of the protocol, taken over.")

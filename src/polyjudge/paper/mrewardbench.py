@@ -180,7 +180,7 @@ def _held_out(book: dict[str, Any], external: External | None, means: pd.DataFra
     out: Answers = {}
     used = external is not None
     for name, word in (
-        ("replicates", "replicates of the held-out protocol"),
+        ("replicates", "resamples of the held-out protocol"),
         ("seed", "seed of the held-out protocol"),
     ):
         out["held_out", name] = (
@@ -249,7 +249,7 @@ def _anchor(book: dict[str, Any], anchor: HumanAnchor | None, drawn: bool) -> An
         size = anchor.strata[name] / len(languages)
         out[(*head, "strata", name)] = Answer(f"sampled items of {name} per language", size, basis=basis)
     out[(*head, "seed")] = setting("seed of the bootstrap", spec["seed"])
-    out[(*head, "bootstrap")] = setting("replicates of the bootstrap", anchor.replicates)
+    out[(*head, "bootstrap")] = setting("resamples of the bootstrap", anchor.resamples)
     why = (
         f"{total['counted']} ties became about 1e-17 by rounding and were counted as agreement; with a tie tolerance "
         f"agreement is {total['raw']} before and {total['calibrated']} of {rows} after. Retracted by the authors."
@@ -311,7 +311,7 @@ def _gain_text(external: External) -> str:
     mean, low, high = external.gain
     return (
         f"label-free accuracy gain on left-out items {mean:.4f} [{low:.4f}, {high:.4f}] squared margin points, "
-        f"above 0 in {external.gain_positive:.1%} of replicates"
+        f"above 0 in {external.gain_positive:.1%} of resamples"
     )
 
 

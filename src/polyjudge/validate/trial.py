@@ -28,9 +28,9 @@ def trial(scenario: Scenario, seed: int) -> dict[str, Any]:
     planted = truth.interaction.to_numpy()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolyjudgeWarning)
-        sure = uncertainty(panel, level=LEVEL, replicates=BOOTSTRAPS, seed=seed)
-        held_out = compare(panel, ("raw", "cbc"), replicates=HELD_OUT, seed=seed)
-        turned = rank_reversals(panel, draws=PERMUTATIONS, replicates=100, seed=seed)
+        sure = uncertainty(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
+        held_out = compare(panel, ("raw", "cbc"), resamples=HELD_OUT, seed=seed)
+        turned = rank_reversals(panel, draws=PERMUTATIONS, resamples=100, seed=seed)
         parts = variance(panel) if scenario.replicates > 1 else None
     cells = sure.to_frame()
     radius = sure.bounds.set_index("bound")["radius"]

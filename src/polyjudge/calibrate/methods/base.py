@@ -1,4 +1,4 @@
-"""What a method of `compare` is: a named function of one block of resampling replicates, and the registry of them."""
+"""What a method of `compare` is: a named function of one block of resamples, and the registry of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from polyjudge.estimate.kernels import stream
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What a method sees of R resampling replicates of a panel with n units, k languages and m judges.
+    """What a method sees of R resamples of a panel with n units, k languages and m judges.
 
     Parameters
     ----------

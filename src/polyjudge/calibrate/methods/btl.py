@@ -3,7 +3,7 @@
 In each language every item compares every two judges: the larger margin wins, a tie is half a win for both, a pair with
 a missing margin is left out. P(i beats j | stratum s) = logistic(exp(a_s) (th_i - th_j)), sum th = 0, sum a = 0. Only
 the counts of wins by (language, stratum, pair) matter, and those are products of task weights and a fixed table; so all
-replicates and languages are fitted together, each as a handful of numbers.
+resamples and languages are fitted together, each as a handful of numbers.
 """
 
 from __future__ import annotations

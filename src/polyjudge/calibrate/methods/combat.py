@@ -12,7 +12,7 @@ from polyjudge.core.arrays import Array
 def combat(block: Block) -> Array:
     """Remove each language's shrunken location and scale of the residuals after grand mean and judge effect.
 
-    Every sum over training rows follows from the cells' means and variances, so no row is touched per replicate.
+    Every sum over training rows follows from the cells' means and variances, so no row is touched per resample.
     """
     train = block.train
     total = block.drawn.sum(axis=1)[:, None]  # (R, 1) tasks drawn

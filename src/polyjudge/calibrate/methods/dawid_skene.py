@@ -1,4 +1,4 @@
-"""Dawid-Skene: cells as annotators of a hidden label "full score", by EM over stacks of resampling replicates."""
+"""Dawid-Skene: cells as annotators of a hidden label "full score", by EM over stacks of resamples."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def audit_page(
 
 def audit_html(audit: Audit) -> str:
     """The page of an audit made in Python."""
-    settings: dict[str, object] = {"seed": audit.seed, "level": audit.level, "replicates": audit.held_out.replicates}
+    settings: dict[str, object] = {"seed": audit.seed, "level": audit.level, "resamples": audit.held_out.resamples}
     if audit.gates is not None:
         settings |= {"threshold": audit.gates.threshold, "base": audit.gates.base}
     words = ", ".join(f"{name}={value!r}" for name, value in settings.items() if value is not None)
@@ -76,7 +76,7 @@ def _audit_page(audit: Audit, command: str, payload: dict[str, Any] | None, extr
         findings=tuple((f.severity, f.text) for f in audit.findings),
         sections=tuple(sections),
         judges=tuple(labels(s.judges).values()),
-        facts=facts(seed=audit.seed, level=audit.level, fingerprint=s.fingerprint),
+        facts=facts({"seed": audit.seed, "level": audit.level, "input fingerprint": s.fingerprint}),
         command=command,
         payload=payload if payload is not None else envelope("audit", audit.to_dict()),
     )

@@ -195,7 +195,7 @@ def held_out_section(c: Comparison, said: bool = False) -> Section:
         "tau": Column("agreement of languages (tau)", 3, low="low", high="high"),
         "full_fit": Column("on the same tasks", 3),
         "gain": Column("gain, points squared", POINTS, True, "gain_low", "gain_high"),
-        "gain_positive": Column("replicates with a gain", 1, percent=True),
+        "gain_positive": Column("resamples with a gain", 1, percent=True),
         "identity": Column("true by arithmetic", show=lambda text: clean(text, 200) if text else ""),
     }
     lead = [] if said else [*([c.advice.text] if c.advice is not None else []), c.scope]
@@ -220,7 +220,7 @@ def held_out_section(c: Comparison, said: bool = False) -> Section:
                     ),
                 ),
                 "Rank agreement between languages on left-out tasks.",
-                f"{words} {c.replicates} resamplings of tasks; intervals are their percentiles. Agreement is "
+                f"{words} {c.resamples} resamplings of tasks; intervals are their percentiles. Agreement is "
                 "consistency, not accuracy.",
             ),
             table(

@@ -38,7 +38,7 @@ def _comparison_tables(c: Comparison) -> list[Section]:
         "method_a": Column("method"),
         "method_b": Column("against"),
         "difference": Column("difference of tau", 3, True, "low", "high"),
-        "favour_a": Column("replicates for it", 1, percent=True),
+        "favour_a": Column("resamples for it", 1, percent=True),
         "favour_b": Column("for the other", 1, percent=True),
     }
     pairs = {
@@ -46,9 +46,9 @@ def _comparison_tables(c: Comparison) -> list[Section]:
         "language_a": Column("language"),
         "language_b": Column("and"),
         "tau": Column("tau", 3, low="low", high="high"),
-        "defined": Column("replicates with a tau", 1, percent=True),
+        "defined": Column("resamples with a tau", 1, percent=True),
     }
-    paired = table(c.differences, "Paired over the same replicates", differences, judges=())
+    paired = table(c.differences, "Paired over the same resamples", differences, judges=())
     by_pair = table(c.language_pairs, "Agreement of two languages on the judges' order", pairs, judges=(), most=400)
     return [
         Section("differences", "Method against method", blocks=(paired,)),
@@ -100,7 +100,7 @@ def make_page(
     judges: tuple[str, ...] = (),
 ) -> Page:
     """A page about a result on a panel, without findings."""
-    settings = {name: getattr(result, name) for name in ("seed", "replicates", "level") if hasattr(result, name)}
+    settings = {name: getattr(result, name) for name in ("seed", "resamples", "level") if hasattr(result, name)}
     return Page(
         title,
         f"{panel.n_tasks:,} tasks x {len(panel.languages)} languages x {len(panel.judges)} judges",
@@ -108,7 +108,7 @@ def make_page(
         (),
         sections,
         tuple(labels(judges).values()),
-        facts(fingerprint=panel.fingerprint, **settings),
+        facts(settings | {"input fingerprint": panel.fingerprint}),
         command,
         payload,
     )

@@ -6,8 +6,8 @@ import pandas as pd
 from rich.console import Console
 
 from polyjudge.analyse.gates import Gates
-from polyjudge.report.terminal.base import heading, interval, number, rows, say, show
-from polyjudge.report.terminal.matrix import matrix
+from polyjudge.report.older.base import heading, interval, number, rows, say, show
+from polyjudge.report.older.matrix import matrix
 
 
 def show_gates(console: Console, gates: Gates) -> None:
@@ -37,7 +37,7 @@ def show_gates(console: Console, gates: Gates) -> None:
         console,
         f"On left-out tasks: {gates.held_out_raw:.1f} raw, {gates.held_out_calibrated:.1f} calibrated; calibration "
         f"takes off {gates.held_out_reduction:.1f} {interval(gates.held_out_low, gates.held_out_high, 1)} "
-        f"({gates.replicates} replicates, {gates.level:.0%} interval).",
+        f"({gates.resamples} resamples, {gates.level:.0%} interval).",
     )
     if len(gates.sweep) > 1:
         heading(console, "Spread by threshold, percentage points")
@@ -82,4 +82,4 @@ def show_gates(console: Console, gates: Gates) -> None:
         "dim",
     )
     for note in gates.notes:
-        say(console, note, "dim")
+        say(console, str(note), "dim")

@@ -13,7 +13,7 @@ from polyjudge.analyse.decisions import Decisions
 from polyjudge.analyse.held_out import Comparison
 from polyjudge.analyse.unseen import Unseen
 from polyjudge.core.results import Result
-from polyjudge.report.terminal.base import heading, interval, make_console, number, say, show
+from polyjudge.report.older.base import heading, interval, make_console, number, say, show
 
 
 def show_result(result: Result, console: Console | None = None) -> None:
@@ -33,7 +33,7 @@ def show_result(result: Result, console: Console | None = None) -> None:
 
 def _comparison(console: Console, result: Comparison) -> None:
     table = result.table
-    used = result.replicates - result.skipped
+    used = result.resamples - result.skipped
     heading(console, f"Agreement of the languages on the judges' order, on left-out tasks ({used:,} resamplings)")
     marks = _marks(table["identity"])
     show(

@@ -1,0 +1,244 @@
+"""What explains the interaction: nothing, a few faulty cells, a judge, a language, or all of them (METHODS 18)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from polyjudge.analyse.matters import materiality, what_matters
+from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.core.scale import scale_of
+from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
+from polyjudge.estimate.sparse import Kind, Units, choose, half_samples, least_absolute, named_cells, offset_maps
+
+MOST_SHOWN = 12
+"""Named cells described in full, those furthest off."""
+SMALL = 100
+"""Panels of up to this many cells get all the resamples asked for; larger ones four in ten of them."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Explanation(Result):
+    """Which cells are off, and how.
+
+    kind : "none", "cell", "cells" (a few), "judge", "language" or "diffuse"
+    stability : share of random halves of the tasks that give the same kind and the same cells
+    cells : language, judge, excess (points off the additive panel that fits most cells: the sparse reading), low, high,
+        interaction (double centred), band_low, band_high, named, matter
+    culprits : of the named cells (at most 12), or of the cell asked for: language, judge, excess, low, high,
+        interaction, share (of resamples in which it is the furthest off), and floor, ceiling, missing (shares of its
+        scores), each with the same of the judge's other languages (`_elsewhere`)
+    worst : the tasks that show it most: task, language, judge, score, expected, gap
+    """
+
+    kind: Kind
+    stability: float
+    cells: pd.DataFrame
+    culprits: pd.DataFrame
+    worst: pd.DataFrame
+    largest: float
+    """Largest |interaction|, double centred, in points."""
+    largest_without: float
+    """The same without the named cells."""
+    clear: int
+    clear_without: int
+    """Cells whose band excludes 0, with and without the named cells."""
+    matters: float
+    level: float
+    resamples: int
+    seed: int
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.cells
+
+    @property
+    def named(self) -> list[tuple[str, str]]:
+        """The (language, judge) pairs that are off, furthest first."""
+        found = self.cells[self.cells["named"]]
+        order = found["excess"].abs().sort_values(ascending=False, kind="stable").index
+        return list(zip(found.loc[order, "language"], found.loc[order, "judge"], strict=True))
+
+
+def explain(
+    panel: Panel,
+    *,
+    cell: tuple[str, str] | None = None,
+    matters: float | None = None,
+    level: float = 0.95,
+    resamples: int = 100,
+    most: int = 5,
+    seed: int = 7,
+    bands: Uncertainty | None = None,
+) -> Explanation:
+    """Ask which explanation of the interaction fits: none, one cell, a few cells, one judge, one language, diffuse.
+
+    Candidates are compared by how well they predict the cells of left-out tasks; the one with the fewest cells within a
+    standard error of the best is taken. Neither this reading nor double centring is truth: both rest on the majority of
+    judges and languages, and only labels or probes decide.
+
+    Parameters
+    ----------
+    cell : (language, judge) to describe, whether it is off or not
+    matters : smallest effect in points that counts; 2% of the scale unless given
+    level : confidence of intervals and of naming a cell
+    resamples : halves of the tasks behind `stability`; twice as many bootstraps behind the intervals of `excess`
+    most : worst tasks listed for each culprit
+    bands : the `uncertainty` of the same panel, where it is at hand
+
+    >>> import numpy as np, polyjudge as pj
+    >>> fault = np.zeros((8, 6)); fault[6, 1] = -20
+    >>> panel, _ = pj.simulate_panel(interaction=fault, seed=1)
+    >>> e = explain(panel)
+    >>> e.kind, e.named
+    ('cell', [('language7', 'judge2')])
+    """
+    check_level(level)
+    if resamples < 20:
+        raise UsageError(f"{resamples} resamples are too few for a share; use at least 20.")
+    _, k, m = panel.shape
+    estimate = estimate_interaction(panel)
+    matters = what_matters(panel, matters)
+    bands = bands or uncertainty(panel, level=level, seed=seed)
+    units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
+    resamples = resamples if k * m <= SMALL else max(20, 2 * resamples // 5)
+    reading = choose(units, level, seed)
+    excess = least_absolute(estimate.interaction, units.lad)
+    named = named_cells(reading, excess)
+    agreeing = [
+        r.kind == reading.kind and np.array_equal(r.named, reading.named)
+        for r in half_samples(units, resamples, level, seed)
+    ]
+    drawn = least_absolute(bootstrap_means(units.values, units.share, 2 * resamples, seed), units.lad)
+    cells = _cells(bands, excess, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), named, matters)
+    asked = named if cell is None else _one(panel, cell)
+    kind = reading.kind if cell is None else "cell"
+    furthest = np.abs(drawn).reshape(len(drawn), -1).argmax(axis=1)
+    left, se = mean_and_se(_left(units.values, units.lad, named, reading.kind), units.share)
+    return Explanation(
+        kind=reading.kind,
+        stability=float(np.mean(agreeing)),
+        cells=cells,
+        culprits=_culprits(panel, cells, asked, np.bincount(furthest, minlength=k * m) / len(drawn)),
+        worst=_worst(panel, _gaps(estimate.influence, units.lad, asked, kind), asked, cells, most),
+        largest=float(np.abs(estimate.interaction).max()),
+        largest_without=float(np.abs(left).max()),
+        clear=bands.clear,
+        clear_without=int((np.abs(left) > bands.critical * np.maximum(se, panel.tie_gap)).sum()),
+        matters=matters,
+        level=level,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def _cells(bands: Uncertainty, excess: Array, limits: Array, named: NDArray[np.bool_], matters: float) -> pd.DataFrame:
+    """Sparse and double-centred reading of every cell."""
+    out = bands.cells[["language", "judge"]].copy()
+    out["excess"], out["low"], out["high"] = excess.ravel(), limits[0].ravel(), limits[1].ravel()
+    for name in ("interaction", "band_low", "band_high"):
+        out[name] = bands.cells[name]
+    out["named"] = named.ravel()
+    out["matter"] = [materiality(a, b, matters) for a, b in zip(out["low"], out["high"], strict=True)]
+    return out
+
+
+def _one(panel: Panel, cell: tuple[str, str]) -> NDArray[np.bool_]:
+    """The mask of one cell, which must be in the panel."""
+    language, judge = cell
+    for word, asked, known in (("language", language, panel.languages), ("judge", judge, panel.judges)):
+        if asked not in known:
+            raise PanelError(
+                f"There is no {word} {clean(asked)!r} in this panel; it has {', '.join(map(clean, known[:12]))}."
+            )
+    out = np.zeros(panel.shape[1:], bool)
+    out[panel.languages.index(language), panel.judges.index(judge)] = True
+    return out
+
+
+def _gaps(values: Array, lad: Array, named: NDArray[np.bool_], kind: Kind) -> Array:
+    """How far each unit's named cells are off what the other cells lead to expect: (n, k, m), 0 elsewhere."""
+    out = np.zeros_like(values)
+    if kind in ("judge", "language"):
+        size = values.shape[2 if kind == "judge" else 1]
+        return np.where(named, values * (size / (size - 1)), 0.0)
+    if named.any():
+        places = np.flatnonzero(named)
+        out.reshape(len(values), -1)[:, places] = np.tensordot(values, offset_maps(places, lad**2), ((1, 2), (1, 2)))
+    return out
+
+
+def _left(values: Array, lad: Array, named: NDArray[np.bool_], kind: Kind) -> Array:
+    """The interaction of every unit without the named cells."""
+    if kind == "judge":
+        return double_centre(values[:, :, ~named.all(axis=0)])
+    if kind == "language":
+        return double_centre(values[:, ~named.all(axis=1)])
+    return values - double_centre(_gaps(values, lad, named, kind))
+
+
+def _culprits(panel: Panel, cells: pd.DataFrame, named: NDArray[np.bool_], furthest: Array) -> pd.DataFrame:
+    """The numbers of the named cells, beside those of the same judge in its other languages."""
+    at = np.flatnonzero(named)
+    at = at[np.argsort(-cells["excess"].abs().to_numpy()[at], kind="stable")][:MOST_SHOWN]
+    out = cells.iloc[at][["language", "judge", "excess", "low", "high", "interaction"]].reset_index(drop=True)
+    out["share"] = furthest[at]
+    for name, count, of in _shares(panel):
+        language, judge = np.divmod(at, panel.shape[2])
+        there = of[:, judge].sum(axis=0) - of[language, judge]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            out[name] = count[language, judge] / of[language, judge]
+            out[f"{name}_elsewhere"] = (count[:, judge].sum(axis=0) - count[language, judge]) / there
+    return out
+
+
+def _shares(panel: Panel) -> list[tuple[str, Array, Array]]:
+    """Of each cell: scores at the floor, at the ceiling and entries missing, with the number they are a share of."""
+    values = panel.finest  # task, [system], language, judge, [replicate]
+    first = 2 if panel.system_scores is not None else 1
+    over = tuple(axis for axis in range(values.ndim) if axis not in (first, first + 1))
+    gap, scale = panel.tie_gap, scale_of(panel)
+    there = (~np.isnan(values)).sum(axis=over).astype(np.float64)
+    # The mean of several tasks hides how many of them lie at an end.
+    known = np.all(panel.weights == 1)
+    ends = [(values <= scale.low + gap).sum(axis=over), (values >= scale.high - gap).sum(axis=over)]
+    floor, ceiling = (np.where(known, end, np.nan) for end in ends)
+    missing = np.isnan(panel.scores).sum(axis=0).astype(np.float64)
+    entries = np.full(missing.shape, float(panel.shape[0]))
+    return [("floor", floor, there), ("ceiling", ceiling, there), ("missing", missing, entries)]
+
+
+def _worst(panel: Panel, gaps: Array, named: NDArray[np.bool_], cells: pd.DataFrame, most: int) -> pd.DataFrame:
+    """The tasks whose scores in the named cells lie furthest to the side on which the cell is off."""
+    parts = []
+    for at in np.flatnonzero(named) if np.all(panel.weights == 1) else []:
+        language, judge = divmod(int(at), panel.shape[2])
+        score = panel.scores[:, language, judge]
+        side = np.sign(cells["excess"].iloc[at]) or 1.0
+        gap = np.where(np.isnan(score), np.nan, gaps[:, language, judge])
+        order = np.argsort(-side * gap, kind="stable")[:most]
+        order = order[~np.isnan(gap[order]) & (side * gap[order] > 0)]
+        parts.append(
+            pd.DataFrame(
+                {
+                    "task": [panel.tasks[i] for i in order],
+                    "language": panel.languages[language],
+                    "judge": panel.judges[judge],
+                    "score": score[order],
+                    "expected": score[order] - gap[order],
+                    "gap": gap[order],
+                }
+            )
+        )
+    if not parts:
+        return pd.DataFrame(columns=["task", "language", "judge", "score", "expected", "gap"])
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,188 @@
+"""Which of several things is above which: paired differences over tasks, safe where scores are skewed.
+
+Every difference is studentised and compared with task bootstraps of the largest one (max-t bootstrap-t), so that skew
+and dependence are those of the scores. Where a few tasks carry nearly all of a pair's spread (failed calls), a scope
+that happens to hold none of them looks far too sure: such pairs borrow the spread of the other scopes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+from polyjudge.core.arrays import Array
+from polyjudge.estimate.kernels import pair_index
+from polyjudge.estimate.resample import bootstrap_t, in_groups, mean_and_se
+
+CARRIED = 0.6
+"""A pair is called contaminated when the largest 5% of its task values carry at least this share of its variance.
+A normal spread gives 0.28, a two-sided exponential one 0.42."""
+TOP = 0.05
+THIN = 0.01
+"""A pair with no spread at all in more than this share of resamples is judged by the signs of its tasks instead."""
+TAIL = 10
+"""With fewer exceedances than this the tail of a bootstrap distribution is continued by Student's t."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairOrder:
+    """Pairs of q things in s scopes (languages); pairs are those of `pair_index(q)`, p of them.
+
+    mean, se : (s, p) difference first less second, and its standard error (borrowed where `contaminated`)
+    statistic : (s, p) mean / se; 0 where there is no spread
+    above : (s, q, q) whether thing i is surely above thing j, all pairs of a scope at once (or of all scopes)
+    p_above, p_below : (p,) one-sided p-values of being above (below) in any scope, selection of the scope allowed for
+    carried : (p,) share of a pair's variance in the 5% of task values that carry most
+    contaminated : (p,) whether that share is so large that no interval can be trusted with few tasks
+    thin : (s, p) pairs judged by the signs of their tasks
+    critical : (s,) what |statistic| must exceed
+    joint : whether `above` holds for all scopes at once
+    """
+
+    mean: Array
+    se: Array
+    statistic: Array
+    above: NDArray[np.bool_]
+    p_above: Array
+    p_below: Array
+    carried: Array
+    contaminated: NDArray[np.bool_]
+    thin: NDArray[np.bool_]
+    critical: Array
+    joint: bool
+
+    @property
+    def rank_low(self) -> NDArray[np.int64]:
+        """(s, q) best rank that cannot be ruled out: one more than the things surely above."""
+        return np.asarray(1 + self.above.sum(axis=1), dtype=np.int64)
+
+    @property
+    def rank_high(self) -> NDArray[np.int64]:
+        """(s, q) worst rank that cannot be ruled out."""
+        return np.asarray(self.above.shape[1] - self.above.sum(axis=2), dtype=np.int64)
+
+
+def order_pairs(
+    values: Array,
+    weights: Array,
+    *,
+    alpha: float = 0.05,
+    resamples: int = 1000,
+    seed: int = 7,
+    joint: bool = False,
+    tasks: NDArray[np.int64] | None = None,
+    gap: float = 0.0,
+) -> PairOrder:
+    """Order of q things in s scopes from their values per task, (n, s, q).
+
+    tasks : (s, q) number of tasks behind each value where fewer than n inform it
+    gap : standard errors up to this are rounding; a pair without spread is judged by the signs of its tasks
+    joint : one critical value for all scopes, so that all statements hold at once; else one for each scope
+    """
+    values, weights = in_groups(values, weights)
+    n, s, q = values.shape
+    i, j = pair_index(q)
+    differences = values[..., i] - values[..., j]
+    mean, se = mean_and_se(differences, weights)
+    carried = _carried(differences, mean)
+    contaminated = carried >= CARRIED
+    pooled = np.sqrt((se**2).mean(axis=0))
+    se = np.where(contaminated, np.maximum(se, pooled), se)
+    null, thin = _null(differences, weights, se, gap, resamples, seed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(thin, 0.0, mean / np.where(se > gap, se, 1.0))
+    own = np.full((s, len(i)), n) if tasks is None else np.minimum(tasks[:, i], tasks[:, j])
+    # fewer tasks than n make a heavier tail than the bootstrap of all n shows: the same probability with their own df
+    t = np.where(own < n, _same_tail(t, own, n), t)
+    share = np.full(s, thin.mean()) if joint else thin.mean(axis=1)
+    largest = np.abs(null).max(axis=2)
+    critical = (
+        np.full(s, _quantile(largest.max(axis=1), 1 - alpha * (1 - share[0])))
+        if joint
+        else np.array([_quantile(largest[:, x], 1 - alpha * (1 - share[x])) for x in range(s)])
+    )
+    signs = _sign_p(differences, mean, gap)
+    sure = np.where(thin, 2 * signs * (thin.size if joint else len(i)) <= alpha, np.abs(t) > critical[:, None])
+    above = np.zeros((s, q, q), bool)
+    above[:, i, j] = sure & (mean > gap)
+    above[:, j, i] = sure & (mean < -gap)
+    p = [_in_any_scope(side, t, null, n, thin, signs, mean) for side in (1.0, -1.0)]
+    return PairOrder(mean, se, t, above, p[0], p[1], carried, contaminated, thin, critical, joint)
+
+
+def _null(
+    differences: Array, weights: Array, se: Array, gap: float, resamples: int, seed: int
+) -> tuple[Array, NDArray[np.bool_]]:
+    """(R, s, p) studentised differences of resampled tasks, 0 for thin pairs; and which pairs are thin."""
+    n, s, p = differences.shape
+    blocks, flat = [], se.ravel() <= gap
+    empty = np.zeros(s * p)
+    for mean, error in bootstrap_t(differences.reshape(n, -1), weights, resamples, seed):
+        none = error <= 1e-6 * se.ravel()
+        empty += none.sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(none, np.where(mean == 0, 0.0, np.sign(mean) * np.inf), mean / error)
+        blocks.append(t)
+    thin = flat | (empty > THIN * resamples)
+    null = np.concatenate(blocks)
+    null[:, thin] = 0.0
+    return null.reshape(-1, s, p), thin.reshape(s, p)
+
+
+def _carried(differences: Array, mean: Array) -> Array:
+    """(p,) share of the squared deviations in the largest `TOP` of them, scopes pooled."""
+    n, s, p = differences.shape
+    square = np.sort(((differences - mean) ** 2).reshape(n * s, p), axis=0)
+    total = square.sum(axis=0)
+    few = max(1, int(np.ceil(TOP * n * s)))
+    out: Array = np.divide(square[-few:].sum(axis=0), total, out=np.zeros(p), where=total > 0)
+    return out
+
+
+def _quantile(values: Array, level: float) -> float:
+    return float(np.quantile(values, min(max(level, 0.0), 1.0), method="higher"))
+
+
+def _same_tail(t: Array, tasks: NDArray[np.int64], n: int) -> Array:
+    """t values with tasks - 1 degrees of freedom as those with n - 1 that are as improbable."""
+    tail = np.maximum(stdtr(np.maximum(tasks - 1, 1), -np.abs(t)), np.finfo(float).tiny)
+    out: Array = np.sign(t) * -stdtrit(n - 1, tail)
+    return out
+
+
+def _sign_p(differences: Array, mean: Array, gap: float) -> Array:
+    """(s, p) one-sided sign test of each pair towards its mean's side: 2^-(tasks that differ), if all agree; else 1."""
+    up, down = (differences > gap).sum(axis=0), (differences < -gap).sum(axis=0)
+    agree = np.where(mean > 0, down == 0, up == 0)
+    out: Array = np.where(agree & (np.abs(mean) > gap), 0.5 ** np.maximum(up, down), 1.0)
+    return out
+
+
+def _side(t: Array, null: Array, n: int) -> Array:
+    """(p,) chance that the largest of a pair's scopes reaches the largest seen, continued by t where it is rare."""
+    seen, drawn = t.max(axis=0), null.max(axis=1)
+    scopes, count = t.shape[0], (drawn >= seen).sum(axis=0)
+    p = (1 + count) / (1 + len(drawn))
+    start = np.sort(drawn, axis=0)[-TAIL]
+    share = TAIL / len(drawn)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        stretch = np.maximum(start / -stdtrit(n - 1, share / scopes), 1.0)
+        tail = np.minimum(scopes * stdtr(n - 1, -seen / stretch), share)
+    out: Array = np.where((count < TAIL) & np.isfinite(start), np.minimum(p, tail), p)
+    return out
+
+
+def _in_any_scope(
+    side: float, t: Array, null: Array, n: int, thin: NDArray[np.bool_], signs: Array, mean: Array
+) -> Array:
+    """(p,) p-value of a pair on one side: bootstrap, and the sign test where a scope is thin; both share the error."""
+    scopes = t.shape[0]
+    toward = np.where(thin & (side * mean > 0), np.minimum(1.0, scopes * signs), 1.0).min(axis=0)
+    some = ~thin.all(axis=0)
+    rest = np.where(some, _side(side * t, side * null, n), 1.0)
+    both = thin.any(axis=0) & some
+    out: Array = np.minimum(1.0, np.where(both, 2.0, 1.0) * np.minimum(toward, rest))
+    return out

@@ -1,0 +1,422 @@
+"""The sparse reading of an interaction: few cells off an additive panel, and which explanation fits (METHODS 18).
+
+Double centring spreads one faulty cell over its row and column. Least absolute deviations leave it where it is. Shapes:
+n units, k languages, m judges; `...` is any number of leading axes, worked on at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from polyjudge.core.arrays import Array
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.resample import in_groups, mean_and_se
+
+Kind = Literal["none", "cell", "cells", "judge", "language", "diffuse"]
+MOST_CELLS = 5
+"""More named cells than this are called diffuse."""
+STANDS_OUT = 2.0
+FOLDS = 5
+MOST_GROUPS = 400
+"""Cross-validation leaves out tasks, or this many groups of tasks where there are more."""
+STEPS = 60
+"""Interior-point steps at most; 15 to 25 are usual."""
+BATCH = 2_000_000
+"""Numbers in one batch of predictions."""
+
+
+def additive(cells: Array, weights: Array) -> Array:
+    """Weighted least-squares fit of row and column effects: (..., k, m) -> fitted (..., k, m)."""
+    rows = weights.sum(axis=-1)
+    shares = weights / rows[..., None]
+    m = cells.shape[-1]
+    normal = -np.swapaxes(weights, -1, -2) @ shares
+    normal[..., np.arange(m), np.arange(m)] += weights.sum(axis=-2)
+    weighted = weights * cells
+    level = weighted.sum(axis=-1) / rows
+    right = weighted.sum(axis=-2) - (weights * level[..., None]).sum(axis=-2)
+    column = np.zeros(right.shape)  # the first is 0: one constant of rows and columns is free
+    column[..., 1:] = np.linalg.solve(normal[..., 1:, 1:], right[..., 1:, None])[..., 0]
+    row = level - (shares * column[..., None, :]).sum(axis=-1)
+    out: Array = row[..., None] + column[..., None, :]
+    return out
+
+
+def least_absolute(cells: Array, weights: Array) -> Array:
+    """Residuals of the additive fit with the least sum of weights x |residual|: (..., k, m) -> (..., k, m).
+
+    A primal-dual interior-point method (Frisch-Newton, after Portnoy and Koenker 1997) on all matrices at once. Where
+    several fits are equally good it ends in the middle of them.
+    """
+    shape = np.broadcast_shapes(cells.shape, weights.shape)
+    size = np.abs(cells).max(axis=(-2, -1), keepdims=True)
+    scale = np.where(size > 0, size, 1.0)
+    weight = np.broadcast_to(weights / weights.mean(axis=(-2, -1), keepdims=True), shape).reshape(-1, *shape[-2:])
+    y = np.broadcast_to(cells / scale, shape).reshape(-1, *shape[-2:])
+    fitted = _frisch_newton(y, weight)
+    out: Array = ((y - fitted).reshape(shape)) * scale
+    out[np.abs(out) < 1e-6 * scale] = 0.0
+    return out
+
+
+def _frisch_newton(y: Array, w: Array) -> Array:
+    """Fitted values. In the dual every entry has a place x in (0, 1): 0 above the fit, 1 below, between on it."""
+    fit = additive(y, w**2)
+    c = -w * y
+    r = c + w * fit
+    r = np.where(np.abs(r) < 1e-3, np.where(r < 0, -1e-3, 1e-3), r)
+    x, s = np.full(y.shape, 0.5), np.full(y.shape, 0.5)
+    z, v = np.maximum(r, 0.0) + 1e-3, np.maximum(-r, 0.0) + 1e-3
+    axes = (-2, -1)
+    entries = y.shape[-1] * y.shape[-2]
+
+    def step(place: Array, move: Array) -> Array:
+        most = np.where(move < 0, -place / np.where(move < 0, move, -1.0), 1e20)
+        out: Array = most.min(axis=axes, keepdims=True)
+        return out
+
+    going = np.ones((len(y), 1, 1), bool)
+    for _ in range(STEPS):
+        q = 1 / (z / x + v / s)
+        dual = c + w * fit - z + v
+        r = z - v + dual
+
+        def direction(right: Array, q: Array = q) -> tuple[Array, Array]:
+            """Change of the fit and of x: rows of the design are w times (row, column)."""
+            change = additive(-right / w, q * w**2)
+            return change, q * (-w * change - right)
+
+        move, dx = direction(r)
+        dz, dv = -z * (1 + dx / x), -v * (1 - dx / s)
+        primal = np.minimum(0.9995 * np.minimum(step(x, dx), step(s, -dx)), 1.0)
+        second = np.minimum(0.9995 * np.minimum(step(z, dz), step(v, dv)), 1.0)
+        mu = (z * x + v * s).sum(axis=axes, keepdims=True)
+        after = ((z + second * dz) * (x + primal * dx) + (v + second * dv) * (s - primal * dx)).sum(
+            axis=axes, keepdims=True
+        )
+        target = mu * (after / mu) ** 3 / (2 * entries)
+        extra = dx * dz / x + dx * dv / s  # second-order terms of both complementarities
+        xi = target * (1 / x - 1 / s)
+        move, dx2 = direction(r - xi + extra)
+        dz2 = target / x - z - z * dx2 / x - dx * dz / x
+        dv2 = target / s - v + v * dx2 / s + dx * dv / s
+        primal = np.minimum(0.9995 * np.minimum(step(x, dx2), step(s, -dx2)), 1.0)
+        second = np.minimum(0.9995 * np.minimum(step(z, dz2), step(v, dv2)), 1.0)
+        # A matrix that has arrived stays, so that its answer does not depend on the others.
+        primal, second = primal * going, second * going
+        x, s = x + primal * dx2, s - primal * dx2
+        z, v, fit = z + second * dz2, v + second * dv2, fit + second * move
+        going &= (z * x + v * s).sum(axis=axes, keepdims=True) >= 1e-9 * entries
+        if not going.any():
+            break
+    return fit
+
+
+def offset_maps(places: NDArray[np.int64], weights: Array) -> Array:
+    """Linear maps from cell means to the offsets of named cells from the additive fit of all other cells.
+
+    places : (..., q) flat positions of the cells, language times m plus judge
+    weights : (k, m) of the fit
+
+    Returns (..., q, k, m): the offset of cell i is the sum of map i times the means.
+    """
+    k, m = weights.shape
+    apart = _apart(places, weights)
+    out = np.linalg.solve(_at(apart, places), apart)
+    return np.asarray(out, np.float64).reshape(*places.shape, k, m)
+
+
+def _apart(places: NDArray[np.int64], weights: Array) -> Array:
+    """Weighted residuals of the additive fit to one cell each: (..., q) -> (..., q, k m)."""
+    k, m = weights.shape
+    unit = (places[..., None] == np.arange(k * m)).astype(np.float64).reshape(*places.shape, k, m)
+    out: Array = (weights * (unit - additive(unit, np.broadcast_to(weights, unit.shape)))).reshape(*places.shape, k * m)
+    return out
+
+
+def _at(apart: Array, places: NDArray[np.int64]) -> Array:
+    return np.take_along_axis(apart, places[..., None, :], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What tasks say about the interaction: (g, k, m) values of at most `MOST_GROUPS` groups, and how to weigh cells.
+
+    share : (g,) weight of each group, sum 1
+    lad : (k, m) weights of absolute deviations, 1 / standard error of the cell means
+    loss : (k, m) weights of squared errors, 1 / squared standard error of the interaction
+    """
+
+    values: Array
+    share: Array
+    lad: Array
+    loss: Array
+
+    @classmethod
+    def of(
+        cls,
+        interactions: Array,
+        cells: Array,
+        weights: Array,
+        cluster: NDArray[np.int64] | None = None,
+        most: int = MOST_GROUPS,
+    ) -> Units:
+        """From the interactions and the cell values of every unit, each (n, k, m), and the weights of units (n,).
+
+        Units of one cluster (n,) become one group; what is resampled and left out are groups.
+        """
+        if cluster is not None and cluster.max() + 1 < len(weights):
+            (interactions, cells), weights = _pooled((interactions, cells), weights, cluster)
+        values, share = in_groups(interactions, weights, most)
+        return cls(
+            values,
+            share / share.sum(),
+            1 / _positive(mean_and_se(cells, weights)[1]),
+            1 / _positive(mean_and_se(values, share)[1]) ** 2,
+        )
+
+    def sizes(self) -> tuple[int, int, int]:
+        g, k, m = self.values.shape
+        return g, k, m
+
+
+def _pooled(arrays: tuple[Array, ...], weights: Array, cluster: NDArray[np.int64]) -> tuple[tuple[Array, ...], Array]:
+    """Weighted means over the units of each cluster, and the clusters' weights."""
+    order = np.argsort(cluster, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(cluster[order]) > 0])
+    total = np.add.reduceat(weights[order], starts)
+    heavy = weights[order][:, None, None]
+    return tuple(np.add.reduceat(a[order] * heavy, starts, axis=0) / total[:, None, None] for a in arrays), total
+
+
+def _positive(se: Array) -> Array:
+    """Standard errors without zeros: one that is 0, or far below the others, would decide alone."""
+    typical = float(np.median(se[se > 0])) if (se > 0).any() else 1.0
+    return np.maximum(se, 0.05 * typical)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Which explanation fits. `named` (k, m) marks its cells: those off, or the whole judge or language."""
+
+    kind: Kind
+    named: NDArray[np.bool_]
+
+
+def named_cells(reading: Reading, excess: Array) -> NDArray[np.bool_]:
+    """The cells to name, given the least-absolute reading (k, m) in points.
+
+    In a diffuse panel one cell may still stand out: twice as far off as any other. Then it is named.
+    """
+    if reading.kind == "diffuse" and min(excess.shape) > 2:
+        largest = np.sort(np.abs(excess), axis=None)
+        if largest[-1] >= STANDS_OUT * largest[-2]:
+            return np.asarray(np.abs(excess) == largest[-1])
+    return reading.named
+
+
+def choose(units: Units, level: float = 0.95, seed: int = 7) -> Reading:
+    """The explanation that fits all tasks."""
+    return choose_each(units, np.ones((1, len(units.values)), bool), level, seed)[0]
+
+
+def half_samples(units: Units, draws: int, level: float = 0.95, seed: int = 7) -> list[Reading]:
+    """The explanation of random halves of the tasks.
+
+    Halves, not bootstraps: a bootstrap adds its own noise to that of the panel, so that in a panel without any fault it
+    would find one most of the time (stability selection; Meinshausen and Buehlmann 2010).
+    """
+    g = len(units.values)
+    rng = np.random.default_rng([seed, 11])
+    kept = np.zeros((draws, g), bool)
+    for row in kept:
+        row[rng.permutation(g)[: max(2, -(-g // 2))]] = True
+    return choose_each(units, kept, level, seed)
+
+
+def choose_each(units: Units, kept: NDArray[np.bool_], level: float = 0.95, seed: int = 7) -> list[Reading]:
+    """The explanation that fits each part of the groups of tasks: masks (r, g) -> r readings."""
+    g, k, m = units.sizes()
+    most = sum(kind in ("cell", "cells") for kind, _ in dimensions(k, m))
+    fold = np.random.default_rng([seed, 12]).permutation(g) % FOLDS
+    critical = stdtrit(np.maximum(kept.sum(axis=1) - 1, 1), 1 - (1 - level) / (2 * k * m))
+    size = max(1, BATCH // (FOLDS * (MOST_CELLS + 4) * k * m))
+    out = [Reading("none", np.zeros((k, m), bool))] * len(kept)
+    # Where no cell is clear of noise there is nothing to explain, and nothing to cross-validate.
+    open_ = [i for i, row in enumerate(kept) if _clear(units.values[row], units.share[row], critical[i])]
+    for start in range(0, len(open_), size):
+        at = open_[start : start + size]
+        shares = kept[at] * units.share
+        means = (shares @ units.values.reshape(g, -1) / shares.sum(axis=1, keepdims=True)).reshape(-1, k, m)
+        order = cell_order(units, means, most)
+        chosen = _best(units, kept[at], fold)
+        for j, i in enumerate(at):
+            out[i] = _settle(units, kept[i], means[j], order[j], int(chosen[j]), float(critical[i]))
+    return out
+
+
+def _clear(values: Array, share: Array, critical: float) -> bool:
+    """Whether the mean of any cell is clear of noise, all cells at once (`critical` is Bonferroni's t)."""
+    if len(values) < 3:  # one spread tells nothing of faults
+        return False
+    mean, se = mean_and_se(values, share)
+    return bool(np.any(np.abs(mean) > critical * np.maximum(se, 1e-300)))
+
+
+def dimensions(k: int, m: int) -> list[tuple[Kind, int]]:
+    """The candidate explanations and how many numbers each fits, fewest first.
+
+    With two judges a faulty cell cannot be told from the other judge's cell in that language, so whole languages are
+    the smallest candidate; with two languages whole judges are.
+    """
+    most = min(MOST_CELLS, ((k - 1) * (m - 1) - 1) // 2) if min(k, m) > 2 else 0
+    cells: list[tuple[Kind, int]] = [("cell" if q == 1 else "cells", q) for q in range(1, most + 1)]
+    lines: list[tuple[Kind, int]] = []
+    if k > 2:
+        lines.append(("language", m - 1))
+    if m > 2:
+        lines.append(("judge", k - 1))
+    lines.append(("diffuse", (k - 1) * (m - 1)))
+    return [("none", 0), *sorted([*cells, *lines], key=lambda c: c[1])]
+
+
+def _best(units: Units, kept: NDArray[np.bool_], fold: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Index into `dimensions` of the choice for each mask of groups (r, g), by the one-standard-error rule."""
+    g, k, m = units.sizes()
+    flat = units.values.reshape(g, -1)
+    folds = np.unique(fold)
+    # Training means of every mask without each fold: (r, f, k, m). Where a mask lies in one fold all of it trains.
+    train = kept[:, None, :] & (fold != folds[:, None])
+    train = np.where(train.any(axis=2, keepdims=True), train, kept[:, None, :])
+    shares = train * units.share
+    means = (shares.reshape(-1, g) @ flat / shares.sum(axis=2).reshape(-1, 1)).reshape(*train.shape[:2], k, m)
+    predicted = _predictions(units, means)  # (r, f, c, k, m)
+    r, f, c = predicted.shape[:3]
+    weighted = (predicted * units.loss).reshape(r * f * c, -1)
+    square = (weighted * predicted.reshape(r * f * c, -1)).sum(axis=1).reshape(r, f, c)
+    cross = (weighted @ flat.T).reshape(r, f, c, g)
+    at = np.searchsorted(folds, fold)
+    # Squared error of each left-out group less that of predicting no interaction: (r, c, g).
+    loss = square[:, at].transpose(0, 2, 1) - 2 * cross[:, at, :, np.arange(g)].transpose(1, 2, 0)
+    loss *= (kept * units.share)[:, None, :]
+    total = loss.sum(axis=2)
+    best = total.argmin(axis=1)
+    apart = loss - loss[np.arange(r), best][:, None]
+    count = kept.sum(axis=1)[:, None]
+    mean = apart.sum(axis=2) / count
+    error = np.sqrt(np.maximum((apart**2).sum(axis=2) - count * mean**2, 0.0) * count / (count - 1))
+    out: NDArray[np.int64] = (apart.sum(axis=2) <= error + 1e-12).argmax(axis=1)
+    return out
+
+
+def _predictions(units: Units, means: Array) -> Array:
+    """The interaction that each candidate predicts from training means: (..., k, m) -> (..., c, k, m)."""
+    k, m = means.shape[-2:]
+    lead = means.shape[:-2]
+    offered = dimensions(k, m)
+    most = sum(kind in ("cell", "cells") for kind, _ in offered)
+    order = cell_order(units, means, most)
+    apart = _apart(order, units.lad**2)
+    normal = _at(apart, order)
+    right = (apart @ means.reshape(*lead, k * m, 1))[..., 0]
+    out = []
+    for kind, size in offered:
+        if kind in ("cell", "cells"):
+            moved = np.zeros((*lead, k * m))
+            offsets = np.linalg.solve(normal[..., :size, :size], right[..., :size, None])[..., 0]
+            np.put_along_axis(moved, order[..., :size], offsets, axis=-1)
+            out.append(double_centre(moved.reshape(means.shape)))
+        elif kind in ("language", "judge"):
+            line = best_line(units, means, kind)
+            held = np.arange(k if kind == "language" else m) == line[..., None]
+            held = held[..., :, None] if kind == "language" else held[..., None, :]
+            out.append(double_centre(np.where(held, means, 0.0) * _line_scale(means, kind)))
+        else:
+            out.append(means if kind == "diffuse" else np.zeros((*lead, k, m)))
+    return np.stack(out, axis=-3)
+
+
+def cell_order(units: Units, means: Array, most: int) -> NDArray[np.int64]:
+    """Flat positions of the cells furthest off the least-absolute fit in standard errors: (..., k, m) -> (..., q)."""
+    k, m = means.shape[-2:]
+    if most == 0:
+        return np.zeros((*means.shape[:-2], 0), np.int64)
+    off = np.abs(least_absolute(means, units.lad)) * np.sqrt(units.loss)
+    order: NDArray[np.int64] = np.argsort(-off.reshape(*means.shape[:-2], k * m), axis=-1, kind="stable")[..., :most]
+    return order
+
+
+def _line_scale(means: Array, kind: Kind) -> float:
+    """A line's offset from the other lines is this many times its interaction, which is taken from the mean of all."""
+    size = int(means.shape[-2 if kind == "language" else -1])
+    return size / (size - 1)
+
+
+def best_line(units: Units, means: Array, kind: Kind) -> NDArray[np.int64]:
+    """The language or judge whose own offsets explain most of the interaction: (..., k, m) -> (...)."""
+    axis = -2 if kind == "language" else -1
+    other = -1 if kind == "language" else -2
+    size = means.shape[axis]
+    weighted = units.loss * means
+    # Left after line i is taken out: elsewhere the line's share comes back, so the squared error has two parts.
+    own = (weighted * means).sum(axis=other)
+    scaled = np.moveaxis(means, axis, -1) / (size - 1)  # (..., other, size)
+    w = np.moveaxis(np.broadcast_to(units.loss, means.shape), axis, -1)
+    wx = np.moveaxis(weighted, axis, -1)
+    total_w, total_wx = w.sum(axis=-1, keepdims=True), wx.sum(axis=-1, keepdims=True)
+    # Sum over the other lines j of w_j (2 x_j p + p^2) with p = x_i / (size - 1): what adding the share back costs.
+    cost = (2 * scaled * (total_wx - wx) + scaled**2 * (total_w - w)).sum(axis=-2)
+    out: NDArray[np.int64] = (own - cost).argmax(axis=-1)
+    return out
+
+
+def _settle(
+    units: Units, kept: NDArray[np.bool_], means: Array, order: NDArray[np.int64], chosen: int, critical: float
+) -> Reading:
+    """The explanation with its cells: the one chosen, or a smaller one that leaves nothing clear of noise.
+
+    So one more cell is named only where the interaction that is left without it is clear, all cells at once.
+    """
+    _, k, m = units.sizes()
+    values, share = units.values[kept], units.share[kept]
+    reading = Reading("none", np.zeros((k, m), bool))
+    for kind, size in dimensions(k, m)[: chosen + 1]:
+        reading, rest = _explained(units, values, means, kind, order[:size])
+        if not _clear(rest, share, critical):
+            break
+    return reading
+
+
+def _explained(
+    units: Units, values: Array, means: Array, kind: Kind, places: NDArray[np.int64]
+) -> tuple[Reading, Array]:
+    """A candidate's reading of all tasks, and the interaction (g, k, m) it leaves in each."""
+    named = np.zeros(means.shape, bool)
+    if kind in ("none", "diffuse"):
+        return Reading(kind, named), values if kind == "none" else np.zeros_like(values)
+    if kind in ("cell", "cells"):
+        named.flat[places] = True
+        offsets = np.tensordot(values, offset_maps(places, units.lad**2), ((1, 2), (1, 2)))
+        moved = np.zeros((len(values), named.size))
+        moved[:, places] = offsets
+        return _lines(named), values - double_centre(moved.reshape(values.shape))
+    line = int(best_line(units, means, kind))
+    index = (line, slice(None)) if kind == "language" else (slice(None), line)
+    named[index] = True
+    return Reading(kind, named), values - double_centre(np.where(named, values, 0.0) * _line_scale(means, kind))
+
+
+def _lines(named: NDArray[np.bool_]) -> Reading:
+    """Three or more cells of one judge are that judge; of one language, that language."""
+    count = int(named.sum())
+    rows, columns = named.any(axis=1), named.any(axis=0)
+    if count >= 3 and columns.sum() == 1:
+        return Reading("judge", np.broadcast_to(columns, named.shape).copy())
+    if count >= 3 and rows.sum() == 1:
+        return Reading("language", np.broadcast_to(named.any(axis=1, keepdims=True), named.shape).copy())
+    return Reading("cell" if count == 1 else "cells", named)

@@ -1,0 +1,71 @@
+"""Words about drift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from polyjudge.report.numbers import points
+from polyjudge.report.words import Template, names, plural
+
+
+def _size(v: Mapping[str, Any]) -> str:
+    """Points lower or higher than before, with the interval."""
+    low, high = sorted((abs(v["low"]), abs(v["high"])))
+    return f"{points(abs(v['change']), low, high)} points {'lower' if v['change'] < 0 else 'higher'}"
+
+
+def _places(named: Sequence[tuple[str, str]]) -> str:
+    return names([f"{language} by {judge}" for language, judge in named])
+
+
+WORDS: dict[str, Template] = {
+    "drift.title": "Drift since the calibrator was fitted",
+    "drift.paired": "{paired} tasks compared one by one; a false alarm in {alarm:share} of runs at most",
+    "drift.samples": "{before} tasks then and {after} now, compared as two samples; a false alarm in {alarm:share} of "
+    "runs at most",
+    "cell-broke": lambda v: (
+        f"{{language}} by {{judge}} broke: it now scores {_size(v)}. Everything else is as it was. Check its prompt, "
+        "parser and model version; do not fit again."
+    ),
+    "cells-broke": lambda v: (
+        f"{len(v['named'])} places broke: {_places(v['named'])}. The largest change, {{language}} by {{judge}}: "
+        f"{_size(v)}. Check their prompts, parsers and model versions; do not fit again."
+    ),
+    "judge-changed": lambda v: (
+        f"{{judge}} changed over the languages, most in {{language}}: {_size(v)}. The other judges are as they were. "
+        "Was its model or prompt replaced? Fit again without it, or with its new scores."
+    ),
+    "language-changed": lambda v: (
+        f"{{language}} changed over the judges, most by {{judge}}: {_size(v)}. The other languages are as they were. "
+        "Was its prompt or translation replaced? Fit again once that is settled."
+    ),
+    "interaction-changed": lambda v: (
+        (
+            "{judge} in {language} has changed: {change/low/high:+points} points."
+            if v["count"] == 1
+            else "{count} of {cells} cells have changed, most {judge} in {language}: {change/low/high:+points} points."
+        )
+        + " That is no accident ({p:p}). Fit the calibrator again."
+    ),
+    "interaction-stable": "Nothing has clearly changed ({p:p} for the largest change).",
+    "new-languages": "The calibrator has never seen {names}. Fit it again with them, or extend it.",
+    "new-judges": "The calibrator has never seen {names}. Fit it again with them, or extend it.",
+    "gone-languages": "The scores lack {names}, which the calibrator knows.",
+    "gone-judges": "The scores lack {names}, which the calibrator knows.",
+    "range-changed": "The scale may have changed: scores lie in [{low}, {high}], the calibrator was fitted on "
+    "[{low_before}, {high_before}].",
+    "range-narrowed": "The scale may have changed: scores lie in [{low}, {high}], less than half of the calibrator's "
+    "range.",
+    "floor-changed": lambda v: (
+        "{judge} in {language} now gives the lowest score {after:share} of the time, before {before:share} (change "
+        "{/low/high:+share})"
+        + ("" if v["count"] == 1 else f"; {v['count'] - 1} more {plural(v['count'] - 1, 'cell', 'cells')} changed too")
+        + ". Look for parser failures or refusals."
+    ),
+    "not-paired": "The tasks differ from those of the fit, so only large changes can be seen. Score the same tasks "
+    "again to see small ones.",
+    "drift.cells": "Change of each cell in points, clearest first; the intervals hold for all cells together",
+    "drift.floor": "Share of scores at the lowest value, then and now",
+    "drift.global": "Test that nothing changed: {p:p}.",
+}
