@@ -88,7 +88,9 @@ class OpenAIBatches:
                 for line in (await self.asker.send("GET", f"/files/{name}/content", raw=True)).splitlines():
                     entry = _entry(line)
                     response = entry.get("response") or {}
-                    failed = entry.get("error") or (None if response.get("status_code") == 200 else response.get("body"))
+                    failed = entry.get("error") or (
+                        None if response.get("status_code") == 200 else response.get("body")
+                    )
                     out[str(entry.get("custom_id"))] = {"error": failed} if failed else {"body": response.get("body")}
         why = "" if status == "completed" else f"{status}: {json.dumps(found.get('errors'))}"
         return why, out
@@ -134,7 +136,9 @@ class AnthropicBatches:
             result = entry.get("result") or {}
             body = result.get("message")
             good = result.get("type") == "succeeded"
-            out[str(entry.get("custom_id"))] = {"body": body} if good else {"error": result.get("error") or result.get("type")}
+            out[str(entry.get("custom_id"))] = (
+                {"body": body} if good else {"error": result.get("error") or result.get("type")}
+            )
         return "", out
 
 
@@ -160,7 +164,7 @@ class BatchDesk:
         provider = desk.judge.model.split("/")[0]
         if provider not in WITH_BATCHES:
             raise Problem(
-                "setup", f"{provider} has no batches that polyjudge knows ({', '.join(WITH_BATCHES)} have); set batch: false",
+                "setup", f"{provider} has no batches here ({', '.join(WITH_BATCHES)} have); set batch: false",
                 fatal=True,
             )  # fmt: skip
         self.run, self.desk, self.asker = run, desk, asker
@@ -180,7 +184,9 @@ class BatchDesk:
                     pass
                 if not self.open:
                     return
-                self.desk.status.note = f"{sum(len(b.calls) for b in self.open)} calls in {len(self.open)} batches under way"
+                self.desk.status.note = (
+                    f"{sum(len(b.calls) for b in self.open)} calls in {len(self.open)} batches under way"
+                )
                 await self._fetch_all()
                 if self.open:
                     await asyncio.sleep(self.desk.judge.batch_poll)
@@ -232,7 +238,8 @@ class BatchDesk:
                     self.run.halt("cost")
                 return False
             self.waiting.calls = rest
-            batch.row = next_row(self.run)
+            self.run.batch_rows += 1
+            batch.row = self.run.batch_rows
             await self.run.save([*records, *_insert(batch, self.desk.judge.name)])
             self.run.budget.reserved += batch.reserved
             self.open.append(batch)
@@ -296,9 +303,7 @@ class BatchDesk:
         if why and not replies:
             raise Problem("batch", f"its batch {clean(batch.remote)} ended as {clean(why, 300)}", fatal=True)
 
-    def _one(
-        self, batch: Batch, call: Call, attempt: int, entry: Any, why: str
-    ) -> tuple[list[Record], float]:
+    def _one(self, batch: Batch, call: Call, attempt: int, entry: Any, why: str) -> tuple[list[Record], float]:
         run, desk = self.run, self.desk
         waited = time.time() - batch.created
         try:
@@ -326,12 +331,6 @@ class BatchDesk:
         return records, used.cost or 0.0
 
 
-def next_row(run: Run) -> int:
-    """A number for a new batch."""
-    run.batch_rows += 1
-    return run.batch_rows
-
-
 def open_batches(run: Run, judge: str) -> list[Batch]:
     """The batches of a judge that are not settled in the store; what they may cost is reserved."""
     places = {name: place for place, name in enumerate(run.work.aligned.names)}
@@ -341,11 +340,11 @@ def open_batches(run: Run, judge: str) -> list[Batch]:
     ).fetchall()
     for row, token, remote, reserved, created in rows:
         batch = Batch(row, token, {}, created, remote, reserved)
-        for custom, *key, part, attempt, again in run.reader.execute(
+        for custom, task, system, replicate, repeat, language, part, attempt, again in run.reader.execute(
             "select custom, task, system, replicate, repeat, language, part, attempt, again from batch_calls "
             "where batch = ?", [row],
         ):  # fmt: skip
-            full = Key(*key, judge, part)
+            full = Key(task, system, replicate, repeat, language, judge, part)
             if full.name in places:
                 batch.calls[custom] = Call(places[full.name], full, again), attempt
         run.budget.reserved += reserved

@@ -1,7 +1,7 @@
 """Which calls of a plan remain, and in which order they are made.
 
     Remaining(con, work)    which calls have no answer in the store
-    Order                   which of them comes next for a judge (`InOrder`: item by item, so that any prefix is balanced)
+    Order                   which of them comes next for a judge (`InOrder`: item by item, so any prefix is balanced)
     runner                  asks them and stores what comes back
 
 Another order (one that stops early, or follows what was learnt) is another class with `take`, `settle` and `leave`.
@@ -62,8 +62,8 @@ class Work:
 
 
 class Call(NamedTuple):
-    """One question to one judge. `place` is the item's place in the order of the run; `again`: how often its answer could
-    not be read before."""
+    """One question to one judge. `place` is the item's place in the order of the run; `again`: how often its answer
+    could not be read before."""
 
     place: int
     key: Key
@@ -76,8 +76,8 @@ def prepare(plan: Plan) -> Work:
         found = parse(example.answer, plan.rubric)
         if found.score != example.score:
             raise CollectError(
-                f"rubric.examples[{i}]: {clean(repr(example.answer), 80)} is read as {found.score} ({found.how}), not as "
-                f"{example.score}. Mend the parser or the example."
+                f"rubric.examples[{i}]: {clean(repr(example.answer), 80)} is read as {found.score} ({found.how}), not "
+                f"as {example.score}. Mend the parser or the example."
             )
     return Work(plan, load_items(plan), load_templates(plan), load_prices(plan))
 
@@ -151,8 +151,8 @@ class Order(Protocol):
 
 class InOrder:
     """Item by item, inside an item through all languages and judges, so that what has been paid for at any moment is a
-    balanced panel and few items beyond it: a judge waits when it is `lead` items ahead of the slowest. One that does not
-    move (a call hangs) holds nobody back."""
+    balanced panel and few items beyond it: a judge waits when it is `lead` items ahead of the slowest. One that does
+    not move (a call hangs) holds nobody back."""
 
     def __init__(self, remaining: Remaining, judges: list[str], lead: int | None, apart: frozenset[str]) -> None:
         self._calls = {judge: remaining.of(judge) for judge in judges}
@@ -192,6 +192,8 @@ def begin(con: sqlite3.Connection, work: Work, retry_missing: bool) -> Remaining
         "kind": plan.rubric.kind, "scale": list(plan.rubric.scale), "step": plan.rubric.step,
         "calls": plan.rubric.calls, "expected": plan.rubric.expected, "names": list(plan.rubric.names),
     }  # fmt: skip
+    for (key,) in con.execute("select key from meta").fetchall():
+        read_meta(con, key)  # finds what was changed on disk, also in what is written anew below
     judges = read_meta(con, "judges") or {}
     templates = read_meta(con, "templates") or {}
     now_templates = {language: template.digest for language, template in work.templates.items()}
@@ -214,7 +216,8 @@ def begin(con: sqlite3.Connection, work: Work, retry_missing: bool) -> Remaining
         if retry_missing:
             columns = f"{KEY}, attempt, 'unreadable', how, answer, input_tokens, output_tokens, cached_tokens"
             con.execute(
-                f"insert into errors select null, {columns}, estimated, cost, latency, at from answers where score is null"
+                f"insert into errors select null, {columns}, estimated, cost, latency, at from answers "
+                "where score is null"
             )
             con.execute("delete from answers where score is null")
         con.execute("commit")
@@ -230,8 +233,8 @@ def _same(what: str, now: dict[str, Any], before: dict[str, Any]) -> None:
     if changed:
         raise CollectError(
             f"This run was begun with another plan: {what} has changed in {', '.join(changed)} "
-            f"({clean(repr(before.get(changed[0])))} then, {clean(repr(now[changed[0]]))} now). Answers of two plans do not "
-            "make a panel: use a new folder (-o), or give the changed judge a new name."
+            f"({clean(repr(before.get(changed[0])))} then, {clean(repr(now[changed[0]]))} now). Answers of two plans do "
+            "not make a panel: use a new folder (-o), or give the changed judge a new name."
         )
 
 
@@ -255,8 +258,8 @@ def _moved_items(con: sqlite3.Connection, work: Work, reworded: set[str]) -> lis
             for language in before.keys() & current.keys():
                 if before[language] != current[language]:
                     raise CollectError(
-                        f"Item {clean(task)} in {clean(language)} has another text now than when it was judged. Use a new "
-                        "folder (-o) for the new wording."
+                        f"Item {clean(task)} in {clean(language)} has another text now than when it was judged. Use a "
+                        "new folder (-o) for the new wording."
                     )
         if now != place:
             moved.append((now, task, system, replicate))

@@ -79,8 +79,8 @@ def _look_up(judge: Judge, known: Mapping[str, Price]) -> Price | None:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Estimate(Result):
-    """What a run will take: calls, tokens and dollars per judge. `input_low`, `input_high`, `cost_low` and `cost_high` are
-    the range of what may come: a third either way for a measured tokenizer, from the leanest to the largest otherwise.
+    """What a run will take: calls, tokens and dollars per judge. `input_low`, `input_high`, `cost_low` and `cost_high`
+    are the range of what may come: a third either way for a measured tokenizer, from the leanest to the largest otherwise.
     The output is a guess, or what was learnt from the run so far (`learnt`), and has no range."""
 
     judges: pd.DataFrame
@@ -137,8 +137,8 @@ def learnt_output(con: sqlite3.Connection) -> dict[str, float]:
 
 
 def usage(con: sqlite3.Connection, prices: Prices | None = None) -> dict[str, dict[str, float]]:
-    """Recorded usage per judge, also of judges that the plan no longer has: answers, missing, errors, tokens in and out,
-    dollars (by the price at the time, else by today's), and how many attempts were charged by an estimate."""
+    """Recorded usage per judge, also of judges that the plan no longer has: answers, missing, errors, tokens in and
+    out, dollars (by the price at the time, else by today's), and how many attempts were charged by an estimate."""
     out: dict[str, dict[str, float]] = {}
     for table in ("a", "e"):
         missing = "sum(score is null)" if table == "a" else "0"

@@ -52,7 +52,9 @@ def _expectation(
         if value is not None and low <= value <= high:
             mass[value] = mass.get(value, 0.0) + math.exp(min(logprob, 0.0))
     total = sum(mass.values())
-    longer = {v for v in mass for w in range(math.ceil(low), math.floor(high) + 1) if w != v and str(w).startswith(str(v))}
+    longer = {
+        v for v in mass for w in range(math.ceil(low), math.floor(high) + 1) if w != v and str(w).startswith(str(v))
+    }
     unsure = sum(p for v, p in mass.items() if v in longer and not _merged(v, mass) and v != chosen)
     if total < LEAST_MASS or unsure > AMBIGUOUS * total:
         return None, None

@@ -259,8 +259,11 @@ class _Gathered:
         if not seen.put(n, number, 0 if texts is None else _digest(texts, lines)):
             raise CollectError(
                 f"{clean(where)}: {clean(name)} stands twice. Ids must be unique"
-                + ("." if source.system or source.replicate else " (name the column that tells them apart with items.system "
-                   "or items.replicate).")
+                + (
+                    "."
+                    if source.system or source.replicate
+                    else " (name the column that tells them apart with items.system or items.replicate)."
+                )
             )
         short = tuple(line[:2] for line in lines)
         if n == len(self.groups):
@@ -310,10 +313,10 @@ def _texts(
         if name == "requirements":
             lines = _checklist(value, where)
         elif isinstance(value, str):
-            texts[name] = value
+            texts[name] = storable(value)
         else:
             try:
-                texts[name] = json.dumps(value, ensure_ascii=False, default=str)
+                texts[name] = storable(json.dumps(value, ensure_ascii=False, default=str))
             except (ValueError, RecursionError):
                 raise CollectError(f"{clean(where)}: {name} is no text and cannot be written as one.") from None
     return texts, lines, ""
@@ -340,7 +343,7 @@ def _stream(path: Path) -> tuple[Rows, Iterator[tuple[int, dict[str, Any]]]]:
         if isinstance(error, CollectError):
             raise
         raise CollectError(f"Cannot read {clean(path, 200)}: {clean(error, 200)}.") from None
-    rows = Rows(tempfile.TemporaryFile(prefix="polyjudge-"), path.name)
+    rows = Rows(tempfile.TemporaryFile(prefix="polyjudge-"), path.name)  # noqa: SIM115: it lives as long as the rows
     return rows, _copied(rows, path)
 
 
@@ -355,7 +358,9 @@ def _lines(rows: Rows, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 continue
             row = json.loads(line)
             if not isinstance(row, dict):
-                raise CollectError(f"{clean(path, 200)}, line {number + 1}: every item must be an object with named fields.")
+                raise CollectError(
+                    f"{clean(path, 200)}, line {number + 1}: every item must be an object with named fields."
+                )
             rows.starts.append(start)
             yield number, row
             number += 1
@@ -460,7 +465,7 @@ def _checklist(value: Any, where: str) -> list[tuple[str, str, str]]:
             raise CollectError(f"Item {clean(where)}: requirement {i + 1} has no text (text, criteria or requirement).")
         id_ = next((line[k] for k in ("id", "requirement_id") if line.get(k) is not None), i)
         type_ = next((line[k] for k in ("type", "category") if line.get(k)), "")
-        out.append((_label(id_), _label(type_), text))
+        out.append((_label(id_), _label(type_), storable(text)))
     if len({line[0] for line in out}) != len(out):
         raise CollectError(f"Item {clean(where)}: two requirements have the same id.")
     return out

@@ -1,6 +1,6 @@
 """Judges as HTTP services: what is sent, what comes back, and which failures are worth another attempt.
 
-Services that speak the chat API of OpenAI (nearly all of them) and Anthropic's messages API are asked by the small client
+Services that speak the chat API of OpenAI (nearly all do) and Anthropic's messages API are asked by the small client
 here: one request, no retries underneath, nothing patched. Any other model name goes to inspect-ai, through the
 interface its providers implement (`ModelAPI.generate`), which has no retries and keeps no events either.
 """
@@ -43,7 +43,7 @@ SERVICES: dict[str, tuple[str | None, str]] = {
     "sglang": ("http://localhost:30000/v1", "SGLANG_API_KEY"),
     "ollama": ("http://localhost:11434/v1", "OLLAMA_API_KEY"),
 }
-"""Provider -> address and the environment variable of its key. `openai-api/NAME/...` has NAME_BASE_URL, NAME_API_KEY."""
+"""Provider -> address and the environment variable of its key. `openai-api/NAME/...`: NAME_BASE_URL, NAME_API_KEY."""
 _SENT = {
     "temperature": "temperature", "top_p": "top_p", "seed": "seed", "stop_seqs": "stop", "max_tokens": "max_tokens",
     "frequency_penalty": "frequency_penalty", "presence_penalty": "presence_penalty", "top_k": "top_k",
@@ -68,8 +68,8 @@ class Reply:
 
 @dataclass(eq=False)
 class Problem(Exception):
-    """One attempt that failed. `retry`: worth asking again; `fatal`: no call to this judge can work; `paid`: it may have
-    been charged all the same; `unstructured`: the service does not know structured answers."""
+    """One attempt that failed. `retry`: worth asking again; `fatal`: no call to this judge can work; `paid`: it may
+    have been charged all the same; `unstructured`: the service does not know structured answers."""
 
     kind: str
     message: str
@@ -105,7 +105,7 @@ class Asker:
         """Let go of what it holds."""
 
     def sampling(self, again: int) -> dict[str, Any]:
-        """The judge's settings; for an answer that is asked for again at temperature 0, another temperature and seed."""
+        """The judge's settings; for an answer asked for again at temperature 0, another temperature and seed."""
         settings = {k: v for k, v in self.judge.settings.items() if v is not None}
         if again and settings.get("temperature") == 0:
             settings["temperature"] = min(1.0, 0.2 + 0.2 * again)
@@ -176,11 +176,18 @@ class HttpAsker(Asker):
         import aiohttp
 
         started = time.monotonic()
-        sent = {**self.headers, **({"Content-Type": "application/json"} if isinstance(data, bytes) else {}), **(headers or {})}
+        sent = {
+            **self.headers,
+            **({"Content-Type": "application/json"} if isinstance(data, bytes) else {}),
+            **(headers or {}),
+        }
         try:
-            async with asyncio.timeout(self.judge.timeout), self.session.request(
-                method, self.base + path, data=data, headers=sent, allow_redirects=False
-            ) as response:
+            async with (
+                asyncio.timeout(self.judge.timeout),
+                self.session.request(
+                    method, self.base + path, data=data, headers=sent, allow_redirects=False
+                ) as response,
+            ):
                 body = await _read(response, None if raw else LARGEST_REPLY)
                 status, reply_headers = response.status, response.headers
         except TimeoutError:
@@ -192,7 +199,9 @@ class HttpAsker(Asker):
         except aiohttp.ClientConnectorError as error:
             raise Problem("connection", redact(_words(error)), True, latency=_since(started)) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            retry = not isinstance(error, (aiohttp.InvalidURL, ValueError)) or isinstance(error, aiohttp.ClientPayloadError)
+            retry = not isinstance(error, (aiohttp.InvalidURL, ValueError)) or isinstance(
+                error, aiohttp.ClientPayloadError
+            )
             kind = "connection" if retry else "setup"
             raise Problem(kind, redact(_words(error)), retry, not retry, latency=_since(started), paid=retry) from None
         if status != 200:
@@ -226,7 +235,7 @@ class ChatAsker(HttpAsker):
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         if self.expected:
             body |= {"logprobs": True, "top_logprobs": 20 if not self.judge.model.startswith("fireworks/") else 5}
-        return body | settings.get("extra_body", {})
+        return {**body, **settings.get("extra_body", {})}
 
     def reply(self, found: Any, latency: float) -> Reply:
         found = _mapping(found, latency)
@@ -234,7 +243,9 @@ class ChatAsker(HttpAsker):
         if found.get("error") and not choices:  # some routers answer 200 and say inside that it failed
             raise Problem("error in reply", _message(found["error"]), True, latency=latency, paid=False)
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            raise Problem("unreadable reply", f"no choices: {_shown(json.dumps(found))}", True, latency=latency, paid=True)
+            raise Problem(
+                "unreadable reply", f"no choices: {_shown(json.dumps(found))}", True, latency=latency, paid=True
+            )
         message = choices[0].get("message")
         message = message if isinstance(message, dict) else {}
         text, stop = _content(message.get("content")), str(choices[0].get("finish_reason") or "stop")
@@ -274,7 +285,11 @@ class AnthropicAsker(HttpAsker):
                 {"type": "text", "text": ask.prompt[: ask.shared], "cache_control": {"type": "ephemeral"}},
                 {"type": "text", "text": ask.prompt[ask.shared :]},
             ]
-        body: dict[str, Any] = {"model": self.model, "max_tokens": 1024, "messages": [{"role": "user", "content": content}]}
+        body: dict[str, Any] = {
+            "model": self.model,
+            "max_tokens": 1024,
+            "messages": [{"role": "user", "content": content}],
+        }
         body |= {k: settings[k] for k in ("max_tokens", "temperature", "top_p", "top_k") if k in settings}
         if "stop_seqs" in settings:
             body["stop_sequences"] = settings["stop_seqs"]
@@ -282,7 +297,7 @@ class AnthropicAsker(HttpAsker):
             body["system"] = settings["system_message"]
         if self.structured:
             body["output_config"] = {"format": {"type": "json_schema", "schema": self.schema}}
-        return body | settings.get("extra_body", {})
+        return {**body, **settings.get("extra_body", {})}
 
     def reply(self, found: Any, latency: float) -> Reply:
         found = _mapping(found, latency)
@@ -367,9 +382,19 @@ class InspectAsker(Asker):
         status = next((s for a in ("status_code", "code") if isinstance(s := getattr(error, a, None), int)), None)
         decision = self._api.should_retry(error)
         retry = bool(decision) or isinstance(error, (json.JSONDecodeError, ConnectionError, UnicodeDecodeError))
-        kind = "rate limit" if status == 429 else f"http {status}" if status else "connection" if retry else type(error).__name__
+        kind = (
+            "rate limit"
+            if status == 429
+            else f"http {status}"
+            if status
+            else "connection"
+            if retry
+            else type(error).__name__
+        )
         after = getattr(decision, "retry_after", None)
-        return Problem(kind, redact(_words(error)), retry, status in FATAL, after, latency, paid=retry and status is None)
+        return Problem(
+            kind, redact(_words(error)), retry, status in FATAL, after, latency, paid=retry and status is None
+        )
 
 
 def address(judge: Judge, hosts: Sequence[str]) -> tuple[str, str, str | None]:
@@ -395,8 +420,8 @@ def address(judge: Judge, hosts: Sequence[str]) -> tuple[str, str, str | None]:
         return base.rstrip("/"), model, key
     if key is not None and not is_loopback(base):
         raise CollectError(
-            f"the plan sends it to {clean(host_of(base), 100)}, which you did not name for {variable}. If you trust that "
-            f"host with the key: --send-key {variable}={clean(host_of(base), 100)}, or set {prefix}_BASE_URL"
+            f"the plan sends it to {clean(host_of(base), 100)}, which you did not name for {variable}. If you trust "
+            f"that host with the key: --send-key {variable}={clean(host_of(base), 100)}, or set {prefix}_BASE_URL"
         )
     return base.rstrip("/"), model, None
 

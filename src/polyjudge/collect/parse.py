@@ -7,6 +7,7 @@ answer (last, or first and on its own), and everything that claims to be the sco
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -40,13 +41,17 @@ _BROKEN = re.compile(
     r"""(?:,\s{0,9}["'].*)?,?\s{0,9}\}$""",
     re.IGNORECASE | re.DOTALL,
 )
-"""An object that is no JSON (quotes inside the reason, single quotes, a comma too many) but is whole, its score first."""
+"""An object that is no JSON (quotes inside the reason, single quotes, a comma too many) but whole, its score first."""
 _TAG = re.compile(r"[<\[]\s{0,9}/?\s{0,9}(un)?satisfied\s{0,9}/?\s{0,9}[>\]]", re.IGNORECASE)
 _LINE = re.compile(r"^\W{0,20}(\d{1,9})\W{0,20}?[:.)\-]\s*(.*)$")
 _DECORATION = " \t*_#•-"
-_TAIL = re.compile(r"(?:です|だ|입니다|이다|\s?है|\s?ነው)?[\s*_\])]{0,9}(?:[.。।።!](?=\s|[*_]|$|[^\d])|[(（]|\s[-–—]\s|[—–]|$)([^\n]*)$")
+_TAIL = re.compile(
+    r"(?:です|だ|입니다|이다|\s?है|\s?ነው)?[\s*_\])]{0,9}(?:[.。।።!](?=\s|[*_]|$|[^\d])|[(（]|\s[-–—]\s|[—–]|$)([^\n]*)$"
+)
 """What may follow the number of a verdict: nothing, a sentence of its own, something in brackets or after a dash."""
-_BETTER = re.compile(r"^\W{0,20}(?:winner|better answer|verdict)?\W{0,20}?[:：]?\W{0,20}\b(A|B|tie)\b\W{0,20}$", re.IGNORECASE)
+_BETTER = re.compile(
+    r"^\W{0,20}(?:winner|better answer|verdict)?\W{0,20}?[:：]?\W{0,20}\b(A|B|tie)\b\W{0,20}$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -104,14 +109,14 @@ def parse_rating(answer: str, scale: tuple[float, float] = (1, 5), step: float |
     if whole is not None:
         scores = list(_inside(whole, "score"))
         strict = len(scores) == 1 and scores[0][0] and isinstance(scores[0][1], float)
-        return _settle({_value(v, scale[1]) for _, v in scores}, len(scores), scale, step, STRICT if strict else LENIENT)
+        return _settle(
+            {_value(v, scale[1]) for _, v in scores}, len(scores), scale, step, STRICT if strict else LENIENT
+        )
     claims = _claims(_fractions(plain_digits(text).strip()), scale[1])
     return Parsed(None, claims) if isinstance(claims, str) else _settle(claims, len(claims), scale, step, LENIENT)
 
 
-def _settle(
-    values: set[float | None], count: int, scale: tuple[float, float], step: float | None, how: str
-) -> Parsed:
+def _settle(values: set[float | None], count: int, scale: tuple[float, float], step: float | None, how: str) -> Parsed:
     if not values:
         return Parsed(None, NONE)
     if len(values) > 1 or (how == LENIENT and count > 1 and None in values):
@@ -192,7 +197,7 @@ def _said(text: str, high: float) -> set[float | None]:
     sentence = re.split(r"(?<=[.!?。！？।።])\s+|(?<=[。！？।።])", lines[-1].strip(" *_"))
     said = next((s for s in reversed(sentence) if s.strip()), "")
     low = said.casefold()
-    if re.search("[\"?？「」『』]", said) or not _has(low, "rate") or _has(low, "not"):
+    if re.search('["?？「」『』]', said) or not _has(low, "rate") or _has(low, "not"):
         return set()
     found = [m for m in _amount().finditer(said) if m["m"] or m["unit"]]
     if len(found) != 1 or any(c.isdecimal() for c in said[: found[0].start()] + said[found[0].end() :]):
@@ -350,7 +355,7 @@ def _edge_objects(text: str, name: str) -> list[_Object] | str:
         return SEVERAL
     before = _FENCE.sub("", text[: out[0][0]]).rstrip()
     after = _FENCE.sub("", text[out[-1][1] :]).strip()
-    between = "".join(text[a[1] : b[0]] for a, b in zip(out, out[1:], strict=False)).strip(" \n`,")
+    between = "".join(text[a[1] : b[0]] for a, b in itertools.pairwise(out)).strip(" \n`,")
     if between and not between.isalpha():
         return SEVERAL
     if before and after:
@@ -365,7 +370,7 @@ def _edge_objects(text: str, name: str) -> list[_Object] | str:
 def parse_criteria(
     answer: str, names: Sequence[str], scale: tuple[float, float] = (1, 5), step: float | None = 1
 ) -> Parsed:
-    """The scores of several criteria: {"scores": {"accuracy": 4, "style": 3}}. Their mean; missing unless all are there.
+    """The scores of several criteria: {"scores": {"accuracy": 4, "style": 3}}. Their mean; missing unless all are.
 
     >>> parse_criteria('{"scores": {"a": 4, "b": 3}, "reason": ""}', ["a", "b"])
     Parsed(score=3.5, how='strict', detail=(4.0, 3.0))

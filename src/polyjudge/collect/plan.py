@@ -67,7 +67,9 @@ class Language(_Part):
             raise ValueError(f"reads as {raw} in YAML. Put it in quotes ('no' is Norwegian)")
         if isinstance(raw, str):
             raw = {"name": raw}
-        return {"template": raw["name"], "items": raw["name"], **raw} if isinstance(raw, dict) and "name" in raw else raw
+        return (
+            {"template": raw["name"], "items": raw["name"], **raw} if isinstance(raw, dict) and "name" in raw else raw
+        )
 
 
 class Items(_Part):
@@ -268,7 +270,8 @@ class Plan(_Part):
         if not isinstance(raw, dict):
             return raw
         raw = dict(raw)
-        defaults = raw.pop("defaults", None) or {}
+        defaults = raw.pop("defaults", None)
+        defaults = {} if defaults is None else defaults
         if not isinstance(defaults, dict):
             raise ValueError("defaults must be a mapping of keys to values")
         unknown = sorted(str(k) for k in defaults if k not in Judge.model_fields or k in ("name", "model"))
@@ -385,7 +388,8 @@ def _explain(error: ValidationError) -> str:
         "literal_error": f"must be {first.get('ctx', {}).get('expected', 'one of the known words')}",
         "model_type": "must be a mapping of keys to values", "dict_type": "must be a mapping",
         "string_type": "must be a text", "int_type": "must be a whole number", "bool_type": "must be true or false",
-        "float_type": "must be a number", "tuple_type": "must be a list", "too_short": "must be a list with at least one entry",
+        "float_type": "must be a number", "tuple_type": "must be a list",
+        "too_short": "must be a list with at least one entry",
     }  # fmt: skip
     what = words.get(kind, first["msg"].removeprefix("Value error, ").removeprefix("Input should be ").rstrip("."))
     if where.endswith("model") and kind == "string_pattern_mismatch":
@@ -401,7 +405,7 @@ def _explain(error: ValidationError) -> str:
 
 
 def _walk(raw: Any) -> None:
-    """Refuse what no plan needs: keys of an account, lone surrogates, endless nesting, aliases that unfold without end."""
+    """Refuse what no plan needs: keys of an account, lone surrogates, deep nesting, aliases that unfold without end."""
     count, stack = 0, [(raw, "", 0)]
     while stack:
         value, where, depth = stack.pop()
@@ -411,7 +415,9 @@ def _walk(raw: Any) -> None:
         if isinstance(value, dict):
             for key, inner in value.items():
                 if not isinstance(key, str):
-                    raise CollectError(f"{where or 'The plan'}: the key {clean(repr(key))} is not a text. Put it in quotes.")
+                    raise CollectError(
+                        f"{where or 'The plan'}: the key {clean(repr(key))} is not a text. Put it in quotes."
+                    )
                 stack += [(inner, f"{where}.{clean(key)}" if where else clean(key), depth + 1), (key, where, depth + 1)]
         elif isinstance(value, (list, tuple)):
             stack += [(inner, f"{where}[{i}]", depth + 1) for i, inner in enumerate(value)]

@@ -66,7 +66,9 @@ def preview(plan: Plan, folder: str | Path | None = None) -> Preview:
     if folder is not None and (Path(folder) / FILE).is_file():
         con = open_store(Path(folder))
         with damaged(Path(folder) / FILE):
-            answered = con.execute("select count(*) from a join i using (task, system, replicate) where place >= 0").fetchone()[0]
+            answered = con.execute(
+                "select count(*) from a join i using (task, system, replicate) where place >= 0"
+            ).fetchone()[0]
             learnt = learnt_output(con)
         con.close()
     own = plan.rubric.templates is not None

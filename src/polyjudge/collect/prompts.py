@@ -26,7 +26,14 @@ TEMPLATES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "rating": (("{low}", "{high}", "{criteria}", "{prompt}", "{response}", "{fence}"), (*_ANSWER, '"score"')),
     "compare": (
         ("{criteria}", "{prompt}", "{first}", "{second}", "{fence}"),
-        (*_REQUEST, "<answer-a-{fence}>", "</answer-a-{fence}>", "<answer-b-{fence}>", "</answer-b-{fence}>", '"winner"'),
+        (
+            *_REQUEST,
+            "<answer-a-{fence}>",
+            "</answer-a-{fence}>",
+            "<answer-b-{fence}>",
+            "</answer-b-{fence}>",
+            '"winner"',
+        ),
     ),
     "checklist": (
         ("{prompt}", "{response}", "{requirement}", "{fence}"),
@@ -58,7 +65,7 @@ class Template:
     def shared(self) -> str:
         """The beginning that all items have in common."""
         head = self.text.split("<request-{fence}>")[0]
-        return "" if "{fence}" in head else PLACEHOLDER.sub(lambda m: self.constants.get(m[1], m[0]), head)
+        return "" if "{fence}" in head else _constant(head, self.constants)
 
 
 def template_name(rubric: Rubric) -> str:
@@ -85,9 +92,12 @@ def load_templates(plan: Plan) -> dict[str, Template]:
         if name in ("rating", "compare"):
             constants["criteria"] = _criteria(plan.rubric, language.name) or criteria
         check_template(text, plan.rubric, where, fields)
-        reminder = PLACEHOLDER.sub(lambda m, known=constants: known.get(m[1], m[0]), reminder)
-        out[language.name] = Template(text, constants, reminder)
+        out[language.name] = Template(text, constants, _constant(reminder, constants))
     return out
+
+
+def _constant(text: str, constants: Mapping[str, str]) -> str:
+    return PLACEHOLDER.sub(lambda m: constants.get(m[1], m[0]), text)
 
 
 def _criteria(rubric: Rubric, language: str) -> str:
@@ -116,9 +126,7 @@ def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
         head = ""
     elif rubric.kind == "compare":
         first, form = say["compare"], _skeleton(rubric, say)
-        answer = (
-            "<answer-a-{fence}>\n{first}\n</answer-a-{fence}>\n\n<answer-b-{fence}>\n{second}\n</answer-b-{fence}>"
-        )
+        answer = "<answer-a-{fence}>\n{first}\n</answer-a-{fence}>\n\n<answer-b-{fence}>\n{second}\n</answer-b-{fence}>"
         last = _how(rubric, say)
     else:
         first, form = say["rate_each" if rubric.names else "rate"], _skeleton(rubric, say)

@@ -77,9 +77,9 @@ def collect(
 ) -> Summary:
     """Run a plan into a folder, or go on with it. Returns the summary of what the folder then holds.
 
-    `max_cost` (dollars, all sittings together, removed judges too) is never passed: calls in flight count at their worst.
-    `watch` is called a few times a second with the state of every judge. `retry_missing` asks again, in another way, for
-    answers that could not be read. `send_key` names hosts that may have a key (`OPENAI_API_KEY=host`). `order` replaces
+    `max_cost` (dollars, all sittings together, removed judges too) is never passed: calls in flight count at their
+    worst. `watch` is called a few times a second with the state of every judge. `retry_missing` asks again, in another
+    way, for answers that could not be read. `send_key` names hosts that may have a key (`OPENAI_API_KEY=host`). `order` replaces
     the order in which calls are made.
     """
     folder = Path(folder)
@@ -251,7 +251,7 @@ class Run:
         self.jitter = random.Random()
         self._items: dict[int, Item] = {}
         self._noted: set[int] = set()
-        self.batch_rows = reader.execute("select coalesce(max(id), 0) from batches").fetchone()[0]
+        self.batch_rows: int = reader.execute("select coalesce(max(id), 0) from batches").fetchone()[0]
         accounts = {name: Limits(account) for name, account in self.plan.accounts.items()}
         self.desks = []
         for judge in self.plan.judges:
@@ -313,7 +313,9 @@ class Run:
             return [asyncio.create_task(BatchDesk(self, desk, desk.asker).work())]
         under_way = "select count(*) from batches where judge = ? and state in ('sending', 'sent')"
         if self.reader.execute(under_way, [desk.judge.name]).fetchone()[0]:
-            raise Problem("setup", "a batch of it is under way and paid for: keep batch: true until it is in", fatal=True)
+            raise Problem(
+                "setup", "a batch of it is under way and paid for: keep batch: true until it is in", fatal=True
+            )
         workers = min(desk.judge.concurrency, desk.status.total)
         return [asyncio.create_task(self._worker(desk)) for _ in range(workers)]
 
@@ -434,7 +436,9 @@ class Run:
         elif score is None and again:
             kept = Failure(call.key, attempt, "unreadable", how, reply.text, used, reply.latency)
             return [kept], None
-        expected, logprobs = expected_score(reply.tokens, rubric) if rubric.expected and score is not None else (None, None)
+        expected, logprobs = (
+            expected_score(reply.tokens, rubric) if rubric.expected and score is not None else (None, None)
+        )
         if rubric.expected and score is not None and expected is None:
             score, how = None, NO_LOGPROBS
         desk.status.done += 1
@@ -442,8 +446,8 @@ class Run:
         desk.streak = 0
         return [
             Answer(
-                call.key, question.hash, question.prompt, reply.text, score, how, parsed.detail, used, reply.latency, attempt,
-                reply.model, reply.stop, call.again > 0, expected, logprobs,
+                call.key, question.hash, question.prompt, reply.text, score, how, parsed.detail, used, reply.latency,
+                attempt,                reply.model, reply.stop, call.again > 0, expected, logprobs,
             )
         ], score  # fmt: skip
 

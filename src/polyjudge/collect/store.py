@@ -39,7 +39,8 @@ create table meta (key text primary key, value text not null, checksum text not 
 create table prompts (hash text primary key, text text not null) without rowid;
 create table items (
     task text, system text, replicate text, place integer not null, grp text not null,
-    cluster text not null, requirements text not null, digests text not null, primary key (task, system, replicate)) without rowid;
+    cluster text not null, requirements text not null, digests text not null,
+    primary key (task, system, replicate)) without rowid;
 create table answers (
     task text, system text, replicate text, repeat integer, language text, judge text, part text,
     prompt text not null, answer text not null, score real, expected real, how text not null, detail text,
@@ -58,25 +59,27 @@ create table batches (
     calls integer not null, reserved real not null, created real not null, ended real, note text);
 create table batch_calls (
     batch integer not null, custom text not null, task text, system text, replicate text, repeat integer,
-    language text, part text, attempt integer not null, again integer not null, primary key (batch, custom)) without rowid;
+    language text, part text, attempt integer not null, again integer not null,
+    primary key (batch, custom)) without rowid;
 """
 _COLUMNS = {
-    1: {"meta": "key value", "answers": "task replicate language judge part score detail how", "items": "task replicate place"},
-    2: {"meta": "key value checksum", "answers": _ANSWER.replace(",", ""), "items": "task system replicate place digests",
-        "errors": "judge kind cost estimated", "batches": "judge token remote state", "batch_calls": "batch custom"},
+    1: {"meta": "key value", "answers": "task replicate language judge part score detail how",
+        "items": "task replicate place"},
+    2: {"meta": "key value checksum", "answers": _ANSWER.replace(",", ""),
+        "items": "task system replicate place digests",        "errors": "judge kind cost estimated", "batches": "judge token remote state", "batch_calls": "batch custom"},
 }  # fmt: skip
-_OLD = {  # schema 1 kept the system before the replicate, with a mark between them
-    "system": "substr(replicate, 1, max(instr(replicate, char(31)) - 1, 0))",
-    "replicate": "substr(replicate, instr(replicate, char(31)) + 1)",
-}
+_OLD = (  # schema 1 kept the system before the replicate, with a mark between them
+    "substr(replicate, 1, max(instr(replicate, char(31)) - 1, 0)) as system, "
+    "substr(replicate, instr(replicate, char(31)) + 1) as replicate"
+)
 _VIEWS = {
     1: f"""
-create temp view a as select task, {_OLD['system']} as system, {_OLD['replicate']} as replicate, 0 as repeat, language, judge, part, prompt, answer, score,
+create temp view a as select task, {_OLD}, 0 as repeat, language, judge, part, prompt, answer, score,
     null as expected, how, detail, input_tokens, output_tokens, cached_tokens, input_tokens is null as estimated,
     null as cost, attempt, 0 as reminded, model, stop, null as checksum from main.answers;
-create temp view i as select task, {_OLD['system']} as system, {_OLD['replicate']} as replicate, place, grp, '' as cluster, requirements
+create temp view i as select task, {_OLD}, place, grp, '' as cluster, requirements
     from main.items;
-create temp view e as select task, {_OLD['system']} as system, {_OLD['replicate']} as replicate, 0 as repeat, language, judge, part, kind, error,
+create temp view e as select task, {_OLD}, 0 as repeat, language, judge, part, kind, error,
     input_tokens, output_tokens, 0 as cached_tokens, 0 as estimated, null as cost, at from main.errors;
 """,
     2: f"""
@@ -186,12 +189,21 @@ def damaged(path: Path) -> Iterator[None]:
     """Whatever a damaged or foreign store raises, as an error that says so."""
     try:
         yield
-    except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as error:
+    except (
+        sqlite3.Error,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        RecursionError,
+        OverflowError,
+    ) as error:
         if isinstance(error, CollectError):
             raise
         raise CollectError(
-            f"{clean(path, 200)} is damaged, or is not the store of a run ({clean(error, 120)}). Restore it from a copy, "
-            "or start a new run in another folder."
+            f"{clean(path, 200)} is damaged, or is not the store of a run ({clean(error, 120)}). Restore it from a "
+            "copy, or start a new run in another folder."
         ) from None
 
 
@@ -220,8 +232,8 @@ def create_store(folder: Path) -> sqlite3.Connection:
         if _prepare(con, path) != SCHEMA:
             con.close()
             raise CollectError(
-                f"{clean(path, 200)} was begun by an earlier version of polyjudge, whose prompts had other words. It can "
-                "be read and audited, but not continued: use a new folder (-o)."
+                f"{clean(path, 200)} was begun by an earlier version of polyjudge, whose prompts had other words. It "
+                "can be read and audited, but not continued: use a new folder (-o)."
             )
     return con
 
@@ -245,7 +257,9 @@ def open_store(folder: Path) -> sqlite3.Connection:
 def _size(path: Path) -> None:
     try:
         if path.stat().st_size == 0:
-            raise CollectError(f"{clean(path, 200)} is empty: its content is lost. Restore it, or remove it to begin anew.")
+            raise CollectError(
+                f"{clean(path, 200)} is empty: its content is lost. Restore it, or remove it to begin anew."
+            )
     except OSError as error:
         raise CollectError(f"Cannot read {clean(path, 200)}: {error.strerror}.") from None
 
@@ -295,7 +309,9 @@ def read_meta(con: sqlite3.Connection, key: str) -> Any:
     if row is None:
         return None
     if row[1] is not None and row[1] != checksum(key, row[0]):
-        raise CollectError(f"The store is damaged: its entry {key!r} does not match its checksum. Restore it from a copy.")
+        raise CollectError(
+            f"The store is damaged: its entry {key!r} does not match its checksum. Restore it from a copy."
+        )
     return json.loads(row[0])
 
 
@@ -311,8 +327,8 @@ def check_answers(con: sqlite3.Connection) -> None:
     for row in con.execute(query):
         if row[-1] is not None and row[-1] != checksum(*row[:-1]):
             raise CollectError(
-                f"The store is damaged: the answer of {clean(row[5])} to {clean(row[0])} in {clean(row[4])} does not match "
-                "its checksum, so its score cannot be trusted. Restore the store from a copy."
+                f"The store is damaged: the answer of {clean(row[5])} to {clean(row[0])} in {clean(row[4])} does not "
+                "match its checksum, so its score cannot be trusted. Restore the store from a copy."
             )
 
 
@@ -421,9 +437,10 @@ class Writer:
         elif isinstance(record, ItemRow):
             self._con.execute(
                 "insert into items values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do update set place = excluded.place, "
-                "grp = excluded.grp, cluster = excluded.cluster, requirements = excluded.requirements, digests = excluded.digests",
-                (*record.name, record.place, record.group, record.cluster, json.dumps(record.requirements, ensure_ascii=False),
-                 json.dumps(record.digests)),
+                "grp = excluded.grp, cluster = excluded.cluster, requirements = excluded.requirements, "
+                "digests = excluded.digests",
+                (*record.name, record.place, record.group, record.cluster,
+                 json.dumps(record.requirements, ensure_ascii=False),                 json.dumps(record.digests)),
             )  # fmt: skip
         else:
             self._con.execute(record.sql, record.values)

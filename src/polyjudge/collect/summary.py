@@ -26,13 +26,13 @@ FACTORS = ("cells", "group", "task", "length", "digits")
 class Summary(Result):
     """The state of a run.
 
-    `judges`: judge, model, calls, answered (calls of the current plan), missing (answers that could not be read), errors
-    (attempts that failed or were asked again), remaining, input_tokens, output_tokens, estimated (attempts charged by an
-    estimate), cost. `cells`: language, judge, answers, missing, lenient, asked_again, reminded and the share missing.
-    `missing_tests`: factor (cells, group, task, length of the prompt, digits in it), p (how likely missing answers follow it
-    as much by chance), alarm. `missing_p` and `asked_again_p` are those of the cells. `orphans`: answers of judges,
-    languages, items or repeats that the plan no longer has. `models`: names that the services report, where one judge has
-    several. `reasons`: why calls have no answer. `position`: preference for the first answer, for comparisons.
+    `judges`: judge, model, calls, answered (calls of the current plan), missing (answers that could not be read),
+    errors (attempts that failed or were asked again), remaining, input_tokens, output_tokens, estimated (attempts charged
+    by an estimate), cost. `cells`: language, judge, answers, missing, lenient, asked_again, reminded and the share missing.
+    `missing_tests`: factor (cells, group, task, length of the prompt, digits in it), p (how likely missing answers
+    follow it as much by chance), alarm. `missing_p` and `asked_again_p` are those of the cells. `orphans`: answers of judges,
+    languages, items or repeats that the plan no longer has. `models`: names that the services report, where one judge
+    has several. `reasons`: why calls have no answer. `position`: preference for the first answer, for comparisons.
     """
 
     folder: str
@@ -207,15 +207,16 @@ def _models(con: sqlite3.Connection, judges: list[str]) -> pd.DataFrame:
 def _reasons(con: sqlite3.Connection) -> pd.DataFrame:
     """Why calls have no answer: the last error of each, counted."""
     rows = con.execute(
-        "select e.judge, e.kind, max(e.error), count(distinct e.task || '\n' || e.language || '\n' || e.part || e.repeat) "
+        "select e.judge, e.kind, max(e.error), count(distinct e.task || '\n' || e.language || '\n' || e.part "
+        "|| e.repeat) "
         f"from e left join a using ({KEY}) where a.task is null group by e.judge, e.kind order by 4 desc limit 20"
     ).fetchall()
     return pd.DataFrame(rows, columns=["judge", "kind", "error", "calls"])
 
 
 def _position(con: sqlite3.Connection | None) -> pd.DataFrame:
-    """Preference for the answer shown first, in percentage points over 50, with a 95% interval over items; and the share
-    of items whose winner changed with the order."""
+    """Preference for the answer shown first, in percentage points over 50, with a 95% interval over items; and the
+    share of items whose winner changed with the order."""
     columns = ["language", "judge", "items", "first", "low", "high", "changed"]
     if con is None:
         return pd.DataFrame(columns=columns)
@@ -277,9 +278,7 @@ def _missing_tests(con: sqlite3.Connection, cells: pd.DataFrame) -> pd.DataFrame
     )
 
 
-def follows(
-    hits: np.ndarray[Any, Any], values: np.ndarray[Any, Any], cells: np.ndarray[Any, Any]
-) -> float | None:
+def follows(hits: np.ndarray[Any, Any], values: np.ndarray[Any, Any], cells: np.ndarray[Any, Any]) -> float | None:
     """Probability that hits lie on large or small values at least this much by chance, inside cells (van Elteren's
     stratified rank test, normal with the variance for ties). None when it cannot be told."""
     from scipy.stats import norm, rankdata

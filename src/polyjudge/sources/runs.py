@@ -46,8 +46,8 @@ def read_run(folder: str | Path, group: str | None = None) -> FolderScores:
     """The scores of a collection run: one row for each task, system, language, judge and replicate asked in full.
 
     A rating is its score (the expected one where log-probabilities were asked for); a pair is chosen minus rejected; a
-    comparison the preference for chosen in percent, over both orders; a checklist the percent of requirements satisfied.
-    It is missing (NaN) when an answer it needs could not be read. With `group="type"` a checklist has one row for each
+    comparison the preference for chosen in percent, over both orders; a checklist the percent of requirements
+    satisfied. It is missing (NaN) when an answer it needs could not be read. With `group="type"` a checklist has one row for each
     requirement instead, 100 or 0, with its type; a rating by several criteria one for each criterion.
     """
     from polyjudge.collect.store import FILE, check_answers, damaged, open_store, read_meta
@@ -135,7 +135,7 @@ def _settled(con: sqlite3.Connection, plan: dict[str, Any]) -> tuple[pd.DataFram
 def _whole_tasks(
     con: sqlite3.Connection, plan: dict[str, Any], answers: pd.DataFrame, cells: int
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The answers of tasks that lack none. Items nobody was asked about yet are not in the store, so nothing is lost."""
+    """The answers of tasks that lack none. Items that nobody was asked about are not in the store."""
     kind, calls = plan["rubric"]["kind"], plan["rubric"]["calls"]
     each = 2 if kind in ("pair", "compare") else 1
     wanted = {

@@ -1,4 +1,4 @@
-"""The words of each shipped language: what prompts are made of, and how judges write scores in it. One JSON file each."""
+"""The words of each shipped language: what prompts are made of, how judges write scores in it. One JSON file each."""
 
 from __future__ import annotations
 

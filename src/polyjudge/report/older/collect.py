@@ -25,12 +25,35 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watching(file: IO[str]) -> Iterator[Callable[[list[Status]], None] | None]:
-    """A live table of the judges on a terminal; nothing elsewhere."""
+    """A live table of the judges on a terminal; a line every 30 seconds elsewhere."""
     if not file.isatty():
-        yield None
+        yield progress_lines(file)
         return
     with Live(console=make_console(file), auto_refresh=False, transient=True) as live:
         yield lambda judges: live.update(live_table(judges), refresh=True)
+
+
+def progress_lines(file: IO[str], every: float = 30.0) -> Callable[[list[Status]], None]:
+    """Prints how far all judges are together, now and then."""
+    last = time.monotonic()
+
+    def watch(judges: list[Status]) -> None:
+        nonlocal last
+        if time.monotonic() - last < every:
+            return
+        last = time.monotonic()
+        done, total = sum(j.done for j in judges), sum(j.total for j in judges)
+        known = [j.cost for j in judges if j.cost is not None]
+        parts = [f"{done:,} of {total:,} calls answered"]
+        parts += [f"{count} {word}" for word, count in (
+            ("failed", sum(j.failed for j in judges)), ("asked again", sum(j.retries for j in judges)),
+            ("unreadable", sum(j.missing for j in judges)),
+        ) if count]  # fmt: skip
+        parts += [money(sum(known))] if known else []
+        parts += [f"{clean(j.judge)}: {clean(j.note, 100)}" for j in judges if j.note]
+        print("polyjudge: " + ", ".join(parts), file=file, flush=True)
+
+    return watch
 
 
 def live_table(judges: list[Status]) -> Table:
@@ -70,12 +93,19 @@ def show_preview(result: Preview, console: Console | None = None) -> None:
         say(console, f"{len(result.dropped)} items do not align across languages and are left out.", "yellow")
     heading(console, f"Estimate (prices of {clean(result.estimate.price_date)})")
     _money_table(console, result.estimate.judges)
-    say(
-        console,
-        "Tokens are guessed from the scripts of the prompts; expect them to be off by up to a third. No interval is "
-        "given because the tokenizers are not known.",
-        "dim",
-    )
+    judges = result.estimate.judges
+    if judges["cost"].notna().all():
+        low, high = judges["cost_low"].sum(), judges["cost_high"].sum()
+        say(
+            console, f"The cost lies between {money(low)} and {money(high)}: tokens are estimated from the text.", "dim"
+        )
+    if judges["batch"].any():
+        say(console, "Judges in batch mode are priced as batches (half, unless the price says otherwise).", "dim")
+    if result.examples:
+        say(console, f"The plan's parser read all of its {result.examples} example answers as it should.")
+    if result.unreviewed:
+        shown = ", ".join(clean(name) for name in result.unreviewed)
+        say(console, f"Prompts written by a machine, not yet reviewed by a speaker: {shown}.", "yellow")
     for language, task, part, prompt in result.prompts.itertuples(index=False):
         heading(console, f"Prompt in {clean(language)} ({clean(task)}{', ' + clean(part) if part else ''})")
         for line in prompt.splitlines():
@@ -90,7 +120,8 @@ def show_summary(result: Summary, console: Console | None = None) -> None:
     if result.complete:
         say(
             console,
-            f"All {int(result.judges['calls'].sum()):,} calls are answered. Next: polyjudge audit {result.folder}",
+            f"All {int(result.judges['calls'].sum()):,} calls are answered. Next: polyjudge audit "
+            f"{clean(result.folder, 400)}",
         )
     else:
         left = int(result.judges["remaining"].sum())
@@ -103,7 +134,32 @@ def show_summary(result: Summary, console: Console | None = None) -> None:
             say(console, f"{count} calls to {clean(judge)} failed after all retries.", "red")
     if result.dropped:
         say(console, f"{len(result.dropped)} items were left out: they do not align across languages.", "yellow")
+    _notes(console, result)
     _unreadable(console, result)
+
+
+def _notes(console: Console, result: Summary) -> None:
+    if not result.complete:
+        for judge, kind, error, calls in result.reasons.itertuples(index=False):
+            say(console, f"{clean(judge)}: {calls} calls without an answer: {clean(kind)}: {clean(error, 200)}")
+    if result.batches:
+        say(console, f"{result.batches} batches are under way; the same command fetches them.")
+    if len(result.orphans):
+        count = int(result.orphans["answers"].sum())
+        say(
+            console,
+            f"{count:,} answers belong to judges, languages, items or repeats that the plan no longer has.",
+            "yellow",
+        )
+    for judge in dict.fromkeys(result.models["judge"]):
+        names = ", ".join(clean(m) for m in result.models.loc[result.models["judge"] == judge, "model"])
+        say(console, f"{clean(judge)} changed during the run: the service reports {names}.", "red")
+    estimated = int(result.judges["estimated"].sum())
+    if estimated:
+        say(console, f"{estimated:,} attempts came without a count of tokens; their cost is an estimate.", "yellow")
+    if len(result.position):
+        heading(console, "Preference for the answer shown first (points over 50)")
+        show(console, result.position)
 
 
 def _unreadable(console: Console, result: Summary) -> None:
@@ -125,6 +181,15 @@ def _unreadable(console: Console, result: Summary) -> None:
             )
         else:
             say(console, f"{what} are spread over the cells as chance would (p {p_value(p)}).")
+    for factor, p, alarm in result.missing_tests.itertuples(index=False):
+        if alarm and factor != "cells":
+            say(
+                console,
+                f"Missing answers follow the {factor} (p {p_value(p)}): what is left is not a fair sample.",
+                "red",
+            )
+    if result.missing:
+        say(console, "Ask for them again in another way: the same command with --retry-missing")
 
 
 def _money_table(console: Console, judges: pd.DataFrame) -> None:
