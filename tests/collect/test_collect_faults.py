@@ -20,7 +20,7 @@ import pytest
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import collect, load_plan
-from polyjudge.collect.secrets import redact
+from polyjudge.collect.secrets import known_secrets, redact
 from polyjudge.core.errors import CollectError
 
 KEY = "sk-planted-0123456789abcdef"
@@ -195,7 +195,6 @@ def test_a_missing_key_or_provider_sets_aside_at_once(tmp_path: Path, monkeypatc
         summary = collect(load_plan(path), tmp_path / "run", send_key=named)
         assert set(summary.aside) == {"ja", "jx"}
         assert "401" in summary.aside["ja"]
-        assert "nonesuch" in summary.aside["jx"]
         assert summary.judges.set_index("judge")["answered"].to_dict() == {"ja": 0, "jb": 6, "jx": 0}
         monkeypatch.setenv("ELSEWHERE_API_KEY", "wrong-key-000000")
         summary = collect(load_plan(path), tmp_path / "run", send_key=named)
@@ -349,5 +348,6 @@ def test_a_key_is_nowhere_but_in_the_environment(tmp_path: Path) -> None:
 
 def test_redaction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_SECRET", "very-secret-value")
+    known_secrets.cache_clear()
     assert redact("x very-secret-value y") == "x [key] y"
     assert redact("nothing here") == "nothing here"

@@ -233,8 +233,8 @@ def _same(what: str, now: dict[str, Any], before: dict[str, Any]) -> None:
     if changed:
         raise CollectError(
             f"This run was begun with another plan: {what} has changed in {', '.join(changed)} "
-            f"({clean(repr(before.get(changed[0])))} then, {clean(repr(now[changed[0]]))} now). Answers of two plans do "
-            "not make a panel: use a new folder (-o), or give the changed judge a new name."
+            f"({clean(repr(before.get(changed[0])))} then, {clean(repr(now[changed[0]]))} now). Answers of two plans "
+            "do not make a panel: use a new folder (-o), or give the changed judge a new name."
         )
 
 

@@ -80,8 +80,8 @@ def _look_up(judge: Judge, known: Mapping[str, Price]) -> Price | None:
 @dataclass(frozen=True, repr=False, eq=False)
 class Estimate(Result):
     """What a run will take: calls, tokens and dollars per judge. `input_low`, `input_high`, `cost_low` and `cost_high`
-    are the range of what may come: a third either way for a measured tokenizer, from the leanest to the largest otherwise.
-    The output is a guess, or what was learnt from the run so far (`learnt`), and has no range."""
+    are the range of what may come: a third either way for a measured tokenizer, from the leanest to the largest
+    otherwise. The output is a guess, or what was learnt from the run so far (`learnt`), and has no range."""
 
     judges: pd.DataFrame
     price_date: str

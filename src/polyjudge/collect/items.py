@@ -343,7 +343,7 @@ def _stream(path: Path) -> tuple[Rows, Iterator[tuple[int, dict[str, Any]]]]:
         if isinstance(error, CollectError):
             raise
         raise CollectError(f"Cannot read {clean(path, 200)}: {clean(error, 200)}.") from None
-    rows = Rows(tempfile.TemporaryFile(prefix="polyjudge-"), path.name)  # noqa: SIM115: it lives as long as the rows
+    rows = Rows(tempfile.TemporaryFile(prefix="polyjudge-"), path.name)  # noqa: SIM115
     return rows, _copied(rows, path)
 
 

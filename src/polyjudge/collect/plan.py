@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from polyjudge.collect.secrets import looks_secret
+from polyjudge.collect.secrets import known_secrets, looks_secret
 from polyjudge.core.errors import CollectError
 from polyjudge.core.labels import clean
 
@@ -349,6 +349,7 @@ def parse_plan(raw: Any, folder: Path = Path()) -> Plan:
     """A checked plan from plain values."""
     if not isinstance(raw, dict):
         raise CollectError(f"The plan must be a mapping of keys to values, not {type(raw).__name__}.")
+    known_secrets.cache_clear()
     _walk(raw)
     try:
         plan = Plan.model_validate({**raw, "folder": folder})

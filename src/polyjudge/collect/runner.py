@@ -23,6 +23,7 @@ from polyjudge.collect.models import Ask, Asker, HttpAsker, Problem, Reply, make
 from polyjudge.collect.parse import parse
 from polyjudge.collect.plan import Account, Judge, Plan
 from polyjudge.collect.prompts import answer_schema, render
+from polyjudge.collect.secrets import known_secrets
 from polyjudge.collect.store import (
     FILE,
     Answer,
@@ -79,9 +80,10 @@ def collect(
 
     `max_cost` (dollars, all sittings together, removed judges too) is never passed: calls in flight count at their
     worst. `watch` is called a few times a second with the state of every judge. `retry_missing` asks again, in another
-    way, for answers that could not be read. `send_key` names hosts that may have a key (`OPENAI_API_KEY=host`). `order` replaces
-    the order in which calls are made.
+    way, for answers that could not be read. `send_key` names hosts that may have a key (`OPENAI_API_KEY=host`). `order`
+    replaces the order in which calls are made.
     """
+    known_secrets.cache_clear()
     folder = Path(folder)
     work = prepare(plan)
     unknown = [name for name, price in work.prices.by_judge.items() if price is None]

@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from polyjudge.core.errors import CollectError
@@ -52,13 +52,10 @@ def _mixed(text: str) -> bool:
     return any(c.isdigit() for c in text) and any(c.isalpha() for c in text) and not re.search(r"[a-z]{9}", text)
 
 
+@cache
 def known_secrets() -> tuple[str, ...]:
-    """Values of environment variables that look like keys, longest first."""
-    return _sorted(tuple(v for k, v in os.environ.items() if _ENVIRONMENT.search(k) and len(v) >= SHORTEST))
-
-
-@lru_cache(maxsize=8)
-def _sorted(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Values of environment variables that look like keys, longest first; read anew with every plan and every run."""
+    values = [v for k, v in os.environ.items() if _ENVIRONMENT.search(k) and len(v) >= SHORTEST]
     forms = {form for v in values for form in (v, quote(v, safe=""), v.strip()) if len(form) >= SHORTEST}
     return tuple(sorted(forms, key=len, reverse=True))
 

@@ -66,7 +66,8 @@ _COLUMNS = {
     1: {"meta": "key value", "answers": "task replicate language judge part score detail how",
         "items": "task replicate place"},
     2: {"meta": "key value checksum", "answers": _ANSWER.replace(",", ""),
-        "items": "task system replicate place digests",        "errors": "judge kind cost estimated", "batches": "judge token remote state", "batch_calls": "batch custom"},
+        "items": "task system replicate place digests", "errors": "judge kind cost estimated",
+        "batches": "judge token remote state", "batch_calls": "batch custom"},
 }  # fmt: skip
 _OLD = (  # schema 1 kept the system before the replicate, with a mark between them
     "substr(replicate, 1, max(instr(replicate, char(31)) - 1, 0)) as system, "

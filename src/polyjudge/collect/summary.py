@@ -27,12 +27,13 @@ class Summary(Result):
     """The state of a run.
 
     `judges`: judge, model, calls, answered (calls of the current plan), missing (answers that could not be read),
-    errors (attempts that failed or were asked again), remaining, input_tokens, output_tokens, estimated (attempts charged
-    by an estimate), cost. `cells`: language, judge, answers, missing, lenient, asked_again, reminded and the share missing.
-    `missing_tests`: factor (cells, group, task, length of the prompt, digits in it), p (how likely missing answers
-    follow it as much by chance), alarm. `missing_p` and `asked_again_p` are those of the cells. `orphans`: answers of judges,
-    languages, items or repeats that the plan no longer has. `models`: names that the services report, where one judge
-    has several. `reasons`: why calls have no answer. `position`: preference for the first answer, for comparisons.
+    errors (attempts that failed or were asked again), remaining, input_tokens, output_tokens, estimated (attempts
+    charged by an estimate), cost. `cells`: language, judge, answers, missing, lenient, asked_again, reminded and
+    the share missing. `missing_tests`: factor (cells, group, task, length of the prompt, digits in it), p (how
+    likely missing answers follow it as much by chance), alarm. `missing_p` and `asked_again_p` are those of the
+    cells. `orphans`: answers of judges, languages, items or repeats that the plan no longer has. `models`: names
+    that the services report, where one judge has several. `reasons`: why calls have no answer. `position`:
+    preference for the first answer, for comparisons.
     """
 
     folder: str

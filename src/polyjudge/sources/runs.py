@@ -47,8 +47,8 @@ def read_run(folder: str | Path, group: str | None = None) -> FolderScores:
 
     A rating is its score (the expected one where log-probabilities were asked for); a pair is chosen minus rejected; a
     comparison the preference for chosen in percent, over both orders; a checklist the percent of requirements
-    satisfied. It is missing (NaN) when an answer it needs could not be read. With `group="type"` a checklist has one row for each
-    requirement instead, 100 or 0, with its type; a rating by several criteria one for each criterion.
+    satisfied. It is missing (NaN) when an answer it needs could not be read. With `group="type"` a checklist has one
+    row for each requirement instead, 100 or 0, with its type; a rating by several criteria one for each criterion.
     """
     from polyjudge.collect.store import FILE, check_answers, damaged, open_store, read_meta
 
