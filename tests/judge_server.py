@@ -180,16 +180,8 @@ class Server(asyncio.Protocol):
             )
         if "response_format" in request and model in self.config.get("unstructured", ()):
             return self.send(400, '{"error": {"message": "response_format json_schema is not supported"}}')
-        if fault == "date":  # the server's clock is an hour behind
-            now = time.time() - 3600
-            stamps = f"Retry-After: {formatdate(now + 1, usegmt=True)}\r\nDate: {formatdate(now, usegmt=True)}\r\n"
-            return self.send(429, '{"error": {"message": "slow down"}}', stamps)
-        if fault == "redirect":
-            return self.send(302, "{}", f"Location: {self.config['elsewhere']}\r\n")
-        if fault == "error200":
-            return self.send(200, '{"error": {"message": "upstream is down", "code": 502}}')
-        if fault == "surrogate":
-            return self.send(500, '{"error": {"message": "half \\ud800 a character"}}')
+        if self.odd(fault):
+            return None
         if fault and fault.isdigit():
             return self.send(int(fault), json.dumps({"error": {"message": f"fault {fault}"}}))
         if fault == "hang":
@@ -214,6 +206,22 @@ class Server(asyncio.Protocol):
         if fault == "slow":
             return await self.trickle(body)
         self.send(200, body)
+
+    def odd(self, fault: str | None) -> bool:
+        """Replies that are no chat completion."""
+        if fault == "date":  # the server's clock is an hour behind
+            now = time.time() - 3600
+            stamps = f"Retry-After: {formatdate(now + 1, usegmt=True)}\r\nDate: {formatdate(now, usegmt=True)}\r\n"
+            self.send(429, '{"error": {"message": "slow down"}}', stamps)
+        elif fault == "redirect":
+            self.send(302, "{}", f"Location: {self.config['elsewhere']}\r\n")
+        elif fault == "error200":
+            self.send(200, '{"error": {"message": "upstream is down", "code": 502}}')
+        elif fault == "surrogate":
+            self.send(500, '{"error": {"message": "half \\ud800 a character"}}')
+        else:
+            return False
+        return True
 
     def whole(
         self, model: str, prompt: str, content: Any, stop: str, fault: str | None, logprobs: bool

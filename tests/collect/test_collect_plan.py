@@ -382,7 +382,7 @@ def test_the_live_view_shows_every_judge() -> None:
     import io
 
     from polyjudge.collect.runner import Status
-    from polyjudge.report.older.collect import watching
+    from polyjudge.report.live import watching
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
@@ -400,7 +400,7 @@ def test_the_live_view_shows_every_judge() -> None:
     text = file.getvalue()
     for words in ("quick", "50/100", "5.0", "12.6k", "$1.50", "10 s", "set aside", "\\x1b[31mdead"):
         assert words in text
-    from polyjudge.report.older.collect import progress_lines
+    from polyjudge.report.live import progress_lines
 
     file = Terminal()
     progress_lines(file, 0.0)(judges)

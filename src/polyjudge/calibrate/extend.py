@@ -1,4 +1,4 @@
-"""A new language or judge for a fitted calibrator, from a handful of tasks (METHODS section 8).
+"""A new language or judge for a fitted calibrator, from a handful of tasks (docs/methods.md, section 8).
 
 The cells already fitted stay as they are. The new row is what is left of the new language's scores once the same
 tasks' scores in known languages, calibrated, have explained what they can: on complete tasks, the mean over tasks of
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import helmert
 from scipy.special import stdtrit
 
 from polyjudge.calibrate.shrinkage import Spread
@@ -23,7 +24,8 @@ from polyjudge.core.errors import CalibratorError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
-from polyjudge.estimate.incomplete import RANK_TOLERANCE, Elimination, entry_weights, helmert
+from polyjudge.estimate.designs import RANK_TOLERANCE, Elimination
+from polyjudge.estimate.incomplete import entry_weights
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.consensus import ConsensusCalibrator

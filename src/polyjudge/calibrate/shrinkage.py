@@ -1,4 +1,4 @@
-"""Empirical-Bayes shrinkage of the interaction, for few tasks and many cells (METHODS section 14).
+"""Empirical-Bayes shrinkage of the interaction, for few tasks and many cells (docs/methods.md, section 14).
 
 The cells are taken as draws with a common variance, the estimate as cells plus noise. Of all such variances "auto"
 takes the one with the largest expected held-out accuracy gain (I7). That gain has a closed form in what each task
@@ -18,7 +18,8 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, stack_cells
-from polyjudge.estimate.incomplete import InteractionEstimate, basis, estimate_interaction
+from polyjudge.estimate.designs import basis
+from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 
 Shrink = Literal["none", "auto"] | float
 LEAST = 0.05

@@ -1,14 +1,19 @@
-"""Sparse calibration: only the cells that explain the interaction move, all other scores stay (METHODS section 18)."""
+"""Sparse calibration: only the cells that explain the interaction move, all other scores stay.
+
+See docs/methods.md, section 18.
+"""
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self, get_args
 
 import numpy as np
 import pandas as pd
 
+from polyjudge.calibrate.base import damaged
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.core.errors import CalibratorError
+from polyjudge.core.arrays import Array
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.estimate.incomplete import estimate_interaction
@@ -60,6 +65,13 @@ class SparseCalibrator(ConsensusCalibrator):
         return self
 
     @property
+    def name(self) -> str:
+        return "sparse" if (self.level, self.seed) == (0.95, 7) else f"sparse-{self.level:g}-{self.seed}"
+
+    def subtracted(self, panel: Panel) -> Array:
+        return copy(self).fit(panel).correction_.to_numpy()
+
+    @property
     def correction_(self) -> pd.DataFrame:
         """What is subtracted: the excess of named cells, 0 elsewhere (also for languages and judges added later)."""
         moved = self.excess_.where(self.named_, 0.0)
@@ -91,8 +103,7 @@ class SparseCalibrator(ConsensusCalibrator):
             if named.shape != excess.shape or named.dtype != bool:
                 raise ValueError("named must be true or false for each cell")
         except (KeyError, TypeError, ValueError) as error:
-            what = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
-            raise CalibratorError(f"{where} is damaged: {clean(what, 200)}.") from None
+            raise damaged(where, error) from None
         index, columns = plain.interaction_.index, plain.interaction_.columns
         out.excess_ = pd.DataFrame(excess, index=index, columns=columns)
         out.named_ = pd.DataFrame(named, index=index, columns=columns)

@@ -10,7 +10,10 @@ from polyjudge.cli.options import command_class
 
 COMMANDS = (
     "demo",
+    "check",
     "audit",
+    "systems",
+    "explain",
     "calibrate",
     "apply",
     "extend",
@@ -20,6 +23,8 @@ COMMANDS = (
     "anchor",
     "plan",
     "collect",
+    "diff",
+    "formats",
     "reproduce",
     "validate",
 )

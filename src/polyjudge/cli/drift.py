@@ -15,7 +15,7 @@ def drift(
     ctx: typer.Context,
     calibrator: o.Calibrator,
     scores: o.Scores,
-    level: Annotated[float, typer.Option("--level", help="Chance of an alarm when nothing changed.")] = 0.05,
+    level: Annotated[float, typer.Option("--level", help="Chance of no alarm when nothing changed.")] = 0.95,
     tolerance: Annotated[float, typer.Option("--tolerance", help="Changes up to this many points do not count.")] = 0.0,
     seed: o.Seed = 7,
 ) -> None:
@@ -25,11 +25,11 @@ def drift(
 
     Example: polyjudge drift cal.json scores.csv --fail-on serious
     """
-    from polyjudge.calibrate import load_calibrator
+    from polyjudge.calibrate import load_consensus
     from polyjudge.calibrate.drift import drift as run
     from polyjudge.cli.output import emit
 
-    cal = load_calibrator(calibrator)
+    cal = load_consensus(calibrator)
     panel = o.load(ctx, scores)
     result = run(cal, panel, level=level, tolerance=tolerance, seed=seed)
     emit(ctx, result, panel, tables={"cells": result.cells, "floor": result.floor}, fail_on=o.Severity.warning)

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from polyjudge.collect.cost import Prices, load_prices
-from polyjudge.collect.items import Aligned, Name, load_items
+from polyjudge.collect.items import Aligned, load_items
 from polyjudge.collect.parse import parse
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.prompts import Template, load_templates, parts
-from polyjudge.collect.store import KEY, Key, read_meta, write_meta
+from polyjudge.collect.store import KEY, Key, Name, read_meta, write_meta
 from polyjudge.core.errors import CollectError
 from polyjudge.core.labels import clean
 

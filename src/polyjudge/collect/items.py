@@ -18,9 +18,10 @@ from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from polyjudge.collect.plan import NEEDED, Plan
+from polyjudge.collect.store import Name, storable
 from polyjudge.core.errors import CollectError
 from polyjudge.core.files import atomic_path
 from polyjudge.core.labels import clean
@@ -32,17 +33,6 @@ MREWARDBENCH_CODES = {
     "uk": "ukr_Cyrl", "ko": "kor_Hang", "id": "ind_Latn", "vi": "vie_Latn",
 }  # fmt: skip
 """M-RewardBench's names of the languages that have shipped prompts."""
-
-
-class Name(NamedTuple):
-    """What tells items apart."""
-
-    task: str
-    system: str
-    replicate: str
-
-    def __str__(self) -> str:
-        return "/".join(part for part in self if part)
 
 
 @dataclass(frozen=True)
@@ -469,11 +459,6 @@ def _checklist(value: Any, where: str) -> list[tuple[str, str, str]]:
     if len({line[0] for line in out}) != len(out):
         raise CollectError(f"Item {clean(where)}: two requirements have the same id.")
     return out
-
-
-def storable(text: str) -> str:
-    """Text without lone surrogates, which a database cannot hold."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def fingerprint(text: str) -> str:

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from polyjudge.collect.items import Name, storable
 from polyjudge.collect.secrets import redact
 from polyjudge.core.errors import CollectError
 from polyjudge.core.labels import clean
@@ -91,6 +90,17 @@ create temp view e as select {KEY}, kind, error, input_tokens, output_tokens, ca
 """,
 }
 """Answers, items and errors in one shape, whatever the schema."""
+
+
+class Name(NamedTuple):
+    """What tells items apart."""
+
+    task: str
+    system: str
+    replicate: str
+
+    def __str__(self) -> str:
+        return "/".join(part for part in self if part)
 
 
 class Key(NamedTuple):
@@ -462,6 +472,11 @@ class Writer:
                 r.latency, r.attempt, r.reminded, _clean(r.model), _clean(r.stop), time.time(), checksum(*kept),
             ),
         )  # fmt: skip
+
+
+def storable(text: str) -> str:
+    """Text without lone surrogates, which a database cannot hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _clean(text: str | None) -> str | None:

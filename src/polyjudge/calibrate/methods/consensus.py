@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from polyjudge.calibrate.methods.base import Block, method
+from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.calibrate.methods.base import REGISTRY, method, method_of
+from polyjudge.calibrate.methods.block import Block
 from polyjudge.core.arrays import Array
 
 
@@ -14,13 +18,18 @@ def raw(block: Block) -> Array:
     return np.zeros_like(block.left_out)
 
 
-@method("cbc", subtracts=True, identity="full fit is 1 by arithmetic (I3)")
+@method("cbc", subtracts=True, identity="full-fit", calibrator=ConsensusCalibrator)
 def cbc(block: Block) -> Array:
     """The interaction estimated from the drawn tasks."""
     return block.interaction
 
 
-@method("cbc-weighted", subtracts=True, identity="same order and gain as cbc (I6); full fit is 1 by arithmetic (I3)")
+@method(
+    "cbc-weighted",
+    subtracts=True,
+    identity="as-cbc",
+    calibrator=partial(ConsensusCalibrator, "variance"),
+)
 def cbc_weighted(block: Block) -> Array:
     """The interaction against a language mean that weights judges by their steadiness over languages.
 
@@ -37,8 +46,18 @@ def cbc_weighted(block: Block) -> Array:
 @method(
     "oracle",
     subtracts=True,
-    identity="tau is 1 and the gain positive by arithmetic: it uses the evaluation tasks (I3)",
+    identity="oracle",
+    compares_only="it uses the scores it is judged by",
 )
 def oracle(block: Block) -> Array:
     """The interaction of the evaluation tasks themselves: an upper bound, not a method."""
     return block.left_out_interaction
+
+
+for _variant in (
+    ConsensusCalibrator(shrinkage="auto"),
+    ConsensusCalibrator(location="trimmed"),
+    ConsensusCalibrator(location="huber"),
+    ConsensusCalibrator(location="median_of_means"),
+):
+    REGISTRY[_variant.name] = method_of(_variant)
