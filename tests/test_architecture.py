@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[1]
 LONGEST = 60
 """Lines of a function, without its docstring."""
 LONGER = {
-    "analyse/anchors.py anchor", "analyse/audit.py audit", "analyse/gates.py gates",
-    "analyse/information.py information", "cli/calibrate.py calibrate",
+    "analyse/audit.py audit",
+    "cli/calibrate.py calibrate", "cli/plan.py plan",
     "paper/mrewardbench.py _anchor", "report/build/drift.py build",
     "report/charts/interaction.py interaction_heatmap", "report/charts/ranks.py rank_probabilities",
     "simulate.py simulate_panel",

@@ -130,16 +130,10 @@ def anchor(
         labels = align_gold(panel, gold, kind=kind, scale=scale, contradictions=contradictions)
     if sample is not None:
         labels = stratified_sample(panel, labels, sample, seed)
-    if labels.kind == "preference" and threshold is not None:
-        raise UsageError("A threshold goes with human scores; preferences decide by the sign of the margin.")
-    low, high = panel.range
-    if threshold is not None and not low <= threshold < high:
-        raise UsageError(f"The threshold {threshold:g} lies outside the scores [{low:g}, {high:g}). Choose one inside.")
+    if threshold is not None:
+        _check_threshold(panel, labels, threshold)
     fit = crossfit(panel, seed, folds)
-    notes = list(labels.notes)
-    if not panel.complete:
-        holed = int((np.isnan(panel.scores).sum(axis=(1, 2)) > 0).sum())
-        notes.append(f"{holed} of {len(panel.tasks)} tasks lack a score; calibration is least squares within tasks.")
+    notes = [*labels.notes, *_missing(panel)]
     entries = Labelled.of(panel, labels, threshold or 0.0)
     calibrated = entries.calibrated(fit, panel.weights)
     raw_decisions, new_decisions = decide(entries.margins, entries.gap), decide(calibrated, entries.gap)
@@ -170,6 +164,21 @@ def anchor(
         seed,
         tuple(notes),
     )
+
+
+def _missing(panel: Panel) -> list[str]:
+    if panel.complete:
+        return []
+    holed = int((np.isnan(panel.scores).sum(axis=(1, 2)) > 0).sum())
+    return [f"{holed} of {len(panel.tasks)} tasks lack a score; calibration is least squares within tasks."]
+
+
+def _check_threshold(panel: Panel, labels: Gold, threshold: float) -> None:
+    if labels.kind == "preference":
+        raise UsageError("A threshold goes with human scores; preferences decide by the sign of the margin.")
+    low, high = panel.range
+    if not low <= threshold < high:
+        raise UsageError(f"The threshold {threshold:g} lies outside the scores [{low:g}, {high:g}). Choose one inside.")
 
 
 def _helped(panel: Panel, labels: Gold, resamples: int, seed: int, notes: list[str]) -> Helped | None:

@@ -104,22 +104,8 @@ def gates(
     check_resamples(resamples)
     panel = panel.by_system()  # a decision falls on a system's answer to a task, not on their mean
     _check_gate(panel, threshold, base, at_least)
-    low, high = panel.range
-    wanted = sorted({float(q) for q in sweep} | {float(threshold)})
-    inside = np.array([q for q in wanted if _divides(q, low, high, at_least)])
-    notes = []
-    if len(inside) < len(wanted):
-        notes.append(say("gate.note.outside", count=len(wanted) - len(inside), low=low, high=high))
-    most = max(100, MOST_COMPARED // (panel.scores.size * len(inside)))
-    if resamples > most:
-        notes.append(say("gate.note.fewer-resamples", made=most, asked=resamples, units=len(panel.tasks)))
-        resamples = most
-
+    inside, resamples, notes = _prepared(panel, threshold, sweep, at_least, resamples)
     beta = estimate_interaction(panel).interaction
-    if not panel.complete:
-        notes.append(say("gate.note.missing"))
-    if not np.all(panel.weights == 1):
-        notes.append(say("gate.note.units"))
     raw, calibrated = panel.scores, panel.scores - beta
     at = int(np.flatnonzero(inside == threshold)[0])
     # A score within a tie of the threshold is at it.
@@ -170,6 +156,27 @@ def _check_gate(panel: Panel, threshold: float, base: str | None, at_least: bool
     if base is not None and base not in panel.languages:
         known = ", ".join(clean(x) for x in panel.languages[:12])
         raise UsageError(f"The base language {clean(base)!r} is not in the panel; it has {known}.")
+
+
+def _prepared(
+    panel: Panel, threshold: float, sweep: Iterable[float], at_least: bool, resamples: int
+) -> tuple[Array, int, list[Say]]:
+    """Thresholds inside the scores, the number of resamples that is affordable, and notes on both."""
+    low, high = panel.range
+    wanted = sorted({float(q) for q in sweep} | {float(threshold)})
+    inside = np.array([q for q in wanted if _divides(q, low, high, at_least)])
+    notes = []
+    if len(inside) < len(wanted):
+        notes.append(say("gate.note.outside", count=len(wanted) - len(inside), low=low, high=high))
+    most = max(100, MOST_COMPARED // (panel.scores.size * len(inside)))
+    if resamples > most:
+        notes.append(say("gate.note.fewer-resamples", made=most, asked=resamples, units=len(panel.tasks)))
+        resamples = most
+    if not panel.complete:
+        notes.append(say("gate.note.missing"))
+    if not np.all(panel.weights == 1):
+        notes.append(say("gate.note.units"))
+    return inside, resamples, notes
 
 
 def _sweep_row(
