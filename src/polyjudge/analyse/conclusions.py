@@ -6,7 +6,7 @@ import pandas as pd
 
 from polyjudge.analyse.findings import Finding, Severity, ranked
 from polyjudge.analyse.gates import Gates
-from polyjudge.analyse.held_out import TOO_FEW_TASKS, Comparison
+from polyjudge.analyse.held_out import Comparison
 from polyjudge.analyse.information import Information
 from polyjudge.analyse.missingness import Missingness
 from polyjudge.analyse.reversal import RankReversals
@@ -41,7 +41,7 @@ def conclude(
         return [Finding("warning", "constant", f"All scores are {low:g}: there is nothing to compare or to calibrate.")]
     out = [
         *_reversal(reversals),
-        *_gain(held_out, panel.n_tasks),
+        *_gain(held_out),
         *_cells(uncertainty),
         # Of very few tasks the lowest and highest scores seen are no ends of a scale.
         *(_ends(sensitivity) if panel.n_tasks >= TOO_FEW_TASKS else []),
@@ -68,6 +68,7 @@ def conclude(
 
 
 FEW_TASKS = 20
+TOO_FEW_TASKS = 10
 END_SHARE = 0.5
 """Share of scores at one end of the scale from which a judge is called near it."""
 
@@ -147,18 +148,16 @@ def _cells(u: Uncertainty) -> list[Finding]:
     return out
 
 
-def _gain(c: Comparison, tasks: int) -> list[Finding]:
+def _gain(c: Comparison) -> list[Finding]:
     """The held-out accuracy gain: the one accuracy claim that needs no labels."""
     if c.advice is None:
         return []
-    if tasks < TOO_FEW_TASKS:
-        return [Finding("warning", "do-not-calibrate", c.advice.text)]
     table = c.table.set_index("method")
     taus = f"Held-out rank agreement of the languages: tau {_tau(table, 'raw')} raw, {_tau(table, 'cbc')} calibrated."
     return [
         Finding("info", "accuracy-gain", f"{c.advice.text} {c.scope}")
         if c.advice.calibrate
-        else Finding("warning", "do-not-calibrate", f"{c.advice.text} {c.scope}"),
+        else Finding("info", "do-not-calibrate", f"{c.advice.text} {c.scope}"),
         Finding("info", "rank-agreement", taus + " That is consistency, not accuracy."),
     ]
 

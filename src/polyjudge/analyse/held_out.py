@@ -22,25 +22,16 @@ from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
-from polyjudge.estimate.incomplete import estimate_interaction
-from polyjudge.estimate.kernels import BLOCK, double_centre, draw_block, kendall_tau, mean_of_pairs, pair_index
+from polyjudge.estimate.gain import Gain, unbiased_gain
+from polyjudge.estimate.incomplete import estimate_interaction, stand_in
+from polyjudge.estimate.kernels import BLOCK, draw_block, kendall_tau, mean_of_pairs, pair_index
 
 GAIN_SCOPE = (
-    "The gain is the fall of the mean squared error to any truth that does not depend on the judge, averaged over the "
-    "whole panel; it does not say that a single judge, language, ranking or gate is right or gets better. "
-    "It counts only the doubly centred part of what a method subtracts: shared language shifts and judge offsets need "
-    "labels."
+    "The gain is the fall of the squared distance to the panel mean, and so to any truth that is the same for all "
+    "judges, for one judge drawn at random. Who uses the panel mean gains exactly 0. A given judge may gain or lose, "
+    "and only labels tell. What a method shifts for all judges of a language alike is not counted: it needs labels too."
 )
-"""What the held-out gain says and what it does not. Shown wherever the gain is shown."""
-
-TOO_FEW_TASKS = 10
-"""With fewer tasks the left-out ones are hardly any."""
-
-CAUTIOUS = (
-    "An estimate from resampled tasks is as noisy as one from half as many tasks, so a small gain with all tasks is "
-    "not ruled out; more tasks or shrinkage would show it."
-)
-"""Why a held-out gain that is not above 0 does not prove a loss."""
+"""What the gain says and for whom. Shown wherever the gain is shown."""
 
 Multiplicity = NDArray[np.int64]
 
@@ -156,8 +147,10 @@ class Comparison(Result):
 
     `table` has one row per method: method, tau, low, high (mean and 95% percentile interval over resamples of the mean
     Kendall tau over language pairs), full_fit (tau when trained and evaluated on all tasks), identity (what of the row
-    is true by arithmetic), gain, gain_low, gain_high, gain_positive (held-out accuracy gain in points squared, its
-    interval, share of resamples above 0; NaN for methods that do more than subtract), gain_full_fit (in sample).
+    is true by arithmetic), gain, gain_low, gain_high (of one judge drawn at random, points squared, with all tasks:
+    without bias, jackknife interval; NaN for methods that do more than subtract), gain_held_out with its interval and
+    gain_positive (on left-out tasks: mean, percentiles and share above 0 over resamples; low by about one estimation
+    variance, because a resample is as noisy as half as many tasks), gain_full_fit (in sample).
     """
 
     table: pd.DataFrame
@@ -172,6 +165,8 @@ class Comparison(Result):
     seed: int
     scope: str
     advice: Advice | None
+    consumers: pd.DataFrame | None
+    """Who gains from calibrating (`gain_by_consumer` of cbc, else of shrunken); None when neither was compared"""
     notes: tuple[str, ...]
     resample_tau: pd.DataFrame
     """tau of every resample (rows) and method (columns)"""
@@ -237,6 +232,8 @@ def compare(
     whole = full_fit(panel, seed, estimate)
     table = _table(chosen, taus, gains, whole)
     skipped = resamples - len(index)
+    rows = table.set_index("method")
+    best = next((pd.Series(rows.loc[name]) for name in ("cbc", "shrunken") if name in rows.index), None)
     return Comparison(
         table,
         _differences(taus),
@@ -245,7 +242,8 @@ def compare(
         skipped,
         seed,
         GAIN_SCOPE,
-        advise(table, tasks=panel.n_tasks),
+        advise(table),
+        None if best is None else gain_by_consumer(panel, best),
         (*_notes(whole, skipped, resamples, left), *filter(None, (m.caution(panel) for m in chosen if m.caution))),
         taus,
         gains,
@@ -277,49 +275,78 @@ def tie_gap_of(m: Method, panel: Panel) -> float:
 
 
 def gain_of(removed: Array, block: Block) -> Array:
-    """Held-out accuracy gain of subtracting A = `removed`: mean over cells of 2 DC(E) DC(A) - DC(A)^2, -> (R,).
+    """Held-out gain of subtracting A = `removed`: mean over cells of 2 b A - A^2, -> (R,).
 
-    It equals the fall of the mean squared error of the left-out scores to any truth h(t, l), known or not, when what is
-    subtracted is DC(A) (identity I7).
+    Both are centred over the judges of each language: b is how far the left-out cells lie from the panel mean. It
+    equals the fall of the mean squared error of the left-out scores to any truth h(t, l), known or not (identity I7).
     """
-    centred = double_centre(removed)
+    centred = removed - removed.mean(axis=-1, keepdims=True)
     centred[np.abs(centred) <= block.gap] = 0.0  # rounding must not look like a gain or a loss
-    out: Array = (centred * (2 * block.left_out_interaction - centred)).mean(axis=(-2, -1))
+    apart = block.left_out - block.left_out.mean(axis=-1, keepdims=True)
+    out: Array = (centred * (2 * apart - centred)).mean(axis=(-2, -1))
     return out
 
 
-def advise(table: pd.DataFrame, method: str = "cbc", tasks: int | None = None) -> Advice | None:
-    """Whether to calibrate: advised when the interval of the method's held-out gain lies above 0, of enough tasks."""
+def full_gain(m: Method, panel: Panel, level: float = 0.95) -> Gain | None:
+    """Gain of the method fitted on all tasks, without bias; None where its form does not allow it."""
+    if m.part is None:
+        return None
+    panel = stand_in(panel)
+    values = m.part(panel.scores)
+    values = np.where(np.abs(values).max(initial=0.0) > panel.tie_gap, values, 0.0)
+    keep = 1.0 if m.keep is None else m.keep(values, panel.weights)
+    return unbiased_gain(values, panel.weights, keep=keep, level=level)
+
+
+def gain_by_consumer(panel: Panel, row: pd.Series[Any]) -> pd.DataFrame:
+    """Who gains from a method of `compare`: consumer, gain, low, high, closer, closer_low, closer_high, why.
+
+    "random-judge" uses one judge drawn at random, "panel-mean" the mean over judges (0 by arithmetic, I1),
+    "given-judge" a certain one (unknown without labels). `closer`: the same as points of root mean square distance to
+    the panel mean.
+    """
+    cells = stand_in(panel).cell_means
+    before = float(((cells - cells.mean(axis=1, keepdims=True)) ** 2).mean())
+
+    def closer(gain: float) -> float:
+        return float(np.sqrt(before) - np.sqrt(max(before - gain, 0.0)))
+
+    gain = [float(row[x]) for x in ("gain", "gain_low", "gain_high")]
+    nothing = [np.nan] * 6
+    rows = [
+        ("random-judge", *gain, *map(closer, gain), "estimated"),
+        ("panel-mean", *[0.0] * 6, "arithmetic") if panel.complete else ("panel-mean", *nothing, "needs-complete"),
+        ("given-judge", *nothing, "needs-labels"),
+    ]
+    names = ["consumer", "gain", "low", "high", "closer", "closer_low", "closer_high", "why"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def advise(table: pd.DataFrame, method: str = "cbc") -> Advice | None:
+    """Whether one who uses single judges should calibrate: when the interval of the method's gain lies above 0."""
     rows = table[table["method"] == method]
     if rows.empty or not np.isfinite(rows["gain"].iloc[0]):
         return None
-    if tasks is not None and tasks < TOO_FEW_TASKS:
-        text = f"{tasks} tasks are too few to leave some out and measure on them what {method} gains"
-        return Advice("not advised", method, f"Calibrating is not advised: {text}.")
     row = rows.iloc[0]
     shown = f"{row.gain:+.4g} points squared, 95% interval [{row.gain_low:+.4g}, {row.gain_high:+.4g}]"
     if row.gain_low > 0:
-        return Advice(
-            "advised",
-            method,
-            f"Calibrating is advised: on left-out tasks {method} lowers the squared error by {shown}.",
-        )
-    why = (
-        "in the resamples subtracting the estimate adds error"
-        if row.gain_high < 0
-        else "the interval includes 0, so it cannot be told from adding noise"
-    )
-    return Advice(
-        "not advised",
-        method,
-        f"Calibrating is not advised: the held-out gain of {method} is {shown}; {why}. {CAUTIOUS}",
-    )
+        text = f"Calibrating is advised for whoever uses single judges: {method} gains {shown}."
+        return Advice("advised", method, text)
+    why = "it adds error" if row.gain_high < 0 else "the interval includes 0, so it cannot be told from adding noise"
+    return Advice("not advised", method, f"Calibrating is not advised: the gain of {method} is {shown}; {why}.")
 
 
 def percentiles(values: Array) -> tuple[float, float]:
     """The 2.5 and 97.5 percentiles."""
     low, high = np.percentile(values, [2.5, 97.5])
     return float(low), float(high)
+
+
+GAINS = (
+    "gain", "gain_low", "gain_high", "gain_positive", "gain_full_fit",
+    "gain_held_out", "gain_held_out_low", "gain_held_out_high",
+)  # fmt: skip
+"""Columns of a comparison that only methods have which subtract a matrix."""
 
 
 def _table(chosen: list[Method], taus: pd.DataFrame, gains: pd.DataFrame, whole: Block) -> pd.DataFrame:
@@ -338,17 +365,14 @@ def _table(chosen: list[Method], taus: pd.DataFrame, gains: pd.DataFrame, whole:
             "identity": m.identity,
         }
         if removed is None:
-            row |= dict.fromkeys(("gain", "gain_low", "gain_high", "gain_positive", "gain_full_fit"), np.nan)
+            row |= dict.fromkeys(GAINS, np.nan)
         else:
             gained = gains[m.name].to_numpy()
-            low, high = percentiles(gained)
-            row |= {
-                "gain": gained.mean(),
-                "gain_low": low,
-                "gain_high": high,
-                "gain_positive": (gained > 0).mean(),
-                "gain_full_fit": float(gain_of(removed, whole)[0]),
-            }
+            held = (gained.mean(), *percentiles(gained))
+            own = full_gain(m, whole.panel)
+            # two tasks have no interval, and without one the number is not shown either
+            fit = held if own is None else (own.estimate + 0 * own.se, own.low, own.high)
+            row |= dict(zip(GAINS, (*fit, (gained > 0).mean(), float(gain_of(removed, whole)[0]), *held), strict=True))
         rows.append(row)
     return pd.DataFrame(rows)
 

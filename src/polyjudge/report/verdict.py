@@ -55,20 +55,15 @@ def _gain(audit: Audit) -> str:
     if rows.empty or not np.isfinite(rows["gain"].iloc[0]):
         return f"What calibrating gains on tasks it has not seen was not measured here, and {unknown}."
     row = rows.iloc[0]
-    advice = audit.held_out.advice
-    if advice is not None and not advice.calibrate and row["gain_low"] > 0:
-        return (
-            f"Calibrating is not advised: with {audit.summary.tasks} tasks the gain cannot be measured, and {unknown}."
-        )
     size = f"{row['gain']:.3g} points squared [{row['gain_low']:.3g}, {row['gain_high']:.3g}]"
     if row["gain_low"] > 0:
         return (
-            f"Calibrating lowers the squared error to any truth that does not depend on the judge by {size} on "
-            f"left-out tasks, averaged over the panel; {unknown}."
+            f"Who uses one judge drawn at random comes nearer to the panel by calibrating, by {size}; who uses the "
+            f"panel mean gains nothing; {unknown}."
         )
     return (
-        f"Calibrating is not advised: its change of the squared error on left-out tasks, averaged over the panel, is "
-        f"not surely a gain ({size}), and {unknown}."
+        f"Calibrating is not advised: for one judge drawn at random it is not surely a gain ({size}), who uses the "
+        f"panel mean gains nothing, and {unknown}."
     )
 
 

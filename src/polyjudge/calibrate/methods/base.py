@@ -69,6 +69,9 @@ class Method:
     scale : width of the adjusted values' scale, for the tie rule; None when they are on the scale of the scores
     complete : the method needs every task scored in every cell
     caution : says of a panel why the method's line means little there; empty text when it means what it should
+    part : what each task adds to the matrix subtracted, centred over judges: complete scores (n, k, m) -> (n, ...).
+        With it the gain of the full fit is estimated without bias (`unbiased_gain`); without it, only on left-out tasks
+    keep : the share of that matrix which is subtracted, from (n, ...) values and unit weights; None for all of it
     """
 
     name: str
@@ -78,6 +81,8 @@ class Method:
     scale: float | None = None
     complete: bool = False
     caution: Callable[[Panel], str] | None = None
+    part: Callable[[Array], Array] | None = None
+    keep: Callable[[Array, Array], float] | None = None
 
     def __call__(self, block: Block) -> Array:
         return self.adjust(block)
@@ -95,6 +100,8 @@ def method(
     scale: float | None = None,
     complete: bool = False,
     caution: Callable[[Panel], str] | None = None,
+    part: Callable[[Array], Array] | None = None,
+    keep: Callable[[Array, Array], float] | None = None,
 ) -> Callable[[Adjust], Method]:
     """Decorator that registers a function of a block as a method of `compare`. Arguments are those of `Method`.
 
@@ -109,7 +116,7 @@ def method(
         # A user may run a notebook cell again; polyjudge's own methods stay what they are.
         if name in REGISTRY and REGISTRY[name].adjust.__module__.startswith("polyjudge."):
             raise UsageError(f"polyjudge has a method {clean(name)!r} already. Give yours another name.")
-        REGISTRY[name] = Method(name, adjust, subtracts, identity, scale, complete, caution)
+        REGISTRY[name] = Method(name, adjust, subtracts, identity, scale, complete, caution, part, keep)
         return REGISTRY[name]
 
     return wrap

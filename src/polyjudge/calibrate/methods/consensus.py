@@ -6,21 +6,42 @@ import numpy as np
 
 from polyjudge.calibrate.methods.base import Block, method
 from polyjudge.core.arrays import Array
+from polyjudge.estimate.gain import best_keep
+from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.kernels import double_centre
 
 
-@method("raw", subtracts=True)
+@method("raw", subtracts=True, part=np.zeros_like)
 def raw(block: Block) -> Array:
     """Nothing is subtracted."""
     return np.zeros_like(block.left_out)
 
 
-@method("cbc", subtracts=True, identity="full fit is 1 by arithmetic (I3)")
+@method("cbc", subtracts=True, identity="full fit is 1 by arithmetic (I3)", part=double_centre)
 def cbc(block: Block) -> Array:
     """The interaction estimated from the drawn tasks."""
     return block.interaction
 
 
-@method("cbc-weighted", subtracts=True, identity="same order and gain as cbc (I6); full fit is 1 by arithmetic (I3)")
+@method("shrunken", subtracts=True, part=double_centre, keep=best_keep)
+def shrunken(block: Block) -> Array:
+    """The interaction of the drawn tasks less the share of it that is noise (empirical Bayes)."""
+    d = estimate_interaction(block.panel).influence.reshape(len(block.panel.tasks), -1)
+    total = block.drawn.sum(axis=1)
+    size = (block.interaction**2).sum(axis=(-2, -1))
+    square = np.maximum(block.drawn @ (d * d).sum(axis=1) / total - size, 0.0)
+    noise = square / max(len(d) - 1, 1)
+    kept = np.maximum(0.0, 1 - np.divide(noise, size, out=np.ones_like(size), where=size > 0))
+    out: Array = kept[:, None, None] * block.interaction
+    return out
+
+
+@method(
+    "cbc-weighted",
+    subtracts=True,
+    identity="same order and gain as cbc (I6); full fit is 1 by arithmetic (I3)",
+    part=double_centre,
+)
 def cbc_weighted(block: Block) -> Array:
     """The interaction against a language mean that weights judges by their steadiness over languages.
 

@@ -23,7 +23,14 @@ def per_language(block: Block) -> Array:
     return _scaled(cells - cells.mean(axis=-1, keepdims=True), cells.std(axis=-1, keepdims=True), block.gap)
 
 
-@method("judge-only norm", subtracts=True, identity="gain is 0 by arithmetic: a judge's mean has no interaction")
+def _offsets(scores: Array) -> Array:
+    """What each task says of the judges' offsets: (n, k, m) -> (n, 1, m)."""
+    mean: Array = scores.mean(axis=1, keepdims=True)
+    out: Array = mean - mean.mean(axis=2, keepdims=True)
+    return out
+
+
+@method("judge-only norm", subtracts=True, part=_offsets)
 def judge_only(block: Block) -> Array:
     """Each judge's mean over languages in the drawn tasks."""
     return np.broadcast_to(block.train.mean(axis=-2, keepdims=True), block.train.shape)
