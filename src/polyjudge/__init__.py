@@ -19,6 +19,7 @@ _PUBLIC = {
     "simulate_panel": "polyjudge.simulate",
     "sample_panel": "polyjudge.samples",
     "ConsensusCalibrator": "polyjudge.calibrate",
+    "SparseCalibrator": "polyjudge.calibrate.sparse",
     "load_calibrator": "polyjudge.calibrate",
     "shrinkage": "polyjudge.calibrate.shrinkage",
     "robust": "polyjudge.calibrate.robust",

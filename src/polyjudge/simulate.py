@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,21 @@ Scale = Literal["continuous", "integer", "fractions"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
+class PlantedSystems(Result):
+    """What was planted about systems, before any rounding: quality, who favours whom, and what each judge sees."""
+
+    quality: pd.Series[float]
+    """Mean quality of each system, centred: its place on the leaderboard where every judge sees it."""
+    judge_system: pd.DataFrame
+    system_language: pd.DataFrame
+    sees: pd.DataFrame
+    """Language x judge: what a score moves by when the quality of an answer rises by one point. 0 is blind."""
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.quality.reset_index()
+
+
+@dataclass(frozen=True, repr=False, eq=False)
 class Truth(Result):
     """What the scores are on average, on the scale they are written in. All effects are centred.
 
@@ -34,6 +49,7 @@ class Truth(Result):
     judge_effect: pd.Series[float]
     task_effect: pd.Series[float]
     """Planted task effects, before any rounding."""
+    systems: PlantedSystems | None = None
 
     def to_frame(self) -> pd.DataFrame:
         return self.interaction.reset_index().melt("language", var_name="judge", value_name="interaction")
@@ -61,6 +77,14 @@ def simulate_panel(
     high: float = 100.0,
     steps: int = 5,
     missing: float = 0.0,
+    systems: int | Sequence[str] = 0,
+    system_sd: float | Array = 6.0,
+    task_system_sd: float = 8.0,
+    judge_system: float | Array = 0.0,
+    system_language: float | Array = 0.0,
+    sees: float | Array = 1.0,
+    clusters: int = 0,
+    cluster_share: float = 0.2,
 ) -> tuple[Panel, Truth]:
     """Draw a panel and return it with its truth.
 
@@ -72,7 +96,15 @@ def simulate_panel(
     noise : "gaussian", "heteroskedastic" (sd differs by cell, from a third to twice), "heavy" (t with 3 df, same sd)
     scale : "continuous" leaves the scores as drawn. "integer" maps [low, high] to whole numbers 1..`steps` and rounds;
         "fractions" rounds to `steps` equal parts of [low, high], with pile-up at both ends
-    missing : share of (task, language, judge) entries removed at random
+    missing : share of (task, language, judge) entries, with systems of their scores, removed at random
+    systems : number or names of the systems that are judged; 0 draws a panel without
+    system_sd : standard deviation of the systems' mean quality, or (s,) qualities
+    task_system_sd : standard deviation of a system's quality from task to task
+    judge_system, system_language : who favours whom: standard deviations of doubly centred effects, or (s, m) and
+        (s, k) points to add as they are
+    sees : how much of the quality of an answer a score shows: one number, or (k, m). 0 is blind
+    clusters : number of clusters the tasks are divided into, in turn; 0 for none
+    cluster_share : share of every effect of a task, noise included, that the tasks of a cluster have in common
 
     >>> panel, truth = simulate_panel(tasks=10, languages=2, judges=3, seed=1)
     >>> panel.shape
@@ -80,12 +112,23 @@ def simulate_panel(
     """
     if tasks < 2 or replicates < 1 or not 0 <= missing < 1:
         raise UsageError("simulate_panel needs tasks >= 2, replicates >= 1 and 0 <= missing < 1.")
-    names = [
+    *names, system_names = [
         tuple(f"{word}{i + 1}" for i in range(given)) if isinstance(given, int) else tuple(given)
-        for given, word in ((languages, "language"), (judges, "judge"))
+        for given, word in ((languages, "language"), (judges, "judge"), (systems, "system"))
     ]
-    n, k, m, r = tasks, len(names[0]), len(names[1]), replicates
+    n, k, m, r, s = tasks, len(names[0]), len(names[1]), replicates, len(system_names)
     rng = np.random.default_rng(seed)
+    if clusters and not 2 <= clusters <= n:
+        raise UsageError(f"simulate_panel needs from 2 to {n} clusters for {n} tasks, not {clusters}.")
+    cluster = np.arange(n) % clusters if clusters else None
+
+    def shared(draw: Callable[[], Array]) -> Array:
+        """Draws (n, ...) of which tasks in one cluster have a share in common."""
+        own = draw()
+        if cluster is None:
+            return own
+        out: Array = np.sqrt(cluster_share) * draw()[cluster] + np.sqrt(1 - cluster_share) * own
+        return out
 
     def centred(sd: float, size: int) -> Array:
         draw = rng.normal(0, sd, size)
@@ -93,43 +136,109 @@ def simulate_panel(
         return out
 
     mu, alpha, g = centred(task_sd, n), centred(judge_sd, m), centred(language_sd, k)
+    if cluster is not None:
+        mu = shared(lambda: centred(task_sd, n))
     drawn = rng.normal(0, 1, (k, m))
     beta = double_centre(interaction * drawn) if np.ndim(interaction) == 0 else np.asarray(interaction, float)
-    gamma = rng.normal(0, task_language_sd, (n, k, 1))
-    delta = rng.normal(0, task_judge_sd, (n, 1, m))
-    three = rng.normal(0, three_way_sd, (n, k, m))
+    gamma = shared(lambda: rng.normal(0, task_language_sd, (n, k, 1)))
+    delta = shared(lambda: rng.normal(0, task_judge_sd, (n, 1, m)))
+    three = shared(lambda: rng.normal(0, three_way_sd, (n, k, m)))
     spread = noise_sd * (rng.uniform(1 / 3, 2, (k, m, 1)) if noise == "heteroskedastic" else np.ones((k, m, 1)))
-    eps = spread * (
-        rng.standard_t(3, (n, k, m, r)) / np.sqrt(3) if noise == "heavy" else rng.normal(0, 1, (n, k, m, r))
+    shape = (n, s, k, m, r) if s else (n, k, m, r)
+    eps = spread * shared(
+        lambda: rng.standard_t(3, shape) / np.sqrt(3) if noise == "heavy" else rng.normal(0, 1, shape)
     )
     cells = mean + alpha + g[:, None] + beta
-    scores = (mu[:, None, None] + cells + gamma + delta + three)[..., None] + eps
+    scores = (mu[:, None, None] + cells + gamma + delta + three)[..., None]
+    planted, middle = None, np.zeros((1, k, m))
+    if s:
+        varies = shared(lambda: rng.normal(0, task_system_sd, (n, s)))
+        planted, seen = _plant(rng, system_names, names, varies, system_sd, judge_system, system_language, sees)
+        middle = _means(planted)
+        scores = scores[:, None] + seen[..., None]
+    scores = scores + eps
     if scale != "continuous":
         last, first, unit = (steps - 1, 1.0, 1.0) if scale == "integer" else (steps, low, (high - low) / steps)
         scores = first + unit * np.clip(np.rint(last * (scores - low) / (high - low)), 0, last)
         still = np.sqrt(task_sd**2 * (1 - 1 / n) + task_language_sd**2 + task_judge_sd**2 + three_way_sd**2)
         edges = low + (high - low) * (np.arange(last) + 0.5) / last
-        cells = first + unit * _expected_step(cells, still, spread[..., 0], noise, edges)
+        still = np.hypot(still, task_system_sd * np.abs(_table(sees, (k, m)))) if s else still
+        each = [_expected_step(cells + c, still, spread[..., 0], noise, edges) for c in middle]
+        cells = first + unit * np.mean(each, axis=0)
+    else:
+        cells = cells + middle.mean(axis=0)
     if missing:
-        scores[rng.random((n, k, m)) < missing] = np.nan
+        scores[rng.random(scores.shape[:-1]) < missing] = np.nan
     task_names = tuple(f"task{i + 1:0{len(str(n))}d}" for i in range(n))
-    panel = Panel.from_array(scores if r > 1 else scores[..., 0], task_names, *names)
+    more: dict[str, Any] = {"systems": system_names} if s else {}
+    if cluster is not None:
+        more |= {"clusters": tuple(f"cluster{i + 1}" for i in range(clusters)), "cluster": cluster}
+    panel = Panel.from_array(scores if r > 1 else scores[..., 0], task_names, *names, **more)
     language, judge = cells.mean(axis=1) - cells.mean(), cells.mean(axis=0) - cells.mean()
     truth = Truth(
         panel.matrix(double_centre(cells)),
         pd.Series(language, index=pd.Index(names[0], name="language"), name="language_effect"),
         pd.Series(judge, index=pd.Index(names[1], name="judge"), name="judge_effect"),
         pd.Series(mu, index=pd.Index(task_names, name="task"), name="task_effect"),
+        planted,
     )
     return panel, truth
 
 
-def _expected_step(cells: Array, still: float, spread: Array, noise: Noise, edges: Array) -> Array:
+def _table(value: float | Array, shape: tuple[int, ...]) -> Array:
+    """One number for all, or the table given."""
+    out: Array = np.broadcast_to(np.asarray(value, float), shape).copy()
+    return out
+
+
+def _plant(
+    rng: np.random.Generator,
+    systems: tuple[str, ...],
+    names: list[tuple[str, ...]],
+    varies: Array,
+    system_sd: float | Array,
+    judge_system: float | Array,
+    system_language: float | Array,
+    sees: float | Array,
+) -> tuple[PlantedSystems, Array]:
+    """What is planted about the systems, and what it adds to the scores, (n, s, k, m)."""
+    languages, judges = names
+    s, k, m = len(systems), len(languages), len(judges)
+    quality = rng.normal(0, system_sd, s) if np.ndim(system_sd) == 0 else np.asarray(system_sd, float)
+    quality = quality - quality.mean()
+
+    def table(given: float | Array, size: int) -> Array:
+        if np.ndim(given):
+            return np.asarray(given, float)
+        return double_centre(float(given) * rng.normal(0, 1, (s, size))) if given else np.zeros((s, size))
+
+    favour, place, slope = table(judge_system, m), table(system_language, k), _table(sees, (k, m))
+    seen = (quality + varies)[:, :, None, None] * slope + favour[:, None, :] + place[:, :, None]
+    at = pd.Index(systems, name="system")
+    planted = PlantedSystems(
+        pd.Series(quality, index=at, name="quality"),
+        pd.DataFrame(favour, index=at, columns=pd.Index(judges, name="judge")),
+        pd.DataFrame(place, index=at, columns=pd.Index(languages, name="language")),
+        pd.DataFrame(slope, index=pd.Index(languages, name="language"), columns=pd.Index(judges, name="judge")),
+    )
+    return planted, seen
+
+
+def _means(planted: PlantedSystems) -> Array:
+    """(s, k, m): what a system adds to a cell on average."""
+    place, favour = planted.system_language.to_numpy(), planted.judge_system.to_numpy()
+    out: Array = (
+        planted.quality.to_numpy()[:, None, None] * planted.sees.to_numpy() + favour[:, None, :] + place[:, :, None]
+    )
+    return out
+
+
+def _expected_step(cells: Array, still: float | Array, spread: Array, noise: Noise, edges: Array) -> Array:
     """Expected number of `edges` that a score exceeds, (k, m): its mean is a cell, its noise normal or t with 3 df.
 
     t with 3 df and variance `spread`^2 is a normal with variance spread^2 / chi2(3): averaged over quantiles of chi2.
     """
     parts = chi2.ppf((np.arange(500) + 0.5) / 500, 3) if noise == "heavy" else np.ones(1)
-    sd = np.sqrt(still**2 + spread[..., None] ** 2 / parts)
+    sd = np.sqrt(np.asarray(still)[..., None] ** 2 + spread[..., None] ** 2 / parts)
     out: Array = ndtr((cells[..., None, None] - edges[:, None]) / sd[..., None, :]).mean(axis=-1).sum(axis=-1)
     return out

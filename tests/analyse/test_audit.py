@@ -12,8 +12,8 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.analyse.findings import SEVERITIES, Finding, ranked
-from polyjudge.report.terminal.audit import show_audit
-from polyjudge.report.terminal.base import make_console
+from polyjudge.report.older.audit import show_audit
+from polyjudge.report.older.base import make_console
 
 
 def shown(audit: pj.Audit) -> str:

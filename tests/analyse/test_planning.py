@@ -114,7 +114,7 @@ def test_bad_input() -> None:
 
 
 def test_command(tmp_path: Path, cli: Callable) -> None:
-    done = cli("plan", "--judges", 6, "--languages", 8, "--sigma", 22.24, "--radius", 10.3)
+    done = cli("plan", "--judge-count", 6, "--language-count", 8, "--sigma", 22.24, "--radius", 10.3)
     assert done.returncode == 0, done.stderr
     assert "52" in done.stdout
     panel, _ = pj.simulate_panel(20, 3, 3, 2, 1)
@@ -123,7 +123,7 @@ def test_command(tmp_path: Path, cli: Callable) -> None:
     data = json.loads(cli("plan", "--from", path, "--json", "-o", tmp_path / "out").stdout)
     assert data["decision"]
     assert (tmp_path / "out" / "plan.csv").exists()
-    bad = cli("plan", "--judges", 6)
+    bad = cli("plan", "--judge-count", 6)
     assert bad.returncode == 2
     assert "languages, sigma, radius" in bad.stderr
 

@@ -118,7 +118,7 @@ def test_calibrated_file_is_a_panel_without_interaction(
     again = pj.read_panel(tmp_path / "out", score="calibrated")
     left = pj.ConsensusCalibrator().fit(again).interaction_.to_numpy()
     assert np.abs(left).max() < 1e-11
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["language=de", "language=en", "language=fr"]
+    assert sorted(p.name for p in (tmp_path / "out").glob("[!.]*")) == ["language=de", "language=en", "language=fr"]
 
 
 def test_order_is_kept_over_many_row_groups(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_bad_input(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_path: P
         write_calibrated(cal, source, tmp_path / "out.csv", partition_by="language")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("keep me")
-    with pytest.raises(UsageError, match="not a folder of Parquet"):
+    with pytest.raises(UsageError, match=r"thesis\.txt"):
         write_calibrated(cal, source, tmp_path / "mine")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "keep me"
     with pytest.raises(UsageError, match="apply takes"):

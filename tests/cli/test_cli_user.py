@@ -81,12 +81,15 @@ def test_output_that_cannot_be_written_is_one_line(scores: Path) -> None:
         (["compare", "SCORES", "--sizes", "3"], "--sizes goes with --protocol judges or tasks"),
         (["compare", "SCORES", "--shots", "3"], "--shots goes with --protocol unseen-language or unseen-judge"),
         (["compare", "SCORES", "--protocol", "decisions", "--methods", "raw"], "--methods goes with"),
-        (["plan", "--judges", "3", "--languages", "3", "--sigma", "2", "--half-width", "1"], "add --labels GOLD"),
+        (
+            ["plan", "--judge-count", "3", "--language-count", "3", "--sigma", "2", "--half-width", "1"],
+            "add --labels GOLD",
+        ),
         (["plan", "--from", "SCORES", "--labels", "SCORES", "--radius", "1"], "with --labels give --half-width"),
         (["demo", "--write", "x.csv", "--json"], "leave out --json"),
         (["validate", "--full", "--panels", "3"], "leave out --full or --panels"),
         (["validate", "--panels", "2", "-o", "SCORES"], "is a file. Name a folder"),
-        (["audit", "SCORES", "-o", "SCORES"], "is a file. Name a folder"),
+        (["audit", "SCORES", "-o", "SCORES"], "would be written over what is read"),
         (["audit", "SCORES", "--resamples", "100000000"], "less than or equal to 1000000"),
         (["audit", ""], "Name a file"),
         (["audit", "https://example.org/scores.csv"], "Download the file"),
@@ -118,7 +121,7 @@ def test_a_plan_from_scores_takes_the_options_its_messages_name(here: Run, tmp_p
 
 
 def test_a_plan_knows_the_scale(here: Run) -> None:
-    args = ("plan", "--judges", 3, "--languages", 3, "--sigma", 5, "--radius", 4, "--json")
+    args = ("plan", "--judge-count", 3, "--language-count", 3, "--sigma", 5, "--radius", 4, "--json")
     bounds = [r["bound"] for r in json.loads(here(*args, "--range", "0:100")[1])["needed"]]
     assert len(bounds) == len(json.loads(here(*args)[1])["needed"]) + 1
 
@@ -181,7 +184,7 @@ def test_scores_are_not_written_over_themselves(here: Run, tmp_path: Path) -> No
     before = path.read_bytes()
     code, _, error = here("calibrate", path, "-o", path)
     assert code == 2
-    assert "Choose another name with -o" in error
+    assert "would be written over what is read" in error
     assert path.read_bytes() == before
 
 

@@ -15,8 +15,8 @@ import pytest
 import polyjudge as pj
 from polyjudge import cli
 from polyjudge.analyse.held_out import GAIN_SCOPE
-from polyjudge.report.terminal.base import make_console
-from polyjudge.report.terminal.compare import show_result
+from polyjudge.report.older.base import make_console
+from polyjudge.report.older.compare import show_result
 
 Run = Callable[..., Any]
 

@@ -16,8 +16,8 @@ from polyjudge.estimate.kernels import double_centre
 from polyjudge.paper import published, sources
 from polyjudge.paper.human_anchor import HumanAnchor, draw_sample, human_anchor, shares
 from polyjudge.paper.mrewardbench import missing_behind, reproduce_mrewardbench
-from polyjudge.report.terminal.base import make_console
-from polyjudge.report.terminal.reproduce import show_reproduction
+from polyjudge.report.older.base import make_console
+from polyjudge.report.older.reproduce import show_reproduction
 
 LANGUAGES = published.load("mrewardbench")["panel"]["languages"]
 

@@ -26,10 +26,10 @@ from polyjudge.core.labels import label, short
 from polyjudge.core.schema import to_json
 from polyjudge.report import charts
 from polyjudge.report.export import chart_bytes
+from polyjudge.report.older.audit import show_audit
+from polyjudge.report.older.base import make_console
 from polyjudge.report.page.made import command_line
 from polyjudge.report.page.render import json_for_script
-from polyjudge.report.terminal.audit import show_audit
-from polyjudge.report.terminal.base import make_console
 
 NAMES = (
     "</script><img src=x onerror=alert(1)>",
@@ -78,8 +78,8 @@ def test_colours_on_a_terminal_unless_no_color(variables: dict[str, str], colour
     ioctl(follow, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 60, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "FORCE_COLOR")}
     code = (
-        "import polyjudge as pj; from polyjudge.report.terminal.audit import show_audit; "
-        "from polyjudge.report.terminal.base import make_console; "
+        "import polyjudge as pj; from polyjudge.report.older.audit import show_audit; "
+        "from polyjudge.report.older.base import make_console; "
         "show_audit(make_console(), pj.audit(pj.simulate_panel(tasks=12, languages=3, judges=3)[0], resamples=100))"
     )
     process = subprocess.Popen(

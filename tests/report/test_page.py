@@ -346,7 +346,7 @@ def test_devai_page_in_time_and_without_error(
     devai_path: Path, folder: Path, open_page: Callable[..., Opened], run_cli: Callable[..., Any]
 ) -> None:
     begun = time.monotonic()
-    done = run_cli("audit", devai_path, "-o", folder / "devai", "--json")
+    done = run_cli("audit", devai_path, "--replicate", "framework", "-o", folder / "devai", "--json")
     took = time.monotonic() - begun
     assert done.returncode == 0, done.stderr
     page = folder / "devai" / "report.html"

@@ -269,7 +269,11 @@ def test_hashed_units_find_a_duplicate_beside_a_hole(tmp_path: Path, through: st
 
 BAD: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "missing column": ("item,language,score\na,en,1\n", {}, r"No column for judge .* --judge NAME"),
-    "ambiguous column": ("task,language,model,evaluator,score\na,en,x,y,1\n", {}, "Several columns could be the judge"),
+    "ambiguous column": (
+        "task,language,backbone,evaluator,score\na,en,x,y,1\n",
+        {},
+        "Several columns could be the judge",
+    ),
     "named column absent": (HEADER + rows(), {"judge": "who"}, "no column 'who'"),
     "one column twice": (HEADER + rows(), {"judge": "language", "language": "language"}, "cannot be both"),
     "two columns of one name": ("task,language,judge,score,score\na,en,x,1,2\n", {}, "two columns named 'score'"),
@@ -286,7 +290,7 @@ BAD: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
     "blank file": ("\n\n", {}, "is empty"),
     "header only": (HEADER, {}, "no rows"),
     "no score at all": (HEADER + "a,en,x,\nb,en,x,\n", {}, "empty in every row"),
-    "no label": (HEADER + rows() + "c,,x,1\n", {}, "without a task, language, judge or replicate: line 10"),
+    "no label": (HEADER + rows() + "c,,x,1\n", {}, "without a task, language or judge: line 10"),
     "not UTF-8": (HEADER.encode() + b"t\xe9,en,x,1\n", {}, "line 2 is not UTF-8"),
     "not UTF-8 in the header": ("tâsk,language,judge,score\n".encode("latin-1"), {}, "line 1 is not UTF-8"),
     "UTF-16": ((HEADER + rows()).encode("utf-16"), {}, "UTF-16"),

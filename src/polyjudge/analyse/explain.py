@@ -18,7 +18,7 @@ from polyjudge.core.results import Result
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
-from polyjudge.estimate.sparse import Kind, Units, choose, half_samples, least_absolute, offset_maps, read
+from polyjudge.estimate.sparse import Kind, Units, choose, half_samples, least_absolute, named_cells, offset_maps
 
 MOST_SHOWN = 12
 """Named cells described in full, those furthest off."""
@@ -111,7 +111,8 @@ def explain(
     units = Units.of(estimate.influence, estimate.cell_influence, panel.weights)
     resamples = resamples if k * m <= SMALL else max(20, 2 * resamples // 5)
     reading = choose(units, level, seed)
-    excess, named = read(units, estimate.interaction, reading)
+    excess = least_absolute(estimate.interaction, units.lad)
+    named = named_cells(reading, excess)
     agreeing = [
         r.kind == reading.kind and np.array_equal(r.named, reading.named)
         for r in half_samples(units, resamples, level, seed)

@@ -15,6 +15,7 @@ from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import cell_rates, entry_weights, estimate_interaction
 from polyjudge.estimate.kernels import double_centre, draw_blocks
 from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se
@@ -50,7 +51,7 @@ class Gates(Result):
     sweep: pd.DataFrame
     resamples: int
     level: float
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
     spread_chance: float
     """Raw spread when the languages of each task and judge are shuffled, on average: what chance alone gives. NaN where
     scores are missing."""
@@ -97,20 +98,17 @@ def gates(
     inside = np.array([q for q in wanted if low <= q < high])
     notes = []
     if len(inside) < len(wanted):
-        notes.append(
-            f"{len(wanted) - len(inside)} thresholds of the sweep lie outside the scores [{low:g}, {high:g}] and were "
-            "left out."
-        )
+        notes.append(say("gate.note.outside", count=len(wanted) - len(inside), low=low, high=high))
     most = max(100, MOST_COMPARED // (panel.scores.size * len(inside)))
     if resamples > most:
-        notes.append(f"{most} of {resamples} resamples were made, to bound the time on {len(panel.tasks)} units.")
+        notes.append(say("gate.note.fewer-resamples", made=most, asked=resamples, units=len(panel.tasks)))
         resamples = most
 
     beta = estimate_interaction(panel).interaction
     if not panel.complete:
-        notes.append("Scores are missing: pass rates are least-squares estimates with task and cell effects.")
+        notes.append(say("gate.note.missing"))
     if not np.all(panel.weights == 1):
-        notes.append("Units hold several tasks: each passes by the mean of its tasks, so these are rates of units.")
+        notes.append(say("gate.note.units"))
     raw, calibrated = panel.scores, panel.scores - beta
     at = int(np.flatnonzero(inside == threshold)[0])
     gap = panel.tie_gap

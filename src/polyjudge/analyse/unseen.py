@@ -111,6 +111,8 @@ def exchange(panel: Panel) -> Panel:
         weights=panel.weights,
         declared_range=panel.declared_range,
         observed_range=panel.observed_range,
+        clusters=panel.clusters,
+        cluster=panel.cluster,
     )
 
 

@@ -37,7 +37,9 @@ def apply_table(
         options = {"language": language, "judge": judge, "score": score}
         return apply_table(cal, table.collect(), column=column, unseen=unseen, **options).lazy()
     names = [str(n) for n in (table.column_names if kind == "pyarrow" else table.columns)]
-    columns = find_columns(names, language=language, judge=judge, score=score, require_task=False)
+    columns = find_columns(  # the columns of systems, replicates and clusters pass through unread
+        names, language=language, judge=judge, score=score, replicate="", system="", cluster="", require_task=False
+    )
     if column in names:
         raise UsageError(f"The table already has a column {column!r}. Choose another name: column=...")
     if kind == "pandas":

@@ -123,12 +123,7 @@ class ConsensusCalibrator:
             if unseen:
                 raise self.unseen_error(word, unseen)
         shift = self.correction_.loc[list(panel.languages), list(panel.judges)].to_numpy()
-        out = panel.scores - shift
-        kept = None if panel.replicate_scores is None else panel.replicate_scores - shift[..., None]
-        if clip:
-            out = np.clip(out, *panel.range)
-            kept = None if kept is None else np.clip(kept, *panel.range)
-        return panel.with_scores(out, kept)
+        return panel.minus(shift, panel.range if clip else None)
 
     def fit_transform(self, panel: Panel) -> Panel:
         """`fit` and `transform` of the same panel."""
@@ -298,6 +293,10 @@ def load_calibrator(path: str | Path) -> ConsensusCalibrator:
         from polyjudge.calibrate.anchored import AnchoredCalibrator
 
         return AnchoredCalibrator.from_dict(data, where)
+    if isinstance(data, dict) and data.get("kind") == "sparse":
+        from polyjudge.calibrate.sparse import SparseCalibrator
+
+        return SparseCalibrator.from_dict(data, where)
     return ConsensusCalibrator.from_dict(data, where)
 
 

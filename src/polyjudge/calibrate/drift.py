@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from polyjudge.analyse.findings import Finding, Severity, ranked
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
-from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Finding, Severity, find, ranked
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.memory import floor_share
@@ -113,7 +112,7 @@ def drift(
         "new_judges": tuple(x for x in panel.judges if x not in cal.interaction_.columns),
         "gone_judges": tuple(x for x in cal.interaction_.columns if x not in panel.judges),
     }
-    findings = _findings(cells, floor, tested.p_global, alpha, labels, cal.range_, panel, paired)
+    findings = _findings(cells, floor, tested.p_global, labels, cal.range_, panel, paired)
     return Drift(
         cells, floor, tested.p_global, level, tolerance, paired, n_before, common.n_tasks, **labels,
         range_before=cal.range_, range_after=panel.range, findings=tuple(findings), seed=seed,
@@ -250,7 +249,6 @@ def _findings(
     cells: pd.DataFrame,
     floor: pd.DataFrame,
     p_global: float,
-    alpha: float,
     labels: dict[str, tuple[str, ...]],
     range_before: tuple[float, float],
     panel: Panel,
@@ -260,64 +258,29 @@ def _findings(
     moved = cells[cells["changed"]]
     if len(moved):
         worst = _worst(moved)
-        out.append(
-            Finding(
-                "serious",
-                "interaction-changed",
-                f"The interaction of {len(moved)} of {len(cells)} cells has changed, most in "
-                f"{clean(worst['language'])} x {clean(worst['judge'])}: {worst['change']:+.2f} points "
-                f"[{worst['band_low']:+.2f}, {worst['band_high']:+.2f}] (p = {p_global:.2g}). Fit it again.",
-            )
-        )
+        values = {name: worst[name] for name in ("language", "judge", "change")}
+        values |= {"low": worst["band_low"], "high": worst["band_high"], "p": p_global}
+        out.append(find("serious", "interaction-changed", count=len(moved), cells=len(cells), **values))
     else:
-        out.append(
-            Finding(
-                "info",
-                "interaction-stable",
-                f"No cell has clearly changed (p = {p_global:.2g} for the largest change).",
-            )
-        )
-    for key, severity, verb in (
-        ("new_languages", "warning", "has never seen the languages"),
-        ("new_judges", "warning", "has never seen the judges"),
-        ("gone_languages", "notice", "knows languages that the scores lack:"),
-        ("gone_judges", "notice", "knows judges that the scores lack:"),
-    ):
-        if labels[key]:
-            named = ", ".join(clean(x) for x in labels[key][:5]) + (", ..." if len(labels[key]) > 5 else "")
-            out.append(Finding(severity, key.replace("_", "-"), f"The calibrator {verb} {named}."))  # type: ignore[arg-type]
+        out.append(find("info", "interaction-stable", p=p_global))
+    for key, some in labels.items():
+        if some:
+            severity: Severity = "warning" if key.startswith("new") else "notice"
+            out.append(find(severity, key.replace("_", "-"), names=list(some)))
     low, high = panel.observed_range
     width = range_before[1] - range_before[0]
     beyond = max(range_before[0] - low, high - range_before[1])
     if beyond > 1e-6 * width:
         # The range seen at the fit may be passed by a little without a change of scale.
-        weight: Severity = "warning" if beyond > 0.1 * width else "info"
-        then = f"[{range_before[0]:g}, {range_before[1]:g}]"
-        text = f"Scores lie in [{low:g}, {high:g}]; the calibrator was fitted on {then}."
-        out.append(Finding(weight, "range-changed", text + " Check that the scale is the same."))
+        before = {"low_before": range_before[0], "high_before": range_before[1]}
+        out.append(find("warning" if beyond > 0.1 * width else "info", "range-changed", low=low, high=high, **before))
     elif high - low < 0.5 * width:
-        text = f"Scores lie in [{low:g}, {high:g}], less than half of the calibrator's range."
-        out.append(Finding("notice", "range-narrowed", text + " Check that the scale is the same."))
+        out.append(find("notice", "range-narrowed", low=low, high=high))
     sunk = floor[floor["changed"].astype(bool)] if len(floor) else floor
     if len(sunk):
-        worst = _worst(sunk)
-        out.append(
-            Finding(
-                "warning",
-                "floor-changed",
-                f"The share of scores at the lowest value has changed in {len(sunk)} cells, most in "
-                f"{clean(worst['language'])} x {clean(worst['judge'])}: {worst['before']:.0%} before, "
-                f"{worst['after']:.0%} now (change [{worst['low']:+.0%}, {worst['high']:+.0%}]). "
-                "Look for parser failures or refusals.",
-            )
-        )
+        out.append(find("warning", "floor-changed", count=len(sunk), **_worst(sunk)))
     if not paired:
-        text = "The tasks were compared as two independent samples, which sees only large changes."
-        out.append(
-            Finding(
-                "info", "not-paired", text + " Score the tasks that the calibrator was fitted on to see small ones."
-            )
-        )
+        out.append(find("info", "not-paired"))
     return ranked(out)
 
 

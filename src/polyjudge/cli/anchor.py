@@ -12,19 +12,16 @@ from polyjudge.core.errors import UsageError
 if TYPE_CHECKING:
     from polyjudge.core.gold import Kind
 
+OPTIONS = (o.Columns, o.Reading, o.Output)
+
 
 def anchor(
+    ctx: typer.Context,
     scores: o.Scores,
     gold: Annotated[
         str | None,
         typer.Argument(metavar="GOLD", help="Human labels: task, language, and preference (+1, -1, 0) or score."),
     ] = None,
-    task: o.TaskColumn = None,
-    language: o.LanguageColumn = None,
-    judge: o.JudgeColumn = None,
-    score: o.ScoreColumn = None,
-    replicate: o.ReplicateColumn = None,
-    group: o.GroupColumn = None,
     trusted: Annotated[str | None, typer.Option(help="Take this judge as the human, instead of GOLD.")] = None,
     kind: Annotated[str | None, typer.Option(help="preference or score, when GOLD has both.")] = None,
     threshold: Annotated[float | None, typer.Option(help="With human scores: decide by 'above this score'.")] = None,
@@ -37,11 +34,10 @@ def anchor(
     sample: Annotated[
         int | None, typer.Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
     ] = None,
-    resamples: Annotated[int, typer.Option(min=2, max=o.MOST_RESAMPLES, help="Task bootstrap draws.")] = 1000,
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=2, max=o.MOST_RESAMPLES, help="Resamples of the tasks.")
+    ] = 1000,
     seed: o.Seed = 7,
-    as_json: o.Json = False,
-    output: o.Output = None,
-    figures: o.Figures = None,
 ) -> None:
     """Compare the panel with human labels: agreement, who is helped or hurt, shared shifts.
 
@@ -50,14 +46,15 @@ def anchor(
     Example: polyjudge anchor scores.csv --trusted Aster
     """
     from polyjudge.analyse.anchors import anchor as analyse
-    from polyjudge.cli.output import figure_formats, write_page, write_result
+    from polyjudge.cli.output import emit_older
+    from polyjudge.report.older.anchor import show_anchor
+    from polyjudge.report.page.anchor import anchor_page
     from polyjudge.sources.gold import read_gold
 
-    formats = figure_formats(figures, output)
     if (gold is None) == (trusted is None):
         raise UsageError("Give a file of labels (GOLD) or a trusted judge (--trusted), one of the two.")
     chosen_kind, scale = _kind(kind), _scale(label_scale)
-    panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate, group=group)
+    panel = o.load(ctx, scores)
     result = analyse(
         panel,
         None if gold is None else read_gold(gold),
@@ -70,17 +67,10 @@ def anchor(
         resamples=resamples,
         seed=seed,
     )
-    if output is not None:
-        from polyjudge.report.page.anchor import anchor_page
-
-        write_result(output, "anchor", result.to_dict(), result.tables())
-        write_page(output, "anchor", result.to_dict(), lambda c, p: anchor_page(result, panel, c, p), formats)
-    if as_json:
-        o.print_json("anchor", result.to_dict())
-        return
-    from polyjudge.report.terminal.anchor import show_anchor
-
-    show_anchor(result)
+    emit_older(
+        ctx, "anchor", result.to_dict(), result.tables(),
+        lambda command, payload: anchor_page(result, panel, command, payload), lambda: show_anchor(result),
+    )  # fmt: skip
 
 
 def _kind(text: str | None) -> Kind | None:

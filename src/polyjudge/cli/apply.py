@@ -10,6 +10,8 @@ import typer
 
 from polyjudge.cli import options as o
 
+OPTIONS = (o.Labels, o.Engine, o.Json, o.Overwrite)
+
 
 class Unseen(StrEnum):
     """What to do with rows of an unknown language or judge."""
@@ -19,6 +21,7 @@ class Unseen(StrEnum):
 
 
 def apply(
+    ctx: typer.Context,
     calibrator: o.Calibrator,
     scores: Annotated[str, typer.Argument(metavar="SCORES", help="Scores to calibrate; as for audit.")],
     output: Annotated[
@@ -33,17 +36,13 @@ def apply(
     column: o.NewColumn = "calibrated",
     partition_by: o.PartitionBy = None,
     spreadsheet_safe: o.SpreadsheetSafe = False,
-    language: o.LanguageColumn = None,
-    judge: o.JudgeColumn = None,
-    score: o.ScoreColumn = None,
-    engine: Annotated[o.EngineName, typer.Option("--engine", help="Who reads the files.")] = o.EngineName.duckdb,
-    as_json: o.Json = False,
 ) -> None:
     """Calibrate new scores with a saved calibrator. Other columns and the order of rows stay as they are.
 
     Example: polyjudge apply cal.json scores.csv -o calibrated.csv
     """
     from polyjudge.calibrate import load_calibrator
+    from polyjudge.cli.output import print_json, print_written
     from polyjudge.sources.writers import write_calibrated
 
     cal = load_calibrator(calibrator)
@@ -53,14 +52,13 @@ def apply(
         output,
         column=column,
         unseen=unseen.value,
-        engine=engine.value,
+        engine=o.Engine.of(ctx).engine.value,
         partition_by=partition_by,
+        overwrite=o.Overwrite.of(ctx).overwrite,
         spreadsheet_safe=spreadsheet_safe,
-        language=language,
-        judge=judge,
-        score=score,
+        **vars(o.Labels.of(ctx)),
     )
-    if as_json:
-        o.print_json("apply", {"written": vars(written)})
+    if o.Json.of(ctx).as_json:
+        print_json({"written": vars(written)}, "apply")
     else:
-        o.print_written(written)
+        print_written(written)

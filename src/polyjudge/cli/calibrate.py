@@ -27,7 +27,11 @@ class Location(StrEnum):
     huber = "huber"
 
 
+OPTIONS = (o.Columns, o.Reading, o.Json, o.Overwrite)
+
+
 def calibrate(
+    ctx: typer.Context,
     scores: o.Scores,
     output: Annotated[
         Path | None,
@@ -42,18 +46,13 @@ def calibrate(
     column: o.NewColumn = "calibrated",
     partition_by: o.PartitionBy = None,
     spreadsheet_safe: o.SpreadsheetSafe = False,
-    task: o.TaskColumn = None,
-    language: o.LanguageColumn = None,
-    judge: o.JudgeColumn = None,
-    score: o.ScoreColumn = None,
-    replicate: o.ReplicateColumn = None,
-    as_json: o.Json = False,
 ) -> None:
     """Fit the calibrator on scores, and write the scores with their calibrated values.
 
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """
     from polyjudge.calibrate import ConsensusCalibrator
+    from polyjudge.cli.output import print_json, print_written
     from polyjudge.core.errors import UsageError
     from polyjudge.estimate.identify import settle_incomplete
     from polyjudge.sources.writers import write_calibrated
@@ -66,14 +65,13 @@ def calibrate(
             amount = float(shrinkage)
         except ValueError:
             raise UsageError(f"--shrinkage takes none, auto or a number from 0 to 1, not {shrinkage!r}.") from None
-    names = {"task": task, "language": language, "judge": judge, "score": score, "replicate": replicate}
-    everything = o.read(scores, **names)
+    everything = o.read(ctx, scores)
     panel = settle_incomplete(everything)
     cal = ConsensusCalibrator(weights.value, amount, location.value).fit(panel)  # type: ignore[arg-type]
     written = None
     if output is not None:
-        reading = o.reading_options()
-        part = reading.get("languages") is not None or reading.get("judges") is not None
+        reading, columns = o.Reading.of(ctx), o.Columns.of(ctx)
+        part = reading.languages is not None or reading.judges is not None
         part = part or panel.shape[1:] != everything.shape[1:]
         written = write_calibrated(
             cal,
@@ -81,19 +79,20 @@ def calibrate(
             output,
             column=column,
             unseen="keep" if part else "error",
-            engine=reading.get("engine", "duckdb"),
+            engine=reading.engine.value,
             partition_by=partition_by,
+            overwrite=o.Overwrite.of(ctx).overwrite,
             spreadsheet_safe=spreadsheet_safe,
-            **names,
+            **{n: getattr(columns, n) for n in ("task", "language", "judge", "score", "replicate")},
         )
     if save is not None:
         cal.save(save)
-    if as_json:
-        o.print_json("calibrate", {"calibrator": cal.to_dict(), "written": vars(written) if written else None})
+    if o.Json.of(ctx).as_json:
+        print_json({"calibrator": cal.to_dict(), "written": vars(written) if written else None}, "calibrate")
         return
     print(panel)
     print(cal)
     if save is not None:
         print(f"Saved the calibrator to {save}")
     if written is not None:
-        o.print_written(written)
+        print_written(written)

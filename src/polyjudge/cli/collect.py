@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polyjudge.cli import options as o
+from polyjudge.cli.output import print_json
 from polyjudge.core.errors import UsageError
 
 if TYPE_CHECKING:
     from polyjudge.collect.summary import Summary
 
 
+OPTIONS = (o.Json,)
+
+
 def collect(
+    ctx: typer.Context,
     plan: Annotated[
         Path | None,
         typer.Argument(metavar="PLAN", help="The plan (YAML or JSON). Without it, the run folder is only summed up."),
@@ -32,7 +37,6 @@ def collect(
     export: Annotated[
         Path | None, typer.Option("--export", metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
     ] = None,
-    as_json: o.Json = False,
 ) -> None:
     """Run the judges of a plan and keep every answer; the same command goes on where it stopped.
 
@@ -41,6 +45,7 @@ def collect(
     from polyjudge.collect import load_plan, read_summary
     from polyjudge.collect.runner import collect as run
 
+    as_json = o.Json.of(ctx).as_json
     if plan is None and output is None:
         raise UsageError("Give a plan, a run folder (-o RUN), or both. Example: polyjudge collect plan.yaml -o run/")
     if export is not None and export.suffix not in (".parquet", ".csv"):
@@ -53,7 +58,7 @@ def collect(
     if plan is None:
         summary = read_summary(output)
     else:
-        from polyjudge.report.terminal.collect import watching
+        from polyjudge.report.older.collect import watching
 
         with watching(sys.stderr) as watch:
             try:
@@ -72,9 +77,9 @@ def _preview(plan: Path | None, output: Path | None, as_json: bool) -> None:
         raise UsageError("--dry-run needs a plan.")
     result = preview(load_plan(plan), output)
     if as_json:
-        o.print_json("collect", {"dry_run": True, **result.to_dict()})
+        print_json({"dry_run": True, **result.to_dict()}, "collect")
         return
-    from polyjudge.report.terminal.collect import show_preview
+    from polyjudge.report.older.collect import show_preview
 
     show_preview(result)
 
@@ -85,9 +90,9 @@ def _finish(summary: Summary, output: Path, export: Path | None, as_json: bool) 
 
         export_run(output, export)
     if as_json:
-        o.print_json("collect", {**summary.to_dict(), "cost": summary.cost})
+        print_json({**summary.to_dict(), "cost": summary.cost}, "collect")
     else:
-        from polyjudge.report.terminal.collect import show_summary
+        from polyjudge.report.older.collect import show_summary
 
         show_summary(summary)
     if summary.aside or summary.failed:

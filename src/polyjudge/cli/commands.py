@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import sys
-from collections.abc import Callable
 from importlib import import_module
-from typing import Any
 
 import typer
 
-from polyjudge.cli.options import with_reading
-from polyjudge.core.errors import OutputClosed
+from polyjudge.cli.options import command_class
 
 COMMANDS = (
     "demo",
@@ -31,34 +26,9 @@ COMMANDS = (
 
 
 def register(app: typer.Typer) -> None:
-    """Add every command to the app. A module may bring a `register(app)` of its own (for sub-commands)."""
+    """Add every command to the app, with the groups of options its module names in `OPTIONS`."""
     if app.registered_commands:
         return
     for name in COMMANDS:
         module = import_module(f"polyjudge.cli.{name}")
-        if hasattr(module, "register"):
-            module.register(app)
-        else:
-            app.command(name)(getattr(module, name))
-    for command in app.registered_commands:
-        if command.callback is not None:
-            command.callback = _until_closed(with_reading(command.callback))
-
-
-def _until_closed(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command, ended by `OutputClosed` when nobody reads its output any more.
-
-    Left to itself the closed pipe would end it with 1, which says that there is a finding.
-    """
-
-    @functools.wraps(command)
-    def run(*args: Any, **options: Any) -> Any:
-        try:
-            try:
-                return command(*args, **options)
-            finally:
-                sys.stdout.flush()
-        except BrokenPipeError:
-            raise OutputClosed from None
-
-    return run
+        app.command(name, cls=command_class(getattr(module, "OPTIONS", ())))(getattr(module, name))

@@ -43,15 +43,12 @@ BELONGS = {
 }
 """Options that only some protocols use."""
 
+OPTIONS = (o.Columns, o.Reading, o.Output)
+
 
 def compare(
+    ctx: typer.Context,
     scores: o.Scores,
-    task: o.TaskColumn = None,
-    language: o.LanguageColumn = None,
-    judge: o.JudgeColumn = None,
-    score: o.ScoreColumn = None,
-    replicate: o.ReplicateColumn = None,
-    group: o.GroupColumn = None,
     protocol: Annotated[
         Protocol,
         typer.Option(
@@ -65,7 +62,10 @@ def compare(
     resamples: Annotated[
         int | None,
         typer.Option(
-            min=1, max=o.MOST_RESAMPLES, help="Resamplings of tasks; default 1,000, and 100 for judges and tasks."
+            "--resamples",
+            min=1,
+            max=o.MOST_RESAMPLES,
+            help="Resamples of the tasks; default 1,000, and 100 for judges and tasks.",
         ),
     ] = None,
     shots: Annotated[
@@ -73,38 +73,29 @@ def compare(
     ] = None,
     sizes: Annotated[str | None, typer.Option(help="Numbers of judges or tasks to try, separated by commas.")] = None,
     fail_on: Annotated[
-        FailOn | None, typer.Option(help="Exit 1 when calibrating is not advised (held-out protocol).")
+        FailOn | None, typer.Option("--fail-on", help="Exit 1 when calibrating is not advised (held-out protocol).")
     ] = None,
-    output: o.Output = None,
-    figures: o.Figures = None,
     seed: o.Seed = 7,
-    as_json: o.Json = False,
 ) -> None:
     """Compare calibration with other methods on tasks they have not seen.
 
     Example: polyjudge compare scores.csv --methods raw,cbc,combat-eb --seed 7
     """
-    from polyjudge.cli.output import figure_formats, write_page, write_result
+    from polyjudge.cli.output import emit_older
+    from polyjudge.report.older.compare import show_result
+    from polyjudge.report.page.others import comparison_page
 
-    formats = figure_formats(figures, output)
     if fail_on is FailOn.not_advised and protocol is not Protocol.held_out:
         raise UsageError("--fail-on not-advised goes with --protocol held-out, which measures the gain.")
     _check_options(protocol.value, {"--methods": methods, "--shots": shots, "--sizes": sizes})
     few, numbers = _numbers("--shots", shots or SHOTS), None if sizes is None else _numbers("--sizes", sizes)
-    panel = o.load(scores, task=task, language=language, judge=judge, score=score, replicate=replicate, group=group)
+    panel = o.load(ctx, scores)
     result = _run(panel, protocol.value, methods or "all", resamples, few, numbers, seed)
     payload = {"protocol": protocol.value, **result.to_dict()}
-    if output is not None:
-        from polyjudge.report.page.others import comparison_page
-
-        write_result(output, "compare", payload, _tables(result))
-        write_page(output, "compare", payload, lambda c, p: comparison_page(result, panel, c, p), formats)
-    if as_json:
-        o.print_json("compare", payload)
-    else:
-        from polyjudge.report.terminal.compare import show_result
-
-        show_result(result)
+    emit_older(
+        ctx, "compare", payload, _tables(result),
+        lambda command, given: comparison_page(result, panel, command, given), lambda: show_result(result),
+    )  # fmt: skip
     if fail_on is FailOn.not_advised and (payload["advice"] or {}).get("verdict") == "not advised":
         raise typer.Exit(1)
 

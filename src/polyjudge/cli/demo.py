@@ -12,12 +12,13 @@ from polyjudge.cli import options as o
 Write = Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Only write the sample scores as CSV.")]
 
 
+OPTIONS = (o.Output,)
+
+
 def demo(
+    ctx: typer.Context,
     write: Write = None,
     seed: o.Seed = 7,
-    as_json: o.Json = False,
-    output: o.Output = None,
-    figures: o.Figures = None,
 ) -> None:
     """Audit the embedded sample panel and compare the estimate with the truth planted in it.
 
@@ -33,7 +34,7 @@ def demo(
         from polyjudge.core.errors import UsageError
         from polyjudge.core.files import atomic_path
 
-        if as_json or output is not None or figures is not None:
+        if o.Output.of(ctx) != o.Output():
             raise UsageError("--write only writes the sample scores: leave out --json, -o and --figures, or --write.")
 
         with atomic_path(write) as part:
@@ -43,26 +44,22 @@ def demo(
 
     from polyjudge.analyse import audit
     from polyjudge.analyse.recovery import recovery
-    from polyjudge.cli.output import figure_formats, write_page
+    from polyjudge.cli.output import emit_older
+    from polyjudge.report.older.audit import show_audit
+    from polyjudge.report.older.base import make_console
+    from polyjudge.report.older.demo import show_recovery
+    from polyjudge.report.page import audit_page
+    from polyjudge.report.page.others import recovery_section
 
-    formats = figure_formats(figures, output)
     result = audit(sample_panel(), seed=seed)
     found = recovery(result.uncertainty, sample_truth())
-    everything = {**result.to_dict(), "recovery": found.to_dict()}
-    if output is not None:
-        from polyjudge.report.page import audit_page
-        from polyjudge.report.page.others import recovery_section
-
-        extra = [recovery_section(found)]
-        write_page(output, "demo", everything, lambda c, p: audit_page(result, c, p, extra), formats)
-    if as_json:
-        o.print_json("demo", everything)
-        return
-
-    from polyjudge.report.terminal.audit import show_audit
-    from polyjudge.report.terminal.base import make_console
-    from polyjudge.report.terminal.demo import show_recovery
-
     console = make_console()
-    show_audit(console, result)
-    show_recovery(console, found)
+
+    def show() -> None:
+        show_audit(console, result)
+        show_recovery(console, found)
+
+    emit_older(
+        ctx, "demo", {**result.to_dict(), "recovery": found.to_dict()}, {},
+        lambda command, payload: audit_page(result, command, payload, [recovery_section(found)]), show,
+    )  # fmt: skip

@@ -9,21 +9,18 @@ import typer
 
 from polyjudge.cli import options as o
 
+OPTIONS = (o.Columns, o.Reading, o.Json)
+
 
 def extend(
+    ctx: typer.Context,
     calibrator: o.Calibrator,
     scores: o.Scores,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="NEW.json", help="File for the wider calibrator.")],
-    task: o.TaskColumn = None,
-    language: o.LanguageColumn = None,
-    judge: o.JudgeColumn = None,
-    score: o.ScoreColumn = None,
-    replicate: o.ReplicateColumn = None,
     target: Annotated[
         float | None,
         typer.Option(help="Half width, in score points, that the advice on further tasks aims at."),
     ] = None,
-    as_json: o.Json = False,
 ) -> None:
     """Add a new language or judge to a calibrator from a handful of tasks. Fitted cells stay as they are.
 
@@ -34,15 +31,16 @@ def extend(
     """
     from polyjudge.calibrate import load_calibrator
     from polyjudge.calibrate.extend import extend as widen
+    from polyjudge.cli.output import print_json
 
     known = load_calibrator(calibrator)
-    panel = o.read(scores, task=task, language=language, judge=judge, score=score, replicate=replicate)
+    panel = o.read(ctx, scores)
     wider, extension = widen(known, panel, target)
     wider.save(output)
-    if as_json:
-        o.print_json("extend", {"calibrator": str(output), **extension.to_dict()})
+    if o.Json.of(ctx).as_json:
+        print_json({"calibrator": str(output), **extension.to_dict()}, "extend")
     else:
-        from polyjudge.report.terminal.base import make_console
-        from polyjudge.report.terminal.extend import show_extension
+        from polyjudge.report.older.base import make_console
+        from polyjudge.report.older.extend import show_extension
 
         show_extension(make_console(), extension, str(output))

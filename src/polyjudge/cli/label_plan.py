@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+import typer
 
 from polyjudge.core.errors import UsageError
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def plan_labels(
-    panel: Panel | None, gold: str, half_width: float | None, batch: int, seed: int, as_json: bool, output: Path | None
+    ctx: typer.Context, panel: Panel | None, gold: str, half_width: float | None, batch: int, seed: int
 ) -> None:
     """Labels per language for a target half-width, from the pilot labels in the file `gold`."""
     if panel is None:
@@ -24,15 +25,8 @@ def plan_labels(
     from polyjudge.sources.gold import read_gold
 
     result = label_budget(panel, align_gold(panel, read_gold(gold)), half_width, batch=batch, seed=seed)
-    if output is not None:
-        from polyjudge.cli.output import write_result
+    from polyjudge.cli.output import emit_older
+    from polyjudge.report.older.label_plan import show_label_plan
 
-        write_result(output, "label_plan", result.to_dict(), {"label_plan": result.table})
-    if as_json:
-        from polyjudge.cli.options import print_json
-
-        print_json("plan", {"labels": result.to_dict()})
-        return
-    from polyjudge.report.terminal.label_plan import show_label_plan
-
-    show_label_plan(result)
+    tables = {"label_plan": result.table}
+    emit_older(ctx, "plan", {"labels": result.to_dict()}, tables, None, lambda: show_label_plan(result))

@@ -1,21 +1,23 @@
-"""Options that several commands share, and the two things every command does: read scores, print a result."""
+"""Options that commands share, in groups that they declare, and the reading of scores.
+
+A group is a dataclass: each field is an option. A command names its groups in `OPTIONS` of its module, takes the
+`typer.Context`, and finds the filled group there (`Reading.of(ctx)`). An option for all commands is one field here.
+"""
 
 from __future__ import annotations
 
-import functools
-import inspect
 import sys
-from collections.abc import Callable
-from contextvars import ContextVar
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
+from typer.core import TyperCommand
 
-from polyjudge.core.errors import UsageError
-from polyjudge.core.schema import SCHEMA as SCHEMA
-from polyjudge.core.schema import envelope, to_json
+from polyjudge.cli.writing import check_paths
+from polyjudge.core.errors import OutputClosed, UsageError
 
 if TYPE_CHECKING:
     from polyjudge.core.panel import Panel
@@ -31,23 +33,18 @@ Scores = Annotated[
 ScoresOption = Annotated[
     str | None, typer.Option("--from", metavar="SCORES", help="Scores to take sigma and effects from.")
 ]
-TaskColumn = Annotated[str | None, typer.Option("--task", help="Column of the task.", rich_help_panel="Columns")]
-LanguageColumn = Annotated[str | None, typer.Option("--language", help="Column of the language.")]
-JudgeColumn = Annotated[str | None, typer.Option("--judge", help="Column of the judge.")]
-ScoreColumn = Annotated[str | None, typer.Option("--score", help="Column of the score.")]
-ReplicateColumn = Annotated[str | None, typer.Option("--replicate", help="Column of the replicate.")]
-GroupColumn = Annotated[str | None, typer.Option("--group", help="Column of task strata or requirement types.")]
-Json = Annotated[bool, typer.Option("--json", help="Print all results as JSON to standard output.")]
-Output = Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder for what is written.")]
-Figures = Annotated[
-    str | None, typer.Option("--figures", metavar="svg,png,pdf", help="Save the figures of the report too; needs -o.")
-]
+Folder = Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder for what is written.")]
 Seed = Annotated[
     int, typer.Option("--seed", min=0, help="Seed of everything random. The same seed gives the same answer.")
 ]
 
 MOST_RESAMPLES = 1_000_000
 """More would take hours and all memory, and change no digit that is printed."""
+
+Resamples = Annotated[
+    int,
+    typer.Option("--resamples", min=100, max=MOST_RESAMPLES, help="Resamples of the tasks."),
+]
 
 Calibrator = Annotated[Path, typer.Argument(metavar="CAL", help="A calibrator that calibrate --save wrote.")]
 NewColumn = Annotated[str, typer.Option("--column", help="Name of the column with the calibrated scores.")]
@@ -82,84 +79,181 @@ class EngineName(StrEnum):
     spark = "spark"
 
 
-READING: dict[str, tuple[Any, Any]] = {
-    "score_range": (
-        Annotated[
-            str | None,
-            typer.Option("--range", metavar="LOW:HIGH", help="The score scale. A score outside it is an error."),
-        ],
-        None,
-    ),
-    "duplicates": (
-        Annotated[
-            Duplicates,
-            typer.Option("--duplicates", help="Several rows of one task, language, judge and replicate."),
-        ],
-        Duplicates.error,
-    ),
-    "languages": (
-        Annotated[
-            str | None,
-            typer.Option("--languages", metavar="A,B,...", help="Read only these languages, in this order."),
-        ],
-        None,
-    ),
-    "judges": (
-        Annotated[
-            str | None, typer.Option("--judges", metavar="A,B,...", help="Read only these judges, in this order.")
-        ],
-        None,
-    ),
-    "incomplete": (
-        Annotated[Incomplete, typer.Option("--incomplete", help="Entries without a score.")],
-        Incomplete.estimate,
-    ),
-    "max_units": (
-        Annotated[int, typer.Option("--max-units", min=2, help="Beyond this many tasks, tasks are hashed into units.")],
-        100_000,
-    ),
-    "engine": (Annotated[EngineName, typer.Option("--engine", help="Who reads the files.")], EngineName.duckdb),
-}
-"""Options of reading: annotation and default. `with_reading` gives them to every command that takes SCORES."""
+class Severity(StrEnum):
+    """From what severity on findings end the command with 1."""
 
-_reading: ContextVar[dict[str, Any] | None] = ContextVar("reading", default=None)
+    never = "never"
+    info = "info"
+    notice = "notice"
+    warning = "warning"
+    serious = "serious"
 
 
-def with_reading(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with the options of reading added, unless it takes no SCORES. `load` finds what was given."""
-    signature = inspect.signature(command, eval_str=True)
-    if not any(p.annotation in (Scores, ScoresOption) for p in signature.parameters.values()):
-        return command
-    added = {n: option for n, option in READING.items() if n not in signature.parameters}
+class Group:
+    """A group of options. Subclasses are frozen dataclasses."""
 
-    @functools.wraps(command)
-    def run(**given: Any) -> Any:
-        token = _reading.set({n: given.pop(n) for n in added})
-        try:
-            return command(**given)
-        finally:
-            _reading.reset(token)
-
-    more = [
-        inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for n, (kind, default) in added.items()
-    ]
-    old = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in signature.parameters.values()]
-    run.__signature__ = signature.replace(parameters=[*old, *more])  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in (*old, *more)}
-    return run
+    @classmethod
+    def of(cls, ctx: typer.Context) -> Self:
+        """The group as the user filled it."""
+        group: Self = ctx.meta[cls.__qualname__]
+        return group
 
 
-def reading_options() -> dict[str, Any]:
-    """What the user asked of reading, as arguments of `read_panel`."""
-    given = dict(_reading.get() or {})
-    out: dict[str, Any] = {n: v.value if isinstance(v, StrEnum) else v for n, v in given.items()}
-    if "score_range" in out:
-        out["range"] = parse_range(out.pop("score_range"))
-    for name in ("languages", "judges"):
-        if out.get(name) is not None:
-            out[name] = [part.strip() for part in out[name].split(",")]
-    return out
+@dataclass(frozen=True)
+class Labels(Group):
+    """Columns that a calibrator needs."""
+
+    language: Annotated[str | None, typer.Option("--language", help="Column of the language.")] = None
+    judge: Annotated[str | None, typer.Option("--judge", help="Column of the judge.")] = None
+    score: Annotated[str | None, typer.Option("--score", help="Column of the score.")] = None
+
+
+@dataclass(frozen=True)
+class Columns(Labels):
+    """Which columns hold what."""
+
+    task: Annotated[str | None, typer.Option("--task", help="Column of the task.")] = None
+    system: Annotated[str | None, typer.Option("--system", help="Column of the system, the thing that is judged.")] = (
+        None
+    )
+    replicate: Annotated[str | None, typer.Option("--replicate", help="Column of the replicate.")] = None
+    group: Annotated[str | None, typer.Option("--group", help="Column of task strata or requirement types.")] = None
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="Column of clusters: tasks of one source or template.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Engine(Group):
+    """Who reads the files."""
+
+    engine: Annotated[EngineName, typer.Option("--engine", help="Who reads the files.")] = EngineName.duckdb
+
+
+@dataclass(frozen=True)
+class Reading(Engine):
+    """How scores are read."""
+
+    score_range: Annotated[
+        str | None,
+        typer.Option("--range", metavar="LOW:HIGH", help="The score scale. A score outside it is an error."),
+    ] = None
+    duplicates: Annotated[
+        Duplicates,
+        typer.Option("--duplicates", help="Several rows of one task, system, language, judge and replicate."),
+    ] = Duplicates.error
+    languages: Annotated[
+        str | None, typer.Option("--languages", metavar="A,B,...", help="Read only these languages, in this order.")
+    ] = None
+    judges: Annotated[
+        str | None, typer.Option("--judges", metavar="A,B,...", help="Read only these judges, in this order.")
+    ] = None
+    incomplete: Annotated[Incomplete, typer.Option("--incomplete", help="Entries without a score.")] = (
+        Incomplete.estimate
+    )
+    max_units: Annotated[
+        int, typer.Option("--max-units", min=2, help="Beyond this many tasks, tasks are hashed into units.")
+    ] = 100_000
+
+    def arguments(self) -> dict[str, Any]:
+        """What the user asked, as arguments of `read_panel`."""
+
+        def parts(text: str | None) -> list[str] | None:
+            return None if text is None else [part.strip() for part in text.split(",")]
+
+        return {
+            "range": parse_range(self.score_range),
+            "duplicates": self.duplicates.value,
+            "languages": parts(self.languages),
+            "judges": parts(self.judges),
+            "incomplete": self.incomplete.value,
+            "max_units": self.max_units,
+            "engine": self.engine.value,
+        }
+
+
+@dataclass(frozen=True)
+class Json(Group):
+    """JSON or text."""
+
+    as_json: Annotated[bool, typer.Option("--json", help="Print all results as JSON to standard output.")] = False
+
+
+@dataclass(frozen=True)
+class Overwrite(Group):
+    """What may be replaced."""
+
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace polyjudge's own files in a folder that holds others too.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class Output(Overwrite, Json):
+    """Where a result goes. The folder and the formats are checked before the work begins."""
+
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder for report, summary, JSON and tables.")
+    ] = None
+    figures: Annotated[
+        str | None,
+        typer.Option("--figures", metavar="svg,png,pdf", help="Save the figures of the report too; needs -o."),
+    ] = None
+    full: Annotated[bool, typer.Option("--full", help="Show every detail, not only the first screen.")] = False
+    fail_on: Annotated[
+        Severity | None, typer.Option("--fail-on", help="Exit 1 when a finding is at least this severe.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.figures is not None and self.output is None:
+            raise UsageError("--figures needs a folder to save them in: add -o DIR.")
+        _ = self.formats
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """Formats of --figures."""
+        if self.figures is None:
+            return ()
+        from polyjudge.report.export import parse_formats
+
+        return parse_formats(self.figures)
+
+
+@cache
+def _options_of(group: Any) -> Any:
+    """A command whose options are the fields of a group and whose callback makes the group of their values."""
+    app = typer.Typer(add_completion=False)
+    app.command()(group)
+    return typer.main.get_command(app)
+
+
+def command_class(groups: tuple[Any, ...]) -> type[TyperCommand]:
+    """A command with these groups of options. An option of the command's own goes before one of a group."""
+
+    class Command(TyperCommand):
+        def __init__(self, *args: Any, **settings: Any) -> None:
+            super().__init__(*args, **settings)
+            own = {p.name for p in self.params}
+            self.shared: dict[Any, list[Any]] = {
+                g: [p for p in _options_of(g).params if p.name not in own] for g in groups
+            }
+            self.params += [p for shared in self.shared.values() for p in shared]
+
+        def invoke(self, ctx: Any) -> Any:
+            check_paths(self.name or "", self.params, ctx.params)
+            for group, shared in self.shared.items():
+                values = {p.name: ctx.params.pop(p.name) for p in shared}
+                ctx.meta[group.__qualname__] = _options_of(group).callback(**values)
+            try:
+                try:
+                    return super().invoke(ctx)
+                finally:
+                    sys.stdout.flush()
+            except BrokenPipeError:
+                # Left to itself the closed pipe would end the command with 1, which says that there is a finding.
+                raise OutputClosed from None
+
+    return Command
 
 
 def parse_range(text: str | None) -> tuple[float, float] | None:
@@ -175,15 +269,15 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
         raise UsageError(f"--range takes two numbers with a colon between them, such as 0:100, not {text!r}.") from None
 
 
-def load(scores: str, **options: Any) -> Panel:
+def load(ctx: typer.Context, scores: str, **columns: Any) -> Panel:
     """The panel a command works on: `read`, without the languages and judges that missing scores leave unknown."""
     from polyjudge.estimate.identify import settle_incomplete
 
-    return settle_incomplete(read(scores, **options))
+    return settle_incomplete(read(ctx, scores, **columns))
 
 
-def read(scores: str, **options: Any) -> Panel:
-    """Read a panel with the columns a command names and the options of reading the user gave."""
+def read(ctx: typer.Context, scores: str, **columns: Any) -> Panel:
+    """Read a panel with the columns and the options of reading that the user gave."""
     import warnings
 
     from polyjudge.core.errors import PolyjudgeWarning
@@ -191,30 +285,10 @@ def read(scores: str, **options: Any) -> Panel:
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PolyjudgeWarning)
-        panel = read_panel(scores, **{**reading_options(), **options})
+        panel = read_panel(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx)), **columns)
     for warning in caught:
         if issubclass(warning.category, PolyjudgeWarning):
             print(f"polyjudge: warning: {warning.message}", file=sys.stderr)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return panel
-
-
-def print_written(written: Any) -> None:
-    """Say what was written, and what was left as it is."""
-    print(f"Wrote {written.rows} rows to {written.path}")
-    if written.missing:
-        print(f"  {written.missing} rows have no score and no calibrated score")
-    if written.unseen:
-        print(
-            f"  {written.unseen} rows have a language or judge the calibrator does not know: their score is unchanged"
-        )
-
-
-def print_json(command: str, result: dict[str, Any]) -> None:
-    """Print a result with the schema version, the command and the program's version."""
-    text = to_json(envelope(command, result), indent=1) + "\n"
-    if (sys.stdout.encoding or "utf-8").lower().startswith("utf"):
-        sys.stdout.write(text)
-    else:
-        sys.stdout.buffer.write(text.encode())  # JSON is UTF-8 whatever the terminal is

@@ -1,55 +1,152 @@
-"""Writing a result into a folder: its JSON, and its tables as CSV that a spreadsheet can open safely."""
+"""What becomes of a result: terminal or JSON, a folder with everything, and the exit code."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from polyjudge.core.errors import UsageError
-from polyjudge.core.files import atomic_write, spreadsheet_safe
+import typer
+
+from polyjudge.cli.options import Output, Severity
+from polyjudge.core.files import atomic_write, new_folder, spreadsheet_safe
 from polyjudge.core.schema import envelope, to_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from polyjudge.report.page.model import Page
+    from polyjudge.core.panel import Panel
+    from polyjudge.core.results import Result
+    from polyjudge.core.sections import Report
 
 
-def write_result(folder: Path, command: str, result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> None:
-    """`command`.json with everything, and one CSV file per table."""
-    with atomic_write(folder / f"{command}.json") as file:
-        file.write(to_json(envelope(command, result), indent=1) + "\n")
-    for name, frame in tables.items():
-        with atomic_write(folder / f"{name}.csv") as file:
-            frame.map(spreadsheet_safe).rename(columns=spreadsheet_safe).to_csv(file, index=False, lineterminator="\n")
+def emit(
+    ctx: typer.Context,
+    result: Result,
+    panel: Panel | None = None,
+    *,
+    tables: Mapping[str, pd.DataFrame] | None = None,
+    fail_on: Severity = Severity.never,
+) -> None:
+    """Show a result as the user asked (`Output`), write its files, and exit 1 for findings at or over --fail-on.
+
+    tables : name of a CSV file in -o DIR -> its rows
+    fail_on : where the user does not say
+    """
+    from polyjudge.report import report_of
+
+    report = report_of(result, panel)
+    assert report is not None, type(result)
+    emit_report(ctx, report, tables=tables, fail_on=fail_on)
 
 
-def figure_formats(figures: str | None, output: Path | None) -> tuple[str, ...]:
-    """The formats of --figures; they and the folder are checked before the work begins."""
-    if output is not None and output.exists() and not output.is_dir():
-        raise UsageError(f"-o {output} is a file. Name a folder: it is made when it is not there.")
-    if figures is None:
-        return ()
-    if output is None:
-        raise UsageError("--figures needs a folder to save them in: add -o DIR.")
-    from polyjudge.report.export import parse_formats
+def emit_report(
+    ctx: typer.Context,
+    report: Report,
+    *,
+    tables: Mapping[str, pd.DataFrame] | None = None,
+    fail_on: Severity = Severity.never,
+) -> None:
+    """The same for a report that is made already."""
+    from polyjudge.report import terminal
 
-    return parse_formats(figures)
+    options = Output.of(ctx)
+    written = None
+    if options.output is not None:
+        written = write(report, str(ctx.info_name), tables or {}, options)
+    if options.as_json:
+        print_json(report.payload())
+    else:
+        terminal.show(report, full=options.full)
+    if written:
+        sys.stdout.flush()
+        more = f" and {written[1]} figures" if written[1] else ""
+        print(f"polyjudge: wrote {', '.join(written[0])}{more} to {options.output}", file=sys.stderr)
+    limit = list(Severity).index(options.fail_on or fail_on) - 1
+    if limit >= 0 and any(f.weight >= limit for f in report.findings):
+        raise typer.Exit(1)
 
 
-def write_page(
-    folder: Path,
+def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], options: Output) -> tuple[list[str], int]:
+    """report.html with its figures, summary.md, NAME.json, NAME.txt and the tables as CSV.
+
+    Returns the names of the files and the number of figures.
+    """
+    from polyjudge.report import terminal
+    from polyjudge.report.export import save_figures
+    from polyjudge.report.markdown import markdown
+    from polyjudge.report.page.made import command_line
+    from polyjudge.report.page.render import render_report
+
+    texts = {
+        "report.html": render_report(report, command_line()),
+        "summary.md": markdown(report),
+        f"{report.command}.json": to_json(report.payload(), indent=1) + "\n",
+        f"{report.command}.txt": terminal.text(report, full=True) + "\n",
+    }
+    # The folder is made as a whole, so that it never holds a mix of two runs.
+    with new_folder(str(options.output), command, overwrite=options.overwrite) as folder:
+        for name, text in texts.items():
+            with atomic_write(folder / name) as file:
+                file.write(text)
+        for name, frame in tables.items():
+            safe = frame.map(spreadsheet_safe).rename(columns=spreadsheet_safe)
+            with atomic_write(folder / f"{name}.csv") as file:
+                safe.to_csv(file, index=False, lineterminator="\n")
+        figures = save_figures(report, folder / "figures", options.formats)
+    return [*texts, *(f"{name}.csv" for name in tables)], len(figures)
+
+
+def print_written(written: Any) -> None:
+    """Say what was written, and what was left as it is."""
+    print(f"Wrote {written.rows} rows to {written.path}")
+    if written.missing:
+        print(f"  {written.missing} rows have no score and no calibrated score")
+    if written.unseen:
+        print(
+            f"  {written.unseen} rows have a language or judge the calibrator does not know: their score is unchanged"
+        )
+
+
+def print_json(result: dict[str, Any], command: str = "") -> None:
+    """Print a result as JSON, in the frame of a command when one is given."""
+    text = to_json(envelope(command, result) if command else result, indent=1) + "\n"
+    if (sys.stdout.encoding or "utf-8").lower().startswith("utf"):
+        sys.stdout.write(text)
+    else:
+        sys.stdout.buffer.write(text.encode())  # JSON is UTF-8 whatever the terminal is
+
+
+def emit_older(
+    ctx: typer.Context,
     command: str,
     result: dict[str, Any],
-    page: Callable[[str, dict[str, Any]], Page],
-    formats: tuple[str, ...] = (),
+    tables: Mapping[str, pd.DataFrame],
+    page: Any,
+    show: Any,
+    text: Any = None,
 ) -> None:
-    """report.html, and the figures. `page` takes the command line that makes it again, and its JSON."""
+    """Results that have no builder yet: their JSON, tables, page (command line, JSON -> page) and terminal text."""
     from polyjudge.report import export
     from polyjudge.report.page.made import command_line
 
-    written = export.write_page(page(command_line(), envelope(command, result)), folder, formats)
-    more = f" and {len(written) - 1} figures in {folder / 'figures'}" if len(written) > 1 else ""
-    print(f"polyjudge: wrote {written[0]}{more}", file=sys.stderr)
+    options = Output.of(ctx)
+    payload = envelope(command, result)
+    if options.output is not None:
+        with new_folder(options.output, command, overwrite=options.overwrite) as folder:
+            with atomic_write(folder / f"{command}.json") as file:
+                file.write(to_json(payload, indent=1) + "\n")
+            for name, frame in tables.items():
+                with atomic_write(folder / f"{name}.csv") as file:
+                    safe = frame.map(spreadsheet_safe).rename(columns=spreadsheet_safe)
+                    safe.to_csv(file, index=False, lineterminator="\n")
+            if text is not None:
+                text(folder)
+            if page is not None:
+                export.write_page(page(command_line(), payload), folder, options.formats)
+        if page is not None:
+            print(f"polyjudge: wrote {options.output / 'report.html'}", file=sys.stderr)
+    if options.as_json:
+        print_json(payload)
+    else:
+        show()

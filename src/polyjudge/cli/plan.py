@@ -8,10 +8,13 @@ import typer
 
 from polyjudge.cli import options as o
 
+OPTIONS = (o.Columns, o.Reading, o.Output)
+
 
 def plan(
-    judges: Annotated[int | None, typer.Option("--judges", help="Number of judges.")] = None,
-    languages: Annotated[int | None, typer.Option("--languages", help="Number of languages.")] = None,
+    ctx: typer.Context,
+    judge_count: Annotated[int | None, typer.Option("--judge-count", help="Number of judges.")] = None,
+    language_count: Annotated[int | None, typer.Option("--language-count", help="Number of languages.")] = None,
     sigma: Annotated[float | None, typer.Option("--sigma", help="Standard deviation of the noise of a score.")] = None,
     radius: Annotated[float | None, typer.Option("--radius", help="Half-width wanted for every cell at once.")] = None,
     source: o.ScoresOption = None,
@@ -30,18 +33,11 @@ def plan(
     next_labels: Annotated[
         int, typer.Option("--next-labels", min=1, help="With --labels: labels to share out next.")
     ] = 100,
-    task: o.TaskColumn = None,
-    language: o.LanguageColumn = None,
-    judge: o.JudgeColumn = None,
-    score: o.ScoreColumn = None,
-    replicate: o.ReplicateColumn = None,
     seed: o.Seed = 7,
-    as_json: o.Json = False,
-    output: o.Output = None,
 ) -> None:
     """Say how many tasks a panel needs, and what to buy more of.
 
-    Example: polyjudge plan --judges 6 --languages 8 --sigma 22.24 --radius 10.3
+    Example: polyjudge plan --judge-count 6 --language-count 8 --sigma 22.24 --radius 10.3
     """
     from polyjudge.analyse.planning import plan as run
     from polyjudge.core.errors import UsageError
@@ -50,34 +46,30 @@ def plan(
         raise UsageError("--half-width is of human labels: add --labels GOLD. For the panel's cells use --radius.")
     if labels is not None and radius is not None:
         raise UsageError("--radius is of the panel's cells; with --labels give --half-width.")
-    score_range = o.reading_options().get("range")
+    reading = o.Reading.of(ctx)
     panel = None
     if source is not None:
-        panel = o.load(source, task=task, language=language, judge=judge, score=score, replicate=replicate)
+        panel = o.load(ctx, source)
+    elif reading.judges is not None or reading.languages is not None:
+        raise UsageError("--judges and --languages choose by name what --from reads; a number: --judge-count 6.")
     if labels is not None:
         from polyjudge.cli.label_plan import plan_labels
 
-        plan_labels(panel, labels, half_width, next_labels, seed, as_json, output)
+        plan_labels(ctx, panel, labels, half_width, next_labels, seed)
         return
     result = run(
         panel,
-        judges=judges,
-        languages=languages,
+        judges=judge_count,
+        languages=language_count,
         sigma=sigma,
         radius=radius,
-        score_range=score_range,
+        score_range=o.parse_range(reading.score_range),
         interaction_sd=interaction_sd,
         judge_sd=judge_sd,
         seed=seed,
     )
-    if output is not None:
-        from polyjudge.cli.output import write_result
+    from polyjudge.cli.output import emit_older
+    from polyjudge.report.older.base import make_console
+    from polyjudge.report.older.plan import show_plan
 
-        write_result(output, "plan", result.to_dict(), {"plan": result.table})
-    if as_json:
-        o.print_json("plan", result.to_dict())
-    else:
-        from polyjudge.report.terminal.base import make_console
-        from polyjudge.report.terminal.plan import show_plan
-
-        show_plan(make_console(), result)
+    emit_older(ctx, "plan", result.to_dict(), {"plan": result.table}, None, lambda: show_plan(make_console(), result))

@@ -18,7 +18,11 @@ class Benchmark(StrEnum):
     mrewardbench = "mrewardbench"
 
 
+OPTIONS = (o.Json, o.Overwrite)
+
+
 def reproduce(
+    ctx: typer.Context,
     benchmark: Annotated[Benchmark, typer.Argument(help="devai or mrewardbench.")],
     data: Annotated[
         Path | None, typer.Option("--data", metavar="FILE", help="The released scores. Fetched when not given.")
@@ -26,7 +30,7 @@ def reproduce(
     anchor: Annotated[
         Path | None, typer.Option("--anchor", metavar="FILE", help="The human-anchor sample (mrewardbench).")
     ] = None,
-    output: o.Output = None,
+    output: o.Folder = None,
     figures: Annotated[
         str, typer.Option("--figures", help="Formats of the figures written to -o: svg, png, pdf, or none.")
     ] = "svg,png,pdf",
@@ -36,12 +40,13 @@ def reproduce(
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Own random draws. By default the published seeds are used.")
     ] = None,
-    as_json: o.Json = False,
 ) -> None:
     """Compute every published number of the paper again and say which hold. Exit 1 if one differs.
 
     Example: polyjudge reproduce devai -o paper
     """
+    from polyjudge.cli.output import print_json
+    from polyjudge.core.files import new_folder
     from polyjudge.paper.run import check_formats, write
     from polyjudge.paper.run import reproduce as run
 
@@ -49,11 +54,12 @@ def reproduce(
     result = run(benchmark.value, data, anchor, offline=offline, seed=seed)
     written = []
     if output is not None:
-        written = write(result, output, formats)
-    if as_json:
-        o.print_json("reproduce", result.to_dict())
+        with new_folder(output, "reproduce", overwrite=o.Overwrite.of(ctx).overwrite) as folder:
+            written = write(result, folder, formats)
+    if o.Json.of(ctx).as_json:
+        print_json(result.to_dict(), "reproduce")
     else:
-        from polyjudge.report.terminal.reproduce import show_reproduction
+        from polyjudge.report.older.reproduce import show_reproduction
 
         show_reproduction(result, output, len(written))
     if result.ledger.counts["differs"]:

@@ -17,14 +17,16 @@ Page = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Also 
 Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes; one per core by default.")]
 
 
+OPTIONS = (o.Output,)
+
+
 def validate(
+    ctx: typer.Context,
     full: Full = False,
     panels: Panels = None,
     seed: o.Seed = 7,
     workers: Workers = None,
     page: Page = None,
-    output: o.Output = None,
-    as_json: o.Json = False,
 ) -> None:
     """Test polyjudge on simulated panels whose truth is known: bias, coverage, false alarms, power, gain.
 
@@ -34,27 +36,23 @@ def validate(
 
     Example: polyjudge validate --full --page docs/validation.md
     """
-    from polyjudge.cli.output import figure_formats, write_result
+    from polyjudge.cli.output import emit_older
     from polyjudge.core.errors import UsageError
     from polyjudge.core.files import atomic_write
-    from polyjudge.report.terminal.base import make_console, progress_bar
-    from polyjudge.report.terminal.validate import markdown, show_validation
+    from polyjudge.report.older.base import make_console, progress_bar
+    from polyjudge.report.older.validate import markdown, show_validation
     from polyjudge.validate import validate as run
 
     if full and panels is not None:
         raise UsageError("--full and --panels both say how many panels: leave out --full or --panels.")
-    figure_formats(None, output)
     with progress_bar("validating") as progress:
         result = run(full=full, panels=panels, seed=seed, workers=workers, progress=progress)
     if page is not None:
         with atomic_write(page) as file:
             file.write(markdown(result))
     everything = {**result.to_dict(), "passed": result.passed}
-    if output is not None:
-        write_result(output, "validate", everything, {"validate": result.table})
-    if as_json:
-        o.print_json("validate", everything)
-    else:
-        show_validation(make_console(), result)
+    emit_older(
+        ctx, "validate", everything, {"validate": result.table}, None, lambda: show_validation(make_console(), result)
+    )
     if not result.passed:
         raise typer.Exit(1)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from polyjudge.collect.plan import NEEDED, Plan
+from polyjudge.collect.store import SYSTEM_MARK
 from polyjudge.core.errors import CollectError
 from polyjudge.core.files import atomic_path
 from polyjudge.core.labels import clean
@@ -45,6 +46,7 @@ class Item:
     group: str
     fields: Mapping[str, Mapping[str, str]]
     requirements: tuple[Requirement, ...] = ()
+    cluster: str = ""
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,8 @@ def _download(url: str, code: str) -> Path:
 
 def _index(plan: Plan, rows: list[dict[str, Any]], where: str) -> dict[tuple[str, str], dict[str, Any]]:
     source = plan.items
-    named = [source.id, *([source.replicate] if source.replicate else []), *([source.group] if source.group else [])]
+    optional = (source.replicate, source.group, source.system, source.cluster)
+    named = [source.id, *(column for column in optional if column)]
     out: dict[tuple[str, str], dict[str, Any]] = {}
     for number, row in enumerate(rows, 1):
         for column in named:
@@ -195,11 +198,16 @@ def _index(plan: Plan, rows: list[dict[str, Any]], where: str) -> dict[tuple[str
                 raise CollectError(
                     f"{where}, item {number}: nothing in {column!r}. Its columns are {', '.join(map(clean, row))}."
                 )
-        key = (str(row[source.id]), str(row[source.replicate]) if source.replicate else "")
+        label = str(row[source.replicate]) if source.replicate else ""
+        if source.system:
+            label = f"{row[source.system]}{SYSTEM_MARK}{label}"
+        key = (str(row[source.id]), label)
         if key in out:
+            shown = clean(" / ".join(k for k in (key[0], *label.split(SYSTEM_MARK)) if k))
+            advice = " (name the column that tells them apart with items.system or items.replicate)."
             raise CollectError(
-                f"{where}, item {number}: {clean(' / '.join(k for k in key if k))} stands twice. Ids must be unique"
-                + ("." if source.replicate else " (name the column that tells them apart with items.replicate).")
+                f"{where}, item {number}: {shown} stands twice. Ids must be unique"
+                + ("." if source.replicate or source.system else advice)
             )
         out[key] = row
     return out
@@ -234,10 +242,13 @@ def _item(plan: Plan, key: tuple[str, str], rows: dict[str, dict[str, Any]]) -> 
         )
         if not requirements:
             return None, "no requirements"
-    group = {str(row[source.group]) for row in rows.values()} if source.group else {""}
-    if len(group) > 1:
-        return None, f"its {source.group} differs between languages"
-    return Item(key[0], key[1], group.pop(), fields, requirements), ""
+    kept: list[str] = []
+    for column in (source.group, source.cluster):
+        found = {str(row[column]) for row in rows.values()} if column else {""}
+        if len(found) > 1:
+            return None, f"its {column} differs between languages"
+        kept.append(found.pop())
+    return Item(key[0], key[1], kept[0], fields, requirements, kept[1]), ""
 
 
 def _checklist(value: Any, where: str) -> list[tuple[str, str, str]]:

@@ -40,6 +40,8 @@ class Items:
     language: str | None = None
     replicate: str | None = None
     group: str | None = None
+    system: str | None = None
+    cluster: str | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
     limit: int | None = None
     shared: bool = False
@@ -280,7 +282,8 @@ def _items(raw: Any, rubric: Rubric) -> Items:
     shared = raw.get("shared", False)
     if not isinstance(shared, bool):
         raise CollectError("items.shared must be true or false.")
-    texts = {k: None if raw.get(k) is None else _text(raw[k], f"items.{k}") for k in ("language", "replicate", "group")}
+    optional = ("language", "replicate", "group", "system", "cluster")
+    texts = {k: None if raw.get(k) is None else _text(raw[k], f"items.{k}") for k in optional}
     limit = None if raw.get("limit") is None else _whole(raw["limit"], "items.limit", 1)
     path = _text(raw["path"], "items.path")
     return Items(

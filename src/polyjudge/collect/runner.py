@@ -21,6 +21,7 @@ from polyjudge.collect.parse import parse
 from polyjudge.collect.plan import Judge, Plan
 from polyjudge.collect.prompts import Template, item_prompts, load_templates
 from polyjudge.collect.store import (
+    SYSTEM_MARK,
     Answer,
     Failure,
     Key,
@@ -97,10 +98,11 @@ def ordered_calls(work: Work) -> list[Call]:
 
 
 def replicate_label(replicate: str, repeat: int, repeats: int) -> str:
-    """The replicate of a call: the item's own, the number of the repeat, or both."""
+    """The replicate of a call: the item's own, the number of the repeat, or both; after its system when it has one."""
     if repeats == 1:
         return replicate
-    return f"{replicate}/{repeat + 1}" if replicate else str(repeat + 1)
+    bare = not replicate or replicate.endswith(SYSTEM_MARK)
+    return f"{replicate}{repeat + 1}" if bare else f"{replicate}/{repeat + 1}"
 
 
 def collect(
@@ -192,6 +194,7 @@ def _pending(con: Any, work: Work) -> list[Call]:
     write_meta(con, "prices", {"date": work.prices.date, "by_judge": dict(work.prices.by_judge)})
     write_meta(con, "dropped", work.aligned.dropped)
     write_meta(con, "calls", len(calls))
+    write_meta(con, "clusters", {item.task: item.cluster for item in work.aligned.items if item.cluster})
     rows = []
     for place, item in enumerate(work.aligned.items):
         for repeat in range(plan.repeats):

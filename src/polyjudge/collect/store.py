@@ -19,6 +19,8 @@ from polyjudge.core.errors import CollectError
 SCHEMA = 1
 FILE = "store.sqlite"
 LOCK = "lock"
+SYSTEM_MARK = "\x1f"
+"""Stands between an item's system and its replicate in the store's column `replicate`, when the items have systems."""
 _TABLES = """
 create table if not exists meta (key text primary key, value text not null) without rowid;
 create table if not exists prompts (hash text primary key, text text not null) without rowid;

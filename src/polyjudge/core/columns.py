@@ -13,14 +13,16 @@ USUAL = {
     "language": ("language", "lang", "locale"),
     "judge": ("judge", "model", "evaluator", "evaluator_model", "backbone"),
     "score": ("score", "rating", "value", "margin"),
-    "replicate": ("framework", "repeat", "epoch", "replicate"),
+    "system": ("system", "candidate", "model", "framework", "agent", "variant", "prompt_version"),
+    "replicate": ("repeat", "epoch", "replicate"),
+    "cluster": ("cluster",),
 }
 REQUIRED = ("task", "language", "judge", "score")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of a table's columns by role. `replicate` and `group` are None when the table has none."""
+    """Names of a table's columns by role. The optional roles are None when the table has none."""
 
     task: str
     language: str
@@ -28,6 +30,44 @@ class Columns:
     score: str
     replicate: str | None = None
     group: str | None = None
+    system: str | None = None
+    cluster: str | None = None
+
+
+DOUBTS = {"framework": "system", "agent": "system", "variant": "system", "model": "system", "epoch": "replicate"}
+"""Names that could mean a system (what is judged) or a replicate (a repeat), with the reading taken by itself."""
+UNREAD = ("run", "trial", "seed", "attempt")
+"""Names that could mean either, and are not read unless they are named."""
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A column whose role a person should confirm. `role` is how it was taken; "" when it was left aside."""
+
+    column: str
+    role: str
+
+
+def doubts(names: Iterable[str], columns: Columns, given: Iterable[str | None] = ()) -> tuple[Doubt, ...]:
+    """The columns that were taken as a system or a replicate, or left aside, only by their name.
+
+    names : all columns of the table; given : those the user named, which are beyond doubt
+
+    >>> table = ["backbone", "language", "task", "score", "framework"]
+    >>> doubts(table, find_columns(table))
+    (Doubt(column='framework', role='system'),)
+    """
+    sure = set(given)
+    taken = {c: role for role, c in vars(columns).items() if c}
+    out = []
+    for name in map(str, names):
+        usual = name.strip().lower()
+        if name in sure or (usual not in DOUBTS and usual not in UNREAD):
+            continue
+        role = taken.get(name, "")
+        if role == DOUBTS.get(usual) or (not role and usual in UNREAD):
+            out.append(Doubt(name, role))
+    return tuple(out)
 
 
 def find_columns(
@@ -38,26 +78,36 @@ def find_columns(
     score: str | None = None,
     replicate: str | None = None,
     group: str | None = None,
+    system: str | None = None,
+    cluster: str | None = None,
     require_score: bool = True,
     require_task: bool = True,
 ) -> Columns:
     """The columns of a table by role. A column given by name must exist; the others go by their usual names.
 
+    An empty name for `system`, `replicate` or `cluster` says that the table has none. `model` is the judge when no
+    other column is, else the system.
+
     >>> find_columns(["backbone", "language", "task", "score", "framework"]).judge
     'backbone'
     """
     names = [str(n) for n in names]
-    given = {"task": task, "language": language, "judge": judge, "score": score, "replicate": replicate}
-    taken = {n for n in (*given.values(), group) if n is not None}
+    given = {
+        "task": task, "language": language, "judge": judge, "score": score, "system": system, "replicate": replicate,
+        "group": group, "cluster": cluster,
+    }  # fmt: skip
+    taken = {n for n in given.values() if n}
     found: dict[str, str | None] = {}
-    for role, wanted in {**given, "group": group}.items():
+    for role, wanted in given.items():
         if wanted is not None:
-            if wanted not in names:
+            if wanted not in names and not (wanted == "" and role in ("system", "replicate", "cluster")):
                 raise PanelError(f"There is no column {wanted!r} (given for {role}). The columns are {_list(names)}.")
-            found[role] = wanted
+            found[role] = wanted or None
             continue
         usual = USUAL.get(role, ())
-        hits = [n for n in names if n.strip().lower() in usual and n not in taken]
+        hits = [n for n in names if n.strip().lower() in usual and n not in taken and n not in found.values()]
+        if role == "judge" and len(hits) > 1:
+            hits = [n for n in hits if n.strip().lower() != "model"] or hits
         exact = [n for n in hits if n.strip().lower() == role]
         if len(hits) > 1 and len(exact) != 1:
             raise PanelError(

@@ -1,4 +1,7 @@
-"""Panel: the labelled array unit x language x judge (x replicate) that every analysis takes. Validated here, once."""
+"""Panel: the labelled array unit x (system x) language x judge (x replicate) that every analysis takes.
+
+Validated here, once.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from polyjudge.core.arrays import Array, tie_gap, unit_mean
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
+from polyjudge.core.systems import average_systems
 
 Labels = tuple[str, ...]
 
@@ -55,10 +59,16 @@ class Panel:
 
     Parameters
     ----------
-    scores : (n, k, m) mean over replicates; NaN is a missing entry
+    scores : (n, k, m) mean over systems and replicates; NaN is a missing entry
     tasks, languages, judges : labels of the three axes, unique
     replicates : labels of the fourth axis; empty when replicates were not kept
-    replicate_scores : (n, k, m, r) with NaN for missing, or None
+    replicate_scores : (n, k, m, r) with NaN for missing, or None; with systems each replicate's mean over systems, so
+        that its spread over replicates is the noise of `scores`
+    systems : labels of what is judged; empty when the panel has no systems
+    system_scores : (n, s, k, m) mean over replicates with NaN for missing, or None
+    system_replicates : (n, s, k, m, r) with NaN for missing, or None: the single scores of systems with replicates
+    clusters : labels of the clusters of tasks; empty when none were declared
+    cluster : (n,) index of each unit's cluster. Without clusters every unit is its own: clusters are what is resampled
     counts : (n, k, m) number of rows averaged into each entry, 0 where it is missing
     weights : (n,) number of tasks in each unit (1 unless tasks were hashed into units)
     grouping : strata of tasks, or of rows inside tasks
@@ -81,6 +91,11 @@ class Panel:
     declared_range: tuple[float, float] | None = None
     observed_range: tuple[float, float] = None  # type: ignore[assignment]  # set below
     notes: tuple[str, ...] = field(default=())
+    systems: Labels = ()
+    system_scores: Array | None = None
+    system_replicates: Array | None = None
+    clusters: Labels = ()
+    cluster: NDArray[np.int64] = None  # type: ignore[assignment]  # set below
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -88,16 +103,15 @@ class Panel:
         put(self, "scores", scores)
         if self.weights is None:
             put(self, "weights", np.ones(len(scores)))
+        if self.cluster is None:
+            put(self, "cluster", np.arange(len(scores)))
         if self.counts is None:
-            rows = (
-                np.isfinite(scores) if self.replicate_scores is None else np.isfinite(self.replicate_scores).sum(axis=3)
-            )
-            put(self, "counts", _rows_of_units(rows.astype(np.int64), self.weights))
+            put(self, "counts", _rows_of_units(_rows_there(self), self.weights))
         _check(self)
         if self.observed_range is None:
-            values = scores if self.replicate_scores is None else self.replicate_scores
-            put(self, "observed_range", (float(np.nanmin(values)), float(np.nanmax(values))))
-        for array in (scores, self.counts, self.weights, self.replicate_scores):
+            put(self, "observed_range", (float(np.nanmin(self.finest)), float(np.nanmax(self.finest))))
+        arrays = (scores, self.counts, self.weights, self.cluster)
+        for array in (*arrays, self.replicate_scores, self.system_scores, self.system_replicates):
             if array is not None:
                 array.flags.writeable = False
 
@@ -109,28 +123,29 @@ class Panel:
         languages: Iterable[Any] | None = None,
         judges: Iterable[Any] | None = None,
         replicates: Iterable[Any] | None = None,
+        systems: Iterable[Any] | None = None,
         **more: Any,
     ) -> Panel:
-        """A panel from an array (n, k, m) or (n, k, m, r). Labels default to task1.., language1.., judge1.. .
+        """A panel from an array (n, k, m) or (n, k, m, r); with `systems` (n, s, k, m) or (n, s, k, m, r).
+
+        Labels default to task1.., language1.., judge1.. .
 
         >>> Panel.from_array([[[1, 2], [3, 5]], [[2, 2], [4, 4]]]).scores.shape
         (2, 2, 2)
         """
         array = np.array(scores, dtype=np.float64)
+        if systems is not None:
+            return _with_systems(array, tasks, tuple(map(str, systems)), languages, judges, replicates, more)
         if array.ndim not in (3, 4):
             raise PanelError(
                 f"A panel needs an array task x language x judge, or with replicates as a fourth axis; "
                 f"this one has {array.ndim} axes."
             )
-
-        def labels(given: Iterable[Any] | None, word: str, size: int) -> Labels:
-            return tuple(f"{word}{i + 1}" for i in range(size)) if given is None else tuple(map(str, given))
-
         n, k, m = array.shape[:3]
-        names = (labels(tasks, "task", n), labels(languages, "language", k), labels(judges, "judge", m))
+        names = (_labels(tasks, "task", n), _labels(languages, "language", k), _labels(judges, "judge", m))
         if array.ndim == 3:
             return cls(array, *names, **more)
-        return cls(nan_mean(array), *names, labels(replicates, "replicate", array.shape[3]), array, **more)
+        return cls(nan_mean(array), *names, _labels(replicates, "replicate", array.shape[3]), array, **more)
 
     # --- what it holds ---
 
@@ -150,10 +165,26 @@ class Panel:
         """Scores closer than this count as tied (METHODS section 7)."""
         return tie_gap(*self.range)
 
+    @property
+    def finest(self) -> Array:
+        """The finest scores the panel holds: by task, (system,) language, judge (and replicate)."""
+        finer = (self.system_replicates, self.system_scores, self.replicate_scores, self.scores)
+        return next(x for x in finer if x is not None)
+
     @cached_property
     def complete(self) -> bool:
         """Whether every (task, language, judge) has a score."""
         return not bool(np.isnan(self.scores).any())
+
+    @property
+    def systems_complete(self) -> bool:
+        """Whether every (task, language, judge) has a score of every system."""
+        return self.system_scores is None or not bool(np.isnan(self.system_scores).any())
+
+    @property
+    def clustered(self) -> bool:
+        """Whether clusters of tasks were declared."""
+        return bool(self.clusters)
 
     @property
     def n_tasks(self) -> int:
@@ -207,8 +238,11 @@ class Panel:
             for label in labels:
                 digest.update(label.encode("utf-8", "surrogatepass") + b"\0")
             digest.update(b"\1")
-        finest = self.scores if self.replicate_scores is None else self.replicate_scores
-        for array in (finest, self.counts, self.weights):
+        more: tuple[Any, ...] = ()
+        if self.systems or self.clusters:  # panels without either keep the digest they always had
+            digest.update("\0".join((*self.systems, "\1", *self.clusters)).encode("utf-8", "surrogatepass"))
+            more = (self.cluster,)
+        for array in (self.finest, self.counts, self.weights, *more):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
@@ -220,27 +254,48 @@ class Panel:
         languages: Iterable[str] | None = None,
         judges: Iterable[str] | None = None,
         replicates: Iterable[str] | None = None,
+        systems: Iterable[str] | None = None,
     ) -> Panel:
-        """The part with these labels, in the order given."""
+        """The part with these labels, in the order given. With one system the part is a panel without systems."""
         t = _positions(tasks, self.tasks, "task")
         l = _positions(languages, self.languages, "language")  # noqa: E741
         b = _positions(judges, self.judges, "judge")
         r = _positions(replicates, self.replicates, "replicate")
-        index = np.ix_(t, l, b)
-        kept = None if self.replicate_scores is None else self.replicate_scores[np.ix_(t, l, b, r)]
-        fewer = kept is not None and replicates is not None
+        s = _positions(systems, self.systems, "system")
+
+        def part(array: Array | None, *axes: NDArray[np.int64]) -> Array | None:
+            return None if array is None else array[np.ix_(t, *axes)]
+
+        single, by_system = part(self.system_replicates, s, l, b, r), part(self.system_scores, s, l, b)
+        kept, scores, weights = part(self.replicate_scores, l, b, r), self.scores[np.ix_(t, l, b)], self.weights[t]
+        fewer_r, fewer_s = replicates is not None and kept is not None, systems is not None
+        if fewer_r and single is not None:
+            by_system = nan_mean(single)
+        if by_system is not None and (fewer_s or fewer_r):
+            scores = average_systems(by_system, weights)
+        elif fewer_r and kept is not None:
+            scores = nan_mean(kept)
+        if single is not None and fewer_s:
+            kept = _average_each(single, weights)
+        one = fewer_s and len(s) == 1
+        codes, used = _recode(self.cluster[t])
         return Panel(
-            nan_mean(kept) if fewer and kept is not None else self.scores[index],
+            scores,
             tuple(self.tasks[i] for i in t),
             tuple(self.languages[i] for i in l),
             tuple(self.judges[i] for i in b),
             tuple(self.replicates[i] for i in r),
             kept,
-            None if fewer else self.counts[index],  # type: ignore[arg-type]
-            self.weights[t],
+            None if fewer_r or fewer_s else self.counts[np.ix_(t, l, b)],  # type: ignore[arg-type]
+            weights,
             None if self.grouping is None else self.grouping.take(t, l, b),
             self.declared_range,
             notes=self.notes,
+            systems=() if one else tuple(self.systems[i] for i in s),
+            system_scores=None if one else by_system,
+            system_replicates=None if one else single,
+            clusters=tuple(self.clusters[i] for i in used) if self.clusters else (),
+            cluster=codes if self.clusters else np.arange(len(t)),
         )
 
     def slice(self, group: str) -> Panel:
@@ -263,30 +318,74 @@ class Panel:
             counts=self.grouping.counts[g][rows],
             weights=self.weights[rows],
             declared_range=self.declared_range,
+            clusters=self.clusters,
+            cluster=self.cluster[rows] if self.clusters else None,  # type: ignore[arg-type]  # every task its own
+        )
+
+    def by_system(self) -> Panel:
+        """The panel whose units are the pairs of task and system that have a score, clustered by task.
+
+        Decisions fall on a system's answer to a task, so gates, labels and pass rates count here; the task (or its
+        cluster) stays what is resampled. Without systems it is the panel itself.
+        """
+        if self.system_scores is None:
+            return self
+        t, s = np.nonzero((~np.isnan(self.system_scores)).any(axis=(2, 3)))
+        pairs = [(self.tasks[i], self.systems[j]) for i, j in zip(t, s, strict=True)]
+        names = [unit_label(*pair) for pair in pairs]
+        if len(set(names)) < len(names):  # "a / b" + "c" and "a" + "b / c"
+            names = [repr(pair) for pair in pairs]
+        single = None if self.system_replicates is None else self.system_replicates[t, s]
+        grouping = self.grouping if self.grouping is not None and self.grouping.task is not None else None
+        return Panel(
+            self.system_scores[t, s],
+            tuple(names),
+            self.languages,
+            self.judges,
+            self.replicates if single is not None else (),
+            single,
+            weights=self.weights[t],
+            grouping=grouping and Grouping(grouping.name, grouping.labels, grouping.task[t]),  # type: ignore[index]
+            declared_range=self.declared_range,
+            observed_range=self.observed_range,
+            notes=self.notes,
+            clusters=self.clusters or self.tasks,
+            cluster=self.cluster[t],
         )
 
     def to_long(self) -> pd.DataFrame:
-        """One row per score: task, language, judge, [replicate], [group], [weight], score. Missing entries have no row.
+        """One row per score: task, [system], language, judge, [replicate], [group], [cluster], [weight], score.
 
-        `read_panel(panel.to_long())` gives the panel back. Groups of rows inside tasks are not in it: see `slice`.
+        Missing entries have no row. `read_panel(panel.to_long())` gives the panel back. Groups of rows inside tasks are
+        not in it: see `slice`.
         """
-        finest = self.scores if self.replicate_scores is None else self.replicate_scores
+        finest = self.finest
         at = np.nonzero(~np.isnan(finest))
         axes = [("task", self.tasks), ("language", self.languages), ("judge", self.judges)]
-        if self.replicate_scores is not None:
+        if self.system_scores is not None:
+            axes.insert(1, ("system", self.systems))
+        if finest.ndim > len(axes):
             axes.append(("replicate", self.replicates))
         columns: dict[str, Any] = {
             name: np.array(labels, dtype=object)[codes] for (name, labels), codes in zip(axes, at, strict=True)
         }
         if self.grouping is not None and self.grouping.task is not None:
             columns["group"] = np.array(self.grouping.labels, dtype=object)[self.grouping.task[at[0]]]
+        if self.clusters:
+            columns["cluster"] = np.array(self.clusters, dtype=object)[self.cluster[at[0]]]
         if not np.all(self.weights == 1):
             columns["weight"] = self.weights[at[0]]
         columns["score"] = finest[at]
         return pd.DataFrame(columns)
 
-    def with_scores(self, scores: Array, replicate_scores: Array | None = None) -> Panel:
-        """The same labels, counts and weights around other scores."""
+    def with_scores(
+        self,
+        scores: Array,
+        replicate_scores: Array | None = None,
+        system_scores: Array | None = None,
+        system_replicates: Array | None = None,
+    ) -> Panel:
+        """The same labels, counts, weights and clusters around other scores."""
         return Panel(
             scores,
             self.tasks,
@@ -298,6 +397,27 @@ class Panel:
             self.weights,
             self.grouping if self.grouping is None or self.grouping.task is not None else None,
             notes=self.notes,
+            systems=self.systems if system_scores is not None else (),
+            system_scores=system_scores,
+            system_replicates=system_replicates,
+            clusters=self.clusters,
+            cluster=self.cluster,
+        )
+
+    def minus(self, shift: Array, limits: tuple[float, float] | None = None) -> Panel:
+        """Every score less the (k, m) shift of its cell, cut to `limits` when given. Systems and replicates stay."""
+
+        def moved(array: Array | None, replicated: bool) -> Array | None:
+            if array is None:
+                return None
+            out: Array = array - (shift[..., None] if replicated else shift)
+            return out if limits is None else np.clip(out, *limits)
+
+        return self.with_scores(
+            moved(self.scores, False),  # type: ignore[arg-type]
+            moved(self.replicate_scores, True),
+            moved(self.system_scores, False),
+            moved(self.system_replicates, True),
         )
 
     def matrix(self, cells: Array) -> pd.DataFrame:
@@ -311,11 +431,13 @@ class Panel:
     def __repr__(self) -> str:
         n, k, m = self.shape
         units = "tasks" if np.all(self.weights == 1) else f"units of {self.n_tasks} tasks"
-        parts = [f"Panel: {n} {units} x {k} languages x {m} judges"]
+        systems = f" x {len(self.systems)} systems" if self.systems else ""
+        parts = [f"Panel: {n} {units}{systems} x {k} languages x {m} judges"]
         if self.replicates:
             parts[0] += f" x {len(self.replicates)} replicates"
         low, high = self.range
         parts += [
+            *([f"  systems:   {_some(self.systems)}"] if self.systems else []),
             f"  languages: {_some(self.languages)}",
             f"  judges:    {_some(self.judges)}",
             f"  scores:    {self.n_scores} in [{low:g}, {high:g}]"
@@ -324,8 +446,57 @@ class Panel:
         ]
         if self.grouping is not None:
             parts.append(f"  groups:    {_some(self.grouping.labels)} ({self.grouping.name})")
+        if self.clusters:
+            parts.append(f"  clusters:  {len(self.clusters)}")
         parts += [f"  note:      {note}" for note in self.notes]
         return "\n".join(parts)
+
+
+def unit_label(task: str, system: str) -> str:
+    """Label of a system's answer to a task, where the pair is one unit."""
+    return f"{task} / {system}"
+
+
+def _labels(given: Iterable[Any] | None, word: str, size: int) -> Labels:
+    return tuple(f"{word}{i + 1}" for i in range(size)) if given is None else tuple(map(str, given))
+
+
+def _with_systems(
+    array: Array,
+    tasks: Iterable[Any] | None,
+    systems: Labels,
+    languages: Iterable[Any] | None,
+    judges: Iterable[Any] | None,
+    replicates: Iterable[Any] | None,
+    more: dict[str, Any],
+) -> Panel:
+    """A panel from (n, s, k, m) or (n, s, k, m, r)."""
+    if array.ndim not in (4, 5):
+        raise PanelError(
+            "A panel with systems needs an array task x system x language x judge, or with replicates as a fifth "
+            f"axis; this one has {array.ndim} axes."
+        )
+    n, _, k, m = array.shape[:4]
+    names = (_labels(tasks, "task", n), _labels(languages, "language", k), _labels(judges, "judge", m))
+    weights = np.asarray(more.get("weights", np.ones(n)), np.float64)
+    single = array if array.ndim == 5 else None
+    by_system = array if single is None else nan_mean(single)
+    if single is not None:
+        names = (*names, _labels(replicates, "replicate", array.shape[4]))  # type: ignore[assignment]
+        more = {**more, "replicate_scores": _average_each(single, weights)}
+    return Panel(
+        average_systems(by_system, weights),
+        *names,
+        systems=systems,
+        system_scores=by_system,
+        system_replicates=single,
+        **more,
+    )
+
+
+def _average_each(single: Array, weights: Array) -> Array:
+    """The mean over systems of every replicate: (n, s, k, m, r) -> (n, k, m, r)."""
+    return np.stack([average_systems(single[..., r], weights) for r in range(single.shape[-1])], axis=-1)
 
 
 def nan_mean(replicate_scores: Array) -> Array:
@@ -365,6 +536,14 @@ def _positions(wanted: Iterable[str] | None, labels: Labels, word: str) -> NDArr
     if unknown:
         raise PanelError(f"No {word} {_some(unknown)} in this panel; it has {_some(labels)}.")
     return np.array([place[w] for w in wanted], dtype=np.int64)
+
+
+def _rows_there(panel: Panel) -> NDArray[np.int64]:
+    """(n, k, m): number of single scores in each entry, every task counted once."""
+    rows: NDArray[np.int64] = np.isfinite(panel.finest).astype(np.int64)
+    if rows.ndim > 3 and (panel.system_scores is None or rows.ndim == 5):
+        rows = rows.sum(axis=-1)
+    return rows if panel.system_scores is None else rows.sum(axis=1)
 
 
 def _rows_of_units(rows: NDArray[np.int64], weights: Array) -> NDArray[np.int64]:
@@ -427,7 +606,39 @@ def _check(panel: Panel) -> None:
         len(panel.replicates),
     ):
         raise PanelError("replicate_scores must be task x language x judge x replicate with a label for each.")
+    _check_systems(panel)
     if panel.counts.shape != panel.scores.shape or np.any((panel.counts > 0) == np.isnan(panel.scores)):
         raise PanelError("counts must be 0 exactly where a score is missing.")
     if panel.weights.shape != (len(panel.tasks),) or not np.all(panel.weights > 0):
         raise PanelError("weights must be positive, one for each unit.")
+    if panel.cluster.shape != (len(panel.tasks),):
+        raise PanelError("cluster must hold the index of a cluster for each unit.")
+    most = len(panel.clusters) if panel.clusters else len(panel.tasks)
+    if len(panel.cluster) and (int(panel.cluster.min()) < 0 or int(panel.cluster.max()) >= most):
+        raise PanelError("cluster must hold indices into clusters.")
+    if panel.clusters and len(np.unique(panel.cluster)) < 2:
+        raise PanelError(
+            f"All tasks lie in one cluster ({clean(panel.clusters[0])}): with one there is nothing to resample. Check "
+            "that the cluster column is the right one."
+        )
+
+
+def _check_systems(panel: Panel) -> None:
+    shape = panel.scores.shape
+    if (panel.system_scores is None) != (not panel.systems):
+        raise PanelError("systems and system_scores belong together: give both or neither.")
+    if panel.system_scores is None:
+        return
+    if len(set(panel.systems)) != len(panel.systems) or len(panel.systems) < 2:
+        raise PanelError("A panel with systems needs at least two, each with a label of its own.")
+    if panel.system_scores.shape != (shape[0], len(panel.systems), *shape[1:]):
+        raise PanelError("system_scores must be task x system x language x judge with a label for each.")
+    if panel.system_replicates is not None and panel.system_replicates.shape != (
+        *panel.system_scores.shape,
+        len(panel.replicates),
+    ):
+        raise PanelError(
+            "system_replicates must be task x system x language x judge x replicate with a label for each."
+        )
+    if np.any(np.isnan(panel.system_scores).all(axis=1) != np.isnan(panel.scores)):
+        raise PanelError("A score must be missing exactly where no system has one.")

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from polyjudge.core.sections import Finding, Say
+
+
+def _report() -> Any:
+    """The report room, by name and only when a result is shown: it imports this module, so this one must not import
+    it (results are data and know nothing of words or pages)."""
+    return importlib.import_module("polyjudge.report")
 
 
 class Result:
@@ -19,9 +29,21 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values for JSON: NaN and infinity become None, tables become lists of records."""
-        return {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return _fields(self)
+
+    def to_html(self, path: str | Path | None = None) -> str | None:
+        """The report as one self-contained HTML page: written to `path`, or returned when there is none."""
+        html: str | None = _report().html(self, path)
+        return html
+
+    def _repr_html_(self) -> str | None:
+        html: str | None = _report().fragment(self)
+        return html
 
     def __repr__(self) -> str:
+        text: str | None = _report().text(self)
+        if text is not None:
+            return text
         frame = self.to_frame()
         return f"{type(self).__name__}\n{frame.to_string(index=False, float_format=lambda x: f'{x:.4g}')}"
 
@@ -30,8 +52,11 @@ def plain(value: Any) -> Any:
     """`value` as what JSON can hold, without NaN or infinity."""
     if isinstance(value, Result):
         return value.to_dict()
+    if isinstance(value, Say):
+        # A sentence is its words; a finding is data and its words.
+        return {**_fields(value), "text": str(value)} if isinstance(value, Finding) else str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return _fields(value)
     if isinstance(value, pd.DataFrame):
         if value.index.name or isinstance(value.index, pd.MultiIndex):
             value = value.reset_index()
@@ -53,6 +78,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, (str, int, bool)):
         return value
     return str(value)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
 
 
 def stack_cells(**tables: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,8 @@ of every code stand in one place, `polyjudge.report.words`; the charts in `polyj
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -17,8 +18,11 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 """From least to most severe."""
 Matter = Literal["material", "negligible", "open"]
 """An effect's band against what matters to the user: beyond it, inside it, or neither (docs/methods.md, section 19)."""
-Kind = Literal["text", "label", "points", "share", "percent", "count", "rank", "p", "ratio", "money", "yes"]
-"""What a column holds; it decides digits, unit and alignment in every renderer."""
+Kind = Literal[
+    "text", "label", "judge", "points", "share", "percent", "count", "rank", "p", "ratio", "money", "number", "yes"
+]
+"""What a column holds; it decides digits, unit and alignment in every renderer. `label` is a name of the user's,
+`judge` one of a judge (highlighted on the page), `share` runs from 0 to 1 and is shown in %, `percent` is in %."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,11 @@ class Say:
 
     code: str
     values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        # By name: words belong to the report room, which imports this one.
+        words: str = importlib.import_module("polyjudge.report.words").word(self)
+        return words
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,15 @@ class Finding(Say):
         """Position of the severity, from 0 (info)."""
         return SEVERITIES.index(self.severity)
 
+    @property
+    def text(self) -> str:
+        """The finding in words."""
+        return str(self)
+
+
+Words = Say | str
+"""A sentence by its code, or a short fixed label as it is shown."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
@@ -51,10 +69,18 @@ class Column:
     name: str
     title: str
     kind: Kind = "text"
+    digits: int | None = None
+    """Decimals; by the size of the column's numbers when None."""
+    like: tuple[str, ...] = ()
+    """Columns whose numbers count for that size too."""
     sign: bool = False
     low: str = ""
     high: str = ""
     se: str = ""
+    pale: str = ""
+    """Column of bool: where it is true the entry is true by arithmetic and is shown pale."""
+    words: Mapping[Any, str] = field(default_factory=dict)
+    """What to show in place of coded values."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,7 +88,7 @@ class Table:
     """Some columns of a frame. The first column heads its rows."""
 
     name: str
-    caption: Say
+    caption: Words
     frame: pd.DataFrame
     columns: tuple[Column, ...]
     most: int = 200
@@ -74,23 +100,36 @@ class Grid:
     """A language x judge table (or any two axes), one text-sized value in each entry: a heatmap in the terminal."""
 
     name: str
-    caption: Say
+    caption: Words
     values: pd.DataFrame
     kind: Kind = "points"
-    sign: bool = True
+    digits: int | None = None
+    sign: bool = False
+    texts: pd.DataFrame | None = None
+    """What is shown of each entry in place of its number."""
     marks: pd.DataFrame | None = None
-    """Of each entry: "culprit", "clear", "pointwise", "small" or ""."""
+    """Of each entry: a key of `report.tables.MARKS`, as "culprit", "clear", "pointwise", "small", "top", or ""."""
+    note: Words = ""
+    """What the marks mean."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Chart:
-    """A chart by its name in `report.charts`, what it is drawn from, and the same in words and numbers."""
+    """One picture or several with the same meaning, drawn by a function of `report.charts`; and the same in words."""
 
     name: str
-    caption: Say
-    alt: Say
-    data: Mapping[str, Any]
-    table: Table | None = None
+    draw: str
+    """Name of a function in `report.charts`."""
+    data: tuple[Mapping[str, Any], ...]
+    """Its arguments, once for each picture."""
+    caption: Words
+    alt: Words
+    """What the chart shows, for those who do not see it."""
+    instead: Table | Grid | None = None
+    """What text renderers show instead; the page folds it under the picture."""
+    scopes: tuple[str, ...] = ()
+    """Values of the chart's own choice (languages of the rank probabilities)."""
+    scope: str = ""
 
 
 Block = Table | Grid | Chart
@@ -101,11 +140,10 @@ class Section:
     """One topic of a result."""
 
     name: str
-    title: Say
-    says: tuple[Say, ...] = ()
+    title: Words
+    says: tuple[Words, ...] = ()
     blocks: tuple[Block, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    absent: Say | None = None
+    absent: Words | None = None
     """Why there is nothing to show."""
     folded: bool = True
     """Below the fold: behind --full in the terminal, folded on the page."""
@@ -115,7 +153,7 @@ class Section:
 class Step:
     """Something to do next: why, and the command to paste (empty when there is none)."""
 
-    why: Say
+    why: Words
     command: str = ""
 
 
@@ -125,10 +163,10 @@ class Report:
 
     command: str
     """The command or function that made it: "audit", "gate", ..."""
-    title: Say
-    read: tuple[Say, ...] = ()
+    title: Words
+    read: tuple[Words, ...] = ()
     """What was read and how it was understood."""
-    verdict: tuple[Say, ...] = ()
+    verdict: tuple[Words, ...] = ()
     """At most three short sentences."""
     picture: tuple[Block, ...] = ()
     next: tuple[Step, ...] = ()
@@ -137,10 +175,28 @@ class Report:
     sections: tuple[Section, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Seed, level, fingerprint: what the numbers depend on."""
-    payload: Mapping[str, Any] = field(default_factory=dict)
-    """The result's `to_dict`."""
+    payload: Callable[[], dict[str, Any]] = dict
+    """Makes the result's JSON."""
+    judges: tuple[str, ...] = ()
+    """Judges that the page can highlight."""
+
+    @property
+    def charts(self) -> list[Chart]:
+        """Every chart, first screen first."""
+        blocks = [*self.picture, *(b for s in self.sections for b in s.blocks)]
+        return [b for b in blocks if isinstance(b, Chart)]
 
 
-def ranked(findings: list[Finding]) -> list[Finding]:
+def say(code: str, **values: Any) -> Say:
+    """A sentence."""
+    return Say(code, values)
+
+
+def find(severity: Severity, code: str, **values: Any) -> Finding:
+    """A finding."""
+    return Finding(code, values, severity)
+
+
+def ranked(findings: Iterable[Finding]) -> list[Finding]:
     """Most severe first; the order of writing inside a severity."""
     return sorted(findings, key=lambda f: -f.weight)

@@ -245,6 +245,8 @@ def stand_in(panel: Panel) -> Panel:
             declared_range=panel.declared_range,
             observed_range=panel.observed_range,
             notes=panel.notes,
+            clusters=panel.clusters,
+            cluster=panel.cluster,
         )
         _stand_ins[panel] = known
     return known

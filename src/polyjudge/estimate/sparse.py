@@ -158,9 +158,9 @@ class Units:
     loss: Array
 
     @classmethod
-    def of(cls, interactions: Array, cells: Array, weights: Array) -> Units:
+    def of(cls, interactions: Array, cells: Array, weights: Array, most: int = MOST_GROUPS) -> Units:
         """From the interactions and the cell values of every unit, each (n, k, m), and the weights of units (n,)."""
-        values, share = in_groups(interactions, weights, MOST_GROUPS)
+        values, share = in_groups(interactions, weights, most)
         return cls(
             values,
             share / share.sum(),
@@ -187,23 +187,21 @@ class Reading:
     named: NDArray[np.bool_]
 
 
-def read(units: Units, means: Array, reading: Reading) -> tuple[Array, NDArray[np.bool_]]:
-    """The least-absolute reading of the interaction (k, m) in points, and the cells to name.
+def named_cells(reading: Reading, excess: Array) -> NDArray[np.bool_]:
+    """The cells to name, given the least-absolute reading (k, m) in points.
 
     In a diffuse panel one cell may still stand out: twice as far off as any other. Then it is named.
     """
-    excess = least_absolute(means, units.lad)
-    named = reading.named
-    if reading.kind == "diffuse" and min(means.shape) > 2:
+    if reading.kind == "diffuse" and min(excess.shape) > 2:
         largest = np.sort(np.abs(excess), axis=None)
         if largest[-1] >= STANDS_OUT * largest[-2]:
-            named = np.abs(excess) == largest[-1]
-    return excess, named
+            return np.asarray(np.abs(excess) == largest[-1])
+    return reading.named
 
 
 def choose(units: Units, level: float = 0.95, seed: int = 7) -> Reading:
     """The explanation that fits all tasks."""
-    return _choose(units, np.ones((1, len(units.values)), bool), level, seed)[0]
+    return choose_each(units, np.ones((1, len(units.values)), bool), level, seed)[0]
 
 
 def half_samples(units: Units, draws: int, level: float = 0.95, seed: int = 7) -> list[Reading]:
@@ -217,10 +215,11 @@ def half_samples(units: Units, draws: int, level: float = 0.95, seed: int = 7) -
     kept = np.zeros((draws, g), bool)
     for row in kept:
         row[rng.permutation(g)[: max(2, -(-g // 2))]] = True
-    return _choose(units, kept, level, seed)
+    return choose_each(units, kept, level, seed)
 
 
-def _choose(units: Units, kept: NDArray[np.bool_], level: float, seed: int) -> list[Reading]:
+def choose_each(units: Units, kept: NDArray[np.bool_], level: float = 0.95, seed: int = 7) -> list[Reading]:
+    """The explanation that fits each part of the groups of tasks: masks (r, g) -> r readings."""
     g, k, m = units.sizes()
     most = sum(kind in ("cell", "cells") for kind, _ in dimensions(k, m))
     fold = np.random.default_rng([seed, 12]).permutation(g) % FOLDS
@@ -242,6 +241,8 @@ def _choose(units: Units, kept: NDArray[np.bool_], level: float, seed: int) -> l
 
 def _clear(values: Array, share: Array, critical: float) -> bool:
     """Whether the mean of any cell is clear of noise, all cells at once (`critical` is Bonferroni's t)."""
+    if len(values) < 3:  # one spread tells nothing of faults
+        return False
     mean, se = mean_and_se(values, share)
     return bool(np.any(np.abs(mean) > critical * np.maximum(se, 1e-300)))
 

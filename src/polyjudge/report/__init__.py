@@ -1,1 +1,73 @@
-"""What a person looks at: terminal, JSON, charts and the page. Results in, nothing computed here."""
+"""Results in words: terminal, page, notebook, Markdown, JSON.
+
+How a result comes to be seen everywhere:
+
+1. `analyse/` computes it: a frozen `Result`, findings and notes as data (`find("warning", "code", judge=..., ...)`,
+   `say("code", ...)`), no prose.
+2. `report/build/NAME.py` has one function `build(result, panel=None) -> Report`: which sentences, tables, grids and
+   charts, in which order. Name it in `BUILDERS` below by the result's class.
+3. `report/words/NAME.py` words the codes: `"code": "{judge} is off by {size/low/high:+points} points."`
+
+A new statistic of a known result is one field in `analyse/`, one column or sentence in its builder and one entry in its
+words. Charts are functions in `report/charts/`, named by `Chart(draw=...)`. Nothing else needs to know:
+`print(result)`, the terminal, `report.html`, notebooks, `summary.md` and `--json` show any `Report`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from polyjudge.core.panel import Panel
+    from polyjudge.core.results import Result
+    from polyjudge.core.sections import Report
+
+BUILDERS = {
+    "Drift": "drift",
+    "Gates": "gate",
+}
+"""Class of a result -> module in `report.build`, whose `build(result, panel)` makes the report."""
+
+
+def report_of(result: Result, panel: Panel | None = None) -> Report | None:
+    """What a result says; None when nothing but its table is to be shown."""
+    for kind in type(result).__mro__:
+        if kind.__name__ in BUILDERS:
+            report: Report = import_module(f"{__name__}.build.{BUILDERS[kind.__name__]}").build(result, panel)
+            return report
+    return None
+
+
+def text(result: Result) -> str | None:
+    """The first screen as plain text."""
+    from polyjudge.report import terminal
+
+    report = report_of(result)
+    return None if report is None else terminal.text(report)
+
+
+def html(result: Result, path: str | Path | None = None, command: str | None = None) -> str | None:
+    """The page: written to `path`, or returned when there is none. `command` is what makes it again."""
+    from polyjudge.core.errors import UsageError
+    from polyjudge.core.files import atomic_write
+    from polyjudge.report.page.render import render_report
+
+    report = report_of(result)
+    if report is None:
+        raise UsageError(f"There is no page for {type(result).__name__}; see its to_frame().")
+    page = render_report(report, command or f'{type(result).__name__}.to_html("report.html")')
+    if path is None:
+        return page
+    with atomic_write(path) as file:
+        file.write(page)
+    return None
+
+
+def fragment(result: Result) -> str | None:
+    """HTML for a notebook cell, without scripts; None when there is only a table."""
+    from polyjudge.report.notebook import notebook
+
+    report = report_of(result)
+    return None if report is None else notebook(report)

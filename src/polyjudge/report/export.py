@@ -10,6 +10,7 @@ from polyjudge.core.errors import UsageError
 from polyjudge.core.files import atomic_path, atomic_write
 
 if TYPE_CHECKING:
+    from polyjudge.core.sections import Report
     from polyjudge.report.page.model import Page
 
 FORMATS = ("svg", "png", "pdf")
@@ -60,5 +61,20 @@ def write_page(page: Page, folder: str | Path, formats: Iterable[str] = ()) -> l
             stem = stem if len(figure.charts) > 1 else stem.removesuffix("-0")
             for form in formats:
                 written.append(folder / "figures" / f"{stem}.{form}")
+                save_chart(chart, written[-1])
+    return written
+
+
+def save_figures(report: Report, folder: Path, formats: Iterable[str]) -> list[Path]:
+    """Every chart of a report in every format. Returns what was written."""
+    from polyjudge.report.charts import draw
+
+    written = []
+    for block in report.charts if (formats := tuple(formats)) else ():
+        drawn = draw(block)
+        for index, chart in enumerate(drawn):
+            stem = f"{block.name}-{index}" if len(drawn) > 1 else block.name
+            for form in formats:
+                written.append(folder / f"{stem}.{form}")
                 save_chart(chart, written[-1])
     return written

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from polyjudge.core.columns import Columns
 from polyjudge.core.errors import PanelError, PolyjudgeWarning, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Grouping, Panel, nan_mean
+from polyjudge.core.systems import average_systems
 from polyjudge.sources.engine import HASH, Duplicates, Engine, Entries, Found, Labels, Units
 
 MOST_ENTRIES = 200_000_000
@@ -48,9 +50,14 @@ def assemble(
     by_task = False
     if columns.group is not None:
         strata, by_task = engine.groups()
-        labels = Labels(labels.language, labels.judge, labels.replicate, tuple(strata))
+        labels = replace(labels, group=tuple(strata))
         if not by_task and duplicates == "error":
             duplicates = "mean"  # the rows inside a task are its requirements; a group may hold several
+    if columns.cluster is not None and (split := engine.split_cluster()) is not None:
+        raise PanelError(
+            f"Task {clean(split)!r} of {engine.where} lies in several clusters ({clean(columns.cluster)}). A task has "
+            "one: make them agree, or name another column (--cluster)."
+        )
     n = engine.count_tasks()
     if n > max_units:
         units, entries = _hashed(engine, labels, by_task, duplicates, max_units, incomplete, notes, n)
@@ -78,11 +85,11 @@ def assemble(
 def _check_rows(engine: Engine, cells: pd.DataFrame, columns: Columns, notes: list[str]) -> None:
     if cells.empty or int(cells["rows"].sum()) == 0:
         raise PanelError(f"{engine.where} has columns but no rows.")
-    names = ["language", "judge"] + (["replicate"] if columns.replicate else [])
+    names = ["language", "judge"] + [a for a in ("system", "replicate") if getattr(columns, a)]
     if int(cells["unlabelled"].sum()) or bool(cells[names].isna().any(axis=None)):
         found = engine.find("unlabelled")
         raise PanelError(
-            f"{engine.where} has rows without a task, language, judge or replicate: "
+            f"{engine.where} has rows without a task, {', '.join(names[:-1])} or {names[-1]}: "
             f"{', '.join(f.place for f in found)}. Fill the label in, or remove the row."
         )
     check_scores(engine, cells, columns)
@@ -121,8 +128,7 @@ def _choose_labels(
     engine: Engine, cells: pd.DataFrame, languages: list[str] | None, judges: list[str] | None, notes: list[str]
 ) -> tuple[Labels, pd.DataFrame]:
     axes = {"language": languages, "judge": judges}
-    if "replicate" in cells:
-        axes["replicate"] = None
+    axes |= {axis: None for axis in ("system", "replicate") if axis in cells}
     order: dict[str, tuple[str, ...]] = {}
     for axis, wanted in axes.items():
         if wanted is None:
@@ -147,7 +153,8 @@ def _choose_labels(
                 f"one (--{axis} NAME)."
             )
         _warn_alike(order[axis], axis, notes)
-    return Labels(order["language"], order["judge"], order.get("replicate", ())), cells
+    rest = {axis: order.get(axis, ()) for axis in ("replicate", "system")}
+    return Labels(order["language"], order["judge"], **rest), cells
 
 
 def _in_order(cells: pd.DataFrame, axis: str) -> tuple[str, ...]:
@@ -174,12 +181,13 @@ def _rows(found: Sequence[Found]) -> str:
 
 
 def _duplicate_message(engine: Engine, labels: Labels) -> str:
-    names = ["task", "language", "judge"] + (["replicate"] if labels.replicate else [])
+    names = ["task", "language", "judge"] + [a for a in ("system", "replicate") if getattr(labels, a)]
     rows = engine.find_duplicates()
     some = "; ".join(", ".join(clean(x, 40) for x in row[: len(names)]) + f" ({row[-1]} rows)" for row in rows[:3])
     return (
-        f"{engine.where} has several rows with the same {', '.join(names)}: {some}. If they are repeats, name their "
-        "column (--replicate NAME); else choose --duplicates mean or --duplicates first."
+        f"{engine.where} has several rows with the same {', '.join(names)}: {some}. If they belong to different "
+        "systems, name that column (--system NAME); if they are repeats, name theirs (--replicate NAME); else choose "
+        "--duplicates mean or --duplicates first."
     )
 
 
@@ -229,7 +237,8 @@ def _hashed(
             units = engine.hashed_units(size, labels, by_task)
             entries = engine.entries(units, labels, duplicates, by_task)
         n = left
-    notes.append(f"{n} tasks were hashed into {units.size} units ({HASH})")
+    what = HASH if not units.clusters else HASH.replace("task label", "cluster label")
+    notes.append(f"{n} tasks were hashed into {units.size} units ({what})")
     return units, entries
 
 
@@ -262,21 +271,13 @@ def _build(
     observed: tuple[float, float],
     notes: tuple[str, ...],
 ) -> Panel:
-    n, k, m, r = units.size, len(labels.language), len(labels.judge), len(labels.replicate)
+    n, k, m = units.size, len(labels.language), len(labels.judge)
     code, rows = entries.codes, entries.rows
+    weights = units.weights if units.weights is not None else np.ones(n)
     cell = np.ravel_multi_index((code["unit"], code["language"], code["judge"]), (n, k, m))
     counts = _total(cell, rows, (n, k, m)).astype(np.int64)
-    replicate_scores = None
     rows_grouped = bool(labels.group) and not by_task
-    if r and n * k * m * r > MOST_ENTRIES:
-        notes = (*notes, f"{r} replicates were averaged, not kept: the panel would have {n * k * m * r} entries")
-        r = 0
-    if r:
-        full = np.ravel_multi_index((cell, code["replicate"]), (n * k * m, r))
-        replicate_scores = _mean(full, entries.total, rows, (n, k, m, r))
-        scores = nan_mean(replicate_scores)
-    else:
-        scores = _mean(cell, entries.total, rows, (n, k, m))
+    arrays = _scores(entries, labels, weights, columns, list(notes))
     grouping = None
     if by_task:
         grouping = Grouping(columns.group or "group", labels.group, units.group)
@@ -288,19 +289,70 @@ def _build(
             columns.group or "group", labels.group, None, _mean(at, entries.total, rows, (g, n, k, m)), inside
         )
     return Panel(
-        scores,
-        units.labels,
-        labels.language,
-        labels.judge,
-        labels.replicate if r else (),
-        replicate_scores,
-        counts,
-        units.weights if units.weights is not None else np.ones(n),
-        grouping,
-        limits,
-        observed,
-        notes,
+        tasks=units.labels,
+        languages=labels.language,
+        judges=labels.judge,
+        counts=counts,
+        weights=weights,
+        grouping=grouping,
+        declared_range=limits,
+        observed_range=observed,
+        clusters=units.clusters,
+        cluster=units.cluster,  # type: ignore[arg-type]  # None: every task its own
+        **arrays,
     )
+
+
+def _scores(entries: Entries, labels: Labels, weights: Array, columns: Columns, notes: list[str]) -> dict[str, Any]:
+    """The arrays of a panel with their labels, as arguments of `Panel`: the finest that fits, and its means."""
+    n, k, m, code, rows = len(weights), len(labels.language), len(labels.judge), entries.codes, entries.rows
+    s, r = _crossed(entries, labels, weights, columns, notes), len(labels.replicate)
+    if s * max(r, 1) * n * k * m > MOST_ENTRIES:
+        notes.append(f"{s} systems were averaged, not kept: the panel would have {s * max(r, 1) * n * k * m} entries")
+        s = 0
+    if r and n * k * m * r > MOST_ENTRIES:
+        notes.append(f"{r} replicates were averaged, not kept: the panel would have {n * k * m * r} entries")
+        r = 0
+    axes = [
+        ("unit", n),
+        *([("system", s)] if s else []),
+        ("language", k),
+        ("judge", m),
+        *([("replicate", r)] if r else []),
+    ]
+    shape = tuple(size for _, size in axes)
+    at = np.ravel_multi_index(tuple(code[axis] for axis, _ in axes), shape)
+    finest = _mean(at, entries.total, rows, shape)
+    out: dict[str, Any] = {"replicates": labels.replicate if r else (), "notes": tuple(notes)}
+    if not s:
+        return out | ({"scores": nan_mean(finest), "replicate_scores": finest} if r else {"scores": finest})
+    by_system = nan_mean(finest) if r else finest
+    out |= {"scores": average_systems(by_system, weights), "systems": labels.system, "system_scores": by_system}
+    holes = int((np.isnan(by_system) & ~np.isnan(out["scores"])[:, None]).sum())
+    if holes:
+        out["notes"] += (
+            f"{holes} of {by_system.size} scores of systems are missing; means over systems allow for who is missing",
+        )
+    if r:
+        each = [average_systems(finest[..., i], weights) for i in range(r)]
+        out |= {"system_replicates": finest, "replicate_scores": np.stack(each, axis=-1)}
+    return out
+
+
+def _crossed(entries: Entries, labels: Labels, weights: Array, columns: Columns, notes: list[str]) -> int:
+    """Number of systems; 0 where no judge scored two of them on one task: nothing can be compared."""
+    s = len(labels.system)
+    if not s:
+        return 0
+    shape = (len(weights), len(labels.language), len(labels.judge))
+    cell = np.ravel_multi_index(tuple(entries.codes[axis] for axis in ("unit", "language", "judge")), shape)
+    last = np.zeros(int(np.prod(shape)), np.int64)
+    last[cell] = entries.codes["system"]
+    if bool((last[cell] != entries.codes["system"]).any()):
+        return s
+    what = f"{clean(columns.system)} is not used as the system: "
+    notes.append(what + ("all rows have the same" if s == 1 else "no judge scored two of them on one task"))
+    return 0
 
 
 def _total(at: Any, values: Any, shape: tuple[int, ...]) -> Array:

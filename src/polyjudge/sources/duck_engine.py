@@ -16,7 +16,7 @@ from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 from polyjudge.sources import duck
 from polyjudge.sources.duck import Source, engine_errors, name
-from polyjudge.sources.engine import Codes, Duplicates, Entries, Found, Labels, Units
+from polyjudge.sources.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_clusters
 
 _NUMBERS = ("INT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN", "REAL", "BIGNUM")
 
@@ -29,12 +29,14 @@ class DuckEngine:
     ) -> None:
         self.source, self.con, self.where = source, source.con, source.where
         self.ordered, self.need_task = source.row is not None, need_task
-        self.replicated, self.grouped, self.weight = columns.replicate is not None, columns.group is not None, weight
+        self.grouped, self.clustered, self.weight = columns.group is not None, columns.cluster is not None, weight
+        self.inner = [axis for axis in ("system", "replicate") if getattr(columns, axis) is not None]
         self._stamps, self._rows = source.stamps(), "typed"
         with engine_errors(self.where):
             if source.spool:
                 wanted = [columns.task, columns.language, columns.judge, columns.score]
-                wanted += [c for c in (columns.replicate, columns.group, weight) if c is not None]
+                optional = (columns.system, columns.replicate, columns.group, columns.cluster, weight)
+                wanted += [c for c in optional if c is not None]
                 duck.spool(source, list(dict.fromkeys(wanted)), frame)
             self._type(columns)
 
@@ -63,8 +65,9 @@ class DuckEngine:
             "language": label(c.language),
             "judge": label(c.judge),
         }
-        if c.replicate:
-            columns["replicate"] = label(c.replicate)
+        columns |= {axis: label(getattr(c, axis)) for axis in self.inner}
+        if c.cluster:
+            columns["cluster"] = f"coalesce({label(c.cluster)}, {label(c.task)})"
         if c.group:
             columns["stratum"] = f"coalesce({label(c.group)}, '(none)')"
         if self.weight:
@@ -103,7 +106,7 @@ class DuckEngine:
     # --- the questions of Engine ---
 
     def cells(self) -> pd.DataFrame:
-        keys = "language, judge" + (", replicate" if self.replicated else "")
+        keys = ", ".join(["language", "judge", *self.inner])
         first = f", min({duck.ROW}) AS first" if self.ordered else ""
         return self._frame(
             f"SELECT {keys}, count(*) AS rows, count(score) AS scored, count_if(is_text) AS text, "
@@ -120,6 +123,12 @@ class DuckEngine:
         )
         return list(labels["stratum"]), int(split["n"].iloc[0]) == 0
 
+    def split_cluster(self) -> str | None:
+        found = self._frame(
+            f"SELECT task FROM {self._rows} GROUP BY task HAVING min(cluster) <> max(cluster) ORDER BY task LIMIT 1"
+        )
+        return None if found.empty else str(found["task"].iloc[0])
+
     def count_tasks(self) -> int:
         return int(self._frame(f"SELECT count(DISTINCT task) AS n FROM {self._rows}")["n"].iloc[0])
 
@@ -128,6 +137,7 @@ class DuckEngine:
         order = f"min({duck.ROW})" if self.ordered else "task"
         group = ", enum_code(min(stratum)::group_codes)::BIGINT AS g" if by_task and labels.group else ""
         weight = ", min(weight) AS w, max(weight) AS w_max" if self.weight else ""
+        weight += ", min(cluster) AS cluster" if self.clustered else ""
         with engine_errors(self.where):
             self.con.execute(
                 f"CREATE OR REPLACE TEMP TABLE task_units AS SELECT task, hash(task) AS h, "
@@ -142,14 +152,16 @@ class DuckEngine:
                 raise PanelError(f"The weight column {self.weight!r} must hold one number for each task.")
         codes = table.column("g").to_numpy().astype(np.int64) if group else None
         names = tuple(table.column("task").to_pylist())
-        return Units(len(names), False, names, weights, codes)
+        clusters, cluster = coded(table.column("cluster").to_pylist()) if self.clustered else ((), None)
+        return Units(len(names), False, names, weights, codes, None, clusters, cluster)
 
     def hashed_units(self, size: int, labels: Labels, by_task: bool) -> Units:
         self._enumerate(labels)
         strata = len(labels.group) if by_task else 0
         group = ", min(stratum) AS stratum" if strata else ""
+        group += ", min(cluster) AS cluster" if self.clustered else ""
         each = max(size // strata, 1) if strata else size
-        place = f"('0x' || substr(md5(task), 1, 8))::BIGINT % {each}"
+        place = f"('0x' || substr(md5({'cluster' if self.clustered else 'task'}), 1, 8))::BIGINT % {each}"
         if strata:
             place += f" + {each} * enum_code(stratum::group_codes)"
         with engine_errors(self.where):
@@ -169,7 +181,9 @@ class DuckEngine:
         codes = units["raw_u"].astype(np.int64) // each if strata else None
         n = len(units["w"])
         names = tuple(f"unit{i + 1}" for i in range(n))
-        return Units(n, True, names, units["w"].astype(float), codes, units["mark"].view(np.int64))
+        clusters, cluster = hashed_clusters(units["raw_u"].astype(np.int64) % each) if self.clustered else ((), None)
+        mark = units["mark"].view(np.int64)
+        return Units(n, True, names, units["w"].astype(float), codes, mark, clusters, cluster)
 
     def _enumerate(self, labels: Labels) -> None:
         for axis in labels.used():
@@ -185,7 +199,7 @@ class DuckEngine:
     def entries(self, units: Units, labels: Labels, duplicates: Duplicates, by_task: bool) -> Entries:
         axes = [a for a in labels.used() if a != "group" or not by_task]
         column = {"group": "stratum"}
-        keys = ", ".join(f"{column.get(a, a)}::{a}_codes AS {a[0]}" for a in axes)
+        keys = ", ".join(f"{column.get(a, a)}::{a}_codes AS {a[:2]}" for a in axes)
         mark = units.hashed and duplicates == "error"
         if duplicates == "first":
             value = f"arg_min(score, {duck.ROW})"
@@ -195,14 +209,14 @@ class DuckEngine:
             f"SELECT t.u, {keys}, {value} AS total, count(*) AS n{', bit_xor(t.h) AS mark' if mark else ''} "
             f"FROM {self._rows} s JOIN task_units t ON {self._match()} WHERE s.score IS NOT NULL "
         )
-        short = ", ".join(a[0] for a in axes)
+        short = ", ".join(a[:2] for a in axes)
         if units.hashed and duplicates != "error":
             # A task's rows are averaged first: a unit is a mean over tasks, not over rows.
             inner = f"{grouped} GROUP BY t.u, t.h, {short}"
             grouped = f"SELECT u, {short}, sum(total) AS total, count(*) AS n FROM ({inner}) GROUP BY u, {short}"
         else:
             grouped += f"GROUP BY t.u, {short}"
-        codes = ", ".join(f"enum_code({a[0]})::BIGINT AS {a}" for a in axes)
+        codes = ", ".join(f"enum_code({a[:2]})::BIGINT AS {a}" for a in axes)
         out = self._arrays(f"SELECT u::BIGINT AS unit, {codes}, total, n{', mark' if mark else ''} FROM ({grouped})")
         total, rows = out["total"].astype(float), out["n"].astype(np.int64)
         if duplicates == "first" and not units.hashed:
@@ -231,8 +245,7 @@ class DuckEngine:
         condition = {
             "text": "is_text",
             "not finite": "NOT isfinite(score)",
-            "unlabelled": "task IS NULL OR language IS NULL OR judge IS NULL"
-            + (" OR replicate IS NULL" if self.replicated else ""),
+            "unlabelled": " OR ".join(f"{a} IS NULL" for a in ("task", "language", "judge", *self.inner)),
             "outside": f"score < {low!r} OR score > {high!r}",
         }[what]
         order = f"ORDER BY {duck.ROW}" if self.ordered else ""
@@ -259,7 +272,7 @@ class DuckEngine:
         return Found(f"row {place + 1}{of}", clean(row.raw, 40))
 
     def find_duplicates(self, most: int = 5) -> list[tuple[Any, ...]]:
-        keys = "task, language, judge" + (", replicate" if self.replicated else "")
+        keys = ", ".join(["task", "language", "judge", *self.inner])
         keys += ", stratum" if self.grouped else ""
         order = f", min({duck.ROW})" if self.ordered else ""
         with engine_errors(self.where):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -13,10 +14,10 @@ from polyjudge.core.arrays import Array
 
 Duplicates = Literal["error", "mean", "first"]
 Codes = NDArray[np.int64]
-AXES = ("language", "judge", "replicate", "group")
+AXES = ("language", "judge", "system", "replicate", "group")
 
 HASH = "first 32 bits of MD5 of the task label, modulo the number of units"
-"""How a task finds its unit beyond `max_units`. The same in every engine."""
+"""How a task finds its unit beyond `max_units`; with clusters, how a cluster does. The same in every engine."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Labels:
     judge: tuple[str, ...]
     replicate: tuple[str, ...] = ()
     group: tuple[str, ...] = ()
+    system: tuple[str, ...] = ()
 
     def used(self) -> list[str]:
         """The axes that the table has."""
@@ -38,7 +40,8 @@ class Units:
     """The first axis: tasks in order with one row each, or numbered units with their number of tasks.
 
     `mark` is the exclusive or of the tasks' hashes in each unit: a cell that holds every task of its unit once has the
-    same mark and as many rows as the unit has tasks.
+    same mark and as many rows as the unit has tasks. `cluster` holds each unit's index into `clusters`: a cluster is
+    hashed as a whole, so it lies in one unit, or in one unit of each group.
     """
 
     size: int
@@ -47,11 +50,13 @@ class Units:
     weights: Array | None = None
     group: Codes | None = None
     mark: Codes | None = None
+    clusters: tuple[str, ...] = ()
+    cluster: Codes | None = None
 
 
 @dataclass(frozen=True)
 class Entries:
-    """The grouped scores: codes of unit, language, judge, replicate, group; sum and number of the scores in each."""
+    """The grouped scores: codes of unit, language, judge, system, replicate, group; sum and number of scores."""
 
     codes: dict[str, Codes]
     total: Array
@@ -67,6 +72,18 @@ class Found:
     text: str
 
 
+def coded(values: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
+    """The different values in the order of their first appearance, and the place of each value among them."""
+    place = {value: i for i, value in enumerate(dict.fromkeys(values))}
+    return tuple(place), np.array([place[value] for value in values], np.int64)
+
+
+def hashed_clusters(places: Codes) -> tuple[tuple[str, ...], Codes]:
+    """Clusters of hashed units by the place their hash gave them, which units of different groups may share."""
+    used, codes = np.unique(places, return_inverse=True)
+    return tuple(f"cluster{i + 1}" for i in range(len(used))), codes.astype(np.int64)
+
+
 class Engine(Protocol):
     """The questions, in the order they are asked. Every answer is small: a grouped result, never the rows."""
 
@@ -74,7 +91,7 @@ class Engine(Protocol):
     ordered: bool
 
     def cells(self) -> pd.DataFrame:
-        """language, judge, [replicate], rows, scored, text, unlabelled, total, low, high, [first]."""
+        """language, judge, [system], [replicate], rows, scored, text, unlabelled, total, low, high, [first]."""
         ...
 
     def keep(self, axis: str, wanted: list[str]) -> None:
@@ -83,6 +100,10 @@ class Engine(Protocol):
 
     def groups(self) -> tuple[list[str], bool]:
         """Labels of the groups in order, and whether every task lies in one of them."""
+        ...
+
+    def split_cluster(self) -> str | None:
+        """A task whose rows lie in several clusters, or None."""
         ...
 
     def count_tasks(self) -> int:
@@ -102,7 +123,7 @@ class Engine(Protocol):
         ...
 
     def drop_incomplete(self, labels: Labels, by_task: bool) -> int:
-        """Leave out every task that does not have each language, judge and replicate; return how many."""
+        """Leave out every task that does not have each language, judge, system and replicate; return how many."""
         ...
 
     def find(self, what: str, limits: tuple[float, float] | None = None, most: int = 5) -> list[Found]:

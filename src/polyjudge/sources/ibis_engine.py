@@ -11,7 +11,7 @@ import pandas as pd
 from polyjudge.core.columns import Columns
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
-from polyjudge.sources.engine import Codes, Duplicates, Entries, Found, Labels, Units
+from polyjudge.sources.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_clusters
 from polyjudge.sources.warehouse import warehouse_errors
 
 _NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
@@ -35,7 +35,8 @@ class IbisEngine:
 
     def __init__(self, table: Any, columns: Columns, backend: str, weight: str | None = None) -> None:
         self.backend, self.where = backend, f"the {backend} table"
-        self.replicated, self.grouped, self.weight = columns.replicate is not None, columns.group is not None, weight
+        self.grouped, self.clustered, self.weight = columns.group is not None, columns.cluster is not None, weight
+        self.inner = [axis for axis in ("system", "replicate") if getattr(columns, axis) is not None]
         physical = type(table.op()).__name__ == "DatabaseTable"
         self.ordered = backend == "duckdb" and physical and _has_rowid(table)
         self.rows = self._type(table, columns)
@@ -60,8 +61,9 @@ class IbisEngine:
         else:
             raise PanelError(f"The score column {c.score!r} holds {clean(kind)}, not numbers.")
         columns = {"task": label(c.task), "language": label(c.language), "judge": label(c.judge)}
-        if c.replicate:
-            columns["replicate"] = label(c.replicate)
+        columns |= {axis: label(getattr(c, axis)) for axis in self.inner}
+        if c.cluster:
+            columns["cluster"] = label(c.cluster).fill_null(label(c.task))
         if c.group:
             columns["stratum"] = label(c.group).fill_null("(none)")
         if self.weight:
@@ -85,7 +87,7 @@ class IbisEngine:
 
     def cells(self) -> pd.DataFrame:
         t = self.rows
-        keys = ["language", "judge"] + (["replicate"] if self.replicated else [])
+        keys = ["language", "judge", *self.inner]
         first = {"first": t["first"].min()} if self.ordered else {}
         return self._frame(
             t.group_by(keys).agg(
@@ -108,6 +110,11 @@ class IbisEngine:
         split = int(self._fetch(spread.filter(spread.low != spread.high).count()).as_py())
         return list(found.sort_values("first" if self.ordered else "stratum")["stratum"]), split == 0
 
+    def split_cluster(self) -> str | None:
+        spread = self.rows.group_by("task").agg(low=self.rows.cluster.min(), high=self.rows.cluster.max())
+        found = self._frame(spread.filter(spread.low != spread.high).order_by("task").limit(1))
+        return None if found.empty else str(found["task"].iloc[0])
+
     def count_tasks(self) -> int:
         return int(self._fetch(self.rows.task.nunique()).as_py())
 
@@ -120,12 +127,15 @@ class IbisEngine:
             more["stratum"] = t.stratum.min()
         if self.weight:
             more |= {"w": t.weight.min(), "w_max": t.weight.max()}
+        if self.clustered:
+            more["cluster"] = t.cluster.min()
         found = self._frame(t.group_by("task").agg(**more)).sort_values("first" if self.ordered else "task")
         if self.weight and not np.array_equal(found["w"], found["w_max"]):
             raise PanelError(f"The weight column {self.weight!r} must hold one number for each task.")
         weights = found["w"].to_numpy(float) if self.weight else None
         group = _codes(found["stratum"], labels.group) if by_task and labels.group else None
-        return Units(len(found), False, tuple(found["task"]), weights, group)
+        clusters, cluster = coded(list(found["cluster"])) if self.clustered else ((), None)
+        return Units(len(found), False, tuple(found["task"]), weights, group, None, clusters, cluster)
 
     def _digits(self, text: Any, start: int) -> Any:
         """Eight hexadecimal digits as a number."""
@@ -140,7 +150,7 @@ class IbisEngine:
     def _place(self, t: Any, size: int, labels: Labels, by_task: bool) -> Any:
         strata = len(labels.group) if by_task else 0
         each = max(size // strata, 1) if strata else size
-        place = self._digits(md5(t.task), 0) % each
+        place = self._digits(md5(t.cluster if self.clustered else t.task), 0) % each
         if strata:
             cases = [(t.stratum == label, ibis.literal(i * each, "int64")) for i, label in enumerate(labels.group)]
             place = place + ibis.cases(*cases, else_=ibis.literal(0, "int64"))
@@ -150,6 +160,8 @@ class IbisEngine:
         self._size = size
         strata = len(labels.group) if by_task else 0
         more = {"stratum": self.rows.stratum.min()} if strata else {}
+        if self.clustered:
+            more["cluster"] = self.rows.cluster.min()
         t = self.rows.group_by("task").agg(n=self.rows.count(), **more)
         t = t.mutate(unit=self._place(t, size, labels, by_task), mark=self._digits(md5(t.task), 8))
         found = self._frame(t.group_by("unit").agg(w=t.count(), mark=t.mark.sum())).sort_values("unit")
@@ -158,7 +170,8 @@ class IbisEngine:
         names = tuple(f"unit{i + 1}" for i in range(len(found)))
         group = self._places // each if strata else None
         mark = found["mark"].map(int).to_numpy(np.int64)
-        return Units(len(found), True, names, found["w"].to_numpy(float), group, mark)
+        clusters, cluster = hashed_clusters(self._places % each) if self.clustered else ((), None)
+        return Units(len(found), True, names, found["w"].to_numpy(float), group, mark, clusters, cluster)
 
     def entries(self, units: Units, labels: Labels, duplicates: Duplicates, by_task: bool) -> Entries:
         axes = [a for a in labels.used() if a != "group" or not by_task]
@@ -223,8 +236,8 @@ class IbisEngine:
         t = self.rows
         low, high = limits or (0.0, 0.0)
         unlabelled = t.task.isnull() | t.language.isnull() | t.judge.isnull()
-        if self.replicated:
-            unlabelled = unlabelled | t.replicate.isnull()
+        for axis in self.inner:
+            unlabelled = unlabelled | t[axis].isnull()
         condition = {
             "text": lambda: t.is_text,
             "not finite": lambda: t.score.isnan() | (t.score > _LARGEST) | (t.score < -_LARGEST),
@@ -242,7 +255,7 @@ class IbisEngine:
         ]
 
     def find_duplicates(self, most: int = 5) -> list[tuple[Any, ...]]:
-        keys = ["task", "language", "judge"] + (["replicate"] if self.replicated else [])
+        keys = ["task", "language", "judge", *self.inner]
         keys += ["stratum"] if self.grouped else []
         t = self.rows.filter(self.rows.score.notnull())
         counted = t.group_by(keys).agg(n=t.count())

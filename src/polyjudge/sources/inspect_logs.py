@@ -1,4 +1,4 @@
-"""Inspect eval logs as scores: sample -> task, epoch -> replicate, grader (or model) -> judge."""
+"""Inspect eval logs as scores: sample -> task, epoch -> replicate, grader -> judge and then model -> system."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def read_logs(path: str | Path) -> FolderScores:
 
     The judge is the model in the role `grader` when the eval has one, else the scorer's own when scorers differ inside
     a log, else the evaluated model. The language comes from `language` (or `lang`, `locale`) in the sample's metadata,
-    the task's arguments or the eval's metadata. The frame also has log, model and scorer.
+    the task's arguments or the eval's metadata. Where graders are the judges and several models were evaluated, those
+    are the systems. The frame also has log, evaluated_model and scorer.
     """
     try:
         from inspect_ai.log import list_eval_logs, read_eval_log
@@ -57,7 +58,7 @@ def read_logs(path: str | Path) -> FolderScores:
         frame["judge"] = frame["scorer"]
         notes.append("each scorer is taken as a judge, for all graders are the same model")
     elif len(scorers) > 1:
-        twice = frame.duplicated(["task", "language", "judge", "replicate"]).any()
+        twice = frame.duplicated(["task", "language", "judge", "replicate", "evaluated_model"]).any()
         if twice:
             raise PanelError(
                 f"The logs have several scorers ({', '.join(clean(s) for s in scorers)}) for the same judge. Read "
@@ -66,6 +67,8 @@ def read_logs(path: str | Path) -> FolderScores:
     missing = int(frame["score"].isna().sum())
     if missing:
         notes.append(f"{missing} of {len(frame)} scores are missing: their value is not a number or grade")
+    if frame["evaluated_model"].nunique() > 1 and frame.groupby("judge")["evaluated_model"].nunique().max() > 1:
+        frame["system"] = frame["evaluated_model"]
     if frame["replicate"].nunique() == 1:
         frame = frame.drop(columns="replicate")
     return FolderScores(frame, None, tuple(notes))
@@ -89,7 +92,7 @@ def _rows(log: Any, name: str) -> list[dict[str, Any]]:
                     "replicate": str(sample.epoch),
                     "score": _value(score.value),
                     "scorer": scorer,
-                    "model": str(log.eval.model),
+                    "evaluated_model": str(log.eval.model),
                     "log": name,
                 }
             )

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from polyjudge.core.columns import Columns, find_columns
+from polyjudge.core.columns import Columns, Doubt, doubts, find_columns
 from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.sources.engine import Duplicates, Engine
 
@@ -26,6 +27,8 @@ def read_panel(
     score: str | None = None,
     replicate: str | None = None,
     group: str | None = None,
+    system: str | None = None,
+    cluster: str | None = None,
     weight: str | None = None,
     table: str | None = None,
     range: tuple[float, float] | None = None,
@@ -43,12 +46,14 @@ def read_panel(
     source : path or glob of CSV (.gz), Parquet or JSON lines files; a DuckDB or SQLite file (`FILE::TABLE`); a
         `postgres://` address (`ADDRESS::TABLE`); a pandas, polars or pyarrow table; an Ibis table of any backend; a
         Spark data frame; a collection run; a folder of Inspect logs
-    task, language, judge, score, replicate, group : names of columns; found by their usual names when not given, except
-        `group` (strata of tasks, or requirement types inside tasks), which must be named
+    task, language, judge, score, replicate, group, system, cluster : names of columns; found by their usual names when
+        not given, except `group` (strata of tasks, or requirement types inside tasks), which must be named. A system is
+        what is judged, a replicate a repeat of one measurement, a cluster tasks that share a source or template. ""
+        says that the table has no system, replicate or cluster whatever its columns are called
     weight : column with the number of tasks behind each task, as `Panel.to_long` writes it for a panel of units
     table : table of a database
     range : (low, high) of the score scale; a score outside it is an error
-    duplicates : rows with the same task, language, judge and replicate: "error", their "mean", or the "first"
+    duplicates : rows with the same task, system, language, judge and replicate: "error", their "mean", or the "first"
     languages, judges : read only these, in this order. Without them labels keep the order of their first appearance, or
         are sorted where rows have no order (Spark, warehouses)
     incomplete : entries without a score: "estimate" keeps them as missing for the methods that can work with them,
@@ -69,6 +74,7 @@ def read_panel(
         return source
     names: dict[str, Any] = {
         "task": task, "language": language, "judge": judge, "score": score, "replicate": replicate, "group": group,
+        "system": system, "cluster": cluster,
     }  # fmt: skip
     notes: tuple[str, ...] = ()
     if isinstance(source, (str, Path)) and os.path.isdir(source) and engine == "duckdb":
@@ -81,7 +87,8 @@ def read_panel(
             source, limits, notes = found.frame, limits or found.declared_range, found.notes
     from polyjudge.sources.assemble import assemble
 
-    opened, columns = _open(source, table, names, weight, engine)
+    opened, columns, all_columns = _open(source, table, names, weight, engine)
+    notes += tuple(_doubt_note(doubt) for doubt in doubts(all_columns, columns, names.values()) if doubt.role)
     return assemble(
         opened,
         columns,
@@ -118,10 +125,20 @@ def holds_parquet(folder: Path) -> bool:
     return any(folder.rglob("*.parquet")) and not (folder / "store.sqlite").exists()
 
 
+def _doubt_note(doubt: Doubt) -> str:
+    """What was made of a column whose name leaves room for another reading, and how to change it."""
+    name = clean(doubt.column)
+    if doubt.role == "system":
+        return (
+            f"{name} is taken as the system, the thing that is judged; if it repeats a measurement: --replicate {name}"
+        )
+    return f"{name} is taken as repeats of one measurement; if it is what is judged: --system {name}"
+
+
 def _open(
     source: Any, table: str | None, names: dict[str, Any], weight: str | None, engine: str
-) -> tuple[Engine, Columns]:
-    """The engine that holds the rows, with its columns chosen."""
+) -> tuple[Engine, Columns, Sequence[str]]:
+    """The engine that holds the rows, with its columns chosen, and the names of all columns."""
     if engine not in ("duckdb", "spark"):
         raise UsageError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
     if isinstance(source, (str, Path)):
@@ -129,19 +146,21 @@ def _open(
         if engine == "spark" or "://" in text:
             from polyjudge.sources import warehouse
 
-            return warehouse.open_engine(warehouse.connect(text, table, engine), names, weight)
+            held = warehouse.connect(text, table, engine)
+            return *warehouse.open_engine(held, names, weight), held.columns
         from polyjudge.sources import duck
         from polyjudge.sources.duck_engine import DuckEngine
 
         opened = duck.open_file(text, table)
         columns = find_columns(opened.columns, **names)
         _check_weight(weight, opened.columns)
-        return DuckEngine(opened, columns, weight=weight), columns
+        return DuckEngine(opened, columns, weight=weight), columns, opened.columns
     kind = type(source).__module__.split(".")[0]
     if kind in ("ibis", "pyspark"):
         from polyjudge.sources import warehouse
 
-        return warehouse.open_engine(warehouse.as_table(source), names, weight)
+        held = warehouse.as_table(source)
+        return *warehouse.open_engine(held, names, weight), held.columns
     if kind == "duckdb" or kind == "_duckdb":
         source = source.to_arrow_table()
     if kind == "polars" and hasattr(source, "collect"):
@@ -157,7 +176,7 @@ def _open(
     opened = duck.open_frame(source)
     columns = find_columns(opened.columns, **names)
     _check_weight(weight, opened.columns)
-    return DuckEngine(opened, columns, source, weight), columns
+    return DuckEngine(opened, columns, source, weight), columns, opened.columns
 
 
 def _check_weight(weight: str | None, columns: Sequence[str]) -> None:

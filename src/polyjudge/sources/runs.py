@@ -45,20 +45,20 @@ def read_folder(folder: str | Path, group: str | None = None) -> FolderScores:
 
 
 def read_run(folder: str | Path, group: str | None = None) -> FolderScores:
-    """The scores of a collection run: one row for each task, language, judge and replicate that was asked in full.
+    """The scores of a collection run: one row for each task, system, language, judge and replicate asked in full.
 
     A rating is its score; a pair is chosen minus rejected; a checklist is the percent of requirements satisfied.
     It is missing (NaN) when an answer it needs could not be read. With `group="type"` a checklist has one row for each
     requirement instead, 100 or 0, with its type.
     """
-    from polyjudge.collect.store import open_store, read_meta
+    from polyjudge.collect.store import SYSTEM_MARK, open_store, read_meta
 
     con = open_store(Path(folder))
     try:
         plan = read_meta(con, "plan")
         if plan is None:
             raise PanelError(f"{clean(folder, 200)} has no answers yet.")
-        rubric = plan["rubric"]
+        rubric, clusters = plan["rubric"], read_meta(con, "clusters") or {}
         answers, notes = _settled(con, plan)
         groups = {(t, r): g for t, r, g in con.execute("select task, replicate, grp from items")}
         types = {
@@ -77,6 +77,11 @@ def read_run(folder: str | Path, group: str | None = None) -> FolderScores:
         frame, scale = answers[[*KEYS, "score"]], (float(low), float(high))
     if any(groups.values()):
         frame = frame.assign(group=[groups[key] for key in zip(frame["task"], frame["replicate"], strict=True)])
+    if clusters:
+        frame = frame.assign(cluster=[clusters.get(task, task) for task in frame["task"]])
+    if plan["items"].get("system"):
+        parts = frame["replicate"].str.partition(SYSTEM_MARK)
+        frame = frame.assign(system=parts[0], replicate=parts[2])
     if not frame["replicate"].any():
         frame = frame.drop(columns="replicate")
     missing = int(frame["score"].isna().sum())

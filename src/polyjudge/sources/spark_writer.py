@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyjudge.core.columns import Columns, find_columns
 from polyjudge.core.errors import UsageError
+from polyjudge.core.files import check_folder
 from polyjudge.sources.warehouse import spark_frame, warehouse_errors
 
 if TYPE_CHECKING:
@@ -29,21 +30,23 @@ def write_with_spark(
     unseen: str,
     partition_by: str | None,
     names: dict[str, Any],
+    overwrite: bool = False,
 ) -> Written:
     """Read files with Spark and write a folder of Parquet files."""
-    from polyjudge.sources.writers import Written, folder_path
+    from polyjudge.sources.writers import MAKER, UNREAD, Written, score_folder
 
     output = Path(output)
     if output.suffix:
         raise UsageError("With --engine spark the output is a folder of Parquet files: a name without an ending.")
+    check_folder(output, MAKER, overwrite)
     frame = spark_frame(source)
-    found = {n: names.get(n) for n in ("task", "language", "judge", "score", "replicate")}
+    found = {**{n: names.get(n) for n in ("task", "language", "judge", "score")}, **UNREAD}
     columns = find_columns(frame.columns, require_task=False, **found)  # type: ignore[arg-type]
     if column in frame.columns:
         raise UsageError(f"{source} already has a column {column!r}. Choose another name with --column.")
     rows, scored, strange = _count(cal, frame, columns, unseen)
-    with folder_path(output) as part, warehouse_errors("Spark"):
-        writer = _joined(cal, frame, columns, column).write
+    with score_folder(output, partition_by, overwrite) as part, warehouse_errors("Spark"):
+        writer = _joined(cal, frame, columns, column).write.mode("append")
         if partition_by is not None:
             writer = writer.partitionBy(partition_by)
         writer.parquet(str(part))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import fnmatch
+import glob
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyjudge.core.columns import Columns, find_columns
 from polyjudge.core.errors import PanelError, UsageError
-from polyjudge.core.files import atomic_path
+from polyjudge.core.files import atomic_path, check_apart, check_file, check_folder, new_folder
 from polyjudge.core.labels import clean
 from polyjudge.sources import duck
 from polyjudge.sources.duck import engine_errors, name, quote
@@ -22,8 +22,14 @@ from polyjudge.sources.duck_engine import DuckEngine
 if TYPE_CHECKING:
     from polyjudge.calibrate.consensus import ConsensusCalibrator
 
+UNREAD = {"system": "", "replicate": "", "cluster": ""}
+"""Columns that pass through as they are: a calibrated score depends on language and judge alone."""
 FORMULA = "=+-@\t\r"
 """A spreadsheet may run a cell that begins with one of these."""
+
+
+MAKER = "scores"
+"""Who wrote a folder of calibrated scores, in its marker."""
 
 
 @dataclass(frozen=True)
@@ -47,23 +53,25 @@ def write_calibrated(
     engine: str = "duckdb",
     partition_by: str | None = None,
     spreadsheet_safe: bool = False,
+    overwrite: bool = False,
     **names: str | None,
 ) -> Written:
     """Read `source`, add the calibrated scores as a column, write `output`: .csv, .tsv, .jsonl (each also .gz),
     .parquet, or a folder of Parquet files. All other columns and the order of rows stay as they are.
 
-    Rows pass through the engine in a stream, so memory is bounded. The output is complete or not there.
+    Rows pass through the engine in a stream, so memory is bounded. The output is complete or not there. A folder must
+    be new, empty, or written by polyjudge; with `overwrite` files of others in it are kept.
     """
+    check_apart({"-o": output}, [source])
+    _check_outside(Path(output), str(source))
     if engine == "spark":
         from polyjudge.sources.spark_writer import write_with_spark
 
-        return write_with_spark(cal, str(source), output, column, unseen, partition_by, names)
-    names = {n: names.get(n) for n in ("task", "language", "judge", "score", "replicate")}
+        return write_with_spark(cal, str(source), output, column, unseen, partition_by, names, overwrite)
+    names = {**{n: names.get(n) for n in ("task", "language", "judge", "score")}, **UNREAD}
     opened, frame = _open(str(source), table)
     kind = _format(Path(output), partition_by)
     columns = find_columns(opened.columns, require_task=False, **names)  # type: ignore[arg-type]
-    if os.path.exists(output) and os.path.isfile(source) and os.path.samefile(source, output):
-        raise UsageError(f"{opened.where} would be written over its own scores. Choose another name with -o.")
     if not column or "\0" in column:
         raise UsageError("The column of calibrated scores needs a name: --column NAME.")
     if column in opened.columns:
@@ -77,7 +85,22 @@ def write_calibrated(
         with engine_errors(opened.where):
             duck.spool(opened, opened.columns, frame)
     opened.spool = False
-    return _stream(cal, opened, columns, Path(output), kind, column, unseen, partition_by, spreadsheet_safe, json_out)
+    target = _Target(Path(output), kind, partition_by, overwrite)
+    target.check()
+    return _stream(cal, opened, columns, target, column, unseen, spreadsheet_safe, json_out)
+
+
+def _check_outside(output: Path, source: str) -> None:
+    """An output must not become a part of what is read: a file in the folder, or one that the pattern matches."""
+    real = os.path.realpath(output)
+    inside = os.path.isdir(source) and Path(os.path.realpath(source)) in Path(real).parents
+    pattern = os.path.realpath(source) if not os.path.exists(source) and glob.has_magic(source) else ""
+    level = "**" in pattern or pattern.count(os.sep) == real.count(os.sep)
+    if inside or (level and fnmatch.fnmatch(real, pattern)):
+        raise UsageError(
+            f"{clean(str(output), 200)} would become a part of the scores that are read ({clean(source, 200)}). Choose "
+            "a place outside."
+        )
 
 
 def _open(source: str, table: str | None) -> tuple[duck.Source, Any]:
@@ -123,15 +146,13 @@ def _stream(
     cal: ConsensusCalibrator,
     opened: duck.Source,
     columns: Columns,
-    output: Path,
-    kind: str,
+    target: _Target,
     column: str,
     unseen: str,
-    partition_by: str | None,
     spreadsheet_safe: bool,
     json_out: bool,
 ) -> Written:
-    con, score = opened.con, name(columns.score)
+    con, score, kind = opened.con, name(columns.score), target.kind
     plain = "{} ->> '$'" if json_out else "{}"
     parsed = Columns(columns.task, columns.language, columns.judge, columns.score)
     relation = opened.relation
@@ -164,17 +185,13 @@ def _stream(
     picked.append(f"{number} - {shift_sql(cal, label['language'], label['judge'])} AS {name(column)}")
     query = f"SELECT {', '.join(picked)} FROM {relation}"
     before = opened.stamps()
-    with _target(output, kind) as (part, options):
-        if partition_by is not None:
-            options += f", PARTITION_BY ({name(partition_by)}), WRITE_PARTITION_COLUMNS true"
-        elif kind == "folder":
-            options += ", FILE_SIZE_BYTES '256MB'"
-        with _write_errors(output, opened.where):
+    with target.open() as (part, options):
+        with _write_errors(target.path, opened.where):
             con.execute(f"COPY ({query}) TO {quote(str(part))} ({options})")
         if opened.stamps() != before:
             raise PanelError(f"{opened.where} changed while it was read. Nothing was written. Run the command again.")
     con.close()
-    return Written(str(output), rows, rows - scored, strange)
+    return Written(str(target.path), rows, rows - scored, strange)
 
 
 def shift_sql(cal: ConsensusCalibrator, language: str, judge: str) -> str:
@@ -209,50 +226,49 @@ def check_seen(cal: ConsensusCalibrator, cells: list[tuple[str, str, int]], unse
 # --- where it goes ---
 
 
-@contextmanager
-def _target(output: Path, kind: str) -> Iterator[tuple[Path, str]]:
-    """A place to write to that becomes `output` when all went well, and the options of COPY."""
-    gz = ", COMPRESSION gzip" if output.name.lower().endswith(".gz") else ""
-    tab = ".tsv" in output.name.lower()
-    options = {
-        "csv": f"FORMAT csv, HEADER true, DELIMITER '{chr(9) if tab else ','}', USE_TMP_FILE false{gz}",
-        "json": f"FORMAT json, USE_TMP_FILE false{gz}",
-        "parquet": "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false",
-        "folder": "FORMAT parquet, COMPRESSION zstd",
-    }[kind]
-    if kind == "folder":
-        with folder_path(output) as part:
-            yield part, options + ", FILENAME_PATTERN 'part-{i}'"
-    else:
-        with atomic_path(output) as part:
+@dataclass(frozen=True)
+class _Target:
+    """Where the rows go."""
+
+    path: Path
+    kind: str
+    partition_by: str | None
+    overwrite: bool
+
+    def check(self) -> None:
+        """Refuse what must not be replaced before the work begins."""
+        if self.kind == "folder":
+            check_folder(self.path, MAKER, self.overwrite)
+        else:
+            check_file(self.path)
+
+    @contextmanager
+    def open(self) -> Iterator[tuple[Path, str]]:
+        """A place to write to that becomes the target when all went well, and the options of COPY."""
+        name_ = self.path.name.lower()
+        gz = ", COMPRESSION gzip" if name_.endswith(".gz") else ""
+        tab = chr(9) if ".tsv" in name_ else ","
+        options = {
+            "csv": f"FORMAT csv, HEADER true, DELIMITER '{tab}', USE_TMP_FILE false{gz}",
+            "json": f"FORMAT json, USE_TMP_FILE false{gz}",
+            "parquet": "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false",
+            "folder": "FORMAT parquet, COMPRESSION zstd, FILENAME_PATTERN 'part-{i}'",
+        }[self.kind]
+        if self.kind != "folder":
+            with atomic_path(self.path) as part:
+                yield part, options
+            return
+        if self.partition_by is not None:
+            options += f", PARTITION_BY ({name(self.partition_by)}), WRITE_PARTITION_COLUMNS true"
+        else:
+            options += ", FILE_SIZE_BYTES '256MB'"
+        with score_folder(self.path, self.partition_by, self.overwrite) as part:
             yield part, options
 
 
-@contextmanager
-def folder_path(output: Path) -> Iterator[Path]:
-    """A new folder beside `output` that takes its place when the block ends well. Only Parquet is replaced."""
-    if output.exists() and (
-        not output.is_dir() or any(p.is_file() and p.suffix not in (".parquet", ".crc", "") for p in output.rglob("*"))
-    ):
-        raise UsageError(
-            f"{clean(str(output), 200)} exists and is not a folder of Parquet files. Choose another place."
-        )
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        whole = Path(tempfile.mkdtemp(prefix=f".{output.name[:80]}.", suffix=".part", dir=output.parent))
-    except OSError as error:
-        raise UsageError(f"Cannot write to {output.parent}: {error.strerror}. Choose another place with -o.") from None
-    part = whole / "new"
-    try:
-        yield part
-        if output.exists():
-            output.rename(whole / "old")
-        part.rename(output)
-        output.chmod(0o755)
-    except OSError as error:
-        raise UsageError(f"Cannot write {output}: {error.strerror}. Nothing was changed.") from None
-    finally:
-        shutil.rmtree(whole, ignore_errors=True)
+def score_folder(path: Path, partition_by: str | None, overwrite: bool) -> AbstractContextManager[Path]:
+    """A new folder of Parquet files that takes its place as a whole. Its marker says how it is divided."""
+    return new_folder(path, MAKER, overwrite=overwrite, about={"partition_by": partition_by})
 
 
 @contextmanager

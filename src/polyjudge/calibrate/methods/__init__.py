@@ -1,6 +1,13 @@
 """The methods that `compare` sets side by side, each one function of one signature, in a registry."""
 
-from polyjudge.calibrate.methods import btl, combat, consensus, dawid_skene, normalise  # each registers its methods
+from polyjudge.calibrate.methods import (  # each registers its methods
+    btl,
+    combat,
+    consensus,
+    dawid_skene,
+    normalise,
+    sparse,
+)
 from polyjudge.calibrate.methods.base import REGISTRY, Block, Method, find_methods, method
 
 __all__ = [
@@ -15,6 +22,7 @@ __all__ = [
     "find_methods",
     "method",
     "normalise",
+    "sparse",
 ]
 
 ORDER = (

@@ -1,15 +1,20 @@
 """Charts: one function each, results in and an Altair chart out. Page, notebooks and exported files use the same."""
 
+from typing import Any
+
+from polyjudge.core.sections import Chart
 from polyjudge.report.charts.effects import bars, intervals
 from polyjudge.report.charts.interaction import helped_grid, interaction_heatmap
 from polyjudge.report.charts.ranks import rank_lines, rank_probabilities, ranks_before_after
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 from polyjudge.report.charts.reversals import pair_gaps
 from polyjudge.report.charts.shares import few_shot_curve, gate_sweep, variance_shares
+from polyjudge.report.charts.theme import unchecked
 
 __all__ = [
     "MOST_PAIRS",
     "bars",
+    "draw",
     "few_shot_curve",
     "gate_sweep",
     "helped_grid",
@@ -21,3 +26,9 @@ __all__ = [
     "ranks_before_after",
     "variance_shares",
 ]
+
+
+def draw(block: Chart) -> list[Any]:
+    """The pictures of a chart, as Altair charts."""
+    with unchecked():
+        return [globals()[block.draw](**data) for data in block.data]

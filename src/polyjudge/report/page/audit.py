@@ -76,7 +76,7 @@ def _audit_page(audit: Audit, command: str, payload: dict[str, Any] | None, extr
         findings=tuple((f.severity, f.text) for f in audit.findings),
         sections=tuple(sections),
         judges=tuple(labels(s.judges).values()),
-        facts=facts(seed=audit.seed, level=audit.level, fingerprint=s.fingerprint),
+        facts=facts({"seed": audit.seed, "level": audit.level, "input fingerprint": s.fingerprint}),
         command=command,
         payload=payload if payload is not None else envelope("audit", audit.to_dict()),
     )

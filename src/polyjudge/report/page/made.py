@@ -6,7 +6,7 @@ import platform
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from polyjudge._version import __version__
@@ -15,11 +15,9 @@ LIBRARIES = ("numpy", "scipy", "pandas", "altair", "vl-convert-python")
 SECRET = re.compile(r"(://[^:/@\s]*:)[^@/\s]+@|((?:password|passwd|token|secret|api_?key)=)[^&\s]+", re.IGNORECASE)
 
 
-def facts(*, fingerprint: str = "", **settings: object) -> tuple[tuple[str, str], ...]:
-    """Name and value of everything the numbers depend on."""
+def facts(settings: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """Name and value of everything the numbers depend on: the settings given, and versions."""
     out = [(name, f"{value:g}" if isinstance(value, float) else str(value)) for name, value in settings.items()]
-    if fingerprint:
-        out.append(("input fingerprint", fingerprint))
     out.append(("polyjudge", __version__))
     out.append(("python", platform.python_version()))
     for library in LIBRARIES:

@@ -108,7 +108,7 @@ def make_page(
         (),
         sections,
         tuple(labels(judges).values()),
-        facts(fingerprint=panel.fingerprint, **settings),
+        facts(settings | {"input fingerprint": panel.fingerprint}),
         command,
         payload,
     )

@@ -18,11 +18,18 @@ from typing import Any
 
 import jinja2
 
+from polyjudge.core import sections
 from polyjudge.core.errors import UsageError
 from polyjudge.core.files import atomic_write
+from polyjudge.core.labels import label, labels
 from polyjudge.core.schema import to_json
+from polyjudge.core.sections import Report
+from polyjudge.report.charts import draw
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
+from polyjudge.report.page.made import facts
 from polyjudge.report.page.model import Figure, Page, Table
+from polyjudge.report.tables import NUMERIC, Cell, cells, entries, left_out
+from polyjudge.report.words import word
 
 FOLDED = 30
 """Tables with more rows than this are folded."""
@@ -59,6 +66,43 @@ def render(page: Page) -> str:
     )
 
 
+def render_report(report: Report, command: str) -> str:
+    """A report as one HTML document. `command` is what makes it again."""
+    scripts = [vega_script(), _file("page.js")]
+    hashes = " ".join(f"'{_hash(script)}'" for script in scripts)
+    policy = (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    specs = {chart_id(c, i): page_spec(drawn) for c in report.charts for i, drawn in enumerate(draw(c))}
+    charts = {
+        "config": configuration(VARIABLES),
+        "scaled": {"light": _scaled(LIGHT), "dark": _scaled(DARK)},
+        "charts": specs,
+    }
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            findings=[f for f in report.findings if f not in report.verdict],
+            judges=list(labels(report.judges).values()),
+            facts=facts(report.facts),
+            command=command,
+            policy=policy,
+            style=_style(),
+            scripts=scripts,
+            charts=json_for_script(charts),
+            payload=json_for_script(report.payload()),
+        )
+    )
+
+
+def _judges_of(table: sections.Table, row: list[Cell]) -> list[str]:
+    """Labels of the judges a row is about: the page highlights it with them."""
+    return [c.text for column, c in zip(table.columns, row, strict=True) if column.kind == "judge"]
+
+
 def json_for_script(value: Any) -> str:
     """JSON that can stand inside a script element: no character in it can end the element or start a comment."""
     text = to_json(value)
@@ -67,7 +111,7 @@ def json_for_script(value: Any) -> str:
     return text
 
 
-def chart_id(figure: Figure, index: int) -> str:
+def chart_id(figure: Figure | sections.Chart, index: int) -> str:
     return f"chart-{figure.name}-{index}"
 
 
@@ -133,10 +177,24 @@ def _file(name: str) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_file),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.globals.update(
+        word=word,
+        label=lambda name: label(str(name)),
+        cells=cells,
+        entries=entries,
+        left_out=left_out,
+        judges_of=_judges_of,
+        numeric=lambda column: column.kind in NUMERIC and not column.words,
+        is_chart=lambda block: isinstance(block, sections.Chart),
+        is_grid=lambda block: isinstance(block, sections.Grid),
+        chart_id=chart_id,
+        fold=FOLDED,
+    )
+    return environment

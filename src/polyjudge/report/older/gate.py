@@ -6,8 +6,8 @@ import pandas as pd
 from rich.console import Console
 
 from polyjudge.analyse.gates import Gates
-from polyjudge.report.terminal.base import heading, interval, number, rows, say, show
-from polyjudge.report.terminal.matrix import matrix
+from polyjudge.report.older.base import heading, interval, number, rows, say, show
+from polyjudge.report.older.matrix import matrix
 
 
 def show_gates(console: Console, gates: Gates) -> None:
@@ -82,4 +82,4 @@ def show_gates(console: Console, gates: Gates) -> None:
         "dim",
     )
     for note in gates.notes:
-        say(console, note, "dim")
+        say(console, str(note), "dim")

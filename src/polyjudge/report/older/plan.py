@@ -6,7 +6,7 @@ import pandas as pd
 from rich.console import Console
 
 from polyjudge.analyse.planning import Plan
-from polyjudge.report.terminal.base import heading, interval, number, rows, say, show
+from polyjudge.report.older.base import heading, interval, number, rows, say, show
 
 
 def show_plan(console: Console, plan: Plan) -> None:

@@ -13,7 +13,7 @@ from polyjudge.analyse.decisions import Decisions
 from polyjudge.analyse.held_out import Comparison
 from polyjudge.analyse.unseen import Unseen
 from polyjudge.core.results import Result
-from polyjudge.report.terminal.base import heading, interval, make_console, number, say, show
+from polyjudge.report.older.base import heading, interval, make_console, number, say, show
 
 
 def show_result(result: Result, console: Console | None = None) -> None:

@@ -12,8 +12,8 @@ from rich.text import Text
 from polyjudge.analyse.audit import Audit
 from polyjudge.analyse.ties import ALL
 from polyjudge.core.labels import clean
-from polyjudge.report.terminal.base import heading, interval, number, p_value, rows, say, show
-from polyjudge.report.terminal.matrix import matrix
+from polyjudge.report.older.base import heading, interval, number, p_value, rows, say, show
+from polyjudge.report.older.matrix import matrix
 from polyjudge.report.verdict import verdict
 
 SEVERITY_STYLE = {"serious": "bold red", "warning": "yellow", "notice": "cyan", "info": "dim"}
@@ -320,6 +320,6 @@ def _sensitivity(console: Console, audit: Audit) -> None:
 
 def _gates(console: Console, audit: Audit) -> None:
     if audit.gates is not None:
-        from polyjudge.report.terminal.gate import show_gates
+        from polyjudge.report.older.gate import show_gates
 
         show_gates(console, audit.gates)

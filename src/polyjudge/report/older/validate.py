@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from polyjudge.report.terminal.base import heading, number, say, show
+from polyjudge.report.older.base import heading, number, say, show
 from polyjudge.validate.scenarios import SCENARIOS
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from polyjudge.core.labels import clean
-from polyjudge.report.terminal.base import heading, make_console, number, p_value, say, show
+from polyjudge.report.older.base import heading, make_console, number, p_value, say, show
 
 if TYPE_CHECKING:
     from polyjudge.collect.preview import Preview

@@ -11,7 +11,7 @@ from polyjudge.analyse.anchors import Anchor
 from polyjudge.analyse.helped import Helped
 from polyjudge.analyse.ppi import LanguageMeans
 from polyjudge.core.labels import clean
-from polyjudge.report.terminal.base import heading, interval, make_console, number, say, show
+from polyjudge.report.older.base import heading, interval, make_console, number, say, show
 
 MARKS = {"helped": "+", "hurt": "-", "cannot tell": "?"}
 STYLES = {"+": "green", "-": "bold red", "?": "dim"}

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from polyjudge.analyse.label_budget import LabelBudget
 from polyjudge.core.labels import clean
-from polyjudge.report.terminal.base import heading, make_console, number, say, show
+from polyjudge.report.older.base import heading, make_console, number, say, show
 
 
 def show_label_plan(budget: LabelBudget, console: Console | None = None) -> None:

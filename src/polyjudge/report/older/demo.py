@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyjudge.report.terminal.base import heading, number, say, show
+from polyjudge.report.older.base import heading, number, say, show
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from polyjudge.calibrate.extend import Extension
 from polyjudge.core.labels import clean
-from polyjudge.report.terminal.base import heading, interval, number, rows, say, show
+from polyjudge.report.older.base import heading, interval, number, rows, say, show
 
 
 def show_extension(console: Console, extension: Extension, path: str) -> None:

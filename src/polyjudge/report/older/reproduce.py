@@ -11,7 +11,7 @@ from rich.console import Console
 from polyjudge.paper.ledger import VERDICTS
 from polyjudge.paper.result import Reproduction
 from polyjudge.paper.tables import shown
-from polyjudge.report.terminal.base import heading, make_console, say, show
+from polyjudge.report.older.base import heading, make_console, say, show
 
 STYLES = {"reproduced": "green", "identity": "cyan", "artefact": "yellow", "differs": "bold red", "needs data": "dim"}
 BENCHMARKS = {"devai": "DevAI", "mrewardbench": "M-RewardBench"}

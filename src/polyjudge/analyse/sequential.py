@@ -1,0 +1,488 @@
+"""Buy scores only as long as a question is open: the rule of adaptive collection (docs/methods.md, section 21).
+
+Tasks are bought in random order, in looks planned before the first call (doubling counts). At each look every open
+question gets an interval, all of them at once, at level 1 - alpha / looks, so that all claims of a run together hold at
+the level asked for. A question is settled when its interval excludes 0 or lies inside +-matters. What no open
+question needs is no longer bought. The rule is pure: state and scores in, state and what to buy next out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import UsageError
+from polyjudge.core.results import Result, plain
+from polyjudge.estimate.kernels import double_centre, draw_blocks, pair_index, stream
+
+Clusters = Sequence[int] | NDArray[np.int64]
+Questions = Literal["judges", "systems", "cells", "gate"]
+Verdict = Literal["open", "above", "below", "tied"]
+FIRST_LOOK = 24
+"""Tasks before the first look: with fewer, a resample of rare failures often has no spread at all."""
+FEWEST_CHANGES = 10
+"""A question with fewer tasks off its median value is not settled: what happens rarely has not been seen yet."""
+
+
+PASSES = 4
+"""Times the error of stopping is estimated anew from the corrected means."""
+
+
+def planned_looks(tasks: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
+    """Counts of tasks at which the rule looks: doubling, the last one is all tasks.
+
+    >>> planned_looks(100)
+    (24, 48, 100)
+    """
+    looks = []
+    while first <= tasks / 2:
+        looks.append(first)
+        first *= 2
+    return (*looks, tasks)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class State:
+    """What is known after some looks. Plain values: `to_dict` and `from_dict` keep it in a store."""
+
+    look: int
+    """Looks taken."""
+    verdict: tuple[Verdict, ...]
+    """Of every question."""
+    settled_at: tuple[int, ...]
+    """The look (from 1) that settled each question, 0 while it is open."""
+    estimate: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    """Of each question at the look that settled it, or at the last one."""
+    critical: tuple[float, ...] = ()
+    """Half-width over standard error at every look taken."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: plain(getattr(self, name)) for name in self.__dataclass_fields__}
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> State:
+        """The state that `to_dict` wrote."""
+
+        def numbers(name: str) -> tuple[float, ...]:
+            return tuple(np.nan if x is None else float(x) for x in value[name])
+
+        return cls(
+            look=int(value["look"]),
+            verdict=tuple(value["verdict"]),
+            settled_at=tuple(int(x) for x in value["settled_at"]),
+            **{name: numbers(name) for name in ("estimate", "low", "high")},
+            critical=tuple(np.inf if x is None else float(x) for x in value["critical"]),
+        )
+
+    @property
+    def open(self) -> NDArray[np.bool_]:
+        """Which questions are open, (q,)."""
+        return np.array([v == "open" for v in self.verdict], bool)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Purchase:
+    """What to buy next: tasks `start` to `stop` of the order, in the cells that an open question needs."""
+
+    start: int
+    stop: int
+    cells: NDArray[np.bool_]
+    """(s, k, m) of system, language, judge; s is 1 without systems."""
+
+    @property
+    def calls(self) -> int:
+        """Scores to buy, one call each and replicate."""
+        return int(self.cells.sum()) * (self.stop - self.start)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sequential:
+    """The rule of one collection.
+
+    Parameters
+    ----------
+    questions : "judges" (the order of every two judges in each language), "systems" (of every two systems in each
+        language, panel mean), "cells" (the interaction of every language and judge), "gate" (the same for pass rates,
+        in percentage points)
+    tasks : how many may be bought in all
+    matters : the smallest difference of interest, in points
+    level : of all claims of the run together
+    threshold, at_least : of the gate; a score passes when it is above (or at least) the threshold
+    first : tasks at the first look
+    resamples, seed : of the intervals and of the order in which tasks are bought
+
+    >>> rule = Sequential(languages=("en", "de"), judges=("a", "b"), tasks=100, matters=3.0)
+    >>> rule.next(rule.start()).calls
+    96
+    """
+
+    languages: tuple[str, ...]
+    judges: tuple[str, ...]
+    systems: tuple[str, ...] = ()
+    tasks: int
+    matters: float
+    questions: Questions = "judges"
+    level: float = 0.95
+    threshold: float | None = None
+    at_least: bool = False
+    first: int = FIRST_LOOK
+    resamples: int = 1000
+    seed: int = 7
+
+    def __post_init__(self) -> None:
+        if self.questions not in get_args(Questions):
+            raise UsageError(f"questions is one of {', '.join(get_args(Questions))}, not {self.questions!r}.")
+        if self.questions == "systems" and len(self.systems) < 2:
+            raise UsageError("The order of systems needs at least two of them. Name the system column, or ask judges.")
+        if (self.questions == "gate") != (self.threshold is not None):
+            raise UsageError("A gate needs its threshold (--at), and only a gate has one.")
+        if not (np.isfinite(self.matters) and self.matters > 0):
+            raise UsageError(f"matters is the smallest difference you care about, above 0; not {self.matters}.")
+        if not 0.5 <= self.level < 1:
+            raise UsageError(f"level is a confidence level of at least 0.5 and under 1, not {self.level}.")
+        if self.tasks < self.first or self.first < 2:
+            raise UsageError(
+                f"Looking needs at least {max(self.first, 2)} tasks and there are {self.tasks}. "
+                "Buy all of them, without --until."
+            )
+
+    # --- the plan, fixed before the first call ---
+
+    @cached_property
+    def looks(self) -> tuple[int, ...]:
+        """Counts of tasks at which the rule looks."""
+        return planned_looks(self.tasks, self.first)
+
+    def order(self, clusters: Clusters | None = None) -> NDArray[np.int64]:
+        """Positions of the tasks in the order in which they are bought; tasks of one cluster stay together."""
+        rng = stream(self.seed, 0, "order of tasks")
+        if clusters is None:
+            return rng.permutation(self.tasks)
+        codes = np.asarray(clusters)
+        place = rng.permutation(int(codes.max()) + 1)[codes]
+        return np.lexsort((rng.permutation(len(codes)), place))
+
+    @cached_property
+    def asked(self) -> pd.DataFrame:
+        """The questions, one row each: language, first, second (empty for a cell: first is its judge)."""
+        k = len(self.languages)
+        if self.questions in ("cells", "gate"):
+            m = len(self.judges)
+            return pd.DataFrame(
+                {"language": np.repeat(self.languages, m), "first": np.tile(self.judges, k), "second": ""}
+            )
+        names = np.array(self.systems if self.questions == "systems" else self.judges, object)
+        i, j = pair_index(len(names))
+        return pd.DataFrame(
+            {
+                "language": np.repeat(np.array(self.languages, object), len(i)),
+                "first": np.tile(names[i], k),
+                "second": np.tile(names[j], k),
+            }
+        )
+
+    # --- the way ---
+
+    def start(self) -> State:
+        """Nothing bought, every question open."""
+        q = len(self.asked)
+        nan = (float("nan"),) * q
+        return State(
+            look=0, verdict=tuple("open" for _ in range(q)), settled_at=(0,) * q, estimate=nan, low=nan, high=nan
+        )
+
+    def needed(self, state: State) -> NDArray[np.bool_]:
+        """(s, k, m): what the open questions need."""
+        k, m, s = len(self.languages), len(self.judges), max(1, len(self.systems))
+        still = state.open
+        out = np.zeros((s, k, m), bool)
+        if self.questions in ("cells", "gate"):  # a cell stands against all others: none can be spared
+            out[:] = still.any()
+            return out
+        i, j = pair_index(s if self.questions == "systems" else m)
+        at_language, pair = np.divmod(np.flatnonzero(still), len(i))
+        for member in (i, j):
+            if self.questions == "systems":
+                out[member[pair], at_language, :] = True
+            else:
+                out[:, at_language, member[pair]] = True
+        return out
+
+    def next(self, state: State) -> Purchase | None:
+        """What to buy before the next look; None when all is settled or bought."""
+        if state.look == len(self.looks) or not state.open.any():
+            return None
+        start = 0 if state.look == 0 else self.looks[state.look - 1]
+        return Purchase(start=start, stop=self.looks[state.look], cells=self.needed(state))
+
+    def look(self, state: State, scores: Array, clusters: Clusters | None = None) -> State:
+        """The state after the next look.
+
+        Parameters
+        ----------
+        scores : (n, k, m) or (n, s, k, m) of the first n tasks of the order, n the look's count; NaN where a score
+            was not bought or could not be had
+        clusters : (n,) cluster of each task, when tasks are not independent
+        """
+        if state.look == len(self.looks):
+            raise UsageError("All planned looks were taken: a look is never repeated.")
+        n = self.looks[state.look]
+        if len(scores) != n:
+            raise UsageError(f"Look {state.look + 1} is planned at {n} tasks, not {len(scores)}.")
+        which = np.flatnonzero(state.open)
+        values = self.values(scores)[:, which]
+        alpha = (1 - self.level) / len(self.looks)
+        centre, se, critical = simultaneous(values, clusters, alpha, self.resamples, self.seed + state.look)
+        moved = (np.abs(values - np.nanmedian(values, axis=0)) > 0).sum(axis=0)
+        sure = (moved >= FEWEST_CHANGES) & np.isfinite(critical) & (se > 0)
+        half = np.full(len(which), np.inf)
+        half[sure] = critical * se[sure]
+        return self._settle(state, which, centre, half, critical)
+
+    def _settle(self, state: State, which: NDArray[np.int64], centre: Array, half: Array, critical: float) -> State:
+        columns: dict[str, list[Any]] = {
+            name: list(getattr(state, name)) for name in ("verdict", "settled_at", "estimate", "low", "high")
+        }
+        for q, value, width in zip(which, centre, half, strict=True):
+            columns["estimate"][q], columns["low"][q], columns["high"][q] = value, value - width, value + width
+            found: Verdict = "open"
+            if abs(value) > width:
+                found = "above" if value > 0 else "below"
+            elif abs(value) + width < self.matters:
+                found = "tied"
+            if found != "open":
+                columns["verdict"][q], columns["settled_at"][q] = found, state.look + 1
+        return replace(
+            state,
+            look=state.look + 1,
+            critical=(*state.critical, float(critical)),
+            **{name: tuple(column) for name, column in columns.items()},
+        )
+
+    def values(self, scores: Array) -> Array:
+        """What each question is about in every task, (n, q): a difference, or a cell's interaction."""
+        scores = np.asarray(scores, float)
+        by_system = scores if scores.ndim == 4 else scores[:, None]
+        if self.questions == "systems":
+            means = by_system.mean(axis=3).transpose(0, 2, 1)  # (n, k, s)
+            return _pairs(means)
+        if self.threshold is not None:
+            passes = by_system >= self.threshold if self.at_least else by_system > self.threshold
+            by_system = np.where(np.isnan(by_system), np.nan, 100.0 * passes)
+        means = by_system.mean(axis=1)  # (n, k, m)
+        if self.questions == "judges":
+            return _pairs(means)
+        return double_centre(means).reshape(len(means), -1)
+
+    def items(self, scores: Array) -> list[tuple[Array, slice]]:
+        """Groups of questions that stop together or not at all: the values they compare, (n, items), and where they
+        stand among the questions."""
+        if self.questions in ("cells", "gate"):
+            values = self.values(scores)
+            return [(values, slice(0, values.shape[1]))]
+        by_system = scores if scores.ndim == 4 else scores[:, None]
+        means = by_system.mean(axis=3).transpose(0, 2, 1) if self.questions == "systems" else by_system.mean(axis=1)
+        pairs = len(pair_index(means.shape[2])[0])
+        return [(means[:, g], slice(g * pairs, (g + 1) * pairs)) for g in range(means.shape[1])]
+
+    def table(self, state: State) -> pd.DataFrame:
+        """The questions with their answers: language, first, second, verdict, estimate, low, high, settled_at."""
+        names = ("verdict", "estimate", "low", "high", "settled_at")
+        return self.asked.assign(**{name: list(getattr(state, name)) for name in names})
+
+
+def _pairs(means: Array) -> Array:
+    i, j = pair_index(means.shape[-1])
+    out: Array = (means[..., i] - means[..., j]).reshape(len(means), -1)
+    return out
+
+
+def simultaneous(
+    values: Array, clusters: Clusters | None, alpha: float, resamples: int, seed: int
+) -> tuple[Array, Array, float]:
+    """Means over tasks, their standard errors, and the half-width in standard errors that holds for all at once.
+
+    The larger of two critical values: that of the studentised bootstrap, which follows skewed tails, and that of
+    Gaussian multipliers over t, which is exact for normal values, where the bootstrap of few tasks is short.
+
+    values : (n, q); NaN where a task has no value for a question
+    """
+    there = ~np.isnan(values)
+    sums, counts = np.where(there, values, 0.0), there.astype(float)
+    if clusters is not None:
+        _, codes = np.unique(np.asarray(clusters), return_inverse=True)
+        size = int(codes.max()) + 1
+        sums, counts = (np.stack([np.bincount(codes, x, size) for x in a.T], axis=1) for a in (sums, counts))
+    g = len(sums)
+    total = counts.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        centre = sums.sum(axis=0) / total
+        part = (sums - centre * counts) / total  # a cluster's share of the mean's error
+        se = np.sqrt(g / (g - 1) * (part**2).sum(axis=0))
+    spread = np.isfinite(se) & (se > 1e-12 * np.abs(values[there]).max(initial=0.0))
+    se = np.where(spread, se, 0.0)
+    if g < 3 or not spread.any():
+        return centre, se, float("inf")
+    part, rows = part[:, spread].astype(np.float32), (counts / total)[:, spread].astype(np.float32)
+    even = bool(np.all(rows == rows[0]))
+    rng = stream(seed, 0, "multipliers")
+    largest: list[list[Array]] = [[], []]
+    for block in draw_blocks(g, resamples, seed):
+        c = block.astype(np.float32)
+        weight = 1.0 if even else c @ rows
+        mean = (c @ part) / weight
+        square = c @ (part * part)
+        if even:
+            variance = square - mean**2 / g
+        else:
+            variance = (square - 2 * mean * (c @ (part * rows)) + mean**2 * (c @ (rows * rows))) / weight**2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.abs(mean) / np.sqrt(np.maximum(variance, 0.0) * (g / (g - 1)))
+        largest[0].append(np.nan_to_num(t, nan=0.0, posinf=np.inf).max(axis=1))
+        normal = rng.standard_normal((len(c), g)).astype(np.float32)
+        chi = np.sqrt(rng.chisquare(g - 1, len(c)) / (g - 1))
+        largest[1].append((np.abs(normal @ part) / se[spread]).max(axis=1) / chi * np.sqrt(g / (g - 1)))
+    place = min(resamples - 1, int(np.ceil((resamples + 1) * (1 - alpha))) - 1)
+    return centre, se, max(float(np.sort(np.concatenate(kind))[place]) for kind in largest)
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Replay(Result):
+    """The rule run over scores that are already there: what it would have bought."""
+
+    rule: Sequential
+    state: State
+    looks: pd.DataFrame
+    """look, tasks, settled, open, calls (so far), share (of all calls)"""
+    bought: Array
+    """(n, s, k, m) in the order of buying, NaN where nothing was bought"""
+
+    @property
+    def calls(self) -> int:
+        """Scores that the rule would have bought."""
+        return int(self.looks["calls"].iloc[-1])
+
+    @property
+    def share(self) -> float:
+        """Of the scores of the whole panel."""
+        return float(self.looks["share"].iloc[-1])
+
+    def differences(self) -> tuple[Array, Array]:
+        """What each question is about, from all scores bought: estimate (q,) and standard error (q,)."""
+        values = self.rule.values(self.bought)
+        count = (~np.isnan(values)).sum(axis=0)
+        return np.nanmean(values, axis=0), np.nanstd(values, axis=0, ddof=1) / np.sqrt(count)
+
+    def unbiased(self, runs: int = 1000) -> tuple[Array, Array]:
+        """`differences` less what stopping adds to them: (q,) and (q,).
+
+        A question that was settled by a lucky draw is settled early and keeps the luck. The rule is replayed on normal
+        scores with the means and covariance of what was bought; the mean error of those replays is taken off, and
+        again from the means so corrected.
+        """
+        plain_, se = self.differences()
+        items = self.rule.items(self.bought)
+        correction = np.zeros(len(plain_))
+        for _ in range(PASSES):
+            correction = np.concatenate(
+                [
+                    _stopping_bias(self.rule, self.state, part, correction[at], runs, self.rule.seed + g)
+                    for g, (part, at) in enumerate(items)
+                ]
+            )
+        return plain_ - correction, se
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.rule.table(self.state)
+
+    def to_dict(self) -> dict[str, Any]:
+        settings = {name: plain(getattr(self.rule, name)) for name in self.rule.__dataclass_fields__}
+        return {
+            "settings": settings,
+            "planned_looks": list(self.rule.looks),
+            "looks": plain(self.looks),
+            "questions": plain(self.to_frame()),
+            "calls": self.calls,
+            "share": self.share,
+        }
+
+
+def _stopping_bias(rule: Sequential, state: State, values: Array, known: Array, runs: int, seed: int) -> Array:
+    """Mean error of the final differences over replays on normal scores, (questions of this group,).
+
+    values : (n, items) as bought; known : what an earlier pass found, taken off the means first
+    """
+    taken = state.look
+    counts = np.array(rule.looks[:taken])
+    paired = rule.questions in ("judges", "systems")
+    contrast = _contrasts(values.shape[1]) if paired else np.eye(values.shape[1])
+    mean, covariance = _moments(values)
+    mean = mean - np.linalg.pinv(contrast) @ known
+    root = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(len(mean)))
+    spread = np.sqrt(np.maximum(np.einsum("qi,ij,qj->q", contrast, covariance, contrast), 0.0))
+    size = np.diff(counts, prepend=0)
+    rng = stream(seed, 0, "stopping")
+    noise = rng.standard_normal((runs, taken, len(mean))) @ root.T / np.sqrt(size)[:, None]
+    running = np.cumsum(noise * size[:, None], axis=1) / counts[:, None]  # error of the means after each look
+    used = contrast != 0
+    still = np.ones((runs, len(contrast)), bool)
+    final = np.zeros((runs, len(contrast)))
+    bought = np.ones((runs, len(contrast)), bool)
+    for look in range(taken):
+        error = running[:, look] @ contrast.T
+        final = np.where(bought, error, final)
+        estimate, half = error + contrast @ mean, state.critical[look] * spread / np.sqrt(counts[look])
+        still &= (np.abs(estimate) <= half) & (np.abs(estimate) + half >= rule.matters)
+        if paired:
+            need = (still[:, :, None] & used).any(axis=1)
+            bought &= (need[:, None, :] | ~used).all(axis=2)
+        else:
+            bought &= still.any(axis=1, keepdims=True)
+    out: Array = final.mean(axis=0)
+    return out
+
+
+def _contrasts(size: int) -> Array:
+    """Differences of every two of `size` things as rows, (pairs, size)."""
+    i, j = pair_index(size)
+    out = np.zeros((len(i), size))
+    rows = np.arange(len(i))
+    out[rows, i], out[rows, j] = 1.0, -1.0
+    return out
+
+
+def _moments(values: Array) -> tuple[Array, Array]:
+    """Means and covariance of columns with holes, from all pairs of values; the nearest that is no negative."""
+    there = (~np.isnan(values)).astype(float)
+    mean = np.nanmean(values, axis=0)
+    deviation = np.where(there > 0, values - mean, 0.0)
+    covariance = deviation.T @ deviation / np.maximum(there.T @ there - 1, 1)
+    size, vectors = np.linalg.eigh(covariance)
+    return mean, (vectors * np.maximum(size, 0.0)) @ vectors.T
+
+
+def run_rule(rule: Sequential, scores: Array, clusters: Clusters | None = None) -> Replay:
+    """Buy from `scores` ((n, k, m) or (n, s, k, m), in the order of buying) until all is settled or bought."""
+    by_system = scores if scores.ndim == 4 else scores[:, None]
+    bought = np.full(by_system.shape, np.nan)
+    codes = None if clusters is None else np.asarray(clusters)
+    state, calls, rows = rule.start(), 0, []
+    whole = int((~np.isnan(by_system)).sum())
+    while (purchase := rule.next(state)) is not None:
+        part = slice(purchase.start, purchase.stop)
+        bought[part] = np.where(purchase.cells, by_system[part], np.nan)
+        calls += int((~np.isnan(by_system[part]) & purchase.cells).sum())
+        state = rule.look(state, bought[: purchase.stop], None if codes is None else codes[: purchase.stop])
+        still = int(state.open.sum())
+        rows.append((state.look, purchase.stop, len(state.verdict) - still, still, calls, calls / whole))
+    looks = pd.DataFrame(rows, columns=["look", "tasks", "settled", "open", "calls", "share"])
+    return Replay(rule=rule, state=state, looks=looks, bought=bought)

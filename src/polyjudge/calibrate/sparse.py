@@ -1,0 +1,112 @@
+"""Sparse calibration: only the cells that explain the interaction move, all other scores stay (METHODS section 18)."""
+
+from __future__ import annotations
+
+from typing import Any, Self, get_args
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.core.errors import CalibratorError
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.resample import check_level
+from polyjudge.estimate.sparse import Kind, Units, choose, least_absolute, named_cells
+
+
+class SparseCalibrator(ConsensusCalibrator):
+    """Remove what is off in the named cells, and nothing else.
+
+    Which cells are named follows from the explanation that fits (`polyjudge.explain`): none, one or a few cells, the
+    cells of one judge or of one language. In a diffuse panel only a cell that stands out is named; use
+    `ConsensusCalibrator` there.
+
+    Parameters
+    ----------
+    level : confidence of naming a cell
+    seed : of the folds behind the choice
+
+    Fitted attributes beyond those of `ConsensusCalibrator`: `kind_`, `excess_` (the sparse reading, language x judge,
+    in points) and `named_` (bool).
+
+    >>> from polyjudge import simulate_panel
+    >>> fault = np.zeros((8, 6)); fault[6, 1] = -20
+    >>> cal = SparseCalibrator().fit(simulate_panel(interaction=fault, seed=1)[0])
+    >>> int((cal.correction_ != 0).to_numpy().sum())
+    1
+    """
+
+    kind_: Kind
+    excess_: pd.DataFrame
+    named_: pd.DataFrame
+
+    def __init__(self, *, level: float = 0.95, seed: int = 7) -> None:
+        super().__init__()
+        self.level = check_level(level)
+        self.seed = seed
+
+    def fit(self, panel: Panel) -> Self:
+        """Choose the explanation, and read how far its cells are off."""
+        super().fit(panel)
+        estimate = estimate_interaction(panel)
+        units = Units.of(estimate.influence, estimate.cell_influence, panel.weights)
+        reading = choose(units, self.level, self.seed)
+        excess = least_absolute(estimate.interaction, units.lad)
+        named = named_cells(reading, excess)
+        self.kind_, self.excess_ = reading.kind, panel.matrix(excess)
+        self.named_ = panel.matrix(named.astype(np.float64)).astype(bool)
+        return self
+
+    @property
+    def correction_(self) -> pd.DataFrame:
+        """What is subtracted: the excess of named cells, 0 elsewhere (also for languages and judges added later)."""
+        moved = self.excess_.where(self.named_, 0.0)
+        return moved.reindex(index=self.interaction_.index, columns=self.interaction_.columns, fill_value=0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() | {
+            "kind": "sparse",
+            "explanation": self.kind_,
+            "level": self.level,
+            "seed": self.seed,
+            "excess": self.excess_.reindex_like(self.interaction_).fillna(0.0).to_numpy().tolist(),
+            "named": (self.correction_ != 0).to_numpy().tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
+        plain = ConsensusCalibrator.from_dict(data, where)
+        out = cls()
+        vars(out).update(vars(plain))
+        try:
+            out.level, out.seed = check_level(float(data["level"])), int(data["seed"])
+            if data["explanation"] not in get_args(Kind):
+                raise ValueError("the explanation is unknown")
+            out.kind_ = data["explanation"]
+            excess, named = np.array(data["excess"], np.float64), np.array(data["named"])
+            if excess.shape != plain.interaction_.shape or not np.isfinite(excess).all():
+                raise ValueError("excess must be a finite number for each cell")
+            if named.shape != excess.shape or named.dtype != bool:
+                raise ValueError("named must be true or false for each cell")
+        except (KeyError, TypeError, ValueError) as error:
+            what = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+            raise CalibratorError(f"{where} is damaged: {clean(what, 200)}.") from None
+        index, columns = plain.interaction_.index, plain.interaction_.columns
+        out.excess_ = pd.DataFrame(excess, index=index, columns=columns)
+        out.named_ = pd.DataFrame(named, index=index, columns=columns)
+        return out
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "interaction_"):
+            return f"SparseCalibrator(level={self.level}), not fitted"
+        k, m = self.interaction_.shape
+        head = f"SparseCalibrator(level={self.level}), fitted on {k} languages x {m} judges: {self.kind_}"
+        lines = [
+            f"  {clean(language)} by {clean(judge)}: {x:+.4g} points"
+            for language, row in self.correction_.iterrows()
+            for judge, x in row.items()
+            if x != 0
+        ]
+        return "\n".join([head, *(lines or ["  no cell moves"])])

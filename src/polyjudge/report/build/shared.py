@@ -1,0 +1,43 @@
+"""What builders share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from polyjudge.core.schema import envelope
+from polyjudge.core.sections import Say, Words, say
+
+if TYPE_CHECKING:
+    from polyjudge.core.panel import Panel
+    from polyjudge.core.results import Result
+
+
+def frame_of(command: str, result: Result, panel: Panel | None) -> dict[str, Any]:
+    """The fields of a report that follow from its result and panel: what was read, facts, payload, judges."""
+    facts = {name: getattr(result, name) for name in ("seed", "resamples", "level") if hasattr(result, name)}
+    out: dict[str, Any] = {
+        "command": command,
+        "facts": facts,
+        "payload": lambda: envelope(command, result.to_dict()),
+    }
+    if panel is not None:
+        out["read"] = (
+            say("read.shape", tasks=panel.n_tasks, languages=len(panel.languages), judges=len(panel.judges)),
+        )
+        out["facts"] = facts | {"input fingerprint": panel.fingerprint}
+        out["judges"] = panel.judges
+    return out
+
+
+def pivot(cells: pd.DataFrame, values: str) -> pd.DataFrame:
+    """A language x judge table of a column of `cells`, both in their order of appearance."""
+    wide = cells.pivot(index="language", columns="judge", values=values)
+    return wide.loc[cells["language"].drop_duplicates().tolist(), cells["judge"].drop_duplicates().tolist()]
+
+
+def notes(*of: tuple[Words, ...]) -> tuple[Words, ...]:
+    """Notes of results, each once; a text that came with the data is shown in full."""
+    every = [n if isinstance(n, Say) else say("note", text=n) for part in of for n in part]
+    return tuple(n for i, n in enumerate(every) if n not in every[:i])

@@ -1,0 +1,63 @@
+"""A report in a notebook: its first screen without scripts, so that any viewer shows it."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from markupsafe import Markup
+
+from polyjudge.core.labels import label
+from polyjudge.core.sections import Block, Chart, Grid, Report, Table
+from polyjudge.report.charts import draw
+from polyjudge.report.export import chart_bytes
+from polyjudge.report.tables import cells, entries
+from polyjudge.report.words import word
+
+ROWS = 30
+
+
+def notebook(report: Report) -> str:
+    """HTML for a notebook cell. Charts are pictures: nothing in them can run."""
+    parts = [Markup("<div><h3>{}</h3>").format(word(report.title))]
+    parts += [Markup("<p>{}</p>").format(word(s)) for s in report.read]
+    parts += [Markup("<p><strong>{}</strong></p>").format(word(s)) for s in report.verdict]
+    for block in [*report.picture, *(b for s in report.sections if not s.folded for b in s.blocks)]:
+        parts += _block(block)
+    rest = [f for f in report.findings if f not in report.verdict]
+    if rest:
+        items = [Markup("<li><strong>{}</strong> {}</li>").format(f.severity, word(f)) for f in rest]
+        parts += [Markup("<ul>"), *items, Markup("</ul>")]
+    for step in report.next:
+        parts.append(Markup("<p>{} <code>{}</code></p>").format(word(step.why), step.command))
+    parts.append(Markup("<p>The whole report: <code>.to_html('report.html')</code></p></div>"))
+    return str(Markup("").join(parts))
+
+
+def _block(block: Block) -> list[Markup]:
+    if isinstance(block, Chart):
+        return [_picture(word(block.caption), chart) for chart in draw(block)]
+    return [_rows(word(block.caption), *(_grid(block) if isinstance(block, Grid) else _table(block)))]
+
+
+def _grid(grid: Grid) -> tuple[list[str], list[list[str]]]:
+    text, values = entries(grid), grid.values
+    body = [[label(str(r)), *(text[r, c] for c in values.columns)] for r in values.index]
+    return ["", *(label(str(c)) for c in values.columns)], body
+
+
+def _table(table: Table) -> tuple[list[str], list[list[str]]]:
+    return [c.title for c in table.columns], [[c.whole for c in row] for row in cells(table)[:ROWS]]
+
+
+def _rows(caption: str, head: list[str], body: list[list[str]]) -> Markup:
+    def row(kind: str, cells: list[str]) -> Markup:
+        return Markup("<tr>{}</tr>").format(Markup("").join(Markup(f"<{kind}>{{}}</{kind}>").format(c) for c in cells))
+
+    rows = Markup("").join([row("th", head), *(row("td", cells) for cells in body)])
+    return Markup("<table><caption>{}</caption>{}</table>").format(caption, rows)
+
+
+def _picture(words: str, chart: Any) -> Markup:
+    data = base64.b64encode(chart_bytes(chart, "svg")).decode()
+    return Markup('<p><img alt="{}" style="max-width:100%" src="data:image/svg+xml;base64,{}"></p>').format(words, data)

@@ -1,0 +1,117 @@
+"""Entries of tables and grids as text, the same for every renderer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.core.labels import clean, label
+from polyjudge.core.sections import Column, Grid, Table
+from polyjudge.report import numbers as n
+
+NUMERIC = frozenset({"points", "share", "percent", "count", "rank", "p", "ratio", "money", "number"})
+MARKS = {"culprit": "[{}]", "clear": "* {}", "pointwise": ". {}", "small": "{}", "top": "{}", "": "{}"}
+"""How an entry of a grid is marked in plain text; before the number, so that digits stay in line."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry: its text, its interval, the number to sort by, and whether it is true by arithmetic."""
+
+    text: str
+    interval: str = ""
+    sort: float | None = None
+    pale: bool = False
+
+    @property
+    def whole(self) -> str:
+        """Text and interval."""
+        return f"{self.text} {self.interval}" if self.interval else self.text
+
+
+def cells(table: Table) -> list[list[Cell]]:
+    """The shown rows of a table."""
+    frame = table.frame.head(table.most)
+    written = [_column(frame, column) for column in table.columns]
+    return [list(row) for row in zip(*written, strict=True)] if len(frame) else []
+
+
+def left_out(table: Table) -> int:
+    """Rows that are not shown."""
+    return max(0, len(table.frame) - table.most)
+
+
+def _column(frame: pd.DataFrame, column: Column) -> list[Cell]:
+    pale = frame[column.pale].astype(bool).tolist() if column.pale else [False] * len(frame)
+    values = frame[column.name].tolist()
+    if column.words or column.kind not in NUMERIC:
+        return [Cell(_text(v, column), pale=p) for v, p in zip(values, pale, strict=True)]
+    ends = [frame[c].tolist() if c else [None] * len(frame) for c in (column.low, column.high, column.se)]
+    write = _writer(frame, column)
+    return [
+        Cell(write(v, column.sign), _interval(v, low, high, se, column, write), _sort(v), p)
+        for v, low, high, se, p in zip(values, *ends, pale, strict=True)
+    ]
+
+
+def _interval(value: Any, low: Any, high: Any, se: Any, column: Column, write: n.Writer) -> str:
+    if n.missing(value):
+        return ""
+    if column.low:
+        if n.missing(low) and n.missing(high):
+            return "(no interval)"
+        return f"[{write(low, column.sign)}, {write(high, column.sign)}]"
+    return f"± {write(se, False)}" if column.se else ""
+
+
+def _writer(frame: pd.DataFrame, column: Column) -> n.Writer:
+    digits = column.digits
+    kinds: dict[str, Callable[[Any, bool], str]] = {
+        "share": lambda v, sign: n.percent(v, 1 if digits is None else digits, sign),
+        "percent": lambda v, sign: n.number(v, 1 if digits is None else digits, sign),
+        "count": lambda v, sign: n.number(v, 0, sign),
+        "rank": lambda v, _: n.rank(v),
+        "p": lambda v, _: n.p_value(v),
+        "ratio": lambda v, sign: n.number(v, 3 if digits is None else digits, sign),
+        "money": lambda v, _: n.money(v),
+    }
+    if column.kind in kinds:
+        return kinds[column.kind]
+    if digits is not None:
+        return lambda v, sign: n.number(v, digits, sign)
+    names = [c for c in (column.name, column.low, column.high, *column.like) if c]
+    return n.writer(pd.concat([pd.to_numeric(frame[c], errors="coerce") for c in names]).to_numpy(dtype=float))
+
+
+def _sort(value: Any) -> float | None:
+    return None if n.missing(value) else float(value)
+
+
+def _text(value: Any, column: Column) -> str:
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return n.NONE
+    if isinstance(value, (tuple, list)):
+        return ", ".join(_text(v, column) for v in value) or n.NONE
+    if value in column.words:
+        return column.words[value]
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    return label(str(value)) if column.kind in ("label", "judge") else clean(value, 400)
+
+
+def entries(grid: Grid) -> dict[tuple[Any, Any], str]:
+    """Text of each entry of a grid, with its mark, by row and column."""
+    values = grid.values
+    column = Column(name="all", title="", kind=grid.kind, digits=grid.digits, sign=grid.sign)
+    flat = pd.DataFrame({"all": values.to_numpy().ravel()})
+    texts = grid.texts.to_numpy().ravel() if grid.texts is not None else [c.text for c in _column(flat, column)]
+    marks = grid.marks.to_numpy().ravel() if grid.marks is not None else [""] * values.size
+    places = [(r, c) for r in values.index for c in values.columns]
+    return {place: MARKS[mark].format(text) for place, text, mark in zip(places, texts, marks, strict=True)}

@@ -1,0 +1,167 @@
+"""Any report as terminal text: the first screen, and everything with `full`."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from polyjudge.core.labels import clean, short
+from polyjudge.core.sections import Block, Chart, Finding, Grid, Report, Section, Table, Words, say
+from polyjudge.report.console import make_console
+from polyjudge.report.tables import NUMERIC, cells, entries, left_out
+from polyjudge.report.words import word
+
+SEVERITY = {"serious": "bold red", "warning": "yellow", "notice": "cyan", "info": "dim"}
+STYLE = {"culprit": "bold red", "clear": "bold", "pointwise": "", "small": "dim", "top": "bold green", "": "dim"}
+LABEL = 14
+"""Widest label of a grid's column."""
+ROWS = 20
+"""Rows of a table on a terminal."""
+
+
+def show(report: Report, *, full: bool = False, console: Console | None = None) -> None:
+    """Print a report: what was read, verdict, picture, findings, what to do next; with `full` every section."""
+    console = console or make_console()
+    console.print(Text(word(report.title), style="bold"))
+    _lines(console, "Read", report.read)
+    _lines(console, "Verdict", report.verdict, "bold")
+    for block in report.picture:
+        console.print()
+        _block(console, block)
+    _findings(console, report, full)
+    for section in report.sections:
+        if full or not section.folded:
+            _section(console, section)
+    _next(console, report)
+    if not full and any(s.folded for s in report.sections):
+        console.print()
+        console.print(Text(word(say("details", command=report.command)), style="dim"))
+
+
+def text(report: Report, *, full: bool = False) -> str:
+    """A report as plain text."""
+    out = io.StringIO()
+    show(report, full=full, console=make_console(out))
+    return out.getvalue().rstrip("\n")
+
+
+def _labelled(console: Console, rows: list[tuple[Text, RenderableType]]) -> None:
+    grid = RichTable.grid(padding=(0, 1))
+    grid.add_column(min_width=8, no_wrap=True)
+    grid.add_column()
+    for head, line in rows:
+        grid.add_row(head, line)
+    console.print(grid)
+
+
+def _lines(console: Console, head: str, sentences: tuple[Words, ...], style: str = "") -> None:
+    if sentences:
+        console.print()
+        lines = [Text(word(s), style=style) for s in sentences]
+        _labelled(console, [(Text(head if i == 0 else "", style="bold"), line) for i, line in enumerate(lines)])
+
+
+def _findings(console: Console, report: Report, full: bool) -> None:
+    rest = [f for f in report.findings if f not in report.verdict]
+    shown = rest if full else [f for f in rest if f.severity != "info"]
+    if not rest:
+        return
+    console.print()
+    if shown:
+        console.print(Text("Findings", style="bold"))
+    _labelled(console, [(Text(f.severity, style=SEVERITY[f.severity]), _finding(f)) for f in shown])
+    if len(shown) < len(rest):
+        console.print(Text(word(say("more-findings", count=len(rest) - len(shown))), style="dim"))
+
+
+def _finding(finding: Finding) -> Text:
+    return Text(word(finding) + (" (true by arithmetic)" if finding.arithmetic else ""))
+
+
+def _section(console: Console, section: Section) -> None:
+    console.print()
+    console.print(Text(word(section.title), style="bold"))
+    if section.absent is not None:
+        _say(console, word(section.absent), "dim")
+    for sentence in section.says:
+        _say(console, word(sentence))
+    for block in section.blocks:
+        _block(console, block)
+
+
+def _next(console: Console, report: Report) -> None:
+    if not report.next:
+        return
+    console.print()
+    rows = []
+    for i, step in enumerate(report.next):
+        number = f"{i + 1}. " if len(report.next) > 1 else ""
+        line = f"{number}{word(step.why)}" + (f"\n   {step.command}" if step.command else "")
+        rows.append((Text("Do next" if i == 0 else "", style="bold"), Text(line, overflow="fold")))
+    _labelled(console, list(rows))
+
+
+def _say(console: Console, sentence: str, style: str = "") -> None:
+    console.print(Padding(Text(sentence, style=style), (0, 0, 0, 2), expand=False))
+
+
+def _block(console: Console, block: Block) -> None:
+    if isinstance(block, Chart):
+        if block.instead is not None:
+            _say(console, word(block.alt), "dim")
+            _block(console, block.instead)
+    elif isinstance(block, Grid):
+        _grid(console, block)
+    else:
+        _table(console, block)
+
+
+def _table(console: Console, table: Table) -> None:
+    if not len(table.frame):
+        return
+    out = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in table.columns:
+        numeric = column.kind in NUMERIC and not column.words
+        out.add_column(clean(column.title), justify="right" if numeric else "left", overflow="fold")
+    rows = cells(table)[:ROWS]
+    for row in rows:
+        out.add_row(*(Text(c.whole, style="dim italic" if c.pale else "") for c in row))
+    _say(console, word(table.caption))
+    console.print(Padding(out, (0, 0, 0, 2), expand=False))
+    rest = len(cells(table)) - len(rows) + left_out(table)
+    if rest:
+        _say(console, word(say("more-rows", rows=rest)), "dim")
+
+
+def _grid(console: Console, grid: Grid) -> None:
+    """Columns that do not fit the width continue in a further table."""
+    _say(console, word(grid.caption))
+    text = entries(grid)
+    columns: list[Any] = list(grid.values.columns)
+    index: list[Any] = list(grid.values.index)
+    heads, names = short(map(str, columns), LABEL), short(map(str, index), LABEL + 6)
+    first = max([cell_len(x) for x in names.values()] + [8])
+    widths = {c: max([cell_len(heads[str(c)]), *(cell_len(text[r, c]) for r in index)]) + 2 for c in columns}
+    while columns:
+        room = console.width - first - 4
+        taken: list[Any] = []
+        while columns and (not taken or room >= widths[columns[0]]):
+            room -= widths[columns[0]]
+            taken.append(columns.pop(0))
+        table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        table.add_column(str(grid.values.index.name or ""), no_wrap=True)
+        for c in taken:
+            table.add_column(heads[str(c)], justify="right", no_wrap=True)
+        for r in index:
+            style = {c: STYLE[str(grid.marks.at[r, c])] if grid.marks is not None else "" for c in taken}
+            table.add_row(Text(names[str(r)]), *(Text(text[r, c], style=style[c]) for c in taken))
+        console.print(Padding(table, (0, 0, 0, 2), expand=False))
+    if grid.note:
+        _say(console, word(grid.note), "dim")

@@ -1,0 +1,131 @@
+"""The one place where codes become English.
+
+Each module here has a dict `WORDS`: code -> template, or a function of the sentence's values that returns one. In a
+template `{judge}` shows a value and `{change:+points}` says how: points, share (0 to 1, in %), count, rank, money, p,
+text (a long text in full) or any format of Python. `{change/low/high:+points}` shows the value with its interval,
+`{/low/high:points}` the interval alone. Text is made visible and short; whole numbers get thousands separators.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from polyjudge.core.labels import clean
+from polyjudge.core.sections import Words
+from polyjudge.report import numbers as n
+
+TOPICS = ("shared", "gate", "drift")
+"""Modules of this package."""
+
+Template = str | Callable[[Mapping[str, Any]], str]
+
+
+@cache
+def _templates() -> dict[str, Template]:
+    out: dict[str, Template] = {}
+    for topic in TOPICS:
+        for code, template in import_module(f"{__name__}.{topic}").WORDS.items():
+            if code in out:
+                raise ValueError(f"The code {code} is worded twice.")
+            out[code] = template
+    return out
+
+
+def codes() -> set[str]:
+    """Every code that has words."""
+    return set(_templates())
+
+
+def word(what: Words) -> str:
+    """A sentence in words.
+
+    >>> from polyjudge.core.sections import Say
+    >>> word(Say("read.shape", {"tasks": 1234, "languages": 8, "judges": 6}))
+    '1,234 tasks x 8 languages x 6 judges'
+    """
+    if isinstance(what, str):
+        return what
+    template = _templates()[what.code]
+    if callable(template):
+        template = template(what.values)
+    return _formatter.vformat(template, (), what.values)
+
+
+def names(labels: Sequence[Any], most: int = 4) -> str:
+    """A short list of names as text.
+
+    >>> names(["a", "b", "c"]), names(list("abcdefg"))
+    ('a, b and c', 'a, b, c, d and 3 more')
+    """
+    shown = [clean(x, 40) for x in labels[:most]]
+    if len(labels) > most:
+        return f"{', '.join(shown)} and {len(labels) - most} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else "none"
+
+
+def plural(count: int, one: str, many: str) -> str:
+    """The word for one or for many."""
+    return one if count == 1 else many
+
+
+class _Formatter(string.Formatter):
+    """Templates with the kinds of numbers above."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        if "/" not in field_name:
+            return kwargs[field_name], field_name
+        return tuple(kwargs[part] if part else None for part in field_name.split("/")), field_name
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        sign, kind = format_spec.startswith("+"), format_spec.removeprefix("+")
+        if isinstance(value, tuple) and len(value) == 3 and (value[0] is None or _is_number(value[0])):
+            return _with_interval(value, kind, sign)
+        return _single(value, kind, sign)
+
+
+_formatter = _Formatter()
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__float__") and not isinstance(value, str)
+
+
+def _single(value: Any, kind: str, sign: bool) -> str:
+    if kind == "text":
+        return clean(value, 800)
+    if isinstance(value, (list, tuple)):
+        return names(value)
+    if value is None:
+        return n.NONE
+    if not _is_number(value):
+        return clean(value)
+    if kind in _KINDS:
+        return _KINDS[kind](value, sign)
+    if kind:
+        return n.number(value, int(kind[1:-1]), sign) if kind[0] == "." and kind[-1] == "f" else format(value, kind)
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:g}"
+
+
+_KINDS: dict[str, Callable[[Any, bool], str]] = {
+    "points": lambda v, sign: n.points(v, sign=sign),
+    "share": lambda v, sign: n.percent(v, sign=sign),
+    "count": lambda v, _: n.number(v, 0),
+    "rank": lambda v, _: n.rank(v),
+    "money": lambda v, _: n.money(v),
+    "p": lambda v, _: n.p_words(v),
+}
+
+
+def _with_interval(value: tuple[Any, Any, Any], kind: str, sign: bool) -> str:
+    middle, low, high = value
+    if n.missing(low) or n.missing(high):
+        return f"{_single(middle, kind, sign)} (no interval)"
+    if kind == "points":
+        text = n.points(low if middle is None else middle, low, high, sign)
+        return text[text.index("[") :] if middle is None else text
+    ends = f"[{_single(low, kind, sign)}, {_single(high, kind, sign)}]"
+    return ends if middle is None else f"{_single(middle, kind, sign)} {ends}"

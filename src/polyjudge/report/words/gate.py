@@ -1,0 +1,45 @@
+"""Words about gates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from polyjudge.report.numbers import missing
+from polyjudge.report.words import Template
+
+
+def _spread(v: Mapping[str, Any]) -> str:
+    chance = "" if missing(v["chance"]) else " By chance alone it would be {chance:.1f}."
+    return (
+        "The same judge passes {raw/raw_low/raw_high:.1f} percentage points more tasks in its best language than in "
+        f"its worst.{chance}"
+    )
+
+
+def _gain(v: Mapping[str, Any]) -> str:
+    if v["low"] > 0:
+        return "Calibrating takes {reduction/low/high:.1f} points off that gap on tasks it has not seen."
+    return "Calibrating does not surely narrow that gap on tasks it has not seen: {reduction/low/high:+.1f} points."
+
+
+WORDS: dict[str, Template] = {
+    "gate.title": "Gate: a task passes above {threshold}",
+    "gate.spread": _spread,
+    "gate.gain": _gain,
+    "gate.rates": "Pass rates at {threshold}, {stage}, % of tasks",
+    "gate.same-tasks": "On the same tasks the gap after calibrating is {calibrated/low/high:.1f} points.",
+    "gate.held-out": "On left-out tasks it is {raw:.1f} points raw and {calibrated:.1f} calibrated ({resamples} "
+    "resamples of the tasks, {level:share} intervals).",
+    "gate.scope": "Calibration shifts all scores of a judge in a language alike, so their order stays. What all judges "
+    "share in a language stays too. Equal pass rates are consistent ones; which rate is right needs labels.",
+    "gate.unnamed": "No gate was named. With --at SCORE you also see the pass rates at that score.",
+    "gate.sweep-chart": "For each judge the largest less the smallest pass rate over languages, averaged over judges. "
+    "Raw it reaches {raw:.1f} percentage points, calibrated {calibrated:.1f}. Bands are {level:share} intervals over "
+    "resampled tasks.",
+    "gate.contrast": "{base} less the mean of the other languages, percentage points",
+    "gate.note.outside": "{count} thresholds of the sweep lie outside the scores [{low}, {high}] and were left out.",
+    "gate.note.fewer-resamples": "{made} of {asked} resamples were made, to bound the time on {units} units.",
+    "gate.note.missing": "Scores are missing: pass rates are least-squares estimates with task and cell effects.",
+    "gate.note.units": "Units hold several tasks: each passes by the mean of its tasks, so these are rates of units.",
+}
