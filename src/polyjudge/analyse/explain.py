@@ -15,9 +15,9 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
-from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.incomplete import estimate_interaction, sampling_panel
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
+from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se, task_interactions
 from polyjudge.estimate.sparse import Kind, Units, choose, half_samples, least_absolute, named_cells, offset_maps
 
 MOST_SHOWN = 12
@@ -108,7 +108,8 @@ def explain(
     estimate = estimate_interaction(panel)
     matters = what_matters(panel, matters)
     bands = bands or uncertainty(panel, level=level, seed=seed)
-    units = Units.of(estimate.influence, estimate.cell_influence, panel.weights)
+    base = sampling_panel(panel)
+    units = Units.of(task_interactions(panel), base.scores, base.weights)
     resamples = resamples if k * m <= SMALL else max(20, 2 * resamples // 5)
     reading = choose(units, level, seed)
     excess = least_absolute(estimate.interaction, units.lad)

@@ -23,7 +23,7 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
 from polyjudge.estimate.gain import Gain, unbiased_gain
-from polyjudge.estimate.incomplete import estimate_interaction, stand_in
+from polyjudge.estimate.incomplete import estimate_interaction, sampling_panel
 from polyjudge.estimate.kernels import BLOCK, draw_block, kendall_tau, mean_of_pairs, pair_index
 
 GAIN_SCOPE = (
@@ -67,7 +67,11 @@ def resample(
     some = False
     for index in track(blocks, len(blocks), label):
         start, stop = index * BLOCK, min((index + 1) * BLOCK, total)
-        drawn = draw_block(len(panel.tasks), stop - start, seed, index) if draws is None else draws[start:stop]
+        drawn = (
+            draw_block(len(panel.tasks), stop - start, seed, index, panel.cluster)
+            if draws is None
+            else draws[start:stop]
+        )
         block, kept = make_block(panel, drawn, (drawn == 0).astype(np.int64), estimate, (seed, index))
         if len(kept):
             some = True
@@ -291,7 +295,7 @@ def full_gain(m: Method, panel: Panel, level: float = 0.95) -> Gain | None:
     """Gain of the method fitted on all tasks, without bias; None where its form does not allow it."""
     if m.part is None:
         return None
-    panel = stand_in(panel)
+    panel = sampling_panel(panel)
     values = m.part(panel.scores)
     values = np.where(np.abs(values).max(initial=0.0) > panel.tie_gap, values, 0.0)
     keep = 1.0 if m.keep is None else m.keep(values, panel.weights)
@@ -305,7 +309,7 @@ def gain_by_consumer(panel: Panel, row: pd.Series[Any]) -> pd.DataFrame:
     "given-judge" a certain one (unknown without labels). `closer`: the same as points of root mean square distance to
     the panel mean.
     """
-    cells = stand_in(panel).cell_means
+    cells = sampling_panel(panel).cell_means
     before = float(((cells - cells.mean(axis=1, keepdims=True)) ** 2).mean())
 
     def closer(gain: float) -> float:

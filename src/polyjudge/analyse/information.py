@@ -19,6 +19,7 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
+from polyjudge.estimate.incomplete import by_cluster
 from polyjudge.estimate.resample import check_level, mean_and_se
 
 CHUNK = 8
@@ -112,7 +113,8 @@ def information(
     full = has.reshape(-1, m).all(axis=1)  # tasks with a value for every judge
     if full.sum() < 2:
         raise PanelError("Fewer than two tasks have replicates for every judge, so information has no interval.")
-    per_task, unit = gain.reshape(-1, m)[full], panel.weights[chosen][full]
+    cluster = np.unique(panel.cluster[chosen][full], return_inverse=True)[1]
+    per_task, unit = by_cluster(gain.reshape(-1, m)[full], panel.weights[chosen][full], cluster)
     quantile = stdtrit(len(unit) - 1, (1 + level) / 2)
     mean, se = mean_and_se(per_task, unit)
     half = quantile * se

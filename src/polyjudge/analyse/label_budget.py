@@ -119,7 +119,7 @@ def label_budget(
     sd, correlation = (x[0] for x in moments(panel.weights[None]))
     if not (sd > 0).any():
         raise PanelError("All pilot labels are equal, so their spread is not known. Label more tasks.")
-    draws = [moments(c * panel.weights) for c in draw_blocks(len(panel.tasks), resamples, seed)]
+    draws = [moments(c * panel.weights) for c in draw_blocks(len(panel.tasks), resamples, seed, panel.cluster)]
     drawn_sd, drawn_r = (np.concatenate([d[i] for d in draws]) for i in range(2))
     z = float(ndtri((1 + level) / 2))
     columns: dict[str, Array] = {}

@@ -11,8 +11,8 @@ from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.core.errors import CalibratorError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
-from polyjudge.estimate.incomplete import estimate_interaction
-from polyjudge.estimate.resample import check_level
+from polyjudge.estimate.incomplete import estimate_interaction, sampling_panel
+from polyjudge.estimate.resample import check_level, task_interactions
 from polyjudge.estimate.sparse import Kind, Units, choose, least_absolute, named_cells
 
 
@@ -51,7 +51,8 @@ class SparseCalibrator(ConsensusCalibrator):
         """Choose the explanation, and read how far its cells are off."""
         super().fit(panel)
         estimate = estimate_interaction(panel)
-        units = Units.of(estimate.influence, estimate.cell_influence, panel.weights)
+        base = sampling_panel(panel)
+        units = Units.of(task_interactions(panel), base.scores, base.weights)
         reading = choose(units, self.level, self.seed)
         excess = least_absolute(estimate.interaction, units.lad)
         named = named_cells(reading, excess)

@@ -41,7 +41,9 @@ def calibrate(
     ] = None,
     save: Annotated[Path | None, typer.Option("--save", metavar="CAL", help="Save the calibrator (JSON).")] = None,
     weights: Annotated[Weights, typer.Option("--weights", help="Weights of the judges.")] = Weights.uniform,
-    shrinkage: Annotated[str, typer.Option("--shrinkage", help="auto (what left-out tasks say), none, or a share from 0 to 1.")] = "auto",
+    shrinkage: Annotated[
+        str, typer.Option("--shrinkage", help="auto (what left-out tasks say), none, or a share from 0 to 1.")
+    ] = "auto",
     location: Annotated[Location, typer.Option("--location", help="Mean over tasks, or a robust one.")] = Location.mean,
     column: o.NewColumn = "calibrated",
     partition_by: o.PartitionBy = None,
