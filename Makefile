@@ -9,13 +9,14 @@ export PIP_NO_INPUT := 1
 demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
 
-test: .venv/test.stamp
+test: .venv/test.stamp .venv/system.stamp
 	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
 
 lint: .venv/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	@$(BIN)/pip-audit --require-hashes --disable-pip -r requirements/test.txt --progress-spinner off > .venv/audit.txt 2>&1 \
 	  && echo "audit: no known vulnerability" || echo "audit: vulnerabilities found, or the advisory service is out of reach"
 	@echo "audit: $$(grep -c 'could not be audited' .venv/audit.txt) packages could not be checked; details in .venv/audit.txt"
@@ -54,6 +55,11 @@ clean:
 	@echo "Setting up .venv (once)"
 	$(PIP) install --require-hashes -r requirements/run.txt
 	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Chromium, Java, PostgreSQL and R: installed where that is allowed; tests that lack one skip and name it.
+.venv/system.stamp: tools/components.py | .venv/test.stamp
+	@$(BIN)/python tools/components.py
 	@touch $@
 
 .venv/test.stamp: requirements/test.txt pyproject.toml | .venv/bin/python

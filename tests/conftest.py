@@ -6,32 +6,69 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from components import PACKAGES, find
 
 import polyjudge as pj
+import stand_in
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+SHARED = Path(os.environ.get("POLYJUDGE_SHARED") or Path(__file__).resolve().parents[2] / "shared")
+NO_SHARED = "needs the released scores"
 
 
 def shared_file(name: str) -> Path:
-    """A file of ../shared. Tests that need it skip where it is absent; in CI that is a failure."""
+    """A file of the released data (POLYJUDGE_SHARED, or ../shared). Tests that need it skip where it is absent."""
     path = SHARED / name
     if not path.exists():
-        message = f"needs the released scores: {path} is not there"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
+        pytest.skip(f"{NO_SHARED}: {path} is not there")
     return path
 
 
+def need(component: str) -> str:
+    """Where a component of the machine is. Tests that need it skip where it is absent, and name its package."""
+    path = find(component)
+    if path is None:
+        pytest.skip(f"needs {component} (Debian: {PACKAGES[component]})")
+    return path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip for want of a component before any fixture works for nothing."""
+    for mark, component in {"browser": "chromium", "r": "r", "postgres": "postgres", "spark": "java"}.items():
+        if item.get_closest_marker(mark):
+            need(component)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, driven by Playwright."""
+    path = need("chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """In CI a skipped test is a failure: everything that tests need is installed there."""
+    """With POLYJUDGE_NO_SKIP a skip is a failure; for want of released data only where POLYJUDGE_SHARED names them."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if os.environ.get("CI") and reporter is not None and reporter.stats.get("skipped"):
+    if not os.environ.get("POLYJUDGE_NO_SKIP") or reporter is None:
+        return
+    skipped = [str(report.longrepr) for report in reporter.stats.get("skipped", [])]
+    if any(NO_SHARED not in why or os.environ.get("POLYJUDGE_SHARED") for why in skipped):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -44,6 +81,24 @@ def devai_path() -> Path:
 def devai(devai_path: Path) -> pj.Panel:
     """The DevAI panel as the paper reads it: 55 tasks x 8 languages x 6 judges x 3 frameworks as replicates."""
     return pj.read_panel(devai_path, replicate="framework")
+
+
+@pytest.fixture(scope="session")
+def devai_like_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The DevAI scores, or where they are absent a generated file of the same layout with the same interaction."""
+    path = SHARED / "data/devai/run_level_scores.csv"
+    return path if path.exists() else stand_in.devai(tmp_path_factory.mktemp("devai") / "run_level_scores.csv")
+
+
+@pytest.fixture(scope="session")
+def devai_like(devai_like_path: Path) -> pj.Panel:
+    return pj.read_panel(devai_like_path, replicate="framework")
+
+
+@pytest.fixture(scope="session")
+def anchor_like_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = SHARED / "data/mrewardbench/human_anchor_sample.csv"
+    return path if path.exists() else stand_in.anchor_sample(tmp_path_factory.mktemp("anchor") / "sample.csv")
 
 
 @pytest.fixture(scope="session")

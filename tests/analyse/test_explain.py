@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 import polyjudge as pj
+from polyjudge.analyse.explain import parse_cell, without_cells
 from polyjudge.core.errors import PanelError, UsageError
 
 LANGUAGES = ["English", "Arabic", "Turkish", "Chinese", "Hindi", "Japanese", "Spanish", "Swahili"]
@@ -105,3 +112,66 @@ def test_result_is_plain_data_and_repeatable() -> None:
     assert first.to_dict() == second.to_dict()
     assert list(first.to_frame().columns)[:5] == ["language", "judge", "excess", "low", "high"]
     assert {"interaction", "named"} <= set(first.to_frame().columns)
+
+
+@pytest.mark.parametrize("kind", ["none", "cell", "cells", "judge", "language", "diffuse"])
+def test_planted_faults_are_found(kind: str) -> None:
+    """A small run of benchmarks/explain.py: right kind in 90%, planted cells only in 95%, less two standard errors."""
+    path = Path(__file__).parents[2] / "benchmarks" / "explain.py"
+    spec = importlib.util.spec_from_file_location("planted", path)
+    assert spec is not None
+    assert spec.loader is not None
+    planted = importlib.util.module_from_spec(spec)
+    sys.modules["planted"] = planted
+    spec.loader.exec_module(planted)
+    found = planted.study(kind, 60, seed=1)
+    assert found.right >= 60 * 0.9 - 2 * np.sqrt(60 * 0.9 * 0.1)
+    assert found.only >= 60 * 0.95 - 2 * np.sqrt(60 * 0.95 * 0.05)
+
+
+def test_a_panel_without_its_broken_cell_agrees() -> None:
+    panel = one_cell()
+    rest = without_cells(panel, [("Spanish", "b")])
+    keep = np.ones((8, 6), bool)
+    keep[6, 1] = False
+    assert np.array_equal(rest.scores[:, keep], panel.scores[:, keep])
+    e = pj.explain(rest)
+    assert e.kind == "none"
+    assert np.abs(least_absolute_of(rest)[6, 1]) < 2
+    assert any("Spanish" in note for note in rest.notes)
+    with pytest.raises(PanelError, match="Too many"):
+        without_cells(panel, [(language, "b") for language in LANGUAGES])
+
+
+def least_absolute_of(panel: pj.Panel) -> Any:
+    return np.reshape(pj.explain(panel).to_frame()["excess"], panel.shape[1:])
+
+
+def test_cells_are_left_out_of_replicates_and_systems_alike() -> None:
+    panel, _ = pj.simulate_panel(12, 5, 4, replicates=3, seed=2)
+    rest = without_cells(panel, [("language2", "judge3")])
+    assert rest.replicate_scores is not None
+    assert rest.replicate_scores.mean(axis=3) == pytest.approx(rest.scores)
+
+
+def test_places_are_read_even_with_commas_in_names() -> None:
+    panel = pj.Panel.from_array(np.random.default_rng(0).random((9, 3, 3)), None, ["a,b", "c", "d"], ["x", "y,z", "w"])
+    assert parse_cell("a,b,y,z", panel) == ("a,b", "y,z")
+    assert parse_cell("c, w", panel) == ("c", "w")
+    with pytest.raises(UsageError, match="LANGUAGE,JUDGE"):
+        parse_cell("c", panel)
+    with pytest.raises(PanelError, match="no language"):
+        parse_cell("q,w", panel)
+
+
+def test_command(run_cli: Any, tmp_path: Path) -> None:
+    one_cell().to_long().to_csv(tmp_path / "scores.csv", index=False)
+    done = run_cli("explain", tmp_path / "scores.csv")
+    assert done.returncode == 0, done.stderr
+    assert "[-" in done.stdout  # the culprit is marked
+    done = run_cli("explain", tmp_path / "scores.csv", "--cell", "Hindi,a", "--json", "-o", tmp_path / "out")
+    result = json.loads(done.stdout)
+    assert (result["kind"], result["command"]) == ("cell", "explain")
+    assert result["culprits"][0]["language"] == "Hindi"
+    assert (tmp_path / "out" / "report.html").exists()
+    assert run_cli("explain", tmp_path / "scores.csv", "--cell", "Hindi,ghost").returncode == 2

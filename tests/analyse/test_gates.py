@@ -11,6 +11,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.analyse.gates import parse_sweep
+from polyjudge.core.errors import UsageError
 from polyjudge.estimate.kernels import double_centre, draw_blocks
 
 
@@ -130,3 +131,31 @@ def test_rates_of_units_are_called_so() -> None:
     assert not pj.gates(pj.Panel.from_array(scores), 50, resamples=100).notes
     heavy = pj.Panel.from_array(scores, weights=np.full(20, 3.0))
     assert [n.code for n in pj.gates(heavy, 50, resamples=100).notes] == ["gate.note.units"]
+
+
+def test_at_least_passes_at_the_threshold_and_above_does_not() -> None:
+    rng = np.random.default_rng(4)
+    panel = pj.Panel.from_array(rng.integers(1, 6, (40, 4, 3)).astype(float))
+    above, least = pj.gates(panel, 4, resamples=100), pj.gates(panel, 4, at_least=True, resamples=100)
+    frame = above.to_frame()
+    assert frame["pass_raw"].to_numpy() == pytest.approx((panel.scores > 4).mean(axis=0).ravel())
+    assert least.to_frame()["pass_raw"].to_numpy() == pytest.approx((panel.scores >= 4).mean(axis=0).ravel())
+    assert (above.at_least, least.at_least) == (False, True)
+    assert pj.gates(panel, 5, at_least=True, resamples=100).to_frame()["pass_raw"].sum() > 0
+    with pytest.raises(UsageError, match="every task passes"):
+        pj.gates(panel, 1, at_least=True, resamples=100)
+    with pytest.raises(UsageError, match="no task can pass"):
+        pj.gates(panel, 5, resamples=100)
+
+
+def test_flips_are_counted_out_of_all_decisions() -> None:
+    panel, _ = pj.simulate_panel(tasks=40, seed=2, missing=0.05)
+    g = pj.gates(panel, 50, resamples=100)
+    after = pj.ConsensusCalibrator().fit(panel).transform(panel).scores
+    there = ~np.isnan(panel.scores)
+    assert g.decisions == there.sum()
+    assert g.flips == (((panel.scores > 50) != (after > 50)) & there).sum()
+    assert g.flip_low < g.flip_share < g.flip_high
+    assert g.flip_share == pytest.approx(g.flips / g.decisions)
+    nothing = pj.Panel.from_array(np.add.outer(np.arange(40.0), np.zeros((3, 3))))
+    assert pj.gates(nothing, 20, resamples=100).flips == 0

@@ -212,3 +212,18 @@ def test_command_line(lonely: Path, run_cli: Run) -> None:
     refused = run_cli("audit", lonely, "--incomplete", "error")
     assert refused.returncode == 2
     assert "Traceback" not in refused.stderr
+
+
+def test_functions_settle_missing_scores_as_the_command_does(lonely: Path, run_cli: Run) -> None:
+    """One policy: a path, a table and a panel give what the command gives."""
+    data = json.loads(run_cli("audit", lonely, "--resamples", "100", "--json").stdout)
+    panel = pj.read_panel(lonely)
+    for source in (panel, lonely, pd.read_csv(lonely)):
+        found = pj.audit(source, resamples=100).to_dict()
+        assert json.loads(json.dumps(found["uncertainty"], default=float)) == data["uncertainty"]
+        assert tuple(found["summary"]["notes"]) == tuple(data["summary"]["notes"])
+    assert pj.variance(lonely).to_frame().equals(pj.variance(panel).to_frame())
+    renamed = pd.read_csv(lonely).rename(columns={"judge": "who"})
+    assert pj.robust(renamed, judge="who").to_frame().equals(pj.robust(panel).to_frame())
+    with pytest.raises(TypeError):
+        pj.robust(panel, judge="who")

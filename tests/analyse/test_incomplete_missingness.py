@@ -55,8 +55,9 @@ def test_words_name_the_cell() -> None:
     rates = np.full((4, 3), 0.03)
     rates[2, 1] = 0.5
     report = pj.missingness(drop(3, rates), draws=199)
-    assert "judge2 in language3" in report.notes[0]
-    assert "language and judge together" in report.notes[0]
+    (note,) = report.notes
+    assert note.code == "missing.together"
+    assert (note.values["judge"], note.values["language"]) == ("judge2", "language3")
 
 
 def test_the_sensitivity_range_is_what_imputing_gives() -> None:
@@ -99,7 +100,7 @@ def test_complete_unidentified_and_empty_tasks() -> None:
     full, _ = pj.simulate_panel(10, 3, 3)
     report = pj.missingness(full)
     assert report.p_cell is None
-    assert report.notes == ("No score is missing.",)
+    assert [n.code for n in report.notes] == ["missing.none"]
     scores = full.scores.copy()
     scores[:, 2, 1:] = np.nan
     lonely = pj.missingness(pj.Panel.from_array(scores), draws=20)

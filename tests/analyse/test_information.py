@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.special import digamma
@@ -37,7 +39,7 @@ def test_published_value(devai: pj.Panel, published: dict) -> None:
     assert result.p == pytest.approx(known["p"], abs=1e-6)
     # Comparing distances exactly misses ties that rounding splits; the difference is stated.
     assert result.with_tolerance == pytest.approx(0.1706, abs=0.003)
-    assert any("rounding" in note for note in result.notes)
+    assert "information.ties" in [note.code for note in result.notes]
     assert pj.information(devai, tolerance=True).debiased == pytest.approx(result.with_tolerance)
 
 
@@ -106,8 +108,24 @@ def test_without_replicates_it_says_what_to_do() -> None:
         pj.information(pj.simulate_panel(10, 3, 3, seed=1)[0])
 
 
-def test_many_slices_are_sampled_and_said() -> None:
-    panel, _ = pj.simulate_panel(40, 3, 3, 2, 1)
-    result = pj.information(panel, permutations=19, max_slices=30)
-    assert result.slices == 30
-    assert any("10 of 40" in note for note in result.notes)
+def test_large_panels_are_sampled_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    panel, _ = pj.simulate_panel(200, 3, 3, 2, 1)
+    whole = pj.information(panel, permutations=19)
+    monkeypatch.setattr(sys.modules[Slices.__module__], "MOST_STEPS", 25 * 3 * 6 * 1 * 19)
+    result = pj.information(panel, permutations=19)
+    assert result.slices == 25 * 3
+    assert any((n.values.get("chosen"), n.values.get("units")) == (25, 200) for n in result.notes)
+    assert result.low <= result.task_low
+    assert result.high >= result.task_high
+    assert result.task_low < whole.debiased < result.task_high
+
+
+def test_many_replicates_are_sampled_only_when_too_few_tasks_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    panel, _ = pj.simulate_panel(30, 2, 2, 12, 1)
+    monkeypatch.setattr(sys.modules[Slices.__module__], "MOST_STEPS", 30 * 2 * 16 * 7 * 19)
+    result = pj.information(panel, permutations=19)
+    assert result.slice_size == 16
+    assert any((n.values.get("kept"), n.values.get("replicates")) == (8, 12) for n in result.notes)
+    monkeypatch.setattr(sys.modules[Slices.__module__], "MOST_STEPS", 10)
+    with pytest.raises(pj.PanelError, match="--judges"):
+        pj.information(panel, permutations=19)

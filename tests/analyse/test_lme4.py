@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from conftest import need
 
 pytestmark = pytest.mark.r
 
@@ -39,16 +38,14 @@ NAMES = {
 @pytest.mark.timeout(280)
 def test_variance_components_are_lme4s(tmp_path: Path) -> None:
     """On a balanced panel with every component above zero, analysis of variance and REML agree."""
-    if shutil.which("Rscript") is None:
-        message = "needs R with lme4 (Debian: r-base-core r-cran-lme4)"
-        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+    rscript = need("r")
     panel, _ = pj.simulate_panel(
         12, 5, 5, replicates=2, seed=12, language_sd=9, three_way_sd=6, task_language_sd=6, task_judge_sd=6
     )
     ours = pj.variance(panel).to_frame().set_index("component")["variance"]
     assert (ours > 0).all()
     panel.to_long().to_csv(tmp_path / "scores.csv", index=False)
-    done = subprocess.run(["Rscript", "-e", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run([rscript, "-e", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     theirs = pd.read_csv(io.StringIO(done.stdout)).set_index("grp")["vcov"].rename(NAMES)
     for component, value in ours.items():

@@ -43,7 +43,7 @@ def test_an_open_certificate_closes_at_about_the_tasks_it_asks_for() -> None:
     c = pj.certificate(pj.uncertainty(small), 3.0)
     assert c.status == "open"
     assert c.tasks_needed is not None
-    more, _ = pj.simulate_panel(tasks=2 * c.tasks_needed, interaction=0.0, seed=4)
+    more, _ = pj.simulate_panel(tasks=c.tasks_needed, interaction=0.0, seed=4)
     assert pj.certificate(pj.uncertainty(more), 3.0).status == "certified"
 
 

@@ -104,7 +104,7 @@ def test_three_way_test_keeps_its_level() -> None:
 def test_without_replicates_it_says_so() -> None:
     result = pj.variance(pj.simulate_panel(20, 3, 3, seed=1)[0])
     assert result.three_way_p is None
-    assert "no replicates" in result.three_way_meaning
+    assert result.three_way_meaning.code == "three-way.no-replicates"
     assert result.components["component"].iloc[-1] == "task:language:judge + noise"
     assert result.components["share"].sum() == pytest.approx(1)
 
@@ -120,4 +120,4 @@ def test_equal_scores_have_no_variance() -> None:
     result = pj.variance(pj.Panel.from_array(np.full((5, 2, 2, 2), 3.0)))
     assert np.isnan(result.r2_simplified)
     assert result.to_dict()["r2_simplified"] is None
-    assert any("equal" in note for note in result.notes)
+    assert "variance.constant" in [note.code for note in result.notes]

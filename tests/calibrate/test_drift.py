@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
-from polyjudge.calibrate.drift import drift
+from polyjudge.calibrate.drift import Drift, drift
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
 from polyjudge.estimate.memory import MOST
 
@@ -171,8 +171,53 @@ def test_command(run_cli: Any, tmp_path: Path) -> None:
     new.to_long().to_csv(tmp_path / "new.csv", index=False)
     done = run_cli("drift", tmp_path / "cal.json", tmp_path / "new.csv")
     assert done.returncode == 1, done.stderr
-    assert "judge4 in language3" in done.stdout
+    assert "language3 by judge4" in done.stdout
     assert "55 tasks compared one by one" in done.stdout
     done = run_cli("drift", tmp_path / "cal.json", tmp_path / "new.csv", "--json", "--fail-on", "never")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["findings"][0]["code"] == "interaction-changed"
+    assert json.loads(done.stdout)["findings"][0]["code"] == "cell-broke"
+
+
+def broke(paired: bool, cells: dict[tuple[int, int], float], seed: int = 3) -> Drift:
+    """Drift of a panel with an interaction of its own after some cells broke."""
+    rng = np.random.default_rng(seed)
+    beta = rng.normal(0, 3, (8, 6))
+    languages = ["English", "Hindi", "Turkish", "Chinese", "Arabic", "Japanese", "Spanish", "Swahili"]
+    judges = ["Ash", "Birch", "Cedar", "Ember", "Fir", "Holly"]
+    before, _ = pj.simulate_panel(60, languages, judges, interaction=beta, seed=seed)
+    off = beta.copy()
+    for place, points in cells.items():
+        off[place] += points
+    after, _ = pj.simulate_panel(60, languages, judges, interaction=off, seed=seed + 1)
+    if paired:  # the same tasks scored again: what is particular to them returns
+        fresh = rng.normal(0, 3, before.scores.shape)
+        after = before.with_scores(before.scores + (off - beta) + fresh)
+    else:
+        after = pj.Panel.from_array(after.scores, [f"new{i}" for i in range(60)], languages, judges)
+    return drift(pj.ConsensusCalibrator().fit(before), after)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_one_new_fault_is_named_alone(paired: bool) -> None:
+    result = broke(paired, {(1, 3): -15.0})
+    assert (result.paired_tasks > 0) == paired
+    assert result.kind == "cell"
+    assert result.broken[["language", "judge"]].to_numpy().tolist() == [["Hindi", "Ember"]]
+    row = result.broken.iloc[0]
+    assert row["low"] < -15 < row["high"]
+    assert result.findings[0].code == "cell-broke"
+    assert not any(f.code == "interaction-changed" for f in result.findings)
+    assert result.cells["changed"].sum() >= 1
+
+
+def test_several_faults_a_judge_and_everything() -> None:
+    assert broke(True, {(1, 3): -15.0, (5, 0): 12.0}).findings[0].code == "cells-broke"
+    judge = broke(True, {(i, 2): 14.0 * (-1) ** i for i in range(8)})
+    assert judge.findings[0].code == "judge-changed"
+    assert set(judge.broken["judge"]) == {"Cedar"}
+    rng = np.random.default_rng(0)
+    everything = {(i, j): float(rng.choice([-9, 9])) for i in range(8) for j in range(6)}
+    assert broke(True, everything).findings[0].code == "interaction-changed"
+    still = broke(True, {})
+    assert still.kind == "none"
+    assert still.broken.empty

@@ -169,7 +169,7 @@ def test_variance_weighted_calibrators_keep_the_order(panel: pj.Panel) -> None:
 
 
 def test_saved_and_loaded(tmp_path: Path, panel: pj.Panel, cal: pj.ConsensusCalibrator) -> None:
-    wider = cal.extend(panel.select(tasks=panel.tasks[:5]).to_long())
+    wider = cal.extend(pj.read_panel(panel.select(tasks=panel.tasks[:5]).to_long()))
     wider.save(tmp_path / "wider.json")
     again = pj.load_calibrator(tmp_path / "wider.json")
     np.testing.assert_array_equal(again.interaction_, wider.interaction_)

@@ -350,7 +350,7 @@ def test_the_live_view_shows_every_judge() -> None:
     import io
 
     from polyjudge.collect.runner import Status
-    from polyjudge.report.older.collect import watching
+    from polyjudge.report.live import watching
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

@@ -68,16 +68,16 @@ def test_weights_are_replicates_and_tasks_of_a_unit() -> None:
     np.testing.assert_allclose(np.tensordot(share, b.cell_influence, 1), b.cells, atol=1e-9)
 
 
-def test_complete_panels_give_the_closed_form_to_the_bit(devai: pj.Panel) -> None:
-    estimate = estimate_interaction(devai)
+def test_complete_panels_give_the_closed_form_to_the_bit(devai_like: pj.Panel) -> None:
+    estimate = estimate_interaction(devai_like)
     assert estimate.design == "complete"
-    np.testing.assert_array_equal(estimate.cells, devai.cell_means)
-    np.testing.assert_array_equal(estimate.influence, double_centre(devai.scores))
-    fitted = pj.ConsensusCalibrator().fit(devai).interaction_.to_numpy()
-    np.testing.assert_allclose(fitted, double_centre(devai.cell_means), atol=1e-12)
+    np.testing.assert_array_equal(estimate.cells, devai_like.cell_means)
+    np.testing.assert_array_equal(estimate.influence, double_centre(devai_like.scores))
+    fitted = pj.ConsensusCalibrator().fit(devai_like).interaction_.to_numpy()
+    np.testing.assert_allclose(fitted, double_centre(devai_like.cell_means), atol=1e-12)
     draws = np.random.default_rng(0).multinomial(55, np.full(55, 1 / 55), size=5)
     cells, interaction = estimate.resample(draws)
-    np.testing.assert_allclose(cells[3], np.average(devai.scores, axis=0, weights=draws[3]))
+    np.testing.assert_allclose(cells[3], np.average(devai_like.scores, axis=0, weights=draws[3]))
     np.testing.assert_allclose(interaction[3], double_centre(cells[3]))
 
 

@@ -156,22 +156,24 @@ def test_the_three_ways() -> None:
     kept = settle_incomplete(panel)
     assert kept.shape == panel.shape
     assert "2 of 320 entries" in kept.notes[-1]
-    dropped = settle_incomplete(panel, "drop")
+    assert settle_incomplete(kept).notes == kept.notes
+    rows = panel.to_long()
+    dropped = pj.read_panel(rows, incomplete="drop")
     assert dropped.shape == (18, 4, 4)
-    assert "2 of 20 tasks were dropped" in dropped.notes[-1]
+    assert "2 of 20 tasks" in dropped.notes[-1]
     with pytest.raises(pj.PanelError, match="English x Ada: 1 of 20"):
-        settle_incomplete(panel, "error")
+        pj.read_panel(rows, incomplete="error")
     with pytest.raises(pj.PolyjudgeError, match="'estimate', 'drop' or 'error'"):
-        settle_incomplete(panel, "ignore")  # type: ignore[arg-type]
+        pj.read_panel(rows, incomplete="ignore")  # type: ignore[arg-type]
     complete = holed(full())
-    assert settle_incomplete(complete, "error") is complete
+    assert settle_incomplete(complete) is complete
 
 
 def test_dropping_everything_is_an_error() -> None:
     mask = full(6)
     mask[np.arange(6), np.arange(6) % 4, 0] = False
     with pytest.raises(pj.PanelError, match="Only 0 of 6 tasks"):
-        settle_incomplete(holed(mask), "drop")
+        pj.read_panel(holed(mask).to_long(), incomplete="drop")
 
 
 def test_hostile_labels_are_shown_as_text() -> None:

@@ -132,3 +132,16 @@ def test_the_same_seed_gives_the_same_choice_however_it_is_cut(monkeypatch: pyte
 def test_a_few_hundred_clean_panels_name_no_cell() -> None:
     found = Counter(choose(units(30, 6, 5, np.zeros((6, 5)), seed)).kind for seed in range(300))
     assert found["none"] >= 300 * 0.95 - 2 * np.sqrt(300 * 0.05 * 0.95)
+
+
+def test_clusters_are_what_is_left_out_and_resampled() -> None:
+    rng = np.random.default_rng(7)
+    cluster = np.repeat(np.arange(12), 5)
+    shared = rng.normal(0, 6, (12, 6, 5))[cluster]  # tasks of one source err together
+    scores = 50 + shared + rng.normal(0, 1, (60, 6, 5))
+    u = Units.of(double_centre(scores), scores, np.ones(60), cluster)
+    assert u.values.shape == (12, 6, 5)
+    assert u.values[3] == pytest.approx(double_centre(scores[15:20].mean(axis=0)))
+    naive = Units.of(double_centre(scores), scores, np.ones(60))
+    assert choose(naive).kind != "none"  # as if the tasks were independent
+    assert choose(u).kind == "none"

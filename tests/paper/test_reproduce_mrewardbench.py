@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
@@ -16,8 +15,8 @@ from polyjudge.estimate.kernels import double_centre
 from polyjudge.paper import published, sources
 from polyjudge.paper.human_anchor import HumanAnchor, draw_sample, human_anchor, shares
 from polyjudge.paper.mrewardbench import missing_behind, reproduce_mrewardbench
-from polyjudge.report.older.base import make_console
-from polyjudge.report.older.reproduce import show_reproduction
+from polyjudge.paper.report import build
+from polyjudge.report import terminal
 
 LANGUAGES = published.load("mrewardbench")["panel"]["languages"]
 
@@ -136,9 +135,7 @@ def test_without_the_panel(sample: pd.DataFrame) -> None:
 
 
 def test_terminal_shows_the_artefact(sample: pd.DataFrame) -> None:
-    out = io.StringIO()
-    show_reproduction(reproduce_mrewardbench(None, sample), console=make_console(out))
-    text = out.getvalue()
+    text = terminal.text(build(reproduce_mrewardbench(None, sample)))
     assert re.search(r"all +700 +481 to 536 +481 to 481 +64 +55 +0", text)
     assert "Identity I1" in text
     assert max(map(len, text.splitlines())) <= 96

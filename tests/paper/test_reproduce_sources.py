@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from conftest import shared_file
 from polyjudge.paper import published, sources
 
 
@@ -58,11 +57,11 @@ def panel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_devai(devai_path: Path) -> None:
-    panel = sources.devai_panel(devai_path)
+def test_devai(devai_like_path: Path) -> None:
+    panel = sources.devai_panel(devai_like_path)
     assert panel.shape == (55, 8, 6)
     assert panel.replicates == ("MetaGPT", "GPT-Pilot", "OpenHands")
-    table = pd.read_csv(devai_path)
+    table = pd.read_csv(devai_like_path)
     one = table.query("language == 'Hindi' and backbone == 'Qwen' and framework == 'OpenHands'").set_index("task")
     mine = panel.replicate_scores[:, panel.languages.index("Hindi"), panel.judges.index("Qwen"), 2]
     assert mine.tolist() == one.loc[list(panel.tasks), "score"].tolist()
@@ -96,9 +95,9 @@ def test_mrewardbench_panel(panel_file: Path) -> None:
         (lambda t: t.assign(language=t["language"].replace("Hindi", "Urdu")), "Hindi, Urdu"),
     ],
 )
-def test_a_changed_devai_file_is_refused(devai_path: Path, tmp_path: Path, spoil: object, says: str) -> None:
+def test_a_changed_devai_file_is_refused(devai_like_path: Path, tmp_path: Path, spoil: object, says: str) -> None:
     path = tmp_path / "x.csv"
-    spoil(pd.read_csv(devai_path)).to_csv(path, index=False)  # type: ignore[operator]
+    spoil(pd.read_csv(devai_like_path)).to_csv(path, index=False)  # type: ignore[operator]
     with pytest.raises(pj.PanelError, match=says):
         sources.devai_panel(path)
 
@@ -132,9 +131,9 @@ def test_a_changed_panel_file_is_refused(panel_file: Path, tmp_path: Path, spoil
         (lambda t: t.assign(subset="all"), "100 rows in each language"),
     ],
 )
-def test_a_changed_sample_is_refused(tmp_path: Path, spoil: object, says: str) -> None:
+def test_a_changed_sample_is_refused(anchor_like_path: Path, tmp_path: Path, spoil: object, says: str) -> None:
     path = tmp_path / "x.csv"
-    spoil(pd.read_csv(shared_file("data/mrewardbench/human_anchor_sample.csv"))).to_csv(path, index=False)  # type: ignore[operator]
+    spoil(pd.read_csv(anchor_like_path)).to_csv(path, index=False)  # type: ignore[operator]
     with pytest.raises(pj.PanelError, match=says):
         sources.anchor_sample(path)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import os
 import pty
@@ -24,10 +23,8 @@ import pytest
 import polyjudge as pj
 from polyjudge.core.labels import label, short
 from polyjudge.core.schema import to_json
-from polyjudge.report import charts
+from polyjudge.report import charts, report_of, terminal
 from polyjudge.report.export import chart_bytes
-from polyjudge.report.older.audit import show_audit
-from polyjudge.report.older.base import make_console
 from polyjudge.report.page.made import command_line
 from polyjudge.report.page.render import json_for_script
 
@@ -55,9 +52,9 @@ def audit(panel: pj.Panel) -> pj.Audit:
 
 
 def test_terminal_text_is_plain_and_narrow(audit: pj.Audit) -> None:
-    file = io.StringIO()
-    show_audit(make_console(file), audit)
-    text = file.getvalue()
+    report = report_of(audit)
+    assert report is not None
+    text = terminal.text(report, full=True)
     assert not CONTROL.search(text)
     assert "</script><img" in text
     assert "[bold]judge[/bold] :smile:" in text
@@ -78,9 +75,9 @@ def test_colours_on_a_terminal_unless_no_color(variables: dict[str, str], colour
     ioctl(follow, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 60, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "FORCE_COLOR")}
     code = (
-        "import polyjudge as pj; from polyjudge.report.older.audit import show_audit; "
-        "from polyjudge.report.older.base import make_console; "
-        "show_audit(make_console(), pj.audit(pj.simulate_panel(tasks=12, languages=3, judges=3)[0], resamples=100))"
+        "import polyjudge as pj; from polyjudge.report import report_of, terminal; "
+        "panel = pj.simulate_panel(tasks=12, languages=3, judges=3)[0]; "
+        "terminal.show(report_of(pj.audit(panel, resamples=100)))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code],

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import typer
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 import polyjudge as pj
 from polyjudge.cli import commands
-
-pytestmark = pytest.mark.browser
 
 COMMANDS = {
     "demo": ("demo",),
@@ -45,14 +43,6 @@ def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         return printed.out
 
     return run
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -3,43 +3,53 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 
 import numpy as np
 import pytest
 
 import polyjudge as pj
-from polyjudge.report.verdict import verdict
+from polyjudge.core.sections import Say
+from polyjudge.report.build.audit import verdict
 
 
 def test_a_panel_that_reverses() -> None:
     audit = pj.audit(pj.sample_panel(), resamples=200)
     change, sure, gain = verdict(audit)
-    assert change.startswith("Language changes the ranking of the judges: 11 of 15 pairs")
-    assert "Aster and Dahlia between English and Spanish" in sure
+    assert isinstance(change, Say)
+    assert isinstance(sure, Say)
+    assert isinstance(gain, Say)
+    assert (change.code, change.values["count"], change.values["pairs"]) == ("audit.verdict.reversal", 11, 15)
+    assert [sure.values[n] for n in ("judge_i", "judge_j", "above", "below")] == [
+        "Aster",
+        "Dahlia",
+        "English",
+        "Spanish",
+    ]
     row = audit.held_out.table.set_index("method").loc["cbc"]
-    assert f"{row['gain']:.3g} points squared [{row['gain_low']:.3g}, {row['gain_high']:.3g}]" in gain
-    assert "not known without human labels" in gain
+    assert gain.code == "gain.advised"
+    assert [gain.values[n] for n in ("gain", "low", "high")] == [row["gain"], row["gain_low"], row["gain_high"]]
 
 
 def test_a_panel_without_interaction() -> None:
     panel, _ = pj.simulate_panel(tasks=40, languages=4, judges=4, interaction=0.0, seed=5)
     change, sure, gain = verdict(pj.audit(panel, resamples=200))
-    assert change.startswith("No sure sign")
-    assert "with probability" in sure
-    assert gain.startswith("Calibrating is not advised")
+    assert isinstance(gain, Say)
+    assert [getattr(s, "code", "") for s in (change, sure)] == ["audit.verdict.none", "audit.verdict.chance"]
+    assert gain.code in ("gain.open", "gain.loss")
 
 
 def test_cells_without_reversals_and_a_missing_gain() -> None:
     audit = pj.audit(pj.sample_panel(), resamples=100)
     calm = dataclasses.replace(audit.reversals, count_selected=0, pairs=audit.reversals.pairs.assign(reverses=False))
-    table = audit.held_out.table.assign(gain=math.nan)
-    audit = dataclasses.replace(audit, reversals=calm, held_out=dataclasses.replace(audit.held_out, table=table))
-    change, sure, gain = verdict(audit)
-    assert change.startswith("The judges react differently to the languages")
-    assert "none of them is sure by itself" in sure
-    assert "was not measured here" in gain
+    audit = dataclasses.replace(
+        audit,
+        reversals=calm,
+        held_out=dataclasses.replace(audit.held_out, advice=None),
+        findings=[f for f in audit.findings if f.code != "reversal"],
+    )
+    found = [getattr(s, "code", "") for s in verdict(audit)]
+    assert found == ["audit.verdict.cells", "audit.verdict.chance", "audit.verdict.gain-unknown"]
 
 
 RNG = np.random.default_rng(0)
@@ -64,7 +74,7 @@ def test_numbers_keep_their_digits_on_any_scale(scale: float) -> None:
     audit = pj.audit(panel, resamples=100)
     html = audit.to_html()
     cells = audit.uncertainty.cells
-    table = html.split('id="heatmap-table"')[1].split("</table>")[0]
+    table = html.split('id="interaction-table-1"')[1].split("</table>")[0]
     shown = [float(x) for x in re.findall(r'data-v="[^"]*"><bdi>([^<]*)</bdi> <small>', table)]
     expected = cells["interaction"].iloc[cells["interaction"].abs().argsort()[::-1]]
     assert shown == pytest.approx(expected.tolist(), abs=1e-3 * cells["interaction"].abs().max())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from conftest import need
 from polyjudge.core.errors import PanelError, UsageError
 
 pytestmark = pytest.mark.postgres
@@ -24,12 +24,7 @@ pytestmark = pytest.mark.postgres
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     """Address of a private server on a Unix socket; nothing listens on the network."""
-    binaries = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
-    if not binaries:
-        message = "needs PostgreSQL's server binaries in /usr/lib/postgresql"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
+    programs = need("postgres")
     # A short path: a socket's path may have about 100 characters.
     folder = Path(tempfile.mkdtemp(prefix="pj", dir="/tmp"))
     as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
@@ -38,7 +33,7 @@ def server() -> Iterator[str]:
 
     def run(program: str, *args: str) -> None:
         done = subprocess.run(
-            [*as_user, f"{binaries[-1]}/{program}", *args], capture_output=True, text=True, timeout=120, cwd="/"
+            [*as_user, f"{programs}/{program}", *args], capture_output=True, text=True, timeout=120, cwd="/"
         )
         assert done.returncode == 0, done.stderr + done.stdout
 

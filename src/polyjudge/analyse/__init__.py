@@ -3,7 +3,6 @@
 from polyjudge.analyse.ablations import Ablation, ablate
 from polyjudge.analyse.audit import Audit, audit
 from polyjudge.analyse.decisions import Decisions, decisions
-from polyjudge.analyse.findings import Finding
 from polyjudge.analyse.gates import Gates, gates
 from polyjudge.analyse.held_out import Comparison, compare
 from polyjudge.analyse.information import Information, information
@@ -15,6 +14,7 @@ from polyjudge.analyse.ties import TiedSets, tied_sets
 from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
 from polyjudge.analyse.unseen import Unseen, unseen_judge, unseen_language
 from polyjudge.analyse.variance import Variance, variance
+from polyjudge.core.sections import Finding
 
 __all__ = [
     "Ablation",

@@ -15,21 +15,20 @@ from numpy.typing import NDArray
 
 from polyjudge.analyse.held_out import (
     GAIN_SCOPE,
-    Multiplicity,
     compare,
     gain_of,
-    make_block,
     percentiles,
     resample,
 )
 from polyjudge.analyse.uncertainty import gaussian_radius, noise_sigma, score_sigma
-from polyjudge.calibrate.methods import Block
+from polyjudge.calibrate.methods.block import Block, Multiplicity, make_block
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import BLOCK, double_centre, mean_tau, stream
 
@@ -38,11 +37,7 @@ MOST_SUBSETS = 1000
 """Judge subsets of one size beyond this number are sampled."""
 TASK_SIZES = (10, 20, 30, 40)
 
-JUDGES_IDENTITY = (
-    "On the same draws and without ties the mean tau over all subsets of a size is that of all judges by arithmetic: "
-    "tau is a mean over pairs of judges, and the calibrated difference of two judges does not depend on the others. "
-    "Only the spread (sd, low, high) says something about the number of judges."
-)
+JUDGES_IDENTITY = say("ablation.judges-identity")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -59,16 +54,13 @@ class Ablation(Result):
     table: pd.DataFrame
     resamples: int
     seed: int
-    identity: str
-    """What of the table is true by arithmetic; empty when nothing is"""
-    scope: str
-    notes: tuple[str, ...]
+    identity: Say | None
+    """What of the table is true by arithmetic; None when nothing is"""
+    scope: Say
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
-
-    def __repr__(self) -> str:
-        return "\n".join(filter(None, [super().__repr__(), self.identity, self.scope, *self.notes]))
 
 
 def ablate(
@@ -115,7 +107,7 @@ def ablate_judges(
     for size in wanted:
         subsets = _subsets(m, size, seed)
         if len(subsets) < comb(m, size):
-            notes.append(f"{len(subsets):,} of the {comb(m, size):,} subsets of {size} judges were drawn at random.")
+            notes.append(say("ablation.drawn", drawn=len(subsets), all=comb(m, size), size=size))
         values = [
             _measure(panel, train[:, :, subset], left_out[:, :, subset])
             for subset in track(subsets, len(subsets), f"subsets of {size} judges")
@@ -153,7 +145,7 @@ def ablate_tasks(
             [_measure_block(b, fit.interaction) for b in parts if len(b.train)], axis=1
         )
         if len(tau) < len(drawn):
-            notes.append(f"{len(drawn) - len(tau)} of {len(drawn)} subsets of {size} tasks left none out: skipped.")
+            notes.append(say("ablation.skipped", skipped=len(drawn) - len(tau), drawn=len(drawn), size=size))
         low, high = percentiles(error)
         radius = [gaussian_radius(s, size * mean_weight, k, m, 0.95) for s in (noise, all_scores)]
         rows.append(
@@ -168,8 +160,8 @@ def ablate_tasks(
                 "bound_all_scores": radius[1],
             }
         )
-    notes.append("The bounds hold for all cells together with 95% confidence; the error is a mean over cells.")
-    return Ablation("tasks", _ordered(rows), resamples, seed, "", GAIN_SCOPE, tuple(notes))
+    notes.append(say("ablation.bounds"))
+    return Ablation("tasks", _ordered(rows), resamples, seed, None, GAIN_SCOPE, tuple(notes))
 
 
 def ablate_groups(panel: Panel, resamples: int = 1000, seed: int = 7) -> Ablation:
@@ -182,15 +174,15 @@ def ablate_groups(panel: Panel, resamples: int = 1000, seed: int = 7) -> Ablatio
             part = panel.slice(label)
             result = compare(part, ["raw", "cbc"], resamples, seed)
         except (PanelError, UsageError) as error:
-            notes.append(f"Group {clean(label)} cannot be evaluated: {error}")
+            notes.append(say("ablation.group-fails", group=label, why=str(error)))
             continue
         taus = result.resample_tau
         summary = _summary(taus["raw"].to_numpy(), taus["cbc"].to_numpy(), result.resample_gain["cbc"].to_numpy())
         rows.append({"group": label, "tasks": part.n_tasks, "sd": taus["cbc"].std(ddof=0), **summary})
-        notes += [f"Group {clean(label)}: {note}" for note in result.notes]
+        notes += [say("ablation.group-note", group=label, note=str(note)) for note in result.notes]
     if not rows:
-        raise PanelError("No group can be evaluated on its own. " + " ".join(notes))
-    return Ablation("groups", _ordered(rows), resamples, seed, "", GAIN_SCOPE, tuple(notes))
+        raise PanelError("No group can be evaluated on its own. " + " ".join(map(str, notes)))
+    return Ablation("groups", _ordered(rows), resamples, seed, None, GAIN_SCOPE, tuple(notes))
 
 
 def _measure(panel: Panel, train: Array, left_out: Array) -> tuple[Array, Array, Array]:

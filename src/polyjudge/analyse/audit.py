@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from polyjudge.analyse.conclusions import conclude
-from polyjudge.analyse.findings import Finding
 from polyjudge.analyse.gates import Gates, gates
 from polyjudge.analyse.held_out import Comparison, compare
 from polyjudge.analyse.information import Information, information
@@ -24,9 +22,9 @@ from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
 from polyjudge.analyse.variance import Variance, variance
 from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.core.errors import PanelError, UsageError
-from polyjudge.core.files import atomic_write
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, plain
+from polyjudge.core.sections import Finding, Say, say
 from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import ranks
 from polyjudge.estimate.resample import check_level, mean_and_se
@@ -34,11 +32,7 @@ from polyjudge.estimate.resample import check_level, mean_and_se
 if TYPE_CHECKING:
     from polyjudge.core.arrays import Array
 
-CAVEATS = (
-    "Calibration makes the languages agree on the panel's own order of overall mean scores; that order is one of "
-    "leniency, not of quality, and agreement after calibration on the same scores is arithmetic, not evidence.",
-    "The shift that all judges share in a language stays in the scores, and which judge is right needs human labels.",
-)
+CAVEATS = (say("caveat.leniency"), say("caveat.shared-shift"), say("caveat.unseen"), say("caveat.tasks"))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -83,17 +77,17 @@ class Audit(Result):
     gates: Gates | None
     gate_spread: pd.DataFrame | None
     """Spread of pass rates over languages at thresholds across the scale: the `sweep` of `gates`."""
-    caveats: tuple[str, ...]
+    caveats: tuple[Say, ...]
     seed: int
     level: float
     missingness: Missingness | None = None
     """Where scores are missing and whether that depends on the cell; None for a complete panel."""
-    left_out: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, Say | str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
     def to_frame(self) -> pd.DataFrame:
         """The findings."""
-        return pd.DataFrame([vars(f) for f in self.findings], columns=["severity", "code", "text"])
+        return pd.DataFrame([(f.severity, f.code, f.text) for f in self.findings], columns=["severity", "code", "text"])
 
     def to_dict(self) -> dict[str, Any]:
         out = {
@@ -103,27 +97,6 @@ class Audit(Result):
         }
         out["calibrator"] = self.calibrator.to_dict()
         return {"findings": plain(self.findings), **out}
-
-    def to_html(self, path: str | Path | None = None) -> str | None:
-        """The report as one self-contained HTML page: written to `path`, or returned when there is none."""
-        from polyjudge.report.page import audit_html
-
-        html = audit_html(self)
-        if path is None:
-            return html
-        with atomic_write(path) as file:
-            file.write(html)
-        return None
-
-    def _repr_html_(self) -> str:
-        from polyjudge.report.page import audit_fragment
-
-        return audit_fragment(self)
-
-    def __repr__(self) -> str:
-        s = self.summary
-        lines = [f"Audit of {s.tasks} tasks x {len(s.languages)} languages x {len(s.judges)} judges"]
-        return "\n".join([*lines, *(f"  {f.severity:>8}  {f.text}" for f in self.findings)])
 
 
 def audit(
@@ -168,9 +141,9 @@ def audit(
         "gates": None,
         "missingness": None if panel.complete else missingness(panel, draws=199, seed=seed),
     }
-    left_out: dict[str, str] = {}
+    left_out: dict[str, Say | str] = {}
     if panel.replicate_scores is None:
-        left_out["three-way test"] = "It needs replicates to tell the three-way term from noise."
+        left_out["three-way test"] = say("left-out.three-way")
     try:
         sections["variance"] = variance(panel, level=level)
     except PanelError as error:
@@ -187,7 +160,7 @@ def audit(
         across = low + (high - low) * np.arange(1, 10) / 10
         gate_spread = gates(panel, across[4], sweep=across, resamples=resamples, seed=seed, level=level).sweep
     else:
-        left_out["gate spread"] = "All scores are equal, so no threshold divides them."
+        left_out["gate spread"] = say("left-out.gate-spread")
     language_effect = _effect(panel, 2, level, "language", panel.languages)
     return Audit(
         summary=summarise(panel),

@@ -9,15 +9,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from polyjudge.analyse.held_out import Multiplicity, percentiles, resample
+from polyjudge.analyse.held_out import percentiles, resample
+from polyjudge.calibrate.methods.block import Multiplicity
 from polyjudge.core.arrays import Array
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 
-TARGET = (
-    "The target is the top judge after removing the left-out tasks' own interaction: the additive model's answer, not "
-    "a human one. A high mean score is leniency, not quality, so the top judge is the most lenient one."
-)
+TARGET = say("decisions.target")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -36,13 +35,10 @@ class Decisions(Result):
     resamples: int
     skipped: int
     seed: int
-    target: str
+    target: Say
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
-
-    def __repr__(self) -> str:
-        return f"{super().__repr__()}\n{self.target}"
 
 
 def decisions(panel: Panel, resamples: int = 1000, seed: int = 7, *, draws: Multiplicity | None = None) -> Decisions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,10 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
-from polyjudge.estimate.incomplete import estimate_interaction, sampling_panel
+from polyjudge.core.scale import Scale, scale_of
+from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se, task_interactions
+from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
 from polyjudge.estimate.sparse import Kind, Units, choose, half_samples, least_absolute, named_cells, offset_maps
 
 MOST_SHOWN = 12
@@ -53,12 +54,23 @@ class Explanation(Result):
     clear_without: int
     """Cells whose band excludes 0, with and without the named cells."""
     matters: float
+    scale: Scale
     level: float
     resamples: int
     seed: int
 
     def to_frame(self) -> pd.DataFrame:
         return self.cells
+
+    @property
+    def unit(self) -> str:
+        """Of printed differences."""
+        return self.scale.unit
+
+    @property
+    def factor(self) -> float:
+        """What differences are multiplied by to be printed."""
+        return self.scale.factor
 
     @property
     def named(self) -> list[tuple[str, str]]:
@@ -108,8 +120,7 @@ def explain(
     estimate = estimate_interaction(panel)
     matters = what_matters(panel, matters)
     bands = bands or uncertainty(panel, level=level, seed=seed)
-    base = sampling_panel(panel)
-    units = Units.of(task_interactions(panel), base.scores, base.weights)
+    units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
     resamples = resamples if k * m <= SMALL else max(20, 2 * resamples // 5)
     reading = choose(units, level, seed)
     excess = least_absolute(estimate.interaction, units.lad)
@@ -135,10 +146,66 @@ def explain(
         clear=bands.clear,
         clear_without=int((np.abs(left) > bands.critical * np.maximum(se, panel.tie_gap)).sum()),
         matters=matters,
+        scale=scale_of(panel),
         level=level,
         resamples=resamples,
         seed=seed,
     )
+
+
+def without_cells(panel: Panel, cells: list[tuple[str, str]]) -> Panel:
+    """The panel without the scores of some (language, judge) cells.
+
+    A panel needs every judge in every language, so their places are filled, task by task, with what the other cells
+    lead to expect when judges and languages add up. That says nothing new: they can show no deviation of their own.
+    Entries whose task lacks other scores are left missing.
+    """
+    named = np.zeros(panel.shape[1:], bool)
+    for cell in cells:
+        named |= _one(panel, cell)
+    places = np.flatnonzero(named)
+    k, m = named.shape
+    language, judge = np.nonzero(~named)
+    design = np.hstack([language[:, None] == np.arange(k), judge[:, None] == np.arange(m)]).astype(np.float64)
+    if np.linalg.matrix_rank(design) < k + m - 1:
+        raise PanelError(
+            "Too many cells are left out: what is left of a language or judge does not say what to expect there. Leave "
+            "the whole language or judge out (--languages, --judges)."
+        )
+    maps = offset_maps(places, np.ones(named.shape))
+
+    def filled(array: Array | None, first: int) -> Array | None:
+        """`first` is the axis of languages; judges follow."""
+        if array is None:
+            return None
+        moved = np.moveaxis(array, (first, first + 1), (-2, -1)).copy()
+        offsets = np.tensordot(moved, maps, ((-2, -1), (1, 2)))
+        moved[..., named] -= offsets
+        return np.moveaxis(moved, (-2, -1), (first, first + 1))
+
+    out = panel.with_scores(
+        filled(panel.scores, 1),  # type: ignore[arg-type]
+        filled(panel.replicate_scores, 1),
+        filled(panel.system_scores, 2),
+        filled(panel.system_replicates, 2),
+    )
+    words = ", ".join(f"{clean(judge)} in {clean(language)}" for language, judge in cells)
+    return replace(out, notes=(*panel.notes, f"Left out: {words}."), declared_range=panel.declared_range)
+
+
+def parse_cell(text: str, panel: Panel) -> tuple[str, str]:
+    """LANGUAGE,JUDGE as two labels of the panel; labels may hold commas themselves."""
+    parts = text.split(",")
+    splits = [(",".join(parts[:i]).strip(), ",".join(parts[i:]).strip()) for i in range(1, len(parts))]
+    for language, judge in splits:
+        if language in panel.languages and judge in panel.judges:
+            return language, judge
+    if not splits:
+        raise UsageError(
+            f"A place is written LANGUAGE,JUDGE, such as {panel.languages[0]},{panel.judges[0]}, not {text!r}."
+        )
+    _one(panel, splits[0])
+    raise AssertionError("unreachable: a pair of known labels was found above")
 
 
 def _cells(bands: Uncertainty, excess: Array, limits: Array, named: NDArray[np.bool_], matters: float) -> pd.DataFrame:
@@ -203,12 +270,14 @@ def _culprits(panel: Panel, cells: pd.DataFrame, named: NDArray[np.bool_], furth
 
 def _shares(panel: Panel) -> list[tuple[str, Array, Array]]:
     """Of each cell: scores at the floor, at the ceiling and entries missing, with the number they are a share of."""
-    values = panel.scores[..., None] if panel.replicate_scores is None else panel.replicate_scores
-    gap, (low, high) = panel.tie_gap, panel.range
-    there = (~np.isnan(values)).sum(axis=(0, 3)).astype(np.float64)
+    values = panel.finest  # task, [system], language, judge, [replicate]
+    first = 2 if panel.system_scores is not None else 1
+    over = tuple(axis for axis in range(values.ndim) if axis not in (first, first + 1))
+    gap, scale = panel.tie_gap, scale_of(panel)
+    there = (~np.isnan(values)).sum(axis=over).astype(np.float64)
     # The mean of several tasks hides how many of them lie at an end.
     known = np.all(panel.weights == 1)
-    ends = [(values <= low + gap).sum(axis=(0, 3)), (values >= high - gap).sum(axis=(0, 3))]
+    ends = [(values <= scale.low + gap).sum(axis=over), (values >= scale.high - gap).sum(axis=over)]
     floor, ceiling = (np.where(known, end, np.nan) for end in ends)
     missing = np.isnan(panel.scores).sum(axis=0).astype(np.float64)
     entries = np.full(missing.shape, float(panel.shape[0]))

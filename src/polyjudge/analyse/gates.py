@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
@@ -55,6 +57,16 @@ class Gates(Result):
     spread_chance: float
     """Raw spread when the languages of each task and judge are shuffled, on average: what chance alone gives. NaN where
     scores are missing."""
+    at_least: bool = False
+    """Whether a task passes at the threshold itself (>=), or only above it (>)."""
+    decisions: int = 0
+    """Scores that pass or fail: every task, language and judge."""
+    flips: int = 0
+    """Decisions that calibrating turns."""
+    flip_share: float = 0.0
+    flip_low: float = 0.0
+    flip_high: float = 0.0
+    """Share of decisions that calibrating turns, with its interval over tasks."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.cells
@@ -66,6 +78,7 @@ def gates(
     *,
     sweep: Iterable[float] = (),
     base: str | None = None,
+    at_least: bool = False,
     resamples: int = 1000,
     seed: int = 7,
     level: float = 0.95,
@@ -76,6 +89,7 @@ def gates(
     ----------
     sweep : more thresholds to measure the spread at; those outside the scores are left out with a note
     base : language to contrast with the mean of the others
+    at_least : a task passes at the threshold too
     resamples : task bootstraps behind held-out spreads and intervals
 
     >>> from polyjudge import simulate_panel
@@ -86,7 +100,7 @@ def gates(
     check_level(level)
     check_resamples(resamples)
     low, high = panel.range
-    if not low <= threshold < high:
+    if not _divides(threshold, low, high, at_least):
         side = "no task can pass" if threshold >= high else "every task passes"
         raise UsageError(
             f"The threshold {threshold:g} lies outside the scores [{low:g}, {high:g}], so {side}. Choose one inside."
@@ -95,7 +109,7 @@ def gates(
         known = ", ".join(clean(x) for x in panel.languages[:12])
         raise UsageError(f"The base language {clean(base)!r} is not in the panel; it has {known}.")
     wanted = sorted({float(q) for q in sweep} | {float(threshold)})
-    inside = np.array([q for q in wanted if low <= q < high])
+    inside = np.array([q for q in wanted if _divides(q, low, high, at_least)])
     notes = []
     if len(inside) < len(wanted):
         notes.append(say("gate.note.outside", count=len(wanted) - len(inside), low=low, high=high))
@@ -111,12 +125,13 @@ def gates(
         notes.append(say("gate.note.units"))
     raw, calibrated = panel.scores, panel.scores - beta
     at = int(np.flatnonzero(inside == threshold)[0])
-    gap = panel.tie_gap
+    # A score within a tie of the threshold is at it.
+    edges = inside + (-panel.tie_gap if at_least else panel.tie_gap)
     table = []
-    for q in inside:
-        rates = [pass_rates(panel, s > q + gap) for s in (raw, calibrated)]
+    for edge in edges:
+        rates = [pass_rates(panel, s > edge) for s in (raw, calibrated)]
         table.append(rates)
-    draws = (_resampled if panel.complete else _resampled_with_holes)(panel, inside, resamples, seed)
+    draws = (_resampled if panel.complete else _resampled_with_holes)(panel, edges, resamples, seed)
     rows = []
     tails = [(1 - level) / 2, (1 + level) / 2]
     for index, q in enumerate(inside):
@@ -180,8 +195,32 @@ def gates(
         resamples,
         level,
         tuple(notes),
-        chance_spread(panel, raw > threshold + gap, seed) if panel.complete else float("nan"),
+        chance_spread(panel, raw > edges[at], seed) if panel.complete else float("nan"),
+        at_least,
+        **_flips(panel, raw > edges[at], calibrated > edges[at], level),
     )
+
+
+def _divides(threshold: float, low: float, high: float, at_least: bool) -> bool:
+    """Whether scores from `low` to `high` can both pass and fail."""
+    return low < threshold <= high if at_least else low <= threshold < high
+
+
+def _flips(panel: Panel, before: NDArray[np.bool_], after: NDArray[np.bool_], level: float) -> dict[str, Any]:
+    """Decisions (n, k, m) that calibrating turns, out of all, and their share with its interval over tasks."""
+    there = ~np.isnan(panel.scores)
+    count = there.sum(axis=(1, 2))
+    turned = ((before != after) & there).sum(axis=(1, 2))
+    used = count > 0
+    share, se = mean_and_se((turned[used] / count[used])[:, None], panel.weights[used] * count[used])
+    half = float(stdtrit(int(used.sum()) - 1, (1 + level) / 2) * se[0])
+    return {
+        "decisions": int(count.sum()),
+        "flips": int(turned.sum()),
+        "flip_share": float(share[0]),
+        "flip_low": max(0.0, float(share[0]) - half),
+        "flip_high": min(1.0, float(share[0]) + half),
+    }
 
 
 def chance_spread(panel: Panel, passed: NDArray[np.bool_], seed: int, shuffles: int = 200) -> float:
@@ -200,12 +239,11 @@ def spread(rates: Array) -> Array:
     return out
 
 
-def _resampled(panel: Panel, thresholds: Array, resamples: int, seed: int) -> dict[str, Array]:
-    """Pass rates (resamples, thresholds, k, m) of drawn and of left-out tasks, raw and calibrated by drawn ones."""
+def _resampled(panel: Panel, edges: Array, resamples: int, seed: int) -> dict[str, Array]:
+    """Pass rates (resamples, edges, k, m) of drawn and of left-out tasks, raw and calibrated by drawn ones."""
     n, k, m = panel.shape
     flat = panel.scores.reshape(n, -1)
-    gap = panel.tie_gap
-    passed = np.concatenate([(flat > q + gap).astype(float) for q in thresholds], axis=1)
+    passed = np.concatenate([(flat > edge).astype(float) for edge in edges], axis=1)
     out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
     blocks = -(-resamples // 64)
     for counts in track(draw_blocks(n, resamples, seed, panel.cluster), blocks, "resampling gates"):
@@ -214,18 +252,18 @@ def _resampled(panel: Panel, thresholds: Array, resamples: int, seed: int) -> di
         kept = left.any(axis=1)
         c, left = c[kept], left[kept]
         c, left = c / c.sum(axis=1, keepdims=True), left / left.sum(axis=1, keepdims=True)
-        shape = (len(c), len(thresholds), k, m)
+        shape = (len(c), len(edges), k, m)
         out["drawn_raw"].append((c @ passed).reshape(shape))
         out["held_raw"].append((left @ passed).reshape(shape))
         beta = double_centre((c @ flat).reshape(-1, k, m)).reshape(-1, 1, k * m)
         both = np.stack([c, left], axis=1)
-        rates = np.empty((len(c), 2, len(thresholds), k * m))
+        rates = np.empty((len(c), 2, len(edges), k * m))
         step = max(1, 4_000_000 // (n * k * m))
         for start in range(0, len(c), step):
             part = slice(start, start + step)
             # The calibrated score passes q where the raw one passes q plus the cell's interaction.
-            for index, q in enumerate(thresholds):
-                rates[part, :, index] = both[part] @ (flat > beta[part] + q + gap).astype(float)
+            for index, edge in enumerate(edges):
+                rates[part, :, index] = both[part] @ (flat > beta[part] + edge).astype(float)
         out["drawn_calibrated"].append(rates[:, 0].reshape(shape))
         out["held_calibrated"].append(rates[:, 1].reshape(shape))
     return {name: np.concatenate(parts) for name, parts in out.items()}
@@ -241,11 +279,10 @@ def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
     return np.clip(estimate.cells, 0.0, 1.0), mean_and_se(estimate.cell_influence, panel.weights, panel.cluster)[1]
 
 
-def _resampled_with_holes(panel: Panel, thresholds: Array, resamples: int, seed: int) -> dict[str, Array]:
+def _resampled_with_holes(panel: Panel, edges: Array, resamples: int, seed: int) -> dict[str, Array]:
     """The same for a panel with missing scores: every rate is a least-squares estimate, in every resample."""
     n, k, m = panel.shape
     flat, weights = panel.scores.reshape(n, -1), entry_weights(panel).reshape(n, -1)
-    gap = panel.tie_gap
     estimate = estimate_interaction(panel)
     out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
     blocks = -(-resamples // 64)
@@ -255,16 +292,16 @@ def _resampled_with_holes(panel: Panel, thresholds: Array, resamples: int, seed:
         found = [estimate.resample(times[some])[1] for times in sides.values()]
         known = np.isfinite(found[0]).all(axis=(1, 2)) & np.isfinite(found[1]).all(axis=(1, 2))
         beta = found[0][known].reshape(-1, 1, k * m)
-        shape = (len(beta), len(thresholds), k, m)
+        shape = (len(beta), len(edges), k, m)
         step = max(1, 4_000_000 // (n * k * m))
         for side, every in sides.items():
             times = every[some][known]
-            raw, calibrated = np.empty((2, len(beta), len(thresholds), k * m))
-            for index, q in enumerate(thresholds):
-                raw[:, index] = cell_rates((flat > q + gap).astype(np.float64), weights, times, panel.weights)
+            raw, calibrated = np.empty((2, len(beta), len(edges), k * m))
+            for index, edge in enumerate(edges):
+                raw[:, index] = cell_rates((flat > edge).astype(np.float64), weights, times, panel.weights)
                 for start in range(0, len(beta), step):
                     part = slice(start, start + step)
-                    above = (flat > beta[part] + q + gap).astype(np.float64)
+                    above = (flat > beta[part] + edge).astype(np.float64)
                     calibrated[part, index] = cell_rates(above, weights, times[part], panel.weights)
             out[f"{side}_raw"].append(np.clip(raw, 0.0, 1.0).reshape(shape))
             out[f"{side}_calibrated"].append(np.clip(calibrated, 0.0, 1.0).reshape(shape))

@@ -6,7 +6,7 @@ which the cell means are one matrix product of multiplicities and scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
@@ -15,31 +15,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.methods import Block, Method, find_methods
+from polyjudge.calibrate.base import Calibrator
+from polyjudge.calibrate.methods import Block, Map, Method, find_methods
+from polyjudge.calibrate.methods.block import Estimate, Multiplicity, full_fit, make_block
 from polyjudge.core.arrays import TIE_TOLERANCE, Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.gain import Gain, unbiased_gain
 from polyjudge.estimate.incomplete import estimate_interaction, sampling_panel
 from polyjudge.estimate.kernels import BLOCK, draw_block, kendall_tau, mean_of_pairs, pair_index
 
-GAIN_SCOPE = (
-    "The gain is the fall of the squared distance to the panel mean, and so to any truth that is the same for all "
-    "judges, for one judge drawn at random. Who uses the panel mean gains exactly 0. A given judge may gain or lose, "
-    "and only labels tell. What a method shifts for all judges of a language alike is not counted: it needs labels too."
-)
+GAIN_SCOPE = say("gain.scope")
 """What the gain says and for whom. Shown wherever the gain is shown."""
-
-Multiplicity = NDArray[np.int64]
-
-Estimate = Callable[[Array], tuple[Array, Array]]
-"""Multiplicities (R, n) of the units -> cell means and interaction, each (R, k, m); NaN where they are not identified.
-
-`InteractionEstimate.resample` is one. Another estimator of the interaction is plugged in here.
-"""
 
 
 def resample(
@@ -83,42 +74,6 @@ def resample(
         )
 
 
-def make_block(
-    panel: Panel, drawn: Multiplicity, held: Multiplicity, estimate: Estimate, key: tuple[int, int] = (0, 0)
-) -> tuple[Block, NDArray[np.int64]]:
-    """A block from the multiplicities of training and evaluation, both (R, n), and which rows of them it holds."""
-    kept = np.flatnonzero(held.any(axis=1))
-    # One product for both sides: the scores pass through memory once.
-    both = np.concatenate([drawn[kept], held[kept]]).astype(np.float64)
-    means, interaction = estimate(both)
-    size = len(kept)
-    lacking = np.asarray((np.isnan(means) | np.isnan(interaction)).any(axis=(-2, -1)))
-    known = ~(lacking[:size] | lacking[size:])
-    if not known.all():
-        both, means, interaction = (a[np.tile(known, 2)] for a in (both, means, interaction))
-        kept = kept[known]
-        size = len(kept)
-    weights = both * panel.weights
-    block = Block(
-        panel,
-        drawn=weights[:size],
-        held=weights[size:],
-        train=means[:size],
-        left_out=means[size:],
-        interaction=interaction[:size],
-        left_out_interaction=interaction[size:],
-        key=(*key, ""),
-    )
-    return block, kept
-
-
-def full_fit(panel: Panel, seed: int = 0, estimate: Estimate | None = None) -> Block:
-    """The block with one resample that trains and evaluates on all units."""
-    estimate = estimate or estimate_interaction(panel).resample
-    all_units = np.ones((1, len(panel.tasks)), dtype=np.int64)
-    return make_block(panel, all_units, all_units, estimate, (seed, 0))[0]
-
-
 def check_draws(panel: Panel, draws: Multiplicity) -> Multiplicity:
     """Multiplicities given by the user, if they fit the panel."""
     n = len(panel.tasks)
@@ -138,7 +93,7 @@ class Advice:
 
     verdict: Literal["advised", "not advised"]
     method: str
-    text: str
+    text: Say
 
     @property
     def calibrate(self) -> bool:
@@ -151,9 +106,9 @@ class Comparison(Result):
 
     `table` has one row per method: method, tau, low, high (mean and 95% percentile interval over resamples of the mean
     Kendall tau over language pairs), full_fit (tau when trained and evaluated on all tasks), identity (what of the row
-    is true by arithmetic), gain, gain_low, gain_high (of one judge drawn at random, points squared, with all tasks:
-    without bias, jackknife interval; NaN for methods that do more than subtract), gain_held_out with its interval and
-    gain_positive (on left-out tasks: mean, percentiles and share above 0 over resamples; low by about one estimation
+    is true by arithmetic: a key of `IDENTITIES`), gain, gain_low, gain_high (of one judge drawn at random, points
+    squared, with all tasks: without bias, jackknife interval; NaN for methods that do more than subtract),
+    gain_held_out with its interval and gain_positive (on left-out tasks: mean, percentiles and share above 0 over resamples; low by about one estimation
     variance, because a resample is as noisy as half as many tasks), gain_full_fit (in sample).
     """
 
@@ -167,11 +122,11 @@ class Comparison(Result):
     skipped: int
     """Resamples without a result: they drew every task, or do not identify the interaction of an incomplete panel"""
     seed: int
-    scope: str
+    scope: Say
     advice: Advice | None
     consumers: pd.DataFrame | None
     """Who gains from calibrating (`gain_by_consumer` of cbc, else of shrunken); None when neither was compared"""
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
     resample_tau: pd.DataFrame
     """tau of every resample (rows) and method (columns)"""
     resample_gain: pd.DataFrame
@@ -186,14 +141,10 @@ class Comparison(Result):
         del out["resample_tau"], out["resample_gain"]
         return out
 
-    def __repr__(self) -> str:
-        lines = [super().__repr__(), self.scope, *self.notes]
-        return "\n".join(lines + ([self.advice.text] if self.advice else []))
-
 
 def compare(
     panel: Panel,
-    methods: str | Method | Iterable[str | Method] | None = None,
+    methods: str | Method | Calibrator | Iterable[str | Method | Calibrator] | None = None,
     resamples: int = 1000,
     seed: int = 7,
     *,
@@ -204,7 +155,8 @@ def compare(
 
     Parameters
     ----------
-    methods : names or `Method` objects; None or "all" takes every registered one
+    methods : names, `Method` objects or calibrators; None or "all" takes those that are quick. An anchored
+        calibrator must have been fitted on this panel, so that it knows the labels
     resamples : number of resamplings
     draws : (resamples, n) how often each resample draws each task, to use instead of those of the seed
     estimate : how cell means and interaction come from multiplicities; the panel's own estimator by default
@@ -237,7 +189,10 @@ def compare(
     table = _table(chosen, taus, gains, whole)
     skipped = resamples - len(index)
     rows = table.set_index("method")
+    consumers = None
     best = next((pd.Series(rows.loc[name]) for name in ("cbc", "shrunken") if name in rows.index), None)
+    if best is not None:
+        consumers = gain_by_consumer(panel, best)
     return Comparison(
         table,
         _differences(taus),
@@ -246,8 +201,8 @@ def compare(
         skipped,
         seed,
         GAIN_SCOPE,
-        advise(table),
-        None if best is None else gain_by_consumer(panel, best),
+        advise(table, consumers),
+        consumers,
         (*_notes(whole, skipped, resamples, left), *filter(None, (m.caution(panel) for m in chosen if m.caution))),
         taus,
         gains,
@@ -256,15 +211,19 @@ def compare(
 
 def apply(m: Method, block: Block) -> tuple[Array, Array | None]:
     """The adjusted left-out cells, and the matrix that was subtracted if the method only subtracts."""
-    out = np.asarray(m(block), dtype=np.float64)
-    if out.shape != block.left_out.shape:
-        raise UsageError(
-            f"Method {clean(m.name)!r} returned an array of shape {out.shape}; it must return {block.left_out.shape} "
-            "(resamples, languages, judges)."
-        )
-    if not np.isfinite(out).all():
-        raise UsageError(f"Method {clean(m.name)!r} returned values that are not finite numbers.")
-    return (block.left_out - out, out) if m.subtracts else (out, None)
+    out = m(block)
+    parts = (out.shift, out.scale) if isinstance(out, Map) else (np.asarray(out, dtype=np.float64),)
+    for part in parts:
+        if part.shape != block.left_out.shape:
+            raise UsageError(
+                f"Method {clean(m.name)!r} returned an array of shape {part.shape}; it must return "
+                f"{block.left_out.shape} (resamples, languages, judges)."
+            )
+        if not np.isfinite(part).all():
+            raise UsageError(f"Method {clean(m.name)!r} returned values that are not finite numbers.")
+    if isinstance(out, Map):
+        return (block.left_out - out.shift) / out.scale, None
+    return (block.left_out - parts[0], parts[0]) if m.subtracts else (parts[0], None)
 
 
 def pair_taus(cells: Array, gap: float) -> Array:
@@ -326,18 +285,23 @@ def gain_by_consumer(panel: Panel, row: pd.Series[Any]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def advise(table: pd.DataFrame, method: str = "cbc") -> Advice | None:
+def advise(table: pd.DataFrame, consumers: pd.DataFrame | None = None, method: str = "cbc") -> Advice | None:
     """Whether one who uses single judges should calibrate: when the interval of the method's gain lies above 0."""
     rows = table[table["method"] == method]
     if rows.empty or not np.isfinite(rows["gain"].iloc[0]):
         return None
     row = rows.iloc[0]
-    shown = f"{row.gain:+.4g} points squared, 95% interval [{row.gain_low:+.4g}, {row.gain_high:+.4g}]"
+    values = {"method": method, "gain": float(row.gain), "low": float(row.gain_low), "high": float(row.gain_high)}
+    if consumers is not None:
+        who = consumers.iloc[0]
+        values |= {
+            "closer": float(who.closer),
+            "closer_low": float(who.closer_low),
+            "closer_high": float(who.closer_high),
+        }
     if row.gain_low > 0:
-        text = f"Calibrating is advised for whoever uses single judges: {method} gains {shown}."
-        return Advice("advised", method, text)
-    why = "it adds error" if row.gain_high < 0 else "the interval includes 0, so it cannot be told from adding noise"
-    return Advice("not advised", method, f"Calibrating is not advised: the gain of {method} is {shown}; {why}.")
+        return Advice("advised", method, say("gain.advised", **values))
+    return Advice("not advised", method, say("gain.loss" if row.gain_high < 0 else "gain.open", **values))
 
 
 def percentiles(values: Array) -> tuple[float, float]:
@@ -422,21 +386,17 @@ def _usable(chosen: list[Method], panel: Panel, everything: bool) -> tuple[list[
     return [m for m in chosen if m.name not in lacking], lacking
 
 
-def _notes(whole: Block, skipped: int, resamples: int, left: list[str]) -> tuple[str, ...]:
+def _notes(whole: Block, skipped: int, resamples: int, left: list[str]) -> tuple[Say, ...]:
     panel = whole.panel
     notes = []
     if skipped:
-        why = "drew every task" if panel.complete else "drew every task or do not identify the interaction"
-        notes.append(f"{skipped} of {resamples} resamples {why}; they were skipped.")
+        notes.append(say("held-out.skipped", skipped=skipped, resamples=resamples, complete=panel.complete))
     if not panel.complete:
-        notes.append(
-            "Scores are missing: cell means and interaction are least-squares estimates, and the gain is an estimate "
-            "too, no longer exact for any truth."
-        )
+        notes.append(say("held-out.missing"))
     if left:
-        notes.append(f"Left out because they need a complete panel: {', '.join(left)}.")
+        notes.append(say("held-out.need-complete", methods=left))
     if len(panel.judges) == 2:
-        notes.append("With two judges tau of a language pair is only 1, -1 or undefined (a tie).")
+        notes.append(say("held-out.two-judges"))
     if np.ptp(whole.train, axis=-1).max() <= panel.tie_gap:
-        notes.append("All judges tie in every language: tau is undefined and counted as 0.")
+        notes.append(say("held-out.all-tie"))
     return tuple(notes)

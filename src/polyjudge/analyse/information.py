@@ -19,11 +19,19 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import by_cluster
 from polyjudge.estimate.resample import check_level, mean_and_se
 
 CHUNK = 8
 """Permutations made at a time; each chunk has its own random stream."""
+MOST_STEPS = 120_000_000
+"""Look-ups over all permutations. With more, whole tasks are drawn at random, and `ENOUGH` replicates at need."""
+MOST_ENTRIES = 8_000_000
+"""Entries of the table that is looked up (64 MB); the same holds."""
+ENOUGH = 8
+FEWEST_TASKS = 20
+"""A panel of which fewer tasks would fill these limits is not measured."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -52,7 +60,7 @@ class Information(Result):
     level: float
     by_judge: pd.DataFrame
     """Debiased value of each judge, with t interval over tasks."""
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.by_judge
@@ -66,7 +74,6 @@ def information(
     level: float = 0.95,
     seed: int = 7,
     tolerance: bool = False,
-    max_slices: int = 5000,
 ) -> Information:
     """Information between score and language inside (task, judge) slices of replicate-level scores.
 
@@ -75,7 +82,9 @@ def information(
     q : the nearest neighbour of the same label that sets the distance
     tolerance : count distances that differ by rounding only as equal. Off by default, because the published figure
         compares them exactly and so misses some ties; `with_tolerance` gives the debiased value with them
-    max_slices : with more (task, judge) slices than this, whole tasks are drawn at random until they fill it
+
+    The cost is bounded whatever the panel: beyond the limits above tasks and replicates are drawn at random, `notes`
+    says so, and `low`, `high` then allow for the choice of tasks too.
     """
     check_level(level)
     if q < 1 or permutations < 19:
@@ -86,11 +95,9 @@ def information(
             "score for each. Name the column that tells replicates apart (replicate=... or --replicate)."
         )
     n, k, m = panel.shape
-    rng = np.random.default_rng([seed, 0])
-    most = max(2, max_slices // m)
-    chosen = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
-    rows = panel.replicate_scores[chosen].transpose(0, 2, 1, 3).reshape(len(chosen) * m, -1)
-    labels = np.repeat(np.arange(k), len(panel.replicates))
+    chosen, kept = _sample(panel, permutations, seed)
+    rows = panel.replicate_scores[chosen][..., kept].transpose(0, 2, 1, 3).reshape(len(chosen) * m, -1)
+    labels = np.repeat(np.arange(k), len(kept))
     gaps = (panel.tie_gap, 0.0) if tolerance else (0.0, panel.tie_gap)
     slices, other = (Slices(rows, labels, q, gap) for gap in gaps)
     observed = slices.value()
@@ -120,19 +127,20 @@ def information(
     half = quantile * se
     overall, overall_se = mean_and_se(per_task.mean(axis=1)[:, None], unit)
     reach = float(quantile * overall_se[0])
+    if len(chosen) < n:
+        low, high = min(low, overall[0] - reach), max(high, overall[0] + reach)
     with_tolerance = total - float(null_total.mean())
     if not tolerance:
         with_tolerance = float(average(other.value()) - average(other.permuted(permutations, seed)).mean())
     notes = []
     if abs(with_tolerance - (total - null_total.mean())) > 0.001:
-        notes.append(
-            f"Distances between scores are compared exactly, as published; counting those equal up to rounding as tied "
-            f"gives {with_tolerance:.4f} in place of {total - null_total.mean():.4f}."
-        )
+        notes.append(say("information.ties", tolerant=with_tolerance, exact=total - float(null_total.mean())))
     if len(chosen) < n:
-        notes.append(f"Measured on {len(chosen)} of {n} units drawn at random.")
+        notes.append(say("information.part", chosen=len(chosen), units=n))
+    if len(kept) < len(panel.replicates):
+        notes.append(say("information.replicates", kept=len(kept), replicates=len(panel.replicates)))
     if (~slices.there).any():
-        notes.append("Some replicates are missing; slices use those that are there.")
+        notes.append(say("information.missing"))
     return Information(
         total,
         float(null_total.mean()),
@@ -151,6 +159,33 @@ def information(
         pd.DataFrame({"judge": panel.judges, "debiased": mean, "se": se, "low": mean - half, "high": mean + half}),
         tuple(notes),
     )
+
+
+def _sample(panel: Panel, permutations: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Positions of the tasks and of the replicates that are measured: all of them where they fit the limits."""
+    n, k, m = panel.shape
+    rng = np.random.default_rng([seed, 0])
+
+    def fit(replicates: int) -> int:
+        """Tasks that fit the limits."""
+        points = k * replicates
+        steps = m * points * max(replicates - 1, 1) * permutations
+        return min(MOST_STEPS // steps, MOST_ENTRIES // (m * points**2))
+
+    replicates = len(panel.replicates)
+    if fit(replicates) < min(n, FEWEST_TASKS):  # fewer points change what the estimator expects: tasks go first
+        replicates = min(replicates, ENOUGH)
+    most = fit(replicates)
+    if most < min(n, FEWEST_TASKS):
+        raise PanelError(
+            f"Information was not measured: with {k} languages and {m} judges fewer than {FEWEST_TASKS} tasks could be "
+            "looked at. Choose some judges or languages (--judges, --languages)."
+        )
+
+    def some(size: int, wanted: int) -> NDArray[np.int64]:
+        return np.arange(size) if size <= wanted else np.sort(rng.choice(size, wanted, replace=False))
+
+    return some(n, most), some(len(panel.replicates), replicates)
 
 
 class Slices:

@@ -12,6 +12,7 @@ from polyjudge.analyse.uncertainty import Uncertainty
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.scale import scale_of
 from polyjudge.core.sections import Matter
 
 SHARE_OF_SCALE = 0.02
@@ -22,8 +23,7 @@ Status = Literal["certified", "refuted", "open"]
 def what_matters(panel: Panel, matters: float | None = None) -> float:
     """The smallest effect in points that the user cares about: as given, or 2% of the scale."""
     if matters is None:
-        low, high = panel.range
-        return SHARE_OF_SCALE * (high - low)
+        return SHARE_OF_SCALE * scale_of(panel).width
     if not (np.isfinite(matters) and matters >= 0):
         raise UsageError(f"matters is a number of points, zero or more, not {matters}.")
     return float(matters)
@@ -47,8 +47,8 @@ class Certificate(Result):
     delta : the smallest number of points such that the band of every cell lies within +-delta
     status : "certified" (delta is at most `matters`), "refuted" (the band of a cell lies beyond it) or "open"
     cells : language, judge, interaction, band_low, band_high, matter
-    tasks_needed : tasks at which an open certificate would close if the estimates stayed where they are; None when it
-        is closed
+    tasks_needed : tasks that would certify an open panel, with the probability `level`, if nothing is off; None when
+        it is closed
     """
 
     delta: float
@@ -85,15 +85,19 @@ def certificate(u: Uncertainty, matters: float) -> Certificate:
     low, high = cells["band_low"].to_numpy(), cells["band_high"].to_numpy()
     cells["matter"] = [materiality(a, b, matters) for a, b in zip(low, high, strict=True)]
     delta = float(np.maximum(np.abs(low), np.abs(high)).max())
-    undecided = (cells["matter"] == "open").to_numpy()
-    status: Status = "refuted" if (cells["matter"] == "material").any() else "open" if undecided.any() else "certified"
+    status: Status = (
+        "refuted"
+        if (cells["matter"] == "material").any()
+        else "open"
+        if (cells["matter"] == "open").any()
+        else "certified"
+    )
     needed = None
-    if status == "open":
-        half = (high - low)[undecided] / 2
-        room = np.abs(matters - np.abs(cells["interaction"].to_numpy()[undecided]))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            times = float(np.max((half / room) ** 2))
-        needed = int(np.ceil(u.tasks * max(times, 1.0))) if np.isfinite(times) and times < 1e6 else None
+    if status == "open" and matters > 0:
+        # At this size the band is half as wide as what matters. If nothing is off, estimate and band together then stay
+        # within it as often as the band holds.
+        widest = float((high - low).max()) / 2
+        needed = int(np.ceil(u.tasks * max((2 * widest / matters) ** 2, 1.0))) if np.isfinite(widest) else None
     return Certificate(
         delta=delta, matters=matters, status=status, level=u.level, tasks=u.tasks, tasks_needed=needed, cells=cells
     )

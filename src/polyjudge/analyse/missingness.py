@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
-from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import estimate_interaction
 
 WORK = 200_000_000
@@ -41,7 +41,7 @@ class Missingness(Result):
     p_interaction: float | None
     shift: float | None
     draws: int
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
 
     @property
     def rate(self) -> float:
@@ -52,7 +52,7 @@ class Missingness(Result):
         return self.cells
 
     def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), *self.notes])
+        return "\n".join([super().__repr__(), *map(str, self.notes)])
 
 
 def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | None = None) -> Missingness:
@@ -82,18 +82,18 @@ def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | No
         }
     )
     p_cell = p_interaction = None
-    notes: list[str] = []
+    notes: list[Say] = []
     if gone.any():
         p_cell, p_interaction, part = _tests(gone, draws, seed)
         if part < 1:
-            notes.append(f"The tests use a random {part:.0%} of the tasks that lack scores.")
-        notes += _words(panel, lost, n, p_cell, p_interaction)
+            notes.append(say("missing.part", share=part))
+        notes.append(_meaning(panel, lost, n, p_cell, p_interaction))
         try:
             shift = _sensitivity(panel, cells, lost / n, shift)
         except PanelError as error:
-            notes.append(str(error))
+            notes.append(say("note", text=str(error)))
     else:
-        notes.append("No score is missing.")
+        notes.append(say("missing.none"))
     by_task = gone.sum(axis=(1, 2))
     worst = np.argsort(-by_task, kind="stable")[: int((by_task > 0).sum())]
     return Missingness(
@@ -190,20 +190,14 @@ def _p_value(
     return float((statistic >= statistic[-1] - 1e-9).sum() / (1 + draws))
 
 
-def _words(panel: Panel, lost: NDArray[np.int64], n: int, p_cell: float, p_interaction: float | None) -> list[str]:
+def _meaning(panel: Panel, lost: NDArray[np.int64], n: int, p_cell: float, p_interaction: float | None) -> Say:
     l, b = np.unravel_index(int(lost.argmax()), lost.shape)  # noqa: E741
-    worst = (
-        f"worst is {clean(panel.judges[int(b)])} in {clean(panel.languages[int(l)])} with {lost.max() / n:.1%} "
-        f"missing, against {lost.mean() / n:.1%} overall"
-    )
+    values = {
+        "judge": panel.judges[int(b)],
+        "language": panel.languages[int(l)],
+        "worst": float(lost.max() / n),
+        "overall": float(lost.mean() / n),
+    }
     if p_interaction is not None and p_interaction < 0.05:
-        return [
-            f"Which scores are missing depends on language and judge together (p = {p_interaction:.2g}): {worst}. If "
-            "they fail because of what they would have scored, the cell is biased: see the sensitivity range."
-        ]
-    if p_cell < 0.05:
-        return [
-            f"Missing scores are not spread evenly over cells (p = {p_cell:.2g}): {worst}. Rates of languages and "
-            "judges explain it; least squares within tasks allows for that."
-        ]
-    return [f"Nothing shows that missing scores depend on the cell (p = {p_cell:.2g}): {worst}."]
+        return say("missing.together", p=p_interaction, **values)
+    return say("missing.margins" if p_cell < 0.05 else "missing.even", p=p_cell, **values)

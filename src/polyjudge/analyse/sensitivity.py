@@ -15,6 +15,7 @@ from polyjudge.analyse.reversal import count_reversals
 from polyjudge.core.arrays import Array
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import double_centre, ranks
 from polyjudge.estimate.resample import (
@@ -54,8 +55,8 @@ class Sensitivity(Result):
     threshold: float
     """Threshold of the gate spreads: the median score unless given."""
     survives: bool
-    verdict: str
-    notes: tuple[str, ...]
+    verdict: Say
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.links
@@ -73,21 +74,15 @@ def sensitivity(
     check_level(level)
     check_resamples(resamples)
     means = sampling_panel(panel).cell_means
-    notes: list[str] = []
+    notes: list[Say] = []
     known, weight = distribution = _distribution(panel)
     median = known[np.searchsorted(np.cumsum(weight), weight.sum() / 2)]
     q = float(median if threshold is None else threshold)
     if np.ptp(panel.observed_range) <= panel.tie_gap:
-        notes.append("All scores are equal: links and left-out parts change nothing.")
+        notes.append(say("sensitivity.constant"))
     links = _links(panel, distribution, q, resamples, seed, level)
     failing = links.loc[~links["survives"], "link"].tolist()
-    if failing:
-        verdict = (
-            f"The conclusion depends on the scale: under {' and '.join(failing)} the cells are ordered or signed "
-            "differently. Report it as a statement about scores on this scale, not about judges."
-        )
-    else:
-        verdict = "The linear conclusion survives all three links."
+    verdict = say("scale.depends", links=failing) if failing else say("scale.survives")
     return Sensitivity(
         float(np.abs(double_centre(means)).max()),
         int(count_reversals(means, panel.tie_gap)),
@@ -102,11 +97,11 @@ def sensitivity(
     )
 
 
-def _judges(panel: Panel, notes: list[str]) -> pd.DataFrame:
+def _judges(panel: Panel, notes: list[Say]) -> pd.DataFrame:
     m = len(panel.judges)
     columns = ["judge", "max_interaction", "reversing_pairs", "pairs"]
     if m < 3:
-        notes.append("With two judges none can be left out.")
+        notes.append(say("sensitivity.two-judges"))
         return pd.DataFrame([], columns=columns)
     rows = []
     for b, name in enumerate(panel.judges):

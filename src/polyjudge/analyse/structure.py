@@ -9,9 +9,9 @@ import pandas as pd
 from scipy.special import stdtr
 
 from polyjudge.core.arrays import Array
-from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import check_level, jackknife, leave_out
@@ -40,9 +40,9 @@ class Structure(Result):
     tukey_high: float | None
     tukey_p: float | None
     tukey_share: float | None
-    advice: str
+    advice: Say
     level: float
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.patterns
@@ -61,7 +61,7 @@ def structure(panel: Panel, *, level: float = 0.95) -> Structure:
     total = float((beta**2).sum())
     flat = float(np.abs(beta).max()) <= panel.tie_gap
     if flat:
-        notes.append("The interaction is zero: it has no pattern.")
+        notes.append(say("structure.flat"))
 
     u, s, vt = np.linalg.svd(beta, full_matrices=False)
     rank = min(k, m) - 1
@@ -90,7 +90,7 @@ def structure(panel: Panel, *, level: float = 0.95) -> Structure:
     spread = np.ptp(means.mean(axis=1))
     tukey_test: dict[str, float | None]
     if spread <= panel.tie_gap or np.ptp(means.mean(axis=0)) <= panel.tie_gap:
-        notes.append("Judges or languages have equal means, so use of the scale cannot be told from the interaction.")
+        notes.append(say("structure.equal-means"))
         tukey_test = dict.fromkeys(("tukey_slope", "tukey_low", "tukey_high", "tukey_p", "tukey_share"))
         use = pd.DataFrame({"judge": panel.judges, "slope": np.nan, "low": np.nan, "high": np.nan})
     else:
@@ -164,23 +164,18 @@ def _advice(
     share: float | None,
     alpha: float,
     flat: bool,
-) -> str:
+) -> Say:
     if flat:
-        return "There is no interaction to describe."
+        return say("structure.flat")
     lead = patterns.iloc[0]
     if p is not None and share is not None and p <= alpha and share >= 0.25:
-        return (
-            "A good part of the interaction is judges using the scale more or less widely: the harsh and the lenient "
-            "differ most where the panel's mean is extreme. Check floors and ceilings, and see whether a link "
-            "(arcsine, logit) removes it before reading single cells."
-        )
+        return say("structure.scale-use", share=share, p=p)
     if lead["share"] >= DOMINANT and len(patterns) > 1:
-        return (
-            f"One pattern carries {lead['share']:.0%} [{lead['low']:.0%}, {lead['high']:.0%}] of the squared "
-            f"interaction, driven by {clean(judges['judge'].iloc[0])} and {clean(languages['language'].iloc[0])}. "
-            "Check what they have in common: a prompt translation, a parser, a tokenizer, or one judge's training, "
-            "before treating it as many small effects."
+        values = {name: float(lead[name]) for name in ("share", "low", "high")}
+        return say(
+            "structure.one-pattern",
+            judge=judges["judge"].iloc[0],
+            language=languages["language"].iloc[0],
+            **values,
         )
-    if len(patterns) == 1:
-        return "With two judges or two languages the interaction has a single pattern by arithmetic."
-    return "No single pattern dominates: the interaction is spread over several combinations of languages and judges."
+    return say("structure.single" if len(patterns) == 1 else "structure.several")

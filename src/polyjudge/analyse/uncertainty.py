@@ -14,6 +14,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import estimate_interaction, informing, sampling_panel
 from polyjudge.estimate.resample import (
     bootstrap_t,
@@ -54,7 +55,7 @@ class Uncertainty(Result):
     sigma_scores: float
     radius: float
     """Half-width of the Gaussian bound with `sigma`, all cells at once."""
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.cells
@@ -137,21 +138,15 @@ def uncertainty(
     )
     notes = []
     if np.isinf(critical):
-        notes.append("In many resamples of the tasks a cell has no spread at all, so the band has no bound.")
+        notes.append(say("uncertainty.no-band"))
     if constant.any():
-        notes.append(
-            f"{int(constant.sum())} of {k * m} cells have the same deviation in every task, so they have no interval; "
-            "they are judged by the sign test."
-        )
+        notes.append(say("uncertainty.constant-cells", constant=int(constant.sum()), cells=k * m))
     if not panel.complete:
-        notes.append(
-            "Scores are missing. The noise sd of the Gaussian bound is that of a complete panel with the same standard "
-            "errors; the distribution-free bound holds for complete panels only and is left out."
-        )
+        notes.append(say("uncertainty.missing"))
     elif panel.declared_range is None:
-        notes.append(f"The distribution-free bound takes the observed scores [{low:g}, {high:g}] as the scale.")
+        notes.append(say("uncertainty.observed-scale", low=low, high=high))
     if np.isnan(scores):
-        notes.append("Scores were summed over many tasks per unit, so the sd of all single scores is not known.")
+        notes.append(say("uncertainty.units"))
     chosen = noise if sigma == "noise" else scores
     if np.isnan(chosen):
         raise UsageError("The sd of all scores is not known for hashed units; use sigma='noise'.")

@@ -9,12 +9,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from polyjudge.analyse.held_out import Multiplicity, resample
-from polyjudge.calibrate.methods import Block
+from polyjudge.analyse.held_out import resample
+from polyjudge.calibrate.methods.block import Block, Multiplicity
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel, _positions
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import cross_tau, double_centre, mean_of_pairs, mean_tau, stream
 
@@ -23,7 +24,7 @@ SHOTS = (0, 3, 5, 10, 20)
 ENOUGH = 0.95
 """`enough` is the smallest number of tasks that reaches this share of the gain of all tasks over none."""
 
-IDENTITY = "Mean imputation equals zero-shot by arithmetic: the mean of the seen rows of the interaction is 0."
+IDENTITY = say("unseen.identity")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -51,14 +52,11 @@ class Unseen(Result):
     resamples: int
     skipped: int
     seed: int
-    identity: str
-    notes: tuple[str, ...]
+    identity: Say
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
-
-    def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), self.curve.to_string(index=False), self.identity, *self.notes])
 
 
 def unseen_language(
@@ -171,17 +169,17 @@ def _unseen(
     )
 
 
-def _notes(panel: Panel, what: str, asked: list[int], total: int, skipped: int, gain: float) -> tuple[str, ...]:
+def _notes(panel: Panel, what: str, asked: list[int], total: int, skipped: int, gain: float) -> tuple[Say, ...]:
     n = len(panel.tasks)
-    notes = [f"{skipped} of {total} resamples could not be evaluated and were skipped."] if skipped else []
+    notes = [say("unseen.skipped", skipped=skipped, resamples=total)] if skipped else []
     if gain <= 0:
-        notes.append(f"Scoring tasks of the new {what} does not raise the agreement here.")
+        notes.append(say("unseen.no-gain", what=what))
     beyond = [q for q in asked if q > n]
     if beyond:
-        notes.append(f"Left out: {', '.join(map(str, beyond))} shots; the panel has only {n} tasks.")
+        notes.append(say("unseen.beyond", shots=[str(x) for x in beyond], tasks=n))
     different = n * (1 - (1 - 1 / n) ** n)
     if max(q for q in asked if q <= n) > different:
-        notes.append(f"A resample draws about {different:.0f} different tasks; more shots than that use them all.")
+        notes.append(say("unseen.use-all", tasks=round(float(different))))
     return tuple(notes)
 
 

@@ -13,6 +13,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import check_level, jackknife, leave_out
 
@@ -51,13 +52,13 @@ class Variance(Result):
     three_way_f: float | None
     three_way_p: float | None
     three_way_df: tuple[int, int] | None
-    three_way_meaning: str
+    three_way_meaning: Say
     replicate_sd: float | None
     """Sd over replicates of one (task, language, judge), averaged."""
     replicate_ratio: float | None
     """`replicate_sd` over the largest |interaction|."""
     level: float
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.components
@@ -84,31 +85,25 @@ def variance(panel: Panel, *, level: float = 0.95) -> Variance:
                 f"Variance components need tasks without missing scores, and only {int(whole.sum())} of {len(whole)} "
                 "are so."
             )
-        notes.append(f"From the {int(whole.sum())} of {len(whole)} tasks that lack no score.")
+        notes.append(say("variance.whole-tasks", whole=int(whole.sum()), tasks=len(whole)))
         panel = panel.select(tasks=[t for t, keep in zip(panel.tasks, whole, strict=True) if keep])
     sst, simplified, full, how = fit(panel)
     table, (f, p, df) = _components(panel, level)
     sd = ratio = None
     if panel.replicate_scores is None:
-        meaning = "There are no replicates, so the three-way term cannot be told from noise and is not tested."
-        notes.append(meaning)
+        meaning = say("three-way.no-replicates")
     else:
         sd = _replicate_sd(panel)
         largest = float(np.abs(double_centre(panel.cell_means)).max())
         ratio = None if sd is None or largest <= panel.tie_gap else sd / largest
         if f is None or p is None:
-            meaning = "All replicates of a score are equal, so there is no noise to test the three-way term against."
-            notes.append(meaning)
+            meaning = say("three-way.no-noise")
         elif p <= 1 - level:
-            meaning = (
-                "The interaction of language and judge differs from task to task beyond replicate noise. Calibration "
-                "removes its mean over tasks; single calibrated scores keep the part of their task. The intervals of "
-                "the interaction come from the spread over tasks and allow for this."
-            )
+            meaning = say("three-way.some")
         else:
-            meaning = "No sign that the interaction of language and judge differs from task to task beyond noise."
+            meaning = say("three-way.none")
     if np.ptp(panel.observed_range) <= panel.tie_gap:
-        notes.append("All scores are equal: there is no variance to divide.")
+        notes.append(say("variance.constant"))
         sst = simplified = full = 0.0
     return Variance(
         table,

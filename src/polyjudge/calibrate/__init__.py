@@ -1,5 +1,7 @@
 """Calibrators: fit on a panel, then transform panels, apply to tables, save and load."""
 
-from polyjudge.calibrate.consensus import ConsensusCalibrator, load_calibrator
+from polyjudge.calibrate.base import Calibrator
+from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.calibrate.load import load_calibrator, load_consensus
 
-__all__ = ["ConsensusCalibrator", "load_calibrator"]
+__all__ = ["Calibrator", "ConsensusCalibrator", "load_calibrator", "load_consensus"]

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from polyjudge.calibrate.base import damaged
 from polyjudge.calibrate.consensus import ConsensusCalibrator, Weights
 from polyjudge.calibrate.robust import Location
 from polyjudge.calibrate.shrinkage import Shrink
@@ -124,6 +125,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
     shift_: pd.Series[float]
     shift_se_: pd.Series[float]
     labels_: pd.Series[int]
+    _estimate: ShiftEstimate | None = None
 
     def __init__(
         self,
@@ -150,7 +152,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
             labels = Gold("score", panel.scores[:, :, panel.judges.index(trusted)], panel.languages)
         else:
             labels = align_gold(panel, gold, kind=None if isinstance(gold, Gold) else "score")
-        estimate = estimate_shift(panel, labels)
+        estimate = self._estimate = estimate_shift(panel, labels)
         super().fit(panel)
         index = self.interaction_.index
         at = index[estimate.languages]
@@ -166,6 +168,23 @@ class AnchoredCalibrator(ConsensusCalibrator):
                 "that every judge has scored. Label some, leave the language out (panel.select), or use shift='none'."
             )
         return self
+
+    @property
+    def name(self) -> str:
+        return f"{super().name}-anchored" + ("" if self.shift == "none" else f"-{self.shift}")
+
+    def resampled(self, panel: Panel, drawn: Array) -> Array:
+        """Interaction and shift of R resamples; a resample without labels of a language has no shift there."""
+        out = super().resampled(panel, drawn)
+        if self._estimate is None or len(self._estimate.used) != len(panel.tasks):
+            raise CalibratorError("An anchored calibrator is compared on the panel and labels it was fitted on.")
+        if self.shift == "none":
+            return out
+        shift = np.nan_to_num(self._estimate.resample(drawn / panel.weights))
+        out -= out.mean(axis=-1, keepdims=True)
+        removed = shift - (shift.mean(axis=1, keepdims=True) if self.shift == "centred" else 0.0)
+        out[:, self._estimate.languages] += removed[..., None]
+        return out
 
     @property
     def correction_(self) -> pd.DataFrame:
@@ -204,6 +223,5 @@ class AnchoredCalibrator(ConsensusCalibrator):
             if out.shift != "none" and out.shift_.isna().any():
                 raise ValueError("a shift is missing that is to be removed")
         except (KeyError, TypeError, ValueError) as error:
-            what = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
-            raise CalibratorError(f"{where} is damaged: {clean(what, 200)}.") from None
+            raise damaged(where, error) from None
         return out

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 
-from polyjudge._version import __version__
+from polyjudge.calibrate.base import Calibrator, Unseen, check_format, damaged, read_axes, read_numbers
 from polyjudge.calibrate.robust import LOCATIONS, Location
 from polyjudge.calibrate.robust import location as robust_interaction
 from polyjudge.calibrate.shrinkage import Shrink, check_amount, shrink
+from polyjudge.core.adjustment import Adjustment
 from polyjudge.core.arrays import Array
-from polyjudge.core.errors import CalibratorError, UsageError
-from polyjudge.core.files import atomic_write
+from polyjudge.core.errors import UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
-from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.memory import Memory
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.extend import Extension
 
-FORMAT = "polyjudge-calibrator"
-VERSION = 1
 Weights = Literal["uniform", "variance"]
-Unseen = Literal["error", "keep"]
 
 
-class ConsensusCalibrator:
+class ConsensusCalibrator(Calibrator):
     """Remove from every score the interaction of its language and judge.
 
     Parameters
@@ -66,8 +62,6 @@ class ConsensusCalibrator:
     extension_: Extension | None = None
     memory_: Memory | None = None
     grand_mean_: float
-    fingerprint_: str
-    range_: tuple[float, float]
 
     def __init__(self, weights: Weights = "uniform", shrinkage: Shrink = "none", location: Location = "mean") -> None:
         if weights not in ("uniform", "variance"):
@@ -82,14 +76,7 @@ class ConsensusCalibrator:
     def fit(self, panel: Panel) -> Self:
         """Estimate the interaction from a panel."""
         estimate = estimate_interaction(panel)
-        means, error, self.shrunk_ = estimate.cells, estimate.se, 0.0
-        if self.location != "mean":
-            means = means - estimate.interaction + robust_interaction(estimate, panel.weights, self.location)
-        if self.shrinkage != "none":
-            plain = double_centre(means)
-            shrunk, error, self.shrunk_ = shrink(estimate, panel.weights, self.shrinkage, plain)
-            means = means - plain + shrunk
-        w = judge_weights(means) if self.weights == "variance" else np.full(means.shape[1], 1 / means.shape[1])
+        means, w, error, self.shrunk_ = self._estimates(estimate, panel.weights)
         self.interaction_ = panel.matrix(centre(means, w))
         self.se_ = panel.matrix(error)
         self.judge_weights_ = pd.Series(w, index=self.interaction_.columns, name="weight")
@@ -107,48 +94,64 @@ class ConsensusCalibrator:
         self.memory_ = Memory.of(panel, estimate.influence, self.range_[0])
         return self
 
+    def _estimates(self, estimate: InteractionEstimate, units: Array) -> tuple[Array, Array, Array, float]:
+        """Cell means (k, m) whose centring is the interaction, judge weights (m,), error (k, m), share taken off."""
+        means, error, off = estimate.cells, estimate.se, 0.0
+        if self.location != "mean":
+            means = means - estimate.interaction + robust_interaction(estimate, units, self.location)
+        if self.shrinkage != "none":
+            plain = double_centre(means)
+            shrunk, error, off = shrink(estimate, units, self.shrinkage, plain)
+            means = means - plain + shrunk
+        w = judge_weights(means) if self.weights == "variance" else np.full(means.shape[1], 1 / means.shape[1])
+        return means, w, error, off
+
+    @property
+    def name(self) -> str:
+        """What `compare` calls it: cbc, and how it differs from the plain one."""
+        more = ["weighted"] if self.weights == "variance" else []
+        if self.shrinkage != "none":
+            more.append("shrunken" if self.shrinkage == "auto" else f"shrunken-{self.shrinkage:g}")
+        if self.location != "mean":
+            more.append(self.location.replace("_", "-"))
+        return "-".join(["cbc", *more])
+
+    def resampled(self, panel: Panel, drawn: Array) -> Array:
+        """What is subtracted (R, k, m) in R resamples; `drawn` (R, n) counts the tasks drawn of every unit."""
+        out = []
+        for weights in drawn:
+            there = np.flatnonzero(weights > 0)
+            part = panel.select(tasks=[panel.tasks[i] for i in there])
+            out.append(self.subtracted(replace(part, weights=weights[there])))
+        return np.array(out)
+
+    def subtracted(self, panel: Panel) -> Array:
+        """What `fit` on this panel would subtract, (k, m), without the rest of its work."""
+        means, w, *_ = self._estimates(estimate_interaction(panel), panel.weights)
+        return centre(means, w)
+
     @property
     def correction_(self) -> pd.DataFrame:
         """What is subtracted from the scores of each cell; here the interaction."""
         return self.interaction_
 
-    def transform(self, panel: Panel, clip: bool = False) -> Panel:
-        """Calibrated scores as a panel. `clip` cuts them to the score range, which breaks identity I1."""
-        self._require_fitted()
-        for word, mine, other in (
-            ("language", self.interaction_.index, panel.languages),
-            ("judge", self.interaction_.columns, panel.judges),
-        ):
-            unseen = [x for x in other if x not in mine]
-            if unseen:
-                raise self.unseen_error(word, unseen)
-        shift = self.correction_.loc[list(panel.languages), list(panel.judges)].to_numpy()
-        return panel.minus(shift, panel.range if clip else None)
-
-    def fit_transform(self, panel: Panel) -> Panel:
-        """`fit` and `transform` of the same panel."""
-        return self.fit(panel).transform(panel)
+    @property
+    def adjustment_(self) -> Adjustment:
+        table = self.correction_
+        return Adjustment(languages=tuple(table.index), judges=tuple(table.columns), shift=table.to_numpy())
 
     def shift_for(
         self, languages: pd.Series[Any], judges: pd.Series[Any], unseen: Unseen = "error"
     ) -> tuple[Array, int]:
         """What to subtract from each row, and how many rows have an unseen language or judge (shift 0 with "keep")."""
-        self._require_fitted()
-        row = self.interaction_.index.get_indexer(pd.Index(languages.astype(str)))
-        column = self.interaction_.columns.get_indexer(pd.Index(judges.astype(str)))
-        strange = (row < 0) | (column < 0)
-        if strange.any() and unseen == "error":
-            for word, code, labels in (("language", row, languages), ("judge", column, judges)):
-                if (code < 0).any():
-                    raise self.unseen_error(word, labels[code < 0].astype(str).unique().tolist())
-        shift = self.correction_.to_numpy()[np.where(strange, 0, row), np.where(strange, 0, column)]
-        return np.where(strange, 0.0, shift), int(strange.sum())
+        shift, _, strange = self._fitted().of_rows(languages, judges, unseen)
+        return shift, strange
 
-    def extend(self, new_scores: Panel | Any, target: float | None = None) -> Self:
+    def extend(self, new_scores: Panel, target: float | None = None) -> Self:
         """A calibrator that also knows a new language or judge, from a handful of tasks (METHODS section 8).
 
-        new_scores : a Panel, or what `read_panel` takes: a few tasks in the new language and in at least one known
-            language, by at least two known judges (for a new judge: languages and judges exchanged)
+        new_scores : a few tasks in the new language and in at least one known language, by at least two known judges
+            (for a new judge: languages and judges exchanged)
         target : half width in score points that the recommendation of further tasks aims at
 
         The cells already fitted do not change. What was added, with intervals and how many more tasks to score, is
@@ -163,34 +166,15 @@ class ConsensusCalibrator:
         """
         from polyjudge.calibrate.extend import extend
 
-        self._require_fitted()
-        if not isinstance(new_scores, Panel):
-            from polyjudge.sources import read_panel
-
-            new_scores = read_panel(new_scores)
+        self._fitted()
         return extend(self, new_scores, target)[0]  # type: ignore[return-value]  # a copy of self
-
-    def apply(self, table: Any, **options: Any) -> Any:
-        """A table of scores with the calibrated score as a new column; see `polyjudge.calibrate.apply.apply_table`.
-
-        Takes pandas, polars, pyarrow, Ibis and Spark tables and gives back the same kind, other columns and the order
-        of rows unchanged. Options: column="calibrated", unseen="error" or "keep", and names of columns.
-        """
-        from polyjudge.calibrate.apply import apply_table
-
-        self._require_fitted()
-        return apply_table(self, table, **options)
 
     # --- save and load ---
 
     def to_dict(self) -> dict[str, Any]:
         """All that `load_calibrator` needs, as plain JSON values."""
-        self._require_fitted()
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "kind": "consensus",
-            "polyjudge": __version__,
+        self._fitted()
+        return self.header("consensus") | {
             "weights": self.weights,
             "languages": list(self.interaction_.index),
             "judges": list(self.interaction_.columns),
@@ -209,63 +193,35 @@ class ConsensusCalibrator:
             "memory": None if self.memory_ is None else self.memory_.to_dict(),
         }
 
-    def save(self, path: str | Path) -> None:
-        """Write the calibrator as JSON. The file is complete or not there."""
-        with atomic_write(path) as file:
-            json.dump(self.to_dict(), file, ensure_ascii=False, indent=1, allow_nan=False)
-            file.write("\n")
-
     @classmethod
     def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
         """The calibrator of `to_dict`. Every field is checked."""
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise CalibratorError(f"{where} is not a polyjudge calibrator: its 'format' is not {FORMAT!r}.")
-        if data.get("version") != VERSION:
-            raise CalibratorError(
-                f"{where} has calibrator version {clean(data.get('version'))}; this polyjudge ({__version__}) "
-                f"reads version {VERSION}. Fit it again, or use the polyjudge that wrote it."
-            )
+        check_format(data, where)
         try:
-            languages, judges = (_labels(data[key]) for key in ("languages", "judges"))
-            k, m = len(languages), len(judges)
-            index, columns = pd.Index(languages, name="language"), pd.Index(judges, name="judge")
+            index, columns = read_axes(data)
+            k, m = len(index), len(columns)
             out = cls(data["weights"], data.get("shrinkage", "none"), data.get("location", "mean"))
-            out.interaction_ = pd.DataFrame(_numbers(data["interaction"], (k, m)), index=index, columns=columns)
+            out.interaction_ = pd.DataFrame(read_numbers(data["interaction"], (k, m)), index=index, columns=columns)
             out.language_effect_ = pd.Series(
-                _numbers(data["language_effect"], (k,)), index=index, name="language_effect"
+                read_numbers(data["language_effect"], (k,)), index=index, name="language_effect"
             )
-            out.judge_effect_ = pd.Series(_numbers(data["judge_effect"], (m,)), index=columns, name="judge_effect")
-            counts = _numbers(data["counts"], (k, m)).astype(np.int64)
+            out.judge_effect_ = pd.Series(read_numbers(data["judge_effect"], (m,)), index=columns, name="judge_effect")
+            counts = read_numbers(data["counts"], (k, m)).astype(np.int64)
             out.counts_ = pd.DataFrame(counts, index=index, columns=columns)
             # Fields that files of earlier versions may lack.
             se = data.get("se")
-            out.se_ = None if se is None else pd.DataFrame(_numbers(se, (k, m)), index=index, columns=columns)
-            w = _numbers(data.get("judge_weights", [1 / m] * m), (m,))
+            out.se_ = None if se is None else pd.DataFrame(read_numbers(se, (k, m)), index=index, columns=columns)
+            w = read_numbers(data.get("judge_weights", [1 / m] * m), (m,))
             out.judge_weights_ = pd.Series(w, index=columns, name="weight")
-            out.shrunk_ = float(_numbers(data.get("shrunk", 0.0), ()))
-            out.grand_mean_ = float(_numbers(data["grand_mean"], ()))
-            low, high = _numbers(data["range"], (2,)).tolist()
+            out.shrunk_ = float(read_numbers(data.get("shrunk", 0.0), ()))
+            out.grand_mean_ = float(read_numbers(data["grand_mean"], ()))
+            low, high = read_numbers(data["range"], (2,)).tolist()
             out.range_ = (low, high)
             out.fingerprint_ = str(data["fingerprint"])
             out.memory_ = Memory.from_dict(data.get("memory"), k, m)
         except (KeyError, TypeError, ValueError, OverflowError, UsageError) as error:
-            what = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
-            raise CalibratorError(f"{where} is damaged: {clean(what, 200)}.") from None
+            raise damaged(where, error) from None
         return out
-
-    def _require_fitted(self) -> None:
-        if not hasattr(self, "interaction_"):
-            raise CalibratorError("This calibrator is not fitted yet: call fit(panel) first.")
-
-    def unseen_error(self, word: str, unseen: list[str]) -> CalibratorError:
-        """What to raise for a language or judge that the calibrator was not fitted on."""
-        known = self.interaction_.index if word == "language" else self.interaction_.columns
-        return CalibratorError(
-            f"The calibrator has never seen the {word} {', '.join(repr(clean(u)) for u in unseen[:5])}"
-            + (f" and {len(unseen) - 5} more" if len(unseen) > 5 else "")
-            + f"; it knows {', '.join(clean(x) for x in known[:12])}. Fit it on scores that include it, "
-            "or leave such rows unchanged with unseen='keep' (--unseen keep)."
-        )
 
     def __repr__(self) -> str:
         if not hasattr(self, "interaction_"):
@@ -277,27 +233,6 @@ class ConsensusCalibrator:
             f"largest |interaction| {float(np.abs(self.interaction_.to_numpy()).max()):.4g} points{shrunk}\n"
             f"{self.interaction_.rename(index=clean, columns=clean).round(3).to_string()}"
         )
-
-
-def load_calibrator(path: str | Path) -> ConsensusCalibrator:
-    """Read a calibrator that `save` wrote. The file is data only: nothing in it is executed."""
-    path = Path(path)
-    where = clean(str(path), 200)
-    try:
-        data = json.loads(path.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise CalibratorError(f"Cannot read the calibrator {where}: {error.strerror}.") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise CalibratorError(f"{where} is not a polyjudge calibrator: it is not JSON ({clean(error, 120)}).") from None
-    if isinstance(data, dict) and data.get("kind") == "anchored":
-        from polyjudge.calibrate.anchored import AnchoredCalibrator
-
-        return AnchoredCalibrator.from_dict(data, where)
-    if isinstance(data, dict) and data.get("kind") == "sparse":
-        from polyjudge.calibrate.sparse import SparseCalibrator
-
-        return SparseCalibrator.from_dict(data, where)
-    return ConsensusCalibrator.from_dict(data, where)
 
 
 def judge_weights(means: Array) -> Array:
@@ -313,20 +248,3 @@ def centre(means: Array, weights: Array) -> Array:
     columns = means - means.mean(axis=0)
     out: Array = columns - (columns @ weights)[:, None]
     return out
-
-
-def _labels(value: Any) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
-        raise ValueError("labels must be a list of strings")
-    if len(set(value)) != len(value) or len(value) < 2:
-        raise ValueError("labels must be at least two and differ from each other")
-    return value
-
-
-def _numbers(value: Any, shape: tuple[int, ...]) -> Array:
-    array = np.array(value, dtype=np.float64)
-    if array.shape != shape:
-        raise ValueError(f"a table of shape {shape} is expected, found {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError("a number is not finite")
-    return array

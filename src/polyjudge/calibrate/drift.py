@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from polyjudge.core.sections import Finding, Severity, find, ranked
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.memory import floor_share
+from polyjudge.estimate.resample import mean_and_se
+from polyjudge.estimate.sparse import Kind, Units, choose, least_absolute, named_cells, offset_maps
 
 FLIPS = 4999
 DRAWS = 20_000
@@ -25,6 +27,8 @@ LEAST_PAIRED = 10
 """Fewer common tasks than this are compared as if they were different ones."""
 ROUNDING = 1e-7
 """Differences up to this share of the score range are the rounding of the saved file."""
+BROKE = {"cell": "cell-broke", "cells": "cells-broke", "judge": "judge-changed", "language": "language-changed"}
+"""Finding of each kind of change that lies in a few places."""
 SHARE_FLOOR = 0.2
 """Part of the error level that the floor shares get; the interaction has the rest, so that both together keep to it."""
 
@@ -56,6 +60,10 @@ class Drift(Result):
     range_after: tuple[float, float]
     findings: tuple[Finding, ...]
     seed: int
+    kind: Kind = "none"
+    """What explains the change: see `polyjudge.explain`."""
+    broken: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """The cells that explain it: language, judge, change, low, high."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.cells
@@ -112,11 +120,47 @@ def drift(
         "new_judges": tuple(x for x in panel.judges if x not in cal.interaction_.columns),
         "gone_judges": tuple(x for x in cal.interaction_.columns if x not in panel.judges),
     }
-    findings = _findings(cells, floor, tested.p_global, labels, cal.range_, panel, paired)
+    kind: Kind = "none"
+    broken = cells.iloc[:0][["language", "judge", "change"]].assign(low=[], high=[])
+    if cells["changed"].any():
+        if differences is not None:
+            each = differences[1] - differences[0]
+        else:
+            # As if each task had been compared: their mean is the change, their spread its standard error.
+            stretch = tested.se / np.where(estimate.se > 0, estimate.se, 1.0)
+            each = after - before + (estimate.influence - estimate.interaction) * stretch
+        kind, broken = _explained(common, each, level, seed)
+    findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
     return Drift(
         cells, floor, tested.p_global, level, tolerance, paired, n_before, common.n_tasks, **labels,
         range_before=cal.range_, range_after=panel.range, findings=tuple(findings), seed=seed,
+        kind=kind, broken=broken,
     )  # fmt: skip
+
+
+def _explained(panel: Panel, each: Array, level: float, seed: int) -> tuple[Kind, pd.DataFrame]:
+    """Which cells explain the change of every task (n, k, m), and by how much each of them changed, furthest first."""
+    units = Units.of(each, each, panel.weights if len(each) == len(panel.weights) else np.ones(len(each)))
+    reading = choose(units, max(1 - level, 0.5), seed)
+    places = np.flatnonzero(named_cells(reading, least_absolute(each.mean(axis=0), units.lad)))
+    if reading.kind in ("judge", "language"):
+        size = each.shape[2 if reading.kind == "judge" else 1]
+        values = units.values.reshape(len(units.values), -1)[:, places] * (size / (size - 1))
+    else:
+        values = np.tensordot(units.values, offset_maps(places, units.lad**2), ((1, 2), (1, 2)))
+    change, se = mean_and_se(values, units.share)
+    half = stats.t.ppf(1 - level / (2 * max(len(places), 1)), len(units.values) - 1) * se
+    language, judge = np.divmod(places, panel.shape[2])
+    frame = pd.DataFrame(
+        {
+            "language": [panel.languages[i] for i in language],
+            "judge": [panel.judges[i] for i in judge],
+            "change": change,
+            "low": change - half,
+            "high": change + half,
+        }
+    )
+    return reading.kind, frame.sort_values("change", key=np.abs, ascending=False, kind="stable", ignore_index=True)
 
 
 @dataclass(frozen=True)
@@ -247,6 +291,7 @@ def _floor(cal: ConsensusCalibrator, panel: Panel, part: Any, alpha: float) -> p
 
 def _findings(
     cells: pd.DataFrame,
+    explained: tuple[Kind, pd.DataFrame],
     floor: pd.DataFrame,
     p_global: float,
     labels: dict[str, tuple[str, ...]],
@@ -256,7 +301,14 @@ def _findings(
 ) -> list[Finding]:
     out: list[Finding] = []
     moved = cells[cells["changed"]]
-    if len(moved):
+    kind, broken = explained
+    if kind in BROKE and len(broken):
+        # A few faults are mended where they are. Fitting again would spread them over healthy cells.
+        code = BROKE[kind]
+        values = {name: broken.iloc[0][name] for name in ("language", "judge", "change", "low", "high")}
+        named = list(zip(broken["language"], broken["judge"], strict=True))
+        out.append(find("serious", code, named=named, cells=len(cells), p=p_global, **values))
+    elif len(moved):
         worst = _worst(moved)
         values = {name: worst[name] for name in ("language", "judge", "change")}
         values |= {"low": worst["band_low"], "high": worst["band_high"], "p": p_global}

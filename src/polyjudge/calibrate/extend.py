@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
+from scipy.linalg import helmert
 from scipy.special import stdtrit
 
 from polyjudge.calibrate.shrinkage import Spread
@@ -23,7 +24,8 @@ from polyjudge.core.errors import CalibratorError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
-from polyjudge.estimate.incomplete import RANK_TOLERANCE, Elimination, entry_weights, helmert
+from polyjudge.estimate.designs import RANK_TOLERANCE, Elimination
+from polyjudge.estimate.incomplete import entry_weights
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.consensus import ConsensusCalibrator

@@ -18,7 +18,8 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, stack_cells
-from polyjudge.estimate.incomplete import InteractionEstimate, basis, by_cluster, estimate_interaction
+from polyjudge.estimate.designs import basis
+from polyjudge.estimate.incomplete import InteractionEstimate, by_cluster, estimate_interaction
 
 Shrink = Literal["none", "auto"] | float
 LEAST = 0.05

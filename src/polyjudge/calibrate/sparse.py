@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self, get_args
 
 import numpy as np
 import pandas as pd
 
+from polyjudge.calibrate.base import damaged
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.core.errors import CalibratorError
+from polyjudge.core.arrays import Array
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
-from polyjudge.estimate.incomplete import estimate_interaction, sampling_panel
-from polyjudge.estimate.resample import check_level, task_interactions
+from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.resample import check_level
 from polyjudge.estimate.sparse import Kind, Units, choose, least_absolute, named_cells
 
 
@@ -51,14 +53,20 @@ class SparseCalibrator(ConsensusCalibrator):
         """Choose the explanation, and read how far its cells are off."""
         super().fit(panel)
         estimate = estimate_interaction(panel)
-        base = sampling_panel(panel)
-        units = Units.of(task_interactions(panel), base.scores, base.weights)
+        units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
         reading = choose(units, self.level, self.seed)
         excess = least_absolute(estimate.interaction, units.lad)
         named = named_cells(reading, excess)
         self.kind_, self.excess_ = reading.kind, panel.matrix(excess)
         self.named_ = panel.matrix(named.astype(np.float64)).astype(bool)
         return self
+
+    @property
+    def name(self) -> str:
+        return "sparse" if (self.level, self.seed) == (0.95, 7) else f"sparse-{self.level:g}-{self.seed}"
+
+    def subtracted(self, panel: Panel) -> Array:
+        return copy(self).fit(panel).correction_.to_numpy()
 
     @property
     def correction_(self) -> pd.DataFrame:
@@ -92,8 +100,7 @@ class SparseCalibrator(ConsensusCalibrator):
             if named.shape != excess.shape or named.dtype != bool:
                 raise ValueError("named must be true or false for each cell")
         except (KeyError, TypeError, ValueError) as error:
-            what = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
-            raise CalibratorError(f"{where} is damaged: {clean(what, 200)}.") from None
+            raise damaged(where, error) from None
         index, columns = plain.interaction_.index, plain.interaction_.columns
         out.excess_ = pd.DataFrame(excess, index=index, columns=columns)
         out.named_ = pd.DataFrame(named, index=index, columns=columns)

@@ -46,9 +46,7 @@ def anchor(
     Example: polyjudge anchor scores.csv --trusted Aster
     """
     from polyjudge.analyse.anchors import anchor as analyse
-    from polyjudge.cli.output import emit_older
-    from polyjudge.report.older.anchor import show_anchor
-    from polyjudge.report.page.anchor import anchor_page
+    from polyjudge.cli.output import emit
     from polyjudge.sources.gold import read_gold
 
     if (gold is None) == (trusted is None):
@@ -67,10 +65,7 @@ def anchor(
         resamples=resamples,
         seed=seed,
     )
-    emit_older(
-        ctx, "anchor", result.to_dict(), result.tables(),
-        lambda command, payload: anchor_page(result, panel, command, payload), lambda: show_anchor(result),
-    )  # fmt: skip
+    emit(ctx, result, panel, tables=result.tables())
 
 
 def _kind(text: str | None) -> Kind | None:

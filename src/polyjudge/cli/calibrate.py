@@ -40,6 +40,9 @@ def calibrate(
         ),
     ] = None,
     save: Annotated[Path | None, typer.Option("--save", metavar="CAL", help="Save the calibrator (JSON).")] = None,
+    method: Annotated[
+        str, typer.Option("--method", metavar="NAME", help="A method of compare: cbc, cbc-shrunken, z-score, ...")
+    ] = "cbc",
     weights: Annotated[Weights, typer.Option("--weights", help="Weights of the judges.")] = Weights.uniform,
     shrinkage: Annotated[
         str, typer.Option("--shrinkage", help="auto (what left-out tasks say), none, or a share from 0 to 1.")
@@ -53,7 +56,8 @@ def calibrate(
 
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """
-    from polyjudge.calibrate import ConsensusCalibrator
+    from polyjudge.calibrate import Calibrator, ConsensusCalibrator
+    from polyjudge.calibrate.methods import find_methods
     from polyjudge.cli.output import print_json, print_written
     from polyjudge.core.errors import UsageError
     from polyjudge.estimate.identify import settle_incomplete
@@ -69,7 +73,12 @@ def calibrate(
             raise UsageError(f"--shrinkage takes none, auto or a number from 0 to 1, not {shrinkage!r}.") from None
     everything = o.read(ctx, scores)
     panel = settle_incomplete(everything)
-    cal = ConsensusCalibrator(weights.value, amount, location.value).fit(panel)  # type: ignore[arg-type]
+    if method == "cbc":
+        cal: Calibrator = ConsensusCalibrator(weights.value, amount, location.value).fit(panel)  # type: ignore[arg-type]
+    elif (weights, amount, location) != (Weights.uniform, "none", Location.mean):
+        raise UsageError("--weights, --shrinkage and --location are options of --method cbc.")
+    else:
+        cal = find_methods(method)[0].fit(panel)
     written = None
     if output is not None:
         reading, columns = o.Reading.of(ctx), o.Columns.of(ctx)

@@ -14,6 +14,7 @@ from polyjudge.core.errors import UsageError
 
 if TYPE_CHECKING:
     from polyjudge.collect.summary import Summary
+    from polyjudge.core.results import Result
 
 
 OPTIONS = (o.Json,)
@@ -58,7 +59,7 @@ def collect(
     if plan is None:
         summary = read_summary(output)
     else:
-        from polyjudge.report.older.collect import watching
+        from polyjudge.report.live import watching
 
         with watching(sys.stderr) as watch:
             try:
@@ -76,12 +77,7 @@ def _preview(plan: Path | None, output: Path | None, as_json: bool) -> None:
     if plan is None:
         raise UsageError("--dry-run needs a plan.")
     result = preview(load_plan(plan), output)
-    if as_json:
-        print_json({"dry_run": True, **result.to_dict()}, "collect")
-        return
-    from polyjudge.report.older.collect import show_preview
-
-    show_preview(result)
+    _show(result, as_json)
 
 
 def _finish(summary: Summary, output: Path, export: Path | None, as_json: bool) -> None:
@@ -89,11 +85,17 @@ def _finish(summary: Summary, output: Path, export: Path | None, as_json: bool) 
         from polyjudge.sources.runs import export_run
 
         export_run(output, export)
-    if as_json:
-        print_json({**summary.to_dict(), "cost": summary.cost}, "collect")
-    else:
-        from polyjudge.report.older.collect import show_summary
-
-        show_summary(summary)
+    _show(summary, as_json)
     if summary.aside or summary.failed:
         raise typer.Exit(1)
+
+
+def _show(result: Result, as_json: bool) -> None:
+    from polyjudge.report import report_of, terminal
+
+    report = report_of(result)
+    assert report is not None
+    if as_json:
+        print_json(report.payload())
+    else:
+        terminal.show(report, full=True)

@@ -11,6 +11,8 @@ from polyjudge.cli.options import command_class
 COMMANDS = (
     "demo",
     "audit",
+    "systems",
+    "explain",
     "calibrate",
     "apply",
     "extend",

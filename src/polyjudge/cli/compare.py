@@ -81,9 +81,7 @@ def compare(
 
     Example: polyjudge compare scores.csv --methods raw,cbc,combat-eb --seed 7
     """
-    from polyjudge.cli.output import emit_older
-    from polyjudge.report.older.compare import show_result
-    from polyjudge.report.page.others import comparison_page
+    from polyjudge.cli.output import emit
 
     if fail_on is FailOn.not_advised and protocol is not Protocol.held_out:
         raise UsageError("--fail-on not-advised goes with --protocol held-out, which measures the gain.")
@@ -91,12 +89,9 @@ def compare(
     few, numbers = _numbers("--shots", shots or SHOTS), None if sizes is None else _numbers("--sizes", sizes)
     panel = o.load(ctx, scores)
     result = _run(panel, protocol.value, methods or "all", resamples, few, numbers, seed)
-    payload = {"protocol": protocol.value, **result.to_dict()}
-    emit_older(
-        ctx, "compare", payload, _tables(result),
-        lambda command, given: comparison_page(result, panel, command, given), lambda: show_result(result),
-    )  # fmt: skip
-    if fail_on is FailOn.not_advised and (payload["advice"] or {}).get("verdict") == "not advised":
+    emit(ctx, result, panel, tables=_tables(result), more={"protocol": protocol.value})
+    advice = getattr(result, "advice", None)
+    if fail_on is FailOn.not_advised and advice is not None and not advice.calibrate:
         raise typer.Exit(1)
 
 

@@ -42,24 +42,21 @@ def demo(
         typer.echo(f"wrote the sample scores to {write}", err=True)
         return
 
+    from dataclasses import replace
+
     from polyjudge.analyse import audit
     from polyjudge.analyse.recovery import recovery
-    from polyjudge.cli.output import emit_older
-    from polyjudge.report.older.audit import show_audit
-    from polyjudge.report.older.base import make_console
-    from polyjudge.report.older.demo import show_recovery
-    from polyjudge.report.page import audit_page
-    from polyjudge.report.page.others import recovery_section
+    from polyjudge.cli.output import emit_report
+    from polyjudge.core.schema import envelope
+    from polyjudge.report.build.audit import build, recovery_section
 
     result = audit(sample_panel(), seed=seed)
     found = recovery(result.uncertainty, sample_truth())
-    console = make_console()
-
-    def show() -> None:
-        show_audit(console, result)
-        show_recovery(console, found)
-
-    emit_older(
-        ctx, "demo", {**result.to_dict(), "recovery": found.to_dict()}, {},
-        lambda command, payload: audit_page(result, command, payload, [recovery_section(found)]), show,
-    )  # fmt: skip
+    report = build(result)
+    report = replace(
+        report,
+        command="demo",
+        sections=(*report.sections, recovery_section(found)),
+        payload=lambda: envelope("demo", {**result.to_dict(), "recovery": found.to_dict()}),
+    )
+    emit_report(ctx, report)

@@ -25,11 +25,11 @@ def drift(
 
     Example: polyjudge drift cal.json scores.csv --fail-on serious
     """
-    from polyjudge.calibrate import load_calibrator
+    from polyjudge.calibrate import load_consensus
     from polyjudge.calibrate.drift import drift as run
     from polyjudge.cli.output import emit
 
-    cal = load_calibrator(calibrator)
+    cal = load_consensus(calibrator)
     panel = o.load(ctx, scores)
     result = run(cal, panel, level=level, tolerance=tolerance, seed=seed)
     emit(ctx, result, panel, tables={"cells": result.cells, "floor": result.floor}, fail_on=o.Severity.warning)

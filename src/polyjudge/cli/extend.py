@@ -29,18 +29,17 @@ def extend(
 
     Example: polyjudge extend cal.json pilot.csv -o wider.json
     """
-    from polyjudge.calibrate import load_calibrator
+    from polyjudge.calibrate import load_consensus
     from polyjudge.calibrate.extend import extend as widen
     from polyjudge.cli.output import print_json
+    from polyjudge.core.labels import clean
 
-    known = load_calibrator(calibrator)
+    known = load_consensus(calibrator)
     panel = o.read(ctx, scores)
     wider, extension = widen(known, panel, target)
     wider.save(output)
     if o.Json.of(ctx).as_json:
         print_json({"calibrator": str(output), **extension.to_dict()}, "extend")
-    else:
-        from polyjudge.report.older.base import make_console
-        from polyjudge.report.older.extend import show_extension
-
-        show_extension(make_console(), extension, str(output))
+        return
+    print(extension)
+    print(f"Written to {clean(output, 200)}.")

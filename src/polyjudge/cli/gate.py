@@ -14,7 +14,11 @@ OPTIONS = (o.Columns, o.Reading, o.Output)
 def gate(
     ctx: typer.Context,
     scores: o.Scores,
-    at: Annotated[float, typer.Option("--at", help="The threshold: a task passes when its score is above it.")],
+    at: Annotated[float, typer.Option("--at", help="The threshold.")],
+    at_least: Annotated[
+        bool,
+        typer.Option("--at-least/--above", help="A task passes at the threshold too (>=), or only above it (>)."),
+    ] = False,
     sweep: Annotated[
         str | None, typer.Option("--sweep", metavar="FIRST:LAST:STEP", help="More thresholds, as 10:70:5.")
     ] = None,
@@ -24,12 +28,12 @@ def gate(
 ) -> None:
     """Show how pass rates at a threshold depend on the language, before and after calibration.
 
-    Example: polyjudge gate scores.csv --at 50 --sweep 30:70:10 --base English
+    Example: polyjudge gate scores.csv --at 50 --at-least --base English
     """
     from polyjudge.analyse.gates import gates, parse_sweep
     from polyjudge.cli.output import emit
 
     thresholds = parse_sweep(sweep) if sweep else []
     panel = o.load(ctx, scores)
-    result = gates(panel, at, sweep=thresholds, base=base, resamples=resamples, seed=seed)
+    result = gates(panel, at, sweep=thresholds, base=base, at_least=at_least, resamples=resamples, seed=seed)
     emit(ctx, result, panel, tables={"gate": result.cells, "sweep": result.sweep})

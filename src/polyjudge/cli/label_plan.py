@@ -25,8 +25,6 @@ def plan_labels(
     from polyjudge.sources.gold import read_gold
 
     result = label_budget(panel, align_gold(panel, read_gold(gold)), half_width, batch=batch, seed=seed)
-    from polyjudge.cli.output import emit_older
-    from polyjudge.report.older.label_plan import show_label_plan
+    from polyjudge.cli.output import emit
 
-    tables = {"label_plan": result.table}
-    emit_older(ctx, "plan", {"labels": result.to_dict()}, tables, None, lambda: show_label_plan(result))
+    emit(ctx, result, panel, tables={"label_plan": result.table})

@@ -46,6 +46,11 @@ Resamples = Annotated[
     typer.Option("--resamples", min=100, max=MOST_RESAMPLES, help="Resamples of the tasks."),
 ]
 
+Matters = Annotated[
+    float | None,
+    typer.Option("--matters", metavar="POINTS", min=0, help="Smallest effect that counts (default: 2% of the scale)."),
+]
+
 Calibrator = Annotated[Path, typer.Argument(metavar="CAL", help="A calibrator that calibrate --save wrote.")]
 NewColumn = Annotated[str, typer.Option("--column", help="Name of the column with the calibrated scores.")]
 PartitionBy = Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -27,16 +28,21 @@ def emit(
     *,
     tables: Mapping[str, pd.DataFrame] | None = None,
     fail_on: Severity = Severity.never,
+    more: Mapping[str, Any] | None = None,
 ) -> None:
     """Show a result as the user asked (`Output`), write its files, and exit 1 for findings at or over --fail-on.
 
     tables : name of a CSV file in -o DIR -> its rows
     fail_on : where the user does not say
+    more : fields of the JSON before those of the result
     """
     from polyjudge.report import report_of
 
     report = report_of(result, panel)
     assert report is not None, type(result)
+    if more:
+        command = report.command
+        report = replace(report, payload=lambda: envelope(command, {**more, **result.to_dict()}))
     emit_report(ctx, report, tables=tables, fail_on=fail_on)
 
 
@@ -115,38 +121,3 @@ def print_json(result: dict[str, Any], command: str = "") -> None:
         sys.stdout.write(text)
     else:
         sys.stdout.buffer.write(text.encode())  # JSON is UTF-8 whatever the terminal is
-
-
-def emit_older(
-    ctx: typer.Context,
-    command: str,
-    result: dict[str, Any],
-    tables: Mapping[str, pd.DataFrame],
-    page: Any,
-    show: Any,
-    text: Any = None,
-) -> None:
-    """Results that have no builder yet: their JSON, tables, page (command line, JSON -> page) and terminal text."""
-    from polyjudge.report import export
-    from polyjudge.report.page.made import command_line
-
-    options = Output.of(ctx)
-    payload = envelope(command, result)
-    if options.output is not None:
-        with new_folder(options.output, command, overwrite=options.overwrite) as folder:
-            with atomic_write(folder / f"{command}.json") as file:
-                file.write(to_json(payload, indent=1) + "\n")
-            for name, frame in tables.items():
-                with atomic_write(folder / f"{name}.csv") as file:
-                    safe = frame.map(spreadsheet_safe).rename(columns=spreadsheet_safe)
-                    safe.to_csv(file, index=False, lineterminator="\n")
-            if text is not None:
-                text(folder)
-            if page is not None:
-                export.write_page(page(command_line(), payload), folder, options.formats)
-        if page is not None:
-            print(f"polyjudge: wrote {options.output / 'report.html'}", file=sys.stderr)
-    if options.as_json:
-        print_json(payload)
-    else:
-        show()

@@ -68,8 +68,6 @@ def plan(
         judge_sd=judge_sd,
         seed=seed,
     )
-    from polyjudge.cli.output import emit_older
-    from polyjudge.report.older.base import make_console
-    from polyjudge.report.older.plan import show_plan
+    from polyjudge.cli.output import emit
 
-    emit_older(ctx, "plan", result.to_dict(), {"plan": result.table}, None, lambda: show_plan(make_console(), result))
+    emit(ctx, result, panel, tables={"plan": result.table})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -47,8 +48,10 @@ def reproduce(
     """
     from polyjudge.cli.output import print_json
     from polyjudge.core.files import new_folder
+    from polyjudge.paper.report import build
     from polyjudge.paper.run import check_formats, write
     from polyjudge.paper.run import reproduce as run
+    from polyjudge.report import terminal
 
     formats = check_formats([] if figures == "none" else [f.strip() for f in figures.split(",") if f.strip()])
     result = run(benchmark.value, data, anchor, offline=offline, seed=seed)
@@ -56,11 +59,13 @@ def reproduce(
     if output is not None:
         with new_folder(output, "reproduce", overwrite=o.Overwrite.of(ctx).overwrite) as folder:
             written = write(result, folder, formats)
+    report = build(result)
     if o.Json.of(ctx).as_json:
-        print_json(result.to_dict(), "reproduce")
+        print_json(report.payload())
     else:
-        from polyjudge.report.older.reproduce import show_reproduction
-
-        show_reproduction(result, output, len(written))
+        terminal.show(report)
+        print("All rows: --json. Ledger, tables and figures as files: -o DIR." if output is None else "")
+    if output is not None:
+        print(f"polyjudge: wrote {len(written)} files to {output}", file=sys.stderr)
     if result.ledger.counts["differs"]:
         raise typer.Exit(1)

@@ -36,12 +36,12 @@ def validate(
 
     Example: polyjudge validate --full --page docs/validation.md
     """
-    from polyjudge.cli.output import emit_older
+    from polyjudge.cli.output import emit
     from polyjudge.core.errors import UsageError
     from polyjudge.core.files import atomic_write
-    from polyjudge.report.older.base import make_console, progress_bar
-    from polyjudge.report.older.validate import markdown, show_validation
+    from polyjudge.report.console import progress_bar
     from polyjudge.validate import validate as run
+    from polyjudge.validate.page import markdown
 
     if full and panels is not None:
         raise UsageError("--full and --panels both say how many panels: leave out --full or --panels.")
@@ -50,9 +50,6 @@ def validate(
     if page is not None:
         with atomic_write(page) as file:
             file.write(markdown(result))
-    everything = {**result.to_dict(), "passed": result.passed}
-    emit_older(
-        ctx, "validate", everything, {"validate": result.table}, None, lambda: show_validation(make_console(), result)
-    )
+    emit(ctx, result, tables={"validate": result.table})
     if not result.passed:
         raise typer.Exit(1)

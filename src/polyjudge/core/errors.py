@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from polyjudge.core.labels import clean
+
 
 class PolyjudgeError(Exception):
     """Base of all errors that polyjudge raises on purpose. The command line shows it without a traceback."""
@@ -29,3 +35,21 @@ class OutputClosed(Exception):
 
 class CollectError(PolyjudgeError, ValueError):
     """A plan, its items or a run folder cannot be used for a collection."""
+
+
+@contextmanager
+def foreign_errors(where: str) -> Iterator[None]:
+    """Turn any error of a foreign engine into one paragraph, without the address's password."""
+    try:
+        yield
+    except PolyjudgeError:
+        raise
+    except ImportError as error:
+        raise UsageError(f"{where} needs a package that is not installed: {clean(error, 200)}.") from None
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        message = re.sub(r"://[^@\s]*@", "://", clean(lines[0] if lines else type(error).__name__, 300))
+        raise PanelError(
+            f"{where[:1].upper() + where[1:]} could not answer: {message}. If the engine lost a worker or a "
+            "connection, run the command again."
+        ) from None

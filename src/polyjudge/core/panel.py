@@ -22,6 +22,8 @@ from polyjudge.core.systems import average_systems
 
 Labels = tuple[str, ...]
 
+LEAST = 2
+"""Tasks, languages and judges of a panel, at least."""
 FARTHEST = 1e100
 """Scores beyond it, or closer together than one part of it, would overflow or vanish when they are squared."""
 
@@ -98,18 +100,18 @@ class Panel:
     cluster: NDArray[np.int64] = None  # type: ignore[assignment]  # set below
 
     def __post_init__(self) -> None:
-        put = object.__setattr__
-        scores = np.ascontiguousarray(self.scores, dtype=np.float64)
-        put(self, "scores", scores)
+        # Everything is set here, once; cached properties and this block write to the same dictionary.
+        own = vars(self)
+        own["scores"] = scores = np.ascontiguousarray(self.scores, dtype=np.float64)
         if self.weights is None:
-            put(self, "weights", np.ones(len(scores)))
+            own["weights"] = np.ones(len(scores))
         if self.cluster is None:
-            put(self, "cluster", np.arange(len(scores)))
+            own["cluster"] = np.arange(len(scores))
         if self.counts is None:
-            put(self, "counts", _rows_of_units(_rows_there(self), self.weights))
+            own["counts"] = _rows_of_units(_rows_there(self), self.weights)
         _check(self)
         if self.observed_range is None:
-            put(self, "observed_range", (float(np.nanmin(self.finest)), float(np.nanmax(self.finest))))
+            own["observed_range"] = (float(np.nanmin(self.finest)), float(np.nanmax(self.finest)))
         arrays = (scores, self.counts, self.weights, self.cluster)
         for array in (*arrays, self.replicate_scores, self.system_scores, self.system_replicates):
             if array is not None:
@@ -404,13 +406,16 @@ class Panel:
             cluster=self.cluster,
         )
 
-    def minus(self, shift: Array, limits: tuple[float, float] | None = None) -> Panel:
-        """Every score less the (k, m) shift of its cell, cut to `limits` when given. Systems and replicates stay."""
+    def adjusted(self, shift: Array, scale: Array | None = None, limits: tuple[float, float] | None = None) -> Panel:
+        """(score - shift) / scale with the (k, m) values of each cell, cut to `limits` when given. Systems and
+        replicates stay."""
 
         def moved(array: Array | None, replicated: bool) -> Array | None:
             if array is None:
                 return None
             out: Array = array - (shift[..., None] if replicated else shift)
+            if scale is not None:
+                out = out / (scale[..., None] if replicated else scale)
             return out if limits is None else np.clip(out, *limits)
 
         return self.with_scores(
@@ -562,35 +567,9 @@ def _check(panel: Panel) -> None:
     """The one place where a panel's shape, labels and values are validated."""
     if panel.scores.ndim != 3:
         raise PanelError(f"Panel.scores must be task x language x judge; it has {panel.scores.ndim} axes.")
-    for size, labels, word, least in zip(
-        panel.scores.shape,
-        (panel.tasks, panel.languages, panel.judges),
-        ("task", "language", "judge"),
-        (2, 2, 2),
-        strict=True,
-    ):
-        if len(labels) != size:
-            raise PanelError(f"{len(labels)} {word} labels for {size} {word}s.")
-        broken = next((label for label in labels if any("\ud800" <= c <= "\udfff" for c in label)), None)
-        if broken is not None:
-            raise PanelError(
-                f"The {word} label {clean(broken)!r} holds half of a surrogate pair, which is no character. Read the "
-                "scores with their right encoding."
-            )
-        if len(set(labels)) != size:
-            twice = next(label for label in labels if labels.count(label) > 1)
-            raise PanelError(f"The {word} label {clean(twice)!r} stands twice.")
-        if size < least:
-            name = f" ({clean(labels[0])})" if labels else ""
-            why = {
-                "task": "the spread over tasks is what every interval comes from",
-                "language": "an interaction of language and judge needs two to compare",
-                "judge": "an interaction of language and judge needs two to compare",
-            }[word]
-            raise PanelError(
-                f"A panel needs at least {least} {word}s; this one has {size}{name}: {why}. "
-                f"Check that the {word} column is the right one."
-            )
+    axes = ((panel.tasks, "task"), (panel.languages, "language"), (panel.judges, "judge"))
+    for size, (labels, word) in zip(panel.scores.shape, axes, strict=True):
+        _check_labels(size, labels, word)
     if np.isinf(panel.scores).any():
         raise PanelError("A score is infinite. Remove it or leave the entry missing.")
     if not np.isfinite(panel.scores).any():
@@ -611,6 +590,35 @@ def _check(panel: Panel) -> None:
         raise PanelError("counts must be 0 exactly where a score is missing.")
     if panel.weights.shape != (len(panel.tasks),) or not np.all(panel.weights > 0):
         raise PanelError("weights must be positive, one for each unit.")
+    _check_clusters(panel)
+
+
+def _check_labels(size: int, labels: Labels, word: str) -> None:
+    if len(labels) != size:
+        raise PanelError(f"{len(labels)} {word} labels for {size} {word}s.")
+    broken = next((label for label in labels if any("\ud800" <= c <= "\udfff" for c in label)), None)
+    if broken is not None:
+        raise PanelError(
+            f"The {word} label {clean(broken)!r} holds half of a surrogate pair, which is no character. Read the "
+            "scores with their right encoding."
+        )
+    if len(set(labels)) != size:
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise PanelError(f"The {word} label {clean(twice)!r} stands twice.")
+    if size < LEAST:
+        name = f" ({clean(labels[0])})" if labels else ""
+        why = {
+            "task": "the spread over tasks is what every interval comes from",
+            "language": "an interaction of language and judge needs two to compare",
+            "judge": "an interaction of language and judge needs two to compare",
+        }[word]
+        raise PanelError(
+            f"A panel needs at least {LEAST} {word}s; this one has {size}{name}: {why}. "
+            f"Check that the {word} column is the right one."
+        )
+
+
+def _check_clusters(panel: Panel) -> None:
     if panel.cluster.shape != (len(panel.tasks),):
         raise PanelError("cluster must hold the index of a cluster for each unit.")
     most = len(panel.clusters) if panel.clusters else len(panel.tasks)

@@ -26,17 +26,15 @@ def average_systems(scores: Array, weights: Array) -> Array:
     language by a judge, p is that of no triple interaction: what judge and system, and system and language, show
     elsewhere. A system that a whole language lacks is taken to stand there as it stands elsewhere in the task.
     """
+    out: Array = fill_systems(scores, weights).mean(axis=1)
+    return out
+
+
+def fill_systems(scores: Array, weights: Array) -> Array:
+    """The scores (n, s, k, m) with every hole of an entry that has a score filled; entries without any stay missing."""
     there = ~np.isnan(scores)
     if there.all():
-        full: Array = scores.mean(axis=1)
-        return full
-    some = there.any(axis=1)
-    filled = _filled(scores, there, weights)
-    return np.where(some, filled.mean(axis=1), np.nan)
-
-
-def _filled(scores: Array, there: Mask, weights: Array) -> Array:
-    """The scores with every hole of an entry that has a score filled. Entries without any are not looked at."""
+        return scores
     low, high = np.nanmin(scores), np.nanmax(scores)
     known = np.where(there, scores, 0.0)
     usable = np.broadcast_to(there.any(axis=1, keepdims=True), there.shape)
@@ -46,20 +44,24 @@ def _filled(scores: Array, there: Mask, weights: Array) -> Array:
     system = _mean(np.where(there, scores - entry, 0.0), there, (2, 3))
     pooled = np.zeros(scores.shape[1:])
     values = np.where(there, known, entry + system)
-    for _ in range(ROUNDS):
-        # Alternating least squares: with the holes at their fitted values the design is balanced inside a task.
-        body = np.where(usable, values - pooled, 0.0)
-        entry = _mean(body, usable, 1)
-        system = _mean(np.where(usable, body - entry, 0.0), usable, (2, 3))
-        left = np.where(there, scores - entry - system, 0.0)
-        sums = np.einsum("t,tslj->slj", weights, left)
-        pooled = _without_triple(np.divide(sums, behind, out=np.zeros_like(sums), where=behind > 0), behind > 0, pooled)
-        fitted = np.where(hole, entry + system + pooled, values)
-        moved = float(np.abs(fitted - values).max())
-        values = fitted
-        if moved <= NEAR * (high - low):
-            break
-    return values
+    # Alternating least squares: with the holes at their fitted values the design is balanced inside a task. First
+    # without p, so that what no score can tell (a system in a language that lacks it) starts from the additive fit.
+    for with_pooled in (False, True):
+        for _ in range(ROUNDS):
+            body = np.where(usable, values - pooled, 0.0)
+            entry = _mean(body, usable, 1)
+            system = _mean(np.where(usable, body - entry, 0.0), usable, (2, 3))
+            if with_pooled:
+                left = np.where(there, scores - entry - system, 0.0)
+                sums = np.einsum("t,tslj->slj", weights, left)
+                means = np.divide(sums, behind, out=np.zeros_like(sums), where=behind > 0)
+                pooled = _without_triple(means, behind > 0, pooled)
+            fitted = np.where(hole, entry + system + pooled, values)
+            moved = float(np.abs(fitted - values).max())
+            values = fitted
+            if moved <= NEAR * (high - low):
+                break
+    return np.where(usable, values, np.nan)
 
 
 def _without_triple(pooled: Array, seen: Mask, before: Array) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +10,10 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from polyjudge.core.arrays import Array
-from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
-from polyjudge.core.panel import Panel, missing_table
-from polyjudge.estimate.incomplete import (
+from polyjudge.core.panel import Panel
+from polyjudge.estimate.designs import (
     CHUNK_BYTES,
     RANK_TOLERANCE,
     Design,
@@ -24,7 +23,11 @@ from polyjudge.estimate.incomplete import (
 )
 
 Mask = NDArray[np.bool_]
-Incomplete = Literal["estimate", "drop", "error"]
+LEAST_SQUARES = "cell means are least squares within tasks"
+ADDITIVE = (
+    "with task and cell effects only: too few tasks have two languages scored by the same two judges, so a judge's own "
+    "view of single tasks is not removed"
+)
 
 
 def identified_design(panel: Panel) -> Design | None:
@@ -80,43 +83,19 @@ def _masks(graph: csr_matrix, there: Mask) -> list[Mask]:
     return sorted((part for part in parts if part.any()), key=lambda part: -int(part.sum()))
 
 
-def settle_incomplete(panel: Panel, incomplete: Incomplete = "estimate") -> Panel:
-    """The panel that the rest of the work takes, with notes that say what was done about missing scores.
-
-    "estimate" keeps the holes, to be filled by least squares, and leaves out the languages and judges that cannot be
-    estimated; "drop" keeps only tasks scored in every language by every judge; "error" refuses any hole.
-    """
-    if incomplete not in ("estimate", "drop", "error"):
-        raise UsageError(f"incomplete must be 'estimate', 'drop' or 'error', not {incomplete!r}.")
+def settle_incomplete(panel: Panel) -> Panel:
+    """The panel that analyses take: holes stay, to be filled by least squares; the languages and judges that cannot be
+    estimated are left out. Its notes say so, once."""
     if panel.complete:
         return panel
     missing, total = int(np.isnan(panel.scores).sum()), panel.scores.size
-    if incomplete == "error":
-        panel.require_complete("the analyses asked for (--incomplete error)")
-    if incomplete == "drop":
-        whole = np.isnan(panel.scores).sum(axis=(1, 2)) == 0
-        if whole.sum() < 2:
-            raise PanelError(
-                f"Only {int(whole.sum())} of {len(whole)} tasks are scored in every language by every judge, so "
-                f"dropping the others leaves no panel.\n{missing_table(panel.missing())}\n"
-                "Estimate instead (--incomplete estimate), or leave out the worst language or judge (panel.select)."
-            )
-        gone = len(whole) - int(whole.sum())
-        kept = panel.select(tasks=[t for t, keep in zip(panel.tasks, whole, strict=True) if keep])
-        return _noted(kept, f"{gone} of {len(whole)} tasks were dropped because they lack a score somewhere")
     part = identified_part(panel)
     if part.complete:
         return part
-    return _noted(
-        part,
-        f"{missing} of {total} entries ({missing / total:.1%}) have no score: cell means are least squares within tasks"
-        + (
-            ""
-            if identified_design(part) == "paired"
-            else ", with task and cell effects only: too few tasks have two languages scored by the same two judges, "
-            "so a judge's own view of single tasks is not removed"
-        ),
-    )
+    words = "" if identified_design(part) == "paired" else f", {ADDITIVE}"
+    if any(LEAST_SQUARES in note for note in part.notes):
+        return part
+    return _noted(part, f"{missing} of {total} entries ({missing / total:.1%}) have no score: {LEAST_SQUARES}{words}")
 
 
 def identified_part(panel: Panel) -> Panel:

@@ -9,20 +9,28 @@ complete panel gives the closed form of METHODS section 2, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, cg
 
 from polyjudge.core.arrays import Array, unit_mean
 from polyjudge.core.errors import PanelError
 from polyjudge.core.panel import Panel
+from polyjudge.estimate.designs import (
+    CHUNK_BYTES,
+    RANK_TOLERANCE,
+    Design,
+    Elimination,
+    basis,
+    distinct,
+    normal_matrices,
+    reciprocal,
+)
+from polyjudge.estimate.identify import explain, identified_design
 from polyjudge.estimate.kernels import double_centre
-
-Design = Literal["complete", "paired", "additive"]
 
 DENSE_BYTES = 256 << 20
 """Normal matrices of all missingness patterns are kept up to this size; beyond it the solution is iterative."""
@@ -31,9 +39,6 @@ _estimates: WeakKeyDictionary[Panel, InteractionEstimate] = WeakKeyDictionary()
 _stand_ins: WeakKeyDictionary[Panel, Panel] = WeakKeyDictionary()
 _sampled: WeakKeyDictionary[Panel, Panel] = WeakKeyDictionary()
 """Several analyses ask for the estimate of the same panel. Panels do not change, so it is made once."""
-
-CHUNK_BYTES = 32 << 20
-RANK_TOLERANCE = 1e-9
 
 
 class InteractionEstimate:
@@ -159,7 +164,7 @@ class InteractionEstimate:
     def _task_means(self) -> tuple[Array, Array]:
         """Weighted mean of each task's scores (n,), and each entry's share in it (n, km)."""
         flat = self._level.weights[self._level.group].reshape(len(self._scores), -1)
-        share = flat * _reciprocal(flat.sum(axis=1, keepdims=True))
+        share = flat * reciprocal(flat.sum(axis=1, keepdims=True))
         mean: Array = np.einsum("tc,tc->t", share, self._scores.reshape(len(share), -1))
         return mean, share
 
@@ -215,8 +220,6 @@ def estimate_interaction(panel: Panel, design: Design | None = None) -> Interact
     known = _estimates.get(panel)
     if known is not None and design in (None, known.design):
         return known
-    from polyjudge.estimate.identify import explain, identified_design
-
     found = identified_design(panel)
     if found is None:
         raise PanelError(explain(panel))
@@ -316,13 +319,13 @@ def cell_rates(values: Array, weights: Array, times: Array, units: Array) -> Arr
     times : (R, n) how often each unit counts; units : (n,) tasks in each unit
     """
     patterns, group = distinct(weights)
-    total = _reciprocal(weights.sum(axis=1))
+    total = reciprocal(weights.sum(axis=1))
     share = weights * total[:, None]
     c = weights.shape[1]
     covered = times @ weights
     if len(patterns) * c * c * 8 <= DENSE_BYTES:
         member = times @ (group[:, None] == np.arange(len(patterns)))
-        outer = patterns[:, :, None] * (patterns * _reciprocal(patterns.sum(axis=1))[:, None])[:, None]
+        outer = patterns[:, :, None] * (patterns * reciprocal(patterns.sum(axis=1))[:, None])[:, None]
         normal = -(member @ outer.reshape(len(patterns), -1)).reshape(-1, c, c)
     else:  # so many units that the matrix of all of them serves every resampling
         one = -(weights * total[:, None]).T @ weights
@@ -355,141 +358,6 @@ def entry_weights(panel: Panel) -> Array:
     return np.where(counts > 0, np.maximum(counts, panel.weights[:, None, None]), 0.0)
 
 
-# --- the normal equations ---
-
-
-def helmert(size: int) -> Array:
-    """(size - 1, size) orthonormal contrasts."""
-    out = np.tril(np.ones((size - 1, size)))
-    step = np.arange(1.0, size)
-    out[np.arange(size - 1), np.arange(1, size)] = -step
-    return out / np.sqrt(step * (step + 1))[:, None]
-
-
-def basis(k: int, m: int, design: Design) -> Array:
-    """(p, k, m) orthonormal cell matrices: doubly centred for "paired", centred for "additive"."""
-    if design == "paired":
-        rows, columns = helmert(k), helmert(m)
-        paired: Array = np.einsum("al,bc->ablc", rows, columns).reshape(-1, k, m)
-        return paired
-    centred: Array = helmert(k * m).reshape(-1, k, m)
-    return centred
-
-
-def _reciprocal(total: Array) -> Array:
-    out: Array = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-    return out
-
-
-@dataclass(frozen=True, eq=False)
-class Elimination:
-    """Takes a task's own terms out of a matrix of cells, for a stack of weight patterns (g, k, m)."""
-
-    weights: Array
-    design: Design
-
-    @cached_property
-    def _rows(self) -> Array:
-        """1 / weight of each language's row, 0 for an empty row: (g, k)."""
-        return _reciprocal(self.weights.sum(axis=2))
-
-    @cached_property
-    def _total(self) -> Array:
-        return _reciprocal(self.weights.sum(axis=(1, 2)))
-
-    @property
-    def _linked(self) -> NDArray[np.float32]:
-        """(g, m, m): 1 where two judges are in the same connected part of the task's language-judge graph."""
-        m = self.weights.shape[2]
-        there = (self.weights > 0).astype(np.float32)
-        linked = ((np.swapaxes(there, 1, 2) @ there) > 0).astype(np.float32)
-        linked[:, np.arange(m), np.arange(m)] = 1
-        for _ in range(int(np.ceil(np.log2(max(m, 2))))):
-            linked = ((linked @ linked) > 0).astype(np.float32)
-        return linked
-
-    def freedom(self) -> Array:
-        """(g,) entries of each pattern less the task's own terms that they determine."""
-        there = self.weights > 0
-        entries = there.sum(axis=(1, 2)).astype(np.float64)
-        if self.design == "additive":
-            return np.asarray(entries - (entries > 0), dtype=np.float64)
-        judges = np.asarray(there.any(axis=1))
-        parts = (judges / self._linked.sum(axis=2)).sum(axis=1).round()
-        out: Array = entries - np.asarray(there.any(axis=2)).sum(axis=1) - judges.sum(axis=1) + parts
-        return out
-
-    @cached_property
-    def _judges(self) -> Array:
-        """Inverse of the judge terms' matrix once the language terms are out: (g, m, m).
-
-        It is singular by one constant for each connected part of the task's language-judge graph. Adding the parts'
-        indicator matrix makes it regular without touching what is fitted.
-        """
-        w, linked = self.weights, self._linked
-        schur = -np.swapaxes(w, 1, 2) @ (w * self._rows[:, :, None])
-        index = np.arange(w.shape[2])
-        schur[:, index, index] += w.sum(axis=1)
-        scale = w.max(axis=(1, 2), keepdims=True)
-        return np.asarray(np.linalg.inv(schur + linked * np.where(scale > 0, scale, 1.0)), dtype=np.float64)
-
-    def residual(self, cells: Array) -> Array:
-        """Weighted residual of `cells`, (g or 1, j, k, m), off the task's own terms: (g, j, k, m)."""
-        w = self.weights[:, None]
-        weighted = w * cells
-        if self.design == "additive":
-            mean = weighted.sum(axis=(2, 3), keepdims=True) * self._total[:, None, None, None]
-            out: Array = weighted - w * mean
-            return out
-        row = weighted.sum(axis=3) * self._rows[:, None]
-        judge = (weighted.sum(axis=2) - row @ self.weights) @ self._judges
-        row -= (judge @ np.swapaxes(self.weights, 1, 2)) * self._rows[:, None]
-        out = weighted - w * (row[..., None] + judge[..., None, :])
-        return out
-
-    def apply(self, cells: Array, times: Array) -> Array:
-        """Sum over patterns, each `times` (g,), of the weighted residual of one matrix (k, m)."""
-        w = self.weights
-        g, k, m = w.shape
-        covered = (times @ w.reshape(g, -1)).reshape(k, m)
-        if self.design == "additive":
-            flat = w.reshape(g, -1)
-            mean = (flat @ cells.ravel()) * self._total * times
-            return covered * cells - (mean @ flat).reshape(k, m)
-        row = np.einsum("glb,lb->gl", w, cells) * self._rows
-        judge = np.einsum("glb,lb->gb", w, cells) - np.einsum("gl,glb->gb", row, w)
-        judge = np.einsum("gb,gbc->gc", judge, self._judges)
-        row -= np.einsum("gb,glb->gl", judge, w) * self._rows
-        fitted = np.einsum("gl,glb->lb", row * times[:, None], w) + np.einsum("gb,glb->lb", judge * times[:, None], w)
-        out: Array = covered * cells - fitted
-        return out
-
-    def normal(self, times: Array) -> Array:
-        """Sum over patterns, each `times` (g,), of their normal matrices: (km, km).
-
-        Large products are made in single precision: it serves standard errors, which do not need more.
-        """
-        w = self.weights
-        g, k, m = w.shape
-        covered = np.diag(times @ w.reshape(g, -1))
-        if self.design == "additive":
-            flat = w.reshape(g, -1)
-            return covered - flat.T @ (flat * (self._total * times)[:, None])
-        index = np.arange(m)
-        factor = np.swapaxes(np.linalg.cholesky(self._judges * times[:, None, None]), 1, 2)
-        step = max(1, CHUNK_BYTES // (8 * k * m * m))
-        for i in range(0, g, step):
-            part = slice(i, i + step)
-            own = -np.swapaxes(w[part], 1, 2)[..., None] * (w[part] * self._rows[part][:, :, None])[:, None]
-            own[:, index, :, index] += np.moveaxis(w[part], 2, 0)  # (g, judge, language, judge): rows eliminated
-            low = (factor[part] @ own.reshape(-1, m, k * m)).reshape(-1, k * m).astype(np.float32)
-            covered -= low.T @ low
-        for l in range(k):  # noqa: E741
-            block = slice(l * m, (l + 1) * m)
-            covered[block, block] -= (w[:, l] * times[:, None] * self._rows[:, l, None]).T @ w[:, l]
-        return covered
-
-
 class _Fit:
     """Weighted least squares for the cells under one design, from the distinct weight patterns of the tasks."""
 
@@ -511,7 +379,9 @@ class _Fit:
             self.solution = np.linalg.solve(self.normal, total)
         else:
             entries = self.times @ (patterns > 0).sum(axis=(1, 2))
-            self.solution = conjugate_gradient(self._apply, total, scale=float(entries) / scores[0].size)
+            start = total / max(float(entries) / scores[0].size, 1.0)
+            matrix = LinearOperator((len(total), len(total)), matvec=self._apply, dtype=np.float64)
+            self.solution = cg(matrix, total, start, rtol=1e-12, maxiter=4 * len(total))[0]
         self.cells = (self.solution @ flat).reshape(k, m)
 
     def _chunks(self, count: int) -> list[slice]:
@@ -537,15 +407,13 @@ class _Fit:
         out = []
         for part in self._chunks(len(self.scores)):
             group = self.group[part]
-            task = Elimination(self.weights[group], self.design)
-            if self.design == "paired":
-                task.__dict__["_judges"] = self._judges[group]  # made once for each pattern
-            out.append(what(task, self.scores[part], part))
+            known = self._judges[group] if self.design == "paired" else None  # made once for each pattern
+            out.append(what(Elimination(self.weights[group], self.design, known), self.scores[part], part))
         return out
 
     @cached_property
     def _judges(self) -> Array:
-        return np.concatenate([e._judges for e in self._eliminations])
+        return np.concatenate([e.judges for e in self._eliminations])
 
     def deviations(self) -> Array:
         """(n, k, m) change of the cells by each task: they sum to zero over tasks."""
@@ -604,46 +472,3 @@ class _Fit:
         solution = np.einsum("rpq,rq->rp", vectors, right / np.where(known[:, None], values, 1.0))
         solution[~known] = np.nan
         return np.tensordot(solution, self.basis, 1)
-
-
-def normal_matrices(weights: Array, design: Design, cells: Array) -> Array:
-    """(g, p, p) normal matrix of each weight pattern (g, k, m), in the basis `cells` (p, k, m)."""
-    p = len(cells)
-    flat = cells.reshape(p, -1)
-    step = max(1, CHUNK_BYTES // (8 * cells.size))
-    return np.concatenate(
-        [
-            Elimination(weights[i : i + step], design).residual(cells[None]).reshape(-1, p, flat.shape[1]) @ flat.T
-            for i in range(0, len(weights), step)
-        ]
-    )
-
-
-def distinct(weights: Array) -> tuple[Array, NDArray[np.int64]]:
-    """The different patterns of (n, ...) weights, and which of them each task has."""
-    rows: NDArray[Any] = np.ascontiguousarray(weights).reshape(len(weights), -1)
-    most = rows.max(initial=0.0)
-    if np.all((rows == 0) | (rows == most)):  # then a bit for each entry is enough
-        rows = np.packbits(rows > 0, axis=1)
-    keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
-    return weights[first], group.astype(np.int64)
-
-
-def conjugate_gradient(apply: Callable[[Array], Array], right: Array, scale: float, tolerance: float = 1e-12) -> Array:
-    """Solve apply(x) = right for a symmetric positive definite map."""
-    solution = right / max(scale, 1.0)
-    residual = right - apply(solution)
-    direction = residual.copy()
-    size = residual @ residual
-    target = (tolerance * float(np.linalg.norm(right))) ** 2
-    for _ in range(4 * len(right)):
-        if size <= target:
-            break
-        image = apply(direction)
-        step = size / (direction @ image)
-        solution = solution + step * direction
-        residual = residual - step * image
-        size, before = residual @ residual, size
-        direction = residual + (size / before) * direction
-    return solution

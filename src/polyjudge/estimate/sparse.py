@@ -158,8 +158,20 @@ class Units:
     loss: Array
 
     @classmethod
-    def of(cls, interactions: Array, cells: Array, weights: Array, most: int = MOST_GROUPS) -> Units:
-        """From the interactions and the cell values of every unit, each (n, k, m), and the weights of units (n,)."""
+    def of(
+        cls,
+        interactions: Array,
+        cells: Array,
+        weights: Array,
+        cluster: NDArray[np.int64] | None = None,
+        most: int = MOST_GROUPS,
+    ) -> Units:
+        """From the interactions and the cell values of every unit, each (n, k, m), and the weights of units (n,).
+
+        Units of one cluster (n,) become one group; what is resampled and left out are groups.
+        """
+        if cluster is not None and cluster.max() + 1 < len(weights):
+            (interactions, cells), weights = _pooled((interactions, cells), weights, cluster)
         values, share = in_groups(interactions, weights, most)
         return cls(
             values,
@@ -171,6 +183,15 @@ class Units:
     def sizes(self) -> tuple[int, int, int]:
         g, k, m = self.values.shape
         return g, k, m
+
+
+def _pooled(arrays: tuple[Array, ...], weights: Array, cluster: NDArray[np.int64]) -> tuple[tuple[Array, ...], Array]:
+    """Weighted means over the units of each cluster, and the clusters' weights."""
+    order = np.argsort(cluster, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(cluster[order]) > 0])
+    total = np.add.reduceat(weights[order], starts)
+    heavy = weights[order][:, None, None]
+    return tuple(np.add.reduceat(a[order] * heavy, starts, axis=0) / total[:, None, None] for a in arrays), total
 
 
 def _positive(se: Array) -> Array:

@@ -428,7 +428,7 @@ def _decisions(found: Findings, book: dict[str, Any]) -> Answers:
                 tolerance,
                 kind,  # type: ignore[arg-type]
                 corrected=gain_text(found) if name == "cbc" and path == ("accuracy",) else "",
-                reading=TARGET,
+                reading=str(TARGET),
             )
     return out
 
@@ -448,7 +448,7 @@ def _ablations(book: dict[str, Any], found: Findings) -> Answers:
         alone = size == len(found.panel.judges)
         out["ablation_judges", "m", str(i)] = setting("number of judges", size)
         out["ablation_judges", "tau", str(i)] = Answer(
-            f"{size} judges: held-out tau of CBC", row["tau"], JUDGES_MEAN, reading=JUDGES_IDENTITY
+            f"{size} judges: held-out tau of CBC", row["tau"], JUDGES_MEAN, reading=str(JUDGES_IDENTITY)
         )
         out["ablation_judges", "sd", str(i)] = Answer(
             f"{size} judges: sd over subsets",

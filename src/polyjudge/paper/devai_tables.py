@@ -12,6 +12,7 @@ from polyjudge.analyse.ablations import JUDGES_IDENTITY
 from polyjudge.analyse.decisions import TARGET
 from polyjudge.analyse.held_out import GAIN_SCOPE
 from polyjudge.core.panel import Panel
+from polyjudge.core.sections import say
 from polyjudge.paper import published
 from polyjudge.paper.devai import FULL_FIT, SEVERITY, Findings, analyse, answer, gain_text
 from polyjudge.paper.ledger import settle
@@ -91,7 +92,8 @@ def _calibration_table(book: dict[str, Any], found: Findings) -> Table:
         if name == "random control" and found.exact:
             new = found.random_control
         gain = table.loc[name, ["gain", "gain_low", "gain_high"]]
-        rows.append((name, *old, *new, *gain, table.loc[name, "identity"]))
+        code = table.loc[name, "identity"]
+        rows.append((name, *old, *new, *gain, str(say(f"identity.{code}")) if code else ""))
     columns = [
         "method",
         *(f"{x}_{w}" for w in ("published", "computed") for x in ("tau", "low", "high", "full_fit")),
@@ -137,7 +139,11 @@ def _decision_table(book: dict[str, Any], found: Findings) -> Table:
     ]
     digits = {c: 2 if c.startswith("regret") else 4 for c in columns[2:]}
     return Table(
-        "decisions", "Choice of the top judge on left-out tasks", pd.DataFrame(rows, columns=columns), digits, TARGET
+        "decisions",
+        "Choice of the top judge on left-out tasks",
+        pd.DataFrame(rows, columns=columns),
+        digits,
+        str(TARGET),
     )
 
 
@@ -169,7 +175,9 @@ def _judges_table(book: dict[str, Any], found: Findings) -> Table:
             "sd_computed": new["sd"],
         }
     )
-    return Table("ablation_judges", "Number of judges", frame, dict.fromkeys(frame.columns[2:], 3), JUDGES_IDENTITY)
+    return Table(
+        "ablation_judges", "Number of judges", frame, dict.fromkeys(frame.columns[2:], 3), str(JUDGES_IDENTITY)
+    )
 
 
 def _tasks_table(book: dict[str, Any], found: Findings) -> Table:
@@ -267,7 +275,7 @@ def _corrections(found: Findings) -> tuple[Correction, ...]:
             "CBC picks the right judge",
             f"{decided['cbc']:.1%} against {decided['raw']:.1%} raw",
             "agreement with the model's own target, not with a truth",
-            TARGET,
+            str(TARGET),
         ),
         Correction(
             "Rank consistency rises from 0.650 to 0.902",
@@ -279,7 +287,7 @@ def _corrections(found: Findings) -> tuple[Correction, ...]:
             "More judges keep the mean tau near 0.90",
             "a finding of the judge ablation",
             "true by arithmetic up to the random draws; only the spread depends on the number of judges",
-            JUDGES_IDENTITY,
+            str(JUDGES_IDENTITY),
         ),
         Correction("Calibrated order of the judges", "best to worst", "a severity order", SEVERITY),
     )

@@ -5,7 +5,7 @@ How a result comes to be seen everywhere:
 1. `analyse/` computes it: a frozen `Result`, findings and notes as data (`find("warning", "code", judge=..., ...)`,
    `say("code", ...)`), no prose.
 2. `report/build/NAME.py` has one function `build(result, panel=None) -> Report`: which sentences, tables, grids and
-   charts, in which order. Name it in `BUILDERS` below by the result's class.
+   charts, in which order. Name it in `BUILDERS` below.
 3. `report/words/NAME.py` words the codes: `"code": "{judge} is off by {size/low/high:+points} points."`
 
 A new statistic of a known result is one field in `analyse/`, one column or sentence in its builder and one entry in its
@@ -25,19 +25,34 @@ if TYPE_CHECKING:
     from polyjudge.core.sections import Report
 
 BUILDERS = {
-    "Drift": "drift",
-    "Gates": "gate",
+    "analyse.ablations.Ablation": "compare",
+    "analyse.anchors.Anchor": "anchor",
+    "analyse.audit.Audit": "audit",
+    "analyse.decisions.Decisions": "compare",
+    "analyse.explain.Explanation": "explain",
+    "analyse.gates.Gates": "gate",
+    "analyse.held_out.Comparison": "compare",
+    "analyse.label_budget.LabelBudget": "plan",
+    "analyse.planning.Plan": "plan",
+    "analyse.systems.Systems": "systems",
+    "analyse.unseen.Unseen": "compare",
+    "calibrate.drift.Drift": "drift",
+    "calibrate.extend.Extension": "extend",
+    "collect.preview.Preview": "collect",
+    "collect.summary.Summary": "collect",
+    "validate.suite.Validation": "validate",
 }
-"""Class of a result -> module in `report.build`, whose `build(result, panel)` makes the report."""
+"""Result -> module in `report.build`, whose `build(result, panel)` makes the report."""
 
 
 def report_of(result: Result, panel: Panel | None = None) -> Report | None:
     """What a result says; None when nothing but its table is to be shown."""
-    for kind in type(result).__mro__:
-        if kind.__name__ in BUILDERS:
-            report: Report = import_module(f"{__name__}.build.{BUILDERS[kind.__name__]}").build(result, panel)
-            return report
-    return None
+    kind = type(result)
+    name = BUILDERS.get(f"{kind.__module__}.{kind.__qualname__}".removeprefix("polyjudge."))
+    if name is None:
+        return None
+    report: Report = import_module(f"{__name__}.build.{name}").build(result, panel)
+    return report
 
 
 def text(result: Result) -> str | None:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polyjudge.core.errors import UsageError
-from polyjudge.core.files import atomic_path, atomic_write
+from polyjudge.core.files import atomic_path
 
 if TYPE_CHECKING:
     from polyjudge.core.sections import Report
-    from polyjudge.report.page.model import Page
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -45,24 +44,6 @@ def save_chart(chart: Any, path: str | Path) -> None:
     (form,) = parse_formats(path.suffix[1:])
     with atomic_path(path) as part:
         part.write_bytes(chart_bytes(chart, form))
-
-
-def write_page(page: Page, folder: str | Path, formats: Iterable[str] = ()) -> list[Path]:
-    """Write report.html into a folder and, for every format, the figures into figures/. Returns what was written."""
-    from polyjudge.report.page.render import chart_id, render
-
-    folder = Path(folder)
-    written = [folder / "report.html"]
-    with atomic_write(written[0]) as file:
-        file.write(render(page))
-    for figure in page.figures:
-        for index, chart in enumerate(figure.charts):
-            stem = chart_id(figure, index).removeprefix("chart-")
-            stem = stem if len(figure.charts) > 1 else stem.removesuffix("-0")
-            for form in formats:
-                written.append(folder / "figures" / f"{stem}.{form}")
-                save_chart(chart, written[-1])
-    return written
 
 
 def save_figures(report: Report, folder: Path, formats: Iterable[str]) -> list[Path]:

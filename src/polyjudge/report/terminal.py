@@ -115,7 +115,8 @@ def _say(console: Console, sentence: str, style: str = "") -> None:
 def _block(console: Console, block: Block) -> None:
     if isinstance(block, Chart):
         if block.instead is not None:
-            _say(console, word(block.alt), "dim")
+            if not isinstance(block.instead, Grid):  # a grid is read at a glance
+                _say(console, word(block.alt), "dim")
             _block(console, block.instead)
     elif isinstance(block, Grid):
         _grid(console, block)

@@ -381,5 +381,4 @@ def _settle_incomplete(panel: Panel, incomplete: str) -> Panel:
         )
     kept = panel.select(tasks=[t for t, w in zip(panel.tasks, whole, strict=True) if w])
     note = f"{int((~whole).sum())} of {len(whole)} tasks lack a score somewhere and were left out"
-    object.__setattr__(kept, "notes", (*kept.notes, note))
-    return kept
+    return replace(kept, notes=(*kept.notes, note))

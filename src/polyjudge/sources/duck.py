@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polyjudge.core.adjustment import quote
 from polyjudge.core.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.sources.limits import check_text
@@ -39,11 +40,6 @@ def connect() -> Any:
     con.execute(f"SET temp_directory = {quote(tempfile.gettempdir() + f'/polyjudge-{os.getpid()}')}")
     con.execute("SET enable_progress_bar = false")
     return con
-
-
-def quote(text: str) -> str:
-    """A string as an SQL literal."""
-    return " || chr(0) || ".join("'" + part.replace("'", "''") + "'" for part in text.split("\0"))
 
 
 def name(identifier: str) -> str:

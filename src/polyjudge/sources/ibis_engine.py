@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.core.columns import Columns
-from polyjudge.core.errors import PanelError
+from polyjudge.core.errors import PanelError, foreign_errors
 from polyjudge.core.labels import clean
 from polyjudge.sources.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_clusters
-from polyjudge.sources.warehouse import warehouse_errors
 
 _NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 _NOT_FINITE = ["nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"]
@@ -77,7 +76,7 @@ class IbisEngine:
         self.rows = self.rows.filter(self.rows[axis].isin(wanted))
 
     def _fetch(self, expression: Any) -> Any:
-        with warehouse_errors(self.where):
+        with foreign_errors(self.where):
             return expression.to_pyarrow()
 
     def _frame(self, expression: Any) -> pd.DataFrame:

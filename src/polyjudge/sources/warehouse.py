@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 from polyjudge.core.columns import Columns, find_columns
-from polyjudge.core.errors import PanelError, PolyjudgeError, UsageError
+from polyjudge.core.errors import UsageError, foreign_errors
 from polyjudge.core.labels import clean
 from polyjudge.sources.engine import Engine
 
@@ -30,7 +27,7 @@ def connect(address: str, table: str | None, engine: str) -> Any:
     import ibis
 
     schema, _, plain = named.rpartition(".")
-    with warehouse_errors(f"the {scheme} database"):
+    with foreign_errors(f"the {scheme} database"):
         backend = ibis.connect(address)
         return backend.table(plain, database=schema or None)
 
@@ -44,7 +41,7 @@ def spark_session() -> Any:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    with warehouse_errors("Spark"):
+    with foreign_errors("Spark"):
         builder = SparkSession.builder.appName("polyjudge").config("spark.ui.showConsoleProgress", "false")
         session = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
@@ -55,7 +52,7 @@ def spark_frame(address: str, columns_as_text: bool = False) -> Any:
     """Files, or a table of Spark's catalogue, as a Spark data frame. CSV columns are text, as in the other engine."""
     session = spark_session()
     plain = address.lower().removesuffix(".gz")
-    with warehouse_errors(clean(address, 200)):
+    with foreign_errors(clean(address, 200)):
         if plain.endswith((".csv", ".tsv", ".txt")):
             options = {"header": True, "quote": '"', "escape": '"', "multiLine": True, "mode": "FAILFAST"}
             separator = "\t" if plain.endswith(".tsv") else ","
@@ -94,26 +91,8 @@ def open_engine(table: Any, names: dict[str, Any], weight: str | None) -> tuple[
         from polyjudge.sources.duck_engine import DuckEngine
 
         wanted = [c for c in vars(columns).values() if c is not None] + ([weight] if weight else [])
-        with warehouse_errors(f"the {backend.name} table"):
+        with foreign_errors(f"the {backend.name} table"):
             chosen = table.select(*dict.fromkeys(wanted))
             rows = chosen.to_pyarrow() if in_memory else chosen.to_pyarrow_batches()
         return DuckEngine(duck.open_frame(rows), columns, rows, weight), columns
     return IbisEngine(table, columns, backend.name, weight), columns
-
-
-@contextmanager
-def warehouse_errors(where: str) -> Iterator[None]:
-    """Turn any error of a foreign engine into one paragraph, without the address's password."""
-    try:
-        yield
-    except PolyjudgeError:
-        raise
-    except ImportError as error:
-        raise UsageError(f"{where} needs a package that is not installed: {clean(error, 200)}.") from None
-    except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        message = re.sub(r"://[^@\s]*@", "://", clean(lines[0] if lines else type(error).__name__, 300))
-        raise PanelError(
-            f"{where[:1].upper() + where[1:]} could not answer: {message}. If the engine lost a worker or a "
-            "connection, run the command again."
-        ) from None

@@ -9,18 +9,16 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from polyjudge.core.adjustment import Adjustment, Fitted, quote
 from polyjudge.core.columns import Columns, find_columns
-from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.errors import PanelError, UsageError, foreign_errors
 from polyjudge.core.files import atomic_path, check_apart, check_file, check_folder, new_folder
 from polyjudge.core.labels import clean
 from polyjudge.sources import duck
-from polyjudge.sources.duck import engine_errors, name, quote
+from polyjudge.sources.duck import engine_errors, name
 from polyjudge.sources.duck_engine import DuckEngine
-
-if TYPE_CHECKING:
-    from polyjudge.calibrate.consensus import ConsensusCalibrator
 
 UNREAD = {"system": "", "replicate": "", "cluster": ""}
 """Columns that pass through as they are: a calibrated score depends on language and judge alone."""
@@ -43,7 +41,7 @@ class Written:
 
 
 def write_calibrated(
-    cal: ConsensusCalibrator,
+    cal: Fitted,
     source: str | Path,
     output: str | Path,
     *,
@@ -65,9 +63,7 @@ def write_calibrated(
     check_apart({"-o": output}, [source])
     _check_outside(Path(output), str(source))
     if engine == "spark":
-        from polyjudge.sources.spark_writer import write_with_spark
-
-        return write_with_spark(cal, str(source), output, column, unseen, partition_by, names, overwrite)
+        return _with_spark(cal.adjustment_, str(source), Path(output), column, unseen, partition_by, overwrite, names)
     names = {**{n: names.get(n) for n in ("task", "language", "judge", "score")}, **UNREAD}
     opened, frame = _open(str(source), table)
     kind = _format(Path(output), partition_by)
@@ -87,7 +83,7 @@ def write_calibrated(
     opened.spool = False
     target = _Target(Path(output), kind, partition_by, overwrite)
     target.check()
-    return _stream(cal, opened, columns, target, column, unseen, spreadsheet_safe, json_out)
+    return _stream(cal.adjustment_, opened, columns, target, column, unseen, spreadsheet_safe, json_out)
 
 
 def _check_outside(output: Path, source: str) -> None:
@@ -108,7 +104,7 @@ def _open(source: str, table: str | None) -> tuple[duck.Source, Any]:
         from polyjudge.sources import warehouse
 
         held = warehouse.connect(source, table, "duckdb")
-        with warehouse.warehouse_errors("the database"):
+        with foreign_errors("the database"):
             rows = held.to_pyarrow_batches()
         return duck.open_frame(rows), rows
     if os.path.isdir(source):
@@ -143,7 +139,7 @@ def _format(output: Path, partition_by: str | None) -> str:
 
 
 def _stream(
-    cal: ConsensusCalibrator,
+    adjustment: Adjustment,
     opened: duck.Source,
     columns: Columns,
     target: _Target,
@@ -167,7 +163,7 @@ def _stream(
 
     check_scores(engine, cells, columns)
     rows, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
-    strange = check_seen(cal, list(zip(cells["language"], cells["judge"], cells["rows"], strict=True)), unseen)
+    strange = adjustment.check_seen(list(zip(cells["language"], cells["judge"], cells["rows"], strict=True)), unseen)
     label = {a: f"CAST({plain.format(name(getattr(columns, a)))} AS VARCHAR)" for a in ("language", "judge")}
     text_type = opened.kind in ("csv", "json", "sqlite")
     number = plain.format(score)
@@ -182,7 +178,7 @@ def _stream(
             picked.append(f"CASE WHEN {risky} THEN '''' || {text} ELSE {text} END AS {name(c)}")
         else:
             picked.append(name(c))
-    picked.append(f"{number} - {shift_sql(cal, label['language'], label['judge'])} AS {name(column)}")
+    picked.append(f"{adjustment.sql(label['language'], label['judge'], number)} AS {name(column)}")
     query = f"SELECT {', '.join(picked)} FROM {relation}"
     before = opened.stamps()
     with target.open() as (part, options):
@@ -194,33 +190,34 @@ def _stream(
     return Written(str(target.path), rows, rows - scored, strange)
 
 
-def shift_sql(cal: ConsensusCalibrator, language: str, judge: str) -> str:
-    """SQL of what to subtract: the calibrator as a small constant array. 0 where a label is unknown.
+def _with_spark(
+    adjustment: Adjustment,
+    source: str,
+    output: Path,
+    column: str,
+    unseen: str,
+    partition_by: str | None,
+    overwrite: bool,
+    names: dict[str, Any],
+) -> Written:
+    """Read files with Spark and write a folder of Parquet files."""
+    from polyjudge.sources.warehouse import spark_frame
 
-    An expression, not a join, so that rows keep their order.
-    """
-    k, m = cal.correction_.shape
-    values = ", ".join(repr(float(x)) + "::DOUBLE" for x in cal.correction_.to_numpy().ravel())
-
-    def place(labels: Any, value: str) -> str:
-        return f"nullif(list_position([{', '.join(map(quote, labels))}], {value}), 0)"
-
-    row, column = place(cal.correction_.index, language), place(cal.correction_.columns, judge)
-    return f"coalesce((CAST([{values}] AS DOUBLE[{k * m}]))[({row} - 1) * {m} + {column}], 0)"
-
-
-def check_seen(cal: ConsensusCalibrator, cells: list[tuple[str, str, int]], unseen: str) -> int:
-    """Number of rows whose language or judge the calibrator has never seen; an error unless they are to be kept."""
-    if unseen not in ("error", "keep"):
-        raise UsageError(f"unseen must be 'error' or 'keep', not {unseen!r}.")
-    known = set(cal.correction_.index), set(cal.correction_.columns)
-    strange = [(a, b, n) for a, b, n in cells if a not in known[0] or b not in known[1]]
-    if strange and unseen == "error":
-        for place, word in enumerate(("language", "judge")):
-            new = list(dict.fromkeys(str(c[place]) for c in strange if c[place] not in known[place]))
-            if new:
-                raise cal.unseen_error(word, new)
-    return sum(int(n) for *_, n in strange)
+    if output.suffix:
+        raise UsageError("With --engine spark the output is a folder of Parquet files: a name without an ending.")
+    check_folder(output, MAKER, overwrite)
+    frame = spark_frame(source)
+    found = {**{n: names.get(n) for n in ("task", "language", "judge", "score")}, **UNREAD}
+    columns = find_columns(frame.columns, require_task=False, **found)  # type: ignore[arg-type]
+    if column in frame.columns:
+        raise UsageError(f"{source} already has a column {column!r}. Choose another name with --column.")
+    rows, scored, strange = adjustment.spark_counts(frame, columns, unseen)
+    with score_folder(output, partition_by, overwrite) as part, foreign_errors("Spark"):
+        writer = adjustment.spark(frame, columns, column).write.mode("append")
+        if partition_by is not None:
+            writer = writer.partitionBy(partition_by)
+        writer.parquet(str(part))
+    return Written(str(output), rows, rows - scored, strange)
 
 
 # --- where it goes ---

@@ -8,19 +8,23 @@ from polyjudge.calibrate.methods import (  # each registers its methods
     normalise,
     sparse,
 )
-from polyjudge.calibrate.methods.base import REGISTRY, Block, Method, find_methods, method
+from polyjudge.calibrate.methods.base import REGISTRY, Map, Method, MethodCalibrator, find_methods, method, method_of
+from polyjudge.calibrate.methods.block import Block
 
 __all__ = [
     "ORDER",
     "REGISTRY",
     "Block",
+    "Map",
     "Method",
+    "MethodCalibrator",
     "btl",
     "combat",
     "consensus",
     "dawid_skene",
     "find_methods",
     "method",
+    "method_of",
     "normalise",
     "sparse",
 ]

@@ -1,58 +1,44 @@
-"""What a method of `compare` is: a named function of one block of resamples, and the registry of them."""
+"""What a method is: a named function of a block of resamples that `compare` ranks and, where it is a map of scores,
+a calibrator that can be saved; and the registry of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
+from polyjudge.calibrate.base import Calibrator, check_format, damaged, read_axes, read_numbers
+from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.calibrate.methods.block import Block, full_fit
+from polyjudge.core.adjustment import Adjustment
 from polyjudge.core.arrays import Array
-from polyjudge.core.errors import UsageError
+from polyjudge.core.errors import CalibratorError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
-from polyjudge.estimate.kernels import stream
+from polyjudge.core.sections import Say
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """What a method sees of R resamples of a panel with n units, k languages and m judges.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Map:
+    """(score - shift) / scale of each cell, both (R, k, m)."""
 
-    Parameters
-    ----------
-    panel : the whole panel, with labels, scores and replicate-level scores
-    drawn : (R, n) training weight of every unit: how often it was drawn, times its number of tasks
-    held : (R, n) evaluation weight of every unit: its number of tasks where it was not drawn, else 0
-    train : (R, k, m) cell means over the drawn units (Tr)
-    left_out : (R, k, m) cell means over the left-out units (E)
-    interaction : (R, k, m) interaction estimated from the drawn units, beta-hat(Tr)
-    left_out_interaction : (R, k, m) interaction of the left-out units, DC(E). Only an oracle may use it
-    key : seed, number of the block, and who asks: they make `rng`
-    """
-
-    panel: Panel
-    drawn: Array
-    held: Array
-    train: Array
-    left_out: Array
-    interaction: Array
-    left_out_interaction: Array
-    key: tuple[int, int, str] = (0, 0, "")
-
-    @cached_property
-    def rng(self) -> np.random.Generator:
-        """This method's own random stream in this block."""
-        return stream(*self.key)
-
-    @property
-    def gap(self) -> float:
-        """Values of cells closer than this are tied."""
-        return self.panel.tie_gap
+    shift: Array
+    scale: Array
 
 
-Adjust = Callable[[Block], Array]
+Adjust = Callable[[Block], Array | Map]
+
+
+IDENTITIES: dict[str, tuple[str, ...]] = {
+    "full-fit": ("full_fit",),
+    "as-cbc": ("tau", "full_fit", "gain", "gain_positive"),
+    "oracle": ("tau", "full_fit", "gain", "gain_positive"),
+    "as-raw": ("tau", "full_fit"),
+}
+"""What is true of a method by arithmetic -> the columns of `compare` that say it (METHODS section 3: I3, I6, I7)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +48,16 @@ class Method:
     Parameters
     ----------
     name : how users and tables call it
-    adjust : Block -> (R, k, m). The adjusted cell values of the left-out units, or, when `subtracts`, the matrix A that
-        is subtracted from them
+    adjust : Block -> (R, k, m). When `subtracts`, the matrix A that is subtracted from the scores; else a `Map` of the
+        scores, or the adjusted cell values of the left-out units themselves
     subtracts : the method only subtracts a matrix A(l, b) from the scores; then its accuracy gain can be measured
-    identity : what about its line is true by arithmetic, in plain words; empty when nothing is
+    identity : what about its line is true by arithmetic: a key of `IDENTITIES`; empty when nothing is
     scale : width of the adjusted values' scale, for the tie rule; None when they are on the scale of the scores
     complete : the method needs every task scored in every cell
-    caution : says of a panel why the method's line means little there; empty text when it means what it should
+    caution : says of a panel why the method's line means little there; None when it means what it should
+    calibrator : makes the calibrator that is the same method, when there is one with more to tell
+    compares_only : why the method cannot be saved and applied to other scores, where its function does not show it
+    by_name : every resample is fitted one by one, so that the method is compared only when it is named
     part : what each task adds to the matrix subtracted, centred over judges: complete scores (n, k, m) -> (n, ...).
         With it the gain of the full fit is estimated without bias (`unbiased_gain`); without it, only on left-out tasks
     keep : the share of that matrix which is subtracted, from (n, ...) values and unit weights; None for all of it
@@ -80,12 +69,95 @@ class Method:
     identity: str = ""
     scale: float | None = None
     complete: bool = False
-    caution: Callable[[Panel], str] | None = None
+    caution: Callable[[Panel], Say | None] | None = None
+    calibrator: Callable[[], Calibrator] | None = None
+    compares_only: str = ""
+    by_name: bool = False
     part: Callable[[Array], Array] | None = None
     keep: Callable[[Array, Array], float] | None = None
 
-    def __call__(self, block: Block) -> Array:
+    def __call__(self, block: Block) -> Array | Map:
         return self.adjust(block)
+
+    def fit(self, panel: Panel) -> Calibrator:
+        """The calibrator of this method, fitted on all of a panel.
+
+        >>> from polyjudge import simulate_panel
+        >>> panel, _ = simulate_panel(tasks=20, languages=3, judges=4)
+        >>> find_methods("z-score")[0].fit(panel).transform(panel).shape
+        (20, 3, 4)
+        """
+        return (self.calibrator() if self.calibrator else MethodCalibrator(self)).fit(panel)
+
+
+class MethodCalibrator(Calibrator):
+    """Any method of `compare` that maps scores by (score - shift) / scale of their cell."""
+
+    _adjustment: Adjustment
+
+    def __init__(self, method: Method | str) -> None:
+        self.method = method.name if isinstance(method, Method) else method
+        self._method = method if isinstance(method, Method) else None
+
+    def fit(self, panel: Panel) -> Self:
+        method = self._method or find_methods(self.method)[0]
+        if method.complete:
+            panel.require_complete(f"the method {method.name}")
+        out = None if method.compares_only else method(full_fit(panel))
+        if out is None or not (isinstance(out, Map) or method.subtracts):
+            why = method.compares_only or "it works on the cell means it is given, not on single scores"
+            raise CalibratorError(
+                f"The method {clean(method.name)} cannot be applied to other scores: {why}. It can only be compared "
+                "(polyjudge compare)."
+            )
+        shift, scale = (out.shift[0], out.scale[0]) if isinstance(out, Map) else (np.asarray(out)[0], None)
+        labels = {"languages": panel.languages, "judges": panel.judges}
+        self._adjustment = Adjustment(**labels, shift=np.array(shift), scale=scale)
+        self.range_, self.fingerprint_ = panel.range, panel.fingerprint
+        return self
+
+    @property
+    def adjustment_(self) -> Adjustment:
+        return self._adjustment
+
+    def to_dict(self) -> dict[str, Any]:
+        a = self._fitted()
+        return self.header("method") | {
+            "method": self.method,
+            "languages": list(a.languages),
+            "judges": list(a.judges),
+            "shift": a.shift.tolist(),
+            "scale": None if a.scale is None else a.scale.tolist(),
+            "range": list(self.range_),
+            "fingerprint": self.fingerprint_,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
+        """The calibrator of `to_dict`. Every field is checked."""
+        check_format(data, where)
+        try:
+            languages, judges = read_axes(data)
+            cells = (len(languages), len(judges))
+            out = cls(str(data["method"]))
+            scale = None if data["scale"] is None else read_numbers(data["scale"], cells)
+            if scale is not None and not (scale > 0).all():
+                raise ValueError("scale must be positive")
+            shift = read_numbers(data["shift"], cells)
+            out._adjustment = Adjustment(languages=tuple(languages), judges=tuple(judges), shift=shift, scale=scale)
+            low, high = read_numbers(data["range"], (2,)).tolist()
+            out.range_, out.fingerprint_ = (low, high), str(data["fingerprint"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise damaged(where, error) from None
+        return out
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "fingerprint_"):
+            return f"MethodCalibrator({clean(self.method)!r}), not fitted"
+        a = self._adjustment
+        return (
+            f"MethodCalibrator({clean(self.method)!r}), fitted on {len(a.languages)} languages x {len(a.judges)} judges"
+        )
 
 
 REGISTRY: dict[str, Method] = {}
@@ -99,7 +171,9 @@ def method(
     identity: str = "",
     scale: float | None = None,
     complete: bool = False,
-    caution: Callable[[Panel], str] | None = None,
+    caution: Callable[[Panel], Say | None] | None = None,
+    calibrator: Callable[[], Calibrator] | None = None,
+    compares_only: str = "",
     part: Callable[[Array], Array] | None = None,
     keep: Callable[[Array, Array], float] | None = None,
 ) -> Callable[[Adjust], Method]:
@@ -116,19 +190,38 @@ def method(
         # A user may run a notebook cell again; polyjudge's own methods stay what they are.
         if name in REGISTRY and REGISTRY[name].adjust.__module__.startswith("polyjudge."):
             raise UsageError(f"polyjudge has a method {clean(name)!r} already. Give yours another name.")
-        REGISTRY[name] = Method(name, adjust, subtracts, identity, scale, complete, caution, part, keep)
+        REGISTRY[name] = Method(
+            name, adjust, subtracts, identity, scale, complete, caution, calibrator, compares_only, part=part, keep=keep
+        )
         return REGISTRY[name]
 
     return wrap
 
 
-def find_methods(wanted: str | Method | Iterable[str | Method] | None) -> list[Method]:
-    """The methods asked for, each once, in the order given; all registered ones for None or "all"."""
+def method_of(calibrator: ConsensusCalibrator) -> Method:
+    """A calibrator as a method of `compare`."""
+    return Method(
+        calibrator.name,
+        lambda block: calibrator.resampled(block.panel, block.drawn),
+        subtracts=True,
+        calibrator=lambda: calibrator,
+        by_name=True,
+    )
+
+
+def find_methods(
+    wanted: str | Method | Calibrator | Iterable[str | Method | Calibrator] | None,
+) -> list[Method]:
+    """The methods asked for, each once, in the order given; for None or "all" those that need not be named."""
     if wanted is None or wanted == "all":
-        return list(REGISTRY.values())
-    listed = [wanted] if isinstance(wanted, (str, Method)) else list(wanted)
+        return [m for m in REGISTRY.values() if not m.by_name]
+    listed = [wanted] if isinstance(wanted, (str, Method, Calibrator)) else list(wanted)
     out: dict[str, Method] = {}
     for item in listed:
+        if isinstance(item, ConsensusCalibrator):
+            item = REGISTRY.get(item.name) or method_of(item)
+        elif isinstance(item, Calibrator):
+            item = item.method if isinstance(item, MethodCalibrator) else str(item)
         if isinstance(item, Method):
             out[item.name] = item
             continue

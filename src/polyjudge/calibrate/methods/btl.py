@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.linalg import helmert
 from scipy.special import expit
 
-from polyjudge.calibrate.methods.base import Block, method
+from polyjudge.calibrate.methods.base import method
+from polyjudge.calibrate.methods.block import Block
 from polyjudge.core.arrays import Array
 from polyjudge.core.panel import Panel
 

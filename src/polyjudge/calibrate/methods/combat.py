@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyjudge.calibrate.methods.base import Block, method
+from polyjudge.calibrate.methods.base import Map, method
+from polyjudge.calibrate.methods.block import Block
 from polyjudge.core.arrays import Array
 
 
 @method("combat-eb", complete=True)
-def combat(block: Block) -> Array:
+def combat(block: Block) -> Map:
     """Remove each language's shrunken location and scale of the residuals after grand mean and judge effect.
 
     Every sum over training rows follows from the cells' means and variances, so no row is touched per resample.
@@ -28,8 +29,8 @@ def combat(block: Block) -> Array:
     location = shift * _shrink(between, pooled / rows)
     scale = np.sqrt(np.where(pooled > 0, spread / np.where(pooled > 0, pooled, 1.0), 1.0))  # s(l)
     scale = np.maximum(1e-6, 1 + (scale - 1) * _shrink(scale.var(axis=-1, keepdims=True), 1 / rows))
-    out: Array = fixed + (block.left_out - fixed - location[..., None]) / scale[..., None]
-    return out
+    scale = np.broadcast_to(scale[..., None], train.shape)
+    return Map(shift=location[..., None] + fixed * (1 - scale), scale=scale)
 
 
 def _cell_variances(block: Block) -> Array:

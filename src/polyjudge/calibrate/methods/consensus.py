@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from polyjudge.calibrate.methods.base import Block, method
+from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.calibrate.methods.base import REGISTRY, method, method_of
+from polyjudge.calibrate.methods.block import Block
 from polyjudge.core.arrays import Array
 from polyjudge.estimate.gain import best_keep
 from polyjudge.estimate.incomplete import estimate_interaction
@@ -17,13 +21,19 @@ def raw(block: Block) -> Array:
     return np.zeros_like(block.left_out)
 
 
-@method("cbc", subtracts=True, identity="full fit is 1 by arithmetic (I3)", part=double_centre)
+@method("cbc", subtracts=True, identity="full-fit", calibrator=ConsensusCalibrator, part=double_centre)
 def cbc(block: Block) -> Array:
     """The interaction estimated from the drawn tasks."""
     return block.interaction
 
 
-@method("shrunken", subtracts=True, part=double_centre, keep=best_keep)
+@method(
+    "shrunken",
+    subtracts=True,
+    calibrator=partial(ConsensusCalibrator, shrinkage="auto"),
+    part=double_centre,
+    keep=best_keep,
+)
 def shrunken(block: Block) -> Array:
     """The interaction of the drawn tasks less the share of it that is noise (empirical Bayes)."""
     d = estimate_interaction(block.panel).influence.reshape(len(block.panel.tasks), -1)
@@ -39,7 +49,8 @@ def shrunken(block: Block) -> Array:
 @method(
     "cbc-weighted",
     subtracts=True,
-    identity="same order and gain as cbc (I6); full fit is 1 by arithmetic (I3)",
+    identity="as-cbc",
+    calibrator=partial(ConsensusCalibrator, "variance"),
     part=double_centre,
 )
 def cbc_weighted(block: Block) -> Array:
@@ -58,8 +69,18 @@ def cbc_weighted(block: Block) -> Array:
 @method(
     "oracle",
     subtracts=True,
-    identity="tau is 1 and the gain positive by arithmetic: it uses the evaluation tasks (I3)",
+    identity="oracle",
+    compares_only="it uses the scores it is judged by",
 )
 def oracle(block: Block) -> Array:
     """The interaction of the evaluation tasks themselves: an upper bound, not a method."""
     return block.left_out_interaction
+
+
+for _variant in (
+    ConsensusCalibrator(shrinkage="auto"),
+    ConsensusCalibrator(location="trimmed"),
+    ConsensusCalibrator(location="huber"),
+    ConsensusCalibrator(location="median_of_means"),
+):
+    REGISTRY[_variant.name] = method_of(_variant)

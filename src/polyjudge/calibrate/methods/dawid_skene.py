@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.methods.base import Block, method
+from polyjudge.calibrate.methods.base import method
+from polyjudge.calibrate.methods.block import Block
 from polyjudge.core.arrays import Array
 from polyjudge.core.panel import Panel
+from polyjudge.core.sections import Say, say
 
 ROUNDS = 25
 CHANGE = 1e-6
@@ -18,16 +20,13 @@ RARE = 0.02
 """Labels of which fewer than this share, or more than the rest, are 1 say next to nothing."""
 
 
-def one_sided(panel: Panel) -> str:
+def one_sided(panel: Panel) -> Say | None:
     """Why the method means little where nearly all labels are the same."""
     labels, there = binary_labels(panel)
     share = float(labels.sum() / there.sum())
     if RARE <= share <= 1 - RARE:
-        return ""
-    return (
-        f"dawid-skene says little here: it asks only whether a score is the top of the scale ({panel.range[1]:g}), and "
-        f"{100 * share:.2g}% of the scores are."
-    )
+        return None
+    return say("held-out.one-sided", top=panel.range[1], share=share)
 
 
 @method("dawid-skene", scale=100.0, caution=one_sided)

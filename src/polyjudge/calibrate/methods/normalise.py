@@ -5,22 +5,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from polyjudge.calibrate.methods.base import Block, method
+from polyjudge.calibrate.methods.base import Map, method
+from polyjudge.calibrate.methods.block import Block
 from polyjudge.core.arrays import TIE_TOLERANCE, Array
 from polyjudge.estimate.kernels import ranks, tie_runs
 
 
-def _scaled(values: Array, sd: Array, gap: float) -> Array:
-    """values / sd, where an sd of 0 (to rounding) counts as 1."""
-    out: Array = values / np.where(sd <= gap, 1.0, sd)
-    return out
-
-
-@method("per-language norm", identity="same order as raw (I6)", scale=1.0)
+@method("per-language norm", identity="as-raw", scale=1.0)
 def per_language(block: Block) -> Array:
     """Each language to mean 0 and sd 1 over its judges."""
     cells = block.left_out
-    return _scaled(cells - cells.mean(axis=-1, keepdims=True), cells.std(axis=-1, keepdims=True), block.gap)
+    sd = cells.std(axis=-1, keepdims=True)
+    out: Array = (cells - cells.mean(axis=-1, keepdims=True)) / np.where(sd <= block.gap, 1.0, sd)
+    return out
 
 
 def _offsets(scores: Array) -> Array:
@@ -33,15 +30,16 @@ def _offsets(scores: Array) -> Array:
 @method("judge-only norm", subtracts=True, part=_offsets)
 def judge_only(block: Block) -> Array:
     """Each judge's mean over languages in the drawn tasks."""
-    return np.broadcast_to(block.train.mean(axis=-2, keepdims=True), block.train.shape)
+    return _judge_means(block)
 
 
 @method("z-score", scale=1.0)
-def z_score(block: Block) -> Array:
+def z_score(block: Block) -> Map:
     """Each judge to mean 0 and sd 1 over languages, both from the drawn tasks."""
-    train = block.train
-    centred = block.left_out - train.mean(axis=-2, keepdims=True)
-    return _scaled(centred, train.std(axis=-2, keepdims=True), block.gap)
+    sd = block.train.std(axis=-2, keepdims=True)
+    mean, sd = block.train.mean(axis=-2, keepdims=True), np.where(sd <= block.gap, 1.0, sd)
+    shape = block.train.shape
+    return Map(shift=np.broadcast_to(mean, shape), scale=np.broadcast_to(sd, shape))
 
 
 @method("quantile norm")
@@ -50,6 +48,20 @@ def quantile(block: Block) -> Array:
 
     The profile is the mean over judges of the sorted columns of the drawn tasks.
     """
+    return _by_profile(block)
+
+
+def _judge_means(block: Block) -> Array:
+    return np.broadcast_to(block.train.mean(axis=-2, keepdims=True), block.train.shape)
+
+
+def _standard(block: Block) -> Array:
+    by = z_score.adjust(block)
+    assert isinstance(by, Map)
+    return (block.left_out - by.shift) / by.scale
+
+
+def _by_profile(block: Block) -> Array:
     target = np.sort(block.train, axis=-2).mean(axis=-1)  # (R, k)
     columns = np.swapaxes(block.left_out, -1, -2)  # (R, m, k)
     order = np.argsort(columns, axis=-1, kind="stable")
@@ -67,15 +79,15 @@ def ensemble(block: Block) -> Array:
     """Mean of the within-language percentile ranks of judge-only norm, z-score and quantile norm."""
     m = block.left_out.shape[-1]
     parts = (
-        ranks(judge_only(block) - block.left_out, block.gap),  # rank 1 is the smallest of the sign-changed values
-        ranks(-z_score(block), TIE_TOLERANCE),
-        ranks(-quantile(block), block.gap),
+        ranks(_judge_means(block) - block.left_out, block.gap),  # rank 1 is the smallest of the sign-changed values
+        ranks(-_standard(block), TIE_TOLERANCE),
+        ranks(-_by_profile(block), block.gap),
     )
     out: Array = sum(parts, start=np.zeros_like(block.left_out)) / (len(parts) * m)
     return out
 
 
-@method("random control")
+@method("random control", compares_only="it shuffles the judges")
 def random_control(block: Block) -> Array:
     """Each language's values shuffled over its judges."""
     out: Array = block.rng.permuted(block.left_out, axis=-1)

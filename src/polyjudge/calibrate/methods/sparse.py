@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.methods.base import Block, method
+from polyjudge.calibrate.methods.base import method
+from polyjudge.calibrate.methods.block import Block
+from polyjudge.calibrate.sparse import SparseCalibrator
 from polyjudge.core.arrays import Array
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.sparse import Units, choose_each, least_absolute, named_cells
@@ -14,7 +16,7 @@ MOST_UNITS = 2000
 """The explanation is chosen from at most this many units; the sizes come from all of them."""
 
 
-@method("sparse", subtracts=True)
+@method("sparse", subtracts=True, calibrator=SparseCalibrator)
 def sparse(block: Block) -> Array:
     """The excess of the cells that the drawn tasks name. The choice counts a task once, however often it was drawn."""
     panel = block.panel

@@ -53,7 +53,7 @@ def build(result: Gates, panel: Panel | None = None) -> Report:
     verdict, section = sayings(result), gate_section(result, result.sweep, result.level, said=True)
     return Report(
         **frame_of("gate", result, panel),
-        title=say("gate.title", threshold=result.threshold),
+        title=say("gate.title", threshold=result.threshold, at_least=result.at_least),
         verdict=verdict,
         picture=(_rates(result, "pass_raw", "raw"),),
         sections=(section,),
@@ -73,13 +73,21 @@ def sayings(g: Gates) -> tuple[Say, ...]:
             chance=g.spread_chance,
         ),
         say("gate.gain", reduction=g.held_out_reduction, low=g.held_out_low, high=g.held_out_high),
+        say(
+            "gate.flips",
+            flips=g.flips,
+            decisions=g.decisions,
+            share=g.flip_share,
+            low=g.flip_low,
+            high=g.flip_high,
+        ),
     )
 
 
 def _rates(g: Gates, column: str, stage: str) -> Grid:
     return Grid(
         name=f"rates-{stage}",
-        caption=say("gate.rates", threshold=g.threshold, stage=stage),
+        caption=say("gate.rates", threshold=g.threshold, at_least=g.at_least, stage=stage),
         values=100 * pivot(g.cells, column),
         kind="percent",
         digits=0,
@@ -112,7 +120,7 @@ def gate_section(g: Gates | None, sweep: pd.DataFrame | None, level: float, said
     blocks.append(
         Table(
             name="gate",
-            caption=say("gate.rates", threshold=g.threshold, stage="with standard errors"),
+            caption=say("gate.rates", threshold=g.threshold, at_least=g.at_least, stage="with standard errors"),
             frame=g.cells,
             columns=PASS,
             most=400,

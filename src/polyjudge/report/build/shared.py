@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from polyjudge.core.schema import envelope
-from polyjudge.core.sections import Say, Words, say
+from polyjudge.core.sections import Column, Say, Words, say
 
 if TYPE_CHECKING:
     from polyjudge.core.panel import Panel
@@ -24,11 +24,26 @@ def frame_of(command: str, result: Result, panel: Panel | None) -> dict[str, Any
     }
     if panel is not None:
         out["read"] = (
-            say("read.shape", tasks=panel.n_tasks, languages=len(panel.languages), judges=len(panel.judges)),
+            say(
+                "read.shape",
+                tasks=panel.n_tasks,
+                systems=len(panel.systems),
+                languages=len(panel.languages),
+                judges=len(panel.judges),
+            ),
         )
         out["facts"] = facts | {"input fingerprint": panel.fingerprint}
         out["judges"] = panel.judges
     return out
+
+
+LANGUAGE = Column(name="language", title="language", kind="label")
+JUDGE = Column(name="judge", title="judge", kind="judge")
+
+
+def value(name: str, title: str, low: str = "", high: str = "", *, sign: bool = False, pale: str = "") -> Column:
+    """A column of points, with its interval."""
+    return Column(name=name, title=title, kind="points", sign=sign, pale=pale, low=low, high=high)
 
 
 def pivot(cells: pd.DataFrame, values: str) -> pd.DataFrame:

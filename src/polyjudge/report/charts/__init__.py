@@ -4,16 +4,19 @@ from typing import Any
 
 from polyjudge.core.sections import Chart
 from polyjudge.report.charts.effects import bars, intervals
+from polyjudge.report.charts.faults import deviations, score_shares
 from polyjudge.report.charts.interaction import helped_grid, interaction_heatmap
 from polyjudge.report.charts.ranks import rank_lines, rank_probabilities, ranks_before_after
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 from polyjudge.report.charts.reversals import pair_gaps
 from polyjudge.report.charts.shares import few_shot_curve, gate_sweep, variance_shares
+from polyjudge.report.charts.signal import signal_heatmap
 from polyjudge.report.charts.theme import unchecked
 
 __all__ = [
     "MOST_PAIRS",
     "bars",
+    "deviations",
     "draw",
     "few_shot_curve",
     "gate_sweep",
@@ -24,6 +27,8 @@ __all__ = [
     "rank_lines",
     "rank_probabilities",
     "ranks_before_after",
+    "score_shares",
+    "signal_heatmap",
     "variance_shares",
 ]
 

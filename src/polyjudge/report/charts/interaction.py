@@ -65,7 +65,7 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
                 "interaction:Q",
                 title="points",
                 scale=alt.Scale(domain=[-limit, 0, limit], range=range_, interpolate="lab"),
-                legend=alt.Legend(gradientLength=160, orient="bottom", direction="horizontal", values=_ticks(limit)),
+                legend=alt.Legend(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
             ),
             opacity=dim(0.3),
         )
@@ -138,7 +138,7 @@ def _interval(low: pd.Series[Any], high: pd.Series[Any], write: Writer) -> list[
     return [f"[{write(a, True)}, {write(b, True)}]" for a, b in zip(low, high, strict=True)]
 
 
-def _ticks(limit: float) -> list[float]:
+def ticks(limit: float) -> list[float]:
     """Both ends of a symmetric scale, rounded inwards, and the middle."""
     unit = 10.0 ** np.floor(np.log10(limit))
     end = float(np.floor(limit / unit * 2) / 2 * unit)

@@ -27,43 +27,12 @@ from polyjudge.core.sections import Report
 from polyjudge.report.charts import draw
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
 from polyjudge.report.page.made import facts
-from polyjudge.report.page.model import Figure, Page, Table
 from polyjudge.report.tables import NUMERIC, Cell, cells, entries, left_out
 from polyjudge.report.words import word
 
 FOLDED = 30
 """Tables with more rows than this are folded."""
 VARIABLES = {name: f"var(--{name})" for name in LIGHT}
-
-
-def render(page: Page) -> str:
-    """The page as one HTML document."""
-    scripts = [vega_script(), _file("page.js")]
-    hashes = " ".join(f"'{_hash(script)}'" for script in scripts)
-    policy = (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-        "form-action 'none'"
-    )
-    charts = {
-        "config": configuration(VARIABLES),
-        "scaled": {"light": _scaled(LIGHT), "dark": _scaled(DARK)},
-        "charts": {chart_id(f, i): page_spec(c) for f in page.figures for i, c in enumerate(f.charts)},
-    }
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            page=page,
-            policy=policy,
-            style=_style(),
-            scripts=scripts,
-            charts=json_for_script(charts),
-            payload=json_for_script(page.payload),
-            chart_id=chart_id,
-            folded=FOLDED,
-            is_table=lambda block: isinstance(block, Table),
-        )
-    )
 
 
 def render_report(report: Report, command: str) -> str:
@@ -82,7 +51,7 @@ def render_report(report: Report, command: str) -> str:
     }
     return (
         _environment()
-        .get_template("report.html.j2")
+        .get_template("page.html.j2")
         .render(
             report=report,
             findings=[f for f in report.findings if f not in report.verdict],
@@ -111,8 +80,8 @@ def json_for_script(value: Any) -> str:
     return text
 
 
-def chart_id(figure: Figure | sections.Chart, index: int) -> str:
-    return f"chart-{figure.name}-{index}"
+def chart_id(chart: sections.Chart, index: int) -> str:
+    return f"chart-{chart.name}-{index}"
 
 
 def page_spec(chart: Any) -> dict[str, Any]:

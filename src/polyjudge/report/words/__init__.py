@@ -12,14 +12,12 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from polyjudge.core.labels import clean
 from polyjudge.core.sections import Words
 from polyjudge.report import numbers as n
-
-TOPICS = ("shared", "gate", "drift")
-"""Modules of this package."""
 
 Template = str | Callable[[Mapping[str, Any]], str]
 
@@ -27,8 +25,8 @@ Template = str | Callable[[Mapping[str, Any]], str]
 @cache
 def _templates() -> dict[str, Template]:
     out: dict[str, Template] = {}
-    for topic in TOPICS:
-        for code, template in import_module(f"{__name__}.{topic}").WORDS.items():
+    for topic in iter_modules(__path__):
+        for code, template in import_module(f"{__name__}.{topic.name}").WORDS.items():
             if code in out:
                 raise ValueError(f"The code {code} is worded twice.")
             out[code] = template
@@ -127,5 +125,10 @@ def _with_interval(value: tuple[Any, Any, Any], kind: str, sign: bool) -> str:
     if kind == "points":
         text = n.points(low if middle is None else middle, low, high, sign)
         return text[text.index("[") :] if middle is None else text
-    ends = f"[{_single(low, kind, sign)}, {_single(high, kind, sign)}]"
-    return ends if middle is None else f"{_single(middle, kind, sign)} {ends}"
+    if kind == "share":
+        digits = 0 if abs(high - low) >= 0.02 else 1
+        write: Callable[[Any], str] = lambda v: n.percent(v, digits, sign)  # noqa: E731
+    else:
+        write = lambda v: _single(v, kind, sign)  # noqa: E731
+    ends = f"[{write(low)}, {write(high)}]"
+    return ends if middle is None else f"{write(middle)} {ends}"

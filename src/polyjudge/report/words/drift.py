@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
-from polyjudge.report.words import Template, plural
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from polyjudge.report.numbers import points
+from polyjudge.report.words import Template, names, plural
+
+
+def _size(v: Mapping[str, Any]) -> str:
+    """Points lower or higher than before, with the interval."""
+    low, high = sorted((abs(v["low"]), abs(v["high"])))
+    return f"{points(abs(v['change']), low, high)} points {'lower' if v['change'] < 0 else 'higher'}"
+
+
+def _places(named: Sequence[tuple[str, str]]) -> str:
+    return names([f"{language} by {judge}" for language, judge in named])
+
 
 WORDS: dict[str, Template] = {
     "drift.title": "Drift since the calibrator was fitted",
     "drift.paired": "{paired} tasks compared one by one; a false alarm in {alarm:share} of runs at most",
     "drift.samples": "{before} tasks then and {after} now, compared as two samples; a false alarm in {alarm:share} of "
     "runs at most",
+    "cell-broke": lambda v: (
+        f"{{language}} by {{judge}} broke: it now scores {_size(v)}. Everything else is as it was. Check its prompt, "
+        "parser and model version; do not fit again."
+    ),
+    "cells-broke": lambda v: (
+        f"{len(v['named'])} places broke: {_places(v['named'])}. The largest change, {{language}} by {{judge}}: "
+        f"{_size(v)}. Check their prompts, parsers and model versions; do not fit again."
+    ),
+    "judge-changed": lambda v: (
+        f"{{judge}} changed over the languages, most in {{language}}: {_size(v)}. The other judges are as they were. "
+        "Was its model or prompt replaced? Fit again without it, or with its new scores."
+    ),
+    "language-changed": lambda v: (
+        f"{{language}} changed over the judges, most by {{judge}}: {_size(v)}. The other languages are as they were. "
+        "Was its prompt or translation replaced? Fit again once that is settled."
+    ),
     "interaction-changed": lambda v: (
         (
             "{judge} in {language} has changed: {change/low/high:+points} points."

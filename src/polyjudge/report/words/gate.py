@@ -23,11 +23,20 @@ def _gain(v: Mapping[str, Any]) -> str:
     return "Calibrating does not surely narrow that gap on tasks it has not seen: {reduction/low/high:+.1f} points."
 
 
+def _side(v: Mapping[str, Any]) -> str:
+    return "at or above" if v["at_least"] else "above"
+
+
 WORDS: dict[str, Template] = {
-    "gate.title": "Gate: a task passes above {threshold}",
+    "gate.title": lambda v: f"Gate: a task passes {_side(v)} {{threshold}}",
+    "gate.flips": lambda v: (
+        "Calibrating turns no decision."
+        if v["flips"] == 0
+        else "Calibrating turns {flips} of {decisions} decisions ({share/low/high:share})."
+    ),
     "gate.spread": _spread,
     "gate.gain": _gain,
-    "gate.rates": "Pass rates at {threshold}, {stage}, % of tasks",
+    "gate.rates": lambda v: f"Pass rates {_side(v)} {{threshold}}, {{stage}}, % of tasks",
     "gate.same-tasks": "On the same tasks the gap after calibrating is {calibrated/low/high:.1f} points.",
     "gate.held-out": "On left-out tasks it is {raw:.1f} points raw and {calibrated:.1f} calibrated ({resamples} "
     "resamples of the tasks, {level:share} intervals).",

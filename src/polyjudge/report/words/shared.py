@@ -5,8 +5,15 @@ from __future__ import annotations
 from polyjudge.report.words import Template
 
 WORDS: dict[str, Template] = {
-    "read.shape": "{tasks} tasks x {languages} languages x {judges} judges",
+    "read.shape": lambda v: (
+        "{tasks} tasks x "
+        + ("{systems} systems x " if v.get("systems") else "")
+        + "{languages} languages x {judges} judges"
+    ),
     "note": "{text:text}",
+    "validate.verdict": "{missed} of {limits} limits missed, on {panels} panels per scenario. A limit counts as "
+    "missed when "
+    "the figure lies beyond it by more than 3.5 Monte Carlo standard errors.",
     "more-rows": "... and {rows} more rows (all of them with --json)",
     "more-findings": lambda v: f"{{count}} more {'remark' if v['count'] == 1 else 'remarks'}: --full",
     "details": "All details: --full. As a page: -o {command}/",

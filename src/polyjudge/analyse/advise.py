@@ -1,0 +1,263 @@
+"""What to do: from the explanation, what matters and what the panel is used for, to a verdict and steps, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, get_args
+
+import pandas as pd
+
+from polyjudge.analyse.explain import Explanation
+from polyjudge.analyse.gates import Gates
+from polyjudge.analyse.matters import Certificate
+from polyjudge.core.errors import UsageError
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.core.scale import scale_of
+from polyjudge.core.sections import Finding, Say, Severity, find, say
+
+Goal = Literal["compare-systems", "gate", "rank-judges", "best-judge-per-language", "panel-mean"]
+GOALS: tuple[Goal, ...] = get_args(Goal)
+State = Literal["blind", "agree", "open", "culprit", "diffuse", "constant"]
+FEW_TASKS = 30
+"""Fewer tasks than this are said to be few."""
+PILED = 0.2
+"""A culprit's share at an end of the scale, or missing, is said when it is this much above its judge's elsewhere."""
+SCORES = "SCORES"
+"""Stands in commands for what was read."""
+
+
+class Seen(Protocol):
+    """What is asked of `polyjudge.signal`: whether the judges see what they judge."""
+
+    verdict: Any
+    by_task: Any
+    mean_one: Any
+    mean_one_low: Any
+    mean_one_high: Any
+    languages: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advised:
+    """A step: why, and the words of the command, in which `SCORES` stands for what was read."""
+
+    why: Say
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Advice(Result):
+    """What the panel is good for, and what to do.
+
+    state : "blind" (the judges do not see what they judge), "agree", "open" (cannot tell yet), "culprit", "diffuse", or
+        "constant" (all scores are equal)
+    verdict : at most three findings
+    uses : goal -> what follows for it; all that apply, or the one asked for
+    steps : what to do next, most useful first
+    """
+
+    state: State
+    goal: Goal | None
+    verdict: tuple[Finding, ...]
+    uses: dict[str, Say]
+    steps: tuple[Advised, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        return pd.DataFrame(
+            {"goal": list(self.uses), "code": [s.code for s in self.uses.values()]}, columns=["goal", "code"]
+        )
+
+
+def check_goal(goal: str | None) -> Goal | None:
+    """The goal, or an error that lists them."""
+    if goal is not None and goal not in GOALS:
+        raise UsageError(f"There is no goal {clean(goal)!r}. The goals are {', '.join(GOALS)}.")
+    return goal
+
+
+def advise(
+    panel: Panel,
+    explanation: Explanation,
+    certificate: Certificate,
+    *,
+    signal: Seen | None = None,
+    gates: Gates | None = None,
+    goal: Goal | None = None,
+) -> Advice:
+    """Verdict, consequences and steps. Every part is a code with values; the words are the report's.
+
+    >>> import polyjudge as pj
+    >>> panel, _ = pj.simulate_panel(tasks=400, interaction=0.0, seed=1)
+    >>> advise(panel, pj.explain(panel), pj.certificate(pj.uncertainty(panel), 4.0)).state
+    'agree'
+    """
+    goal = check_goal(goal)
+    low, high = panel.observed_range
+    if high - low <= panel.tie_gap:
+        return Advice(
+            state="constant", goal=goal, uses={}, steps=(), verdict=(find("warning", "verdict.constant", score=low),)
+        )
+    blind = signal is not None and signal.verdict == "blind"
+    found = _found(panel, explanation, certificate)
+    state: State = "blind" if blind else _state(explanation, certificate)
+    verdict = [*([_blind(panel, signal)] if blind and signal is not None else []), *found]
+    uses = _uses(panel, explanation, certificate, state, signal, gates)
+    if goal is not None:
+        uses = {goal: uses[goal]}
+    elif not panel.systems:
+        uses.pop("compare-systems")
+    if goal is None and gates is None:
+        uses.pop("gate")
+    return Advice(
+        state=state,
+        goal=goal,
+        verdict=tuple(verdict[:3]),
+        uses=uses,
+        steps=_steps(panel, explanation, certificate, state, goal),
+    )
+
+
+def _state(e: Explanation, c: Certificate) -> State:
+    """Whatever is certified agrees, however clear it is: what does not matter is no fault."""
+    if c.status == "certified":
+        return "agree"
+    if c.status == "open":
+        return "open"
+    return "culprit" if e.named else "diffuse"
+
+
+def _blind(panel: Panel, s: Seen) -> Finding:
+    most = float(s.languages["one_high"].max())
+    return find(
+        "serious", "verdict.blind", one=float(s.mean_one), low=float(s.mean_one_low), high=float(s.mean_one_high),
+        most=most, by_task=bool(s.by_task), systems=len(panel.systems), languages=len(panel.languages),
+    )  # fmt: skip
+
+
+def _found(panel: Panel, e: Explanation, c: Certificate) -> list[Finding]:
+    """What is wrong with the languages and judges, in at most two findings."""
+    scale = scale_of(panel)
+    common: dict[str, Any] = {"delta": c.delta * scale.factor, "matters": c.matters * scale.factor, "level": c.level}
+    common |= {"cells": len(c.cells), "tasks": c.tasks, "unit": scale.unit}
+    if c.status == "certified":
+        return [Finding("verdict.agree", {**common, "clear": e.clear}, "info", "negligible")]
+    if c.status == "open":
+        values = {**common, "needed": c.tasks_needed, "kind": e.kind, "clear": e.clear}
+        values |= {"few": c.tasks < FEW_TASKS}
+        return [Finding("verdict.open", values, "notice", "open")]
+    out = []
+    severity: Severity = "serious"
+    if e.named:
+        out.append(
+            Finding(f"verdict.{'cell' if e.kind == 'diffuse' else e.kind}", _culprit(panel, e), severity, "material")
+        )
+    if e.kind in ("diffuse", "none"):
+        off = c.cells[c.cells["matter"] == "material"]
+        judges = off["judge"].drop_duplicates().tolist()
+        values = {**common, "count": len(off), "judges": judges, "panel": len(panel.judges), "also": bool(e.named)}
+        out.append(Finding("verdict.diffuse", values, "warning" if e.named else severity, "material"))
+    if len(panel.judges) == 2:
+        out.append(find("notice", "verdict.two-judges", judges=list(panel.judges)))
+    elif e.kind in ("cell", "cells", "judge", "language"):
+        rest = {"largest": e.largest * scale.factor, "without": e.largest_without * scale.factor, "unit": scale.unit}
+        out.append(find("info", "verdict.rest", clear=e.clear_without, kind=e.kind, **rest))
+    return out
+
+
+def _culprit(panel: Panel, e: Explanation) -> dict[str, Any]:
+    """The furthest named cell with its numbers, and all that are named."""
+    scale = scale_of(panel)
+    first = e.culprits.iloc[0]
+    out: dict[str, Any] = {name: first[name] for name in ("language", "judge")}
+    out |= {name: float(first[name]) * scale.factor for name in ("excess", "low", "high")}
+    out |= {"named": e.named, "unit": scale.unit, "stability": e.stability}
+    rows: list[dict[str, Any]] = e.cells[e.cells["named"]].to_dict("records")  # type: ignore[assignment]
+    for side, row in (("lowest", min(rows, key=_excess)), ("highest", max(rows, key=_excess))):
+        out[side] = {"language": row["language"], "judge": row["judge"], "excess": row["excess"] * scale.factor}
+    out["piled"] = None
+    for name, end in (("missing", None), ("floor", scale.low), ("ceiling", scale.high)):
+        share, elsewhere = float(first[name]), float(first[f"{name}_elsewhere"])
+        # Two values are always at an end of their scale.
+        if share - elsewhere >= PILED and not (scale.kind == "binary" and end is not None):
+            out["piled"] = {"what": name, "end": end, "share": share, "elsewhere": elsewhere}
+            break
+    return out
+
+
+def _excess(row: dict[str, Any]) -> float:
+    return float(row["excess"])
+
+
+def _uses(
+    panel: Panel, e: Explanation, c: Certificate, state: State, signal: Seen | None, gates: Gates | None
+) -> dict[str, Say]:
+    """What follows for each use of the panel."""
+    fault = "blind" if state == "blind" else _state(e, c)
+    out = {
+        "compare-systems": _compare(panel, state, signal),
+        "gate": _gate(e, c, fault, state, gates),
+        "rank-judges": say(f"use.rank.{_state(e, c)}", judges=len(panel.judges), kind=e.kind),
+        "best-judge-per-language": say("use.best", blind=state == "blind"),
+        "panel-mean": _mean(panel, e, c),
+    }
+    return out
+
+
+def _compare(panel: Panel, state: State, signal: Seen | None) -> Say:
+    if state == "blind":
+        return say("use.compare.blind", systems=len(panel.systems))
+    whole = panel.complete and panel.systems_complete
+    doubt = signal is not None and signal.verdict == "cannot tell"
+    return say("use.compare.mean" if whole else "use.compare.missing", doubt=doubt, systems=len(panel.systems))
+
+
+def _gate(e: Explanation, c: Certificate, fault: str, state: State, gates: Gates | None) -> Say:
+    if gates is None:
+        return say("use.gate.none")
+    values = {"flips": gates.flips, "decisions": gates.decisions, "share": gates.flip_share}
+    values |= {"low": gates.flip_low, "high": gates.flip_high, "narrows": bool(gates.held_out_low > 0)}
+    return say(f"use.gate.{_state(e, c) if fault == 'blind' else fault}", blind=state == "blind", **values)
+
+
+def _mean(panel: Panel, e: Explanation, c: Certificate) -> Say:
+    """The consensus calibration leaves the panel mean as it is; a broken cell does not."""
+    if _state(e, c) == "culprit" and e.kind not in ("judge", "language"):
+        scale, first = scale_of(panel), e.culprits.iloc[0]
+        pull = {n: float(first[n]) * scale.factor / len(panel.judges) for n in ("excess", "low", "high")}
+        return say("use.mean.culprit", language=first["language"], judge=first["judge"], unit=scale.unit, **pull)
+    return Finding("use.mean.nothing", {}, "info", None, arithmetic=True)
+
+
+def _steps(panel: Panel, e: Explanation, c: Certificate, state: State, goal: Goal | None) -> tuple[Advised, ...]:
+    """Commands in the order in which they help."""
+    fault = _state(e, c)
+    out: list[Advised] = []
+    if fault == "culprit":
+        language, judge = str(e.culprits.iloc[0]["language"]), str(e.culprits.iloc[0]["judge"])
+        out.append(_step("step.read-worst", "explain", SCORES, "--cell", f"{language},{judge}"))
+        if e.kind == "judge":
+            out.append(_step("step.without", "audit", SCORES, "--judges", _others(panel.judges, judge)))
+        elif e.kind == "language":
+            out.append(_step("step.without", "audit", SCORES, "--languages", _others(panel.languages, language)))
+        else:
+            drops = [word for cell in e.named for word in ("--drop", ",".join(cell))]
+            out.append(_step("step.without", "audit", SCORES, *drops))
+        out.append(_step("step.correct-alone", "calibrate", SCORES, "--method", "sparse", "-o", "corrected.csv"))
+    if fault == "diffuse" and state != "blind" and goal not in ("panel-mean", "best-judge-per-language"):
+        out.append(_step("step.calibrate", "calibrate", SCORES, "-o", "calibrated.csv"))
+        out.append(_step("step.compare", "compare", SCORES))
+    if fault == "open":
+        out.append(_step("step.plan", "plan", "--from", SCORES, "--radius", f"{c.matters:g}", needed=c.tasks_needed))
+    if state == "agree":
+        out.append(_step("step.baseline", "calibrate", SCORES, "--save", "baseline.json"))
+    return tuple(out)
+
+
+def _step(code: str, *command: str, **values: Any) -> Advised:
+    return Advised(why=say(code, **values), command=("polyjudge", *command))
+
+
+def _others(labels: tuple[str, ...], one: str) -> str:
+    return ",".join(x for x in labels if x != one)

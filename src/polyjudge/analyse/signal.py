@@ -1,0 +1,257 @@
+"""Does the panel see what it judges: do judges agree, on the same task, which system did better (METHODS 17)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from polyjudge.analyse.families import families as find_families
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import UsageError
+from polyjudge.core.panel import Panel
+from polyjudge.core.results import Result
+from polyjudge.core.sections import Finding
+from polyjudge.estimate.covariance import Moments, correlations, off_and_on, one_factor
+from polyjudge.estimate.resample import check_level, check_resamples
+
+Verdict = Literal["sees", "blind", "cannot tell"]
+PANEL = "(panel)"
+"""The judge of the rows that speak of the mean of all judges."""
+LEAST = 0.1
+"""A judge or a language sees when the interval of its reliability lies above this, and is blind when it lies below."""
+SLOPE_MATTERS = 0.15
+"""A judge's own slope is a finding when its band lies further than this from 1. On scales with ends a severe judge in a
+hard language spreads systems a little less by that alone."""
+FEWEST = 8
+"""With fewer tasks (clusters) resampling says nothing: the verdict is "cannot tell"."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Signal(Result):
+    """Whether judges agree about the systems within a task.
+
+    cells : language, judge, reliability, low, high, verdict. Of a judge: its mean correlation with the others. Of
+        "(panel)": the reliability of the mean of all judges, with the verdict of the language
+    languages : language, verdict, and with low and high each: one (reliability of one judge), panel (of their mean),
+        across (of one judge, pairs of different families only), leaderboard and within (of one judge, about the
+        systems' means, and about what is left within tasks)
+    slopes : language, judge, slope (how much a judge spreads the systems in a language, over its mean), low, high
+        (pointwise), own (slope over the mean slope of the language: what the other judges do not share; what they share
+        may be systems that differ more there), band_low, band_high (of `own`, all cells at once), clear (the band
+        excludes 1), material (it lies beyond 1 +- 0.15); empty with fewer than three judges, or where they do not
+        see in two languages
+    families : judge, family
+    """
+
+    cells: pd.DataFrame
+    languages: pd.DataFrame
+    slopes: pd.DataFrame
+    families: pd.DataFrame
+    mean_one: float
+    mean_one_low: float
+    mean_one_high: float
+    mean_panel: float
+    mean_panel_low: float
+    mean_panel_high: float
+    verdict: Verdict
+    """Of all languages together."""
+    by_task: bool
+    """There are no systems, so that the object is the task: do judges agree which task scores higher?"""
+    least: float
+    level: float
+    units: int
+    resamples: int
+    seed: int
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.cells
+
+    @property
+    def blind(self) -> list[tuple[str, str]]:
+        """(language, judge) that do not see, though their language does."""
+        seeing = set(self.languages.loc[self.languages["verdict"] == "sees", "language"])
+        rows = self.cells[(self.cells["judge"] != PANEL) & (self.cells["verdict"] == "blind")]
+        rows = rows[rows["language"].isin(seeing)]
+        return list(zip(rows["language"], rows["judge"], strict=True))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What a person should know, as data."""
+        out = []
+        blind = list(self.languages.loc[self.languages["verdict"] == "blind", "language"])
+        values: dict[str, Any] = {
+            "languages": blind, "all": len(blind) == len(self.languages), "by_task": self.by_task, "one": self.mean_one,
+            "low": self.mean_one_low, "high": self.mean_one_high, "most": float(self.languages["one_high"].max()),
+        }  # fmt: skip
+        if blind:
+            out.append(Finding("signal-blind", values, "serious"))
+        elif (self.languages["verdict"] != "sees").all():
+            out.append(Finding("signal-unclear", values, "notice"))
+        if self.blind:
+            out.append(Finding("signal-judge-blind", {"cells": self.blind}, "warning"))
+        varies = self.slopes[self.slopes["material"]] if len(self.slopes) else self.slopes
+        if len(varies):
+            worst = varies.iloc[int((varies["own"] - 1).abs().to_numpy().argmax())]
+            named = {k: worst[k] for k in ("language", "judge", "own", "band_low", "band_high")}
+            out.append(Finding("signal-slopes", {"count": len(varies), "of": len(self.slopes), **named}, "notice"))
+        return tuple(out)
+
+
+def signal(
+    panel: Panel,
+    *,
+    families: Mapping[str, str] | None = None,
+    least: float = LEAST,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 7,
+) -> Signal:
+    """Ask whether the judges see the systems, by language and by judge.
+
+    Scores are compared after taking off each judge's mean over the systems of a task, so that neither a hard task nor
+    a lenient judge counts as agreement. Without systems the tasks themselves are compared. Tasks (clusters) are
+    resampled.
+
+    Parameters
+    ----------
+    families : family of judges by name; found from the names where not given
+    least : reliability that parts seeing from blind
+
+    >>> from polyjudge import simulate_panel
+    >>> panel, _ = simulate_panel(tasks=60, languages=2, judges=4, systems=5, sees=0.0, seed=1)
+    >>> signal(panel).verdict
+    'blind'
+    """
+    check_level(level)
+    check_resamples(resamples)
+    if not 0 < least < 1:
+        raise UsageError(f"least is a reliability between 0 and 1, not {least}.")
+    moments = Moments.of(panel)
+    of = find_families(panel.judges, families)
+    kin = np.array([[of[a] == of[b] for b in panel.judges] for a in panel.judges])
+    full = _statistics(moments, np.ones((1, moments.units)), kin)
+    blocks = [_statistics(moments, times, kin) for times in moments.draws(resamples, seed)]
+    drawn = {name: np.concatenate([b[name] for b in blocks]) for name in full}
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    limits = {name: np.quantile(x, ends, axis=0) for name, x in drawn.items() if name != "lambda"}
+    few = moments.units < FEWEST
+
+    def verdicts(name: str) -> NDArray[Any]:
+        low, high = limits[name]
+        found = np.where(low > least, "sees", np.where(high < least, "blind", "cannot tell"))
+        return np.full(found.shape, "cannot tell", object) if few else found.astype(object)
+
+    by_language = pd.DataFrame({"language": panel.languages, "verdict": verdicts("one")})
+    for name in ("one", "panel", "across", "leaderboard", "within"):
+        if name in full:
+            by_language[name] = full[name][0]
+            by_language[f"{name}_low"], by_language[f"{name}_high"] = limits[name]
+    means: dict[str, float] = {}
+    for name in ("one", "panel"):
+        low, high = np.quantile(drawn[name].mean(axis=1), ends)
+        means |= {
+            f"mean_{name}": float(full[name].mean()),
+            f"mean_{name}_low": float(low),
+            f"mean_{name}_high": float(high),
+        }
+    overall: Verdict = (
+        "sees" if means["mean_one_low"] > least else "blind" if means["mean_one_high"] < least else "cannot tell"
+    )
+    return Signal(
+        cells=_cells(panel, full, limits, verdicts("judge"), verdicts("one")),
+        languages=by_language,
+        slopes=_slopes(panel, full, drawn, by_language["verdict"].to_numpy() == "sees", level),
+        families=pd.DataFrame({"judge": list(of), "family": list(of.values())}),
+        **means,
+        verdict="cannot tell" if few else overall,
+        by_task=panel.system_scores is None,
+        least=least,
+        level=level,
+        units=moments.units,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def _statistics(moments: Moments, times: Array, kin: NDArray[np.bool_]) -> dict[str, Array]:
+    """Everything that is reported, for each row of `times`: (r, k) by language, (r, k, m) by judge."""
+    v = moments.covariance(times)
+    m = v.shape[-1]
+    off, on = off_and_on(v)
+    out = {"one": _ratio(off, on), "panel": _ratio(m * off, on + (m - 1) * off)}
+    r = correlations(v)
+    out["judge"] = (r.sum(axis=-1) - np.diagonal(r, axis1=-2, axis2=-1)) / (m - 1)
+    own = kin & ~np.eye(m, dtype=bool)
+    if own.any() and not kin.all():
+        out["across"] = _ratio(v[..., ~kin].mean(axis=-1), on)
+    if moments.systems is not None:
+        between = moments.of_means(times)
+        out["leaderboard"] = _ratio(*off_and_on(between))
+        out["within"] = _ratio(*off_and_on(v - between))
+    if m >= 3:
+        out["lambda"] = one_factor(v)
+    return out
+
+
+def _ratio(top: Array, bottom: Array) -> Array:
+    """A reliability; 0 where scores have no spread at all: judges who cannot tell anything apart see nothing."""
+    out: Array = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+    return out
+
+
+def _cells(
+    panel: Panel, full: dict[str, Array], limits: dict[str, Array], of_judge: NDArray[Any], of_language: NDArray[Any]
+) -> pd.DataFrame:
+    _, k, m = panel.shape
+
+    def column(judge: NDArray[Any], whole: NDArray[Any]) -> NDArray[Any]:
+        out: NDArray[Any] = np.concatenate([judge, whole[:, None]], axis=1).ravel()
+        return out
+
+    return pd.DataFrame(
+        {
+            "language": np.repeat(np.array(panel.languages, object), m + 1),
+            "judge": np.tile(np.array([*panel.judges, PANEL], object), k),
+            "reliability": column(full["judge"][0], full["panel"][0]),
+            "low": column(limits["judge"][0], limits["panel"][0]),
+            "high": column(limits["judge"][1], limits["panel"][1]),
+            "verdict": column(of_judge, of_language),
+        }
+    )
+
+
+def _slopes(
+    panel: Panel, full: dict[str, Array], drawn: dict[str, Array], sees: NDArray[np.bool_], level: float
+) -> pd.DataFrame:
+    """lambda of each cell over the judge's mean, in the languages where the judges see; a band over all cells."""
+    names = ["language", "judge", "slope", "low", "high", "own", "band_low", "band_high", "clear", "material"]
+    if "lambda" not in full or int(sees.sum()) < 2:
+        return pd.DataFrame(columns=names)
+    ratio, draws = (x[:, sees] / x[:, sees].mean(axis=1, keepdims=True) for x in (full["lambda"], drawn["lambda"]))
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    low, high = np.quantile(draws, ends, axis=0)
+    own, own_draws = (x / x.mean(axis=2, keepdims=True) for x in (ratio, draws))
+    away = own_draws - own_draws.mean(axis=0)
+    sd = np.maximum(away.std(axis=0), 1e-12)
+    critical = float(np.quantile((np.abs(away) / sd).reshape(len(draws), -1).max(axis=1), level, method="higher"))
+    languages = [x for x, s in zip(panel.languages, sees, strict=True) if s]
+    half = critical * sd
+    return pd.DataFrame(
+        {
+            "language": np.repeat(np.array(languages, object), len(panel.judges)),
+            "judge": np.tile(np.array(panel.judges, object), len(languages)),
+            "slope": ratio[0].ravel(),
+            "low": low.ravel(),
+            "high": high.ravel(),
+            "own": own[0].ravel(),
+            "band_low": (own[0] - half).ravel(),
+            "band_high": (own[0] + half).ravel(),
+            "clear": (np.abs(own[0] - 1) > half).ravel(),
+            "material": (np.abs(own[0] - 1) > half + SLOPE_MATTERS).ravel(),
+        }
+    )[names]

@@ -1,0 +1,120 @@
+"""What every calibrator can do once it is fitted: adjust panels and tables, and save itself."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+
+from polyjudge._version import __version__
+from polyjudge.core.adjustment import Adjustment
+from polyjudge.core.arrays import Array
+from polyjudge.core.errors import CalibratorError
+from polyjudge.core.files import atomic_write
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+
+FORMAT = "polyjudge-calibrator"
+VERSION = 1
+Unseen = Literal["error", "keep"]
+
+
+class Calibrator(ABC):
+    """Fit on a panel; then `adjustment_` says what is done to the scores of each cell."""
+
+    range_: tuple[float, float]
+    fingerprint_: str
+
+    @abstractmethod
+    def fit(self, panel: Panel) -> Self:
+        """Learn the adjustment from a panel."""
+
+    @property
+    @abstractmethod
+    def adjustment_(self) -> Adjustment:
+        """What is done to the scores of each cell."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """All that `load_calibrator` needs, as plain JSON values."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
+        """The calibrator of `to_dict`. Every field is checked."""
+
+    def transform(self, panel: Panel, clip: bool = False) -> Panel:
+        """Calibrated scores as a panel. `clip` cuts them to the score range, which breaks identity I1."""
+        shift, scale = self._fitted().of_cells(panel.languages, panel.judges)
+        return panel.adjusted(shift, scale, panel.range if clip else None)
+
+    def fit_transform(self, panel: Panel) -> Panel:
+        """`fit` and `transform` of the same panel."""
+        return self.fit(panel).transform(panel)
+
+    def apply(self, table: Any, **options: Any) -> Any:
+        """A table of scores with the calibrated score as a new column; see `Adjustment.table`.
+
+        Takes pandas, polars, pyarrow, Ibis and Spark tables and gives back the same kind, other columns and the order
+        of rows unchanged. Options: column="calibrated", unseen="error" or "keep", and names of columns.
+        """
+        return self._fitted().table(table, **options)
+
+    def save(self, path: str | Path) -> None:
+        """Write the calibrator as JSON. The file is complete or not there."""
+        with atomic_write(path) as file:
+            json.dump(self.to_dict(), file, ensure_ascii=False, indent=1, allow_nan=False)
+            file.write("\n")
+
+    def header(self, kind: str) -> dict[str, Any]:
+        """The first fields of every saved calibrator."""
+        return {"format": FORMAT, "version": VERSION, "kind": kind, "polyjudge": __version__}
+
+    def _fitted(self) -> Adjustment:
+        if not hasattr(self, "fingerprint_"):
+            raise CalibratorError("This calibrator is not fitted yet: call fit(panel) first.")
+        return self.adjustment_
+
+
+def check_format(data: Any, where: str) -> None:
+    """Raise a CalibratorError unless `data` is a saved calibrator of this version."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise CalibratorError(f"{where} is not a polyjudge calibrator: its 'format' is not {FORMAT!r}.")
+    if data.get("version") != VERSION:
+        raise CalibratorError(
+            f"{where} has calibrator version {clean(data.get('version'))}; this polyjudge ({__version__}) "
+            f"reads version {VERSION}. Fit it again, or use the polyjudge that wrote it."
+        )
+
+
+def damaged(where: str, error: Exception) -> CalibratorError:
+    """What to raise for a saved calibrator with a field that is missing or wrong."""
+    what = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+    return CalibratorError(f"{where} is damaged: {clean(what, 200)}.")
+
+
+def read_axes(data: dict[str, Any]) -> tuple[pd.Index[str], pd.Index[str]]:
+    """The languages and judges of a saved calibrator."""
+    languages, judges = (read_labels(data[key]) for key in ("languages", "judges"))
+    return pd.Index(languages, name="language"), pd.Index(judges, name="judge")
+
+
+def read_labels(value: Any) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
+        raise ValueError("labels must be a list of strings")
+    if len(set(value)) != len(value) or len(value) < 2:
+        raise ValueError("labels must be at least two and differ from each other")
+    return value
+
+
+def read_numbers(value: Any, shape: tuple[int, ...]) -> Array:
+    array = np.array(value, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(f"a table of shape {shape} is expected, found {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError("a number is not finite")
+    return array

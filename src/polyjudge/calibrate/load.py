@@ -1,0 +1,45 @@
+"""Reading a saved calibrator of any kind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from polyjudge.calibrate.anchored import AnchoredCalibrator
+from polyjudge.calibrate.base import Calibrator
+from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.calibrate.methods.base import MethodCalibrator
+from polyjudge.calibrate.sparse import SparseCalibrator
+from polyjudge.core.errors import CalibratorError
+from polyjudge.core.labels import clean
+
+KINDS: dict[str, type[Calibrator]] = {
+    "anchored": AnchoredCalibrator,
+    "method": MethodCalibrator,
+    "sparse": SparseCalibrator,
+}
+
+
+def load_calibrator(path: str | Path) -> Calibrator:
+    """Read a calibrator that `save` wrote. The file is data only: nothing in it is executed."""
+    path = Path(path)
+    where = clean(str(path), 200)
+    try:
+        data = json.loads(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise CalibratorError(f"Cannot read the calibrator {where}: {error.strerror}.") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise CalibratorError(f"{where} is not a polyjudge calibrator: it is not JSON ({clean(error, 120)}).") from None
+    kind = data.get("kind") if isinstance(data, dict) else None
+    return KINDS.get(str(kind), ConsensusCalibrator).from_dict(data, where)
+
+
+def load_consensus(path: str | Path) -> ConsensusCalibrator:
+    """A saved consensus calibrator, anchored or not: the kinds that can be extended and watched for drift."""
+    cal = load_calibrator(path)
+    if not isinstance(cal, ConsensusCalibrator):
+        raise CalibratorError(
+            f"{clean(str(path), 200)} removes no interaction (it is a {clean(repr(cal), 60)}), so there is nothing to "
+            "extend or to compare. Use a calibrator of method cbc."
+        )
+    return cal

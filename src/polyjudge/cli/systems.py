@@ -1,0 +1,48 @@
+"""`polyjudge systems`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from polyjudge.cli import options as o
+
+OPTIONS = (o.Columns, o.Reading, o.Output)
+
+
+def systems(
+    ctx: typer.Context,
+    scores: o.Scores,
+    families: Annotated[
+        str | None,
+        typer.Option(
+            "--families", metavar="NAME=FAMILY,...", help="Families of judges and systems, for self-preference."
+        ),
+    ] = None,
+    resamples: o.Resamples = 1000,
+    seed: o.Seed = 7,
+) -> None:
+    """Show which system wins, where that depends on judge or language, and whether the judges see the systems.
+
+    Example: polyjudge systems scores.csv --system model
+    """
+    from polyjudge.analyse.systems import systems as run
+    from polyjudge.cli.output import emit
+    from polyjudge.core.errors import UsageError
+
+    given = {}
+    for part in families.split(",") if families else []:
+        name, equals, family = part.partition("=")
+        if not equals or not name.strip() or not family.strip():
+            raise UsageError(f"--families takes NAME=FAMILY pairs with commas between them, not {part!r}.")
+        given[name.strip()] = family.strip()
+    panel = o.load(ctx, scores)
+    result = run(panel, families=given, resamples=resamples, seed=seed)
+    tables = {
+        "leaderboard": result.leaderboard.systems,
+        "swaps": result.leaderboard.swaps,
+        "signal": result.signal.cells,
+        "favour": result.favour.effects,
+    }
+    emit(ctx, result, panel, tables=tables)

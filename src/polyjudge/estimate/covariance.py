@@ -1,0 +1,164 @@
+"""How judges agree about systems within a task: sums of products by unit, from which everything is a ratio of totals.
+
+A unit is a task, or a cluster of tasks. Totals of resampled units are matrix products, so intervals cost little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge.core.arrays import Array
+from polyjudge.core.panel import Panel
+from polyjudge.estimate.resample import tracked_draws
+
+MOST_UNITS = 5000
+"""More units are added up in as many groups: totals of groups resample as well."""
+ROUNDS = 60
+"""Rounds of the one-factor fit; it gains a digit every few."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over the objects that judges compare, one row for each unit.
+
+    products, counts : (u, k, m, m) sum over systems of the product of two judges' deviations from their means over the
+        systems both scored, and its degrees of freedom. Without systems: of the products themselves and of the pairs
+    sums : (u, k, m, m) without systems, sums of the first judge's scores over the objects both scored; else None
+    systems : (u, s, k, m) sums of the deviations by system, and `seen` their number; None without systems
+    """
+
+    products: Array
+    counts: Array
+    sums: Array | None
+    systems: Array | None
+    seen: Array | None
+
+    @property
+    def units(self) -> int:
+        return len(self.products)
+
+    @classmethod
+    def of(cls, panel: Panel) -> Moments:
+        """Moments of a panel; the object is the system within a task, or the task where there are no systems."""
+        w = panel.weights
+        if panel.system_scores is None:
+            # Shifted by the cell's mean first: products of large scores would lose digits.
+            there = ~np.isnan(panel.scores)
+            y = np.where(there, panel.scores - np.nanmean(panel.scores, axis=0), 0.0)
+            f = there.astype(np.float64)
+            pair = f[..., :, None] * f[..., None, :]
+            products, sums = y[..., :, None] * y[..., None, :], y[..., :, None] * f[..., None, :]
+            added = [add_up(x, w, panel.cluster) for x in (products, pair, sums)]
+            return cls(added[0], added[1], added[2], None, None)
+        there = ~np.isnan(panel.system_scores)
+        f = there.astype(np.float64)
+        number = np.maximum(f.sum(axis=1, keepdims=True), 1)
+        y = np.where(there, np.nan_to_num(panel.system_scores), 0.0)
+        y = np.where(there, y - y.sum(axis=1, keepdims=True) / number, 0.0)
+        if there.all():
+            products = np.einsum("tslj,tsli->tlji", y, y, optimize=True)
+            counts = np.full(products.shape, float(y.shape[1] - 1))
+        else:
+            both = np.einsum("tslj,tsli->tlji", f, f, optimize=True)
+            first = np.einsum("tslj,tsli->tlji", y, f, optimize=True)
+            products = np.einsum("tslj,tsli->tlji", y, y, optimize=True)
+            products -= first * first.swapaxes(2, 3) / np.maximum(both, 1)
+            counts = np.maximum(both - 1, 0)
+        parts = [add_up(x, w, panel.cluster) for x in (products, counts, y, f)]
+        return cls(parts[0], parts[1], None, parts[2], parts[3])
+
+    def covariance(self, times: Array) -> Array:
+        """V_l(j, j'), (r, k, m, m), for `times` (r, u) each unit counts."""
+        shape = self.products.shape[1:]
+
+        def total(x: Array) -> Array:
+            out: Array = (times @ x.reshape(len(x), -1)).reshape(-1, *shape)
+            return out
+
+        top, count = total(self.products), total(self.counts)
+        if self.sums is not None:
+            first = total(self.sums)
+            top = top - first * first.swapaxes(2, 3) / np.maximum(count, 1)
+            count = np.maximum(count - 1, 0)
+        return np.divide(top, count, out=np.zeros_like(top), where=count > 0)
+
+    def of_means(self, times: Array) -> Array:
+        """Covariance over systems of the judges' mean deviations, (r, k, m, m): agreement about the leaderboard."""
+        assert self.systems is not None
+        assert self.seen is not None
+        shape = self.systems.shape[1:]
+        top = (times @ self.systems.reshape(self.units, -1)).reshape(-1, *shape)
+        number = (times @ self.seen.reshape(self.units, -1)).reshape(-1, *shape)
+        means = np.divide(top, number, out=np.zeros_like(top), where=number > 0)
+        means -= means.mean(axis=1, keepdims=True)
+        out: Array = np.einsum("rslj,rsli->rlji", means, means, optimize=True) / (shape[0] - 1)
+        return out
+
+    def draws(self, resamples: int, seed: int) -> Iterator[Array]:
+        """Blocks (b, u) of how often each unit counts in a resample."""
+        for counts in tracked_draws(self.units, resamples, seed):
+            yield counts.astype(np.float64)
+
+
+def add_up(values: Array, weights: Array, cluster: NDArray[np.int64]) -> Array:
+    """Weighted sums over the tasks of each cluster, (n, ...) -> (u, ...); over groups of clusters beyond MOST_UNITS."""
+    codes = np.unique(cluster, return_inverse=True)[1]
+    size = int(codes.max()) + 1
+    if size > MOST_UNITS:
+        codes, size = codes * MOST_UNITS // size, MOST_UNITS
+    flat = values.reshape(len(values), -1) * weights[:, None]
+    if size == len(values):
+        return flat[np.argsort(codes, kind="stable")].reshape(values.shape)
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(size))
+    out: Array = np.add.reduceat(flat[order], starts, axis=0)
+    return out.reshape(-1, *values.shape[1:])
+
+
+def cluster_means(values: Array, weights: Array, cluster: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Weighted means over the tasks of each cluster and the clusters' weights. Without clusters, what was given."""
+    if len(np.unique(cluster)) == len(values):
+        return values, weights
+    total = add_up(np.ones((len(values), 1)), weights, cluster)[:, 0]
+    return add_up(values, weights, cluster) / total.reshape(-1, *[1] * (values.ndim - 1)), total
+
+
+def off_and_on(v: Array) -> tuple[Array, Array]:
+    """Mean of the entries off the diagonal and on it, (..., m, m) -> (...), (...)."""
+    m = v.shape[-1]
+    on = np.trace(v, axis1=-2, axis2=-1)
+    off: Array = (v.sum(axis=(-2, -1)) - on) / (m * (m - 1))
+    return off, np.asarray(on / m)
+
+
+def correlations(v: Array) -> Array:
+    """Covariances as correlations, 0 where a judge has no spread."""
+    sd = np.sqrt(np.maximum(np.diagonal(v, axis1=-2, axis2=-1), 0))
+    scale = sd[..., :, None] * sd[..., None, :]
+    out: Array = np.divide(v, scale, out=np.zeros_like(v), where=scale > 0)
+    return out
+
+
+def one_factor(v: Array) -> Array:
+    """lambda of v(j, j') = lambda_j lambda_j' for j != j', least squares: (..., m, m) -> (..., m).
+
+    Negative where a judge orders systems against the others; the sign of the whole is that of a positive sum.
+    """
+    m = v.shape[-1]
+    off = v * (1 - np.eye(m))
+    scale = np.sqrt(np.maximum(off_and_on(v)[1], 0))[..., None]
+    # Start from the direction of the judges' sums, at the size that fits.
+    start = off.sum(axis=-1)
+    found = np.where(np.abs(start).sum(axis=-1, keepdims=True) > 0, start, 1.0)
+    found = found / np.maximum(np.sqrt((found**2).mean(axis=-1, keepdims=True)), 1e-300) * np.maximum(scale, 1e-300)
+    for _ in range(ROUNDS):
+        for j in range(m):
+            others = (found**2).sum(axis=-1) - found[..., j] ** 2
+            product = (off[..., j, :] * found).sum(axis=-1)
+            found[..., j] = np.divide(product, others, out=np.zeros_like(product), where=others > 0)
+    out: Array = found * np.where(found.sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
+    return out

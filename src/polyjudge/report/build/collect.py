@@ -1,0 +1,124 @@
+"""What a collection run holds, and what a plan of one would do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from polyjudge.core.labels import clean
+from polyjudge.core.schema import envelope
+from polyjudge.core.sections import Column, Report, Section, Step, Table, Words, say
+from polyjudge.report.build.shared import JUDGE, LANGUAGE
+
+if TYPE_CHECKING:
+    from polyjudge.collect.preview import Preview
+    from polyjudge.collect.summary import Summary
+    from polyjudge.core.panel import Panel
+
+UNEVEN = 0.01
+"""p-value under which answers are called unevenly lost."""
+
+
+def build(result: Any, panel: Panel | None = None) -> Report:
+    """A run, or the preview of a plan."""
+    return _preview(result) if type(result).__name__ == "Preview" else _summary(result)
+
+
+def _summary(s: Summary) -> Report:
+    verdict: list[Words] = []
+    if s.complete:
+        verdict.append(say("collect.complete", calls=int(s.judges["calls"].sum())))
+    else:
+        verdict.append(say("collect.left", left=int(s.judges["remaining"].sum()), limit=s.stopped == "cost"))
+    verdict += [say("collect.aside", judge=judge, why=why) for judge, why in s.aside.items()]
+    verdict += [say("collect.failed", judge=j, count=count) for j, count in s.failed.items() if j not in s.aside]
+    if s.dropped:
+        verdict.append(say("collect.dropped", count=len(s.dropped)))
+    return Report(
+        command="collect",
+        title=say("collect.title", name=s.name, folder=s.folder),
+        verdict=tuple(verdict),
+        picture=(_money(s.judges),),
+        next=(Step(why=say("collect.next"), command=f"polyjudge audit {clean(s.folder, 400)}"),) if s.complete else (),
+        sections=_unreadable(s),
+        payload=lambda: envelope("collect", {**s.to_dict(), "cost": s.cost}),
+    )
+
+
+def _unreadable(s: Summary) -> tuple[Section, ...]:
+    cells = s.cells[(s.cells["missing"] > 0) | (s.cells["asked_again"] > 0)]
+    if cells.empty:
+        return ()
+    columns = (
+        LANGUAGE,
+        JUDGE,
+        *(
+            Column(name=n, title=n.replace("_", " "), kind="count")
+            for n in ("answers", "missing", "lenient", "asked_again")
+        ),
+        Column(name="missing_share", title="missing", kind="share"),
+    )
+    worst = cells.sort_values(["missing_share", "asked_again"], ascending=False, kind="stable")
+    says = [
+        say("collect.uneven" if p < UNEVEN else "collect.even", what=what, p=p)
+        for p, what in ((s.missing_p, "Missing answers"), (s.asked_again_p, "Answers asked again"))
+        if p is not None
+    ]
+    table = Table(name="unreadable", caption="By cell, worst first", frame=worst, columns=columns)
+    title = "Answers that could not be read"
+    return (Section(name="unreadable", title=title, says=tuple(says), blocks=(table,), folded=False),)
+
+
+def _preview(p: Preview) -> Report:
+    verdict: list[Words] = [
+        say(
+            "collect.plan",
+            tasks=p.tasks,
+            items=p.items,
+            languages=len(p.languages),
+            judges=len(p.judges),
+            calls=p.calls,
+            answered=p.answered,
+        )
+    ]
+    if p.dropped:
+        verdict.append(say("collect.dropped", count=len(p.dropped)))
+    prompts = tuple(
+        Section(
+            name="prompt",
+            title=say("collect.prompt", language=row["language"], task=row["task"], part=row["part"] or ""),
+            says=tuple(clean(line, 100_000) for line in str(row["prompt"]).splitlines()),
+            folded=False,
+        )
+        for _, row in p.prompts.iterrows()
+    )
+    return Report(
+        command="collect",
+        title=say("collect.plan-title", name=p.name),
+        verdict=tuple(verdict),
+        picture=(_money(p.estimate.judges),),
+        sections=(
+            Section(
+                name="estimate",
+                title=say("collect.estimate", date=p.estimate.price_date),
+                says=(say("collect.guess"),),
+                folded=False,
+            ),
+            *prompts,
+        ),
+        payload=lambda: envelope("collect", {"dry_run": True, **p.to_dict()}),
+    )
+
+
+def _money(judges: pd.DataFrame) -> Table:
+    total: dict[str, Any] = {c: judges[c].sum() for c in judges.columns if c not in ("judge", "model")}
+    total["cost"] = judges["cost"].sum() if judges["cost"].notna().all() else float("nan")
+    frame = pd.concat([judges, pd.DataFrame([{"judge": "total", "model": "", **total}])], ignore_index=True)
+    titles = {"input_tokens": "tokens in", "output_tokens": "out"}
+    columns = [
+        Column(name=c, title=titles.get(c, c), kind="money" if c == "cost" else "count")
+        for c in frame.columns
+        if c not in ("judge", "model")
+    ]
+    return Table(name="judges", caption="Calls, tokens and cost", frame=frame, columns=(JUDGE, *columns))

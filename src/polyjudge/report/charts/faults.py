@@ -1,0 +1,99 @@
+"""Which places are off: the sparse reading as a heatmap with the culprit framed, and the scores behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from polyjudge.core.labels import labels
+from polyjudge.report.charts.interaction import ROOMY, ticks
+from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot
+from polyjudge.report.numbers import writer
+
+WIDE = 560
+"""Least width of a chart, in pixels."""
+
+
+def deviations(cells: pd.DataFrame, matters: float, unit: str = "points") -> Any:
+    """Points of each cell beyond its judge's and its language's own level; named cells are framed.
+
+    cells : language, judge, excess, low, high, named; excess and limits in the unit that is printed
+    """
+    language, judge = labels(cells["language"].unique()), labels(cells["judge"].unique())
+    write, short = writer(cells["excess"]), writer(cells["excess"], 2)
+    data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
+    data["excess"] = cells["excess"].to_numpy()
+    data["named"] = cells["named"].to_numpy(dtype=bool)
+    small = cells["excess"].abs().to_numpy() < matters
+    data["shown"] = ["." if s else short(x, True) for s, x in zip(small, cells["excess"], strict=True)]
+    data["value"] = [
+        f"{write(x, True)} [{write(a, True)}, {write(b, True)}]"
+        for x, a, b in zip(cells["excess"], cells["low"], cells["high"], strict=True)
+    ]
+    limit = max(float(data["excess"].abs().max()), matters, 1e-12)
+    roomy = len(judge) <= ROOMY
+    order = {"sort": list(judge.values())}
+    base = plot(data).encode(
+        x=alt.X("judge:N", title=None, axis=alt.Axis(orient="top", labelAngle=-30, labelLimit=150), **order),
+        y=alt.Y("language:N", sort=list(language.values()), title=None),
+        tooltip=[alt.Tooltip("language:N"), alt.Tooltip("judge:N"), alt.Tooltip("value:N", title=unit)],
+    )
+    tint = alt.Color(
+        "excess:Q",
+        title=unit,
+        scale=alt.Scale(
+            domain=[-limit, 0, limit], range=[colour("low"), colour("middle"), colour("high")], interpolate="lab"
+        ),
+        legend=alt.Legend(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
+    )
+    strong = f"abs(datum.excess) > {0.55 * limit}"
+    ink = alt.condition(strong, alt.value(colour("strong")), alt.value(colour("weak")))
+    layers = [base.mark_rect(stroke=colour("paper"), strokeWidth=1).encode(color=tint, opacity=dim(0.3))]
+    if roomy:
+        layers.append(base.mark_text(fontSize=12).encode(text="shown:N", color=ink, opacity=dim(0.45)))
+    framed = {"filled": False, "stroke": colour("accent")}
+    layers.append(base.transform_filter("datum.named").mark_rect(strokeWidth=3, **framed))
+    layers.append(base.transform_filter(IS_CHOSEN).mark_rect(strokeWidth=1.5, **framed))
+    step = max(48, -(-(WIDE - 90) // len(judge))) if roomy else 22
+    chart = alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(28 if roomy else 20))
+    note = f"{unit} beyond the judge's and the language's own level; framed: the culprit; . within {matters:g}"
+    return finish(chart, "Who is off, and where", note)
+
+
+def score_shares(frame: pd.DataFrame, named: list[tuple[str, str]]) -> Any:
+    """Small pictures of the scores of every language (down) and judge (across); named cells in the accent."""
+    language, judge = labels(frame["language"].unique()), labels(frame["judge"].unique())
+    data = pd.DataFrame({"language": frame["language"].map(language), "judge": frame["judge"].map(judge)})
+    data["score"] = (frame["low"] + frame["high"]).to_numpy() / 2
+    data["share"] = frame["share"].to_numpy()
+    culprits = set(named)
+    data["named"] = [cell in culprits for cell in zip(frame["language"], frame["judge"], strict=True)]
+    steps = frame["low"].nunique()
+    tint = alt.condition("datum.named", alt.value(colour("accent")), alt.value(colour("mark")))
+    chart = (
+        plot(data)
+        .mark_bar(size=max(2, 56 // steps))
+        .encode(
+            x=alt.X("score:Q", title=None, axis=alt.Axis(labels=False, ticks=False, grid=False)),
+            y=alt.Y("share:Q", title=None, axis=alt.Axis(labels=False, ticks=False, grid=False)),
+            color=tint,
+            opacity=dim(0.3),
+            tooltip=[
+                alt.Tooltip("language:N"),
+                alt.Tooltip("judge:N"),
+                alt.Tooltip("score:Q"),
+                alt.Tooltip("share:Q", format=".0%"),
+            ],
+            row=alt.Row(
+                "language:N",
+                sort=list(language.values()),
+                title=None,
+                header=alt.Header(labelAngle=0, labelAlign="left", labelLimit=120),
+            ),
+            column=alt.Column("judge:N", sort=list(judge.values()), title=None, header=alt.Header(labelLimit=90)),
+        )
+        .properties(width=max(60, (WIDE - 100) // len(judge)), height=34)
+    )
+    return finish(chart, "Scores of every judge in every language", "share of scores from the lowest to the highest")

@@ -1,0 +1,52 @@
+"""Whether judges see what they judge, as a language x judge heatmap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from polyjudge.core.labels import labels
+from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot
+
+
+def signal_heatmap(cells: pd.DataFrame, least: float, title: str = "Agreement about the systems of a task") -> Any:
+    """Reliability of each judge in each language, 0 pale to 1 strong; blind cells are framed.
+
+    cells : language, judge, reliability, low, high, verdict
+    """
+    language, judge = labels(cells["language"].unique()), labels(cells["judge"].unique())
+    data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
+    data["reliability"] = cells["reliability"].clip(0, 1).to_numpy()
+    data["shown"] = [f"{x:.2f}" for x in cells["reliability"]]
+    data["interval"] = [f"[{a:.2f}, {b:.2f}]" for a, b in zip(cells["low"], cells["high"], strict=True)]
+    data["verdict"] = cells["verdict"].to_numpy()
+    tooltip = [alt.Tooltip(f"{n}:N") for n in ("language", "judge", "shown", "interval", "verdict")]
+    base = plot(data).encode(
+        x=alt.X(
+            "judge:N",
+            sort=list(judge.values()),
+            title="judge",
+            axis=alt.Axis(orient="top", labelAngle=-40, labelLimit=150),
+        ),
+        y=alt.Y("language:N", sort=list(language.values()), title=None),
+        tooltip=tooltip,
+    )
+    cell = base.mark_rect(stroke=colour("paper"), strokeWidth=1).encode(
+        color=alt.Color(
+            "reliability:Q",
+            title="reliability",
+            scale=alt.Scale(domain=[0, 1], range=[colour("middle"), colour("high")]),
+            legend=alt.Legend(gradientLength=160, orient="bottom", direction="horizontal"),
+        ),
+        opacity=dim(0.3),
+    )
+    ink = alt.condition("datum.reliability > 0.6", alt.value(colour("strong")), alt.value(colour("weak")))
+    text = base.mark_text(fontSize=11).encode(text="shown:N", color=ink, opacity=dim(0.45))
+    blind = base.transform_filter("datum.verdict == 'blind'").mark_rect(
+        filled=False, stroke=colour("low"), strokeWidth=2
+    )
+    chosen = base.transform_filter(IS_CHOSEN).mark_rect(filled=False, stroke=colour("accent"), strokeWidth=1.5)
+    chart = alt.layer(cell, text, blind, chosen).properties(width=alt.Step(48), height=alt.Step(26))
+    return finish(chart, title, f"framed: blind, surely below {least:g}")

@@ -1,1 +1,0 @@
-"""Results as terminal text: one module per command, on the helpers of `base`."""

@@ -1,0 +1,329 @@
+"""Words of an audit: verdict, findings, sections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from polyjudge.report.words import Template, names, plural
+
+Values = Mapping[str, Any]
+
+SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def few(count: int) -> str:
+    """A small count in words."""
+    return SMALL[count] if 0 <= count < len(SMALL) else f"{count:,}"
+
+
+def _reversal(v: Values) -> str:
+    count = few(v["count"]).capitalize()
+    swap = f"{count} {plural(v['count'], 'pair of judges swaps', 'pairs of judges swap')} places between languages."
+    return (
+        f"{swap} {{judge_i}} is {{gap_above:points}} points above {{judge_j}} in {{above}} and {{gap_below:points}} "
+        "below it in {below}. That is no accident ({p:p})."
+    )
+
+
+def _reversal_unsure(v: Values) -> str:
+    more = " more" if v["sure"] else ""
+    pairs = plural(v["count"], "pair of judges swaps", "pairs of judges swap")
+    return f"{few(v['count']).capitalize()}{more} {pairs} places in the means, but that may be chance."
+
+
+def _reversal_global(v: Values) -> str:
+    swap = f"{few(v['count']).capitalize()} {plural(v['count'], 'pair swaps', 'pairs swap')} places"
+    if v["more"]:
+        return f"{swap}. By chance {{chance:.1f}} would on average, and seldom more than {{most:.0f}} ({{p:p}})."
+    return f"{swap}, which chance explains: {{chance:.1f}} would on average ({{p:p}})."
+
+
+def _missing(v: Values) -> str:
+    return (
+        "{missing} of {entries} scores ({rate:share}) are missing; they are left out, never counted as 0. "
+        + " ".join(note.replace("{", "{{").replace("}", "}}") for note in v["notes"])
+    )
+
+
+def _gain(v: Values) -> str:
+    """The advice of the held-out gain; `why` is its code."""
+    return GAIN[v["why"]]
+
+
+def _gate(v: Values) -> str:
+    chance = "" if v["chance"] is None else " (chance alone: {chance:.1f})"
+    end = "." if v["sure"] else ", which may be nothing."
+    return (
+        f"At the gate {{threshold}} the pass rate of a judge differs between languages by {{raw:.1f}} percentage points"
+        f"{chance}. Calibrating takes off {{reduction/low/high:.1f}}{end}"
+    )
+
+
+def _order(v: Values) -> str:
+    if len(v["top"]) == 1:
+        text = f"{names(v['top'])} is the most lenient judge."
+    else:
+        text = f"{names(v['top'])} are tied as the most lenient judges."
+    if v["tied"]:
+        text += f" In {names(v['tied'])} the top judges are tied."
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _end(end: str) -> Template:
+    return lambda v: (
+        "{judge} gives the "
+        + ("lowest" if end == "floor" else "highest")
+        + " score {share/low/high:share} of the time, so its language differences are squeezed."
+        + (" {others} too." if v["others"] else "")
+    )
+
+
+GAIN = {
+    "gain.advised": lambda v: (
+        "If you use a single judge, calibrate: one picked at random comes "
+        + (
+            "{closer/closer_low/closer_high:points} points closer to the panel. "
+            if "closer" in v
+            else "closer to the panel (squared distance falls by {gain/low/high:points}). "
+        )
+        + "If you average the judges, nothing changes. Which judge gains most needs labels."
+    ),
+    "gain.open": "Do not calibrate: it may only add noise (squared distance falls by {gain/low/high:+points}, which "
+    "includes 0). More tasks, or shrinkage, may show a gain.",
+    "gain.loss": "Do not calibrate: it adds error (squared distance changes by {gain/low/high:+points}). More tasks, or "
+    "shrinkage, may show a gain.",
+}
+LEFT_OUT = "Left out: {part}. {why:text}"
+
+WORDS: dict[str, Template] = {
+    **GAIN,
+    "gain.scope": "The gain is that of one judge drawn at random: it comes nearer to the panel mean, and so on average to "
+    "any truth that is the same for all judges. Who uses the panel mean gains exactly 0. A given judge may gain or lose, "
+    "and only labels tell. Shifts of all judges of a language alike are not counted: they need labels too.",
+    # verdict
+    "audit.verdict.reversal": lambda v: (
+        f"Language changes the order of your judges: {few(v['count'])} of {{pairs}} pairs swap places between "
+        f"languages."
+    ),
+    "audit.verdict.cells": "Language changes your judges ({clear} of {cells} cells), but no two surely swap places.",
+    "audit.verdict.none": "No sure sign that language changes your judges: none of {cells} cells stands out at "
+    "{level:share}.",
+    "audit.verdict.clearest": "{judge_i} is {gap_above:points} points above {judge_j} in {above} and "
+    "{gap_below:points} "
+    "below "
+    "it in {below}. That is no accident ({p:p}).",
+    "audit.verdict.chance": lambda v: (
+        f"{few(v['count']).capitalize()} of {{pairs}} pairs swap places in the means. "
+        + ("By chance fewer would ({p:p})." if v["more"] else "Chance explains that ({p:p}).")
+    ),
+    "audit.verdict.gain-unknown": "What calibrating gains was not measured here.",
+    # findings
+    "constant": "All scores are {score}: there is nothing to compare or to calibrate.",
+    "reversal": _reversal,
+    "reversal-unsure": _reversal_unsure,
+    "no-reversal": "No two of your judges swap places between languages ({pairs} pairs).",
+    "reversal-global": _reversal_global,
+    "no-clear-cell": "No judge is surely off in any language: with {tasks} tasks none stands out from noise "
+    "({level:share}, all cells together).",
+    "interaction": "{clear} of {cells} cells are off ({level:share}, all together). The largest: {judge} in "
+    "{language}, "
+    "{interaction/band_low/band_high:+points} points.",
+    "accuracy-gain": _gain,
+    "do-not-calibrate": _gain,
+    "rank-agreement": "On tasks it has not seen, calibrating raises the agreement of the languages on the order of the "
+    "judges from {raw/raw_low/raw_high:.2f} to {cbc/cbc_low/cbc_high:.2f} (Kendall's tau). That is consistency, not "
+    "accuracy.",
+    "near-floor": _end("floor"),
+    "near-ceiling": _end("ceiling"),
+    "cell-at-floor": "{judge} puts {share:share} of its scores in {language} on the floor, against {overall:share} "
+    "over "
+    "all languages: check the prompt and the parsing there.",
+    "cell-at-ceiling": "{judge} puts {share:share} of its scores in {language} on the ceiling, against {overall:share} "
+    "over all languages: check the prompt and the parsing there.",
+    "missing-scores": _missing,
+    "one-judge-drives": "Without {judge} the rest nearly agree: the largest deviation falls from {with_it:points} to "
+    "{without:points} points, and {swaps} of {pairs} pairs swap places (with it {swaps_with_it}).",
+    "depends-on-scale": "The conclusion depends on the scale: under {links} cells are ordered or signed differently. "
+    "Speak of scores on this scale, not of judges.",
+    "three-way": lambda v: (
+        "The language effect depends on the task. Calibrated averages are safe to use; single calibrated scores are "
+        "not "
+        "({three:share} of the variance, against {two:share} that calibrating removes)."
+        if v["clear"]
+        else "The language effect does not visibly depend on the task ({p:p})."
+    ),
+    "three-way-large": "The language effect depends mostly on the task: {three:share} of the variance, against "
+    "{two:share} that calibrating removes. Calibrated averages are safe to use; single calibrated scores are not.",
+    "scale-use": "Part of the effect ({share:share}) is judges using the scale more or less widely. Check floors and "
+    "ceilings before reading single cells.",
+    "one-pattern": "One pattern carries {share/low/high:share} of the effect, led by {judge} and {language}. Look for "
+    "one cause: a prompt translation, a parser, a tokenizer.",
+    "information": lambda v: (
+        f"The score {'tells' if v['carries'] else 'does not visibly tell'} the language of the prompt, given judge and "
+        "task: {nats/low/high:.3f} nats over chance ({p:p})."
+    ),
+    "gate-spread": _gate,
+    "order": _order,
+    "shared-shift": lambda v: (
+        "All judges together shift {count} of {languages} languages, most {language}: {effect/low/high:+points} "
+        "points. "
+        "Calibrating leaves this in; whether it is an error needs labels."
+        if v["count"]
+        else "No language is surely shifted by all judges together."
+    ),
+    "few-tasks": "With {tasks} tasks every interval is wide. Plan for {enough} or more: polyjudge plan --from SCORES",
+    "left-out-three-way test": LEFT_OUT,
+    "left-out-variance": LEFT_OUT,
+    "left-out-information": LEFT_OUT,
+    "left-out-gate spread": LEFT_OUT,
+    "left-out.three-way": "It needs replicates to tell the task's own language effect from noise.",
+    "left-out.gate-spread": "All scores are equal, so no threshold divides them.",
+    # what is read
+    "read.panel": lambda v: (
+        "{tasks} tasks"
+        + (" in {units} units" if v["units"] != v["tasks"] else "")
+        + " x {languages} languages x {judges} judges"
+        + (" x {replicates} replicates" if v["replicates"] > 1 else "")
+    ),
+    "read.scores": lambda v: (
+        "{scores} scores from {low} to {high} ("
+        + ("the declared scale)" if v["declared"] else "as observed; declare the scale with --range if it is wider)")
+        + (", none missing" if v["whole"] else "")
+    ),
+    "audit.title": "Audit of {judges} judges in {languages} languages",
+    "audit.names": "{what}: {names:text}",
+    # sections
+    "audit.effects-chart": lambda v: (
+        "{judge} gives the most points over all, {judge_effect/judge_low/judge_high:+points} from the grand mean. It "
+        "is "
+        "an order of leniency, not of quality."
+    ),
+    "audit.ranks-arithmetic": "That all languages agree after calibrating is arithmetic: it is the panel's own order "
+    "of "
+    "overall means, not evidence for it.",
+    "audit.ranks-chart": "Before calibrating {leaders} different judges lead in {languages} languages; after it one "
+    "order holds in all.",
+    "audit.ranks-note": "The last row is the rank in every language after calibrating. [low-high]: ranks that "
+    "{level:share} confidence cannot rule out; judges whose ranges meet may be tied.",
+    "audit.interaction": "Points that a judge gives in a language beyond its own level and the language's. This is "
+    "what "
+    "calibrating subtracts.",
+    "audit.heatmap": "The largest is {judge} in {language}: {interaction/low/high:+points} points over {tasks} tasks. "
+    "{clear} of {cells} cells are clear of the band that holds all cells at once ({method}).",
+    "audit.heatmap-note": "* clear of the {level:share} band over all cells at once.  . only its own interval "
+    "excludes 0.",
+    "audit.reversals": "{count} of {pairs} pairs swap places in the means, {sure} of them surely, allowing for the "
+    "choice "
+    "of the two languages. By chance {chance:.1f} would (95% of draws: at most {most:.0f}; {p:p}, {method}).",
+    "audit.gaps-chart": lambda v: (
+        "Each row is a pair; strokes right of 0 are languages in which the first judge is above."
+        + (" The {drawn} clearest of {turned} pairs are drawn." if v["turned"] > v["drawn"] else "")
+    ),
+    "audit.probabilities-chart": "Choose a language above, or the calibrated order that all languages share.",
+    "audit.fit": "Task, judge, language and their interaction explain R² = {simplified:.4f} of the single scores; with "
+    "task by language {full:.4f}. Both describe these scores and have no interval.",
+    "audit.three-way-test": "The language effect of single tasks against noise: F({df1}, {df2}) = {f:.2f}, {p:p}.",
+    "audit.replicate-noise": lambda v: (
+        "Repeats of a score differ by {sd:points} points (standard deviation)"
+        + ("." if v["ratio"] is None else ", {ratio:.2f} of the largest deviation of a cell.")
+    ),
+    "audit.information": "The score tells {nats:.3f} nats about the language, given judge and task: {/low/high:.3f} "
+    "over "
+    "permutations, {/task_low/task_high:.3f} over tasks (observed {observed:.3f} less {null:.3f} of {permutations} "
+    "permutations; {p:p}).",
+    "audit.variance-chart": "What calibrating removes, language by judge, has {own:share} of the variance; the largest "
+    "part is {largest} with {share:share}. Lines are intervals (jackknife over tasks); a part below zero is shown as "
+    "0.",
+    "audit.pattern": "Leading pattern: {share/low/high:share} of the squared interaction; judges {judges:text}; "
+    "languages "
+    "{languages:text}.",
+    "audit.scale-use": "Wider or narrower use of the scale explains {share:share} of it (slope {slope/low/high:+.3f}, "
+    "{p:p}).",
+    "audit.scale-use-chart": "How far a judge's mean moves when the panel's mean of a language moves by one point. 1 "
+    "is "
+    "the panel's own width.",
+    "audit.judges-out": "One judge left out: the largest deviation is {low:points} to {high:points} points (all "
+    "judges: "
+    "{all:points}), {least} to {most} pairs swap places (all: {swaps}). Recomputations have no interval.",
+    "audit.judges-out-chart": "The dashed line is the largest deviation of the whole panel ({all:points} points). A "
+    "short "
+    "bar names the judge behind it.",
+    "methods.interaction": "The interaction of a cell is its mean over tasks, less its judge's mean, less its "
+    "language's "
+    "mean, plus the grand mean (double centring). Calibrating subtracts it from every score of the cell. No labels are "
+    "used.",
+    "methods.intervals": "Intervals come from the spread over tasks, taken as independent. The band over all cells is "
+    "a "
+    "{method} at {level:share}: interaction plus or minus {critical:.2f} standard errors. Reversals are tested in both "
+    "directions over all languages, adjusted for picking the languages and for testing all pairs (Benjamini-Hochberg "
+    "at "
+    "{alpha}).",
+    "caveat.leniency": "A high mean is leniency, not quality: the top judge is the most lenient one. Agreement after "
+    "calibrating on the same scores is arithmetic, and agreement on new tasks is consistency, not accuracy.",
+    "caveat.shared-shift": "What all judges add or take in a language together stays in the scores. Only labels can "
+    "tell "
+    "it from real differences, and which judge is right.",
+    "caveat.unseen": "A language that is not in the panel is taken as unaffected until a few of its tasks are scored.",
+    "caveat.tasks": "Calibrating removes the mean over tasks; what differs from task to task stays.",
+    # notes
+    "structure.flat": "There is no interaction to describe.",
+    "structure.equal-means": "Judges or languages have equal means, so use of the scale cannot be told from the "
+    "interaction.",
+    "structure.scale-use": "Part of the interaction ({share:share}) is judges using the scale more or less widely. "
+    "Check "
+    "floors and ceilings, and whether a link (arcsine, logit) removes it.",
+    "structure.one-pattern": "One pattern carries {share/low/high:share} of the squared interaction, led by {judge} "
+    "and "
+    "{language}. Look for one cause: a prompt translation, a parser, a tokenizer, one judge's training.",
+    "structure.single": "With two judges or two languages the interaction has a single pattern by arithmetic.",
+    "structure.several": "No single pattern dominates: the interaction is spread over several languages and judges.",
+    "scale.depends": "The conclusion depends on the scale: under {links} cells are ordered or signed differently. "
+    "Speak "
+    "of scores on this scale, not of judges.",
+    "scale.survives": "The conclusion survives on all three other scales.",
+    "sensitivity.constant": "All scores are equal: links and left-out parts change nothing.",
+    "sensitivity.two-judges": "With two judges none can be left out.",
+    "information.ties": "Distances between scores are compared exactly, as published; counting those equal up to "
+    "rounding "
+    "as tied gives {tolerant:.4f} in place of {exact:.4f}.",
+    "information.part": "Measured on {chosen} of {units} units drawn at random.",
+    "information.replicates": "Measured on {kept} of {replicates} replicates drawn at random.",
+    "information.missing": "Some replicates are missing; those that are there are used.",
+    "variance.whole-tasks": "From the {whole} of {tasks} tasks that lack no score.",
+    "variance.constant": "All scores are equal: there is no variance to divide.",
+    "three-way.no-replicates": "There are no replicates, so the language effect of single tasks cannot be told from "
+    "noise.",
+    "three-way.no-noise": "All replicates of a score are equal, so there is no noise to compare with.",
+    "three-way.some": "The language effect depends on the task. Calibrated averages are safe to use; single calibrated "
+    "scores are not. The intervals come from the spread over tasks and allow for this.",
+    "three-way.none": "The language effect does not visibly depend on the task.",
+    "missing.part": "The tests use a random {share:share} of the tasks that lack scores.",
+    "missing.none": "No score is missing.",
+    "missing.together": "{judge} in {language} lacks {worst:share}, against {overall:share} overall, and that is no "
+    "accident ({p:p}). If they fail because of what they would have scored, the cell is biased: see its range.",
+    "missing.margins": "Missing scores are not spread evenly ({p:p}): {judge} in {language} lacks {worst:share}, "
+    "against "
+    "{overall:share} overall. Rates of languages and judges explain it, and the estimate allows for that.",
+    "missing.even": "Nothing shows that they depend on language and judge ({p:p}); most lacks {judge} in {language}, "
+    "{worst:share} against {overall:share} overall.",
+    "missing.tests": "Does missingness depend on the cell: {p:p}; on language and judge together, beyond each alone: "
+    "{p_together:p}.",
+    "uncertainty.no-band": "In many resamples of the tasks a cell has no spread at all, so the band has no bound.",
+    "uncertainty.constant-cells": "{constant} of {cells} cells have the same deviation in every task, so they have no "
+    "interval; they are judged by the sign test.",
+    "uncertainty.missing": "Scores are missing. The Gaussian bound is that of a complete panel with the same standard "
+    "errors; the distribution-free bound holds for complete panels only and is left out.",
+    "uncertainty.observed-scale": "The distribution-free bound takes the observed scores [{low}, {high}] as the scale.",
+    "uncertainty.units": "Scores were summed over many tasks per unit, so the sd of all single scores is not known.",
+    # demo
+    "recovery": lambda v: (
+        "The scores are simulated, so the truth is known. The estimate is off by {error:points} points (root mean "
+        "square) "
+        "where the planted interaction has {planted:points}; at most by {largest:points}. {inside} of {cells} "
+        "intervals "
+        "hold the planted value, at {level:share}; the band over all cells "
+        + ("holds" if v["in_band"] else "does not hold")
+        + " all of them at once."
+    ),
+}

@@ -1,0 +1,176 @@
+"""Words about explanations, advice and what matters. They are the first a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from polyjudge.report.numbers import number, percent, points
+from polyjudge.report.words import Template, names
+
+Values = Mapping[str, Any]
+
+
+def off(v: Values) -> str:
+    """Points too low or too high, with the interval."""
+    low, high = sorted((abs(v["low"]), abs(v["high"])))
+    if v["low"] <= 0 <= v["high"]:  # the interval has both sides
+        return f"{points(v['excess'], v['low'], v['high'], True)} {v['unit']}"
+    return f"{points(abs(v['excess']), low, high)} {v['unit']} {'lower' if v['excess'] < 0 else 'higher'}"
+
+
+def _place(named: Sequence[tuple[str, str]]) -> str:
+    return names([f"{judge} in {language}" for language, judge in named])
+
+
+def _piled(v: Values) -> str:
+    """Where a culprit's scores are heaped up, or gone."""
+    piled = v["piled"]
+    if piled is None:
+        return ""
+    share, elsewhere = percent(piled["share"]), percent(piled["elsewhere"])
+    if piled["what"] == "missing":
+        return f" {share} of its scores there are missing, elsewhere {elsewhere}."
+    return f" {share} of its scores there are {number(piled['end'], 0)}, elsewhere {elsewhere}."
+
+
+def _blind(v: Values) -> str:
+    what = "which task did better" if v["by_task"] else "which system did better on the same task"
+    seen = "the tasks" if v["by_task"] else "the systems"
+    return (
+        f"The judges do not see {seen}: they do not agree {what}, in any language (reliability "
+        "{one/low/high:.2f}, at most {most:.2f})."
+    )
+
+
+def _open(v: Values) -> str:
+    seen = "No judge is clearly off in any language" if not v["clear"] else "Judges are a little off in some languages"
+    return (
+        f"{seen}, but {{tasks}} tasks cannot rule out {{delta:points}} {{unit}} ({{level:share}}, all {{cells}} cells "
+        "together; {matters} matter)."
+    )
+
+
+def _diffuse(v: Values) -> str:
+    judges = "spread over all judges" if len(v["judges"]) == v["panel"] else f"by {names(v['judges'])}"
+    count = f"{{count}} of {{cells}} cells are off by more than {{matters}} {{unit}}, {judges}"
+    return f"Beyond that, {count}." if v["also"] else f"Language changes your judges: {count}."
+
+
+def _lowest_highest(v: Values, what: str) -> str:
+    low, high = v["lowest"], v["highest"]
+    return (
+        f"from {points(low['excess'], sign=True)} {{unit}} {low[what]!s} to "
+        f"{points(high['excess'], sign=True)} {high[what]!s}"
+    )
+
+
+WORDS: dict[str, Template] = {
+    "verdict.constant": "All scores are {score}: there is nothing to compare or to calibrate.",
+    "verdict.blind": _blind,
+    "verdict.agree": "The languages agree. No judge is off by more than {delta:points} {unit} in any language "
+    "({level:share}, all {cells} cells together).",
+    "verdict.open": _open,
+    "verdict.cell": lambda v: f"{{judge}} breaks in {{language}}: it scores {off(v)} there than it should.{_piled(v)}",
+    "verdict.cells": lambda v: (
+        f"{len(v['named'])} places break: {_place(v['named'])}. The worst, {{judge}} in {{language}}, scores {off(v)} "
+        f"than it should.{_piled(v)}"
+    ),
+    "verdict.judge": lambda v: (
+        "{judge} reacts to language unlike the other judges, most in {language}: it scores "
+        f"{off(v)} there than it should."
+    ),
+    "verdict.language": lambda v: (
+        "In {language} the judges part as they do in no other language, most {judge}: it scores "
+        f"{off(v)} there than it should. Check the prompt in {{language}}."
+    ),
+    "verdict.diffuse": _diffuse,
+    "verdict.rest": lambda v: (
+        "All else agrees."
+        if not v["clear"]
+        else "Without it the largest deviation falls from {largest:points} to {without:points} {unit}."
+    ),
+    "verdict.two-judges": "With two judges nobody can tell which of them is off: add a third.",
+    "use.compare.blind": lambda v: (
+        f"To compare {'systems' if v['systems'] else 'tasks'}: not with this panel. Nothing that is done to its scores "
+        "helps."
+    ),
+    "use.compare.mean": lambda v: (
+        "To compare systems: average the judges. Calibrating cannot change their order."
+        + (" Whether the judges see the systems at all cannot be told yet." if v["doubt"] else "")
+    ),
+    "use.compare.missing": "To compare systems: calibrate first. Scores are missing, so a system may meet harsher "
+    "judges than another.",
+    "use.gate.none": "To gate: name the pass mark with --at, and see how many decisions depend on the language.",
+    "use.gate.agree": "To gate: use the scores as they are. Calibrating would turn {flips} of {decisions} decisions.",
+    "use.gate.open": "To gate: use the scores as they are until more tasks are scored.",
+    "use.gate.culprit": "To gate: mend or leave out the broken place first; its pass rate there is wrong.",
+    "use.gate.diffuse": lambda v: (
+        "To gate with single judges: calibrate, it turns {flips} of {decisions} decisions ({share/low/high:share})."
+        if v["narrows"]
+        else "To gate with single judges: calibrating would turn {flips} of {decisions} decisions "
+        "({share/low/high:share}), but does not surely narrow the gap between languages."
+    ),
+    "use.rank.agree": "To rank judges: one order holds in every language. It is an order of leniency, not of quality.",
+    "use.rank.open": "To rank judges: wait for more tasks. The order is one of leniency, not of quality.",
+    "use.rank.culprit": "To rank judges: leave the broken place out. The order is one of leniency, not of quality.",
+    "use.rank.diffuse": "To use one judge, or rank them over all languages: calibrate. The order is one of leniency, "
+    "not of quality.",
+    "use.best": "To pick the best judge for a language: that needs labels or probes. Mean scores show who is lenient.",
+    "use.mean.nothing": "To average the judges: do it. Calibrating changes nothing there, by arithmetic.",
+    "use.mean.culprit": lambda v: (
+        f"To average the judges: {{judge}} pulls {{language}} {'down' if v['excess'] < 0 else 'up'} by "
+        f"{points(abs(v['excess']), *sorted((abs(v['low']), abs(v['high']))))} {{unit}}. Leave it out there, or "
+        "correct it alone."
+    ),
+    "step.read-worst": "Read its worst answers",
+    "step.without": "See the panel without it",
+    "step.correct-alone": "Correct it alone",
+    "step.calibrate": "Calibrate",
+    "step.compare": "See what calibrating gains",
+    "step.plan": lambda v: "Plan more tasks" + ("" if v["needed"] is None else f" (about {number(v['needed'], 0)})"),
+    "step.baseline": "Keep this as your baseline",
+    "step.probe": "See whether they notice quality",
+    "explain.title": "What explains the differences between languages",
+    "explain.kind.none": "Nothing: judges and languages add up, within noise.",
+    "explain.kind.cell": "One place: {judge} in {language}.",
+    "explain.kind.cells": lambda v: f"A few places: {_place(v['named'])}.",
+    "explain.kind.judge": "One judge: {judge}.",
+    "explain.kind.language": "One language: {language}.",
+    "explain.kind.diffuse": lambda v: (
+        "Everything a little: no few places explain it"
+        + (f", though {_place(v['named'])} stands out." if v["named"] else ".")
+    ),
+    "explain.stability": "{stability:share} of {resamples} random halves of the tasks say the same.",
+    "explain.cell": lambda v: (
+        f"{{judge}} in {{language}}: {off(v)} than the other judges and languages lead to expect (double centring "
+        "says {interaction:+points})."
+    ),
+    "explain.shares": lambda v: (
+        "Scores at the lowest value: {floor:share} there, {floor_elsewhere:share} in its other languages; at the "
+        "highest: {ceiling:share} and {ceiling_elsewhere:share}; missing: {missing:share} and "
+        "{missing_elsewhere:share}."
+    ),
+    "explain.shares-missing": "Missing: {missing:share} of its scores there, {missing_elsewhere:share} in its other "
+    "languages.",
+    "explain.without": "Without the places named, the largest deviation falls from {largest:points} to "
+    "{without:points} points, and {clear_without} of {cells} cells are clear of noise instead of {clear}.",
+    "explain.majority": "This rests on the majority: it shows who differs, not who is right. Labels or probes decide.",
+    "explain.worst": "Tasks that show it most: the score, and what the other judges and languages lead to expect",
+    "explain.alt": "How far each judge is off in each language, beyond its own and the language's level. The culprit "
+    "is framed.",
+    "explain.grid": "Points beyond the judge's and the language's own level",
+    "explain.grid-note": lambda v: (
+        ("[ ] the culprit; " if v["named"] else "") + ". within {matters} {unit} (--matters)"
+    ),
+    "explain.cells": "Every place: the sparse reading with its {level:share} interval, and double centring with its "
+    "band",
+    "explain.certificate": lambda v: {
+        "certified": "Certified: at {level:share} no judge is off by more than {delta:points} points in any language; "
+        "{matters} matter.",
+        "refuted": "Refuted: {material} of {cells} places are off by more than {matters} points for sure, {open} may "
+        "be, {negligible} are not.",
+        "open": "Open: deviations up to {delta:points} points are not ruled out; {matters} matter."
+        + ("" if v["needed"] is None else " If nothing is off, about {needed} tasks would certify it."),
+    }[v["status"]],
+}

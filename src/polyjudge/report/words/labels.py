@@ -1,0 +1,51 @@
+"""Words about human labels and plans."""
+
+from __future__ import annotations
+
+from polyjudge.report.words import Template
+
+WORDS: dict[str, Template] = {
+    "anchor.read": lambda v: (
+        "{labels} "
+        + ("human labels" if v["judge"] is None else "scores of {judge}, taken as human,")
+        + " in {languages} languages"
+    ),
+    "anchor.helped": "Calibrating helps {helped} cells and hurts {hurt}; for {unclear} it cannot be told (all at "
+    "once, {level:share}).",
+    "anchor.invariance": lambda v: (
+        "Calibrating cannot change what the average of the judges decides. "
+        + ("Checked" if v["holds"] else "This does NOT hold, please report it")
+        + ": {changed} of {entries} decisions changed, the largest move is {most:.1g} points."
+    ),
+    "anchor.chart": lambda v: (
+        ("Agreement with" if v["agreement"] else "Squared error against") + " the labels, before and after calibrating."
+    ),
+    "anchor.chart-text": lambda v: (
+        "Intervals are over tasks; calibration was fitted on other tasks. "
+        + ("Ties count as no agreement." if v["agreement"] else "A gain is a fall of the error.")
+    ),
+    "anchor.ties": "A judge's agreement can move only because calibrating moves its threshold: its AUC inside a "
+    "language stays. Decisions that changed from a tie were pushed to one side, not informed.",
+    "anchor.incomplete": "{count} labelled entries lack a judge's score; there the mean of the others can move.",
+    "anchor.gain": "Both columns estimate the same gain and are equal when every task is labelled. On the same tasks "
+    "it is arithmetic and has no interval.",
+    "anchor.hurt": "{judge} in {language} was nearer to the humans than the panel: calibrating adds "
+    "{loss/low/high:points} points squared.",
+    "anchor.more-labels": "More labels would settle {cells} open cells: {few} to {most} more per language. The others "
+    "need more tasks, not labels.",
+    "anchor.shift": "What all judges together give more (or less) than the humans. Calibrating leaves it in.",
+    "anchor.means": "The panel-only interval knows nothing of a shared shift. Labelled tasks must be a random part of "
+    "all tasks.",
+    "plan.needed": "Tasks for ±{radius} points on all {languages} x {judges} cells at once ({level:share})",
+    "plan.buys": "Half-widths in points, and what would be found",
+    "plan.simulated": "Intervals of expected numbers are simulation error.",
+    "plan.labels": "Labels for ±{half_width} ({level:share}): {quantity:text}",
+    "plan.next": "Where the next {batch} labels help most",
+    "extend.title": "New {kind}: {label}",
+    "extend.newcomer": lambda v: (
+        "{label} was added from {tasks} tasks: its cells are known to about ±{half_width:points} points "
+        "({level:share}), "
+        "{clear} of {cells} are clearly not 0, and {shrunk:share} was taken off as noise. "
+        + ("Score {more} more tasks to {goal:text}." if v["more"] else "No more tasks are needed to {goal:text}.")
+    ),
+}

@@ -1,0 +1,220 @@
+"""Which judges to keep, and whether one may stand in for another."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import polyjudge as pj
+from conftest import shared_file
+from polyjudge.analyse.choose import ALL, choose
+from polyjudge.analyse.swap import swap
+from polyjudge.core.gold import Gold
+
+
+def planted(
+    seed: int = 0,
+    sees: object = 1.0,
+    noise: object = 10.0,
+    judges: int = 5,
+    copies: bool = False,
+    tasks: int = 150,
+) -> pj.Panel:
+    """150 tasks x 4 systems x 3 languages; `sees` and `noise` may differ by language and judge."""
+    rng = np.random.default_rng(seed)
+    quality = 10 * rng.normal(size=(tasks, 4, 1, 1))
+    error = rng.normal(size=(tasks, 4, 3, judges))
+    if copies:
+        error[..., 1] = np.sqrt(0.9) * error[..., 0] + np.sqrt(0.1) * error[..., 1]
+    scores = 50 + np.asarray(sees) * quality + np.asarray(noise) * error
+    return pj.Panel.from_array(scores, systems=[f"s{i}" for i in range(4)])
+
+
+def brute_force(panel: pj.Panel, size: int) -> dict[str, str]:
+    """Section 17's reliability of every subset, by loops."""
+    best: dict[str, str] = {}
+    scores = panel.system_scores
+    assert scores is not None
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    for at, language in enumerate(panel.languages):
+        flat = centred[:, :, at].reshape(-1, len(panel.judges))
+        found = {}
+        for members in combinations(range(len(panel.judges)), size):
+            v = flat[:, members].T @ flat[:, members] / len(flat)
+            d = np.trace(v) / size
+            o = (v.sum() - np.trace(v)) / (size * (size - 1))
+            found[" + ".join(panel.judges[j] for j in members)] = size * o / (d + (size - 1) * o)
+        best[language] = max(found, key=found.__getitem__)
+    return best
+
+
+@pytest.mark.real_data
+def test_best_pair_and_triple_equal_brute_force_on_real_judges() -> None:
+    panel = pj.read_panel(shared_file("data/gemba/wmt22_da.csv.gz"), task="segment")
+    best = choose(panel, resamples=100).best
+    for size in (2, 3):
+        mine = best[(best["size"] == size) & (best["language"] != ALL)].set_index("language")["judges"]
+        assert mine.to_dict() == brute_force(panel, size)
+
+
+def test_reliability_is_that_of_the_panel_mean() -> None:
+    panel = planted()
+    table = choose(panel).subsets
+    row = table[(table["language"] == "language1") & (table["size"] == 5)].iloc[0]
+    scores = panel.system_scores
+    assert scores is not None
+    flat = (scores - scores.mean(axis=1, keepdims=True))[:, :, 0].reshape(-1, 5)
+    v = flat.T @ flat / len(flat)
+    d, o = np.trace(v) / 5, (v.sum() - np.trace(v)) / 20
+    assert row["reliability"] == pytest.approx(5 * o / (d + 4 * o))
+    assert row["low"] < row["reliability"] < row["high"]
+
+
+def test_the_error_is_the_standard_error_of_a_system_difference() -> None:
+    panel = planted(sees=0.0, tasks=2000)
+    table = choose(panel).subsets
+    row = table[(table["language"] == "language1") & (table["size"] == 5)].iloc[0]
+    assert row["error"] == pytest.approx(np.sqrt(2 * 0.75 * 100 / 5 / 2000), rel=0.05)
+
+
+def test_near_copies_are_named_and_do_not_vouch_for_each_other() -> None:
+    result = choose(planted(copies=True), max_judges=2, budget=2.0 * 4 * 3)
+    named = result.copies[result.copies["copy"]]
+    assert list(zip(named["judge_i"], named["judge_j"], strict=True)) == [("judge1", "judge2")]
+    assert result.recommended["judges"].iloc[0] != "judge1 + judge2"
+    assert not choose(planted()).copies["copy"].any()
+
+
+def test_a_blind_judge_is_left_out() -> None:
+    sees = np.ones(5)
+    sees[4] = 0.0
+    result = choose(planted(sees=sees))
+    assert result.recommended["judges"].iloc[0] == "judge1 + judge2 + judge3 + judge4"
+
+
+def test_a_language_that_needs_another_panel_is_said() -> None:
+    sees = np.ones((3, 5))
+    sees[0, :2] = 0.0
+    noise = np.array([4.0, 4.0, 20.0, 20.0, 20.0])
+    result = choose(planted(sees=sees, noise=noise), budget=2.0 * 4 * 3)
+    recommended = result.recommended.set_index("language")["judges"]
+    assert recommended[ALL] == "judge1 + judge2"
+    assert "judge1" not in recommended["language1"]
+    assert "language2" not in recommended.index
+
+
+def test_prices_budget_target_and_matters() -> None:
+    panel = planted()
+    prices = {j: 1.0 for j in panel.judges} | {"judge1": 50.0}
+    result = choose(panel, prices=prices, budget=4 * 4.0 * 3)
+    assert result.recommended["judges"].iloc[0] == "judge2 + judge3 + judge4 + judge5"
+    assert result.full_cost == 54 * 4 * 3
+    frontier = result.frontier
+    assert frontier["cost"].is_monotonic_increasing
+    assert (frontier["error"].diff().dropna() < 0).all()
+    assert choose(panel, matters=50.0).recommended["judges"].iloc[0].count("+") == 0
+    assert choose(panel, target=1e-6).rule == "none is enough"
+    with pytest.raises(pj.PolyjudgeError, match="one of"):
+        choose(panel, matters=1.0, budget=3.0)
+    with pytest.raises(pj.PolyjudgeError, match="No price"):
+        choose(panel, prices={"judge1": 1.0})
+    with pytest.raises(pj.PolyjudgeError, match="cheapest"):
+        choose(panel, budget=0.1)
+
+
+def test_held_out_figures_do_not_flatter() -> None:
+    """Five equal judges: the truth of every pair is 2/3. 60 panels; the chosen pair's own figure is too high."""
+    held, inside = [], []
+    for seed in range(60):
+        best = choose(planted(seed), max_judges=2, resamples=100, seed=seed).best
+        row = best[(best["language"] == ALL) & (best["size"] == 2)].iloc[0]
+        held.append(row["held_out"] - 2 / 3)
+        inside.append(row["in_sample"] - 2 / 3)
+    se = np.std(held, ddof=1) / np.sqrt(len(held))
+    assert abs(np.mean(held)) < 3 * se
+    assert np.mean(inside) > 3 * np.std(inside, ddof=1) / np.sqrt(len(inside))
+
+
+def test_labels_add_squared_error_and_agreement() -> None:
+    rng = np.random.default_rng(3)
+    truth = 10 * rng.normal(size=(200, 1, 1))
+    noise = np.array([2.0, 15.0, 15.0])
+    panel = pj.Panel.from_array(50 + truth + noise * rng.normal(size=(200, 2, 3)))
+    gold = Gold("score", np.tile(50 + truth[:, 0], (1, 2)), panel.languages)
+    table = choose(panel, gold=gold).subsets.query("language == '(all)'").set_index("judges")
+    assert table["squared_error"].idxmin() == "judge1"
+    assert table.loc["judge1", "squared_error"] == pytest.approx(4.0, rel=0.3)
+    assert table.loc["judge1", "agreement"] > table.loc["judge2", "agreement"]
+
+
+def test_weights_are_shown_only_when_they_beat_equal_ones() -> None:
+    assert choose(planted()).weighting.empty
+    uneven = choose(planted(noise=np.array([3.0, 3.0, 30.0, 30.0, 30.0])), budget=5 * 4 * 3.0, target=None)
+    assert set(uneven.weighting["kind"]) <= {"reliability"}
+
+
+def test_more_than_twelve_judges_are_searched_greedily() -> None:
+    result = choose(planted(judges=14, tasks=60), resamples=100)
+    assert not result.exhaustive
+    assert int(result.subsets["size"].max()) == 14
+
+
+def test_without_systems_the_tasks_are_what_is_judged() -> None:
+    rng = np.random.default_rng(1)
+    scores = 50 + 10 * rng.normal(size=(300, 1, 1)) + 10 * rng.normal(size=(300, 2, 4))
+    result = choose(pj.Panel.from_array(scores))
+    assert not result.systems
+    row = result.subsets.query("language == '(all)' and size == 4").iloc[0]
+    assert row["reliability"] == pytest.approx(0.8, abs=0.05)
+
+
+# --- swap ---
+
+
+def shifted(gap: float, seed: int = 0, tasks: int = 200) -> pj.Panel:
+    """Judge b is judge a but for `gap` points more on system s0, and noise."""
+    rng = np.random.default_rng(seed)
+    scores = 50 + 10 * rng.normal(size=(tasks, 2, 2, 1)) + 4 * rng.normal(size=(tasks, 2, 2, 3))
+    scores[:, 0, :, 1] += gap
+    return pj.Panel.from_array(scores, judges=["a", "b", "c"], systems=["s0", "s1"])
+
+
+def test_a_swap_is_accepted_refused_or_open() -> None:
+    assert swap(shifted(0.0), "a", "b", matters=3.0, alone=True).answer == "accepted"
+    assert swap(shifted(8.0), "a", "b", matters=3.0, alone=True).answer == "refused"
+    result = swap(shifted(2.5), "a", "b", matters=3.0, alone=True)
+    assert result.answer == "open"
+    assert result.needed is not None
+    assert result.needed > result.tasks
+
+
+def test_in_the_panel_mean_a_swap_counts_by_its_share() -> None:
+    alone = swap(shifted(8.0), "a", "b", matters=3.0, alone=True).changes["change"]
+    shared = swap(shifted(8.0), "a", "b", matters=3.0).changes["change"]
+    assert shared.to_numpy() == pytest.approx(alone.to_numpy() / 2)
+
+
+def test_pass_rates_are_compared_at_a_threshold() -> None:
+    kinds = swap(shifted(0.0), "a", "b", matters=3.0, threshold=50.0).changes["kind"]
+    assert set(kinds) == {"language", "system difference", "pass rate"}
+
+
+@pytest.mark.slow
+def test_swap_keeps_its_level_at_the_border() -> None:
+    """The true change is just `matters`: accepted in at most 5% of 400 panels, within Monte-Carlo error."""
+    accepted = sum(
+        swap(shifted(3.0, seed=s, tasks=100), "a", "b", matters=3.0, alone=True).answer == "accepted"
+        for s in range(400)
+    )
+    assert accepted / 400 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+
+
+def test_bad_swaps_are_refused() -> None:
+    with pytest.raises(pj.PolyjudgeError, match="No judge"):
+        swap(shifted(0.0), "a", "z")
+    with pytest.raises(pj.PolyjudgeError, match="itself"):
+        swap(shifted(0.0), "a", "a")
+    with pytest.raises(pj.PolyjudgeError, match="above 0"):
+        swap(shifted(0.0), "a", "b", matters=-1.0)

@@ -1,0 +1,306 @@
+"""Signal, leaderboard and favour: the known figures of real panels, plain references, and planted truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from conftest import shared_file
+from polyjudge.analyse.families import families
+from polyjudge.core.errors import PanelError
+from polyjudge.estimate.covariance import Moments, one_factor
+
+
+@pytest.fixture(scope="module")
+def frameworks(devai_path: Path) -> pj.Panel:
+    return pj.read_panel(devai_path, system="framework")
+
+
+@pytest.fixture(scope="module")
+def gemba() -> pj.Panel:
+    return pj.read_panel(shared_file("data/gemba/wmt22_da.csv.gz"), task="segment")
+
+
+def codes(result: object) -> set[str]:
+    return {f.code for f in result.findings}  # type: ignore[attr-defined]
+
+
+# --- signal ---
+
+
+def test_the_judges_of_devai_do_not_see_the_frameworks(frameworks: pj.Panel) -> None:
+    found = pj.signal(frameworks)
+    assert found.mean_one == pytest.approx(0.0051, abs=0.001)
+    assert found.languages["one"].between(-0.04, 0.04).all()
+    assert set(found.languages["verdict"]) <= {"blind", "cannot tell"}
+    assert found.verdict == "blind"
+    assert "signal-blind" in codes(found)
+    assert list(found.to_frame()) == ["language", "judge", "reliability", "low", "high", "verdict"]
+    assert set(found.to_frame()["judge"]) == {*frameworks.judges, "(panel)"}
+
+
+def test_against_human_labels_the_panel_of_devai_is_blind_and_the_agent_judge_is_not(frameworks: pj.Panel) -> None:
+    assert frameworks.system_scores is not None
+    panel = pd.DataFrame(
+        frameworks.system_scores.mean(axis=(2, 3)), index=frameworks.tasks, columns=frameworks.systems
+    ).stack()
+    labels = {}
+    for who in ("human", "agent_judge"):
+        rows = pd.read_csv(shared_file(f"data/devai/{who}_labels.csv"))
+        labels[who] = 100 * rows.groupby(["task", "framework"])["satisfied"].mean()
+    human = labels["human"].reindex(panel.index)
+    assert np.corrcoef(panel, human)[0, 1] == pytest.approx(0.033, abs=0.002)
+    assert np.corrcoef(labels["agent_judge"].reindex(panel.index), human)[0, 1] == pytest.approx(0.861, abs=0.001)
+
+
+def test_the_judges_of_gemba_see(gemba: pj.Panel) -> None:
+    found = pj.signal(gemba, resamples=200)
+    by = found.languages.set_index("language")
+    assert by["one"].to_dict() == pytest.approx({"German": 0.558, "Russian": 0.526}, abs=0.002)
+    assert by["panel"].to_dict() == pytest.approx({"German": 0.863, "Russian": 0.847}, abs=0.002)
+    assert (by["verdict"] == "sees").all()
+    assert by.loc["German", ["one_low", "one_high"]].to_list() == pytest.approx([0.543, 0.573], abs=0.004)
+
+
+def plain_reliability(scores: np.ndarray) -> tuple[list[float], list[float]]:
+    """METHODS 17 word by word, on (n, s, k, m)."""
+    one, panel = [], []
+    k, m = scores.shape[2:]
+    for l in range(k):  # noqa: E741
+        d = scores[:, :, l] - scores[:, :, l].mean(axis=1, keepdims=True)
+        v = [[np.mean(d[:, :, i] * d[:, :, j]) for j in range(m)] for i in range(m)]
+        on = np.mean([v[i][i] for i in range(m)])
+        off = np.mean([v[i][j] for i in range(m) for j in range(m) if i != j])
+        one.append(off / on)
+        panel.append(m * off / (on + (m - 1) * off))
+    return one, panel
+
+
+def test_reliability_by_its_definition() -> None:
+    panel, _ = pj.simulate_panel(15, 3, 4, systems=5, seed=2)
+    one, mean = plain_reliability(panel.system_scores)  # type: ignore[arg-type]
+    found = pj.signal(panel, resamples=100)
+    np.testing.assert_allclose(found.languages["one"], one)
+    np.testing.assert_allclose(found.languages["panel"], mean)
+    assert found.mean_one == pytest.approx(np.mean(one))
+    shifted = panel.adjusted(np.arange(12.0).reshape(3, 4))
+    np.testing.assert_allclose(pj.signal(shifted, resamples=100).languages["one"], one)
+
+
+def test_missing_systems_leave_the_reliability_where_it_was() -> None:
+    panel, _ = pj.simulate_panel(400, 2, 3, systems=6, seed=5)
+    holed, _ = pj.simulate_panel(400, 2, 3, systems=6, seed=5, missing=0.2)
+    assert pj.signal(holed, resamples=100).mean_one == pytest.approx(pj.signal(panel, resamples=100).mean_one, abs=0.03)
+
+
+def test_without_systems_the_tasks_are_the_objects() -> None:
+    panel, _ = pj.simulate_panel(80, 2, 3, task_sd=12, task_judge_sd=2, noise_sd=2, seed=1)
+    found = pj.signal(panel, resamples=200)
+    assert found.by_task
+    v = np.cov(panel.scores[:, 0].T)
+    expected = (v.sum() - np.trace(v)) / 6 / (np.trace(v) / 3)
+    assert found.languages["one"][0] == pytest.approx(expected)
+    noise = panel.with_scores(np.random.default_rng(0).normal(50, 5, panel.shape))
+    assert pj.signal(noise, resamples=200).mean_one == pytest.approx(0, abs=0.15)
+
+
+def test_judges_without_any_spread_are_blind() -> None:
+    panel = pj.Panel.from_array(np.full((20, 3, 2, 3), 80.0) + np.arange(20)[:, None, None, None], systems="abc")
+    found = pj.signal(panel, resamples=100)
+    assert found.mean_one == 0
+    assert found.verdict == "blind"
+
+
+def test_clusters_are_resampled_as_a_whole() -> None:
+    panel, _ = pj.simulate_panel(200, 2, 3, systems=3, seed=3)
+    twice = pj.Panel.from_array(
+        np.repeat(panel.system_scores, 2, axis=0), systems=panel.systems,  # type: ignore[arg-type]
+        clusters=panel.tasks, cluster=np.repeat(np.arange(200), 2),
+    )  # fmt: skip
+    a, b = pj.signal(panel, resamples=200).languages, pj.signal(twice, resamples=200).languages
+    pd.testing.assert_frame_equal(a, b)
+
+
+def test_one_factor_recovers_its_loadings() -> None:
+    loadings = np.array([[1.0, 2, 3, 0.5], [1, 1, 1, -1]])
+    v = loadings[:, :, None] * loadings[:, None, :] + np.eye(4) * 7
+    np.testing.assert_allclose(one_factor(v), loadings, atol=1e-6)
+
+
+def test_a_judge_that_spreads_systems_less_in_a_language_is_named() -> None:
+    sees = np.ones((4, 4))
+    sees[2, 1] = 0.4
+    panel, _ = pj.simulate_panel(150, 4, 4, systems=6, sees=sees, noise_sd=4, seed=1)
+    slopes = pj.signal(panel, resamples=300).slopes
+    worst = slopes.loc[slopes["own"].idxmin()]
+    assert (worst["language"], worst["judge"]) == ("language3", "judge2")
+    assert worst["clear"]
+    assert worst["slope"] == pytest.approx(0.4 / 0.85, abs=0.08)
+    even = pj.signal(pj.simulate_panel(150, 4, 4, systems=6, noise_sd=4, seed=2)[0], resamples=300)
+    assert not even.slopes["clear"].any()
+
+
+def test_a_blind_judge_in_one_language_is_named() -> None:
+    sees = np.ones((3, 4))
+    sees[1, 2] = 0.0
+    panel, _ = pj.simulate_panel(300, 3, 4, systems=4, sees=sees, seed=1)
+    found = pj.signal(panel, resamples=300)
+    assert found.blind == [("language2", "judge3")]
+    assert "signal-judge-blind" in codes(found)
+    assert "signal-blind" not in codes(found)
+
+
+def test_the_same_seed_gives_the_same_answer_and_few_tasks_none() -> None:
+    panel, _ = pj.simulate_panel(7, 2, 3, systems=3)
+    first, second = pj.signal(panel, resamples=100), pj.signal(panel, resamples=100)
+    pd.testing.assert_frame_equal(first.cells, second.cells)
+    assert set(first.cells["verdict"]) == {"cannot tell"}
+
+
+def test_agreement_about_the_leaderboard_and_within_tasks_are_kept_apart() -> None:
+    options = {"systems": 5, "noise_sd": 5, "seed": 4}
+    means, _ = pj.simulate_panel(200, 2, 3, system_sd=9.0, task_system_sd=0.0, **options)
+    within, _ = pj.simulate_panel(200, 2, 3, system_sd=0.0, task_system_sd=9.0, **options)
+    a, b = (pj.signal(p, resamples=100).languages for p in (means, within))
+    assert a["leaderboard"].min() > 0.9
+    assert a["within"].abs().max() < 0.1
+    assert b["within"].min() > 0.6
+
+
+# --- leaderboard ---
+
+
+def test_no_framework_of_devai_is_surely_above_another(frameworks: pj.Panel) -> None:
+    found = pj.leaderboard(frameworks)
+    assert (found.systems["rank_low"] == 1).all()
+    assert (found.systems["rank_high"] == 3).all()
+    assert not found.swaps["clear"].any()
+    assert not found.settled
+
+
+def test_leaderboard_of_gemba(gemba: pj.Panel) -> None:
+    found = pj.leaderboard(gemba, resamples=200)
+    whole = found.to_frame()[found.to_frame()["language"] == "(all)"].set_index("system")
+    assert whole["mean"].round(2).to_dict() | {"refA": 97.27, "Online-W": 86.51, "QUARTZ_TuneReranking": 82.25} == (
+        whole["mean"].round(2).to_dict()
+    )
+    assert list(whole["rank"]) == sorted(whole["rank"])
+    assert found.top_set() == ["refA"]
+    assert found.calibrated_change == 0
+    columns = ["language", "system", "mean", "low", "high", "rank", "rank_low", "rank_high", "top_set"]
+    assert list(found.to_frame())[:9] == columns
+
+
+def test_calibration_cannot_change_the_leaderboard_of_a_complete_panel() -> None:
+    panel, _ = pj.simulate_panel(30, 3, 4, systems=4, seed=1)
+    calibrated = pj.ConsensusCalibrator().fit_transform(panel)
+    a, b = (pj.leaderboard(p, resamples=100).systems for p in (panel, calibrated))
+    pd.testing.assert_frame_equal(a, b, check_exact=False, atol=1e-9)
+    assert any(f.code == "systems-calibration" and f.arithmetic for f in pj.leaderboard(panel, resamples=100).findings)
+
+
+def test_one_judges_taste_ranks_nothing() -> None:
+    """All judges but one find the systems equal: with tasks resampled alone that one would decide the order."""
+    taste = np.zeros((3, 5))
+    taste[0, 2] = 10
+    panel, _ = pj.simulate_panel(200, 2, 5, systems=3, system_sd=[0.0, 0, 0], judge_system=taste, seed=3)
+    assert not pj.leaderboard(panel, resamples=200).settled
+
+
+def test_two_systems_that_change_places_between_languages() -> None:
+    place = np.zeros((3, 2))
+    place[0] = [6, -6]
+    panel, _ = pj.simulate_panel(200, 2, 4, systems=3, system_sd=[0.0, 0, -20], system_language=place, seed=3)
+    swaps = pj.leaderboard(panel, resamples=300).swaps
+    row = swaps[swaps["clear"]].iloc[0]
+    assert (row["system_i"], row["system_j"], row["higher_in"], row["lower_in"]) == (
+        "system1", "system2", "language1", "language2",
+    )  # fmt: skip
+    assert len(swaps[swaps["clear"]]) == 1
+
+
+def test_a_system_that_is_missing_in_a_language_has_no_row_there_and_keeps_its_place() -> None:
+    panel, _ = pj.simulate_panel(60, 3, 3, systems=3, system_sd=[20.0, 0, -20], seed=2)
+    scores = np.array(panel.system_scores)
+    scores[:, 0, 1] = np.nan
+    found = pj.leaderboard(pj.Panel.from_array(scores, systems=panel.systems), resamples=100)
+    assert len(found.systems) == 4 * 3 - 1
+    assert found.missing == 60 * 3
+    whole = found.systems[found.systems["language"] == "(all)"].set_index("system")["mean"]
+    assert panel.system_scores is not None
+    np.testing.assert_allclose(whole[list(panel.systems)], panel.system_scores.mean(axis=(0, 2, 3)), atol=1.0)
+
+
+def test_panels_without_systems_are_told_how_to_name_them() -> None:
+    panel, _ = pj.simulate_panel(10, 2, 3)
+    for call in (pj.leaderboard, pj.favour):
+        with pytest.raises(PanelError, match="--system NAME"):
+            call(panel)
+
+
+# --- favour ---
+
+
+def test_who_favours_whom_in_gemba(gemba: pj.Panel) -> None:
+    found = pj.favour(gemba, resamples=100)
+    worst = found.largest("judge:system")
+    assert (worst["system"], worst["judge"]) == ("refA", "GPT4")
+    assert worst["effect"] == pytest.approx(-3.806, abs=0.0005)
+    rows = found.to_frame().query("kind == 'system:language' and language == 'Russian'").set_index("system")["effect"]
+    assert rows.abs().idxmax() == "QUARTZ_TuneReranking"
+    assert rows["QUARTZ_TuneReranking"] == pytest.approx(-2.641, abs=0.0005)
+
+
+def test_effects_are_centred_and_bands_hold_the_planted_ones() -> None:
+    likes = np.zeros((4, 4))
+    likes[1, 2] = 10
+    panel, _ = pj.simulate_panel(100, 3, 4, systems=4, judge_system=likes, seed=6)
+    frame = pj.favour(panel, resamples=300).to_frame()
+    own = frame[frame["kind"] == "judge:system"]
+    assert own.groupby("judge")["effect"].sum().abs().max() < 1e-9
+    assert own.groupby("system")["effect"].sum().abs().max() < 1e-9
+    expected = likes - likes.mean(0) - likes.mean(1)[:, None] + likes.mean()
+    inside = (own["band_low"] <= expected.ravel()) & (expected.ravel() <= own["band_high"])
+    assert inside.all()
+    assert not frame[frame["kind"] != "judge:system"]["clear"].any()
+
+
+def test_self_preference_is_found_and_not_where_there_is_none() -> None:
+    judges, systems = ["GPT-4o", "Claude 3", "Gemini"], ["gpt-4o-mini", "claude-haiku", "Llama-3"]
+    likes = np.zeros((3, 3))
+    likes[0, 0] = likes[1, 1] = 6
+    panel, _ = pj.simulate_panel(100, 2, judges, systems=systems, judge_system=likes, seed=1)
+    found = pj.favour(panel, resamples=100)
+    own = found.self_preference
+    assert own is not None
+    assert own.own == 2
+    assert own.low > 0
+    assert "favour-own-family" in codes(found)
+    plain, _ = pj.simulate_panel(100, 2, judges, systems=systems, seed=1)
+    calm = pj.favour(plain, resamples=100).self_preference
+    assert calm is not None
+    assert calm.low < 0 < calm.high
+    two = pj.favour(panel.select(judges=judges[:2]), resamples=100).self_preference
+    assert two is not None
+    assert not two.separable
+    given = pj.favour(panel, families={"Llama-3": "Google"}, resamples=100)
+    assert given.self_preference is not None
+    assert given.self_preference.own == 3
+
+
+def test_families_by_names() -> None:
+    found = families(["GPT-4o", "o3-mini", "claude-3-opus", "Qwen2.5-72B", "MetaGPT", "gemini-gpt"])
+    assert list(found.values()) == ["OpenAI", "OpenAI", "Anthropic", "Alibaba", "MetaGPT", "gemini-gpt"]
+
+
+def test_moments_of_many_units_are_grouped_without_loss() -> None:
+    panel, _ = pj.simulate_panel(6001, 2, 2, systems=2, seed=1)
+    moments = Moments.of(panel)
+    assert moments.units == 5000
+    one, _ = plain_reliability(panel.system_scores)  # type: ignore[arg-type]
+    v = moments.covariance(np.ones((1, 5000)))[0]
+    assert v[0, 0, 1] / np.trace(v[0]) * 2 == pytest.approx(one[0])
