@@ -13,6 +13,7 @@ from polyjudge.analyse.crossfit import crossfit
 from polyjudge.analyse.held_out import resample
 from polyjudge.analyse.ties import tied_sets
 from polyjudge.calibrate.anchored import estimate_shift
+from polyjudge.calibrate.drift import drift
 from polyjudge.core.gold import align_gold
 from polyjudge.estimate.incomplete import by_cluster, estimate_interaction
 from polyjudge.estimate.kernels import draw_blocks
@@ -89,4 +90,4 @@ def test_every_analysis_takes_clusters_with_holes() -> None:
     panel, _ = simulate_panel(60, 3, 4, replicates=2, seed=4, clusters=12, missing=0.05)
     audit = pj.audit(panel, resamples=100, permutations=50, threshold=50)
     assert np.isfinite(audit.uncertainty.to_frame()["band_high"]).all()
-    assert pj.drift(pj.ConsensusCalibrator().fit(panel), panel).p_global > 0.5
+    assert drift(pj.ConsensusCalibrator().fit(panel), panel).p_global > 0.5

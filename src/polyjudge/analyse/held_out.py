@@ -108,8 +108,9 @@ class Comparison(Result):
     Kendall tau over language pairs), full_fit (tau when trained and evaluated on all tasks), identity (what of the row
     is true by arithmetic: a key of `IDENTITIES`), gain, gain_low, gain_high (of one judge drawn at random, points
     squared, with all tasks: without bias, jackknife interval; NaN for methods that do more than subtract),
-    gain_held_out with its interval and gain_positive (on left-out tasks: mean, percentiles and share above 0 over resamples; low by about one estimation
-    variance, because a resample is as noisy as half as many tasks), gain_full_fit (in sample).
+    gain_held_out with its interval and gain_positive (on left-out tasks: mean, percentiles and share above 0 over
+    resamples; low by about one estimation variance, because a resample is as noisy as half as many tasks),
+    gain_full_fit (in sample).
     """
 
     table: pd.DataFrame
@@ -201,7 +202,7 @@ def compare(
         skipped,
         seed,
         GAIN_SCOPE,
-        advise(table, consumers),
+        advise(table, consumers, tasks=len(panel.clusters or panel.tasks)),
         consumers,
         (*_notes(whole, skipped, resamples, left), *filter(None, (m.caution(panel) for m in chosen if m.caution))),
         taus,
@@ -285,9 +286,13 @@ def gain_by_consumer(panel: Panel, row: pd.Series[Any]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def advise(table: pd.DataFrame, consumers: pd.DataFrame | None = None, method: str = "cbc") -> Advice | None:
+def advise(
+    table: pd.DataFrame, consumers: pd.DataFrame | None = None, method: str = "cbc", tasks: int | None = None
+) -> Advice | None:
     """Whether one who uses single judges should calibrate: when the interval of the method's gain lies above 0."""
     rows = table[table["method"] == method]
+    if tasks is not None and tasks < 3 and len(rows):
+        return Advice("not advised", method, say("gain.too-few", tasks=tasks, method=method))
     if rows.empty or not np.isfinite(rows["gain"].iloc[0]):
         return None
     row = rows.iloc[0]

@@ -30,7 +30,6 @@ def cbc(block: Block) -> Array:
 @method(
     "shrunken",
     subtracts=True,
-    calibrator=partial(ConsensusCalibrator, shrinkage="auto"),
     part=double_centre,
     keep=best_keep,
 )
