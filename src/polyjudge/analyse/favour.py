@@ -1,4 +1,7 @@
-"""Who favours whom: judge x system, system x language, and both together, with self-preference (METHODS 17)."""
+"""Who favours whom: judge x system, system x language, and both together, with self-preference.
+
+See docs/methods.md, section 17.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +47,9 @@ class Contrast(Result):
     """Judges with a system of their family."""
     separable: bool
     """Whether it can be told from one judge that tracks quality better: not with fewer than three judges."""
+
+    def to_frame(self) -> pd.DataFrame:
+        return pd.DataFrame([self.to_dict()])
 
     @property
     def clear(self) -> bool:

@@ -10,6 +10,7 @@ from polyjudge.cli.options import command_class
 
 COMMANDS = (
     "demo",
+    "check",
     "audit",
     "systems",
     "explain",
@@ -20,8 +21,14 @@ COMMANDS = (
     "compare",
     "gate",
     "anchor",
+    "probe",
+    "choose",
+    "swap",
     "plan",
     "collect",
+    "replay",
+    "diff",
+    "formats",
     "reproduce",
     "validate",
 )
