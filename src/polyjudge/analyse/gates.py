@@ -21,7 +21,7 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result, stack_cells
 from polyjudge.core.sections import Say, say
-from polyjudge.estimate.incomplete import cell_rates, entry_weights, estimate_interaction
+from polyjudge.estimate.incomplete import CellRates, entry_weights, estimate_interaction
 from polyjudge.estimate.kernels import double_centre, draw_blocks
 from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se
 
@@ -252,7 +252,7 @@ def _resampled(panel: Panel, edges: Array, resamples: int, seed: int) -> dict[st
     passed = np.concatenate([(flat > edge).astype(float) for edge in edges], axis=1)
     out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
     blocks = -(-resamples // 64)
-    for counts in track(draw_blocks(n, resamples, seed), blocks, "resampling gates"):
+    for counts in track(draw_blocks(n, resamples, seed, panel.cluster), blocks, "resampling gates"):
         c = counts * panel.weights
         left = (counts == 0) * panel.weights
         kept = left.any(axis=1)
@@ -279,10 +279,10 @@ def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Pass rate of each cell and its standard error: (n, k, m) -> (k, m), (k, m)."""
     values = passed.astype(np.float64)
     if panel.complete:
-        return mean_and_se(values, panel.weights)
+        return mean_and_se(values, panel.weights, panel.cluster)
     holed = panel.with_scores(np.where(np.isnan(panel.scores), np.nan, values))
     estimate = estimate_interaction(holed, "additive")
-    return np.clip(estimate.cells, 0.0, 1.0), mean_and_se(estimate.cell_influence, panel.weights)[1]
+    return np.clip(estimate.cells, 0.0, 1.0), mean_and_se(estimate.cell_influence, panel.weights, panel.cluster)[1]
 
 
 def _resampled_with_holes(panel: Panel, edges: Array, resamples: int, seed: int) -> dict[str, Array]:
@@ -292,7 +292,7 @@ def _resampled_with_holes(panel: Panel, edges: Array, resamples: int, seed: int)
     estimate = estimate_interaction(panel)
     out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
     blocks = -(-resamples // 64)
-    for counts in track(draw_blocks(n, resamples, seed), blocks, "resampling gates"):
+    for counts in track(draw_blocks(n, resamples, seed, panel.cluster), blocks, "resampling gates"):
         sides = {"drawn": counts.astype(np.float64), "held": (counts == 0).astype(np.float64)}
         some = sides["held"].any(axis=1)
         found = [estimate.resample(times[some])[1] for times in sides.values()]
@@ -301,14 +301,13 @@ def _resampled_with_holes(panel: Panel, edges: Array, resamples: int, seed: int)
         shape = (len(beta), len(edges), k, m)
         step = max(1, 4_000_000 // (n * k * m))
         for side, every in sides.items():
-            times = every[some][known]
+            rates = CellRates(weights, every[some][known], panel.weights)
             raw, calibrated = np.empty((2, len(beta), len(edges), k * m))
             for index, edge in enumerate(edges):
-                raw[:, index] = cell_rates((flat > edge).astype(np.float64), weights, times, panel.weights)
+                raw[:, index] = rates((flat > edge).astype(np.float64))
                 for start in range(0, len(beta), step):
                     part = slice(start, start + step)
-                    above = (flat > beta[part] + edge).astype(np.float64)
-                    calibrated[part, index] = cell_rates(above, weights, times[part], panel.weights)
+                    calibrated[part, index] = rates((flat > beta[part] + edge).astype(np.float64), part)
             out[f"{side}_raw"].append(np.clip(raw, 0.0, 1.0).reshape(shape))
             out[f"{side}_calibrated"].append(np.clip(calibrated, 0.0, 1.0).reshape(shape))
     if not sum(len(part) for part in out["held_raw"]):

@@ -333,6 +333,11 @@ def _digest(texts: Mapping[str, str], lines: list[tuple[str, str, str]]) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a CSV, JSONL, JSON or Parquet file."""
+    return [row for _, row in _stream(path)[1]]
+
+
 def _stream(path: Path) -> tuple[Rows, Iterator[tuple[int, dict[str, Any]]]]:
     """The rows of a CSV, JSONL, JSON or Parquet file, to be read once in order and later by number."""
     try:

@@ -38,6 +38,7 @@ DENSE_BYTES = 256 << 20
 
 _estimates: WeakKeyDictionary[Panel, InteractionEstimate] = WeakKeyDictionary()
 _stand_ins: WeakKeyDictionary[Panel, Panel] = WeakKeyDictionary()
+_sampled: WeakKeyDictionary[Panel, Panel] = WeakKeyDictionary()
 """Several analyses ask for the estimate of the same panel. Panels do not change, so it is made once."""
 
 
@@ -60,7 +61,7 @@ class InteractionEstimate:
 
     def __init__(self, panel: Panel, design: Design) -> None:
         self.design = design
-        self._scores, self._units = panel.scores, panel.weights
+        self._scores, self._units, self.cluster = panel.scores, panel.weights, panel.cluster
         n, k, m = panel.shape
         if design == "complete":
             self.cells = panel.cell_means
@@ -104,8 +105,8 @@ class InteractionEstimate:
 
     @property
     def se(self) -> Array:
-        """(k, m) standard error of the interaction from the spread over units (sandwich)."""
-        return standard_error(self.influence, self._units)
+        """(k, m) standard error of the interaction from the spread over units, or their clusters (sandwich)."""
+        return standard_error(*by_cluster(self.influence, self._units, self.cluster))
 
     @cached_property
     def shape_of_covariance(self) -> Array:
@@ -262,41 +263,100 @@ def stand_in(panel: Panel) -> Panel:
     return known
 
 
-def informing(panel: Panel) -> NDArray[np.int64]:
-    """(k, m) number of units behind each cell, which sets the degrees of freedom."""
-    n, k, m = panel.shape
-    return np.full((k, m), n) if panel.complete else np.maximum(estimate_interaction(panel).tasks, 2)
-
-
-def cell_rates(values: Array, weights: Array, times: Array, units: Array) -> Array:
-    """(R, c) cell means of incomplete values by the additive design, for each of R resamplings.
-
-    values : (n, c) or (R, n, c), anything finite where missing; weights : (n, c), 0 where missing;
-    times : (R, n) how often each unit counts; units : (n,) tasks in each unit
-    """
-    patterns, group = distinct(weights)
-    total = reciprocal(weights.sum(axis=1))
-    share = weights * total[:, None]
-    c = weights.shape[1]
-    covered = times @ weights
-    if len(patterns) * c * c * 8 <= DENSE_BYTES:
-        member = times @ (group[:, None] == np.arange(len(patterns)))
-        outer = patterns[:, :, None] * (patterns * reciprocal(patterns.sum(axis=1))[:, None])[:, None]
-        normal = -(member @ outer.reshape(len(patterns), -1)).reshape(-1, c, c)
-    else:  # so many units that the matrix of all of them serves every resampling
-        one = -(weights * total[:, None]).T @ weights
-        normal = one * (times.sum(axis=1) / len(weights))[:, None, None]
-        covered = np.broadcast_to(weights.sum(axis=0), covered.shape) * (times.sum(axis=1) / len(weights))[:, None]
-    normal[:, np.arange(c), np.arange(c)] += covered
-    normal += covered.mean(axis=1)[:, None, None] / c  # the level is free: any value of it gives the same cells
-    stacked = values if values.ndim == 3 else values[None]
-    mean = np.einsum("rtc,tc->rt", stacked, share, optimize=True)
-    right = np.einsum("rt,rtc,tc->rc", times, stacked, weights, optimize=True) - (times * mean) @ weights
-    effects = np.linalg.solve(normal, right[..., None])[..., 0]
-    counted = times * (units * (total > 0))  # a unit without any score has no level
-    level = (counted * (mean - effects @ share.T)).sum(axis=1) / counted.sum(axis=1)
-    out: Array = effects + level[:, None]
+def sum_clusters(values: Array, cluster: NDArray[np.int64]) -> Array:
+    """Sums over the units of each cluster: (n, ...) -> (g, ...). Units that are their own clusters stay as they are."""
+    g = int(cluster.max()) + 1
+    if g == len(values):
+        return values[np.argsort(cluster)]
+    out = np.zeros((g, *values.shape[1:]))
+    np.add.at(out, cluster, values)
     return out
+
+
+def by_cluster(values: Array, weights: Array, cluster: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Weighted means over the units of each cluster, and their weights: the same mean, clusters as units.
+
+    The ratio standard error of the clusters (`mean_and_se`) is then the cluster-robust one, with t on clusters - 1.
+    """
+    if int(cluster.max()) + 1 == len(values):
+        return values, weights
+    shape = (-1, *[1] * (values.ndim - 1))
+    total = sum_clusters(weights, cluster)
+    return sum_clusters(values * weights.reshape(shape), cluster) / total.reshape(shape), total
+
+
+def sampling_panel(panel: Panel) -> Panel:
+    """`stand_in` with clusters as units where clusters were declared: the panel whose units are resampled."""
+    whole = stand_in(panel)
+    if not panel.clustered:
+        return whole
+    known = _sampled.get(panel)
+    if known is None:
+        scores, weights = by_cluster(whole.scores, whole.weights, panel.cluster)
+        known = Panel(
+            scores,
+            panel.clusters,
+            panel.languages,
+            panel.judges,
+            weights=weights,
+            declared_range=panel.declared_range,
+            observed_range=panel.observed_range,
+            notes=panel.notes,
+        )
+        _sampled[panel] = known
+    return known
+
+
+def informing(panel: Panel) -> NDArray[np.int64]:
+    """(k, m) number of units, or clusters of them, behind each cell, which sets the degrees of freedom."""
+    _, k, m = panel.shape
+    if panel.complete:
+        return np.full((k, m), int(panel.cluster.max()) + 1)
+    if not panel.clustered:
+        return np.maximum(estimate_interaction(panel).tasks, 2)
+    there = sum_clusters((~np.isnan(panel.scores)).astype(np.float64), panel.cluster) > 0
+    out: NDArray[np.int64] = np.maximum(there.sum(axis=0), 2)
+    return out
+
+
+class CellRates:
+    """Cell means of incomplete values by the additive design, for each of R resamplings: factorised once.
+
+    weights : (n, c), 0 where missing; times : (R, n) how often each unit counts; units : (n,) tasks in each unit
+    """
+
+    def __init__(self, weights: Array, times: Array, units: Array) -> None:
+        patterns, group = distinct(weights)
+        total = reciprocal(weights.sum(axis=1))
+        self.weights, self.times, self.share = weights, times, weights * total[:, None]
+        c = weights.shape[1]
+        covered = times @ weights
+        if len(patterns) * c * c * 8 <= DENSE_BYTES:
+            member = times @ (group[:, None] == np.arange(len(patterns)))
+            outer = patterns[:, :, None] * (patterns * reciprocal(patterns.sum(axis=1))[:, None])[:, None]
+            normal = -(member @ outer.reshape(len(patterns), -1)).reshape(-1, c, c)
+        else:  # so many units that the matrix of all of them serves every resampling
+            scale = times.sum(axis=1) / len(weights)
+            normal = -(self.share.T @ weights) * scale[:, None, None]
+            covered = np.broadcast_to(weights.sum(axis=0), covered.shape) * scale[:, None]
+        normal[:, np.arange(c), np.arange(c)] += covered
+        normal += covered.mean(axis=1)[:, None, None] / c  # the level is free: any value of it gives the same cells
+        self.inverse = np.linalg.inv(normal)
+        self.counted = times * (units * (total > 0))  # a unit without any score has no level
+
+    def __call__(self, values: Array, part: slice = slice(None)) -> Array:
+        """(R, c) rates of `values`, (n, c) or one for each resampling in `part`; anything finite where missing."""
+        times, counted = self.times[part], self.counted[part]
+        if values.ndim == 2:
+            mean = np.broadcast_to((values * self.share).sum(axis=1), times.shape)
+            right = times @ (values * self.weights) - (times * mean) @ self.weights
+        else:
+            mean = np.einsum("rtc,tc->rt", values, self.share, optimize=True)
+            right = np.matmul(times[:, None], values * self.weights)[:, 0] - (times * mean) @ self.weights
+        effects = np.matmul(self.inverse[part], right[..., None])[..., 0]
+        level = (counted * (mean - effects @ self.share.T)).sum(axis=1) / counted.sum(axis=1)
+        out: Array = effects + level[:, None]
+        return out
 
 
 def standard_error(influence: Array, units: Array) -> Array:
