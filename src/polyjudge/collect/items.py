@@ -358,11 +358,6 @@ def _stream(path: Path) -> tuple[Rows, Iterator[tuple[int, dict[str, Any]]]]:
     return rows, _copied(rows, path)
 
 
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """All rows of a CSV, JSONL, JSON or Parquet file."""
-    return [row for _, row in _stream(path)[1]]
-
-
 def _lines(rows: Rows, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of JSON lines; their starts are noted on the way."""
     rows.file.seek(3 if _has_mark(rows.file) else 0)
