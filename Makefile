@@ -31,6 +31,7 @@ fuzz: .venv/test.stamp
 
 docs: .venv/test.stamp
 	$(BIN)/python -m polyjudge.cli.reference docs/commands.md
+	$(BIN)/python docs/make_api.py
 	$(BIN)/mkdocs build --strict
 
 readme: .venv/demo.stamp
