@@ -138,10 +138,12 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         raise CollectError(f"There is no item file {path}.")
     try:
         if path.suffix == ".parquet":
-            import pyarrow.parquet as pq
+            import duckdb
 
-            rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-            return rows
+            with duckdb.connect() as con:
+                found = con.execute("SELECT * FROM read_parquet(?)", [str(path)])
+                names = [str(column[0]) for column in found.description or []]
+                return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
         if path.suffix == ".csv":
             csv.field_size_limit(2**31 - 1)
             with path.open(encoding="utf-8-sig", newline="") as file:

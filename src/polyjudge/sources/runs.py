@@ -156,12 +156,13 @@ def export_run(folder: str | Path, path: str | Path) -> None:
     """Write a run's scores to a Parquet or CSV file that `read_panel` reads. Missing scores have a row without a score;
     a pair has both of its scores too."""
     from polyjudge.core.files import atomic_path, spreadsheet_safe
+    from polyjudge.sources.duck import write_parquet
 
     frame = read_run(folder).frame
     path = Path(path)
     with atomic_path(path) as part:
         if path.suffix == ".parquet":
-            frame.to_parquet(part, index=False)
+            write_parquet(frame, part)
         else:
             texts = frame.select_dtypes(exclude="number").columns
             frame.assign(**{c: frame[c].map(spreadsheet_safe) for c in texts}).to_csv(part, index=False)

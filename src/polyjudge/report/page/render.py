@@ -26,6 +26,7 @@ from polyjudge.core.schema import to_json
 from polyjudge.core.sections import Report
 from polyjudge.report.charts import draw
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
+from polyjudge.report.export import converter
 from polyjudge.report.page.made import facts
 from polyjudge.report.tables import NUMERIC, Cell, cells, entries, left_out
 from polyjudge.report.words import word
@@ -96,9 +97,14 @@ def page_spec(chart: Any) -> dict[str, Any]:
 
 @cache
 def vega_script() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script. Bundling takes seconds, so it is kept in the user's cache."""
-    import vl_convert
+    """Vega, Vega-Lite and Vega-Embed as one script.
 
+    A built package holds it. A checkout makes it, which takes seconds, so it is kept in the user's cache.
+    """
+    packaged = Path(__file__).with_name("vega.js")
+    if packaged.exists():
+        return _inline_safe(packaged.read_text(encoding="utf-8"))
+    vl_convert = converter()
     kept = _cache_folder() / f"vega-{version('vl-convert-python')}.js"
     try:
         return _inline_safe(kept.read_text(encoding="utf-8"))
