@@ -17,6 +17,7 @@ from polyjudge.analyse.missingness import Missingness, missingness
 from polyjudge.analyse.reversal import RankReversals, rank_reversals
 from polyjudge.analyse.sensitivity import Sensitivity, sensitivity
 from polyjudge.analyse.structure import Structure, structure
+from polyjudge.analyse.systems import Systems, systems
 from polyjudge.analyse.ties import TiedSets, tied_sets
 from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
 from polyjudge.analyse.variance import Variance, variance
@@ -50,6 +51,9 @@ class Summary(Result):
     range_declared: bool
     fingerprint: str
     notes: tuple[str, ...]
+    systems: tuple[str, ...] = ()
+    clusters: int = 0
+    """Declared clusters of tasks."""
 
     def to_frame(self) -> pd.DataFrame:
         return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
@@ -82,6 +86,8 @@ class Audit(Result):
     level: float
     missingness: Missingness | None = None
     """Where scores are missing and whether that depends on the cell; None for a complete panel."""
+    systems: Systems | None = None
+    """Whether the judges see the systems, who wins and who favours whom; None for a panel without systems."""
     left_out: dict[str, Say | str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
@@ -130,6 +136,8 @@ def audit(
     alpha = 1 - level
     calibrator = ConsensusCalibrator().fit(panel)
     sections: dict[str, Any] = {
+        # First of all: where the judges do not see what they judge, all else is of little use.
+        "systems": systems(panel, level=level, resamples=resamples, seed=seed) if panel.systems else None,
         "uncertainty": uncertainty(panel, level=level, resamples=resamples, seed=seed),
         "reversals": rank_reversals(panel, alpha=alpha, draws=resamples, resamples=resamples, seed=seed),
         "ranks": tied_sets(panel, alpha=alpha, resamples=resamples, seed=seed),
@@ -192,6 +200,8 @@ def summarise(panel: Panel) -> Summary:
         panel.declared_range is not None,
         panel.fingerprint,
         panel.notes,
+        panel.systems,
+        len(panel.clusters),
     )
 
 

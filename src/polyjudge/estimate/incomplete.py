@@ -9,6 +9,7 @@ complete panel gives the closed form of docs/methods.md, section 2, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -228,6 +229,11 @@ def estimate_interaction(panel: Panel, design: Design | None = None) -> Interact
     return estimate
 
 
+@dataclass(frozen=True, eq=False)
+class StandIn(Panel):
+    """A complete panel of influence values, not scores: only means and spread over tasks have a meaning."""
+
+
 def stand_in(panel: Panel) -> Panel:
     """A complete panel with the same means and the same spread over tasks, for whatever rests on means over tasks.
 
@@ -239,7 +245,7 @@ def stand_in(panel: Panel) -> Panel:
         return panel
     known = _stand_ins.get(panel)
     if known is None:
-        known = Panel(
+        known = StandIn(
             estimate_interaction(panel).cell_influence,
             panel.tasks,
             panel.languages,

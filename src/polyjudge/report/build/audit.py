@@ -13,6 +13,8 @@ from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Say, Sec
 from polyjudge.report.build.compare import held_out_section
 from polyjudge.report.build.gate import gate_section
 from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, notes, pivot, value
+from polyjudge.report.build.systems import sections as systems_sections
+from polyjudge.report.build.systems import seen, signal_chart
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 
@@ -27,7 +29,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     s = result.summary
     frame = frame_of("audit", result, panel)
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
-    full = s.units * len(s.languages) * len(s.judges) * max(1, len(s.replicates))
+    full = s.units * len(s.languages) * len(s.judges) * max(1, len(s.replicates)) * max(1, len(s.systems))
     told = frame.get("read") or (
         say(
             "read.panel",
@@ -36,6 +38,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
             languages=len(s.languages),
             judges=len(s.judges),
             replicates=len(s.replicates),
+            systems=len(s.systems),
         ),
         say(
             "read.scores",
@@ -51,9 +54,10 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         **frame | {"judges": s.judges},
         title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
         verdict=verdict(result),
-        picture=(_heatmap(result),),
+        picture=(_heatmap(result), *(() if result.systems is None else (signal_chart(result.systems.signal),))),
         findings=tuple(result.findings),
         sections=(
+            *(() if result.systems is None else systems_sections(result.systems, pictured=True)),
             _panel(result),
             _ranks(result),
             _interaction(result),
@@ -87,6 +91,8 @@ def verdict(audit: Audit) -> tuple[Words, ...]:
             "audit.verdict.chance", count=r.count, pairs=len(r.pairs), p=r.p_global, more=bool(r.p_global <= r.alpha)
         )
     gain = say("audit.verdict.gain-unknown") if audit.held_out.advice is None else audit.held_out.advice.text
+    if audit.systems is not None:
+        return seen(audit.systems.signal), change, sure if audit.systems.signal.verdict == "blind" else gain
     return change, sure, gain
 
 
@@ -119,7 +125,12 @@ def _panel(audit: Audit) -> Section:
     first = judge.iloc[0]
     says: list[Words] = [
         say("audit.names", what=word, names=_some(names))
-        for word, names in (("Languages", s.languages), ("Judges", s.judges), ("Replicates", s.replicates))
+        for word, names in (
+            ("Systems", s.systems),
+            ("Languages", s.languages),
+            ("Judges", s.judges),
+            ("Replicates", s.replicates),
+        )
         if names
     ]
     blocks: list[Block] = [

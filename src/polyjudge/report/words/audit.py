@@ -178,6 +178,7 @@ WORDS: dict[str, Template] = {
     "read.panel": lambda v: (
         "{tasks} tasks"
         + (" in {units} units" if v["units"] != v["tasks"] else "")
+        + (" x {systems} systems" if v.get("systems") else "")
         + " x {languages} languages x {judges} judges"
         + (" x {replicates} replicates" if v["replicates"] > 1 else "")
     ),
