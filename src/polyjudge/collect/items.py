@@ -140,17 +140,20 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         if path.suffix == ".parquet":
             import duckdb
 
-            with duckdb.connect() as con:
-                found = con.execute("SELECT * FROM read_parquet(?)", [str(path)])
-                names = [str(column[0]) for column in found.description or []]
-                return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+            try:
+                with duckdb.connect() as con:
+                    found = con.execute("SELECT * FROM read_parquet(?)", [str(path)])
+                    names = [str(column[0]) for column in found.description or []]
+                    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+            except duckdb.Error as error:
+                raise CollectError(f"Cannot read {path}: {clean(str(error).splitlines()[0], 200)}.") from None
         if path.suffix == ".csv":
             csv.field_size_limit(2**31 - 1)
             with path.open(encoding="utf-8-sig", newline="") as file:
                 return [dict(row) for row in csv.DictReader(file)]
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix == ".json" and text.lstrip()[:1] == "[":
-            rows = json.loads(text)
+            rows: list[dict[str, Any]] = json.loads(text)
         else:
             rows = [json.loads(line) for line in text.split("\n") if line.strip()]
     except (OSError, ValueError, csv.Error) as error:
