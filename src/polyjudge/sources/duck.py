@@ -514,7 +514,8 @@ def unlocked(source: Source) -> Source:
         found = source.con.sql(f"SELECT * FROM {source.relation}")
         typed = ", ".join(f"{name(c)} {kind}" for c, kind in zip(found.columns, found.types, strict=True))
         out.con.execute(f"CREATE TEMP TABLE spooled ({typed})")
-        while rows := found.fetchmany(CHUNK):
+        reader = source.con.execute(f"SELECT * FROM {source.relation}")
+        while rows := reader.fetchmany(CHUNK):
             out.con.register("polyjudge_chunk", pd.DataFrame(rows, columns=found.columns, dtype=object))
             out.con.execute("INSERT INTO spooled SELECT * FROM polyjudge_chunk")
             out.con.unregister("polyjudge_chunk")
