@@ -200,7 +200,7 @@ def _percent(rows: pd.DataFrame) -> pd.DataFrame:
 def export_run(folder: str | Path, path: str | Path) -> None:
     """Write a run's scores to a Parquet or CSV file that `read_panel` reads. Missing scores have a row without a score;
     a pair has both of its scores too."""
-    from polyjudge.core.files import atomic_path, spreadsheet_safe
+    from polyjudge.core.files import atomic_path, safe_csv
     from polyjudge.sources.duck import write_parquet
 
     frame = read_run(folder).frame
@@ -209,5 +209,4 @@ def export_run(folder: str | Path, path: str | Path) -> None:
         if path.suffix == ".parquet":
             write_parquet(frame, part)
         else:
-            texts = frame.select_dtypes(exclude="number").columns
-            frame.assign(**{c: frame[c].map(spreadsheet_safe) for c in texts}).to_csv(part, index=False)
+            part.write_text(safe_csv(frame), encoding="utf-8", newline="")
