@@ -385,6 +385,10 @@ class Panel:
             cluster=self.cluster[t],
         )
 
+    def to_frame(self) -> pd.DataFrame:
+        """The scores as a data frame: `to_long`."""
+        return self.to_long()
+
     def to_long(self) -> pd.DataFrame:
         """One row per score: task, [system], language, judge, [replicate], [group], [cluster], [weight], score.
 

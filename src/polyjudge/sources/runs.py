@@ -226,11 +226,12 @@ def export_run(folder: str | Path, path: str | Path) -> None:
     """Write a run's scores to a Parquet or CSV file that `read_panel` reads. Missing scores have a row without a score;
     a pair has both of its scores too."""
     from polyjudge.core.files import atomic_path, safe_csv
+    from polyjudge.sources.duck import write_parquet
 
     frame = read_run(folder).frame
     path = Path(path)
     with atomic_path(path) as part:
         if path.suffix == ".parquet":
-            frame.to_parquet(part, index=False)
+            write_parquet(frame, part)
         else:
             part.write_text(safe_csv(frame), encoding="utf-8", newline="")
