@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
 from polyjudge.analyse.explain import Explanation
 from polyjudge.analyse.gates import Gates
 from polyjudge.analyse.matters import Certificate
+from polyjudge.analyse.signal import Signal
 from polyjudge.core.errors import UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
@@ -26,17 +27,6 @@ PILED = 0.2
 """A culprit's share at an end of the scale, or missing, is said when it is this much above its judge's elsewhere."""
 SCORES = "SCORES"
 """Stands in commands for what was read."""
-
-
-class Seen(Protocol):
-    """What is asked of `polyjudge.signal`: whether the judges see what they judge."""
-
-    verdict: Any
-    by_task: Any
-    mean_one: Any
-    mean_one_low: Any
-    mean_one_high: Any
-    languages: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +72,7 @@ def advise(
     explanation: Explanation,
     certificate: Certificate,
     *,
-    signal: Seen | None = None,
+    signal: Signal | None = None,
     gates: Gates | None = None,
     goal: Goal | None = None,
 ) -> Advice:
@@ -128,7 +118,7 @@ def _state(e: Explanation, c: Certificate) -> State:
     return "culprit" if e.named else "diffuse"
 
 
-def _blind(panel: Panel, s: Seen) -> Finding:
+def _blind(panel: Panel, s: Signal) -> Finding:
     most = float(s.languages["one_high"].max())
     return find(
         "serious", "verdict.blind", one=float(s.mean_one), low=float(s.mean_one_low), high=float(s.mean_one_high),
@@ -191,7 +181,7 @@ def _excess(row: dict[str, Any]) -> float:
 
 
 def _uses(
-    panel: Panel, e: Explanation, c: Certificate, state: State, signal: Seen | None, gates: Gates | None
+    panel: Panel, e: Explanation, c: Certificate, state: State, signal: Signal | None, gates: Gates | None
 ) -> dict[str, Say]:
     """What follows for each use of the panel."""
     fault = "blind" if state == "blind" else _state(e, c)
@@ -205,7 +195,7 @@ def _uses(
     return out
 
 
-def _compare(panel: Panel, state: State, signal: Seen | None) -> Say:
+def _compare(panel: Panel, state: State, signal: Signal | None) -> Say:
     if state == "blind":
         return say("use.compare.blind", systems=len(panel.systems))
     whole = panel.complete and panel.systems_complete

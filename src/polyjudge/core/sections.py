@@ -169,9 +169,13 @@ class Report:
     verdict: tuple[Words, ...] = ()
     """At most three short sentences."""
     picture: tuple[Block, ...] = ()
+    uses: tuple[Words, ...] = ()
+    """What follows for each use of the panel, a line each."""
     next: tuple[Step, ...] = ()
     findings: tuple[Finding, ...] = ()
     """All findings, most severe first."""
+    brief: bool = False
+    """The verdict says it all: other findings wait below the fold with the sections."""
     sections: tuple[Section, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Seed, level, fingerprint: what the numbers depend on."""

@@ -35,6 +35,7 @@ def show(report: Report, *, full: bool = False, console: Console | None = None) 
     for block in report.picture:
         console.print()
         _block(console, block)
+    _lines(console, "Use", report.uses)
     _findings(console, report, full)
     for section in report.sections:
         if full or not section.folded:
@@ -70,8 +71,8 @@ def _lines(console: Console, head: str, sentences: tuple[Words, ...], style: str
 
 def _findings(console: Console, report: Report, full: bool) -> None:
     rest = [f for f in report.findings if f not in report.verdict]
-    shown = rest if full else [f for f in rest if f.severity != "info"]
-    if not rest:
+    shown = rest if full else [f for f in rest if f.severity != "info" and not report.brief]
+    if not rest or (report.brief and not full):
         return
     console.print()
     if shown:

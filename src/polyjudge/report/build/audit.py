@@ -11,49 +11,39 @@ from polyjudge.analyse.ties import ALL
 from polyjudge.core.labels import label, labels
 from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Say, Section, Table, Words, say
 from polyjudge.report.build.compare import held_out_section
+from polyjudge.report.build.explain import cells_section, culprit_blocks, culprit_says, heatmap, steps
 from polyjudge.report.build.gate import gate_section
 from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, notes, pivot, value
+from polyjudge.report.build.systems import signal_section
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 
 if TYPE_CHECKING:
-    from polyjudge.analyse.audit import Audit
+    from polyjudge.analyse.audit import Audit, Summary
     from polyjudge.analyse.recovery import Recovery
     from polyjudge.core.panel import Panel
 
 
 def build(result: Audit, panel: Panel | None = None) -> Report:
-    """First screen: what was read, three sentences, the heatmap. Then every section."""
+    """First screen: what was read, the verdict, the heatmap, what follows, what to do. Then every section."""
     s = result.summary
     frame = frame_of("audit", result, panel)
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
-    full = s.units * len(s.languages) * len(s.judges) * max(1, len(s.replicates))
-    frame["read"] = (
-        say(
-            "read.panel",
-            tasks=s.tasks,
-            units=s.units,
-            languages=len(s.languages),
-            judges=len(s.judges),
-            replicates=len(s.replicates),
-        ),
-        say(
-            "read.scores",
-            scores=s.scores,
-            low=s.low,
-            high=s.high,
-            declared=s.range_declared,
-            whole=s.units == s.tasks and s.scores >= full,
-        ),
-        *notes(s.notes),
-    )
+    frame["read"] = read_lines(s)
+    advice = result.advice
     return Report(
         **frame | {"judges": s.judges},
         title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
-        verdict=verdict(result),
-        picture=(_heatmap(result),),
+        verdict=advice.verdict,
+        picture=_picture(result),
+        uses=tuple(advice.uses.values()),
+        next=steps(advice.steps, s.source or "SCORES"),
         findings=tuple(result.findings),
+        brief=True,
         sections=(
+            _places(result),
+            cells_section(result.explanation, result.certificate),
+            signal_section(result.signal),
             _panel(result),
             _ranks(result),
             _interaction(result),
@@ -70,24 +60,51 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     )
 
 
-def verdict(audit: Audit) -> tuple[Words, ...]:
-    """Does language change the order, how sure is it, what does calibrating gain."""
-    r, u = audit.reversals, audit.uncertainty
-    found = {f.code: f for f in audit.findings}
-    if r.count_selected:
-        change = say("audit.verdict.reversal", count=r.count_selected, pairs=len(r.pairs))
-    elif u.clear:
-        change = say("audit.verdict.cells", clear=u.clear, cells=len(u.cells))
-    else:
-        change = say("audit.verdict.none", cells=len(u.cells), level=u.level)
-    if "reversal" in found:
-        sure = Say("audit.verdict.clearest", found["reversal"].values)
-    else:
-        sure = say(
-            "audit.verdict.chance", count=r.count, pairs=len(r.pairs), p=r.p_global, more=bool(r.p_global <= r.alpha)
+def read_lines(s: Summary) -> tuple[Words, ...]:
+    """What was read, in a line or two."""
+    return (
+        say(
+            "read.panel",
+            tasks=s.tasks,
+            units=s.units,
+            systems=len(s.systems),
+            languages=len(s.languages),
+            judges=len(s.judges),
+            replicates=len(s.replicates),
+        ),
+        say(
+            "read.scores",
+            scores=s.scores,
+            low=s.low,
+            high=s.high,
+            declared=s.range_declared,
+            missing=s.missing,
+            scale=s.scale,
+        ),
+        *notes(s.notes),
+    )
+
+
+def _picture(audit: Audit) -> tuple[Block, ...]:
+    """The heatmap; nothing where all scores are equal."""
+    return () if audit.advice.state == "constant" else (heatmap(audit.explanation),)
+
+
+def _places(audit: Audit) -> Section:
+    """The culprits: their numbers, worst tasks and scores."""
+    e = audit.explanation
+    blocks: list[Block] = culprit_blocks(e)
+    if len(audit.distribution):
+        blocks.append(
+            Chart(
+                name="score-shares",
+                draw="score_shares",
+                data=({"frame": audit.distribution, "named": e.named},),
+                caption="Scores of every judge in every language.",
+                alt=say("explain.shares-chart", named=e.named),
+            )
         )
-    gain = say("audit.verdict.gain-unknown") if audit.held_out.advice is None else audit.held_out.advice.text
-    return change, sure, gain
+    return Section(name="culprits", title="What is off, and how it looks", says=culprit_says(e), blocks=tuple(blocks))
 
 
 def _heatmap(audit: Audit) -> Chart:
@@ -243,7 +260,10 @@ def _interaction(audit: Audit) -> Section:
         name="interaction",
         title="Where language and judge interact",
         says=(say("audit.interaction"), *notes(u.notes)),
-        blocks=(Table(name="cells", caption="Cells by size, in points", frame=cells, columns=columns, most=400),),
+        blocks=(
+            _heatmap(audit),
+            Table(name="cells", caption="Cells by size, in points", frame=cells, columns=columns, most=400),
+        ),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Step, Table, Words, say
-from polyjudge.report.build.shared import frame_of, pivot
+from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, pivot
 from polyjudge.report.numbers import writer
 
 if TYPE_CHECKING:
@@ -18,17 +18,11 @@ if TYPE_CHECKING:
     from polyjudge.analyse.matters import Certificate
     from polyjudge.core.panel import Panel
 
-LANGUAGE = Column(name="language", title="language", kind="label")
-JUDGE = Column(name="judge", title="judge", kind="judge")
 
 
 def build(result: Explanation, panel: Panel | None = None) -> Report:
     """The explanation, the place asked for or found, its worst tasks, and every place."""
-    rest: list[Words] = []
-    for _, row in result.culprits.head(3).iterrows():
-        rest.append(say("explain.cell", unit=result.unit, **_values(row, result.factor)))
-        known = not pd.isna(row["floor"])
-        rest.append(say("explain.shares" if known else "explain.shares-missing", **_values(row)))
+    rest = culprit_says(result)
     verdict = [_kind(result), say("explain.stability", stability=result.stability, resamples=result.resamples)]
     return Report(
         **frame_of("explain", result, panel),
@@ -39,13 +33,23 @@ def build(result: Explanation, panel: Panel | None = None) -> Report:
             Section(
                 name="culprits",
                 title="The place" if len(result.culprits) == 1 else "The places",
-                says=tuple(rest),
+                says=rest,
                 blocks=tuple(culprit_blocks(result)),
                 folded=not rest,
             ),
             cells_section(result),
         ),
     )
+
+
+def culprit_says(e: Explanation) -> tuple[Words, ...]:
+    """The numbers of the places, two sentences each."""
+    out: list[Words] = [] if e.culprits.empty else [_kind(e)]
+    for _, row in e.culprits.head(3).iterrows():
+        out.append(say("explain.cell", unit=e.unit, **_values(row, e.factor)))
+        known = not pd.isna(row["floor"]) and e.scale.kind != "binary"
+        out.append(say("explain.shares" if known else "explain.shares-missing", **_values(row)))
+    return tuple(out)
 
 
 def _values(row: pd.Series[Any], factor: float = 1.0) -> dict[str, Any]:

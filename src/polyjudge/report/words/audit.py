@@ -89,6 +89,7 @@ GAIN = {
     "shrinkage, may show a gain.",
     "gain.too-few": "Do not calibrate: {tasks} tasks are too few to measure what it gains.",
 }
+SCALES = {"binary": " (yes or no)", "likert": " (a rating in whole numbers)", "percent": " (on 0 to 100)", "open": ""}
 LEFT_OUT = "Left out: {part}. {why:text}"
 
 WORDS: dict[str, Template] = {
@@ -178,13 +179,15 @@ WORDS: dict[str, Template] = {
     "read.panel": lambda v: (
         "{tasks} tasks"
         + (" in {units} units" if v["units"] != v["tasks"] else "")
+        + (" x {systems} systems" if v["systems"] else "")
         + " x {languages} languages x {judges} judges"
         + (" x {replicates} replicates" if v["replicates"] > 1 else "")
     ),
     "read.scores": lambda v: (
-        "{scores} scores from {low} to {high} ("
-        + ("the declared scale)" if v["declared"] else "as observed; declare the scale with --range if it is wider)")
-        + (", none missing" if v["whole"] else "")
+        "{scores} scores from {low} to {high}"
+        + SCALES[v["scale"]]
+        + (" as declared" if v["declared"] else "")
+        + (", {missing} missing." if v["missing"] else ", none missing.")
     ),
     "audit.title": "Audit of {judges} judges in {languages} languages",
     "audit.names": "{what}: {names:text}",

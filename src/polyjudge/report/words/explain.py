@@ -151,6 +151,10 @@ WORDS: dict[str, Template] = {
         "highest: {ceiling:share} and {ceiling_elsewhere:share}; missing: {missing:share} and "
         "{missing_elsewhere:share}."
     ),
+    "explain.shares-chart": lambda v: (
+        "Each small picture shows how often a judge gave which score in a language."
+        + (f" In the accent colour: {_place(v['named'])}." if v["named"] else "")
+    ),
     "explain.shares-missing": "Missing: {missing:share} of its scores there, {missing_elsewhere:share} in its other "
     "languages.",
     "explain.without": "Without the places named, the largest deviation falls from {largest:points} to "
