@@ -74,9 +74,12 @@ def advise(
     *,
     signal: Signal | None = None,
     gates: Gates | None = None,
+    swap: Finding | None = None,
     goal: Goal | None = None,
 ) -> Advice:
     """Verdict, consequences and steps. Every part is a code with values; the words are the report's.
+
+    `swap` is the finding that two judges swap places between languages, if there is one.
 
     >>> import polyjudge as pj
     >>> panel, _ = pj.simulate_panel(tasks=400, interaction=0.0, seed=1)
@@ -87,12 +90,14 @@ def advise(
     low, high = panel.observed_range
     if high - low <= panel.tie_gap:
         return Advice(
-            state="constant", goal=goal, uses={}, steps=(), verdict=(find("warning", "verdict.constant", score=low),)
+            state="constant", goal=goal, uses={}, steps=(), verdict=(find("warning", "constant", score=low),)
         )
     blind = signal is not None and signal.verdict == "blind"
     found = _found(panel, explanation, certificate)
     state: State = "blind" if blind else _state(explanation, certificate)
     verdict = [*([_blind(panel, signal)] if blind and signal is not None else []), *found]
+    if swap is not None and swap.matter == "material" and _state(explanation, certificate) == "diffuse":
+        verdict.append(Finding("verdict.swap", swap.values, "serious", "material"))
     uses = _uses(panel, explanation, certificate, state, signal, gates)
     if goal is not None:
         uses = {goal: uses[goal]}
@@ -144,10 +149,12 @@ def _found(panel: Panel, e: Explanation, c: Certificate) -> list[Finding]:
             Finding(f"verdict.{'cell' if e.kind == 'diffuse' else e.kind}", _culprit(panel, e), severity, "material")
         )
     if e.kind in ("diffuse", "none"):
-        off = c.cells[c.cells["matter"] == "material"]
-        judges = off["judge"].drop_duplicates().tolist()
-        values = {**common, "count": len(off), "judges": judges, "panel": len(panel.judges), "also": bool(e.named)}
-        out.append(Finding("verdict.diffuse", values, "warning" if e.named else severity, "material"))
+        judges = c.cells.loc[c.cells["matter"] == "material", "judge"].drop_duplicates().tolist()
+        # With a culprit its traces in other cells are no faults of theirs.
+        count = e.material_without if e.named else c.counts["material"]
+        values = {**common, "count": count, "judges": judges, "panel": len(panel.judges), "also": bool(e.named)}
+        if count:
+            out.append(Finding("verdict.diffuse", values, "warning" if e.named else severity, "material"))
     if len(panel.judges) == 2:
         out.append(find("notice", "verdict.two-judges", judges=list(panel.judges)))
     elif e.kind in ("cell", "cells", "judge", "language"):
@@ -188,7 +195,7 @@ def _uses(
     out = {
         "compare-systems": _compare(panel, state, signal),
         "gate": _gate(e, c, fault, state, gates),
-        "rank-judges": say(f"use.rank.{_state(e, c)}", judges=len(panel.judges), kind=e.kind),
+        "rank-judges": say(f"use.rank.{_state(e, c)}", kind=e.kind, matters=c.matters * e.factor, unit=e.unit),
         "best-judge-per-language": say("use.best", blind=state == "blind"),
         "panel-mean": _mean(panel, e, c),
     }
@@ -239,7 +246,7 @@ def _steps(panel: Panel, e: Explanation, c: Certificate, state: State, goal: Goa
         out.append(_step("step.calibrate", "calibrate", SCORES, "-o", "calibrated.csv"))
         out.append(_step("step.compare", "compare", SCORES))
     if fault == "open":
-        out.append(_step("step.plan", "plan", "--from", SCORES, "--radius", f"{c.matters:g}", needed=c.tasks_needed))
+        out.append(_step("step.plan", "plan", "--from", SCORES, "--radius", f"{c.matters:.3g}", needed=c.tasks_needed))
     if state == "agree":
         out.append(_step("step.baseline", "calibrate", SCORES, "--save", "baseline.json"))
     return tuple(out)

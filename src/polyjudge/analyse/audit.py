@@ -201,8 +201,9 @@ def audit(
     explanation = explain(panel, matters=matters, level=level, seed=seed, bands=bands)
     held = certificate(bands, matters)
     seen = signal(panel, level=level, resamples=resamples, seed=seed)
-    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], goal=goal)
     concluded = weigh(conclude(panel, language_effect, left_out, **sections), held, scale_of(panel))
+    swap = next((f for f in concluded if f.code == "reversal"), None)
+    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal)
     return Audit(
         explanation=explanation,
         certificate=held,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 
 from polyjudge.analyse.ties import ALL
 from polyjudge.core.labels import label, labels
-from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Say, Section, Table, Words, say
+from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Table, Words, say
 from polyjudge.report.build.compare import held_out_section
 from polyjudge.report.build.explain import cells_section, culprit_blocks, culprit_says, heatmap, steps
 from polyjudge.report.build.gate import gate_section
@@ -43,7 +44,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         sections=(
             _places(result),
             cells_section(result.explanation, result.certificate),
-            signal_section(result.signal),
+            replace(signal_section(result.signal), folded=True),
             _panel(result),
             _ranks(result),
             _interaction(result),
@@ -87,7 +88,9 @@ def read_lines(s: Summary) -> tuple[Words, ...]:
 
 def _picture(audit: Audit) -> tuple[Block, ...]:
     """The heatmap; nothing where all scores are equal."""
-    return () if audit.advice.state == "constant" else (heatmap(audit.explanation),)
+    return (
+        () if audit.advice.state == "constant" else (heatmap(audit.explanation, audit.certificate.status == "refuted"),)
+    )
 
 
 def _places(audit: Audit) -> Section:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from polyjudge.core.panel import Panel
 
 
-
 def build(result: Explanation, panel: Panel | None = None) -> Report:
     """The explanation, the place asked for or found, its worst tasks, and every place."""
     rest = culprit_says(result)
@@ -79,30 +78,34 @@ def culprit_blocks(e: Explanation) -> list[Block]:
     return out
 
 
-def heatmap(e: Explanation) -> Chart:
-    """The sparse reading with the culprit marked; in text a grid."""
+def heatmap(e: Explanation, accused: bool = True) -> Chart:
+    """The sparse reading with the culprit marked, unless nobody is `accused`; in text a grid."""
     return Chart(
         name="deviations",
         draw="deviations",
-        data=({"cells": _shown(e), "matters": e.matters * e.factor, "unit": e.unit},),
+        data=({"cells": _shown(e, accused), "matters": e.matters * e.factor, "unit": e.unit},),
         caption="Who is off, and where.",
         alt=say("explain.alt"),
-        instead=grid(e),
+        instead=grid(e, accused),
     )
 
 
-def _shown(e: Explanation) -> pd.DataFrame:
+def _shown(e: Explanation, accused: bool) -> pd.DataFrame:
+    """Cells in the unit that is printed; `small` are those that do not matter, or are not clear of noise."""
     out = e.cells.copy()
     for name in ("excess", "low", "high"):
         out[name] = out[name] * e.factor
+    out["named"] &= accused
+    noise = (out["low"] <= 0) & (out["high"] >= 0)
+    out["small"] = ((out["excess"].abs() < e.matters * e.factor) | noise) & ~out["named"]
     return out
 
 
-def grid(e: Explanation) -> Grid:
-    """The same as text: [ ] the culprit, a dot for what is too small to matter."""
-    cells = _shown(e)
+def grid(e: Explanation, accused: bool = True) -> Grid:
+    """The same as text: [ ] the culprit, a dot for what is too small to matter or not clear of noise."""
+    cells = _shown(e, accused)
     matters = e.matters * e.factor
-    small = (cells["excess"].abs() < matters) & ~cells["named"]
+    small = cells["small"]
     write = writer(cells["excess"], 2)
     cells["text"] = ["." if s else write(x, True) for s, x in zip(small, cells["excess"], strict=True)]
     cells["mark"] = np.where(cells["named"], "culprit", np.where(small, "small", ""))
@@ -113,7 +116,7 @@ def grid(e: Explanation) -> Grid:
         texts=pivot(cells, "text"),
         marks=pivot(cells, "mark"),
         sign=True,
-        note=say("explain.grid-note", matters=matters, unit=e.unit, named=bool(e.named)),
+        note=say("explain.grid-note", matters=matters, unit=e.unit, named=bool(cells["named"].any())),
     )
 
 
