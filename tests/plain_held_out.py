@@ -1,4 +1,4 @@
-"""METHODS section 7 written the plain way: pandas group-by, scipy's kendalltau, one resample at a time.
+"""docs/methods.md, section 7 written the plain way: pandas group-by, scipy's kendalltau, one resample at a time.
 
 The reference for equality tests and for the speed ratio in benchmarks/held_out.py.
 """

@@ -1,4 +1,4 @@
-"""Panels with known truth, drawn from the model of METHODS section 1."""
+"""Panels with known truth, drawn from the model of docs/methods.md, section 1."""
 
 from __future__ import annotations
 

@@ -161,6 +161,7 @@ def test_majority_and_ties() -> None:
     assert decisions.tolist() == [[-1, 1, 1, 1, -1], [0, 0, 0, 1, -1], [9, 9, 9, 9, 9]]
 
 
+@pytest.mark.statistical
 def test_intervals_cover_the_true_agreement() -> None:
     """Agreement of the first judge is 0.7 in truth; the items' intervals must hold it about 95% of the time."""
     held = 0

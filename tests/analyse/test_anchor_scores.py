@@ -55,6 +55,7 @@ def test_without_interaction_verdicts_are_rare() -> None:
     assert 0.005 * panels <= wrong <= 0.07 * panels  # 5% and its simulation error; never a verdict would be no test
 
 
+@pytest.mark.statistical
 def test_gain_is_unbiased_and_its_interval_holds_it() -> None:
     estimates, held = [], 0
     for seed in range(200):
@@ -145,6 +146,7 @@ def test_shift_is_the_mean_difference_with_its_t_interval() -> None:
 
 
 @pytest.mark.parametrize("labels", [5, 40])
+@pytest.mark.statistical
 def test_shift_intervals_cover(labels: int) -> None:
     held = centred = 0
     panels = 1000

@@ -202,6 +202,7 @@ def test_pass_rates_are_compared_at_a_threshold() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.statistical
 def test_swap_keeps_its_level_at_the_border() -> None:
     """The true change is just `matters`: accepted in at most 5% of 400 panels, within Monte-Carlo error."""
     accepted = sum(

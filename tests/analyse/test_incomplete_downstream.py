@@ -69,6 +69,7 @@ def test_an_audit_with_few_holes_says_what_the_complete_one_says(devai: pj.Panel
     assert "variance" in part.left_out or part.variance is not None
 
 
+@pytest.mark.statistical
 def test_intervals_and_band_cover() -> None:
     point, band = [], []
     for seed in range(60):
@@ -81,6 +82,7 @@ def test_intervals_and_band_cover() -> None:
     assert np.mean(band) >= 0.88
 
 
+@pytest.mark.statistical
 def test_no_reversals_where_there_is_no_interaction() -> None:
     p_global, found = [], 0
     for seed in range(40):

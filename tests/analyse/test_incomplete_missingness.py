@@ -32,6 +32,7 @@ def test_rates() -> None:
     assert report.to_dict()["p_cell"] == report.p_cell
 
 
+@pytest.mark.statistical
 def test_level_and_power() -> None:
     even = np.full((4, 3), 0.08)
     margins = np.outer([1, 1, 3, 1], [1, 2, 1]) * 0.04

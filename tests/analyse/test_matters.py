@@ -47,6 +47,7 @@ def test_an_open_certificate_closes_at_about_the_tasks_it_asks_for() -> None:
     assert pj.certificate(pj.uncertainty(more), 3.0).status == "certified"
 
 
+@pytest.mark.statistical
 def test_certificates_hold_at_their_level() -> None:
     """The true interaction lies within delta in at least 95% of panels."""
     held = 0

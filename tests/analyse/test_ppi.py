@@ -102,6 +102,7 @@ def test_unit_weights_are_counts() -> None:
     assert (twice.estimate, twice.low) == pytest.approx((once.estimate, once.low))
 
 
+@pytest.mark.statistical
 def test_intervals_cover_with_few_labels() -> None:
     """Five labels: the normal law with the plain variance would hold the truth in 85% of the cases."""
     inside = np.zeros(2)

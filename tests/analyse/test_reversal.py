@@ -68,6 +68,7 @@ def test_selected_is_never_below_published() -> None:
     assert (pairs.loc[turned, "p_selected"] >= pairs.loc[turned, "p_published"] - 1e-12).all()
 
 
+@pytest.mark.statistical
 def test_global_null_keeps_its_level_and_finds_planted_reversals() -> None:
     p = [
         pj.rank_reversals(

@@ -145,6 +145,7 @@ def test_clusters_widen_the_intervals() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.statistical
 def test_wrong_claims_keep_their_level_and_peeking_does_not() -> None:
     """200 panels without any difference: at most 5% of runs claim one, within Monte-Carlo error (3 standard errors)."""
     runs, wrong = 200, 0

@@ -60,6 +60,7 @@ def test_one_dominant_pattern_is_named() -> None:
     assert (result.advice.values["language"], result.advice.values["judge"]) == ("language3", "judge2")
 
 
+@pytest.mark.statistical
 def test_tukey_test_keeps_its_level() -> None:
     p = [pj.structure(pj.simulate_panel(40, 5, 5, seed=s, interaction=0.0)[0]).tukey_p for s in range(200)]
     assert np.mean(np.array(p) <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)

@@ -67,7 +67,7 @@ def test_the_judges_of_gemba_see(gemba: pj.Panel) -> None:
 
 
 def plain_reliability(scores: np.ndarray) -> tuple[list[float], list[float]]:
-    """METHODS 17 word by word, on (n, s, k, m)."""
+    """docs/methods.md, section 17 word by word, on (n, s, k, m)."""
     one, panel = [], []
     k, m = scores.shape[2:]
     for l in range(k):  # noqa: E741

@@ -38,6 +38,7 @@ def test_holm_is_statsmodels() -> None:
         np.testing.assert_allclose(ours, multipletests(row, method="holm")[1])
 
 
+@pytest.mark.statistical
 def test_equal_judges_are_rarely_told_apart() -> None:
     """Family-wise: any false order in a scope in at most 5% of panels, here 400 scopes (limit 3 se above)."""
     wrong = 0

@@ -65,6 +65,7 @@ def test_other_tasks_are_compared_as_two_samples() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.statistical
 def test_two_samples_keep_the_level_and_see_a_large_change() -> None:
     false = found = 0
     for seed in range(150):

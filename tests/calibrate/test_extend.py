@@ -18,7 +18,7 @@ Run = Callable[..., CompletedProcess[str]]
 
 
 def by_definition(scores: np.ndarray) -> tuple[np.ndarray, float]:
-    """METHODS section 8 for (q, languages, judges) scores whose last language is new: shrunk row, and share kept."""
+    """docs/methods.md, section 8: shrunk row and share kept of (q, languages, judges) whose last language is new."""
     d = scores[:, -1] - scores[:, :-1].mean(axis=1)
     d = d - d.mean(axis=1, keepdims=True)
     row = d.mean(axis=0)
@@ -107,6 +107,7 @@ def test_holes_are_least_squares_not_available_means() -> None:
 
 
 @pytest.mark.parametrize("tasks", [4, 12])
+@pytest.mark.statistical
 def test_intervals_cover(tasks: int) -> None:
     hits = []
     for seed in range(120):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -101,16 +99,12 @@ def test_every_command_has_help_with_an_example(run_cli: Run) -> None:
         assert "xample" in out.stdout, f"{command} --help shows no example"
 
 
-def test_help_is_quick() -> None:
-    """At most three times the time of importing numpy, both as fresh processes; best of several."""
-
-    def seconds(*args: str) -> float:
-        start = time.perf_counter()
-        subprocess.run([sys.executable, *args], check=True, capture_output=True)
-        return time.perf_counter() - start
-
-    pairs = [(seconds("-m", "polyjudge", "--help"), seconds("-c", "import numpy")) for _ in range(7)]
-    assert statistics.median(h / n for h, n in pairs) <= 3
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, polyjudge.cli.commands as c, polyjudge.cli as p; c.register(p.app); "
+        "sys.exit(any(m in sys.modules for m in ('numpy', 'pandas', 'ibis', 'altair')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_import_is_light() -> None:

@@ -62,12 +62,14 @@ def test_eval_logs_become_a_panel(tmp_path: Path) -> None:
 
 def test_logs_without_a_language_say_where_to_put_it(tmp_path: Path) -> None:
     write_logs(tmp_path, "ja", tasks=1, language_in="nowhere")
-    with pytest.raises(PanelError, match=r"have no language.*metadata"):
+    for place, path in enumerate(sorted(tmp_path.glob("*.eval"))):
+        path.rename(tmp_path / f"log{place}.eval")
+    with pytest.raises(PanelError, match=r"No column for language.*metadata"):
         pj.read_panel(tmp_path)
 
 
 def test_values_that_are_no_numbers_are_missing() -> None:
-    from polyjudge.sources.inspect_logs import _value
+    from polyjudge.sources.formats.inspect_logs import number as _value
 
     assert (_value("C"), _value("I"), _value("0.5"), _value(True), _value(3)) == (1.0, 0.0, 0.5, 1.0, 3.0)
     assert np.isnan([_value("no idea"), _value(float("nan")), _value([1]), _value({"a": 1}), _value("[1]")]).all()

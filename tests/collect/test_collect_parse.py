@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import unicodedata
 
 import pytest
@@ -127,9 +126,8 @@ def test_any_text_gives_a_score_on_the_scale_or_none(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["{" * 50_000, '{"score":' * 20_000, "1" * 200_000, "1: " * 60_000, "<" * 100_000])
+@pytest.mark.timeout(60)  # reading that is not linear takes hours
 def test_hostile_answers_take_no_time(text: str) -> None:
-    begun = time.perf_counter()
     for read in (parse_rating, parse_verdict):
         assert read(text).score is None
     assert parse_checklist(text, 3).score is None
-    assert time.perf_counter() - begun < 5

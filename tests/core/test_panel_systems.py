@@ -174,15 +174,17 @@ def test_usual_names_of_the_system(name: str) -> None:
     assert find_columns(["task", "language", "judge", "score", name]).system == name
 
 
-def test_model_is_the_judge_when_no_other_column_is() -> None:
-    assert find_columns(["task", "language", "model", "score"]).judge == "model"
+def test_a_lone_model_is_asked_about_and_beside_a_judge_it_is_the_system() -> None:
+    with pytest.raises(PanelError, match="Is 'model' the judge, or what is judged"):
+        find_columns(["task", "language", "model", "score"])
+    assert find_columns(["task", "language", "model", "score"], judge="model").system is None
     found = find_columns(["task", "language", "evaluator", "model", "score"])
     assert (found.judge, found.system) == ("evaluator", "model")
 
 
 def test_two_possible_systems_are_an_error_and_an_empty_name_says_none() -> None:
     names = ["task", "language", "judge", "score", "agent", "variant"]
-    with pytest.raises(PanelError, match=r"could be the system: 'agent', 'variant'.*--system NAME"):
+    with pytest.raises(PanelError, match=r"could be the system: 'agent', 'variant'.*--system agent"):
         find_columns(names)
     assert find_columns(names, system="").system is None
     assert find_columns(names, system="agent").system == "agent"

@@ -25,6 +25,7 @@ def wrong(order: PairOrder, truth: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n", [8, 20, 55])
+@pytest.mark.statistical
 def test_skewed_noise_makes_no_false_reversal(n: int) -> None:
     orders = [order_pairs(skewed(seed, n), np.ones(n), resamples=1000, seed=seed) for seed in range(150)]
     false = np.mean([(benjamini_hochberg(np.maximum(o.p_above, o.p_below)) <= 0.05).any() for o in orders])

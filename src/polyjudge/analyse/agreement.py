@@ -1,4 +1,4 @@
-"""Agreement of decisions with human choices, raw and calibrated (METHODS section 12).
+"""Agreement of decisions with human choices, raw and calibrated (docs/methods.md, section 12).
 
 A decision is the sign of a margin. A margin within the tie tolerance of zero is a tie, whatever rounding left there:
 no function here compares a margin with zero in any other way.

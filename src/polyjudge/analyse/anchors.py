@@ -1,4 +1,4 @@
-"""`anchor`: what human labels say about a panel, raw and calibrated (METHODS sections 12 and 13)."""
+"""`anchor`: what human labels say about a panel, raw and calibrated (docs/methods.md, sections 12 and 13)."""
 
 from __future__ import annotations
 

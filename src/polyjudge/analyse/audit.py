@@ -252,10 +252,9 @@ def summarise(panel: Panel) -> Summary:
 
 def source_words(panel: Panel) -> str:
     """The scores and the options that read them, to paste into a command; empty for an array or a data frame."""
-    reading = getattr(panel, "reading", None)
-    if reading is None or reading.format == "data frame":
+    if panel.reading is None or panel.reading.format == "data frame":
         return ""
-    return str(reading.command("audit")).removeprefix("polyjudge audit ")
+    return panel.reading.command("audit").removeprefix("polyjudge audit ")
 
 
 def _effect(panel: Panel, over: int, level: float, word: str, labels: tuple[str, ...]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Picking the top judge of each language on drawn tasks, checked on left-out ones (METHODS section 9)."""
+"""Picking the top judge of each language on drawn tasks, checked on left-out ones (docs/methods.md, section 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What explains the interaction: nothing, a few faulty cells, a judge, a language, or all of them (METHODS 18)."""
+"""What explains the interaction: nothing, a few faulty cells, a judge, a language, or all of them.
+
+See docs/methods.md, section 18.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Who favours whom: judge x system, system x language, and both together, with self-preference (METHODS 17)."""
+"""Who favours whom: judge x system, system x language, and both together, with self-preference.
+
+See docs/methods.md, section 17.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Gates: which tasks pass a threshold, by language and judge, before and after calibration (METHODS section 9)."""
+"""Gates: which tasks pass a threshold, by language and judge, before and after calibration.
+
+See docs/methods.md, section 9.
+"""
 
 from __future__ import annotations
 

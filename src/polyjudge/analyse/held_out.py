@@ -1,6 +1,6 @@
 """Held-out comparison of methods: rank consistency and label-free accuracy gain on tasks that were not drawn.
 
-METHODS section 7. One engine serves every protocol that resamples tasks: `resample` yields blocks of resamples, in
+docs/methods.md, section 7. One engine serves every protocol that resamples tasks: `resample` yields blocks of them, in
 which the cell means are one matrix product of multiplicities and scores.
 """
 

@@ -1,4 +1,4 @@
-"""Whom does calibration help, whom does it hurt? (METHODS section 13)
+"""Whom does calibration help, whom does it hurt? (docs/methods.md, section 13)
 
 Let u = beta(l,b) be a cell's interaction and e(l) the centred shift of the panel mean against the humans. The judge's
 language-specific error is u + e before calibration and e after it, so the cell gains u (u + 2e) = u v points squared.

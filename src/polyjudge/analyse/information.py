@@ -1,4 +1,4 @@
-"""Information that language carries about the score, given judge and task (METHODS section 6).
+"""Information that language carries about the score, given judge and task (docs/methods.md, section 6).
 
 The nearest-neighbour estimator needs, for each point, the number of other points as near as its q-th nearest one of
 the same label. That number grows with the distance. So a table of it for every pair of points of a slice, made once,

@@ -1,4 +1,7 @@
-"""Which system wins, by language and over all, with ranks that the data cannot rule out (METHODS 17)."""
+"""Which system wins, by language and over all, with ranks that the data cannot rule out.
+
+See docs/methods.md, section 17.
+"""
 
 from __future__ import annotations
 

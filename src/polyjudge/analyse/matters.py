@@ -1,4 +1,4 @@
-"""Does an effect matter, and can it be ruled out (METHODS section 19)."""
+"""Does an effect matter, and can it be ruled out (docs/methods.md, section 19)."""
 
 from __future__ import annotations
 

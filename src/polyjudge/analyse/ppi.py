@@ -1,4 +1,7 @@
-"""Language means from few labels: prediction-powered inference with the panel as predictor (METHODS section 13)."""
+"""Language means from few labels: prediction-powered inference with the panel as predictor.
+
+See docs/methods.md, section 13.
+"""
 
 from __future__ import annotations
 

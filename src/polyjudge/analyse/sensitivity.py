@@ -1,4 +1,4 @@
-"""Does the conclusion hang on one judge, one task, or the linear scale (METHODS section 10)?"""
+"""Does the conclusion hang on one judge, one task, or the linear scale (docs/methods.md, section 10)?"""
 
 from __future__ import annotations
 

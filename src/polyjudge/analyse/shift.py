@@ -1,4 +1,7 @@
-"""Shared shift: how far the panel mean is from the humans in each language, with intervals (METHODS section 13)."""
+"""Shared shift: how far the panel mean is from the humans in each language, with intervals.
+
+See docs/methods.md, section 13.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Does the panel see what it judges: do judges agree, on the same task, which system did better (METHODS 17)."""
+"""Does the panel see what it judges: do judges agree, on the same task, which system did better.
+
+See docs/methods.md, section 17.
+"""
 
 from __future__ import annotations
 

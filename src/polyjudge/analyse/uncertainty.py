@@ -1,4 +1,7 @@
-"""How sure is each cell of the interaction: pointwise intervals, a simultaneous band, and two bounds (METHODS 4)."""
+"""How sure is each cell of the interaction: pointwise intervals, a simultaneous band, and two bounds.
+
+See docs/methods.md, section 4.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Languages and judges the calibrator has not seen: with no scored task, and with a few (METHODS section 8)."""
+"""Languages and judges the calibrator has not seen: with no scored task, and with a few.
+
+See docs/methods.md, section 8.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How much of the scores is what: R2 of two models, variance components, and the three-way test (METHODS 6)."""
+"""How much of the scores is what: R2 of two models, variance components, and the three-way test.
+
+See docs/methods.md, section 6.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Consensus-based calibration (CBC): remove the language-judge interaction by double centring (METHODS section 2)."""
+"""Consensus-based calibration (CBC): remove the language-judge interaction by double centring.
+
+See docs/methods.md, section 2.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ class ConsensusCalibrator(Calibrator):
     location : how a cell's values over tasks are summed up: "mean", or "trimmed", "median_of_means", "huber" where a
         few odd tasks must not decide.
 
-    Panels with holes are estimated by least squares within tasks (METHODS section 14).
+    Panels with holes are estimated by least squares within tasks (docs/methods.md, section 14).
 
     Fitted attributes (labelled pandas objects): `interaction_` (language x judge, in score points), `language_effect_`
     (the shared shift of each language, which CBC leaves in), `judge_effect_` (the order every language is aligned to),
@@ -148,7 +151,7 @@ class ConsensusCalibrator(Calibrator):
         return shift, strange
 
     def extend(self, new_scores: Panel, target: float | None = None) -> Self:
-        """A calibrator that also knows a new language or judge, from a handful of tasks (METHODS section 8).
+        """A calibrator that also knows a new language or judge, from a handful of tasks (docs/methods.md, section 8).
 
         new_scores : a few tasks in the new language and in at least one known language, by at least two known judges
             (for a new judge: languages and judges exchanged)

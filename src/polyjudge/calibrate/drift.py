@@ -18,7 +18,7 @@ from polyjudge.core.sections import Finding, Severity, find, ranked
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.memory import floor_share
-from polyjudge.estimate.resample import mean_and_se
+from polyjudge.estimate.resample import check_level, mean_and_se
 from polyjudge.estimate.sparse import Kind, Units, choose, least_absolute, named_cells, offset_maps
 
 FLIPS = 4999
@@ -70,7 +70,7 @@ class Drift(Result):
 
 
 def drift(
-    cal: ConsensusCalibrator, panel: Panel, *, level: float = 0.05, tolerance: float = 0.0, seed: int = 7
+    cal: ConsensusCalibrator, panel: Panel, *, level: float = 0.95, tolerance: float = 0.0, seed: int = 7
 ) -> Drift:
     """Compare a calibrator with new scores.
 
@@ -78,11 +78,10 @@ def drift(
     task cancels, and the global test flips the sign of whole tasks, so that its error level is exact. Otherwise the two
     estimates are compared as independent samples, which is far less sensitive.
 
-    level : chance of any alarm (interaction or floor share) when nothing changed
+    level : chance of no alarm at all (interaction or floor share) when nothing changed
     tolerance : changes up to this many points do not count
     """
-    if not 0 < level < 1:
-        raise UsageError(f"level must lie between 0 and 1, not {level}.")
+    alarms = round(1 - check_level(level), 12)
     if not (np.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"tolerance must be zero or more, not {tolerance}.")
     languages = [x for x in cal.interaction_.index if x in panel.languages]
@@ -97,7 +96,7 @@ def drift(
     part = np.ix_(rows, columns)
     common = panel.select(languages=languages, judges=judges)
     estimate = estimate_interaction(common)
-    alpha = (1 - SHARE_FLOOR) * level
+    alpha = (1 - SHARE_FLOOR) * alarms
     differences = _paired(cal, common, estimate, rows, columns)
     if differences is not None:
         before, after, tested = _sign_flips(*differences, ROUNDING * (cal.range_[1] - cal.range_[0]), alpha, seed)
@@ -113,7 +112,7 @@ def drift(
         paired = 0
     rounding = ROUNDING * (cal.range_[1] - cal.range_[0])
     cells = _table(common, before, after, tested, max(tolerance, rounding))
-    floor = _floor(cal, common, part, SHARE_FLOOR * level)
+    floor = _floor(cal, common, part, SHARE_FLOOR * alarms)
     labels = {
         "new_languages": tuple(x for x in panel.languages if x not in cal.interaction_.index),
         "gone_languages": tuple(x for x in cal.interaction_.index if x not in panel.languages),
@@ -129,7 +128,7 @@ def drift(
             # As if each task had been compared: their mean is the change, their spread its standard error.
             stretch = tested.se / np.where(estimate.se > 0, estimate.se, 1.0)
             each = after - before + (estimate.influence - estimate.interaction) * stretch
-        kind, broken = _explained(common, each, level, seed)
+        kind, broken = _explained(common, each, alarms, seed)
     findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
     return Drift(
         cells, floor, tested.p_global, level, tolerance, paired, n_before, common.n_tasks, **labels,
@@ -138,10 +137,10 @@ def drift(
     )  # fmt: skip
 
 
-def _explained(panel: Panel, each: Array, level: float, seed: int) -> tuple[Kind, pd.DataFrame]:
+def _explained(panel: Panel, each: Array, alarms: float, seed: int) -> tuple[Kind, pd.DataFrame]:
     """Which cells explain the change of every task (n, k, m), and by how much each of them changed, furthest first."""
     units = Units.of(each, each, panel.weights if len(each) == len(panel.weights) else np.ones(len(each)))
-    reading = choose(units, max(1 - level, 0.5), seed)
+    reading = choose(units, max(1 - alarms, 0.5), seed)
     places = np.flatnonzero(named_cells(reading, least_absolute(each.mean(axis=0), units.lad)))
     if reading.kind in ("judge", "language"):
         size = each.shape[2 if reading.kind == "judge" else 1]
@@ -149,7 +148,7 @@ def _explained(panel: Panel, each: Array, level: float, seed: int) -> tuple[Kind
     else:
         values = np.tensordot(units.values, offset_maps(places, units.lad**2), ((1, 2), (1, 2)))
     change, se = mean_and_se(values, units.share)
-    half = stats.t.ppf(1 - level / (2 * max(len(places), 1)), len(units.values) - 1) * se
+    half = stats.t.ppf(1 - alarms / (2 * max(len(places), 1)), len(units.values) - 1) * se
     language, judge = np.divmod(places, panel.shape[2])
     frame = pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""A new language or judge for a fitted calibrator, from a handful of tasks (METHODS section 8).
+"""A new language or judge for a fitted calibrator, from a handful of tasks (docs/methods.md, section 8).
 
 The cells already fitted stay as they are. The new row is what is left of the new language's scores once the same
 tasks' scores in known languages, calibrated, have explained what they can: on complete tasks, the mean over tasks of

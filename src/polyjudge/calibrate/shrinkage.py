@@ -1,4 +1,4 @@
-"""Empirical-Bayes shrinkage of the interaction, for few tasks and many cells (METHODS section 14).
+"""Empirical-Bayes shrinkage of the interaction, for few tasks and many cells (docs/methods.md, section 14).
 
 The cells are taken as draws with a common variance, the estimate as cells plus noise. Of all such variances "auto"
 takes the one with the largest expected held-out accuracy gain (I7). That gain has a closed form in what each task

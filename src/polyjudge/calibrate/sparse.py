@@ -1,4 +1,7 @@
-"""Sparse calibration: only the cells that explain the interaction move, all other scores stay (METHODS section 18)."""
+"""Sparse calibration: only the cells that explain the interaction move, all other scores stay.
+
+See docs/methods.md, section 18.
+"""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from polyjudge.cli.options import command_class
 
 COMMANDS = (
     "demo",
+    "check",
     "audit",
     "systems",
     "explain",
@@ -22,6 +23,8 @@ COMMANDS = (
     "anchor",
     "plan",
     "collect",
+    "diff",
+    "formats",
     "reproduce",
     "validate",
 )

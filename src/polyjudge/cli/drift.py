@@ -15,7 +15,7 @@ def drift(
     ctx: typer.Context,
     calibrator: o.Calibrator,
     scores: o.Scores,
-    level: Annotated[float, typer.Option("--level", help="Chance of an alarm when nothing changed.")] = 0.05,
+    level: Annotated[float, typer.Option("--level", help="Chance of no alarm when nothing changed.")] = 0.95,
     tolerance: Annotated[float, typer.Option("--tolerance", help="Changes up to this many points do not count.")] = 0.0,
     seed: o.Seed = 7,
 ) -> None:

@@ -26,8 +26,8 @@ Scores = Annotated[
     str,
     typer.Argument(
         metavar="SCORES",
-        help="Scores: CSV, Parquet or JSON lines (also 'several*.parquet'), FILE::TABLE of a DuckDB or SQLite file, "
-        "postgres://...::TABLE, or a collection run.",
+        help="Scores: CSV, Parquet, JSON or Excel (also 'several*.parquet'), an eval tool's files (polyjudge formats), "
+        "- for standard input, FILE::TABLE of a DuckDB or SQLite file, postgres://...::TABLE, or a collection run.",
     ),
 ]
 ScoresOption = Annotated[
@@ -159,6 +159,37 @@ class Reading(Engine):
     max_units: Annotated[
         int, typer.Option("--max-units", min=2, help="Beyond this many tasks, tasks are hashed into units.")
     ] = 100_000
+    language_from: Annotated[
+        str | None,
+        typer.Option(
+            "--language-from", metavar="PATTERN", help="Where the language stands: 'x_{language}.csv', COLUMN:PATTERN."
+        ),
+    ] = None
+    judge_from: Annotated[
+        str | None, typer.Option("--judge-from", metavar="PATTERN", help="Where the judge stands, likewise.")
+    ] = None
+    wide: Annotated[
+        str | None,
+        typer.Option("--wide", metavar="PATTERN", help="Names of score columns, such as '{judge}_{language}'."),
+    ] = None
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="WORD=NUMBER,...", help="Numbers of words and grades; WORD= is no score."),
+    ] = None
+    decimal: Annotated[
+        str | None, typer.Option("--decimal", metavar="comma", help="Numbers such as 1,234 have a decimal comma.")
+    ] = None
+    winner: Annotated[str | None, typer.Option("--winner", help="Column of the winners of pairs: A, B, tie.")] = None
+    swapped: Annotated[
+        str | None,
+        typer.Option("--swapped", metavar="flip|keep", help="Rows marked as swapped: turn the winner back, or not."),
+    ] = None
+    format: Annotated[
+        str | None, typer.Option("--format", metavar="NAME", help="Format, as polyjudge formats lists them.")
+    ] = None
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="NAME", help="Which one of several metrics in a tool's files.")
+    ] = None
 
     def arguments(self) -> dict[str, Any]:
         """What the user asked, as arguments of `read_panel`."""
@@ -174,7 +205,12 @@ class Reading(Engine):
             "incomplete": self.incomplete.value,
             "max_units": self.max_units,
             "engine": self.engine.value,
+            "map": self.values,
+            **{name: getattr(self, name) for name in _PLAIN},
         }
+
+
+_PLAIN = ("language_from", "judge_from", "wide", "decimal", "winner", "swapped", "format", "metric")
 
 
 @dataclass(frozen=True)

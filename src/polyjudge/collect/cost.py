@@ -1,4 +1,4 @@
-"""Tokens and money: estimated before a run, counted from recorded usage after it (METHODS section 15)."""
+"""Tokens and money: estimated before a run, counted from recorded usage after it (docs/methods.md, section 15)."""
 
 from __future__ import annotations
 

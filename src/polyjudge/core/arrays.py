@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 TIE_TOLERANCE = 1e-9
-"""Two values closer than this share of the score range count as tied (METHODS section 7)."""
+"""Two values closer than this share of the score range count as tied (docs/methods.md, section 7)."""
 
 
 def unit_mean(scores: Array, weights: Array | None = None) -> Array:

@@ -9,14 +9,27 @@ from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 
 USUAL = {
-    "task": ("task", "item", "item_id", "sample_id", "id", "task_id"),
-    "language": ("language", "lang", "locale"),
-    "judge": ("judge", "model", "evaluator", "evaluator_model", "backbone"),
-    "score": ("score", "rating", "value", "margin"),
+    "task": (
+        "task", "item", "item_id", "sample_id", "id", "task_id", "prompt_id", "question_id", "query_id", "segment",
+        "segment_id", "seg_id", "example_id", "doc_id", "instance_id", "problem_id", "trace_id",
+    ),
+    "language": (
+        "language", "lang", "locale", "language_code", "lang_code", "target_language", "target_lang", "tgt_lang",
+    ),
+    "judge": (
+        "judge", "evaluator", "evaluator_model", "backbone", "grader", "grader_model", "judge_model", "judge_name",
+        "judge_id", "annotator", "annotator_id", "rater", "rater_id", "reviewer", "scorer", "critic",
+    ),
+    "score": (
+        "score", "rating", "value", "margin", "passed", "label", "grade", "points", "judgment", "judgement", "correct",
+        "is_correct",
+    ),
     "system": ("system", "candidate", "model", "framework", "agent", "variant", "prompt_version"),
     "replicate": ("repeat", "epoch", "replicate"),
     "cluster": ("cluster",),
-}
+}  # fmt: skip
+GENERIC = frozenset({"id", "value", "label", "model", "trace_id"})
+"""Names that count only where no other usual name is there."""
 REQUIRED = ("task", "language", "judge", "score")
 
 
@@ -98,37 +111,63 @@ def find_columns(
     }  # fmt: skip
     taken = {n for n in given.values() if n}
     found: dict[str, str | None] = {}
+    several: dict[str, list[str]] = {}
     for role, wanted in given.items():
         if wanted is not None:
             if wanted not in names and not (wanted == "" and role in ("system", "replicate", "cluster")):
                 raise PanelError(f"There is no column {wanted!r} (given for {role}). The columns are {_list(names)}.")
             found[role] = wanted or None
             continue
-        usual = USUAL.get(role, ())
-        hits = [n for n in names if n.strip().lower() in usual and n not in taken and n not in found.values()]
-        if role == "judge" and len(hits) > 1:
-            hits = [n for n in hits if n.strip().lower() != "model"] or hits
-        exact = [n for n in hits if n.strip().lower() == role]
-        if len(hits) > 1 and len(exact) != 1:
-            raise PanelError(
-                f"Several columns could be the {role}: {_list(hits)}. Say which one: {role}=... in Python, "
-                f"--{role} NAME on the command line."
-            )
-        found[role] = next(iter(exact or hits), None)
+        hits = usual_columns(role, names, taken | {n for n in found.values() if n})
+        if len(hits) > 1:
+            several[role] = hits
+        found[role] = hits[0] if len(hits) == 1 else None
     optional = {"score": not require_score, "task": not require_task}
-    needed = [r for r in REQUIRED if found[r] is None and not optional.get(r, False)]
-    if needed:
-        raise PanelError(
-            f"No column for {' and '.join(needed)} was found among {_list(names)}. Usual names are "
-            + "; ".join(f"{r}: {', '.join(USUAL[r])}" for r in needed)
-            + f". Name it: {needed[0]}=... in Python, --{needed[0]} NAME on the command line."
-        )
+    needed = [r for r in REQUIRED if found[r] is None and r not in several and not optional.get(r, False)]
+    if needed or several:
+        raise PanelError(_ask(names, needed, several, found))
     roles = [r for r in found if found[r] is not None]
     for i, a in enumerate(roles):
         for b in roles[i + 1 :]:
             if found[a] == found[b]:
                 raise PanelError(f"Column {found[a]!r} cannot be both {a} and {b}.")
     return Columns(**{r: (found[r] or "") if r in REQUIRED else found[r] for r in found})  # type: ignore[arg-type]
+
+
+def usual_columns(role: str, names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
+    """The columns that could play a role by their usual names: the role's own name, else special names, else general.
+
+    >>> usual_columns("task", ["id", "prompt_id", "score"])
+    ['prompt_id']
+    """
+    taken = set(taken)
+    hits = [n for n in map(str, names) if n.strip().lower() in USUAL.get(role, ()) and n not in taken]
+    exact = [n for n in hits if n.strip().lower() == role]
+    if len(exact) == 1:
+        return exact
+    return [n for n in hits if n.strip().lower() not in GENERIC] or hits
+
+
+def _ask(names: list[str], needed: list[str], several: dict[str, list[str]], found: dict[str, str | None]) -> str:
+    """Everything that has to be said before the table can be read, in one paragraph."""
+    parts = []
+    if needed:
+        usual = "; ".join(f"{r}: {', '.join(USUAL[r])}" for r in needed)
+        flags = " ".join(f"--{r} NAME" for r in needed)
+        parts.append(
+            f"No column for {' and '.join(needed)} was found among {_list(names)}. Usual names are {usual}. Name "
+            f"{'it' if len(needed) == 1 else 'them'}: {', '.join(f'{r}=...' for r in needed)} in Python, {flags} on "
+            "the command line."
+        )
+    model = found.get("system")
+    if "judge" in needed and model is not None:
+        parts.append(
+            f"Is {clean(model)!r} the judge, or what is judged? If it judges: --judge {clean(model)} (judge=...)."
+        )
+    for role, hits in several.items():
+        flags = " or ".join(f"--{role} {clean(h)}" for h in hits[:6])
+        parts.append(f"Several columns could be the {role}: {_list(hits)}. Say {flags} ({role}=... in Python).")
+    return " ".join(parts)
 
 
 def _list(names: Iterable[str], most: int = 30) -> str:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from polyjudge.core.arrays import Array, tie_gap, unit_mean
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
+from polyjudge.core.reading import Reading
 from polyjudge.core.systems import average_systems
 
 Labels = tuple[str, ...]
@@ -77,6 +78,7 @@ class Panel:
     declared_range : (low, high) of the score scale when the user gave it
     observed_range : smallest and largest single score; taken from the arrays when not given
     notes : what the reader did to the rows that a person should know (averaged duplicates, dropped rows, ...)
+    reading : how the source was understood: which column was taken for what, its shape and values; None for an array
 
     Build one with `read_panel`, `Panel.from_array` or `simulate_panel`.
     """
@@ -93,6 +95,7 @@ class Panel:
     declared_range: tuple[float, float] | None = None
     observed_range: tuple[float, float] = None  # type: ignore[assignment]  # set below
     notes: tuple[str, ...] = field(default=())
+    reading: Reading | None = None
     systems: Labels = ()
     system_scores: Array | None = None
     system_replicates: Array | None = None
@@ -164,7 +167,7 @@ class Panel:
 
     @property
     def tie_gap(self) -> float:
-        """Scores closer than this count as tied (METHODS section 7)."""
+        """Scores closer than this count as tied (docs/methods.md, section 7)."""
         return tie_gap(*self.range)
 
     @property
@@ -293,6 +296,7 @@ class Panel:
             None if self.grouping is None else self.grouping.take(t, l, b),
             self.declared_range,
             notes=self.notes,
+            reading=self.reading,
             systems=() if one else tuple(self.systems[i] for i in s),
             system_scores=None if one else by_system,
             system_replicates=None if one else single,
@@ -351,6 +355,7 @@ class Panel:
             declared_range=self.declared_range,
             observed_range=self.observed_range,
             notes=self.notes,
+            reading=self.reading,
             clusters=self.clusters or self.tasks,
             cluster=self.cluster[t],
         )
@@ -399,6 +404,7 @@ class Panel:
             self.weights,
             self.grouping if self.grouping is None or self.grouping.task is not None else None,
             notes=self.notes,
+            reading=self.reading,
             systems=self.systems if system_scores is not None else (),
             system_scores=system_scores,
             system_replicates=system_replicates,

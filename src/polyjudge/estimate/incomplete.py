@@ -1,9 +1,9 @@
-"""Cell means and interaction of a panel with holes, by least squares within tasks (METHODS section 14).
+"""Cell means and interaction of a panel with holes, by least squares within tasks (docs/methods.md, section 14).
 
 Two designs. "paired": score = task:language + task:judge + cell, which no task, language or judge effect can bias.
 "additive": score = task + cell, for panels where too few tasks have two languages scored by the same two judges. Both
 come down to normal equations for the cells, summed over tasks after the task's own terms have been eliminated. A
-complete panel gives the closed form of METHODS section 2, bit for bit.
+complete panel gives the closed form of docs/methods.md, section 2, bit for bit.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class InteractionEstimate:
 
     @cached_property
     def noise_sd(self) -> float:
-        """Standard deviation of one entry about the task's own terms and its cell: sigma of METHODS section 4."""
+        """Standard deviation of one entry about the task's own terms and its cell: sigma (docs/methods.md, 4)."""
         n, k, m = self._scores.shape
         if self.design == "complete":
             apart = (self.influence - self.interaction) ** 2
@@ -248,6 +248,7 @@ def stand_in(panel: Panel) -> Panel:
             declared_range=panel.declared_range,
             observed_range=panel.observed_range,
             notes=panel.notes,
+            reading=panel.reading,
             clusters=panel.clusters,
             cluster=panel.cluster,
         )

@@ -20,7 +20,7 @@ matrix product has the same shape and the result does not depend on how the work
 
 
 def double_centre(cells: Array) -> Array:
-    """Subtract language and judge means of the last two axes and add the grand mean: DC of METHODS section 2.
+    """Subtract language and judge means of the last two axes and add the grand mean: DC of docs/methods.md, section 2.
 
     >>> double_centre(np.array([[1.0, 2.0], [3.0, 8.0]]))
     array([[ 1., -1.],

@@ -24,7 +24,7 @@ MOST_GROUPS = 200
 
 
 def task_interactions(panel: Panel) -> Array:
-    """D_t = DC(S(t, ., .)) of every task, (n, k, m): the interaction is their mean (METHODS I5).
+    """D_t = DC(S(t, ., .)) of every task, (n, k, m): the interaction is their mean (docs/methods.md, I5).
 
     With holes they are the influence values of the least-squares estimate, which have the same use.
     """

@@ -1,7 +1,8 @@
-"""The sparse reading of an interaction: few cells off an additive panel, and which explanation fits (METHODS 18).
+"""The sparse reading of an interaction: few cells off an additive panel, and which explanation fits.
 
 Double centring spreads one faulty cell over its row and column. Least absolute deviations leave it where it is. Shapes:
 n units, k languages, m judges; `...` is any number of leading axes, worked on at once.
+See docs/methods.md, section 18.
 """
 
 from __future__ import annotations

@@ -45,7 +45,10 @@ def available_means(panel: Panel, weights: Array) -> Array:
 
 
 def held_out(panel: Panel, resamples: int, seed: int) -> External:
-    """Raw, CBC and judge-aware BTL: trained on drawn items, evaluated on the left-out ones (METHODS 7 and 11)."""
+    """Raw, CBC and judge-aware BTL: trained on drawn items, evaluated on the left-out ones.
+
+    See docs/methods.md, sections 7 and 11.
+    """
     gap = panel.tie_gap
     n = len(panel.tasks)
     tau: dict[str, list[Array]] = {"raw": [], "cbc": [], "judge_aware_btl": []}

@@ -1,4 +1,7 @@
-"""The human-anchor check of the paper, end to end: a gain of 55 decisions that rounding made (METHODS section 12)."""
+"""The human-anchor check of the paper, end to end: a gain of 55 decisions that rounding made.
+
+See docs/methods.md, section 12.
+"""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from polyjudge.core.columns import Columns
 from polyjudge.core.errors import PanelError, PolyjudgeWarning, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Grouping, Panel, nan_mean
+from polyjudge.core.reading import Reading
 from polyjudge.core.systems import average_systems
 from polyjudge.sources.engine import HASH, Duplicates, Engine, Entries, Found, Labels, Units
 
@@ -34,6 +35,7 @@ def assemble(
     incomplete: str,
     max_units: int,
     notes: Sequence[str] = (),
+    reading: Reading | None = None,
 ) -> Panel:
     """Ask the engine, check the answers, build the panel."""
     notes = list(notes)
@@ -76,7 +78,19 @@ def assemble(
         raise PanelError(f"{engine.where} grew while it was read. Read it again, or from a snapshot.")
     observed = (float(cells["low"].min()), float(cells["high"].max()))
     panel = _build(units, entries, labels, columns, by_task, limits, observed, tuple(notes))
-    return _settle_incomplete(panel, incomplete)
+    return _settle_incomplete(replace(panel, reading=_counted(reading, labels, n)), incomplete)
+
+
+def _counted(reading: Reading | None, labels: Labels, tasks: int) -> Reading | None:
+    """The reading with how many labels each role has, now that all rows were seen."""
+    if reading is None:
+        return None
+    counts = {"task": tasks} | {axis: len(getattr(labels, axis)) for axis in labels.used()}
+    shown = {axis: getattr(labels, axis)[:8] for axis in labels.used()}
+    roles = tuple(
+        replace(r, distinct=counts.get(r.role, r.distinct), labels=shown.get(r.role, r.labels)) for r in reading.roles
+    )
+    return replace(reading, roles=roles)
 
 
 # --- checks ---

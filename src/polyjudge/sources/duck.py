@@ -24,6 +24,8 @@ MEMORY = "POLYJUDGE_MEMORY"
 """Environment variable with the engine's memory limit, such as 4GB. What does not fit goes to the temporary folder."""
 
 ROW = "polyjudge_row"
+FILE = "polyjudge_file"
+"""Column with the file of a row, in sources that are files."""
 CHUNK = 50_000
 _TEXT = (".csv", ".tsv", ".txt")
 _JSON = (".jsonl", ".ndjson", ".json")
@@ -53,7 +55,8 @@ class Source:
 
     `relation` is what stands after FROM. `row` is the SQL of a row's place in the source (0 is the first), or None when
     rows have no order. `first_line` is the line of row 0 in a text file. `spool` says that reading the relation
-    is costly or works only once, so that the chosen columns are copied into a temporary table first.
+    is costly or works only once, so that the chosen columns are copied into a temporary table first. `rows_per_line` is
+    how many rows of the relation one row of the source became.
     """
 
     con: Any
@@ -65,6 +68,7 @@ class Source:
     spool: bool = False
     files: tuple[Path, ...] = ()
     kind: str = "table"
+    rows_per_line: int = 1
 
     def stamps(self) -> list[tuple[int, int]]:
         """Size and time of change of the files, to see whether they changed while they were read."""
@@ -244,7 +248,10 @@ def _csv(paths: list[Path], where: str) -> Source:
                 f"(such as {clean(odd)!r}). Give the files the same columns."
             )
     chosen = ", ".join(map(name, columns))
-    parts = [f"SELECT {chosen} FROM {csv_relation(p, *head)}" for p, head in zip(paths, heads, strict=True)]
+    parts = [
+        f"SELECT {chosen}, {quote(str(p))} AS {FILE} FROM {csv_relation(p, *head)}"
+        for p, head in zip(paths, heads, strict=True)
+    ]
     first = 2 if len(paths) == 1 else None
     return Source(connect(), f"({' UNION ALL '.join(parts)})", columns, where, "rowid", first, spool=True)
 
@@ -259,7 +266,15 @@ def _json(paths: list[Path], where: str) -> Source:
     columns = list(found.columns)
     types = ", ".join(f"{quote(n)}: 'VARCHAR'" for n in columns)
     first = 1 if len(paths) == 1 and not _starts_with(paths[0], b"[") else None
-    return Source(con, f"read_json({files}, columns = {{{types}}})", columns, where, "rowid", first, spool=True)
+    return Source(
+        con,
+        f"read_json({files}, columns = {{{types}}}, filename = {quote(FILE)})",
+        columns,
+        where,
+        "rowid",
+        first,
+        spool=True,
+    )
 
 
 def _starts_with(path: Path, mark: bytes) -> bool:
@@ -271,8 +286,8 @@ def _parquet(paths: list[Path], where: str) -> Source:
     con = connect()
     files = "[" + ", ".join(quote(str(p)) for p in paths) + "]"
     _same_types(con, files, paths)
-    relation = f"read_parquet({files}, union_by_name = true, hive_types_autocast = false)"
-    columns = list(con.sql(f"SELECT * FROM {relation} LIMIT 0").columns)
+    relation = f"read_parquet({files}, union_by_name = true, hive_types_autocast = false, filename = {quote(FILE)})"
+    columns = [c for c in con.sql(f"SELECT * FROM {relation} LIMIT 0").columns if c != FILE]
     # Row groups of up to 2^40 rows per file: a place that grows along the file and from file to file.
     return Source(con, relation, columns, where, "(file_index::BIGINT * 1099511627776 + file_row_number)")
 
@@ -358,6 +373,18 @@ def open_frame(frame: Any) -> Source:
     if twice:
         raise PanelError(f"The table has two columns named {clean(sorted(twice)[0])!r}. Rename one of them.")
     return Source(connect(), "frame::", columns, "the table", "rowid", spool=True)
+
+
+def head_rows(source: Source, most: int) -> list[dict[str, Any]]:
+    """The first rows of a source that is no data frame, as they are written."""
+    if source.relation.startswith("sqlite::"):
+        with sqlite3.connect(f"file:{_uri(source.files[0])}?mode=ro", uri=True) as db:
+            table = source.relation.removeprefix("sqlite::")
+            rows = db.execute(f"SELECT * FROM {name(table)} LIMIT {most}").fetchall()
+    else:
+        chosen = ", ".join(map(name, source.columns))
+        rows = source.con.sql(f"SELECT {chosen} FROM {source.relation} LIMIT {most}").fetchall()
+    return [dict(zip(source.columns, row, strict=True)) for row in rows]
 
 
 # --- copying the chosen columns ---

@@ -261,7 +261,7 @@ class DuckEngine:
         here = ", ".join(f"{axis} {clean(getattr(row, axis), 40)}" for axis in named)
         if not self.ordered or row.place is None:
             return Found(here, clean(row.raw, 40))
-        file, place = divmod(int(row.place), 1 << 40)
+        file, place = divmod(int(row.place) // self.source.rows_per_line, 1 << 40)
         if self.source.first_line is not None:
             return Found(f"line {place + self.source.first_line}", clean(row.raw, 40))
         of = (

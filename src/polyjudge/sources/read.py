@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from polyjudge.core.columns import Columns, Doubt, doubts, find_columns
+from polyjudge.core.columns import Columns, Doubt, doubts
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
+from polyjudge.core.reading import ROLES, Reading, RoleRead
+from polyjudge.core.sections import Say
+from polyjudge.sources.assemble import assemble
+from polyjudge.sources.duck_engine import DuckEngine
 from polyjudge.sources.engine import Duplicates, Engine
+from polyjudge.sources.formats.recognise import recognise
+from polyjudge.sources.formats.roles import Asked
+from polyjudge.sources.opener import Opened, open_table
 
 Incomplete = Literal["estimate", "drop", "error"]
 MAX_UNITS = 100_000
@@ -38,14 +46,23 @@ def read_panel(
     incomplete: Incomplete = "estimate",
     max_units: int = MAX_UNITS,
     engine: Literal["duckdb", "spark"] = "duckdb",
+    language_from: str | None = None,
+    judge_from: str | None = None,
+    wide: str | None = None,
+    map: Mapping[str, float | None] | str | Sequence[str] | None = None,
+    decimal: Literal["comma", "point"] | None = None,
+    winner: str | None = None,
+    swapped: Literal["flip", "keep"] | None = None,
+    format: str | None = None,
+    metric: str | None = None,
 ) -> Panel:
     """Read scores into a Panel: one grouped pass in the engine that holds the rows.
 
     Parameters
     ----------
-    source : path or glob of CSV (.gz), Parquet or JSON lines files; a DuckDB or SQLite file (`FILE::TABLE`); a
-        `postgres://` address (`ADDRESS::TABLE`); a pandas, polars or pyarrow table; an Ibis table of any backend; a
-        Spark data frame; a collection run; a folder of Inspect logs
+    source : path or glob of CSV (.gz), Parquet, JSON or Excel files, or of an eval tool's files (`polyjudge formats`);
+        "-" for standard input; a DuckDB or SQLite file (`FILE::TABLE`); a `postgres://` address (`ADDRESS::TABLE`); a
+        pandas, polars or pyarrow table; an Ibis table of any backend; a Spark data frame; a collection run
     task, language, judge, score, replicate, group, system, cluster : names of columns; found by their usual names when
         not given, except `group` (strata of tasks, or requirement types inside tasks), which must be named. A system is
         what is judged, a replicate a repeat of one measurement, a cluster tasks that share a source or template. ""
@@ -60,6 +77,15 @@ def read_panel(
         "drop" leaves out the tasks that lack one, "error" stops with a table of what is missing
     max_units : beyond this many tasks, tasks are hashed into that many units inside the engine
     engine : "duckdb", or "spark" to read files with a Spark session
+    language_from, judge_from : where the label stands when it has no column: a dotted path, a pattern on the file's
+        name (`scores_{language}.csv`), or `COLUMN:PATTERN`
+    wide : pattern of the names of score columns: `{judge}`, `score_{language}`, `{judge}_{language}`
+    map : words -> numbers (None: no score), for grades and words
+    decimal : "comma" where 1,234 is a decimal number
+    winner : column of the winners of pairs (A, B, tie); read as margins from -1 to 1
+    swapped : rows marked as swapped name the winner as shown ("flip") or already turned back ("keep")
+    format : a name of `polyjudge formats`, where the format is not the one recognised
+    metric : which one to read of several metrics that a tool's judges gave
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame(
@@ -69,40 +95,128 @@ def read_panel(
     >>> read_panel(frame).shape
     (2, 2, 2)
     """
-    limits = _check_options(range, duplicates, incomplete, max_units)
+    limits = _check_options(range, duplicates, incomplete, max_units, engine, decimal)
     if isinstance(source, Panel):
         return source
-    names: dict[str, Any] = {
+    names: dict[str, str | None] = {
         "task": task, "language": language, "judge": judge, "score": score, "replicate": replicate, "group": group,
         "system": system, "cluster": cluster,
     }  # fmt: skip
-    notes: tuple[str, ...] = ()
-    if isinstance(source, (str, Path)) and os.path.isdir(source) and engine == "duckdb":
-        if holds_parquet(Path(source)):
-            source = os.path.join(source, "**", "*.parquet")
-        else:
-            from polyjudge.sources.runs import read_folder
-
-            found = read_folder(source, group)
-            source, limits, notes = found.frame, limits or found.declared_range, found.notes
-    from polyjudge.sources.assemble import assemble
-
-    opened, columns, all_columns = _open(source, table, names, weight, engine)
-    notes += tuple(_doubt_note(doubt) for doubt in doubts(all_columns, columns, names.values()) if doubt.role)
-    return assemble(
-        opened,
-        columns,
-        limits=limits,
-        duplicates=duplicates,
+    more: dict[str, Any] = {
+        "language_from": language_from, "judge_from": judge_from, "wide": wide, "map": map, "decimal": decimal,
+        "swapped": swapped, "format": format,
+    }  # fmt: skip
+    if is_foreign(source, engine):
+        _refuse(more | {"winner": winner, "metric": metric})
+        found = _open_foreign(source, table, names, weight, engine)
+    else:
+        asked = Asked(names={**names, "winner": winner}, **more)
+        found = understand(source, asked, table=table, weight=weight, metric=metric)
+    return found.assemble(
+        limits=limits or found.limits,
+        duplicates="mean" if found.average and duplicates == "error" else duplicates,
         languages=None if languages is None else [str(x) for x in languages],
         judges=None if judges is None else [str(x) for x in judges],
         incomplete=incomplete,
         max_units=max_units,
-        notes=notes,
     )
 
 
-def _check_options(limits: Any, duplicates: str, incomplete: str, max_units: int) -> tuple[float, float] | None:
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """A source whose columns are chosen, and how it was understood. `engine` starts to read it."""
+
+    engine: Callable[[], Engine]
+    columns: Columns
+    reading: Reading
+    limits: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
+    average: bool = False
+
+    def assemble(self, **options: Any) -> Panel:
+        """Read it into a panel."""
+        return assemble(self.engine(), self.columns, notes=self.notes, reading=self.reading, **options)
+
+
+def understand(
+    source: Any, asked: Asked, *, table: str | None = None, weight: str | None = None, metric: str | None = None
+) -> Found:
+    """Open scores and find out what is what, without reading them yet. Raises `Unclear` where a person must say."""
+    opened = open_table(source, table, asked.format, metric, asked.names.get("group"))
+    if weight is not None and weight not in opened.source.columns:
+        raise PanelError(f"There is no column {weight!r} (given for weight).")
+    read = recognise(opened.source, asked, opened.frame, weight, opened.shown, opened.needs)
+    doubtful = doubts(opened.source.columns, read.columns, asked.names.values()) if not opened.sure else ()
+    says = tuple(Say("read.role_doubt", {"column": d.column, "role": d.role}) for d in doubtful)
+    how = replace(
+        read.reading, format=_format(read.reading, opened), doubts=(*opened.doubts, *read.reading.doubts, *says)
+    )
+    return Found(
+        engine=lambda: DuckEngine(read.source, read.columns, weight=weight),
+        columns=read.columns,
+        reading=how,
+        limits=opened.limits or read.limits,
+        notes=(*opened.notes, *(_doubt_note(d) for d in doubtful if d.role)),
+        average=read.average,
+    )
+
+
+def _format(reading: Reading, opened: Opened) -> str:
+    return reading.format if reading.format == "ragas" else opened.format
+
+
+def is_foreign(source: Any, engine: str = "duckdb") -> bool:
+    """Whether another engine holds the rows: Spark, a database server, an Ibis table."""
+    if isinstance(source, (str, Path)):
+        return engine == "spark" or "://" in str(source)
+    return type(source).__module__.split(".")[0] in ("ibis", "pyspark")
+
+
+def _open_foreign(
+    source: Any, table: str | None, names: dict[str, str | None], weight: str | None, engine: str
+) -> Found:
+    from polyjudge.sources import warehouse
+
+    shown = str(source) if isinstance(source, (str, Path)) else "TABLE"
+    held = warehouse.connect(shown, table, engine) if shown != "TABLE" else warehouse.as_table(source)
+    if weight is not None and weight not in held.columns:
+        raise PanelError(f"There is no column {weight!r} (given for weight).")
+    opened, columns = warehouse.open_engine(held, names, weight)
+    doubtful = doubts(held.columns, columns, names.values())
+    taken = {role: column for role, column in vars(columns).items() if column}
+    reading = Reading(
+        source=re.sub(r"://[^@/]*@", "://", shown),
+        format="table",
+        roles=tuple(
+            RoleRead(role=role, column=taken[role], how="named" if names.get(role) else "usual name")
+            for role in ROLES
+            if role in taken
+        ),
+        unused=tuple(str(c) for c in held.columns if c not in taken.values()),
+        doubts=tuple(Say("read.role_doubt", {"column": d.column, "role": d.role}) for d in doubtful),
+        options={f"--{role}": taken[role] for role in ROLES if role in taken},
+    )
+    notes = tuple(_doubt_note(d) for d in doubtful if d.role)
+    return Found(engine=lambda: opened, columns=columns, reading=reading, notes=notes)
+
+
+def _refuse(options: Mapping[str, Any]) -> None:
+    """Another engine reads long tables of numbers as they are."""
+    given = next((name for name, value in options.items() if value is not None), None)
+    if given is not None:
+        raise UsageError(
+            f"{given} (--{given.replace('_', '-')}) works on files and data frames. In a warehouse, make a view with "
+            "one row for each score."
+        )
+
+
+def _check_options(
+    limits: Any, duplicates: str, incomplete: str, max_units: int, engine: str, decimal: str | None
+) -> tuple[float, float] | None:
+    if engine not in ("duckdb", "spark"):
+        raise UsageError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
+    if decimal not in (None, "comma", "point"):
+        raise UsageError(f"decimal must be 'comma' or 'point', not {decimal!r}.")
     if duplicates not in ("error", "mean", "first"):
         raise UsageError(f"duplicates must be 'error', 'mean' or 'first', not {duplicates!r}.")
     if incomplete not in ("estimate", "drop", "error"):
@@ -120,11 +234,6 @@ def _check_options(limits: Any, duplicates: str, incomplete: str, max_units: int
     return low, high
 
 
-def holds_parquet(folder: Path) -> bool:
-    """A folder of Parquet files, as `polyjudge apply` and Spark write it, and no collection run."""
-    return any(folder.rglob("*.parquet")) and not (folder / "store.sqlite").exists()
-
-
 def _doubt_note(doubt: Doubt) -> str:
     """What was made of a column whose name leaves room for another reading, and how to change it."""
     name = clean(doubt.column)
@@ -133,52 +242,3 @@ def _doubt_note(doubt: Doubt) -> str:
             f"{name} is taken as the system, the thing that is judged; if it repeats a measurement: --replicate {name}"
         )
     return f"{name} is taken as repeats of one measurement; if it is what is judged: --system {name}"
-
-
-def _open(
-    source: Any, table: str | None, names: dict[str, Any], weight: str | None, engine: str
-) -> tuple[Engine, Columns, Sequence[str]]:
-    """The engine that holds the rows, with its columns chosen, and the names of all columns."""
-    if engine not in ("duckdb", "spark"):
-        raise UsageError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
-    if isinstance(source, (str, Path)):
-        text = str(source)
-        if engine == "spark" or "://" in text:
-            from polyjudge.sources import warehouse
-
-            held = warehouse.connect(text, table, engine)
-            return *warehouse.open_engine(held, names, weight), held.columns
-        from polyjudge.sources import duck
-        from polyjudge.sources.duck_engine import DuckEngine
-
-        opened = duck.open_file(text, table)
-        columns = find_columns(opened.columns, **names)
-        _check_weight(weight, opened.columns)
-        return DuckEngine(opened, columns, weight=weight), columns, opened.columns
-    kind = type(source).__module__.split(".")[0]
-    if kind in ("ibis", "pyspark"):
-        from polyjudge.sources import warehouse
-
-        held = warehouse.as_table(source)
-        return *warehouse.open_engine(held, names, weight), held.columns
-    if kind == "duckdb" or kind == "_duckdb":
-        source = source.to_arrow_table()
-    if kind == "polars" and hasattr(source, "collect"):
-        source = source.collect()
-    if not (hasattr(source, "columns") or hasattr(source, "column_names")):
-        raise UsageError(
-            f"read_panel takes a path, a pandas, polars or pyarrow table, an Ibis table or a Spark data frame, not "
-            f"{type(source).__name__}."
-        )
-    from polyjudge.sources import duck
-    from polyjudge.sources.duck_engine import DuckEngine
-
-    opened = duck.open_frame(source)
-    columns = find_columns(opened.columns, **names)
-    _check_weight(weight, opened.columns)
-    return DuckEngine(opened, columns, source, weight), columns, opened.columns
-
-
-def _check_weight(weight: str | None, columns: Sequence[str]) -> None:
-    if weight is not None and weight not in columns:
-        raise PanelError(f"There is no column {weight!r} (given for weight).")

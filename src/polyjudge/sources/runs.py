@@ -13,6 +13,8 @@ import pandas as pd
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 
+STORE = "store.sqlite"
+"""File that makes a folder a collection run."""
 KEYS = ["task", "replicate", "language", "judge"]
 TYPE = "type"
 """Group name that asks for the rows of single requirements, by their type."""
@@ -25,23 +27,6 @@ class FolderScores:
     frame: pd.DataFrame
     declared_range: tuple[float, float] | None
     notes: tuple[str, ...]
-
-
-def read_folder(folder: str | Path, group: str | None = None) -> FolderScores:
-    """The scores in a folder: of a collection run, else of the Inspect logs in it."""
-    folder = Path(folder)
-    from polyjudge.collect.store import FILE
-
-    if (folder / FILE).is_file():
-        return read_run(folder, group)
-    if any(folder.rglob("*.eval")) or any(folder.glob("*.json")):
-        from polyjudge.sources.inspect_logs import read_logs
-
-        return read_logs(folder)
-    raise PanelError(
-        f"{clean(folder, 200)} is a folder without a collection run (store.sqlite) and without Inspect logs (*.eval). "
-        f"To read the tables in it, name them: {clean(folder, 200)}/*.parquet."
-    )
 
 
 def read_run(folder: str | Path, group: str | None = None) -> FolderScores:

@@ -19,6 +19,7 @@ from polyjudge.core.labels import clean
 from polyjudge.sources import duck
 from polyjudge.sources.duck import engine_errors, name
 from polyjudge.sources.duck_engine import DuckEngine
+from polyjudge.sources.opener import open_table
 
 UNREAD = {"system": "", "replicate": "", "cluster": ""}
 """Columns that pass through as they are: a calibrated score depends on language and judge alone."""
@@ -107,15 +108,8 @@ def _open(source: str, table: str | None) -> tuple[duck.Source, Any]:
         with foreign_errors("the database"):
             rows = held.to_pyarrow_batches()
         return duck.open_frame(rows), rows
-    if os.path.isdir(source):
-        from polyjudge.sources.read import holds_parquet
-        from polyjudge.sources.runs import read_folder
-
-        if holds_parquet(Path(source)):
-            return duck.open_file(os.path.join(source, "**", "*.parquet")), None
-        frame = read_folder(source).frame
-        return duck.open_frame(frame), frame
-    return duck.open_file(source, table), None
+    opened = open_table(source, table)
+    return opened.source, opened.frame
 
 
 def _format(output: Path, partition_by: str | None) -> str:

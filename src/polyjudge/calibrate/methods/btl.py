@@ -1,4 +1,4 @@
-"""Judge-aware Bradley-Terry-Luce: judges compared pair by pair inside items (METHODS section 11).
+"""Judge-aware Bradley-Terry-Luce: judges compared pair by pair inside items (docs/methods.md, section 11).
 
 In each language every item compares every two judges: the larger margin wins, a tie is half a win for both, a pair with
 a missing margin is left out. P(i beats j | stratum s) = logistic(exp(a_s) (th_i - th_j)), sum th = 0, sum a = 0. Only

@@ -1,4 +1,4 @@
-"""ComBat with empirical-Bayes shrinkage, in the pooled adaptation of METHODS section 7: languages are the batches."""
+"""ComBat with empirical-Bayes shrinkage, pooled (docs/methods.md, section 7): languages are the batches."""
 
 from __future__ import annotations
 

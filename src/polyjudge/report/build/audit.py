@@ -30,7 +30,9 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     s = result.summary
     frame = frame_of("audit", result, panel)
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
-    frame["read"] = read_lines(s)
+    e = result.explanation
+    scale = say("read.scale", scale=s.scale, low=s.low, high=s.high, matters=e.matters * e.factor, unit=e.unit)
+    frame["read"] = (*(frame.get("read") or read_lines(s)), scale, *notes(s.notes))
     advice = result.advice
     return Report(
         **frame | {"judges": s.judges},
@@ -62,27 +64,11 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
 
 
 def read_lines(s: Summary) -> tuple[Words, ...]:
-    """What was read, in a line or two."""
+    """What was read, in two lines, where the panel itself is not at hand."""
+    shape = {n: len(getattr(s, n)) for n in ("systems", "languages", "judges", "replicates")}
     return (
-        say(
-            "read.panel",
-            tasks=s.tasks,
-            units=s.units,
-            systems=len(s.systems),
-            languages=len(s.languages),
-            judges=len(s.judges),
-            replicates=len(s.replicates),
-        ),
-        say(
-            "read.scores",
-            scores=s.scores,
-            low=s.low,
-            high=s.high,
-            declared=s.range_declared,
-            missing=s.missing,
-            scale=s.scale,
-        ),
-        *notes(s.notes),
+        say("read.panel", tasks=s.tasks, units=s.units, **shape),
+        say("read.scores", scores=s.scores, low=s.low, high=s.high, missing=s.missing),
     )
 
 

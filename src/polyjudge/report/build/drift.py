@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def build(result: Drift, panel: Panel | None = None) -> Report:
     """Findings first; then the change of every cell, clearest first, and the shares at the floor."""
     how = (
-        say("drift.paired", paired=result.paired_tasks, alarm=result.level)
+        say("drift.paired", paired=result.paired_tasks, alarm=1 - result.level)
         if result.paired_tasks
-        else say("drift.samples", before=result.tasks_before, after=result.tasks_after, alarm=result.level)
+        else say("drift.samples", before=result.tasks_before, after=result.tasks_after, alarm=1 - result.level)
     )
     frame = frame_of("drift", result, panel)
     frame["read"] = (*frame.get("read", ()), how)

@@ -23,15 +23,11 @@ def frame_of(command: str, result: Result, panel: Panel | None) -> dict[str, Any
         "payload": lambda: envelope(command, result.to_dict()),
     }
     if panel is not None:
-        out["read"] = (
-            say(
-                "read.shape",
-                tasks=panel.n_tasks,
-                systems=len(panel.systems),
-                languages=len(panel.languages),
-                judges=len(panel.judges),
-            ),
-        )
+        from polyjudge.report.build.reading import read_says
+
+        read = None if panel.reading is None else panel.reading.to_dict()
+        out["payload"] = lambda: envelope(command, {"read": read, **result.to_dict()})
+        out["read"] = read_says(panel)
         out["facts"] = facts | {"input fingerprint": panel.fingerprint}
         out["judges"] = panel.judges
     return out

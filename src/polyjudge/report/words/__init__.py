@@ -42,7 +42,7 @@ def word(what: Words) -> str:
     """A sentence in words.
 
     >>> from polyjudge.core.sections import Say
-    >>> word(Say("read.shape", {"tasks": 1234, "languages": 8, "judges": 6}))
+    >>> word(Say("read.from", {"tasks": 1234, "languages": 8, "judges": 6}))
     '1,234 tasks x 8 languages x 6 judges'
     """
     if isinstance(what, str):

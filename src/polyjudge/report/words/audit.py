@@ -89,7 +89,12 @@ GAIN = {
     "shrinkage, may show a gain.",
     "gain.too-few": "Do not calibrate: {tasks} tasks are too few to measure what it gains.",
 }
-SCALES = {"binary": " (yes or no)", "likert": " (a rating in whole numbers)", "percent": " (on 0 to 100)", "open": ""}
+SCALES = {
+    "binary": "Yes or no",
+    "likert": "A rating from {low:.4g} to {high:.4g}",
+    "percent": "A scale of 0 to 100",
+    "open": "An open scale",
+}
 LEFT_OUT = "Left out: {part}. {why:text}"
 
 WORDS: dict[str, Template] = {
@@ -167,11 +172,9 @@ WORDS: dict[str, Template] = {
         + (" x {replicates} replicates" if v["replicates"] > 1 else "")
     ),
     "read.scores": lambda v: (
-        "{scores} scores from {low:.4g} to {high:.4g}"
-        + SCALES[v["scale"]]
-        + (" as declared" if v["declared"] else "")
-        + (", {missing} missing." if v["missing"] else ", none missing.")
+        "{scores} scores from {low:.4g} to {high:.4g}, " + ("{missing} missing." if v["missing"] else "none missing.")
     ),
+    "read.scale": lambda v: f"{SCALES[v['scale']]}; effects of {{matters:.2g}} {{unit}} or more matter (--matters).",
     "audit.title": "Audit of {judges} judges in {languages} languages",
     "audit.names": "{what}: {names:text}",
     # sections

@@ -5,11 +5,6 @@ from __future__ import annotations
 from polyjudge.report.words import Template
 
 WORDS: dict[str, Template] = {
-    "read.shape": lambda v: (
-        "{tasks} tasks x "
-        + ("{systems} systems x " if v.get("systems") else "")
-        + "{languages} languages x {judges} judges"
-    ),
     "note": "{text:text}",
     "validate.verdict": "{missed} of {limits} limits missed, on {panels} panels per scenario. A limit counts as "
     "missed when "

@@ -1,0 +1,104 @@
+"""What a source holds and how it was understood: coverage, scale, doubts. Nothing is estimated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.core.panel import Panel
+from polyjudge.core.reading import Reading
+from polyjudge.core.results import Result
+from polyjudge.core.scale import scale_of
+from polyjudge.core.sections import Finding
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Check(Result):
+    """How scores were read, and what they cover. Without a panel there are questions to answer first."""
+
+    reading: Reading
+    readable: bool
+    tasks: int = 0
+    systems: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+    replicates: tuple[str, ...] = ()
+    scores: int = 0
+    missing: int = 0
+    """Entries (task, language, judge) without a score."""
+    entries: int = 0
+    low: float = float("nan")
+    high: float = float("nan")
+    scale: str = ""
+    """"binary", "likert", "percent" or "open"."""
+    coverage: pd.DataFrame
+    """language, judge, tasks, scored, share"""
+    notes: tuple[str, ...] = ()
+    fingerprint: str = ""
+    findings: list[Finding]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "reading": self.reading.to_dict()}
+
+    def to_frame(self) -> pd.DataFrame:
+        """The roles: role, column, how, labels, distinct."""
+        return pd.DataFrame(
+            [
+                {
+                    "role": r.role,
+                    "column": r.column,
+                    "how": r.how,
+                    "labels": ", ".join(r.labels),
+                    "distinct": r.distinct,
+                }
+                for r in self.reading.roles
+            ],
+            columns=["role", "column", "how", "labels", "distinct"],
+        )
+
+
+def check_panel(panel: Panel) -> Check:
+    """What a panel that was read covers."""
+    reading = panel.reading or Reading(source="", format="array")
+    low, high = panel.range
+    scored = (~np.isnan(panel.scores)).sum(axis=0)
+    n, k, m = panel.shape
+    coverage = pd.DataFrame(
+        {
+            "language": np.repeat(np.array(panel.languages, object), m),
+            "judge": np.tile(np.array(panel.judges, object), k),
+            "tasks": n,
+            "scored": scored.ravel(),
+            "share": scored.ravel() / n,
+        }
+    )
+    return Check(
+        reading=reading,
+        readable=True,
+        tasks=panel.n_tasks,
+        systems=panel.systems,
+        languages=panel.languages,
+        judges=panel.judges,
+        replicates=panel.replicates,
+        scores=panel.n_scores,
+        missing=int(np.isnan(panel.scores).sum()),
+        entries=panel.scores.size,
+        low=low,
+        high=high,
+        scale=scale_of(panel).kind,
+        coverage=coverage,
+        notes=panel.notes,
+        fingerprint=panel.fingerprint,
+        findings=[Finding(d.code, d.values, "notice") for d in reading.doubts],
+    )
+
+
+def check_reading(reading: Reading) -> Check:
+    """A source that cannot be read before questions are answered."""
+    asked = [Finding(q.code, q.values, "serious") for q in reading.questions]
+    doubts = [Finding(d.code, d.values, "notice") for d in reading.doubts]
+    empty = pd.DataFrame(columns=["language", "judge", "tasks", "scored", "share"])
+    return Check(reading=reading, readable=False, coverage=empty, findings=[*asked, *doubts])

@@ -1,0 +1,143 @@
+"""Two audits compared: what changed between them beyond noise. Works on their JSON, so the scores are not needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.labels import clean
+from polyjudge.core.results import Result
+from polyjudge.core.sections import Finding
+from polyjudge.estimate.resample import check_level
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Difference(Result):
+    """New less old, in score points, with intervals that hold for all rows of a table together.
+
+    The audits are taken as independent. Where they share tasks the true intervals are narrower, so a change that is
+    clear here is clear.
+    """
+
+    cells: pd.DataFrame
+    """language, judge, old, new, change, se, low, high, clear"""
+    judges: pd.DataFrame
+    """judge, old, new, change, se, low, high, clear: how lenient a judge is"""
+    languages: pd.DataFrame
+    """language, old, new, change, se, low, high, clear: the shift that all judges share"""
+    gone: tuple[str, ...]
+    """Codes of findings that only the old audit has."""
+    arrived: tuple[str, ...]
+    same_scores: bool
+    tasks_old: int
+    tasks_new: int
+    level: float
+    findings: list[Finding]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The cells."""
+        return self.cells
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any], *, level: float = 0.95) -> Difference:
+    """What changed from the audit `old` to the audit `new` (their `to_dict`, or the JSON that `audit -o` writes).
+
+    level : confidence with which all intervals of a table hold together (Bonferroni)
+
+    >>> import polyjudge as pj
+    >>> one = pj.audit(pj.simulate_panel(tasks=20, languages=2, judges=3, seed=1)[0], resamples=50).to_dict()
+    >>> difference(one, one).cells["clear"].any()
+    False
+    """
+    check_level(level)
+    for word, audit in (("first", old), ("second", new)):
+        if not isinstance(audit, Mapping) or "uncertainty" not in audit or "summary" not in audit:
+            raise UsageError(f"The {word} file is no audit. Compare two files that `polyjudge audit -o DIR` wrote.")
+    for axis in ("languages", "judges"):
+        _same(axis, old["summary"][axis], new["summary"][axis])
+    tasks = int(old["summary"]["tasks"]), int(new["summary"]["tasks"])
+    freedom = min(tasks) - 1
+    cells = _change(_cells(old), _cells(new), ["language", "judge"], "interaction", freedom, level)
+    judges = _change(_frame(old, "judge_effect"), _frame(new, "judge_effect"), ["judge"], "effect", freedom, level)
+    languages = _change(
+        _frame(old, "language_effect"), _frame(new, "language_effect"), ["language"], "effect", freedom, level
+    )
+    before, after = (Counter(str(f["code"]) for f in audit.get("findings", [])) for audit in (old, new))
+    same = old["summary"].get("fingerprint") == new["summary"].get("fingerprint")
+    return Difference(
+        cells=cells,
+        judges=judges,
+        languages=languages,
+        gone=tuple(sorted((before - after).elements())),
+        arrived=tuple(sorted((after - before).elements())),
+        same_scores=bool(same),
+        tasks_old=tasks[0],
+        tasks_new=tasks[1],
+        level=level,
+        findings=_findings(cells, judges, languages),
+    )
+
+
+def _same(axis: str, old: list[str], new: list[str]) -> None:
+    """An interaction is relative to the others in the panel: with other judges or languages it means something else."""
+    gone, come = [x for x in old if x not in new], [x for x in new if x not in old]
+    if not gone and not come:
+        return
+    parts = [f"{word} {', '.join(clean(x) for x in some)}" for word, some in (("lost", gone), ("gained", come)) if some]
+    shared = [x for x in old if x in new]
+    raise PanelError(
+        f"The audits have different {axis}: the second has {' and '.join(parts)}. A judge's deviation in a language is "
+        f"relative to the others, so compare audits of the same {axis}: --{axis} {','.join(map(clean, shared))}."
+    )
+
+
+def _cells(audit: Mapping[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(audit["uncertainty"]["cells"])
+
+
+def _frame(audit: Mapping[str, Any], name: str) -> pd.DataFrame:
+    return pd.DataFrame(audit[name])
+
+
+def _change(
+    old: pd.DataFrame, new: pd.DataFrame, keys: list[str], value: str, freedom: int, level: float
+) -> pd.DataFrame:
+    """New less old, row by row, with intervals that hold together."""
+    both = old[[*keys, value, "se"]].merge(new[[*keys, value, "se"]], on=keys, suffixes=("_old", "_new"), how="inner")
+    change = (both[f"{value}_new"] - both[f"{value}_old"]).to_numpy(float)
+    se = np.hypot(both["se_old"].to_numpy(float), both["se_new"].to_numpy(float))
+    critical = float(stdtrit(max(freedom, 1), 1 - (1 - level) / (2 * max(len(both), 1))))
+    half = critical * se
+    return both[keys].assign(
+        old=both[f"{value}_old"],
+        new=both[f"{value}_new"],
+        change=change,
+        se=se,
+        low=change - half,
+        high=change + half,
+        clear=np.abs(change) > half + 1e-12,
+    )
+
+
+def _findings(cells: pd.DataFrame, judges: pd.DataFrame, languages: pd.DataFrame) -> list[Finding]:
+    out = []
+    for code, table, keys in (
+        ("difference.cells", cells, ("language", "judge")),
+        ("difference.judges", judges, ("judge",)),
+        ("difference.languages", languages, ("language",)),
+    ):
+        clear = table[table["clear"]]
+        if clear.empty:
+            continue
+        top = clear.iloc[int(np.argmax(np.abs(clear["change"].to_numpy(float))))]
+        values = {"count": len(clear), "of": len(table), **{k: str(top[k]) for k in keys}}
+        values |= {k: float(top[k]) for k in ("change", "low", "high", "old", "new")}
+        out.append(Finding(code, values, "warning" if code == "difference.cells" else "notice"))
+    return out

@@ -1,0 +1,31 @@
+"""`polyjudge check`."""
+
+from __future__ import annotations
+
+import typer
+
+from polyjudge.cli import options as o
+
+OPTIONS = (o.Columns, o.Reading, o.Output)
+
+
+def check(ctx: typer.Context, scores: o.Scores) -> None:
+    """Show how scores are understood before anything is computed: columns, shape, scale, coverage, doubts.
+
+    Exits with 2 when a question has to be answered first.
+
+    Example: polyjudge check scores.csv
+
+    Example: cat scores.csv | polyjudge check -
+    """
+    from polyjudge.analyse.check import check_panel, check_reading
+    from polyjudge.cli.output import emit
+    from polyjudge.core.reading import Unclear
+
+    try:
+        panel = o.read(ctx, scores)
+    except Unclear as unclear:
+        emit(ctx, check_reading(unclear.reading))
+        raise typer.Exit(2) from None
+    result = check_panel(panel)
+    emit(ctx, result, panel, tables={"roles": result.to_frame(), "coverage": result.coverage})

@@ -1,0 +1,48 @@
+"""`polyjudge diff`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from polyjudge.cli import options as o
+
+OPTIONS = (o.Output,)
+
+
+def diff(
+    ctx: typer.Context,
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="audit.json of before, or the folder of -o.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="audit.json of now, or the folder of -o.")],
+    level: Annotated[float, typer.Option("--level", help="Confidence of all intervals of a table together.")] = 0.95,
+) -> None:
+    """Compare two audits: what changed beyond noise. Exits with 1 where a change is as severe as --fail-on.
+
+    Example: polyjudge diff before/audit.json after/audit.json --fail-on warning
+    """
+    from polyjudge.analyse.difference import difference
+    from polyjudge.cli.output import emit
+
+    result = difference(_audit(old), _audit(new), level=level)
+    tables = {"cells": result.cells, "judges": result.judges, "languages": result.languages}
+    emit(ctx, result, tables=tables)
+
+
+def _audit(path: Path) -> dict[str, Any]:
+    import json
+
+    from polyjudge.core.errors import UsageError
+    from polyjudge.core.labels import clean
+
+    path = path / "audit.json" if path.is_dir() else path
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"There is no file {clean(path, 200)}. `polyjudge audit SCORES -o DIR` writes it.") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{clean(path, 200)} is not JSON. Name the audit.json that `audit -o DIR` wrote.") from None
+    if not isinstance(found, dict) or found.get("command") not in ("audit", "demo"):
+        raise UsageError(f"{clean(path, 200)} is no audit. Name the audit.json that `audit -o DIR` wrote.")
+    return found

@@ -1,0 +1,105 @@
+"""How scores were read, in sentences: the first lines of every report, and the whole report of `check`."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from polyjudge.core.schema import envelope
+from polyjudge.core.sections import Column, Grid, Report, Section, Step, Table, Words, say
+from polyjudge.report.words.reading import HOW
+
+if TYPE_CHECKING:
+    from polyjudge.analyse.check import Check
+    from polyjudge.core.panel import Panel
+    from polyjudge.core.reading import Reading
+
+
+def read_says(panel: Panel) -> tuple[Words, ...]:
+    """The first lines: what was read, from where, and how to correct it."""
+    import numpy as np
+
+    low, high = panel.range
+    missing = int(np.isnan(panel.scores).sum())
+    facts: dict[str, Any] = {
+        "tasks": panel.n_tasks, "systems": len(panel.systems), "languages": len(panel.languages),
+        "judges": len(panel.judges), "replicates": len(panel.replicates),
+    }  # fmt: skip
+    scores = say("read.values", scores=panel.n_scores, missing=missing, entries=panel.scores.size, low=low, high=high)
+    reading = panel.reading
+    if reading is None:
+        return say("read.from", **facts), scores
+    named = {r.role: r.column for r in reading.roles if r.how != "column names"}
+    piped = reading.source == "-"
+    where = "standard input" if piped else reading.source if reading.format != "data frame" else ""
+    first = say("read.from", **facts, source=where, **{r: named.get(r, "") for r in ("system", "language", "judge")})
+    change = (say("read.else", source=shlex.quote(where)),) if where and not piped else ()
+    return first, scores, *value_says(reading), *change
+
+
+def value_says(reading: Reading) -> tuple[Words, ...]:
+    """What was done to shape and values, where anything was."""
+    v = reading.values
+    out: list[Words] = []
+    wide = next((r for r in reading.roles if r.how == "column names"), None)
+    if wide is not None:
+        out.append(say("read.wide", pattern=wide.column))
+    numbers = {word: number for word, number in (v.get("map") or {}).items() if number is not None}
+    if numbers:
+        out.append(say("read.map", map=numbers))
+    if v.get("percent"):
+        out.append(say("read.percent"))
+    if v.get("decimal_comma"):
+        out.append(say("read.comma"))
+    if v.get("missing_words"):
+        out.append(say("read.absent", words=v["missing_words"]))
+    if v.get("kind") == "margins":
+        out.append(say("read.margins", **{k: x for k, x in v.items() if k != "kind"}))
+    return tuple(out)
+
+
+def build(result: Check, panel: Panel | None = None) -> Report:
+    """Roles and values first, then coverage, doubts and the command to paste."""
+    reading = result.reading
+    if not result.readable:
+        verdict = say("check.unclear", questions=len(reading.questions))
+    elif reading.doubts:
+        verdict = say("check.doubtful")
+    else:
+        verdict = say("check.clear")
+    says = (
+        *(value_says(reading)),
+        *((say("check.scale", scale=result.scale, low=result.low, high=result.high),) if result.readable else ()),
+        *((say("read.unused", columns=list(reading.unused)),) if reading.unused else ()),
+        *(say("note", text=note) for note in result.notes),
+    )
+    roles = Table(
+        name="roles",
+        caption=say("check.roles"),
+        frame=result.to_frame(),
+        columns=(
+            Column(name="role", title="role"),
+            Column(name="column", title="where", kind="label"),
+            Column(name="how", title="how", words=HOW),
+            Column(name="distinct", title="different", kind="count"),
+            Column(name="labels", title="such as", kind="label"),
+        ),
+    )
+    sections = [Section(name="roles", title="Roles", says=says, blocks=(roles,), folded=False)]
+    if result.readable:
+        wide = result.coverage.pivot(index="language", columns="judge", values="scored")
+        wide = wide.loc[list(result.languages), list(result.judges)]
+        grid = Grid(name="coverage", caption=say("check.coverage", tasks=result.tasks), values=wide, kind="count")
+        sections.append(Section(name="coverage", title="Coverage", blocks=(grid,), folded=not result.missing))
+    return Report(
+        command="check",
+        title=say("check.title", source="standard input" if reading.source == "-" else reading.source),
+        read=read_says(panel)[:2] if panel is not None else (),
+        verdict=(verdict,),
+        next=(Step(why=say("check.full"), command=reading.command()),) if result.readable else (),
+        findings=tuple(result.findings),
+        sections=tuple(sections),
+        facts={"input fingerprint": result.fingerprint} if result.fingerprint else {},
+        payload=lambda: envelope("check", result.to_dict()),
+        judges=result.judges,
+    )

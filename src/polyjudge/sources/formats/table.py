@@ -1,0 +1,203 @@
+"""A table before its columns are chosen: its names, a sample of its rows, and places inside it (dotted paths too)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from polyjudge.core.adjustment import quote
+from polyjudge.core.errors import PanelError
+from polyjudge.core.labels import clean
+from polyjudge.sources.duck import FILE, Source, engine_errors, name
+from polyjudge.sources.formats.values import ABSENT, COMMA, NO, PERCENT, YES
+
+SAMPLE = 2000
+DEPTH = 4
+MOST_LEAVES = 400
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a role stands: a column, a path inside it, and a pattern on its text whose first group is the label."""
+
+    column: str
+    path: tuple[str, ...] = ()
+    regex: str = ""
+
+    @property
+    def text(self) -> str:
+        """As the user writes it."""
+        return ".".join((self.column, *self.path))
+
+    @property
+    def plain(self) -> bool:
+        """A whole column as it is."""
+        return not self.path and not self.regex
+
+    def sql(self, types: Mapping[str, str]) -> str:
+        """SQL of the value as text, given the columns' types."""
+        out, kind = name(self.column), types.get(self.column, "VARCHAR")
+        if self.path and kind.startswith("STRUCT"):
+            for key in self.path:
+                out = f"struct_extract({out}, {quote(key)})"
+        elif self.path:
+            keys = "".join('."' + key.replace('"', '\\"') + '"' for key in self.path)
+            out = f"json_extract_string({out}, {quote('$' + keys)})"
+        out = f"CAST({out} AS VARCHAR)"
+        return f"nullif(regexp_extract({out}, {quote(self.regex)}, 1), '')" if self.regex else out
+
+
+@dataclass
+class Table:
+    """The names of a source's columns and its first rows, nested values opened."""
+
+    source: Source
+    frame: Any = None
+    leaves: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Dotted path -> column and keys, of what is nested."""
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns."""
+        return list(self.source.columns)
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """The first rows, text that holds JSON objects opened."""
+        found = _frame_rows(self.frame) if self.frame is not None else self._file_rows()
+        rows = [{str(k): _open(v) for k, v in row.items()} for row in found]
+        for row in rows:
+            for column, value in row.items():
+                if isinstance(value, dict) and len(self.leaves) < MOST_LEAVES:
+                    self._descend((column,), value)
+        return rows
+
+    def _file_rows(self) -> list[dict[str, Any]]:
+        from polyjudge.sources.duck import head_rows
+
+        with engine_errors(self.source.where):
+            return head_rows(self.source, SAMPLE)
+
+    def _descend(self, path: tuple[str, ...], value: Mapping[str, Any]) -> None:
+        for key, inner in value.items():
+            here = (*path, str(key))
+            if isinstance(inner, Mapping) and inner and len(here) < DEPTH:
+                self._descend(here, inner)
+            elif not isinstance(inner, (list, Mapping)):
+                self.leaves.setdefault(".".join(here), here)
+
+    def values(self, text: str) -> list[Any]:
+        """The sample of a column or dotted path, without what is empty."""
+        rows, place = self.rows, self.place(text)
+        out = []
+        for row in rows:
+            value: Any = row.get(place.column)
+            for key in place.path:
+                value = value.get(key) if isinstance(value, Mapping) else None
+            if value is not None and value != "" and value == value:
+                out.append(value)
+        return out
+
+    def texts(self, text: str) -> list[str]:
+        """The same as text."""
+        return [_as_text(v) for v in self.values(text)]
+
+    def distinct(self, text: str) -> list[str]:
+        """Different texts of the sample, in order."""
+        return list(dict.fromkeys(self.texts(text)))
+
+    def place(self, text: str, given_for: str = "") -> Place:
+        """A column or dotted path by its name."""
+        if text in self.names:
+            return Place(text)
+        if self.rows and text in self.leaves:
+            column, *path = self.leaves[text]
+            return Place(column, tuple(path))
+        parts = text.split(".")
+        for cut in range(len(parts) - 1, 0, -1):
+            column = ".".join(parts[:cut])
+            nested = column in self.names and any(isinstance(r.get(column), Mapping) for r in self.rows)
+            if nested:
+                return Place(column, tuple(parts[cut:]))
+        raise PanelError(
+            f"There is no column {clean(text)!r} (given for {given_for or 'a role'}). The columns are "
+            f"{listed([*self.names, *self.leaves])}."
+        )
+
+    def score_like(self, text: str) -> bool:
+        """Whether all that the sample holds there could be scores."""
+        texts = self.texts(text)
+        return bool(texts) and all(map(could_be_score, texts))
+
+    def is_row_number(self, text: str) -> bool:
+        """A nameless or running number, as a spreadsheet or a data frame's index leaves it."""
+        if re.fullmatch(r"(unnamed.*|index|row|#|column0+|)", text.strip().lower()):
+            return True
+        texts = self.texts(text)
+        return len(texts) > 2 and texts in (
+            [str(i) for i in range(len(texts))],
+            [str(i + 1) for i in range(len(texts))],
+        )
+
+
+def could_be_score(text: str) -> bool:
+    """A number in any of the ways `values` reads, a yes or no, or a word for nothing."""
+    plain = text.strip()
+    if plain.casefold() in ABSENT | YES | NO:
+        return True
+    if re.fullmatch(PERCENT, plain) or re.fullmatch(COMMA, plain):
+        return True
+    try:
+        float(plain)
+    except ValueError:
+        return False
+    return True
+
+
+def listed(names: Sequence[str], most: int = 30) -> str:
+    """Names for an error message."""
+    shown = ", ".join(repr(clean(n)) for n in names[:most])
+    return shown + (f", ... ({len(names)} in all)" if len(names) > most else "") if names else "no columns at all"
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _open(value: Any) -> Any:
+    if isinstance(value, str) and value[:1] == "{" and value.rstrip()[-1:] == "}":
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def _frame_rows(frame: Any) -> list[dict[str, Any]]:
+    if hasattr(frame, "to_pylist"):
+        return list(frame.slice(0, SAMPLE).to_pylist())
+    if hasattr(frame, "to_dicts"):
+        return list(frame.head(SAMPLE).to_dicts())
+    if not hasattr(frame, "head"):
+        return []  # a stream of batches cannot be looked at twice
+    head = frame.head(SAMPLE)
+    return [dict(zip(map(str, head.columns), row, strict=True)) for row in head.itertuples(index=False, name=None)]
+
+
+def file_place(regex: str) -> Place:
+    """A part of the file's name."""
+    return Place(FILE, (), regex)
+
+
+def first(items: Any, most: int = 8) -> tuple[str, ...]:
+    """The first few of some labels."""
+    return tuple(itertools.islice(items, most))

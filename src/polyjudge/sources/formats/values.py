@@ -1,0 +1,225 @@
+"""From what stands in a score column to numbers: percent signs, decimal commas, yes and no, grades, words for nothing.
+
+Only readings that leave no doubt are made by themselves, and each is said. Everything else is asked for: `--map`,
+`--decimal`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from polyjudge.core.adjustment import quote
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.labels import clean
+from polyjudge.sources.formats.languages import words
+
+Kind = Literal["numbers", "percent", "words", "map"]
+Decimal = Literal["comma", "point"]
+
+ABSENT = words("n/a n.a. na #n/a #na nan <na> none null nil - -- – — ? . missing unscored") | {
+    "not available", "not applicable", "no score", "no answer",
+}  # fmt: skip
+"""Words for "there is no score here"."""
+YES = words("true yes y t pass passed correct right success succeeded satisfied")
+NO = words("false no n f fail failed incorrect wrong failure unsatisfied")
+PERCENT = r"[-+]?[0-9]+([.,][0-9]+)?\s*%"
+COMMA = r"[-+]?[0-9]*,[0-9]+\s*%?"
+THOUSANDS = r"[-+]?[1-9][0-9]{0,2},[0-9]{3}"
+"""A comma with three digits behind it may be a decimal comma or divide thousands."""
+MOST_WORDS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """What a score column holds: rows by kind, and its words with their rows."""
+
+    plain: int = 0
+    """Numbers as programs write them."""
+    pointed: int = 0
+    """Of these, with a decimal point."""
+    percent: int = 0
+    comma: int = 0
+    thousands: int = 0
+    words: Mapping[str, int] = field(default_factory=dict)
+    outside: int = 0
+    """Plain numbers other than 0 and 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values:
+    """How the texts of a score column are read."""
+
+    kind: Kind = "numbers"
+    comma: bool = False
+    percent: bool = False
+    mapping: Mapping[str, float | None] = field(default_factory=dict)
+    """Text as written -> number; None is a missing score."""
+    missing: Mapping[str, int] = field(default_factory=dict)
+    """Words read as missing, with their rows."""
+    limits: tuple[float, float] | None = None
+    """The scale, where words alone fix it."""
+
+    @property
+    def as_written(self) -> bool:
+        """Whether scores are plain numbers and nothing has to be done."""
+        return not (self.comma or self.percent or self.mapping)
+
+    def sql(self, text: str) -> str:
+        """SQL of a text column with numbers in place of words. What is no number stays as it is, to be reported."""
+        out = f"trim({text})"
+        whens = "".join(
+            f" WHEN {quote(word)} THEN {'NULL' if number is None else quote(repr(number))}"
+            for word, number in self.mapping.items()
+        )
+        rest = f"replace({out}, ',', '.')" if self.comma else out
+        rest = f"trim(replace({rest}, '%', ''))" if self.percent else rest
+        return f"CASE {out}{whens} ELSE {rest} END" if whens else rest
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "kind": self.kind,
+            "decimal_comma": self.comma,
+            "percent": self.percent,
+            "map": dict(self.mapping),
+            "missing_words": dict(self.missing),
+        }
+
+
+def profile_sql(text: str) -> tuple[str, str]:
+    """SQL of the counts of `Profile` over a text expression, and the condition of a word."""
+    absent = f"lower({text}) IN ({', '.join(quote(w) for w in sorted(ABSENT))})"
+    number = f"(try_cast({text} AS DOUBLE) IS NOT NULL AND NOT {absent})"
+    percent, comma = (f"regexp_full_match({text}, {quote(p)})" for p in (PERCENT, COMMA))
+    counts = ", ".join(
+        f"count_if({condition}) AS {name}"
+        for name, condition in {
+            "plain": number,
+            "pointed": f"{number} AND contains({text}, '.')",
+            "outside": f"{number} AND try_cast({text} AS DOUBLE) NOT IN (0, 1)",
+            "percent": percent,
+            "comma": comma,
+            "thousands": f"regexp_full_match({text}, {quote(THOUSANDS)})",
+        }.items()
+    )
+    return counts, f"{text} <> '' AND NOT coalesce({number} OR {percent} OR {comma}, false)"
+
+
+def parse_map(given: Mapping[str, Any] | str | list[str] | tuple[str, ...] | None) -> dict[str, float | None]:
+    """`--map good=1,bad=0,skip=` as a dictionary. Nothing after the sign means a missing score.
+
+    >>> parse_map("A=4, B=3,n=")
+    {'A': 4.0, 'B': 3.0, 'n': None}
+    """
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        pairs = [(str(k), v) for k, v in given.items()]
+    else:
+        texts = [given] if isinstance(given, str) else list(given)
+        parts = [part for text in texts for part in text.split(",") if part.strip()]
+        if not all("=" in part for part in parts):
+            odd = next(part for part in parts if "=" not in part)
+            raise UsageError(f"--map takes WORD=NUMBER, several separated by commas, not {clean(odd)!r}.")
+        pairs = [(word.strip(), number.strip()) for word, _, number in (p.rpartition("=") for p in parts)]
+    out: dict[str, float | None] = {}
+    for word, number in pairs:
+        try:
+            out[word] = None if number is None or number == "" else float(number)
+        except (TypeError, ValueError):
+            raise UsageError(f"--map gives {clean(word)!r} the value {clean(number)!r}, which is no number.") from None
+        if out[word] is not None and not abs(out[word] or 0.0) < float("inf"):
+            raise UsageError(f"--map gives {clean(word)!r} a value that is not finite.")
+    return out
+
+
+def recognise(
+    found: Profile,
+    given: Mapping[str, float | None],
+    decimal: Decimal | None,
+    where: str,
+    places: Callable[[list[str]], str],
+) -> Values:
+    """How to read what was found. A reading that could be another one is an error that says what to state.
+
+    places : of some words, where the first of them stand, for the error
+    """
+    folded = {word.casefold(): number for word, number in given.items()}
+    mapping: dict[str, float | None] = {}
+    missing: dict[str, int] = {}
+    unknown: dict[str, int] = {}
+    for word, rows in found.words.items():
+        key = word.casefold()
+        if word in given or key in folded:
+            mapping[word] = given.get(word, folded.get(key))
+            if mapping[word] is None:
+                missing[word] = rows
+        elif key in ABSENT:
+            mapping[word], missing[word] = None, rows
+        else:
+            unknown[word] = rows
+    stated = any(v is not None for v in mapping.values())
+    yes_no = bool(unknown) and all(word.casefold() in YES | NO for word in unknown)
+    if yes_no and not stated:
+        if found.outside or found.percent or found.comma:
+            raise PanelError(_mixed(where, unknown, places))
+        mapping |= {word: float(word.casefold() in YES) for word in unknown}
+        unknown = {}
+    if unknown:
+        raise PanelError(_ask_map(where, unknown, bool(found.plain or found.percent or found.comma), places))
+    if found.percent and found.plain:
+        raise PanelError(
+            f"Some scores of {where} have a percent sign and {found.plain} have none, so their unit is unclear. Write "
+            "all of them one way."
+        )
+    comma = _comma(found, decimal, where)
+    kind: Kind = "numbers"
+    if any(v is not None for v in mapping.values()):
+        kind = "map" if stated else "words"
+    elif found.percent:
+        kind = "percent"
+    words_only = kind in ("words", "map") and not (found.plain or found.percent or found.comma)
+    scale = [v for v in {**mapping, **given}.values() if v is not None] if words_only else []
+    limits = (min(scale), max(scale)) if len(set(scale)) > 1 else None
+    return Values(kind=kind, comma=comma, percent=bool(found.percent), mapping=mapping, missing=missing, limits=limits)
+
+
+def _comma(found: Profile, decimal: Decimal | None, where: str) -> bool:
+    if not found.comma:
+        return False
+    if decimal == "comma":
+        return True
+    if decimal == "point":
+        raise PanelError(f"{where} writes numbers with commas, which --decimal point does not allow.")
+    if found.pointed:
+        raise PanelError(
+            f"{where} writes some numbers with a point and {found.comma} with a comma. Write all of them one way."
+        )
+    if found.thousands == found.comma:
+        raise PanelError(
+            f"Numbers such as 1,234 in {where} may have a decimal comma or divide thousands. Say --decimal comma, or "
+            "write them without the comma."
+        )
+    return True
+
+
+def _ask_map(where: str, unknown: Mapping[str, int], numbers: bool, places: Callable[[list[str]], str]) -> str:
+    words = list(unknown)[:12]
+    rows = sum(unknown.values())
+    more = ", ..." if len(unknown) > len(words) else ""
+    pasted = ",".join(f"{word}=NUMBER" for word in words[:6]) + more
+    beside = " beside numbers" if numbers else ""
+    return (
+        f"{where} holds text{beside} in {rows} rows: {places(words)}{more}. Say which number each word stands for, or "
+        f"nothing where it means no score: --map {clean(pasted, 200)!r} (map=... in Python). If this is no score at "
+        "all, name the right column: --score NAME."
+    )
+
+
+def _mixed(where: str, words: Mapping[str, int], places: Callable[[list[str]], str]) -> str:
+    return (
+        f"{where} mixes numbers with words: {places(list(words)[:5])}. Say what the words stand for on the numbers' "
+        f"scale: --map {','.join(f'{clean(w, 40)}=NUMBER' for w in list(words)[:6])}."
+    )
