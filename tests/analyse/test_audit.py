@@ -47,7 +47,7 @@ def test_findings_are_ranked_and_known(audit: pj.Audit) -> None:
     codes = [f.code for f in audit.findings]
     assert len(codes) == len(set(codes)) or codes.count("cell-at-floor") > 1
     assert {"reversal", "interaction", "accuracy-gain", "gate-spread", "information", "order"} <= set(codes)
-    assert ranked([Finding("info", "a", ""), Finding("serious", "b", "")])[0].code == "b"
+    assert ranked([Finding("a"), Finding("b", severity="serious")])[0].code == "b"
 
 
 def test_audit_is_deterministic(panel: pj.Panel) -> None:
@@ -175,16 +175,15 @@ def test_devai_audit(devai: pj.Panel) -> None:
     assert gain["gain_full_fit"] == pytest.approx(30.745, abs=0.001)
 
 
-def test_hostile_labels_do_no_harm(tmp_path: Path) -> None:
-    from polyjudge.cli.audit import write
-
+def test_hostile_labels_do_no_harm(tmp_path: Path, cli: Callable) -> None:
     panel, _ = pj.simulate_panel(12, ["=1+1", "\x1b[31mred"], ["[bold]x", "a\nb\u202e"], seed=1)
     audit = pj.audit(panel, resamples=100)
     text = shown(audit)
     assert "\x1b[31m" not in text
     assert "\u202e" not in text
-    write(audit, tmp_path)
-    cells = (tmp_path / "cells.csv").read_text()
+    panel.to_long().to_parquet(tmp_path / "scores.parquet")
+    assert cli("audit", tmp_path / "scores.parquet", "--resamples", 100, "-o", tmp_path / "out").returncode == 0
+    cells = (tmp_path / "out" / "cells.csv").read_text()
     assert "\n=1+1" not in cells
     assert "'=1+1" in cells
 

@@ -89,9 +89,7 @@ def advise(
     goal = check_goal(goal)
     low, high = panel.observed_range
     if high - low <= panel.tie_gap:
-        return Advice(
-            state="constant", goal=goal, uses={}, steps=(), verdict=(find("warning", "constant", score=low),)
-        )
+        return Advice(state="constant", goal=goal, uses={}, steps=(), verdict=(find("warning", "constant", score=low),))
     blind = signal is not None and signal.verdict == "blind"
     found = _found(panel, explanation, certificate)
     state: State = "blind" if blind else _state(explanation, certificate)

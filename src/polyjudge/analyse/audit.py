@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -251,10 +252,16 @@ def summarise(panel: Panel) -> Summary:
 
 
 def source_words(panel: Panel) -> str:
-    """The scores and the options that read them, to paste into a command; empty for an array or a data frame."""
-    if panel.reading is None or panel.reading.format == "data frame":
+    """The scores and the options they cannot be read without, to paste into a command; empty for an array or a frame."""
+    reading = panel.reading
+    if reading is None or reading.format == "data frame":
         return ""
-    return panel.reading.command("audit").removeprefix("polyjudge audit ")
+    words = [reading.source]
+    for flag, given in reading.options.items():
+        role = reading.role(flag.removeprefix("--"))
+        if role is None or role.how in ("named", "pattern"):
+            words += [flag, given]
+    return shlex.join(words)
 
 
 def _effect(panel: Panel, over: int, level: float, word: str, labels: tuple[str, ...]) -> pd.DataFrame:
