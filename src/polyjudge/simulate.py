@@ -158,13 +158,11 @@ def simulate_panel(
         scores = scores[:, None] + seen[..., None]
     scores = scores + eps
     if scale != "continuous":
-        last, first, unit = (steps - 1, 1.0, 1.0) if scale == "integer" else (steps, low, (high - low) / steps)
-        scores = first + unit * np.clip(np.rint(last * (scores - low) / (high - low)), 0, last)
         still = np.sqrt(task_sd**2 * (1 - 1 / n) + task_language_sd**2 + task_judge_sd**2 + three_way_sd**2)
-        edges = low + (high - low) * (np.arange(last) + 0.5) / last
         still = np.hypot(still, task_system_sd * np.abs(_table(sees, (k, m)))) if s else still
-        each = [_expected_step(cells + c, still, spread[..., 0], noise, edges) for c in middle]
-        cells = first + unit * np.mean(each, axis=0)
+        steps_of = _Steps(steps - 1, 1.0, 1.0) if scale == "integer" else _Steps(steps, low, (high - low) / steps)
+        scores = steps_of.rounded(scores, low, high)
+        cells = steps_of.expected(cells + middle, still, spread[..., 0], noise, low, high)
     else:
         cells = cells + middle.mean(axis=0)
     if missing:
@@ -174,15 +172,39 @@ def simulate_panel(
     if cluster is not None:
         more |= {"clusters": tuple(f"cluster{i + 1}" for i in range(clusters)), "cluster": cluster}
     panel = Panel.from_array(scores if r > 1 else scores[..., 0], task_names, *names, **more)
+    return panel, _truth(panel, cells, mu, planted)
+
+
+def _truth(panel: Panel, cells: Array, mu: Array, planted: PlantedSystems | None) -> Truth:
+    """Effects of the (k, m) expected scores."""
     language, judge = cells.mean(axis=1) - cells.mean(), cells.mean(axis=0) - cells.mean()
-    truth = Truth(
+    return Truth(
         panel.matrix(double_centre(cells)),
-        pd.Series(language, index=pd.Index(names[0], name="language"), name="language_effect"),
-        pd.Series(judge, index=pd.Index(names[1], name="judge"), name="judge_effect"),
-        pd.Series(mu, index=pd.Index(task_names, name="task"), name="task_effect"),
+        pd.Series(language, index=pd.Index(panel.languages, name="language"), name="language_effect"),
+        pd.Series(judge, index=pd.Index(panel.judges, name="judge"), name="judge_effect"),
+        pd.Series(mu, index=pd.Index(panel.tasks, name="task"), name="task_effect"),
         planted,
     )
-    return panel, truth
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """A scale of whole steps from `first` on, each `unit` wide, numbered 0 to `last`."""
+
+    last: int
+    first: float
+    unit: float
+
+    def rounded(self, scores: Array, low: float, high: float) -> Array:
+        out: Array = self.first + self.unit * np.clip(np.rint(self.last * (scores - low) / (high - low)), 0, self.last)
+        return out
+
+    def expected(self, means: Array, still: Array, spread: Array, noise: Noise, low: float, high: float) -> Array:
+        """(k, m) expected scores as written, of cells with these means, (c, k, m) for c systems."""
+        edges = low + (high - low) * (np.arange(self.last) + 0.5) / self.last
+        each = [_expected_step(mean, still, spread, noise, edges) for mean in means]
+        out: Array = self.first + self.unit * np.mean(each, axis=0)
+        return out
 
 
 def _table(value: float | Array, shape: tuple[int, ...]) -> Array:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import subprocess
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -48,5 +50,39 @@ def test_variance_components_are_lme4s(tmp_path: Path) -> None:
     done = subprocess.run([rscript, "-e", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     theirs = pd.read_csv(io.StringIO(done.stdout)).set_index("grp")["vcov"].rename(NAMES)
+    for component, value in ours.items():
+        assert value == pytest.approx(theirs[component], rel=0.01), component
+
+
+SYSTEMS = """
+suppressMessages(library(lme4))
+d <- read.csv("scores.csv")
+f <- c("task", "system", "language", "judge")
+terms <- unlist(lapply(1:4, function(i) combn(f, i, paste, collapse = ":")))
+for (term in terms) d[[gsub(":", ".", term)]] <- do.call(interaction, unname(as.list(d[strsplit(term, ":")[[1]]])))
+random <- paste0("(1|", gsub(":", ".", terms), ")", collapse = " + ")
+control <- lmerControl(calc.derivs = FALSE, optCtrl = list(ftol_abs = 1e-9, xtol_abs = 1e-9))
+fit <- lmer(as.formula(paste("score ~ 1 +", random)), d, control = control)
+write.csv(as.data.frame(VarCorr(fit))[, c("grp", "vcov")], row.names = FALSE)
+"""
+
+
+@pytest.mark.timeout(280)
+def test_variance_components_with_systems_are_lme4s(tmp_path: Path) -> None:
+    rscript = need("r")
+    rng = np.random.default_rng(0)  # a panel with every component above zero, where both methods must agree
+    sizes = (7, 4, 4, 4)
+    scores = np.zeros((*sizes, 2))
+    for size in range(1, 5):
+        for axes in combinations(range(4), size):
+            scores += rng.normal(0, 6 * (5 - size), [sizes[a] if a in axes else 1 for a in range(4)])[..., None]
+    panel = pj.Panel.from_array(scores + rng.normal(0, 3, scores.shape), systems="abcd")
+    ours = pj.system_variance(panel).to_frame().set_index("component")["variance"]
+    assert (ours > 0).all()
+    panel.to_long().to_csv(tmp_path / "scores.csv", index=False)
+    done = subprocess.run([rscript, "-e", SYSTEMS], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    theirs = pd.read_csv(io.StringIO(done.stdout)).set_index("grp")["vcov"]
+    theirs = theirs.rename(lambda name: "noise" if name == "Residual" else name.replace(".", ":"))
     for component, value in ours.items():
         assert value == pytest.approx(theirs[component], rel=0.01), component

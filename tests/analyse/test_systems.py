@@ -304,3 +304,76 @@ def test_moments_of_many_units_are_grouped_without_loss() -> None:
     one, _ = plain_reliability(panel.system_scores)  # type: ignore[arg-type]
     v = moments.covariance(np.ones((1, 5000)))[0]
     assert v[0, 0, 1] / np.trace(v[0]) * 2 == pytest.approx(one[0])
+
+
+# --- gates, labels, plans ---
+
+
+def test_gates_count_the_decisions_of_every_system() -> None:
+    panel, _ = pj.simulate_panel(30, 2, 3, systems=4, seed=1)
+    assert panel.system_scores is not None
+    found = pj.gates(panel, 50, resamples=100)
+    assert found.decisions == 30 * 4 * 2 * 3
+    expected = (panel.system_scores > 50).mean(axis=(0, 1))
+    np.testing.assert_allclose(found.cells["pass_raw"], expected.ravel())
+    means = (panel.scores > 50).mean(axis=0)
+    assert np.abs(means - expected).max() > 0.01
+
+
+def test_labels_may_speak_of_one_systems_answer() -> None:
+    panel, _ = pj.simulate_panel(40, 2, 3, systems=3, seed=1, system_sd=[15.0, 0, -15])
+    long = panel.to_long()
+    gold = long.groupby(["task", "system", "language"], as_index=False)["score"].mean()
+    found = pj.anchor(panel, gold, resamples=50)
+    row = found.table[found.table["decision"] == "panel mean"].iloc[0]
+    assert row["raw"] == pytest.approx(0, abs=1e-9)
+    assert found.labels.sum() == 40 * 3 * 2
+    by_task = pj.anchor(panel, gold.groupby(["task", "language"], as_index=False)["score"].mean(), resamples=50)
+    assert by_task.labels.sum() == 40 * 2
+
+
+def test_variance_components_with_systems_are_the_planted_ones() -> None:
+    panel, _ = pj.simulate_panel(
+        400, 4, 5, 2, systems=6, interaction=0.0, task_system_sd=8, noise_sd=6, task_judge_sd=5, seed=1
+    )
+    found = pj.system_variance(panel)
+    assert found.of("task:system") == pytest.approx(64, rel=0.1)
+    assert found.of("noise") == pytest.approx(36, rel=0.05)
+    assert found.of("task:judge") == pytest.approx(25, rel=0.15)
+    assert abs(found.components.set_index("component").loc["task:system:language:judge", "variance"]) < 2
+    assert found.components["share"].sum() == pytest.approx(1)
+
+
+def test_as_many_tasks_as_planned_do_tell_systems_apart() -> None:
+    """With the planned number of tasks four of five panels find the difference, as asked for."""
+    options = {"systems": 2, "system_sd": [1.5, -1.5], "task_system_sd": 8, "noise_sd": 6}
+    pilot, _ = pj.simulate_panel(200, 2, 3, seed=1, **options)
+    planned = pj.separate(pilot, 3.0)
+    found = 0
+    for seed in range(60):
+        panel, _ = pj.simulate_panel(planned.needed, 2, 3, seed=seed + 10, **options)
+        assert panel.system_scores is not None
+        gap = (panel.system_scores[:, 0] - panel.system_scores[:, 1]).mean(axis=(1, 2))
+        found += gap.mean() > 1.96 * gap.std(ddof=1) / np.sqrt(len(gap))
+    assert 0.65 <= found / 60 <= 0.95
+    rows = planned.table.set_index(["judges", "languages"])["tasks"]
+    assert rows[3, 2] == planned.needed
+    assert rows[1, 2] > rows[3, 2] > rows[6, 2]
+
+
+# --- the audit ---
+
+
+def test_a_blind_panel_is_the_audits_most_serious_finding_and_silences_advice(frameworks: pj.Panel) -> None:
+    found = pj.audit(frameworks, resamples=100, permutations=20)
+    assert found.findings[0].code == "signal-blind"
+    assert found.findings[0].severity == "serious"
+    assert set(found.findings[0].values["languages"]) == set(frameworks.languages)
+    assert not {"accuracy-gain", "do-not-calibrate"} & codes(found)
+    assert found.summary.systems == frameworks.systems
+
+
+def test_an_audit_without_systems_says_nothing_about_them(devai_like: pj.Panel) -> None:
+    found = pj.audit(devai_like, resamples=100, permutations=20)
+    assert found.systems is None
+    assert not any(code.startswith(("signal", "systems", "favour")) for code in codes(found))

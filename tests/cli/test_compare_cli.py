@@ -145,7 +145,7 @@ def test_fail_on_not_advised(here: Run, scores: Path, tmp_path: Path) -> None:
     assert here("compare", scores, *common)[0] == 0
     code, out, _ = here("compare", noise, *common)
     assert code == 1
-    assert "not advised" in flat(out)
+    assert "Do not calibrate" in flat(out)
     assert here("compare", noise, *common, "--protocol", "decisions")[0] == 2
 
 

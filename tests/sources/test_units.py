@@ -46,6 +46,7 @@ def test_standard_errors_of_1000_units_are_those_of_the_tasks() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.statistical
 def test_intervals_from_units_cover_the_truth() -> None:
     simulations, inside, bands = 1000, 0, 0

@@ -240,6 +240,8 @@ def _steps(panel: Panel, e: Explanation, c: Certificate, state: State, goal: Goa
             drops = [word for cell in e.named for word in ("--drop", ",".join(cell))]
             out.append(_step("step.without", "audit", SCORES, *drops))
         out.append(_step("step.correct-alone", "calibrate", SCORES, "--method", "sparse", "-o", "corrected.csv"))
+    if state == "blind":
+        out.append(_step("step.probe", "probe", "make", "ITEMS"))
     if fault == "diffuse" and state != "blind" and goal not in ("panel-mean", "best-judge-per-language"):
         out.append(_step("step.calibrate", "calibrate", SCORES, "-o", "calibrated.csv"))
         out.append(_step("step.compare", "compare", SCORES))

@@ -27,7 +27,7 @@ from polyjudge.analyse.ppi import LanguageMeans, language_means
 from polyjudge.analyse.shift import SharedShift, shared_shift
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
-from polyjudge.core.gold import Contradictions, Gold, Kind, align_gold, judge_as_gold, stratified_sample
+from polyjudge.core.gold import Contradictions, Gold, Kind, align_gold, by_answer, judge_as_gold, stratified_sample
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
@@ -112,7 +112,8 @@ def anchor(
 
     Parameters
     ----------
-    gold : table with columns task, language, and preference (+1, -1, 0) or score; any part of the panel's tasks
+    gold : table with columns task, [system,] language, and preference (+1, -1, 0) or score; any part of the panel's
+        tasks. With systems a label speaks of one system's answer; without that column of the task
     trusted : a judge of the panel to take as the human, instead of `gold`
     threshold : with human scores, compare the decisions "above the threshold" instead of the squared error
     sample : use at most this many labels per language, in proportion to the panel's strata
@@ -123,21 +124,16 @@ def anchor(
     if resamples < 2 or folds < 2 or seed < 0:
         raise UsageError("anchor needs resamples >= 2, folds >= 2 and a seed of 0 or more.")
     if trusted is not None:
-        panel, labels = judge_as_gold(panel, trusted)
+        panel, labels = judge_as_gold(panel.by_system(), trusted)
     else:
+        panel, gold = by_answer(panel, gold)
         labels = align_gold(panel, gold, kind=kind, scale=scale, contradictions=contradictions)
     if sample is not None:
         labels = stratified_sample(panel, labels, sample, seed)
-    if labels.kind == "preference" and threshold is not None:
-        raise UsageError("A threshold goes with human scores; preferences decide by the sign of the margin.")
-    low, high = panel.range
-    if threshold is not None and not low <= threshold < high:
-        raise UsageError(f"The threshold {threshold:g} lies outside the scores [{low:g}, {high:g}). Choose one inside.")
+    if threshold is not None:
+        _check_threshold(panel, labels, threshold)
     fit = crossfit(panel, seed, folds)
-    notes = list(labels.notes)
-    if not panel.complete:
-        holed = int((np.isnan(panel.scores).sum(axis=(1, 2)) > 0).sum())
-        notes.append(f"{holed} of {len(panel.tasks)} tasks lack a score; calibration is least squares within tasks.")
+    notes = [*labels.notes, *_missing(panel)]
     entries = Labelled.of(panel, labels, threshold or 0.0)
     calibrated = entries.calibrated(fit, panel.weights)
     raw_decisions, new_decisions = decide(entries.margins, entries.gap), decide(calibrated, entries.gap)
@@ -168,6 +164,21 @@ def anchor(
         seed,
         tuple(notes),
     )
+
+
+def _missing(panel: Panel) -> list[str]:
+    if panel.complete:
+        return []
+    holed = int((np.isnan(panel.scores).sum(axis=(1, 2)) > 0).sum())
+    return [f"{holed} of {len(panel.tasks)} tasks lack a score; calibration is least squares within tasks."]
+
+
+def _check_threshold(panel: Panel, labels: Gold, threshold: float) -> None:
+    if labels.kind == "preference":
+        raise UsageError("A threshold goes with human scores; preferences decide by the sign of the margin.")
+    low, high = panel.range
+    if not low <= threshold < high:
+        raise UsageError(f"The threshold {threshold:g} lies outside the scores [{low:g}, {high:g}). Choose one inside.")
 
 
 def _helped(panel: Panel, labels: Gold, resamples: int, seed: int, notes: list[str]) -> Helped | None:

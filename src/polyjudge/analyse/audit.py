@@ -24,6 +24,7 @@ from polyjudge.analyse.reversal import RankReversals, rank_reversals
 from polyjudge.analyse.sensitivity import Sensitivity, sensitivity
 from polyjudge.analyse.signal import Signal, signal
 from polyjudge.analyse.structure import Structure, structure
+from polyjudge.analyse.systems import Systems, systems
 from polyjudge.analyse.ties import TiedSets, tied_sets
 from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
 from polyjudge.analyse.variance import Variance, variance
@@ -59,6 +60,8 @@ class Summary(Result):
     fingerprint: str
     notes: tuple[str, ...]
     systems: tuple[str, ...] = ()
+    clusters: int = 0
+    """Declared clusters of tasks."""
     scale: ScaleKind = "open"
     missing: int = 0
     """Places of a task that have no score."""
@@ -106,6 +109,8 @@ class Audit(Result):
     """Shares of scores by place: language, judge, low, high, share."""
     missingness: Missingness | None = None
     """Where scores are missing and whether that depends on the cell; None for a complete panel."""
+    systems: Systems | None = None
+    """Whether the judges see the systems, who wins and who favours whom; None for a panel without systems."""
     left_out: dict[str, Say | str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
@@ -164,6 +169,8 @@ def audit(
     alpha = 1 - level
     calibrator = ConsensusCalibrator().fit(panel)
     sections: dict[str, Any] = {
+        # First of all: where the judges do not see what they judge, all else is of little use.
+        "systems": systems(panel, level=level, resamples=resamples, seed=seed) if panel.systems else None,
         "uncertainty": uncertainty(panel, level=level, resamples=resamples, seed=seed),
         "reversals": rank_reversals(panel, alpha=alpha, draws=resamples, resamples=resamples, seed=seed),
         "ranks": tied_sets(panel, alpha=alpha, resamples=resamples, seed=seed),
@@ -201,7 +208,8 @@ def audit(
     bands = sections["uncertainty"]
     explanation = explain(panel, matters=matters, level=level, seed=seed, bands=bands)
     held = certificate(bands, matters)
-    seen = signal(panel, level=level, resamples=resamples, seed=seed)
+    judged: Systems | None = sections["systems"]
+    seen = judged.signal if judged is not None else signal(panel, level=level, resamples=resamples, seed=seed)
     concluded = weigh(conclude(panel, language_effect, left_out, **sections), held, scale_of(panel))
     swap = next((f for f in concluded if f.code == "reversal"), None)
     advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal)
@@ -245,6 +253,7 @@ def summarise(panel: Panel) -> Summary:
         panel.fingerprint,
         panel.notes,
         panel.systems,
+        len(panel.clusters),
         scale_of(panel).kind,
         int(np.isnan(panel.scores).sum()),
         source_words(panel),
@@ -252,7 +261,7 @@ def summarise(panel: Panel) -> Summary:
 
 
 def source_words(panel: Panel) -> str:
-    """The scores and the options they cannot be read without, to paste into a command; empty for an array or a frame."""
+    """The scores and the options they cannot be read without, to paste into a command; empty for arrays and frames."""
     reading = panel.reading
     if reading is None or reading.format == "data frame":
         return ""

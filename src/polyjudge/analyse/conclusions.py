@@ -15,6 +15,7 @@ from polyjudge.analyse.missingness import Missingness
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.sensitivity import Sensitivity
 from polyjudge.analyse.structure import DOMINANT, Structure
+from polyjudge.analyse.systems import Systems
 from polyjudge.analyse.ties import TiedSets
 from polyjudge.analyse.uncertainty import Uncertainty
 from polyjudge.analyse.variance import Variance
@@ -38,14 +39,18 @@ def conclude(
     information: Information | None,
     gates: Gates | None,
     missingness: Missingness | None = None,
+    systems: Systems | None = None,
 ) -> list[Finding]:
     """The findings of an audit, most severe first."""
     low, high = panel.observed_range
     if high - low <= panel.tie_gap:
         return [find("warning", "constant", score=low)]
+    # Advice about calibrating yields to a panel that does not see what it judges.
+    blind = systems is not None and systems.signal.verdict == "blind"
     out = [
+        *([] if systems is None else systems.findings),
         *_reversal(reversals),
-        *_gain(held_out, panel.n_tasks),
+        *(f for f in _gain(held_out, panel.n_tasks) if not blind or f.code not in ADVICE),
         *_cells(uncertainty),
         # Of very few tasks the lowest and highest scores seen are no ends of a scale.
         *(_ends(sensitivity) if panel.n_tasks >= TOO_FEW_TASKS else []),
@@ -65,6 +70,8 @@ def conclude(
 
 
 FEW_TASKS = 20
+ADVICE = ("accuracy-gain", "do-not-calibrate")
+"""Findings that advise for or against calibrating."""
 END_SHARE = 0.5
 """Share of scores at one end of the scale from which a judge is called near it."""
 

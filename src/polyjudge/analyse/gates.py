@@ -19,7 +19,7 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, stack_cells
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import cell_rates, entry_weights, estimate_interaction
 from polyjudge.estimate.kernels import double_centre, draw_blocks
@@ -63,7 +63,7 @@ class Gates(Result):
     at_least: bool = False
     """Whether a task passes at the threshold itself (>=), or only above it (>)."""
     decisions: int = 0
-    """Scores that pass or fail: every task, language and judge."""
+    """Scores that pass or fail: every task, system, language and judge."""
     flips: int = 0
     """Decisions that calibrating turns."""
     flip_share: float = 0.0
@@ -102,81 +102,23 @@ def gates(
     """
     check_level(level)
     check_resamples(resamples)
-    low, high = panel.range
-    if not _divides(threshold, low, high, at_least):
-        side = "no task can pass" if threshold >= high else "every task passes"
-        raise UsageError(
-            f"The threshold {threshold:g} lies outside the scores [{low:g}, {high:g}], so {side}. Choose one inside."
-        )
-    if base is not None and base not in panel.languages:
-        known = ", ".join(clean(x) for x in panel.languages[:12])
-        raise UsageError(f"The base language {clean(base)!r} is not in the panel; it has {known}.")
-    wanted = sorted({float(q) for q in sweep} | {float(threshold)})
-    inside = np.array([q for q in wanted if _divides(q, low, high, at_least)])
-    notes = []
-    if len(inside) < len(wanted):
-        notes.append(say("gate.note.outside", count=len(wanted) - len(inside), low=low, high=high))
-    most = max(100, MOST_COMPARED // (panel.scores.size * len(inside)))
-    if resamples > most:
-        notes.append(say("gate.note.fewer-resamples", made=most, asked=resamples, units=len(panel.tasks)))
-        resamples = most
-
+    panel = panel.by_system()  # a decision falls on a system's answer to a task, not on their mean
+    _check_gate(panel, threshold, base, at_least)
+    inside, resamples, notes = _prepared(panel, threshold, sweep, at_least, resamples)
     beta = estimate_interaction(panel).interaction
-    if not panel.complete:
-        notes.append(say("gate.note.missing"))
-    if not np.all(panel.weights == 1):
-        notes.append(say("gate.note.units"))
     raw, calibrated = panel.scores, panel.scores - beta
     at = int(np.flatnonzero(inside == threshold)[0])
     # A score within a tie of the threshold is at it.
     edges = inside + (-panel.tie_gap if at_least else panel.tie_gap)
-    table = []
-    for edge in edges:
-        rates = [pass_rates(panel, s > edge) for s in (raw, calibrated)]
-        table.append(rates)
+    table = [[pass_rates(panel, s > edge) for s in (raw, calibrated)] for edge in edges]
     draws = (_resampled if panel.complete else _resampled_with_holes)(panel, edges, resamples, seed)
-    rows = []
     tails = [(1 - level) / 2, (1 + level) / 2]
-    for index, q in enumerate(inside):
-        (pass_raw, _), (pass_calibrated, _) = table[index]
-        held_raw, held_calibrated = spread(draws["held_raw"][:, index]), spread(draws["held_calibrated"][:, index])
-        reduction = held_raw - held_calibrated
-        limits = np.quantile(reduction, tails)
-        around_raw = np.quantile(spread(draws["drawn_raw"][:, index]), tails)
-        around_calibrated = np.quantile(spread(draws["drawn_calibrated"][:, index]), tails)
-        rows.append(
-            {
-                "threshold": q,
-                "pass_raw": 100 * pass_raw.mean(),
-                "pass_calibrated": 100 * pass_calibrated.mean(),
-                "spread_raw": float(spread(pass_raw)),
-                "spread_calibrated": float(spread(pass_calibrated)),
-                "spread_raw_low": around_raw[0],
-                "spread_raw_high": around_raw[1],
-                "spread_calibrated_low": around_calibrated[0],
-                "spread_calibrated_high": around_calibrated[1],
-                "reduction": float(spread(pass_raw) - spread(pass_calibrated)),
-                "held_out_raw": held_raw.mean(),
-                "held_out_calibrated": held_calibrated.mean(),
-                "held_out_reduction": reduction.mean(),
-                "held_out_low": limits[0],
-                "held_out_high": limits[1],
-            }
-        )
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame([_sweep_row(q, table[i], draws, i, tails) for i, q in enumerate(inside)])
     here = frame.iloc[at]
     (pass_raw, se_raw), (pass_calibrated, se_calibrated) = table[at]
-    _, k, m = panel.shape
-    cells = pd.DataFrame(
-        {
-            "language": np.repeat(panel.languages, m),
-            "judge": np.tile(panel.judges, k),
-            "pass_raw": pass_raw.ravel(),
-            "pass_calibrated": pass_calibrated.ravel(),
-            "pass_raw_se": se_raw.ravel(),
-            "pass_calibrated_se": se_calibrated.ravel(),
-        }
-    )
+    rates = {"pass_raw": pass_raw, "pass_calibrated": pass_calibrated}
+    errors = {"pass_raw_se": se_raw, "pass_calibrated_se": se_calibrated}
+    cells = stack_cells(**{name: panel.matrix(values) for name, values in (rates | errors).items()})
     contrast = None
     if base is not None:
         means = {"raw": pass_raw, "calibrated": pass_calibrated}
@@ -202,6 +144,67 @@ def gates(
         at_least,
         **_flips(panel, raw > edges[at], calibrated > edges[at], level),
     )
+
+
+def _check_gate(panel: Panel, threshold: float, base: str | None, at_least: bool) -> None:
+    low, high = panel.range
+    if not _divides(threshold, low, high, at_least):
+        side = "no task can pass" if threshold >= high else "every task passes"
+        raise UsageError(
+            f"The threshold {threshold:g} lies outside the scores [{low:g}, {high:g}], so {side}. Choose one inside."
+        )
+    if base is not None and base not in panel.languages:
+        known = ", ".join(clean(x) for x in panel.languages[:12])
+        raise UsageError(f"The base language {clean(base)!r} is not in the panel; it has {known}.")
+
+
+def _prepared(
+    panel: Panel, threshold: float, sweep: Iterable[float], at_least: bool, resamples: int
+) -> tuple[Array, int, list[Say]]:
+    """Thresholds inside the scores, the number of resamples that is affordable, and notes on both."""
+    low, high = panel.range
+    wanted = sorted({float(q) for q in sweep} | {float(threshold)})
+    inside = np.array([q for q in wanted if _divides(q, low, high, at_least)])
+    notes = []
+    if len(inside) < len(wanted):
+        notes.append(say("gate.note.outside", count=len(wanted) - len(inside), low=low, high=high))
+    most = max(100, MOST_COMPARED // (panel.scores.size * len(inside)))
+    if resamples > most:
+        notes.append(say("gate.note.fewer-resamples", made=most, asked=resamples, units=len(panel.tasks)))
+        resamples = most
+    if not panel.complete:
+        notes.append(say("gate.note.missing"))
+    if not np.all(panel.weights == 1):
+        notes.append(say("gate.note.units"))
+    return inside, resamples, notes
+
+
+def _sweep_row(
+    threshold: float, rates: list[tuple[Array, Array]], draws: dict[str, Array], index: int, tails: list[float]
+) -> dict[str, float]:
+    """One threshold of the sweep: pass rates and their spread, raw and calibrated, seen and held out."""
+    (pass_raw, _), (pass_calibrated, _) = rates
+    drawn = {name: spread(values[:, index]) for name, values in draws.items()}
+    reduction = drawn["held_raw"] - drawn["held_calibrated"]
+    limits = np.quantile(reduction, tails)
+    around_raw, around_calibrated = (np.quantile(drawn[f"drawn_{x}"], tails) for x in ("raw", "calibrated"))
+    return {
+        "threshold": threshold,
+        "pass_raw": 100 * pass_raw.mean(),
+        "pass_calibrated": 100 * pass_calibrated.mean(),
+        "spread_raw": float(spread(pass_raw)),
+        "spread_calibrated": float(spread(pass_calibrated)),
+        "spread_raw_low": around_raw[0],
+        "spread_raw_high": around_raw[1],
+        "spread_calibrated_low": around_calibrated[0],
+        "spread_calibrated_high": around_calibrated[1],
+        "reduction": float(spread(pass_raw) - spread(pass_calibrated)),
+        "held_out_raw": drawn["held_raw"].mean(),
+        "held_out_calibrated": drawn["held_calibrated"].mean(),
+        "held_out_reduction": reduction.mean(),
+        "held_out_low": limits[0],
+        "held_out_high": limits[1],
+    }
 
 
 def _divides(threshold: float, low: float, high: float, at_least: bool) -> bool:

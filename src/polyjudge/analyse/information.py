@@ -88,55 +88,34 @@ def information(
     check_level(level)
     if q < 1 or permutations < 19:
         raise UsageError("information needs q >= 1 and at least 19 permutations.")
-    if panel.replicate_scores is None or len(panel.replicates) < 2:
-        raise PanelError(
-            "Information needs replicates: several scores of the same task, language and judge. This panel keeps one "
-            "score for each. Name the column that tells replicates apart (replicate=... or --replicate)."
-        )
+    single = _single_scores(panel)
     n, k, m = panel.shape
     chosen, kept = _sample(panel, permutations, seed)
-    rows = panel.replicate_scores[chosen][..., kept].transpose(0, 2, 1, 3).reshape(len(chosen) * m, -1)
+    rows = single[chosen][..., kept].transpose(0, 2, 1, 3).reshape(len(chosen) * m, -1)
     labels = np.repeat(np.arange(k), len(kept))
-    gaps = (panel.tie_gap, 0.0) if tolerance else (0.0, panel.tie_gap)
-    slices, other = (Slices(rows, labels, q, gap) for gap in gaps)
+    slices, other = (Slices(rows, labels, q, panel.tie_gap if t else 0.0) for t in (tolerance, not tolerance))
     observed = slices.value()
     null = slices.permuted(permutations, seed)
     if not slices.points.any():
         raise PanelError("No task has two replicates in any language for any judge, so information is not defined.")
-
     has = slices.points.sum(axis=1) > 0
     task = np.repeat(np.arange(len(chosen)), m)
     weight = panel.weights[chosen][task] * has
     gain = np.where(has, observed - null.mean(axis=0), 0.0)
 
     def average(per_slice: Array) -> Array:
-        out: Array = per_slice @ weight / weight.sum()
-        return out
+        return np.asarray(per_slice @ weight / weight.sum())
 
     total, null_total = float(average(observed)), average(null)
     difference = total - null_total
     low, high = np.quantile(difference, [(1 - level) / 2, (1 + level) / 2])
-    full = has.reshape(-1, m).all(axis=1)  # tasks with a value for every judge
-    if full.sum() < 2:
-        raise PanelError("Fewer than two tasks have replicates for every judge, so information has no interval.")
-    per_task, unit = gain.reshape(-1, m)[full], panel.weights[chosen][full]
-    quantile = stdtrit(len(unit) - 1, (1 + level) / 2)
-    mean, se = mean_and_se(per_task, unit)
-    half = quantile * se
-    overall, overall_se = mean_and_se(per_task.mean(axis=1)[:, None], unit)
-    reach = float(quantile * overall_se[0])
+    judges, (task_low, task_high) = _over_tasks(panel, gain, has, panel.weights[chosen], level)
     if len(chosen) < n:
-        low, high = min(low, overall[0] - reach), max(high, overall[0] + reach)
-    with_tolerance = total - float(null_total.mean())
+        low, high = min(low, task_low), max(high, task_high)
+    debiased = with_tolerance = total - float(null_total.mean())
     if not tolerance:
         with_tolerance = float(average(other.value()) - average(other.permuted(permutations, seed)).mean())
-    notes = []
-    if abs(with_tolerance - (total - null_total.mean())) > 0.001:
-        notes.append(say("information.ties", tolerant=with_tolerance, exact=total - float(null_total.mean())))
-    if len(chosen) < n:
-        notes.append(say("information.part", chosen=len(chosen), units=n))
-    if len(kept) < len(panel.replicates):
-        notes.append(say("information.replicates", kept=len(kept), replicates=len(panel.replicates)))
+    notes = _notes(panel, len(chosen), len(kept), with_tolerance, debiased)
     if (~slices.there).any():
         notes.append(say("information.missing"))
     return Information(
@@ -145,8 +124,8 @@ def information(
         total - float(null_total.mean()),
         float(low),
         float(high),
-        float(overall[0]) - reach,
-        float(overall[0]) + reach,
+        task_low,
+        task_high,
         float((1 + np.sum(null_total >= total)) / (1 + permutations)),
         with_tolerance,
         len(rows),
@@ -154,9 +133,47 @@ def information(
         q,
         permutations,
         level,
-        pd.DataFrame({"judge": panel.judges, "debiased": mean, "se": se, "low": mean - half, "high": mean + half}),
+        judges,
         tuple(notes),
     )
+
+
+def _over_tasks(
+    panel: Panel, gain: Array, has: NDArray[np.bool_], units: Array, level: float
+) -> tuple[pd.DataFrame, tuple[float, float]]:
+    """Each judge's value with its interval over tasks, and the interval of the value over all judges."""
+    m = len(panel.judges)
+    full = has.reshape(-1, m).all(axis=1)  # tasks with a value for every judge
+    if full.sum() < 2:
+        raise PanelError("Fewer than two tasks have replicates for every judge, so information has no interval.")
+    per_task, unit = gain.reshape(-1, m)[full], units[full]
+    quantile = stdtrit(len(unit) - 1, (1 + level) / 2)
+    mean, se = mean_and_se(per_task, unit)
+    half = quantile * se
+    overall, overall_se = mean_and_se(per_task.mean(axis=1)[:, None], unit)
+    reach = float(quantile * overall_se[0])
+    columns = {"judge": panel.judges, "debiased": mean, "se": se, "low": mean - half, "high": mean + half}
+    return pd.DataFrame(columns), (float(overall[0]) - reach, float(overall[0]) + reach)
+
+
+def _single_scores(panel: Panel) -> Array:
+    if panel.replicate_scores is None or len(panel.replicates) < 2:
+        raise PanelError(
+            "Information needs replicates: several scores of the same task, language and judge. This panel keeps one "
+            "score for each. Name the column that tells replicates apart (replicate=... or --replicate)."
+        )
+    return panel.replicate_scores
+
+
+def _notes(panel: Panel, tasks: int, replicates: int, tolerant: float, exact: float) -> list[Say]:
+    notes = []
+    if abs(tolerant - exact) > 0.001:
+        notes.append(say("information.ties", tolerant=tolerant, exact=exact))
+    if tasks < len(panel.tasks):
+        notes.append(say("information.part", chosen=tasks, units=len(panel.tasks)))
+    if replicates < len(panel.replicates):
+        notes.append(say("information.replicates", kept=replicates, replicates=len(panel.replicates)))
+    return notes
 
 
 def _sample(panel: Panel, permutations: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from polyjudge.analyse.helped import whom_it_helps
@@ -97,42 +98,18 @@ def label_budget(
         raise PanelError(
             f"A budget needs a pilot of at least {FEWEST} labels to know their spread; here are {int(used.sum())}."
         )
-    y, f = (np.where(used, x, 0.0) for x in (gold.values, guess))
-    terms = np.stack([used.astype(np.float64), y, f, y * y, f * f, y * f], axis=2)
     tasks = (~np.isnan(guess)).sum(axis=0).astype(np.float64)
     labels = used.sum(axis=0)
     few = labels < FEWEST
-
-    def moments(weights: Array) -> tuple[Array, Array]:
-        """Spread and correlation of each language, (R, k); pooled within languages where labels are few."""
-        sums = (weights @ terms.reshape(len(terms), -1)).reshape(-1, *terms.shape[1:])
-        n, a, b, aa, bb, ab = np.moveaxis(sums, -1, 0)
-        safe = np.maximum(n, 1e-300)
-        yy, ff, yf = aa - a * a / safe, bb - b * b / safe, ab - a * b / safe
-        # ratio of effective counts: a language's own, and the sum for the pool
-        free = np.maximum(n - n / np.maximum(labels, 1), 1e-300)
-        pool = [x.sum(axis=1, keepdims=True) for x in (yy, ff, yf, np.where(labels > 1, free, 0.0))]
-        yy, ff, yf, free = (np.where(few, p, x) for x, p in zip((yy, ff, yf, free), pool, strict=True))
-        scale = np.sqrt(np.maximum(yy * ff, 0.0))
-        return np.sqrt(np.maximum(yy, 0.0) / free), np.where(scale > 0, yf / np.where(scale > 0, scale, 1.0), 0.0)
-
-    sd, correlation = (x[0] for x in moments(panel.weights[None]))
+    pilot = _Pilot.of(used, gold.values, guess)
+    sd, correlation = (x[0] for x in pilot.moments(panel.weights[None]))
     if not (sd > 0).any():
         raise PanelError("All pilot labels are equal, so their spread is not known. Label more tasks.")
-    draws = [moments(c * panel.weights) for c in draw_blocks(len(panel.tasks), resamples, seed)]
+    draws = [pilot.moments(c * panel.weights) for c in draw_blocks(len(panel.tasks), resamples, seed)]
     drawn_sd, drawn_r = (np.concatenate([d[i] for d in draws]) for i in range(2))
-    z = float(ndtri((1 + level) / 2))
-    columns: dict[str, Array] = {}
-    for name, r, rs, room in (
-        ("labels_only", 0 * correlation, 0 * drawn_r, np.full(len(tasks), np.inf)),
-        ("with_panel", correlation, drawn_r, tasks),
-    ):
-        columns[name] = labels_needed(sd, r, room, half_width, level)
-        drawn = labels_needed(drawn_sd, rs, room, half_width, level)
-        drawn = np.where(np.isnan(drawn), np.inf, drawn)  # more tasks than there are: an end without a number
-        low = np.quantile(drawn, 0.025, axis=0, method="lower")
-        high = np.quantile(drawn, 0.975, axis=0, method="higher")
-        columns |= {f"{name}_{end}": np.where(np.isinf(x), np.nan, x) for end, x in (("low", low), ("high", high))}
+    z, ask = float(ndtri((1 + level) / 2)), (half_width, level)
+    columns = _needed("labels_only", sd, 0 * correlation, drawn_sd, 0 * drawn_r, np.full(len(tasks), np.inf), ask)
+    columns |= _needed("with_panel", sd, correlation, drawn_sd, drawn_r, tasks, ask)
     extra = _share_out(sd, correlation, tasks, labels, batch)
     variance = powered_variance(sd, correlation, tasks, np.maximum(labels, 1))
     after = powered_variance(sd, correlation, tasks, np.maximum(labels + extra, 1))
@@ -151,14 +128,57 @@ def label_budget(
             "pooled": few,
         }
     )
+    return LabelBudget(table, half_width, level, batch, quantity, tuple(_notes(table)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pilot:
+    """Sums over labelled tasks: `terms` (n, k, 6) of count, label, guess, their squares and product; `labels` (k,)."""
+
+    terms: Array
+    labels: Array
+
+    @classmethod
+    def of(cls, used: NDArray[np.bool_], values: Array, guess: Array) -> _Pilot:
+        y, f = (np.where(used, x, 0.0) for x in (values, guess))
+        return cls(np.stack([used.astype(np.float64), y, f, y * y, f * f, y * f], axis=2), used.sum(axis=0))
+
+    def moments(self, weights: Array) -> tuple[Array, Array]:
+        """Spread and correlation of each language, (R, k); pooled within languages where labels are few."""
+        sums = (weights @ self.terms.reshape(len(self.terms), -1)).reshape(-1, *self.terms.shape[1:])
+        n, a, b, aa, bb, ab = np.moveaxis(sums, -1, 0)
+        safe = np.maximum(n, 1e-300)
+        yy, ff, yf = aa - a * a / safe, bb - b * b / safe, ab - a * b / safe
+        # ratio of effective counts: a language's own, and the sum for the pool
+        free = np.maximum(n - n / np.maximum(self.labels, 1), 1e-300)
+        pool = [x.sum(axis=1, keepdims=True) for x in (yy, ff, yf, np.where(self.labels > 1, free, 0.0))]
+        few = self.labels < FEWEST
+        yy, ff, yf, free = (np.where(few, p, x) for x, p in zip((yy, ff, yf, free), pool, strict=True))
+        scale = np.sqrt(np.maximum(yy * ff, 0.0))
+        return np.sqrt(np.maximum(yy, 0.0) / free), np.where(scale > 0, yf / np.where(scale > 0, scale, 1.0), 0.0)
+
+
+def _needed(
+    name: str, sd: Array, r: Array, drawn_sd: Array, drawn_r: Array, room: Array, ask: tuple[float, float]
+) -> dict[str, Array]:
+    """Labels needed for a half-width at a level (`ask`), with their interval over resamples of the pilot."""
+    drawn = labels_needed(drawn_sd, drawn_r, room, *ask)
+    drawn = np.where(np.isnan(drawn), np.inf, drawn)  # more tasks than there are: an end without a number
+    low = np.quantile(drawn, 0.025, axis=0, method="lower")
+    high = np.quantile(drawn, 0.975, axis=0, method="higher")
+    ends = {f"{name}_{end}": np.where(np.isinf(x), np.nan, x) for end, x in (("low", low), ("high", high))}
+    return {name: labels_needed(sd, r, room, *ask), **ends}
+
+
+def _notes(table: pd.DataFrame) -> list[str]:
     notes = [
         "Needed labels take the pilot's spread and correlation as true; their intervals are over tasks of the pilot."
     ]
-    same = [clean(x) for x, spread in zip(panel.languages, sd, strict=True) if not spread > 0]
+    same = [clean(x) for x in table["language"][~(table["sd"] > 0)]]
     if same:
         notes.append(f"{', '.join(same)}: all labels are equal so far; the numbers there mean little.")
-    if few.any():
-        names = ", ".join(clean(x) for x, short in zip(panel.languages, few, strict=True) if short)
+    if table["pooled"].any():
+        names = ", ".join(clean(x) for x in table["language"][table["pooled"]])
         notes.append(
             f"{names}: fewer than {FEWEST} labels, so spread and correlation come from all languages together."
         )
@@ -166,7 +186,7 @@ def label_budget(
     if len(short):
         names = ", ".join(clean(x) for x in short["language"])
         notes.append(f"{names}: even with every task labelled the half-width is not reached. More tasks are needed.")
-    return LabelBudget(table, half_width, level, batch, quantity, tuple(notes))
+    return notes
 
 
 def _share_out(sd: Array, correlation: Array, tasks: Array, labels: Array, batch: int) -> Array:

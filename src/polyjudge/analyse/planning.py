@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,11 +83,8 @@ def plan(
     """
     check_level(level)
     if panel is None:
-        missing = [
-            name
-            for name, given in (("judges", judges), ("languages", languages), ("sigma", sigma), ("radius", radius))
-            if given is None
-        ]
+        wanted = {"judges": judges, "languages": languages, "sigma": sigma, "radius": radius}
+        missing = [name for name, given in wanted.items() if given is None]
         if missing:
             raise UsageError(
                 f"A plan without scores needs {', '.join(missing)}. Give them, or give scores to learn from "
@@ -97,47 +94,14 @@ def plan(
     else:
         world = _learned(panel, sigma, radius, judges, languages, level)
         score_range = score_range or panel.range
-    k, m = world.languages, world.judges
     if score_range is not None and not (np.isfinite(score_range).all() and score_range[1] > score_range[0]):
         raise UsageError("The score range needs a low end below its high end.")
     width = None if score_range is None else score_range[1] - score_range[0]
 
-    needed = [
-        ("Gaussian", world.sigma, _smallest(lambda n: gaussian_radius(world.sigma, n, k, m, level), world.radius)),
-        (
-            "simultaneous band, widest cell",
-            world.widest,
-            _smallest(lambda n: world.wider * band_radius(world.widest, n, k, m, level), world.radius),
-        ),
-    ]
-    notes = list(world.notes)
-    if width is None:
-        notes.append("The distribution-free bound needs the score range.")
-    else:
-        needed.append(
-            ("distribution-free", np.nan, _smallest(lambda n: free_radius(width, n, k, m, level), world.radius))
-        )
-    frame = pd.DataFrame(needed, columns=["bound", "sigma", "tasks"])
-    frame["tasks"] = frame["tasks"].astype("Int64")
-    sizes = _sizes(tasks, needed[0][2], world.tasks)
-    rows = []
-    for n in sizes:
-        cells, reversals, true_reversals = _expected(world, n, level, draws, seed)
-        rows.append(
-            {
-                "tasks": n,
-                "gaussian_radius": gaussian_radius(world.sigma, n, k, m, level),
-                "band_radius": world.wider * band_radius(world.widest, n, k, m, level),
-                "free_radius": np.nan if width is None else free_radius(width, n, k, m, level),
-                "expected_cells": cells.mean(),
-                "expected_cells_se": cells.std(ddof=1) / math.sqrt(draws),
-                "expected_reversals": reversals.mean(),
-                "expected_reversals_se": reversals.std(ddof=1) / math.sqrt(draws),
-                "true_reversals": true_reversals.mean(),
-                "cells": k * m,
-                "pairs": m * (m - 1) // 2,
-            }
-        )
+    needed = _needed(world, width, level)
+    notes = [*world.notes, *(["The distribution-free bound needs the score range."] if width is None else [])]
+    sizes = _sizes(tasks, needed["tasks"].iloc[0] if pd.notna(needed["tasks"].iloc[0]) else None, world.tasks)
+    table = pd.DataFrame([_row(world, n, width, level, draws, seed) for n in sizes])
     decision = advice = None
     if panel is not None and not panel.complete:
         notes.append("Scores are missing: the decision study needs every task scored everywhere and is left out.")
@@ -148,10 +112,10 @@ def plan(
                 "Without replicates the noise cannot be told from the three-way term; replicates are left out."
             )
     return Plan(
-        frame,
-        pd.DataFrame(rows),
-        k,
-        m,
+        needed,
+        table,
+        world.languages,
+        world.judges,
         world.sigma,
         world.radius,
         level,
@@ -162,14 +126,49 @@ def plan(
     )
 
 
+def _needed(world: _World, width: float | None, level: float) -> pd.DataFrame:
+    """Tasks that bring each bound down to the radius wanted: bound, sigma, tasks."""
+    k, m = world.languages, world.judges
+    bounds: list[tuple[str, float, Callable[[int], float]]] = [
+        ("Gaussian", world.sigma, lambda n: gaussian_radius(world.sigma, n, k, m, level)),
+        (
+            "simultaneous band, widest cell",
+            world.widest,
+            lambda n: world.wider * band_radius(world.widest, n, k, m, level),
+        ),
+    ]
+    if width is not None:
+        bounds.append(("distribution-free", np.nan, lambda n: free_radius(width, n, k, m, level)))
+    rows = [(name, sigma, _smallest(radius, world.radius)) for name, sigma, radius in bounds]
+    return pd.DataFrame(rows, columns=["bound", "sigma", "tasks"]).astype({"tasks": "Int64"})
+
+
+def _row(world: _World, n: int, width: float | None, level: float, draws: int, seed: int) -> dict[str, float]:
+    """What n tasks would give."""
+    k, m = world.languages, world.judges
+    cells, reversals, true_reversals = _expected(world, n, level, draws, seed)
+    return {
+        "tasks": n,
+        "gaussian_radius": gaussian_radius(world.sigma, n, k, m, level),
+        "band_radius": world.wider * band_radius(world.widest, n, k, m, level),
+        "free_radius": np.nan if width is None else free_radius(width, n, k, m, level),
+        "expected_cells": cells.mean(),
+        "expected_cells_se": cells.std(ddof=1) / math.sqrt(draws),
+        "expected_reversals": reversals.mean(),
+        "expected_reversals_se": reversals.std(ddof=1) / math.sqrt(draws),
+        "true_reversals": true_reversals.mean(),
+        "cells": k * m,
+        "pairs": m * (m - 1) // 2,
+    }
+
+
 def band_radius(sd: float, n: float, k: int, m: int, level: float) -> float:
     """Half-width of the simultaneous band of a cell whose task-level deviations have this sd (Bonferroni's t)."""
     return bonferroni_t(int(n), k * m, level) * sd / math.sqrt(n)
 
 
-def _smallest(radius: object, target: float) -> int | None:
+def _smallest(radius: Callable[[int], float], target: float) -> int | None:
     """The smallest number of tasks (at least 2) with a radius at or under the target; None beyond `MOST_TASKS`."""
-    assert callable(radius)
     low, high = 1, 2
     while radius(high) > target:
         low, high = high, high * 2

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
+from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, plain
 from polyjudge.estimate.kernels import double_centre, draw_blocks, pair_index, stream
 
@@ -468,6 +469,54 @@ def _moments(values: Array) -> tuple[Array, Array]:
     covariance = deviation.T @ deviation / np.maximum(there.T @ there - 1, 1)
     size, vectors = np.linalg.eigh(covariance)
     return mean, (vectors * np.maximum(size, 0.0)) @ vectors.T
+
+
+def sequential(**settings: Any) -> Sequential:
+    """The rule as an object: state and scores in, what to buy next out. See `Sequential` for the settings."""
+    return Sequential(**settings)
+
+
+def replay(
+    panel: Panel,
+    *,
+    questions: Questions = "judges",
+    matters: float | None = None,
+    level: float = 0.95,
+    threshold: float | None = None,
+    at_least: bool = False,
+    first: int = FIRST_LOOK,
+    resamples: int = 1000,
+    seed: int = 7,
+) -> Replay:
+    """Run the rule over a panel that is already there: what would it have bought, and claimed?
+
+    matters : in points, 2% of the scale by default (of 100 percentage points for a gate)
+
+    >>> from polyjudge import simulate_panel
+    >>> panel, _ = simulate_panel(tasks=60, languages=2, judges=3, seed=1)
+    >>> 0 < replay(panel).share <= 1
+    True
+    """
+    low, high = panel.range
+    scale = 100.0 if threshold is not None else high - low
+    rule = Sequential(
+        languages=panel.languages,
+        judges=panel.judges,
+        systems=panel.systems,
+        tasks=len(panel.tasks),
+        matters=0.02 * scale if matters is None else matters,
+        questions=questions,
+        level=level,
+        threshold=threshold,
+        at_least=at_least,
+        first=first,
+        resamples=resamples,
+        seed=seed,
+    )
+    clusters = panel.cluster if panel.clustered else None
+    order = rule.order(clusters)
+    scores = panel.scores if panel.system_scores is None else panel.system_scores
+    return run_rule(rule, scores[order], None if clusters is None else clusters[order])
 
 
 def run_rule(rule: Sequential, scores: Array, clusters: Clusters | None = None) -> Replay:

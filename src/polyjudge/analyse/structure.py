@@ -57,28 +57,14 @@ def structure(panel: Panel, *, level: float = 0.95) -> Structure:
     means = panel.cell_means
     left = leave_out(w[:, None, None] * panel.scores) / leave_out(w)[:, None, None]
     beta = double_centre(means)
-    notes = []
+    notes: list[Say] = []
     total = float((beta**2).sum())
     flat = float(np.abs(beta).max()) <= panel.tie_gap
     if flat:
         notes.append(say("structure.flat"))
 
     u, s, vt = np.linalg.svd(beta, full_matrices=False)
-    rank = min(k, m) - 1
-    shares = s[:rank] ** 2 / total if not flat else np.zeros(rank)
-    parts = np.linalg.svd(double_centre(left), compute_uv=False)[:, :rank] ** 2
-    around = parts.sum(axis=1, keepdims=True)
-    parts = np.divide(parts, around, out=np.zeros_like(parts), where=around > panel.tie_gap**2)
-    _, low, high = jackknife(shares, parts, level)
-    patterns = pd.DataFrame(
-        {
-            "pattern": np.arange(1, rank + 1),
-            "singular_value": s[:rank],
-            "share": shares,
-            "low": np.clip(low, 0, 1),
-            "high": np.clip(high, 0, 1),
-        }
-    )
+    patterns = _patterns(s, left, min(k, m) - 1, 0.0 if flat else total, panel.tie_gap, level)
     language, judge = u[:, 0], vt[0]
     if judge[np.abs(judge).argmax()] < 0:  # the sign of a pattern is arbitrary: its strongest judge is positive
         language, judge = -language, -judge
@@ -86,26 +72,7 @@ def structure(panel: Panel, *, level: float = 0.95) -> Structure:
     languages = _loadings("language", panel.languages, language, squared.sum(axis=1))
     judges = _loadings("judge", panel.judges, judge, squared.sum(axis=0))
 
-    tukey, share, slopes = tukey_slope(means), tukey_share(means), scale_slopes(means)
-    spread = np.ptp(means.mean(axis=1))
-    tukey_test: dict[str, float | None]
-    if spread <= panel.tie_gap or np.ptp(means.mean(axis=0)) <= panel.tie_gap:
-        notes.append(say("structure.equal-means"))
-        tukey_test = dict.fromkeys(("tukey_slope", "tukey_low", "tukey_high", "tukey_p", "tukey_share"))
-        use = pd.DataFrame({"judge": panel.judges, "slope": np.nan, "low": np.nan, "high": np.nan})
-    else:
-        se, t_low, t_high = jackknife(tukey, tukey_slope(left), level)
-        groups = len(left)
-        p = float(2 * stdtr(groups - 1, -abs(float(tukey)) / float(se))) if se > 0 else None
-        tukey_test = {
-            "tukey_slope": float(tukey),
-            "tukey_low": float(t_low),
-            "tukey_high": float(t_high),
-            "tukey_p": p,
-            "tukey_share": float(share),
-        }
-        _, s_low, s_high = jackknife(slopes, scale_slopes(left), level)
-        use = pd.DataFrame({"judge": panel.judges, "slope": slopes, "low": s_low, "high": s_high})
+    tukey_test, use = _scale_use(panel, means, left, level, notes)
     scaled = tukey_test["tukey_p"], tukey_test["tukey_share"]
     return Structure(
         patterns=patterns,
@@ -117,6 +84,41 @@ def structure(panel: Panel, *, level: float = 0.95) -> Structure:
         notes=tuple(notes),
         **tukey_test,
     )
+
+
+def _patterns(s: Array, left: Array, rank: int, total: float, gap: float, level: float) -> pd.DataFrame:
+    """Singular values of the interaction, their shares of its sum of squares, and jackknife intervals."""
+    shares = s[:rank] ** 2 / total if total > 0 else np.zeros(rank)
+    parts = np.linalg.svd(double_centre(left), compute_uv=False)[:, :rank] ** 2
+    around = parts.sum(axis=1, keepdims=True)
+    parts = np.divide(parts, around, out=np.zeros_like(parts), where=around > gap**2)
+    _, low, high = jackknife(shares, parts, level)
+    numbers = {"pattern": np.arange(1, rank + 1), "singular_value": s[:rank], "share": shares}
+    return pd.DataFrame({**numbers, "low": np.clip(low, 0, 1), "high": np.clip(high, 0, 1)})
+
+
+def _scale_use(
+    panel: Panel, means: Array, left: Array, level: float, notes: list[Say]
+) -> tuple[dict[str, float | None], pd.DataFrame]:
+    """Tukey's one degree of freedom with its jackknife test, and each judge's slope on the language means."""
+    if min(np.ptp(means.mean(axis=axis)) for axis in (0, 1)) <= panel.tie_gap:
+        notes.append(say("structure.equal-means"))
+        nothing: dict[str, float | None] = dict.fromkeys(
+            ("tukey_slope", "tukey_low", "tukey_high", "tukey_p", "tukey_share")
+        )
+        return nothing, pd.DataFrame({"judge": panel.judges, "slope": np.nan, "low": np.nan, "high": np.nan})
+    tukey, slopes = tukey_slope(means), scale_slopes(means)
+    se, low, high = jackknife(tukey, tukey_slope(left), level)
+    p = float(2 * stdtr(len(left) - 1, -abs(float(tukey)) / float(se))) if se > 0 else None
+    test: dict[str, float | None] = {
+        "tukey_slope": float(tukey),
+        "tukey_low": float(low),
+        "tukey_high": float(high),
+        "tukey_p": p,
+        "tukey_share": float(tukey_share(means)),
+    }
+    _, low, high = jackknife(slopes, scale_slopes(left), level)
+    return test, pd.DataFrame({"judge": panel.judges, "slope": slopes, "low": low, "high": high})
 
 
 def _loadings(word: str, labels: tuple[str, ...], loading: Array, share: Array) -> pd.DataFrame:

@@ -120,32 +120,8 @@ def uncertainty(
     )
     noise, scores = noise_sigma(panel, deviations), score_sigma(panel)
     tasks = panel.n_tasks
-    low, high = panel.range
-    bounds = pd.DataFrame(
-        [
-            ("band, widest cell", np.nan, float(band.max())),
-            ("band, narrowest cell", np.nan, float(band.min())),
-            ("Gaussian, sigma of the noise", noise, gaussian_radius(noise, tasks, k, m, level)),
-            ("Gaussian, sigma of all scores", scores, gaussian_radius(scores, tasks, k, m, level)),
-            (
-                "distribution-free",
-                np.nan,
-                free_radius(high - low, tasks, k, m, level) if panel.complete else np.nan,
-            ),
-        ],
-        columns=["bound", "sigma", "radius"],
-    )
-    notes = []
-    if np.isinf(critical):
-        notes.append(say("uncertainty.no-band"))
-    if constant.any():
-        notes.append(say("uncertainty.constant-cells", constant=int(constant.sum()), cells=k * m))
-    if not panel.complete:
-        notes.append(say("uncertainty.missing"))
-    elif panel.declared_range is None:
-        notes.append(say("uncertainty.observed-scale", low=low, high=high))
-    if np.isnan(scores):
-        notes.append(say("uncertainty.units"))
+    bounds = _bounds(panel, band, noise, scores, level)
+    notes = _notes(panel, critical, constant, scores)
     chosen = noise if sigma == "noise" else scores
     if np.isnan(chosen):
         raise UsageError("The sd of all scores is not known for hashed units; use sigma='noise'.")
@@ -163,6 +139,36 @@ def uncertainty(
         gaussian_radius(chosen, tasks, k, m, level),
         tuple(notes),
     )
+
+
+def _bounds(panel: Panel, band: Array, noise: float, scores: float, level: float) -> pd.DataFrame:
+    """Half-widths of the band and of the bounds that need no bootstrap: bound, sigma, radius."""
+    (_, k, m), tasks = panel.shape, panel.n_tasks
+    free = free_radius(panel.range[1] - panel.range[0], tasks, k, m, level) if panel.complete else np.nan
+    rows = [
+        ("band, widest cell", np.nan, float(band.max())),
+        ("band, narrowest cell", np.nan, float(band.min())),
+        ("Gaussian, sigma of the noise", noise, gaussian_radius(noise, tasks, k, m, level)),
+        ("Gaussian, sigma of all scores", scores, gaussian_radius(scores, tasks, k, m, level)),
+        ("distribution-free", np.nan, free),
+    ]
+    return pd.DataFrame(rows, columns=["bound", "sigma", "radius"])
+
+
+def _notes(panel: Panel, critical: float, constant: NDArray[np.bool_], scores: float) -> list[Say]:
+    low, high = panel.range
+    notes: list[Say] = []
+    if np.isinf(critical):
+        notes.append(say("uncertainty.no-band"))
+    if constant.any():
+        notes.append(say("uncertainty.constant-cells", constant=int(constant.sum()), cells=constant.size))
+    if not panel.complete:
+        notes.append(say("uncertainty.missing"))
+    elif panel.declared_range is None:
+        notes.append(say("uncertainty.observed-scale", low=low, high=high))
+    if np.isnan(scores):
+        notes.append(say("uncertainty.units"))
+    return notes
 
 
 def _bootstrap(

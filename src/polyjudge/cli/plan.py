@@ -24,6 +24,10 @@ def plan(
     judge_sd: Annotated[
         float | None, typer.Option("--judge-sd", help="Sd of the judges' true means (default: the radius).")
     ] = None,
+    separate: Annotated[
+        float | None,
+        typer.Option("--separate", metavar="POINTS", help="With --from: tell the two best systems apart by this much."),
+    ] = None,
     labels: Annotated[
         str | None, typer.Option("--labels", metavar="GOLD", help="Plan human labels instead, from this pilot of them.")
     ] = None,
@@ -52,6 +56,15 @@ def plan(
         panel = o.load(ctx, source)
     elif reading.judges is not None or reading.languages is not None:
         raise UsageError("--judges and --languages choose by name what --from reads; a number: --judge-count 6.")
+    if separate is not None:
+        from polyjudge.analyse.separate import separate as tell_apart
+        from polyjudge.cli.output import emit
+
+        if panel is None or labels is not None:
+            raise UsageError("--separate plans from a pilot with systems: add --from SCORES, without --labels.")
+        apart = tell_apart(panel, separate)
+        emit(ctx, apart, panel, tables={"plan": apart.table, "variance": apart.variance.components})
+        return
     if labels is not None:
         from polyjudge.cli.label_plan import plan_labels
 

@@ -89,6 +89,26 @@ def align_gold(
     return Gold(kind, values, panel.languages, tuple(notes), unknown)
 
 
+def by_answer(panel: Panel, table: Any) -> tuple[Panel, Any]:
+    """Panel and labels by task and system, when both have systems: every answer of a system to a task is a unit then.
+
+    Labels without a system column speak of the task, and are set beside the mean over systems.
+    """
+    if not panel.systems or isinstance(table, (Gold, str)) or hasattr(table, "__fspath__"):
+        return panel, table
+    if not isinstance(table, pd.DataFrame):
+        table = table.to_pandas() if hasattr(table, "to_pandas") else pd.DataFrame(table)
+    lower = {str(c).strip().lower(): c for c in table.columns}
+    system, task = (next((lower[n] for n in USUAL[role] if n in lower), None) for role in ("system", "task"))
+    if system is None or task is None:
+        return panel, table
+    units = panel.by_system()
+    pairs = [*zip(*panel.answers(), strict=True)]
+    names = dict(zip(pairs, units.tasks, strict=True))
+    keys = zip(_text(table[task]), _text(table[system]), strict=True)
+    return units, table.drop(columns=system).assign(**{str(task): [names.get(k, " / ".join(k)) for k in keys]})
+
+
 def judge_as_gold(panel: Panel, judge: str) -> tuple[Panel, Gold]:
     """The panel of the other judges, and a trusted judge's scores as if they were human."""
     if judge not in panel.judges:

@@ -328,6 +328,12 @@ class Panel:
             cluster=self.cluster[rows] if self.clusters else None,  # type: ignore[arg-type]  # every task its own
         )
 
+    def answers(self) -> tuple[list[str], list[str]]:
+        """Task and system of every answer that has a score, in the order of the units of `by_system`."""
+        assert self.system_scores is not None
+        t, s = np.nonzero((~np.isnan(self.system_scores)).any(axis=(2, 3)))
+        return [self.tasks[i] for i in t], [self.systems[j] for j in s]
+
     def by_system(self) -> Panel:
         """The panel whose units are the pairs of task and system that have a score, clustered by task.
 
@@ -337,7 +343,7 @@ class Panel:
         if self.system_scores is None:
             return self
         t, s = np.nonzero((~np.isnan(self.system_scores)).any(axis=(2, 3)))
-        pairs = [(self.tasks[i], self.systems[j]) for i, j in zip(t, s, strict=True)]
+        pairs = list(zip(*self.answers(), strict=True))
         names = [unit_label(*pair) for pair in pairs]
         if len(set(names)) < len(names):  # "a / b" + "c" and "a" + "b / c"
             names = [repr(pair) for pair in pairs]

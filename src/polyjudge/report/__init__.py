@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BUILDERS = {
     "analyse.ablations.Ablation": "compare",
     "analyse.anchors.Anchor": "anchor",
+    "analyse.choose.Choice": "choose",
     "analyse.audit.Audit": "audit",
     "analyse.check.Check": "reading",
     "analyse.decisions.Decisions": "compare",
@@ -36,6 +37,10 @@ BUILDERS = {
     "analyse.held_out.Comparison": "compare",
     "analyse.label_budget.LabelBudget": "plan",
     "analyse.planning.Plan": "plan",
+    "analyse.probes.Probe": "probe",
+    "analyse.sequential.Replay": "replay",
+    "analyse.swap.Swap": "choose",
+    "analyse.separate.Separation": "separate",
     "analyse.systems.Systems": "systems",
     "analyse.unseen.Unseen": "compare",
     "calibrate.drift.Drift": "drift",

@@ -13,12 +13,13 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from polyjudge.core.labels import clean, short
-from polyjudge.core.sections import Block, Chart, Finding, Grid, Report, Section, Table, Words, say
+from polyjudge.core.sections import Block, Chart, Column, Finding, Grid, Report, Section, Table, Words, say
 from polyjudge.report.console import make_console
 from polyjudge.report.tables import NUMERIC, cells, entries, left_out
 from polyjudge.report.words import word
 
 SEVERITY = {"serious": "bold red", "warning": "yellow", "notice": "cyan", "info": "dim"}
+VERDICT = {"serious": "bold red", "warning": "bold yellow", "notice": "bold cyan", "info": "bold green"}
 STYLE = {"culprit": "bold red", "clear": "bold", "pointwise": "", "small": "dim", "top": "bold green", "": "dim"}
 LABEL = 14
 """Widest label of a grid's column."""
@@ -65,7 +66,7 @@ def _labelled(console: Console, rows: list[tuple[Text, RenderableType]]) -> None
 def _lines(console: Console, head: str, sentences: tuple[Words, ...], style: str = "") -> None:
     if sentences:
         console.print()
-        lines = [Text(word(s), style=style) for s in sentences]
+        lines = [Text(word(s), style=VERDICT[s.severity] if isinstance(s, Finding) else style) for s in sentences]
         _labelled(console, [(Text(head if i == 0 else "", style="bold"), line) for i, line in enumerate(lines)])
 
 
@@ -126,20 +127,42 @@ def _block(console: Console, block: Block) -> None:
 
 
 def _table(console: Console, table: Table) -> None:
+    """Numbers are never broken: columns that do not fit the width continue in a further table."""
     if not len(table.frame):
         return
-    out = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in table.columns:
-        numeric = column.kind in NUMERIC and not column.words
-        out.add_column(clean(column.title), justify="right" if numeric else "left", overflow="fold")
-    rows = cells(table)[:ROWS]
-    for row in rows:
-        out.add_row(*(Text(c.whole, style="dim italic" if c.pale else "") for c in row))
+    every = cells(table)
+    rows = every[:ROWS]
     _say(console, word(table.caption))
-    console.print(Padding(out, (0, 0, 0, 2), expand=False))
-    rest = len(cells(table)) - len(rows) + left_out(table)
+    widths = [_width(column, [row[i].whole for row in rows]) + 3 for i, column in enumerate(table.columns)]
+    left = list(range(1, len(widths)))
+    while left or len(widths) == 1:
+        room, taken = console.width - 2 - widths[0], [0]
+        while left and (len(taken) == 1 or room >= widths[left[0]]):
+            room -= widths[left[0]]
+            taken.append(left.pop(0))
+        out = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for i in taken:
+            side: Any = "right" if _numeric(table.columns[i]) else "left"
+            out.add_column(clean(table.columns[i].title), justify=side, overflow="fold", width=widths[i] - 3)
+        for row in rows:
+            out.add_row(*(Text(row[i].whole, style="dim italic" if row[i].pale else "") for i in taken))
+        console.print(Padding(out, (0, 0, 0, 2), expand=False))
+        if len(widths) == 1:
+            break
+    rest = len(every) - len(rows) + left_out(table)
     if rest:
         _say(console, word(say("more-rows", rows=rest)), "dim")
+
+
+def _numeric(column: Column) -> bool:
+    return column.kind in NUMERIC and not column.words
+
+
+def _width(column: Column, texts: list[str]) -> int:
+    """Room for a column: all of a number, at most 30 of a text, and a title in no more than two or three lines."""
+    title = max(cell_len(part) for part in [*clean(column.title).split(), "x" * (cell_len(column.title) // 3 + 2)])
+    body = max([cell_len(x) for x in texts], default=0)
+    return max(title, body if _numeric(column) else min(body, 30))
 
 
 def _grid(console: Console, grid: Grid) -> None:

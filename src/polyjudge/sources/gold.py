@@ -17,7 +17,7 @@ def read_gold(path: str | Path) -> pd.DataFrame:
     (+1, -1, 0) or score; `pj.anchor` checks them.
     """
     source = open_file(str(path))
-    as_text = (*USUAL["task"], *USUAL["language"])
+    as_text = (*USUAL["task"], *USUAL["language"], *USUAL["system"])
     columns = ", ".join(
         f"CAST({name(c)} AS VARCHAR) AS {name(c)}" if c.strip().lower() in as_text else name(c) for c in source.columns
     )

@@ -15,7 +15,8 @@ from polyjudge.report.build.compare import held_out_section
 from polyjudge.report.build.explain import cells_section, culprit_blocks, culprit_says, heatmap, steps
 from polyjudge.report.build.gate import gate_section
 from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, notes, pivot, value
-from polyjudge.report.build.systems import signal_section
+from polyjudge.report.build.systems import board, signal_section
+from polyjudge.report.build.systems import sections as systems_sections
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 
@@ -39,6 +40,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
         verdict=advice.verdict,
         picture=_picture(result),
+        beside=_beside(result),
         uses=tuple(advice.uses.values()),
         next=steps(advice.steps, s.source or "SCORES"),
         findings=tuple(result.findings),
@@ -46,7 +48,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         sections=(
             _places(result),
             cells_section(result.explanation, result.certificate),
-            replace(signal_section(result.signal), folded=True),
+            *(replace(section, folded=True) for section in _judged(result)),
             _panel(result),
             _ranks(result),
             _interaction(result),
@@ -77,6 +79,30 @@ def _picture(audit: Audit) -> tuple[Block, ...]:
     return (
         () if audit.advice.state == "constant" else (heatmap(audit.explanation, audit.certificate.status == "refuted"),)
     )
+
+
+def _beside(audit: Audit) -> tuple[Block, ...]:
+    """Who wins, when the judges see that; else how the judges rank in every language."""
+    if audit.advice.state == "constant":
+        return ()
+    if audit.systems is not None and audit.signal.verdict != "blind":
+        return (board(audit.systems.leaderboard),)
+    table = audit.ranks.table
+    leaders = table[(table["scope"] == "language") & (table["rank"] == 1)]["judge"].nunique()
+    return (
+        Chart(
+            name="ranks-beside",
+            draw="rank_lines",
+            data=({"ranks": audit.ranks, "stage": BEFORE},),
+            caption="Ranks of the judges by mean score, from the most lenient.",
+            alt=say("audit.ranks-chart", leaders=leaders, languages=len(audit.summary.languages)),
+        ),
+    )
+
+
+def _judged(audit: Audit) -> tuple[Section, ...]:
+    """Whether the judges see, and with systems who wins and who favours whom."""
+    return (signal_section(audit.signal),) if audit.systems is None else systems_sections(audit.systems)
 
 
 def _places(audit: Audit) -> Section:
@@ -125,7 +151,12 @@ def _panel(audit: Audit) -> Section:
     first = judge.iloc[0]
     says: list[Words] = [
         say("audit.names", what=word, names=_some(names))
-        for word, names in (("Languages", s.languages), ("Judges", s.judges), ("Replicates", s.replicates))
+        for word, names in (
+            ("Systems", s.systems),
+            ("Languages", s.languages),
+            ("Judges", s.judges),
+            ("Replicates", s.replicates),
+        )
         if names
     ]
     blocks: list[Block] = [

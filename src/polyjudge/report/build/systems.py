@@ -121,13 +121,17 @@ def board(b: Leaderboard) -> Table:
     return Table(name="leaderboard", caption=say("systems.board"), frame=whole, columns=(RANKS[0], *RANKS[2:]), most=40)
 
 
-def sections(result: Systems) -> tuple[Section, ...]:
-    """Signal, leaderboard by language, who favours whom."""
-    return signal_section(result.signal), leaderboard_section(result.leaderboard), favour_section(result.favour)
+def sections(result: Systems, pictured: bool = False) -> tuple[Section, ...]:
+    """Signal, leaderboard by language, who favours whom. `pictured`: the signal's heatmap stands elsewhere."""
+    return (
+        signal_section(result.signal, pictured),
+        leaderboard_section(result.leaderboard, pictured),
+        favour_section(result.favour),
+    )
 
 
-def signal_section(s: Signal) -> Section:
-    """Reliability by language and judge as a heatmap, its sources, and slopes."""
+def signal_chart(s: Signal) -> Chart:
+    """Reliability by language and judge as a heatmap."""
     judges = s.cells[s.cells["judge"] != PANEL]
     low, high = float(judges["reliability"].min()), float(judges["reliability"].max())
     grid = Grid(
@@ -139,16 +143,21 @@ def signal_section(s: Signal) -> Section:
         marks=pivot(judges.assign(mark=judges["verdict"].map({"blind": "culprit"}).fillna("")), "mark"),
         note=say("signal.grid-note"),
     )
+    return Chart(
+        name="signal",
+        draw="signal_heatmap",
+        data=({"cells": judges, "least": s.least},),
+        caption=say("signal.grid"),
+        alt=say("signal.chart", low=low, high=high, least=s.least),
+        instead=grid,
+    )
+
+
+def signal_section(s: Signal, pictured: bool = False) -> Section:
+    """Reliability by language and judge as a heatmap, its sources, and slopes."""
     columns = (*SEEN[:4], *((ACROSS,) if "across" in s.languages else ()), *(SEEN[4:] if not s.by_task else ()))
     blocks: list[Block] = [
-        Chart(
-            name="signal",
-            draw="signal_heatmap",
-            data=({"cells": judges, "least": s.least},),
-            caption=say("signal.grid"),
-            alt=say("signal.chart", low=low, high=high, least=s.least),
-            instead=grid,
-        ),
+        *(() if pictured else (signal_chart(s),)),
         Table(name="signal-languages", caption=say("signal.table", level=s.level), frame=s.languages, columns=columns),
     ]
     says = [say("signal.scope", by_task=s.by_task, least=s.least)]
@@ -156,10 +165,10 @@ def signal_section(s: Signal) -> Section:
         far = s.slopes.reindex((s.slopes["own"] - 1).abs().sort_values(ascending=False, kind="stable").index)
         blocks.append(Table(name="slopes", caption=say("signal.slopes"), frame=far, columns=SLOPES, most=20))
         says.append(say("signal.slope-scope"))
-    return Section(name="signal", title=say("signal.title"), says=tuple(says), blocks=tuple(blocks), folded=False)
+    return Section(name="signal", title=say("signal.title"), says=tuple(says), blocks=tuple(blocks), folded=pictured)
 
 
-def leaderboard_section(b: Leaderboard) -> Section:
+def leaderboard_section(b: Leaderboard, folded: bool = False) -> Section:
     """Rank intervals by language, and who changes places."""
     size = int(b.systems["system"].nunique())
     pictures = tuple(
@@ -188,7 +197,9 @@ def leaderboard_section(b: Leaderboard) -> Section:
     says = [say("systems.scope", level=b.level), say("systems.calibration", missing=b.missing)]
     if b.contaminated:
         says.append(say("systems.contaminated", count=b.contaminated))
-    return Section(name="leaderboard", title=say("systems.board"), says=tuple(says), blocks=tuple(blocks), folded=False)
+    return Section(
+        name="leaderboard", title=say("systems.board"), says=tuple(says), blocks=tuple(blocks), folded=folded
+    )
 
 
 def favour_section(f: Favour) -> Section:

@@ -5,6 +5,7 @@ from typing import Any
 from polyjudge.core.sections import Chart
 from polyjudge.report.charts.effects import bars, intervals
 from polyjudge.report.charts.faults import deviations, score_shares
+from polyjudge.report.charts.frontier import frontier
 from polyjudge.report.charts.interaction import helped_grid, interaction_heatmap
 from polyjudge.report.charts.ranks import rank_lines, rank_probabilities, ranks_before_after
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
@@ -19,6 +20,7 @@ __all__ = [
     "deviations",
     "draw",
     "few_shot_curve",
+    "frontier",
     "gate_sweep",
     "helped_grid",
     "interaction_heatmap",

@@ -115,6 +115,23 @@ WORDS: dict[str, Template] = {
     "systems.contaminated": "In {count} pairs a few tasks carry nearly all the difference: look for failed calls.",
     "systems.next-probe": "See if the judges notice quality at all",
     "systems.next-plan": "How many tasks tell the best two apart",
+    "separate.title": "Plan: tell systems apart",
+    "separate.needed": "To tell two systems {points:points} points apart you need {needed} tasks with these judges and "
+    "languages ({power:share} of the time, {level:share} sure).",
+    "separate.now": lambda v: (
+        "Your {tasks} tasks already tell {first} and {second} apart: {difference/low/high:points} points."
+        if v["low"] > 0
+        else "Your {tasks} tasks leave {first} and {second} {difference/low/high:+points} points apart."
+    ),
+    "separate.judges": lambda v: (
+        "More judges help little: {few} judges need {few_tasks} tasks, {many} need {many_tasks}."
+        if v["many_tasks"] > 0.8 * v["few_tasks"]
+        else "More judges help: {few} judges need {few_tasks} tasks, {many} need {many_tasks}."
+    ),
+    "separate.table": "Tasks needed",
+    "separate.components": "Where the scores of systems vary, share of the variance",
+    "separate.scope": "Tasks are counted for these very judges and languages. If they stand for others like them, no "
+    "number of tasks shows less than the floor.",
     "signal.title": "Do the judges see the systems?",
     "signal.blind": _blind,
     "signal.sees": _sees,

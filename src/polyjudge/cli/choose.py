@@ -1,0 +1,65 @@
+"""`polyjudge choose`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyjudge.cli import options as o
+
+OPTIONS = (o.Columns, o.Reading, o.Output)
+
+
+def choose(
+    ctx: typer.Context,
+    scores: o.Scores,
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            "--prices", metavar="FILE", help="Cost of one score by each judge: CSV or JSON with judge, price."
+        ),
+    ] = None,
+    gold: Annotated[
+        str | None, typer.Option("--gold", metavar="FILE", help="Labels: task, language, score (and system).")
+    ] = None,
+    matters: Annotated[
+        float | None,
+        typer.Option("--matters", metavar="POINTS", min=0, help="Cheapest panel that tells such systems apart."),
+    ] = None,
+    budget: Annotated[float | None, typer.Option("--budget", help="Best panel for this much a task.")] = None,
+    target: Annotated[
+        float | None, typer.Option("--target", help="Cheapest panel with this error of a system difference.")
+    ] = None,
+    max_judges: Annotated[int | None, typer.Option("--max-judges", min=1, help="Try no larger panel.")] = None,
+    resamples: Annotated[int, typer.Option("--resamples", min=100, help="Resamples of the tasks.")] = 200,
+    seed: o.Seed = 7,
+) -> None:
+    """Show which judges to keep: reliability, error and cost of every subset, by language.
+
+    A collection run brings its own prices; elsewhere every judge costs 1 unless --prices says more.
+
+    Example: polyjudge choose scores.csv --prices prices.csv --budget 0.05
+    """
+    from polyjudge.analyse.choose import choose as run
+    from polyjudge.cli.output import emit
+    from polyjudge.core.gold import align_gold
+    from polyjudge.sources.gold import read_gold
+    from polyjudge.sources.prices import read_prices
+
+    panel = o.load(ctx, scores)
+    labels = None if gold is None else align_gold(panel, read_gold(gold))
+    result = run(
+        panel,
+        prices=read_prices(prices, scores),
+        gold=labels,
+        matters=matters,
+        budget=budget,
+        target=target,
+        max_judges=max_judges,
+        resamples=resamples,
+        seed=seed,
+    )
+    tables = {"subsets": result.subsets, "best": result.best, "frontier": result.frontier, "copies": result.copies}
+    emit(ctx, result, panel, tables=tables)

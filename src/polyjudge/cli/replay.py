@@ -1,0 +1,60 @@
+"""`polyjudge replay`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from polyjudge.cli import options as o
+
+OPTIONS = (o.Columns, o.Reading, o.Output)
+
+
+class Questions(StrEnum):
+    """What an adaptive collection wants to know."""
+
+    judges = "judges"
+    systems = "systems"
+    cells = "cells"
+    gate = "gate"
+
+
+class Until(StrEnum):
+    """When to stop."""
+
+    settled = "settled"
+
+
+def replay(
+    ctx: typer.Context,
+    scores: o.Scores,
+    until: Annotated[Until, typer.Option("--until", help="Stop when every question is settled.")] = Until.settled,
+    questions: Annotated[Questions, typer.Option("--questions", help="What is to be settled.")] = Questions.judges,
+    matters: o.Matters = None,
+    at: Annotated[float | None, typer.Option("--at", help="The threshold of the gate.")] = None,
+    at_least: Annotated[
+        bool, typer.Option("--at-least/--above", help="Pass at the threshold too, or above it.")
+    ] = False,
+    first: Annotated[int, typer.Option("--first", min=2, help="Tasks before the first look.")] = 24,
+    seed: o.Seed = 7,
+) -> None:
+    """Show what adaptive collection would have cost on scores that are already there.
+
+    Example: polyjudge replay scores.csv --until settled --matters 3
+    """
+    from polyjudge.analyse.sequential import replay as run
+    from polyjudge.cli.output import emit
+
+    panel = o.load(ctx, scores)
+    result = run(
+        panel,
+        questions=questions.value,
+        matters=matters,
+        threshold=at,
+        at_least=at_least,
+        first=first,
+        seed=seed,
+    )
+    emit(ctx, result, panel, tables={"looks": result.looks, "questions": result.to_frame()})

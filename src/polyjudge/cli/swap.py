@@ -1,0 +1,36 @@
+"""`polyjudge swap`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from polyjudge.cli import options as o
+
+OPTIONS = (o.Columns, o.Reading, o.Output)
+
+
+def swap(
+    ctx: typer.Context,
+    scores: o.Scores,
+    out: Annotated[str, typer.Option("--from", metavar="JUDGE", help="The judge that would go.")],
+    into: Annotated[str, typer.Option("--to", metavar="JUDGE", help="The judge that would take its place.")],
+    matters: o.Matters = None,
+    at: Annotated[float | None, typer.Option("--at", help="Also compare pass rates above this score.")] = None,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="The judge is used by itself, not in the mean of the panel.")
+    ] = False,
+) -> None:
+    """Say whether one judge may stand in for another: accepted, refused, or open with the tasks needed.
+
+    Exit code 1 when it is not accepted and --fail-on says so.
+
+    Example: polyjudge swap scores.csv --from gpt-4o --to gpt-4o-mini --matters 2
+    """
+    from polyjudge.analyse.swap import swap as run
+    from polyjudge.cli.output import emit
+
+    panel = o.load(ctx, scores)
+    result = run(panel, out, into, matters=matters, threshold=at, alone=alone)
+    emit(ctx, result, panel, tables={"changes": result.changes})

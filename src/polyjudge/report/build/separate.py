@@ -1,0 +1,68 @@
+"""What a plan for telling systems apart says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from polyjudge.core.sections import Column, Report, Section, Table, say
+from polyjudge.report.build.shared import frame_of
+
+if TYPE_CHECKING:
+    from polyjudge.analyse.separate import Separation
+    from polyjudge.core.panel import Panel
+
+TASKS = (
+    Column(name="judges", title="judges", kind="count"),
+    Column(name="languages", title="languages", kind="count"),
+    Column(name="tasks", title="tasks", kind="count"),
+    Column(name="floor", title="floor, points", kind="points"),
+)
+SHARES = (
+    Column(name="component", title="component"),
+    Column(name="share", title="share", kind="share", low="low", high="high"),
+    Column(name="variance", title="points squared", kind="number"),
+)
+
+
+def build(result: Separation, panel: Panel | None = None) -> Report:
+    """Tasks needed now, what more judges would change, and where the scores vary."""
+    first, second = result.best
+    half = 1.96 * result.se
+    table = result.table
+    pilot = table[table["languages"] == (len(panel.languages) if panel is not None else table["languages"].max())]
+    few, many = pilot.iloc[0], pilot.iloc[-1]
+    variance = result.variance.components.sort_values("share", ascending=False, kind="stable")
+    return Report(
+        **frame_of("plan", result, panel),
+        title=say("separate.title"),
+        verdict=(
+            say("separate.needed", points=result.points, needed=result.needed, power=result.power, level=result.level),
+            say(
+                "separate.now",
+                tasks=result.tasks,
+                first=first,
+                second=second,
+                difference=result.difference,
+                low=result.difference - half,
+                high=result.difference + half,
+            ),
+            say(
+                "separate.judges",
+                few=int(few["judges"]),
+                few_tasks=int(few["tasks"]),
+                many=int(many["judges"]),
+                many_tasks=int(many["tasks"]),
+            ),
+        ),
+        picture=(Table(name="tasks", caption=say("separate.table"), frame=table, columns=TASKS, most=60),),
+        sections=(
+            Section(
+                name="components",
+                title=say("separate.components"),
+                says=(say("separate.scope"),),
+                blocks=(
+                    Table(name="variance", caption=say("separate.components"), frame=variance, columns=SHARES, most=20),
+                ),
+            ),
+        ),
+    )

@@ -1,0 +1,35 @@
+"""Cost against error of every panel, with the frontier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from polyjudge.core.labels import clean
+from polyjudge.report.charts.theme import colour, finish, plot
+
+
+def frontier(subsets: pd.DataFrame, frontier: pd.DataFrame, kept: str) -> Any:
+    """Every panel as a point, the frontier as steps, the recommended panel marked.
+
+    subsets, frontier : judges, cost, error, reliability
+    """
+
+    def data(frame: pd.DataFrame) -> pd.DataFrame:
+        out = frame[["cost", "error", "reliability"]].copy()
+        out["panel"] = [clean(name, 60) for name in frame["judges"]]
+        out["kept"] = (frame["judges"] == kept).to_numpy()
+        return out
+
+    x = alt.X("cost:Q", title="cost a task", scale=alt.Scale(zero=True))
+    y = alt.Y("error:Q", title="standard error of a system difference, points", scale=alt.Scale(zero=False))
+    tooltip = [alt.Tooltip("panel:N"), alt.Tooltip("cost:Q"), alt.Tooltip("error:Q"), alt.Tooltip("reliability:Q")]
+    # Thousands of panels would make a page heavy: the cheapest in error at each cost and size tell the same.
+    some = subsets.sort_values("error").groupby("cost", sort=True).head(5)
+    dots = plot(data(some)).mark_point(size=22, filled=True, color=colour("soft"), opacity=0.6)
+    steps = plot(data(frontier)).mark_line(interpolate="step-after", color=colour("accent"), point=True)
+    best = plot(data(subsets[subsets["judges"] == kept])).mark_point(size=160, color=colour("high"), strokeWidth=2.5)
+    chart = alt.layer(*(layer.encode(x=x, y=y, tooltip=tooltip) for layer in (dots, steps, best)))
+    return finish(chart.properties(width=560, height=320), "Cost against error", "ring: recommended")

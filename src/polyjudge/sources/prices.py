@@ -1,0 +1,50 @@
+"""What one score by each judge costs: from a file, or from what a collection run spent."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+from polyjudge.core.errors import UsageError
+from polyjudge.core.labels import clean
+
+
+def read_prices(path: str | Path | None, scores: str | Path = "") -> dict[str, float] | None:
+    """Judge -> cost of one score; None when neither a file nor a collection run tells."""
+    if path is not None:
+        return _file(Path(path))
+    return _run(Path(scores)) if scores and Path(str(scores)).is_dir() else None
+
+
+def _file(path: Path) -> dict[str, float]:
+    form = 'CSV with the columns judge and price, or JSON such as {"gpt-4o": 0.002}'
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if path.suffix.lower() == ".json":
+            return {str(name): float(price) for name, price in json.loads(text).items()}
+        rows = list(csv.DictReader(text.splitlines()))
+        return {str(row["judge"]): float(row["price"]) for row in rows}
+    except OSError as error:
+        raise UsageError(f"Cannot read the prices in {clean(path, 200)}: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error):
+        raise UsageError(
+            f"{clean(path, 200)} holds no prices. It is {form}: what one score by each judge costs."
+        ) from None
+
+
+def _run(folder: Path) -> dict[str, float] | None:
+    """Dollars for each answer, from what the run recorded; None when it is no run or has no prices."""
+    from polyjudge.collect.cost import usage
+    from polyjudge.collect.store import FILE, open_store
+
+    if not (folder / FILE).is_file():
+        return None
+    con = open_store(folder)
+    try:
+        used = usage(con)
+    finally:
+        con.close()
+    if any(not entry["answers"] or entry.get("unpriced", 1) for entry in used.values()):
+        return None
+    return {judge: entry["cost"] / entry["answers"] for judge, entry in used.items()}

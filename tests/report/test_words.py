@@ -1,0 +1,108 @@
+"""Words, numbers, and the renderers that share them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from polyjudge.core.sections import Column, Report, Section, Table, find, say
+from polyjudge.report import numbers, terminal
+from polyjudge.report.markdown import escape, markdown
+from polyjudge.report.notebook import notebook
+from polyjudge.report.page.render import render_report
+from polyjudge.report.tables import cells
+from polyjudge.report.words import codes, word
+
+SOURCE = Path(pj.__file__).parent
+CODE = re.compile(r'(?<![.\w])(?:say|find|Say)\(\s*(?:"(?:info|notice|warning|serious)",\s*)?"([a-z][a-z0-9.-]*)"')
+
+
+def test_every_code_in_the_source_has_words() -> None:
+    used = {code for path in SOURCE.rglob("*.py") for code in CODE.findall(path.read_text(encoding="utf-8"))}
+    assert len(used) > 150
+    assert not used - codes() - {"code", "info", "notice", "warning", "serious"}  # the how-to in report/__init__.py
+
+
+def test_a_finding_says_the_same_everywhere() -> None:
+    finding = find("warning", "interaction-changed", count=1, cells=8, judge="a|b", language="<i>", change=-0.0001,
+                   low=-3.21, high=3.2, p=0.2)  # fmt: skip
+    table = Table(
+        name="t",
+        caption="Rows",
+        frame=pd.DataFrame({"judge": ["a|b"], "x": [-0.0001], "low": [-1.0], "high": [1.0]}),
+        columns=(
+            Column(name="judge", title="judge", kind="judge"),
+            Column(name="x", title="x", kind="points", digits=2, low="low", high="high"),
+        ),
+    )
+    section = Section(name="s", title="S", blocks=(table,), folded=False)
+    report = Report(command="x", title="T", findings=(finding,), sections=(section,))
+    words = word(finding)
+    assert words == finding.text
+    assert "-0.0 " not in words
+    flat = " ".join(terminal.text(report).split())
+    assert words in flat
+    assert escape(words) in markdown(report)
+    for html in (notebook(report), render_report(report, "x")):
+        assert "&lt;i&gt; has changed" in html
+        assert "<i>" not in html.split("<script", 1)[0]
+    for text in (flat, markdown(report), notebook(report)):
+        assert "-0.00" not in text
+        assert "0.00" in text
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "[x](javascript:alert(1))",
+        "<script>alert(1)</script>",
+        "@everyone",
+        "#1",
+        "https://x.y",
+        "a|b",
+        "*b*",
+        "`c`",
+        "![i](u)",
+    ],
+)
+def test_markdown_shows_user_text_as_it_is(hostile: str) -> None:
+    mistune = pytest.importorskip("markdown")
+    html = mistune.markdown(escape(hostile))
+    assert not re.search(r"<(?!/?p>)[a-z]", html)
+    assert "@" not in escape(hostile)
+    assert "://" not in escape(hostile)
+
+
+def test_numbers_have_the_digits_that_their_interval_supports() -> None:
+    assert numbers.points(-20.614, -24.02, -17.2, True) == "-20.6 [-24.0, -17.2]"
+    assert numbers.points(1234.5, 1200, 1269) == "1,234 [1,200, 1,269]"
+    assert numbers.points(float("nan")) == "–"
+    assert numbers.number(-1e-9, 2) == "0.00"
+    assert numbers.rank(3.0) == "3"
+    assert numbers.rank(2.5) == "2.5"
+    assert numbers.money(54.93) == "$54.93"
+    assert numbers.p_value(0.0) == "<1e-15"
+    write = numbers.writer(np.array([20.6, -0.001]))
+    assert write(-0.001, True) == "+0.00"
+
+
+def test_columns_share_digits_and_mark_arithmetic() -> None:
+    frame = pd.DataFrame({"x": [20.614, 3.2], "same": [True, False], "yes": [True, False], "n": [12345, 1]})
+    columns = (
+        Column(name="x", title="x", kind="points", pale="same"),
+        Column(name="yes", title="swaps", kind="yes", words={True: "yes", False: "unsure"}),
+        Column(name="n", title="n", kind="count"),
+    )
+    rows = cells(Table(name="t", caption="", frame=frame, columns=columns))
+    assert [[c.text for c in row] for row in rows] == [["20.61", "yes", "12,345"], ["3.20", "unsure", "1"]]
+    assert [row[0].pale for row in rows] == [True, False]
+
+
+def test_a_sentence_without_words_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        word(say("no.such.code"))
