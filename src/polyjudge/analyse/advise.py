@@ -193,11 +193,19 @@ def _uses(
     out = {
         "compare-systems": _compare(panel, state, signal),
         "gate": _gate(e, c, fault, state, gates),
-        "rank-judges": say(f"use.rank.{_state(e, c)}", kind=e.kind, matters=c.matters * e.factor, unit=e.unit),
+        "rank-judges": say(
+            f"use.rank.{_rank(panel, e, c)}", tasks=panel.n_tasks, matters=c.matters * e.factor, unit=e.unit
+        ),
         "best-judge-per-language": say("use.best", blind=state == "blind"),
         "panel-mean": _mean(panel, e, c),
     }
     return out
+
+
+def _rank(panel: Panel, e: Explanation, c: Certificate) -> str:
+    """The state, but that few tasks do not pay for a calibration."""
+    state = _state(e, c)
+    return "few" if state == "diffuse" and panel.n_tasks < FEW_TASKS else state
 
 
 def _compare(panel: Panel, state: State, signal: Signal | None) -> Say:
@@ -242,7 +250,10 @@ def _steps(panel: Panel, e: Explanation, c: Certificate, state: State, goal: Goa
         out.append(_step("step.correct-alone", "calibrate", SCORES, "--method", "sparse", "-o", "corrected.csv"))
     if state == "blind":
         out.append(_step("step.probe", "probe", "make", "ITEMS"))
-    if fault == "diffuse" and state != "blind" and goal not in ("panel-mean", "best-judge-per-language"):
+    few = panel.n_tasks < FEW_TASKS
+    if fault == "diffuse" and few:
+        out.append(_step("step.plan", "plan", "--from", SCORES, "--radius", f"{c.matters:.3g}", needed=None))
+    elif fault == "diffuse" and state != "blind" and goal not in ("panel-mean", "best-judge-per-language"):
         out.append(_step("step.calibrate", "calibrate", SCORES, "-o", "calibrated.csv"))
         out.append(_step("step.compare", "compare", SCORES))
     if fault == "open":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -74,7 +75,12 @@ def render_report(report: Report, command: str) -> str:
 
 def _still(chart: Any) -> str:
     """A chart as a picture in a data address."""
-    return "data:image/svg+xml;base64," + base64.b64encode(chart_bytes(chart, "svg")).decode()
+    svg = chart_bytes(chart, "svg").decode()
+    # Ids are counted over all charts that a process draws; the page counts its own.
+    ids = {name: f"i{i}" for i, name in enumerate(dict.fromkeys(re.findall(r'id="([^"]+)"', svg)))}
+    for name, own in ids.items():
+        svg = svg.replace(f'id="{name}"', f'id="{own}"').replace(f"(#{name})", f"(#{own})")
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
 
 def _judges_of(table: sections.Table, row: list[Cell]) -> list[str]:

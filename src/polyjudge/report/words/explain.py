@@ -130,6 +130,8 @@ WORDS: dict[str, Template] = {
     "use.rank.culprit": "To rank judges: leave the broken place out. The order is one of leniency, not of quality.",
     "use.rank.diffuse": "To use one judge, or rank them over all languages: calibrate. The order is one of leniency, "
     "not of quality.",
+    "use.rank.few": "To use one judge, or rank them over all languages: score more tasks first. {tasks} are too few to "
+    "calibrate on.",
     "use.best": "To pick the best judge for a language: that needs labels or probes. Mean scores show who is lenient.",
     "use.mean.nothing": "To average the judges: do it. Calibrating changes nothing there, by arithmetic.",
     "use.mean.culprit": lambda v: (
