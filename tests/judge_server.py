@@ -14,12 +14,15 @@ import asyncio
 import hashlib
 import io
 import json
+import math
 import re
 import subprocess
 import sys
+import time
 import urllib.request
 from collections import Counter
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -57,6 +60,15 @@ class Planted:
     def answer(self, model: str, prompt: str) -> str:
         mark = MARK.search(prompt)
         assert mark is not None
+        if "<answer-a-" in prompt:
+            first = MARK.findall(prompt)[0][2]
+            better = "chosen" if self.rating(model, mark[1], mark[2], "all") >= 3 else "rejected"
+            lean = uniform("position", model, mark[1], mark[2]) < self.config.get("lean", 0.0)
+            return json.dumps({"winner": "A" if lean or first == better else "B", "reason": "because"})
+        if '"scores"' in prompt:
+            names = re.findall(r'"(\w+)": <', prompt.split('"scores": {')[1])
+            rated = {name: self.rating(model, *mark.groups()[:2], name) for name in names}
+            return json.dumps({"scores": rated, "reason": "because"})
         if "<requirements-" in prompt:
             ids = [i for i in REQUIREMENT.findall(prompt)]
             tags = ["<satisfied>" if self.verdict(model, *mark.groups()[:2], i) else "<unsatisfied>" for i in ids]
@@ -76,6 +88,7 @@ class Server(asyncio.Protocol):
     asked: ClassVar[Counter[str]] = Counter()
     requests: ClassVar[Counter[str]] = Counter()
     state: ClassVar[dict[str, int]] = {"flying": 0, "most": 0, "answered": 0}
+    bodies: ClassVar[list[dict[str, Any]]] = []
 
     def connection_made(self, transport: Any) -> None:
         self.transport, self.buffer = transport, b""
@@ -104,20 +117,32 @@ class Server(asyncio.Protocol):
                 "distinct": len(self.asked),
                 "most": self.state["most"],
                 "answered": self.state["answered"],
+                "keys": self.state.get("keys", 0),
+                "batches": len(Batches.all),
+                "batched": sum(len(b["lines"]) for b in Batches.all.values()),
+                "bodies": self.bodies[-50:],
             }
             return self.send(200, json.dumps(counts))
         if path == "/reset":
             self.asked.clear()
             self.requests.clear()
-            self.state.update(most=0, answered=0)
+            self.state.update(most=0, answered=0, keys=0)
+            self.bodies.clear()
+            Batches.all.clear()
             return self.send(200, "{}")
         if path == "/faults":
             self.config["faults"] = json.loads(body)
             return self.send(200, "{}")
-        key = re.search(r"authorization: *bearer (\S+)", head, re.IGNORECASE)
+        if path == "/config":
+            self.config.update(json.loads(body))
+            return self.send(200, "{}")
+        key = re.search(r"(?:authorization: *bearer|x-api-key:) *(\S+)", head, re.IGNORECASE)
+        self.state["keys"] = self.state.get("keys", 0) + (key is not None)
         wanted = self.config.get("key")
         if wanted and (key is None or key[1] != wanted):
             return self.send(401, json.dumps({"error": {"message": f"Bad key {key and key[1]}", "code": "bad_key"}}))
+        if "/files" in path or "/batches" in path:
+            return Batches.handle(self, head, path, body)
         if not body:
             return self.send(404, '{"error": {"message": "not here"}}')
         request = json.loads(body)
@@ -133,6 +158,8 @@ class Server(asyncio.Protocol):
 
     async def reply_(self, request: dict[str, Any]) -> None:
         model = request["model"]
+        self.bodies.append({k: v for k, v in request.items() if k != "messages"} | {"n": len(str(request))})
+        del self.bodies[:-200]
         asked = request.get("messages") or request["input"]  # chat, or OpenAI's responses
         prompt = asked if isinstance(asked, str) else asked[-1]["content"]
         if not isinstance(prompt, str):
@@ -151,6 +178,10 @@ class Server(asyncio.Protocol):
             return self.send(
                 429, '{"error": {"message": "slow down"}}', f"Retry-After: {self.config['retry_after']}\r\n"
             )
+        if "response_format" in request and model in self.config.get("unstructured", ()):
+            return self.send(400, '{"error": {"message": "response_format json_schema is not supported"}}')
+        if self.odd(fault):
+            return None
         if fault and fault.isdigit():
             return self.send(int(fault), json.dumps({"error": {"message": f"fault {fault}"}}))
         if fault == "hang":
@@ -166,16 +197,49 @@ class Server(asyncio.Protocol):
         text = {"empty": "", "prose": "A fine piece of work that I enjoyed."}.get(fault or "")
         if text is None:
             text = self.planted.answer(model, prompt)
+        if fault == "long":
+            text = text[: text.index(":") + 3]
         self.state["answered"] += 1
-        answer = {
-            "id": "x", "object": "chat.completion", "created": 0, "model": f"{model}-2026",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
-            "usage": {"prompt_tokens": len(prompt) // 4, "completion_tokens": 20, "total_tokens": 99},
-        }  # fmt: skip
-        body = json.dumps(answer)
+        content = [{"type": "text", "text": text}] if fault == "list" else text
+        stop = "length" if fault == "long" else "stop"
+        body = json.dumps(self.whole(model, prompt, content, stop, fault, bool(request.get("logprobs"))))
         if fault == "slow":
             return await self.trickle(body)
         self.send(200, body)
+
+    def odd(self, fault: str | None) -> bool:
+        """Replies that are no chat completion."""
+        if fault == "date":  # the server's clock is an hour behind
+            now = time.time() - 3600
+            stamps = f"Retry-After: {formatdate(now + 1, usegmt=True)}\r\nDate: {formatdate(now, usegmt=True)}\r\n"
+            self.send(429, '{"error": {"message": "slow down"}}', stamps)
+        elif fault == "redirect":
+            self.send(302, "{}", f"Location: {self.config['elsewhere']}\r\n")
+        elif fault == "error200":
+            self.send(200, '{"error": {"message": "upstream is down", "code": 502}}')
+        elif fault == "surrogate":
+            self.send(500, '{"error": {"message": "half \\ud800 a character"}}')
+        else:
+            return False
+        return True
+
+    def whole(
+        self, model: str, prompt: str, content: Any, stop: str, fault: str | None, logprobs: bool
+    ) -> dict[str, Any]:
+        """A chat completion."""
+        name = self.config.get("reports", {}).get(model, f"{model}-2026")
+        choice = {"index": 0, "finish_reason": stop, "message": {"role": "assistant", "content": content}}
+        if logprobs and isinstance(content, str):
+            choice["logprobs"] = {"content": spread(content)}
+        answer = {
+            "id": "x", "object": "chat.completion", "created": 0, "model": name, "choices": [choice],
+            "usage": {"prompt_tokens": len(prompt) // 4, "completion_tokens": 20, "total_tokens": 99},
+        }  # fmt: skip
+        if fault == "nousage":
+            answer["usage"] = None
+        if self.config.get("echo"):  # a service that sends a key back in a field of its own
+            answer["model"] = f"{name} {self.config['echo']}"
+        return answer
 
     def fault(self, model: str, name: str, times: int) -> str | None:
         dead = self.config.get("dead", {})
@@ -208,6 +272,113 @@ class Server(asyncio.Protocol):
         self.transport.write(head.encode() + data)
 
 
+def spread(text: str) -> list[dict[str, Any]]:
+    """Log-probabilities of an answer's tokens: the score has 0.7, the one below it 0.2, the one above it 0.1."""
+    out = []
+    for token in re.findall(r"\d+|\D+", text):
+        top = [{"token": token, "logprob": 0.0}]
+        if token.isdigit():
+            value = int(token)
+            near = [(value, 0.7), (max(1, value - 1), 0.2), (min(5, value + 1), 0.1)]
+            top = [{"token": str(v), "logprob": math.log(p)} for v, p in near]
+        out.append({"token": token, "logprob": top[0]["logprob"], "top_logprobs": top})
+    return out
+
+
+class Batches:
+    """The batch endpoints of OpenAI (/files, /batches) and Anthropic (/messages/batches). They live with the server."""
+
+    all: ClassVar[dict[str, dict[str, Any]]] = {}
+    files: ClassVar[dict[str, bytes]] = {}
+
+    @classmethod
+    def handle(cls, http: Server, head: str, path: str, body: bytes) -> None:
+        method, path = head.split(" ", 1)[0], path.split("?")[0]
+        parts = path.strip("/").split("/")[1:]  # without /v1
+        if parts == ["files"]:
+            name = f"file-{len(cls.files)}"
+            start = body.index(b'{"custom_id"')
+            cls.files[name] = body[start : body.rindex(b"\r\n--")]
+            return http.send(200, json.dumps({"id": name}))
+        if parts[0] == "files":
+            return http.send(200, cls.files[parts[1]].decode())
+        anthropic = parts[0] == "messages"
+        parts = parts[1:] if anthropic else parts
+        if method == "POST":
+            return cls.create(http, json.loads(body), anthropic)
+        if len(parts) == 1:
+            return http.send(200, json.dumps({"data": [cls.show(b) for b in cls.all.values()], "has_more": False}))
+        batch = cls.all[parts[1]]
+        if parts[-1] == "results":
+            return http.send(200, "\n".join(json.dumps(cls.anthropic(http, line)) for line in batch["lines"]))
+        if cls.ended(batch) and not anthropic and "output" not in batch:
+            lines = [cls.openai(http, line) for line in batch["lines"]]
+            batch["output"] = f"out-{parts[1]}"
+            cls.files[batch["output"]] = "\n".join(json.dumps(line) for line in lines).encode()
+        http.send(200, json.dumps(cls.show(batch)))
+
+    @classmethod
+    def create(cls, http: Server, request: dict[str, Any], anthropic: bool) -> None:
+        if anthropic:
+            lines = [{"custom_id": r["custom_id"], "body": r["params"]} for r in request["requests"]]
+        else:
+            lines = [json.loads(line) for line in cls.files[request["input_file_id"]].splitlines() if line.strip()]
+        batch = {
+            "id": f"batch-{len(cls.all)}", "lines": lines, "metadata": request.get("metadata"), "anthropic": anthropic,
+            "until": time.time() + http.config.get("batch_delay", 0.0),
+        }  # fmt: skip
+        cls.all[batch["id"]] = batch
+        if http.config.get("drop_created"):  # it was made, and the reply is lost
+            http.config["drop_created"] = False
+            http.transport.abort()
+            return
+        http.send(200, json.dumps(cls.show(batch)))
+
+    @classmethod
+    def ended(cls, batch: dict[str, Any]) -> bool:
+        return time.time() >= batch["until"]
+
+    @classmethod
+    def show(cls, batch: dict[str, Any]) -> dict[str, Any]:
+        done = cls.ended(batch)
+        if batch["anthropic"]:
+            counts = {"succeeded" if done else "processing": len(batch["lines"])}
+            return {
+                "id": batch["id"],
+                "processing_status": "ended" if done else "in_progress",
+                "request_counts": counts,
+            }
+        return {
+            "id": batch["id"], "status": "completed" if done else "in_progress", "metadata": batch["metadata"],
+            "output_file_id": batch.get("output"),
+        }  # fmt: skip
+
+    @classmethod
+    def openai(cls, http: Server, line: dict[str, Any]) -> dict[str, Any]:
+        model, prompt = line["body"]["model"], line["body"]["messages"][-1]["content"]
+        name = f"{model} {hashlib.sha256(prompt.encode()).hexdigest()[:16]}"
+        http.asked[name] += 1
+        fault = http.fault(model, name, http.asked[name])
+        if fault == "500":
+            return {
+                "custom_id": line["custom_id"],
+                "response": {"status_code": 500, "body": {"error": {"message": "no"}}},
+            }
+        text = "Nice." if fault == "prose" else http.planted.answer(model, prompt)
+        body = http.whole(model, prompt, text, "stop", fault, False)
+        return {"custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}, "error": None}
+
+    @classmethod
+    def anthropic(cls, http: Server, line: dict[str, Any]) -> dict[str, Any]:
+        model, prompt = line["body"]["model"], line["body"]["messages"][-1]["content"]
+        http.asked[f"{model} {hashlib.sha256(prompt.encode()).hexdigest()[:16]}"] += 1
+        message = {
+            "model": model, "stop_reason": "end_turn", "usage": {"input_tokens": len(prompt) // 4, "output_tokens": 20},
+            "content": [{"type": "text", "text": http.planted.answer(model, prompt)}],
+        }  # fmt: skip
+        return {"custom_id": line["custom_id"], "result": {"type": "succeeded", "message": message}}
+
+
 async def serve(config: dict[str, Any]) -> None:
     Server.config, Server.planted = config, Planted(config)
     loop = asyncio.get_running_loop()
@@ -225,7 +396,7 @@ def plant(kind: str, tasks: int, languages: list[str], judges: list[str], seed: 
     unit = 1.0 if kind != "checklist" else 20.0
     cells = unit * (rng.normal(0, 0.3, (len(languages), len(judges))) + rng.normal(0, 0.2, len(judges)))
     low, high = (-0.8, 0.8) if kind != "checklist" else (-15.0, 15.0)
-    mean = {"rating": 3.0, "pair": 1.0, "checklist": 50.0}[kind]
+    mean = {"rating": 3.0, "compare": 3.0, "pair": 1.0, "checklist": 50.0}[kind]
     return {
         "mean": mean,
         "task": {f"t{i:04d}": float(e) for i, e in enumerate(rng.uniform(low, high, tasks))},
@@ -250,7 +421,7 @@ def write_plan(
             for framework in frameworks or [""]:
                 name = f"{task}{framework}"
                 row = {"id": task, "language": language, "prompt": f"Do {task}.", "group": f"g{int(task[1:]) % 2}"}
-                if kind == "pair":
+                if kind in ("pair", "compare"):
                     row |= {part: f"Done [[{name} {language} {part}]]" for part in ("chosen", "rejected")}
                 else:
                     row["response"] = f"Done [[{name} {language} all]]"
@@ -318,6 +489,9 @@ class Running:
 
     def reset(self) -> None:
         urllib.request.urlopen(f"{self._base}/reset", timeout=10).close()
+
+    def set(self, **config: Any) -> None:
+        urllib.request.urlopen(f"{self._base}/config", data=json.dumps(config).encode(), timeout=10).close()
 
     def set_faults(self, faults: dict[str, float]) -> None:
         urllib.request.urlopen(f"{self._base}/faults", data=json.dumps(faults).encode(), timeout=10).close()

@@ -326,18 +326,20 @@ def test_command_shows_every_part(tmp_path: Path, run_cli: Any) -> None:
     panel, gold, _ = lone_judge(0, 60, tasks=80, k=3, m=4)
     panel.to_long().to_csv(tmp_path / "scores.csv", index=False)
     human_frame(panel, gold).to_csv(tmp_path / "gold.csv", index=False)
-    out = run_cli("anchor", tmp_path / "scores.csv", tmp_path / "gold.csv", "--resamples", 100, "-o", tmp_path / "out")
+    out = run_cli(
+        "anchor", tmp_path / "scores.csv", tmp_path / "gold.csv", "--resamples", 100, "--full", "-o", tmp_path / "out"
+    )
     assert out.returncode == 0, out.stderr
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"anchor.json", "anchor.csv", "helped.csv", "nearest.csv", "shift.csv", "panel_worth.csv"} <= written
     for text in (
-        "panel mean cannot change",
-        "Whom does calibration help",
+        "Calibrating cannot change",
+        "Whom calibrating helps",
         "judge1 in language1 was nearer to the humans",
         "nearest to the humans",
         "Shared shift",
-        "labels + panel",
-        "effective judges",
+        "labels and panel",
+        "effective",
     ):
         assert text in out.stdout
 

@@ -144,6 +144,22 @@ def test_a_judge_that_spreads_systems_less_in_a_language_is_named() -> None:
     assert not even.slopes["clear"].any()
 
 
+def test_slopes_are_a_method_that_stretches_what_was_squeezed() -> None:
+    sees = np.ones((3, 4))
+    sees[1, 2] = 0.4
+    panel, _ = pj.simulate_panel(200, 3, 4, systems=6, sees=sees, noise_sd=3, seed=1)
+    assert {"raw", "slopes"} == set(pj.compare(panel, ["raw", "slopes"], resamples=50).table["method"])
+    from polyjudge.calibrate.methods import find_methods
+
+    out = find_methods("slopes")[0].fit(panel).transform(panel)
+    assert out.system_scores is not None
+    assert panel.system_scores is not None
+    np.testing.assert_allclose(out.cell_means, panel.cell_means)
+    before, after = (pj.signal(p, resamples=100).slopes["own"] - 1 for p in (panel, out))
+    assert after.abs().max() < 0.1 < before.abs().max()
+    assert "slopes" not in {m.name for m in find_methods("all")}
+
+
 def test_a_blind_judge_in_one_language_is_named() -> None:
     sees = np.ones((3, 4))
     sees[1, 2] = 0.0

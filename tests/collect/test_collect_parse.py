@@ -4,16 +4,57 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polyjudge.collect.parse import Parsed, parse, parse_checklist, parse_rating, parse_verdict, plain_digits
+from polyjudge.collect.languages import SHIPPED
+from polyjudge.collect.parse import (
+    Parsed,
+    parse,
+    parse_checklist,
+    parse_criteria,
+    parse_rating,
+    parse_verdict,
+    parse_winner,
+    plain_digits,
+)
 from polyjudge.collect.plan import Rubric
 
+TABLE = [json.loads(line) for line in (Path(__file__).parent / "answers.jsonl").read_text("utf-8").splitlines()]
+RATING = Rubric(kind="rating")
 SCRIPTS = ["٠", "۰", "०", "০", "๐", "０", "᠐", "०", "𝟎"]
 """A zero of several scripts; the digits follow it."""
+
+
+def test_the_table_of_answers_is_read_without_a_mistake() -> None:
+    counts = Counter(row["language"] for row in TABLE)
+    assert len(TABLE) >= 400
+    assert min(counts[code] for code in SHIPPED) >= 25
+    wrong, missed, readable = [], Counter[str](), Counter[str]()
+    for row in TABLE:
+        score = parse(row["answer"], RATING, 0, row["stop"]).score
+        if score is not None and score != row["score"]:
+            wrong.append((row, score))
+        if row["score"] is not None:
+            readable[row["language"]] += 1
+            missed[row["language"]] += score is None
+    assert wrong == []
+    assert missed.total() <= 0.02 * readable.total()
+    assert max(missed[code] / readable[code] for code in SHIPPED) <= 0.05
+
+
+def test_the_same_forms_are_read_in_every_language() -> None:
+    forms: dict[str, Counter[bool]] = {}
+    for row in TABLE:
+        read = parse(row["answer"], RATING, 0, row["stop"]).score is not None
+        forms.setdefault(row["form"], Counter())[read] += 1
+    everywhere = {form: seen for form, seen in forms.items() if seen.total() == len(SHIPPED)}
+    assert len(everywhere) >= 25
+    assert {form: seen for form, seen in everywhere.items() if len(seen) > 1} == {}
 
 
 @pytest.mark.parametrize(
@@ -27,21 +68,13 @@ SCRIPTS = ["٠", "۰", "०", "০", "๐", "０", "᠐", "०", "𝟎"]
         ('{"score": "4"}', "lenient"),
         ('{"score": "4/5"}', "lenient"),
         ('{"Score": 4}', "lenient"),
-        ('{"score": 4, "reason": "cut off in the mid', "lenient"),
         ('{"score": 4} {"score": 4}', "lenient"),
         ('{"verdict": {"score": 4}}', "lenient"),
-        ("<think>maybe 2, or 3</think>{\"score\": 4}", "lenient"),
         ("{“score”: 4, “reason”: “x”}", "lenient"),
         ("4", "lenient"),
         ("**4**", "lenient"),
-        ("4/5", "lenient"),
-        ("Score: 4", "lenient"),
-        ("**Score:** 4/5. It has 3 small errors.", "lenient"),
-        ("评分：4", "lenient"),
-        ("４点", "lenient"),
-        ("puan: 4", "lenient"),
+        ("**Score:** 4/5. It has some small errors.", "lenient"),
         ('{"score": "四"}', "lenient"),
-        ("الدرجة: ٤", "lenient"),
     ],
 )  # fmt: skip
 def test_a_score_of_four(answer: str, how: str) -> None:
@@ -65,13 +98,23 @@ def test_digits_of_other_scripts_count_the_same(zero: str, form: str) -> None:
         '{"score": 4} or {"score": 2}', '{"score": 4, "score": 2}', "Score: 4\nScore: 2", "4 or 5", "Score: 4-5",
         "Score: 4 or 5", "4, 5", '{"score": null}', '{"score": true}', '{"score": NaN}', '{"score": Infinity}',
         '{"score": 1e400}', '{"score": [4]}', '{"score": {"value": 4}}', '{"score": 4.5}', "3½", "½", "Score: 3½",
-        '{"score": "five"}', "no score", '{"reason": "good"}', "[4]" * 3, "4\n5", "٤٥",
+        '{"score": "five"}', "no score", '{"reason": "good"}', "[4]" * 3, "4\n5", "٤٥", '{"score": 4, "reason": "cut o',
+        "**Score:** 4/5. It has 3 small errors.",
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_missing(answer: str) -> None:
-    parsed = parse(answer, Rubric("rating"))
+    parsed = parse(answer, RATING)
     assert parsed.score is None
     assert parsed.how not in ("strict", "lenient", "")
+
+
+@pytest.mark.parametrize("stop", ["length", "max_tokens", "model_length"])
+def test_an_answer_that_was_cut_is_never_a_score(stop: str) -> None:
+    for answer in ('{"score": 4}', "Score: 4", "<satisfied>", "4", "1: <satisfied>", ""):
+        for rubric in (RATING, Rubric(kind="checklist"), Rubric(kind="checklist", calls="all"), Rubric(kind="compare")):
+            assert parse(answer, rubric, 1, stop) == Parsed(None, "cut")
+    assert parse_rating('{"score": 8', (0, 100)).how == "cut"  # it may have been 85
+    assert parse('<think>Perhaps {"score": 3}', RATING).how == "cut"
 
 
 def test_the_scale_and_its_steps_are_kept() -> None:
@@ -91,6 +134,31 @@ def test_a_quoted_score_never_wins_over_the_judges_own() -> None:
         assert parse_rating(answer).score in (None, 2)
 
 
+def test_several_criteria_in_one_answer() -> None:
+    names = ["accuracy", "style"]
+    assert parse_criteria('{"scores": {"accuracy": 4, "style": 2}, "reason": "x"}', names) == Parsed(
+        3.0, "strict", (4.0, 2.0)
+    )
+    assert parse_criteria('```json\n{"accuracy": 4, "style": "2/5"}\n```', names).score is None  # no "scores" in it
+    assert parse_criteria('{"accuracy": 4, "style": 2}', names).detail == (4.0, 2.0)
+    missing = parse_criteria('{"scores": {"accuracy": 4}}', names)
+    assert (missing.score, missing.detail) == (None, (4.0, None))
+    assert parse_criteria('{"scores": {"accuracy": 9, "style": 1}}', names).detail == (None, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "score"),
+    [
+        ('{"winner": "A", "reason": "x"}', 100), ('{"winner": "b"}', 0), ('{"winner": "tie"}', 50),
+        ('```json\n{"winner": "B"}\n```', 0), ("Both fine.\n[[A]]", 100), ("[[C]]", 50), ("Winner: B", 0), ("A", 100),
+        ('{"winner": "empate"}', 50), ('{"winner": "A or B"}', None), ("A is better than B in some ways.", None),
+        ("[[A]] or [[B]]", None), ('{"winner": "A"} {"winner": "B"}', None), ("", None), ('{"winner": "A', None),
+    ],
+)  # fmt: skip
+def test_winners(answer: str, score: float | None) -> None:
+    assert parse(answer, Rubric(kind="compare")).score == score
+
+
 @pytest.mark.parametrize(
     ("answer", "score"),
     [
@@ -99,10 +167,11 @@ def test_a_quoted_score_never_wins_over_the_judges_own() -> None:
         ("<unsatisfied>\nThe file is not there.", 0), ("", None), ("It is satisfied with itself.", None),
         ("<satisfied>\n<unsatisfied>", None), ("The text says <satisfied> but I cannot tell.", None),
         ("The text claims <satisfied>.\n不满足", None), ("Both <satisfied> and <unsatisfied> fit.", None),
+        ("Nicht erfüllt", 0), ("не выполнено", 0), ("충족", 100), ("ไม่ผ่าน", 0), ("<think>so <satisfied>", None),
     ],
 )  # fmt: skip
 def test_verdicts(answer: str, score: float | None) -> None:
-    assert parse(answer, Rubric("checklist")).score == score
+    assert parse(answer, Rubric(kind="checklist")).score == score
 
 
 def test_a_whole_checklist() -> None:
@@ -118,16 +187,21 @@ def test_a_whole_checklist() -> None:
 
 @given(st.text(max_size=300))
 def test_any_text_gives_a_score_on_the_scale_or_none(text: str) -> None:
-    for parsed in (parse_rating(text), parse_verdict(text), parse_checklist(text, 3)):
+    for parsed in (parse_rating(text), parse_verdict(text), parse_checklist(text, 3), parse_winner(text)):
         assert parsed.score is None or 0 <= parsed.score <= 100
     rating = parse_rating(text).score
     assert rating is None or rating in (1, 2, 3, 4, 5)
+    assert parse_criteria(text, ["a"]).score is None or "a" in text.lower()
     assert len(plain_digits(text)) == len(text)
 
 
-@pytest.mark.parametrize("text", ["{" * 50_000, '{"score":' * 20_000, "1" * 200_000, "1: " * 60_000, "<" * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    ["{" * 50_000, '{"score":' * 20_000, "1" * 200_000, "1: " * 60_000, "<" * 100_000, "Score: 4 " * 30_000,
+     "4 out of " * 30_000, "the my final " * 20_000, "`" * 100_000, "```" * 50_000, "score\n" * 40_000],
+)  # fmt: skip
 @pytest.mark.timeout(60)  # reading that is not linear takes hours
 def test_hostile_answers_take_no_time(text: str) -> None:
-    for read in (parse_rating, parse_verdict):
+    for read in (parse_rating, parse_verdict, parse_winner):
         assert read(text).score is None
     assert parse_checklist(text, 3).score is None

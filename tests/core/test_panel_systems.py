@@ -34,6 +34,20 @@ def test_arrays_of_a_panel_with_systems(full: pj.Panel) -> None:
     assert full.cluster.shape == (20,)
 
 
+def test_shares_at_the_ends_are_of_single_scores() -> None:
+    """Means over systems hide scores at the floor."""
+    scores = np.random.default_rng(1).uniform(20, 80, (30, 4, 2, 3))
+    scores[:, 0, :, 1] = 0.0
+    scores[0] = 100.0
+    panel = pj.Panel.from_array(scores, systems="abcd")
+    assert panel.singles.shape == (30, 2, 3, 4)
+    from polyjudge.analyse.sensitivity import pile_up
+
+    found = pile_up(panel).set_index("judge")["floor"]
+    assert found["judge2"] == pytest.approx(0.25, abs=0.02)
+    assert found["judge1"] == 0
+
+
 def test_without_clusters_every_task_is_its_own() -> None:
     panel, _ = pj.simulate_panel(5, 2, 2)
     assert not panel.clustered

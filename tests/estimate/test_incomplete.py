@@ -204,11 +204,8 @@ def test_a_task_without_any_score_changes_nothing() -> None:
     cells, _ = b.resample(np.ones((1, 14)))
     np.testing.assert_allclose(cells[0], a.cells, atol=1e-9)
     rates = [
-        incomplete.cell_rates(
-            (p.scores > 50).reshape(len(p.tasks), -1).astype(float),
-            entry_weights(p).reshape(len(p.tasks), -1),
-            np.ones((1, len(p.tasks))),
-            p.weights,
+        incomplete.CellRates(entry_weights(p).reshape(len(p.tasks), -1), np.ones((1, len(p.tasks))), p.weights)(
+            (p.scores > 50).reshape(len(p.tasks), -1).astype(float)
         )
         for p in (panel, wider)
     ]

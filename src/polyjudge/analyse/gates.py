@@ -21,7 +21,7 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result, stack_cells
 from polyjudge.core.sections import Say, say
-from polyjudge.estimate.incomplete import cell_rates, entry_weights, estimate_interaction
+from polyjudge.estimate.incomplete import CellRates, entry_weights, estimate_interaction
 from polyjudge.estimate.kernels import double_centre, draw_blocks
 from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se
 
@@ -301,14 +301,13 @@ def _resampled_with_holes(panel: Panel, edges: Array, resamples: int, seed: int)
         shape = (len(beta), len(edges), k, m)
         step = max(1, 4_000_000 // (n * k * m))
         for side, every in sides.items():
-            times = every[some][known]
+            rates = CellRates(weights, every[some][known], panel.weights)
             raw, calibrated = np.empty((2, len(beta), len(edges), k * m))
             for index, edge in enumerate(edges):
-                raw[:, index] = cell_rates((flat > edge).astype(np.float64), weights, times, panel.weights)
+                raw[:, index] = rates((flat > edge).astype(np.float64))
                 for start in range(0, len(beta), step):
                     part = slice(start, start + step)
-                    above = (flat > beta[part] + edge).astype(np.float64)
-                    calibrated[part, index] = cell_rates(above, weights, times[part], panel.weights)
+                    calibrated[part, index] = rates((flat > beta[part] + edge).astype(np.float64), part)
             out[f"{side}_raw"].append(np.clip(raw, 0.0, 1.0).reshape(shape))
             out[f"{side}_calibrated"].append(np.clip(calibrated, 0.0, 1.0).reshape(shape))
     if not sum(len(part) for part in out["held_raw"]):

@@ -259,7 +259,7 @@ def _gate_spread(panel: Panel, means: Array, q: float, gap: float) -> tuple[floa
 def pile_up(panel: Panel, level: float = 0.95) -> pd.DataFrame:
     """Share of single scores at the ends of the scale per judge, with interval, and the worst language."""
     low, high = panel.range
-    rows = panel.scores[..., None] if panel.replicate_scores is None else panel.replicate_scores
+    rows = panel.singles
     there = ~np.isnan(rows)
     count = np.maximum(there.sum(axis=3), 1)
     columns: dict[str, object] = {"judge": panel.judges}

@@ -42,6 +42,7 @@ class Newcomer(Result):
     shrunk : share of the plain row taken off because it looks like noise
     half_width : root mean square over the row of the interval's half width, in score points
     more_tasks : further tasks to score until the plain row is as exact as `goal` says
+    left_tasks : tasks that the known cells were fitted on and this one lacks; beyond them tasks are new to all
     """
 
     kind: Kind
@@ -53,6 +54,7 @@ class Newcomer(Result):
     more_tasks: int
     goal: str
     level: float
+    left_tasks: int
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -60,11 +62,16 @@ class Newcomer(Result):
     @property
     def words(self) -> str:
         """The result and the advice, in one paragraph."""
-        more = (
-            f"Score {self.more_tasks} more tasks to {self.goal}."
-            if self.more_tasks
-            else f"No more tasks are needed to {self.goal}."
-        )
+        more = f"Score {self.more_tasks} more tasks to {self.goal}."
+        if not self.more_tasks:
+            more = f"No more tasks are needed to {self.goal}."
+        elif self.more_tasks > self.left_tasks:
+            rest = f"Score the {self.left_tasks} tasks it lacks. " if self.left_tasks else ""
+            whole = math.sqrt(self.tasks / (self.tasks + self.left_tasks)) * self.half_width
+            more = (
+                f"{rest}All {self.tasks + self.left_tasks} tasks of the calibrator give about ±{whole:.3g} points; to "
+                f"{self.goal} takes {self.more_tasks - self.left_tasks} tasks that are new to every {self.kind}."
+            )
         clear = int(((self.table["low"] > 0) | (self.table["high"] < 0)).sum())
         return (
             f"{clean(self.label)} was added from {self.tasks} tasks: its cells are known to about "
@@ -101,8 +108,8 @@ def extend(
     """
     if not 0 < level < 1:
         raise UsageError(f"level must lie between 0 and 1, not {level}.")
-    if target is not None and not (target > 0 and math.isfinite(target)):
-        raise UsageError(f"target must be a positive number of score points, not {target}.")
+    if target is not None and not panel.tie_gap < target < math.inf:
+        raise UsageError(f"target must be a positive number of score points, above {panel.tie_gap:g}, not {target:g}.")
     known = calibrator.interaction_
     languages = [x for x in panel.languages if x not in known.index]
     judges = [x for x in panel.judges if x not in known.columns]
@@ -195,7 +202,8 @@ def _add(
     more, goal = _more_tasks(calibrator, n, math.sqrt(float(own.mean())), target, level)
     _write(calibrator, kind, label, table, _effect(calibrator, calibrated, weights, panel.weights, kind, peers))
     half = math.sqrt(float((radius**2).mean()))
-    return Newcomer(kind, label, table, n, off, half, more, goal, level)
+    left = max(round(float(np.median(calibrator.counts_.to_numpy()))) - n, 0)
+    return Newcomer(kind, label, table, n, off, half, more, goal, level, left)
 
 
 def _require(kind: Kind, label: str, peers: list[str], across: list[str]) -> None:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import signal
+import socket
 import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import typer
 
-from polyjudge.core.errors import OutputClosed, PolyjudgeError
+from polyjudge.core.errors import OutputClosed, PolyjudgeError, UsageError
+from polyjudge.core.labels import clean, redact
+
+DEBUG = "--debug"
 
 app = typer.Typer(
     name="polyjudge",
@@ -36,33 +48,112 @@ def _root(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
     ),
+    debug: bool = typer.Option(False, DEBUG, help="Show where an error came from. May stand anywhere."),
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Run the command line: exit 0 fine, 1 a finding at or over --fail-on, 2 bad input or usage."""
+    """Run the command line: exit 0 fine, 1 a finding (--fail-on), 2 bad input or usage, 3 an internal error."""
+    debug = DEBUG in sys.argv[1:]
+    sys.argv = [a for a in sys.argv if a != DEBUG]
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if os.path.expanduser("~") == "~":  # an unknown user without HOME: libraries insist on one
+        os.environ["HOME"] = tempfile.mkdtemp(prefix="polyjudge-home-")
+        atexit.register(shutil.rmtree, os.environ["HOME"], ignore_errors=True)
+    try:
+        if sys.flags.optimize > 1:
+            raise UsageError(
+                "Python runs with -OO (or PYTHONOPTIMIZE=2), which the charts cannot. Leave it out; -O works."
+            )
+        with _interrupting_queries():
+            code = _run()
+        sys.exit(code)
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        sys.exit(_explain(error))
+    except KeyboardInterrupt:
+        if debug:
+            traceback.print_exc()
+        print("polyjudge: interrupted.", file=sys.stderr)
+        sys.exit(130)
+
+
+@contextmanager
+def _interrupting_queries() -> Iterator[None]:
+    """Have a signal end a running query at once: Python itself would hear of it only when the query is over."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+
+    def watch() -> None:
+        while ours.recv(1):
+            engine = sys.modules.get("polyjudge.sources.duck")
+            if engine is not None:
+                engine.interrupt_all()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds, so that unfinished files are removed
+    signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGTERM, before)
+        theirs.close()
+        watcher.join(10)  # a thread must not be inside the engine when the program ends
+        ours.close()
+
+
+def _run() -> int:
     from polyjudge.cli import commands
 
     commands.register(app)
     try:
-        app()
-    except PolyjudgeError as error:
-        print(f"polyjudge: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("polyjudge: interrupted.", file=sys.stderr)
-        sys.exit(130)
-    except OutputClosed:
+        code = app(standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except Exception as error:
+        if not (
+            hasattr(error, "show") and hasattr(error, "exit_code")
+        ):  # an error of usage, wherever typer keeps click
+            raise
+        error.show()
+        return int(error.exit_code)
+    return code if isinstance(code, int) else 0
+
+
+def _explain(error: Exception) -> int:
+    """Say in one paragraph what went wrong; the exit code."""
+    if isinstance(error, OutputClosed | BrokenPipeError):
         _forget_output()
-        sys.exit(141)  # what a shell reports of any tool whose reader went away; 0 and 1 would claim a result
-    except OSError as error:
+        return 141  # what a shell reports of any tool whose reader went away; 0 and 1 would claim a result
+    if isinstance(error, PolyjudgeError):
+        print(f"polyjudge: {error}", file=sys.stderr)
+        return 2
+    if isinstance(error, OSError):
         _forget_output()
         where = error.filename if error.filename is not None else "the output"
-        print(f"polyjudge: Cannot read or write {where}: {error.strerror or error}.", file=sys.stderr)
-        sys.exit(2)
+        print(f"polyjudge: Cannot read or write {clean(where, 200)}: {error.strerror or error}.", file=sys.stderr)
+        return 2
+    if isinstance(error, MemoryError):
+        print("polyjudge: There is not enough memory for this panel. Read fewer languages or judges.", file=sys.stderr)
+        return 2
+    what = clean(redact(f"{type(error).__name__}: {error}"), 300)
+    print(
+        f"polyjudge: An internal error ({what}). This is a fault of polyjudge, not of your data: please report it with "
+        f"what {DEBUG} adds to the same command.",
+        file=sys.stderr,
+    )
+    return 3
 
 
 def _forget_output() -> None:
     """Send what is still held back for standard output to nowhere: it cannot be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 OPTIONS = (o.Json,)
 
 
+class FailOn(enum.StrEnum):
+    """What makes a run end with exit code 1."""
+
+    missing = "missing"
+
+
 def collect(
     ctx: typer.Context,
     plan: Annotated[
@@ -34,6 +41,22 @@ def collect(
     ] = False,
     max_cost: Annotated[
         float | None, typer.Option("--max-cost", min=0, help="Stop before this many dollars are spent in the run.")
+    ] = None,
+    retry_missing: Annotated[
+        bool,
+        typer.Option(
+            "--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read."
+        ),
+    ] = False,
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option("--fail-on", help="Exit with 1 when answers are missing, also when all else is well."),
+    ] = None,
+    send_key: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--send-key", metavar="NAME=HOST", help="A host of the plan that may have a key: OPENAI_API_KEY=host."
+        ),
     ] = None,
     export: Annotated[
         Path | None, typer.Option("--export", metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
@@ -63,11 +86,15 @@ def collect(
 
         with watching(sys.stderr) as watch:
             try:
-                summary = run(load_plan(plan), output, max_cost=max_cost, watch=watch)
+                summary = run(
+                    load_plan(plan), output, max_cost, watch, retry_missing=retry_missing, send_key=send_key or ()
+                )
             except KeyboardInterrupt:
                 print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
                 raise typer.Exit(130) from None
     _finish(summary, output, export, as_json)
+    if summary.aside or summary.failed or (fail_on is FailOn.missing and (summary.missing or not summary.complete)):
+        raise typer.Exit(1)
 
 
 def _preview(plan: Path | None, output: Path | None, as_json: bool) -> None:
@@ -86,8 +113,6 @@ def _finish(summary: Summary, output: Path, export: Path | None, as_json: bool) 
 
         export_run(output, export)
     _show(summary, as_json)
-    if summary.aside or summary.failed:
-        raise typer.Exit(1)
 
 
 def _show(result: Result, as_json: bool) -> None:

@@ -6,6 +6,7 @@ A group is a dataclass: each field is an option. A command names its groups in `
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +19,8 @@ from typer.core import TyperCommand
 
 from polyjudge.cli.writing import check_paths
 from polyjudge.core.errors import OutputClosed, UsageError
+from polyjudge.core.files import check_name
+from polyjudge.core.memory import VARIABLE, parse_memory
 
 if TYPE_CHECKING:
     from polyjudge.core.panel import Panel
@@ -133,6 +136,16 @@ class Engine(Group):
     """Who reads the files."""
 
     engine: Annotated[EngineName, typer.Option("--engine", help="Who reads the files.")] = EngineName.duckdb
+    hive: Annotated[
+        bool, typer.Option("--hive", help="Folders called column=value add a column to the Parquet files in them.")
+    ] = False
+    memory: Annotated[
+        str | None, typer.Option("--memory", metavar="SIZE", help="Most memory to use, as 4GB. Default: half of it.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.memory is not None:
+            os.environ[VARIABLE] = str(parse_memory(self.memory))
 
 
 @dataclass(frozen=True)
@@ -205,6 +218,7 @@ class Reading(Engine):
             "incomplete": self.incomplete.value,
             "max_units": self.max_units,
             "engine": self.engine.value,
+            "hive": self.hive,
             "map": self.values,
             **{name: getattr(self, name) for name in _PLAIN},
         }
@@ -281,6 +295,9 @@ def command_class(groups: tuple[Any, ...]) -> type[TyperCommand]:
             self.params += [p for shared in self.shared.values() for p in shared]
 
         def invoke(self, ctx: Any) -> Any:
+            for value in ctx.params.values():
+                if isinstance(value, str | Path):
+                    check_name(value)
             check_paths(self.name or "", self.params, ctx.params)
             for group, shared in self.shared.items():
                 values = {p.name: ctx.params.pop(p.name) for p in shared}

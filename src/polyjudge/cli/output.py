@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from polyjudge.cli.options import Output, Severity
-from polyjudge.core.files import atomic_write, new_folder, spreadsheet_safe
+from polyjudge.core.files import atomic_write, new_folder, safe_csv
 from polyjudge.core.schema import envelope, to_json
 
 if TYPE_CHECKING:
@@ -107,9 +107,8 @@ def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], opti
             with atomic_write(folder / name) as file:
                 file.write(text)
         for name, frame in tables.items():
-            safe = frame.map(spreadsheet_safe).rename(columns=spreadsheet_safe)
             with atomic_write(folder / f"{name}.csv") as file:
-                safe.to_csv(file, index=False, lineterminator="\n")
+                file.write(safe_csv(frame))
         figures = save_figures(report, folder / "figures", options.formats)
     return [*texts, *(f"{name}.csv" for name in tables)], len(figures)
 

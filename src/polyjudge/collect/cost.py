@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,47 +11,35 @@ from typing import Any
 
 import pandas as pd
 
-from polyjudge.collect.plan import Judge, Plan, parse_price
+from polyjudge.collect.plan import Judge, Plan, Price, parse_price
+from polyjudge.collect.tokens import tokens
 from polyjudge.core.errors import CollectError
+from polyjudge.core.labels import clean
 from polyjudge.core.results import Result
 
-OUTPUT_GUESS = 100
-"""Output tokens guessed per call before anything is known: a score with a short reason (the paper's calls took 94)."""
-
-_SCRIPTS = (
-    (re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]"), 0.9),
-    (re.compile(r"[\u0900-\u0dff\u0e00-\u109f\u1200-\u137f\u1780-\u17ff]"), 0.6),
-    (re.compile(r"[\u0370-\u08ff]"), 0.45),
-)
-_OTHER = 0.26
-
-
-def estimate_tokens(text: str) -> float:
-    """Tokens of a text, guessed from its scripts: about 4 Latin letters to a token, about one for each CJK sign.
-
-    >>> round(estimate_tokens("A short English sentence."))
-    6
-    """
-    rest, total = len(text), 0.0
-    if not text.isascii():
-        for script, rate in _SCRIPTS:
-            count = len(script.findall(text))
-            rest -= count
-            total += rate * count
-    return total + _OTHER * rest
+OUTPUT_GUESS = {"after": 100.0, "first": 300.0, "none": 12.0}
+"""Output tokens guessed per call before anything is known, by where the reason stands (the paper's calls took 94)."""
+WORST_OUTPUT = 2000.0
+"""Output tokens reserved for a call in flight when neither the settings nor the run so far bound them."""
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Dollars per million input and output tokens by judge name; None for a judge whose price is not known."""
+    """Prices by judge name; None for a judge whose price is not known."""
 
     date: str
-    by_judge: Mapping[str, tuple[float, float] | None]
+    by_judge: Mapping[str, Price | None]
 
-    def cost(self, judge: str, input_tokens: float, output_tokens: float) -> float | None:
-        """Dollars for these tokens, or None without a price."""
-        price = self.by_judge[judge]
-        return None if price is None else (input_tokens * price[0] + output_tokens * price[1]) / 1e6
+    def cost(
+        self, judge: str, input_tokens: float, output_tokens: float, cached: float = 0, batch: bool = False
+    ) -> float | None:
+        """Dollars for these tokens (`cached`: those of the input that came from a cache), or None without a price."""
+        price = self.by_judge.get(judge)
+        if price is None:
+            return None
+        cached = min(cached, input_tokens)
+        fresh = (input_tokens - cached) * price.input + cached * (price.input if price.cached is None else price.cached)
+        return (fresh + output_tokens * price.output) / 1e6 * (price.batch if batch else 1.0)
 
 
 def load_prices(plan: Plan) -> Prices:
@@ -60,13 +47,17 @@ def load_prices(plan: Plan) -> Prices:
     if plan.prices is None:
         where, text = "the shipped prices", (files("polyjudge.collect") / "prices.json").read_text(encoding="utf-8")
     else:
-        where = str(plan.resolve(plan.prices))
-        text = plan.resolve(plan.prices).read_text(encoding="utf-8")
+        where = clean(plan.resolve(plan.prices), 200)
+        try:
+            text = plan.resolve(plan.prices).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise CollectError(f"Cannot read the price file {where}: {why}.") from None
     try:
         raw = json.loads(text)
-        models, date = raw["models"], str(raw["date"])
+        models, date = raw["models"], str(raw["date"])[:40]
         known = {str(name): parse_price(price, f"{where}: {name}") for name, price in models.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, CollectError):
             raise
         raise CollectError(
@@ -76,7 +67,7 @@ def load_prices(plan: Plan) -> Prices:
     return Prices(date, {judge.name: judge.price or _look_up(judge, known) for judge in plan.judges})
 
 
-def _look_up(judge: Judge, known: Mapping[str, tuple[float, float]]) -> tuple[float, float] | None:
+def _look_up(judge: Judge, known: Mapping[str, Price]) -> Price | None:
     """By the full name, or by it without a router in front (openrouter/openai/gpt-4o)."""
     name = judge.model
     while name:
@@ -88,8 +79,9 @@ def _look_up(judge: Judge, known: Mapping[str, tuple[float, float]]) -> tuple[fl
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Estimate(Result):
-    """What a run will take: calls, tokens and dollars per judge. Tokens are guessed from the scripts of the prompts, so
-    expect them, and the cost, to be off by up to a third."""
+    """What a run will take: calls, tokens and dollars per judge. `input_low`, `input_high`, `cost_low` and `cost_high`
+    are the range of what may come: a third either way for a measured tokenizer, from the leanest to the largest
+    otherwise. The output is a guess, or what was learnt from the run so far (`learnt`), and has no range."""
 
     judges: pd.DataFrame
     price_date: str
@@ -98,46 +90,75 @@ class Estimate(Result):
         return self.judges
 
 
-def estimate(plan: Plan, prices: Prices, calls: int, input_tokens: float) -> Estimate:
-    """The estimate for `calls` calls to every judge with `input_tokens` in all of their prompts."""
+def estimate(
+    plan: Plan, prices: Prices, calls: int, characters: dict[str, int], learnt: Mapping[str, float]
+) -> Estimate:
+    """The estimate for `calls` calls to every judge with these characters in all of their prompts."""
     rows: list[dict[str, Any]] = []
     for judge in plan.judges:
-        output = calls * expected_output(judge)
+        middle, low, high = tokens(characters, judge.model)
+        output = calls * learnt.get(judge.name, expected_output(judge, plan))
         rows.append(
             {
                 "judge": judge.name,
                 "model": judge.model,
                 "calls": calls,
-                "input_tokens": round(input_tokens),
+                "input_tokens": round(middle),
+                "input_low": round(low),
+                "input_high": round(high),
                 "output_tokens": round(output),
-                "cost": prices.cost(judge.name, input_tokens, output),
+                "learnt": judge.name in learnt,
+                "batch": judge.batch,
+                "cost": prices.cost(judge.name, middle, output, batch=judge.batch),
+                "cost_low": prices.cost(judge.name, low, output, batch=judge.batch),
+                "cost_high": prices.cost(judge.name, high, output, batch=judge.batch),
             }
         )
     frame = pd.DataFrame(rows)
-    frame["cost"] = frame["cost"].astype(float)
+    for column in ("cost", "cost_low", "cost_high"):
+        frame[column] = frame[column].astype(float)
     return Estimate(frame, prices.date)
 
 
-def expected_output(judge: Judge) -> float:
+def expected_output(judge: Judge, plan: Plan) -> float:
     """Output tokens expected per call before any was recorded."""
+    guess = judge.output_tokens or OUTPUT_GUESS[plan.rubric.reason]
     most = judge.settings.get("max_tokens")
-    return min(OUTPUT_GUESS, most) if isinstance(most, int) else OUTPUT_GUESS
+    return min(guess, most) if isinstance(most, int) else guess
 
 
-def usage(con: sqlite3.Connection) -> dict[str, dict[str, float]]:
-    """Recorded usage per judge: calls answered, missing, errors, tokens in and out (failed and repeated asks too)."""
+def learnt_output(con: sqlite3.Connection) -> dict[str, float]:
+    """Output tokens per answer that each judge took so far."""
+    return dict(
+        con.execute(
+            "select judge, avg(output_tokens) from a where output_tokens is not null and not estimated group by judge"
+        )
+    )
+
+
+def usage(con: sqlite3.Connection, prices: Prices | None = None) -> dict[str, dict[str, float]]:
+    """Recorded usage per judge, also of judges that the plan no longer has: answers, missing, errors, tokens in and
+    out, dollars (by the price at the time, else by today's), and how many attempts were charged by an estimate."""
     out: dict[str, dict[str, float]] = {}
-    for judge, calls, missing, tokens_in, tokens_out in con.execute(
-        "select judge, count(*), sum(score is null), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0) "
-        "from answers group by judge"
-    ):
-        out[judge] = {"answers": calls, "missing": missing, "input": tokens_in, "output": tokens_out, "errors": 0}
-    for judge, errors, tokens_in, tokens_out in con.execute(
-        "select judge, count(*), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0) from errors "
-        "group by judge"
-    ):
-        entry = out.setdefault(judge, {"answers": 0, "missing": 0, "input": 0, "output": 0, "errors": 0})
-        entry["errors"] = errors
-        entry["input"] += tokens_in
-        entry["output"] += tokens_out
+    for table in ("a", "e"):
+        missing = "sum(score is null)" if table == "a" else "0"
+        for judge, count, lost, tokens_in, tokens_out, cost, estimated, un_in, un_out, un_cached in con.execute(
+            f"select judge, count(*), {missing}, coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0), "
+            "coalesce(sum(cost), 0), coalesce(sum(estimated), 0), "
+            "coalesce(sum(case when cost is null then input_tokens end), 0), "
+            "coalesce(sum(case when cost is null then output_tokens end), 0), "
+            f"coalesce(sum(case when cost is null then cached_tokens end), 0) from {table} group by judge"
+        ):
+            entry = out.setdefault(judge, dict.fromkeys(_USED, 0.0))
+            entry["answers" if table == "a" else "errors"] += count
+            entry["missing"] += lost
+            entry["input"] += tokens_in
+            entry["output"] += tokens_out
+            late = prices.cost(judge, un_in, un_out, un_cached) if prices is not None else None
+            entry["cost"] += cost + (late or 0.0)
+            entry["unpriced"] += 0 if late is not None else un_in + un_out
+            entry["estimated"] += estimated
     return out
+
+
+_USED = ("answers", "missing", "errors", "input", "output", "cost", "unpriced", "estimated")

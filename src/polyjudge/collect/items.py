@@ -1,4 +1,8 @@
-"""Items to judge: tables (CSV, JSONL, JSON, Parquet) and M-RewardBench's layout, aligned across languages."""
+"""Items to judge: tables (CSV, JSONL, JSON, Parquet) and M-RewardBench's layout, aligned across languages.
+
+Only the places of the rows are kept in memory; texts are read from the file when they are asked about. So a hundred
+thousand items in eight languages start in seconds.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,17 @@ import hashlib
 import json
 import math
 import os
+import sys
+import tempfile
 import urllib.request
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from polyjudge.collect.plan import NEEDED, Plan
-from polyjudge.collect.store import SYSTEM_MARK
+from polyjudge.collect.store import Name, storable
 from polyjudge.core.errors import CollectError
 from polyjudge.core.files import atomic_path
 from polyjudge.core.labels import clean
@@ -22,7 +29,8 @@ from polyjudge.core.labels import clean
 HUB = "https://huggingface.co/datasets/CohereLabsCommunity/multilingual-reward-bench/resolve/main/{code}/raw.json"
 MREWARDBENCH_CODES = {
     "en": "eng_Latn", "ar": "arb_Arab", "tr": "tur_Latn", "zh": "zho_Hans", "hi": "hin_Deva", "ja": "jpn_Jpan",
-    "es": "spa_Latn",
+    "es": "spa_Latn", "de": "deu_Latn", "fr": "fra_Latn", "pt": "por_Latn", "it": "ita_Latn", "ru": "rus_Cyrl",
+    "uk": "ukr_Cyrl", "ko": "kor_Hang", "id": "ind_Latn", "vi": "vie_Latn",
 }  # fmt: skip
 """M-RewardBench's names of the languages that have shipped prompts."""
 
@@ -41,135 +49,376 @@ class Requirement:
 class Item:
     """One thing to judge, in every language. `fields`: language name -> field -> text."""
 
-    task: str
-    replicate: str
+    name: Name
     group: str
     fields: Mapping[str, Mapping[str, str]]
     requirements: tuple[Requirement, ...] = ()
-    cluster: str = ""
 
 
-@dataclass(frozen=True)
+class Rows:
+    """The rows of a file by number, as JSON lines on disk: the file itself, or an unnamed copy of it."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self.file, self.name = file, name
+        self.starts = array("q")
+
+    def read(self, number: int) -> dict[str, Any]:
+        """A row."""
+        start = self.starts[number]
+        self.file.seek(start)
+        try:
+            found = json.loads(self.file.readline())
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise CollectError(f"{clean(self.name)} has changed while it was in use. Start again.")
+        return found
+
+
 class Aligned:
     """The items every language has, in file order, and what was left out (task, what it lacks)."""
 
-    items: tuple[Item, ...]
-    dropped: tuple[tuple[str, str], ...]
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.names: list[Name] = []
+        self.groups: list[str] = []
+        self.clusters: list[str] = []
+        self.requirements: list[tuple[tuple[str, str], ...]] = []
+        """(id, type) of each requirement; kept for checklists only."""
+        self.places: dict[str, array[int]] = {}
+        self.digests: dict[str, array[int]] = {}
+        self.rows: dict[str, Rows] = {}
+        self.dropped: list[tuple[str, str]] = []
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def digest(self, place: int) -> dict[str, str]:
+        """Language -> short hash of the item's texts."""
+        return {language: f"{d[place]:016x}" for language, d in self.digests.items()}
+
+    def lines(self, place: int) -> tuple[tuple[str, str], ...]:
+        """(id, type) of an item's requirements."""
+        return self.requirements[place] if self.requirements else ()
+
+    def item(self, place: int) -> Item:
+        """An item with its texts."""
+        fields: dict[str, dict[str, str]] = {}
+        wording: dict[str, list[tuple[str, str, str]]] = {}
+        name = self.names[place]
+        for language, rows in self.rows.items():
+            texts, lines, _ = _texts(self.plan, rows.read(self.places[language][place]), str(name))
+            if texts is None or _digest(texts, lines) != self.digests[language][place]:
+                raise CollectError(f"{clean(rows.name)} has changed while it was in use. Start again.")
+            fields[language], wording[language] = texts, lines
+        requirements = tuple(
+            Requirement(id_, type_, {language: lines[i][2] for language, lines in wording.items()})
+            for i, (id_, type_) in enumerate(self.lines(place))
+        )
+        return Item(name, self.groups[place], fields, requirements)
+
+    @property
+    def items(self) -> Iterator[Item]:
+        """All items, one after another."""
+        return (self.item(place) for place in range(len(self)))
 
 
 def load_items(plan: Plan) -> Aligned:
     """Read the plan's items and align them across its languages."""
-    tables = _tables(plan)
-    found: dict[str, dict[tuple[str, str], dict[str, Any]]] = {}
-    for language, (where, rows) in tables.items():
-        found[language] = _index(plan, rows, where)
-    first = found[plan.languages[0].name]
-    order = list(dict.fromkeys([*first, *(key for rows in found.values() for key in rows)]))
-    items, dropped = [], []
-    for key in order:
-        lacking = [language for language, rows in found.items() if key not in rows]
-        label = "/".join(k for k in key if k)
-        if lacking:
-            dropped.append((label, f"not in {', '.join(lacking)}"))
-            continue
-        item, problem = _item(plan, key, {language: rows[key] for language, rows in found.items()})
-        if item is None:
-            dropped.append((label, problem))
+    gathered = _Gathered(plan)
+    for language, rows, stream in _tables(plan):
+        gathered.take(language, rows, stream)
+    out = Aligned(plan)
+    found = gathered.found
+    if plan.items.shared:
+        found = {language.name: next(iter(found.values())) for language in plan.languages}
+    names, order = list(gathered.names), gathered.order()
+    kept: list[int] = []
+    for n in order:
+        lacking = [language for language, seen in found.items() if len(seen.rows) <= n or seen.rows[n] < 0]
+        problem = f"not in {', '.join(lacking)}" if lacking else gathered.problems.get(n)
+        if problem:
+            out.dropped.append((str(names[n]), problem))
         else:
-            items.append(item)
-    if dropped and plan.items.unaligned != "drop":
-        shown = "; ".join(f"{clean(t)}: {clean(why)}" for t, why in dropped[:8])
-        more = f"; and {len(dropped) - 8} more" if len(dropped) > 8 else ""
+            kept.append(n)
+    if out.dropped and plan.items.unaligned != "drop":
+        shown = "; ".join(f"{clean(t)}: {clean(why)}" for t, why in out.dropped[:8])
+        more = f"; and {len(out.dropped) - 8} more" if len(out.dropped) > 8 else ""
         raise CollectError(
-            f"{len(dropped)} of {len(order)} items do not align across the languages ({shown}{more}). Complete them, "
-            "or set items.unaligned: drop to go on with the others."
+            f"{len(out.dropped)} of {len(order)} items do not align across the languages ({shown}{more}). Complete "
+            "them, or set items.unaligned: drop to go on with the others."
         )
+    tasks = {task: i for i, task in enumerate(dict.fromkeys(names[n].task for n in kept))}
     if plan.items.limit is not None:
-        tasks = list(dict.fromkeys(item.task for item in items))[: plan.items.limit]
-        kept = set(tasks)
-        items = [item for item in items if item.task in kept]
-    if not items:
+        kept = [n for n in kept if tasks[names[n].task] < plan.items.limit]
+    if not kept:
         raise CollectError(f"No item in {clean(plan.items.path)} is there in all languages.")
-    return Aligned(tuple(_by_task(items)), tuple(dropped))
+    kept.sort(key=lambda n: tasks[names[n].task])  # all of a task side by side
+    out.names = [names[n] for n in kept]
+    out.groups = [gathered.groups[n] for n in kept]
+    out.clusters = [gathered.clusters[n] for n in kept]
+    if plan.rubric.kind == "checklist":
+        out.requirements = [gathered.lines[n] for n in kept]
+    for language, seen in found.items():
+        out.rows[language] = seen.source
+        out.places[language] = array("q", [seen.rows[n] for n in kept])
+        out.digests[language] = array("Q", [seen.digests[n] for n in kept])
+    return out
 
 
-def _by_task(items: Sequence[Item]) -> list[Item]:
-    """Replicates of a task side by side, tasks in the order of their first row."""
-    place = {task: i for i, task in enumerate(dict.fromkeys(item.task for item in items))}
-    return sorted(items, key=lambda item: place[item.task])
+class _Seen:
+    """Where a language's rows are: by number of the item, the row (-1: none) and a hash of its texts."""
+
+    def __init__(self, source: Rows) -> None:
+        self.source = source
+        self.rows, self.digests = array("q"), array("Q")
+
+    def put(self, n: int, row: int, digest: int) -> bool:
+        while len(self.rows) <= n:
+            self.rows.append(-1)
+            self.digests.append(0)
+        if self.rows[n] >= 0:
+            return False
+        self.rows[n], self.digests[n] = row, digest
+        return True
 
 
-def _tables(plan: Plan) -> dict[str, tuple[str, list[dict[str, Any]]]]:
-    """Language name -> (file, rows)."""
+class _Gathered:
+    """What one pass over the files keeps: numbers, hashes and places instead of texts."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.names: dict[Name, int] = {}
+        self.groups: list[str] = []
+        self.clusters: list[str] = []
+        self.lines: list[tuple[tuple[str, str], ...]] = []
+        self.problems: dict[int, str] = {}
+        self.found: dict[str, _Seen] = {}
+
+    def order(self) -> list[int]:
+        """Items in the order of the first language, then those that it lacks."""
+        rows = self.found[self.plan.languages[0].name].rows
+        have = sorted((n for n in range(len(rows)) if rows[n] >= 0), key=lambda n: rows[n])
+        return [*have, *(n for n in range(len(self.names)) if n >= len(rows) or rows[n] < 0)]
+
+    def take(self, language: str | None, rows: Rows, stream: Iterator[tuple[int, dict[str, Any]]]) -> None:
+        """All rows of a file: of one language, or (None) of the languages in its language column."""
+        if language is not None:
+            seen = self.found.setdefault(language, _Seen(rows))
+            for number, row in stream:
+                self._row(language, seen, row, number)
+            return
+        column = self.plan.items.language or "language"
+        wanted = {entry.items: entry.name for entry in self.plan.languages}
+        self.found = {entry.name: _Seen(rows) for entry in self.plan.languages}
+        codes: dict[str, int] = {}
+        for number, row in stream:
+            if column not in row:
+                raise CollectError(
+                    f"{clean(rows.name)} has no column {clean(column)!r} (it has {', '.join(map(clean, row))}). Name "
+                    "the language column with items.language, give one file per language (items.path: "
+                    "items.{language}.jsonl), or set items.shared: true when all languages judge the same texts."
+                )
+            code = str(row[column])
+            if len(codes) < 1000:
+                codes[code] = 1
+            if code in wanted:
+                self._row(wanted[code], self.found[wanted[code]], row, number)
+        lacking = [code for code, name in wanted.items() if not len(self.found[name].rows)]
+        if lacking:
+            raise CollectError(
+                f"{clean(rows.name)} has no rows in {clean(', '.join(lacking))}; its languages are "
+                f"{', '.join(map(clean, list(codes)[:50]))}."
+            )
+
+    def _row(self, language: str, seen: _Seen, row: dict[str, Any], number: int) -> None:
+        plan, source = self.plan, self.plan.items
+        where = f"{seen.source.name}, item {number + 1}"
+        values = []
+        for column in (source.id, source.system, source.replicate, source.group, source.cluster):
+            value = "" if column is None else _label(row.get(column))
+            if column is not None and not value:
+                raise CollectError(
+                    f"{clean(where)}: nothing in {clean(column)!r}. Its columns are "
+                    f"{', '.join(map(clean, list(row)[:50]))}."
+                )
+            values.append(value)
+        name = Name(values[0], sys.intern(values[1]), sys.intern(values[2]))
+        n = self.names.setdefault(name, len(self.names))
+        texts, lines, lacks = _texts(plan, row, str(name))
+        if not seen.put(n, number, 0 if texts is None else _digest(texts, lines)):
+            raise CollectError(
+                f"{clean(where)}: {clean(name)} stands twice. Ids must be unique"
+                + (
+                    "."
+                    if source.system or source.replicate
+                    else " (name the column that tells them apart with items.system or items.replicate)."
+                )
+            )
+        short = tuple(line[:2] for line in lines)
+        if n == len(self.groups):
+            self.groups.append(sys.intern(values[3]))
+            self.clusters.append(sys.intern(values[4]))
+            self.lines.append(short)
+        problem = (
+            f"no {lacks} in {language}" if texts is None else
+            f"other requirements in {language}" if short != self.lines[n] else
+            f"its {source.group} differs between languages" if values[3] != self.groups[n] else
+            f"its {source.cluster} differs between languages" if values[4] != self.clusters[n] else
+            "no requirements" if plan.rubric.kind == "checklist" and not short else None
+        )  # fmt: skip
+        if problem is not None:
+            self.problems.setdefault(n, problem)
+
+
+def _tables(plan: Plan) -> Iterator[tuple[str | None, Rows, Iterator[tuple[int, dict[str, Any]]]]]:
+    """Language name (None: by its column), file and rows with their numbers."""
     source = plan.items
-    if source.format == "mrewardbench":
-        return {language.name: _mrewardbench(plan, language.items) for language in plan.languages}
-    if "{language}" in source.path:
-        out = {}
+    if source.format == "mrewardbench" or "{language}" in source.path:
         for language in plan.languages:
-            path = plan.resolve(source.path.replace("{language}", language.items))
-            out[language.name] = (path.name, read_rows(path))
-        return out
-    path = plan.resolve(source.path)
-    rows = read_rows(path)
-    if source.shared:
-        return {language.name: (path.name, rows) for language in plan.languages}
-    column = source.language or "language"
-    if rows and column not in rows[0]:
-        raise CollectError(
-            f"{path.name} has no column {column!r} (it has {', '.join(map(clean, rows[0]))}). Name the language column "
-            "with items.language, give one file per language (items.path: items.{language}.jsonl), or set "
-            "items.shared: true when all languages judge the same texts."
-        )
-    by_code: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        by_code.setdefault(str(row.get(column)), []).append(row)
-    lacking = [language.items for language in plan.languages if language.items not in by_code]
-    if lacking:
-        raise CollectError(
-            f"{path.name} has no rows in {', '.join(lacking)}; its languages are {', '.join(map(clean, by_code))}."
-        )
-    return {language.name: (path.name, by_code[language.items]) for language in plan.languages}
+            own = plan.resolve(source.path.replace("{language}", language.items))
+            yield language.name, *_stream(_mrewardbench(plan, language.items) if source.format != "table" else own)
+    else:
+        yield plan.languages[0].name if source.shared else None, *_stream(plan.resolve(source.path))
+
+
+def _label(value: Any) -> str:
+    if value is None or isinstance(value, (dict, list)) or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    text = str(value) if not isinstance(value, int) or abs(value) < 10**300 else ""
+    return storable(text).replace("\0", "\ufffd").strip()
+
+
+def _texts(
+    plan: Plan, row: dict[str, Any], where: str
+) -> tuple[dict[str, str] | None, list[tuple[str, str, str]], str]:
+    """The texts of a row by field and its requirements; or None and the field it lacks."""
+    kind, fields = plan.rubric.kind, plan.items.fields
+    texts: dict[str, str] = {}
+    lines: list[tuple[str, str, str]] = []
+    for name in (*NEEDED[kind], *(f for f in fields if f not in NEEDED[kind])):
+        value = row.get(fields.get(name, name))
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return None, [], name
+        if name == "requirements":
+            lines = _checklist(value, where)
+        elif isinstance(value, str):
+            texts[name] = storable(value)
+        else:
+            try:
+                texts[name] = storable(json.dumps(value, ensure_ascii=False, default=str))
+            except (ValueError, RecursionError):
+                raise CollectError(f"{clean(where)}: {name} is no text and cannot be written as one.") from None
+    return texts, lines, ""
+
+
+def _digest(texts: Mapping[str, str], lines: list[tuple[str, str, str]]) -> int:
+    text = "\0".join([*(f"{k}={v}" for k, v in texts.items()), *("\1".join(line) for line in lines)])
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a CSV, JSONL, JSON or Parquet file."""
-    if not path.is_file():
-        raise CollectError(f"There is no item file {path}.")
+    return [row for _, row in _stream(path)[1]]
+
+
+def _stream(path: Path) -> tuple[Rows, Iterator[tuple[int, dict[str, Any]]]]:
+    """The rows of a CSV, JSONL, JSON or Parquet file, to be read once in order and later by number."""
     try:
-        if path.suffix == ".parquet":
-            import pyarrow.parquet as pq
-
-            rows: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-            return rows
-        if path.suffix == ".csv":
-            csv.field_size_limit(2**31 - 1)
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                return [dict(row) for row in csv.DictReader(file)]
-        text = path.read_text(encoding="utf-8-sig")
-        if path.suffix == ".json" and text.lstrip()[:1] == "[":
-            rows = json.loads(text)
-        else:
-            rows = [json.loads(line) for line in text.split("\n") if line.strip()]
-    except (OSError, ValueError, csv.Error) as error:
-        raise CollectError(f"Cannot read {path}: {error}.") from None
-    if not all(isinstance(row, dict) for row in rows):
-        raise CollectError(f"{path}: every item must be an object with named fields.")
-    return rows
+        if not path.is_file():
+            raise CollectError(f"There is no item file {clean(path, 200)}.")
+        if path.suffix not in (".parquet", ".csv"):
+            file = path.open("rb")
+            head = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
+            if not (path.suffix == ".json" and head[:1] == b"["):
+                rows = Rows(file, path.name)
+                return rows, _lines(rows, path)
+            file.close()
+    except (OSError, ValueError) as error:
+        if isinstance(error, CollectError):
+            raise
+        raise CollectError(f"Cannot read {clean(path, 200)}: {clean(error, 200)}.") from None
+    rows = Rows(tempfile.TemporaryFile(prefix="polyjudge-"), path.name)  # noqa: SIM115
+    return rows, _copied(rows, path)
 
 
-def _mrewardbench(plan: Plan, code: str) -> tuple[str, list[dict[str, Any]]]:
+def _lines(rows: Rows, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of JSON lines; their starts are noted on the way."""
+    rows.file.seek(3 if _has_mark(rows.file) else 0)
+    at, number = rows.file.tell(), 0
+    try:
+        for line in rows.file:
+            start, at = at, at + len(line)
+            if not line.strip():
+                continue
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise CollectError(
+                    f"{clean(path, 200)}, line {number + 1}: every item must be an object with named fields."
+                )
+            rows.starts.append(start)
+            yield number, row
+            number += 1
+    except RecursionError:
+        raise CollectError(f"{clean(path, 200)}, item {number + 1} is nested too deeply.") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, CollectError):
+            raise
+        raise CollectError(f"Cannot read {clean(path, 200)}, item {number + 1}: {clean(error, 200)}.") from None
+
+
+def _has_mark(file: IO[bytes]) -> bool:
+    file.seek(0)
+    return file.read(3) == b"\xef\xbb\xbf"
+
+
+def _copied(rows: Rows, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of another format, written as JSON lines to a file without a name on the way."""
+    number = at = 0
+    try:
+        for row in _parsed(path):
+            if not isinstance(row, dict):
+                raise CollectError(f"{clean(path, 200)}: every item must be an object with named fields.")
+            line = json.dumps(row, default=str).encode("utf-8", "surrogatepass") + b"\n"
+            rows.file.write(line)
+            rows.starts.append(at)
+            at += len(line)
+            yield number, json.loads(line)
+            number += 1
+    except RecursionError:
+        raise CollectError(f"{clean(path, 200)}, item {number + 1} is nested too deeply.") from None
+    except (OSError, ValueError, TypeError, csv.Error) as error:
+        if isinstance(error, CollectError):
+            raise
+        raise CollectError(f"Cannot read {clean(path, 200)}: {clean(error, 200)}.") from None
+
+
+def _parsed(path: Path) -> Iterator[Any]:
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        for batch in pq.ParquetFile(path).iter_batches(2048):
+            yield from batch.to_pylist()
+    elif path.suffix == ".csv":
+        csv.field_size_limit(2**31 - 1)
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            for row in csv.DictReader(file):
+                yield {str(k): v for k, v in row.items()}
+    else:
+        yield from json.loads(path.read_text(encoding="utf-8-sig"))
+
+
+def _mrewardbench(plan: Plan, code: str) -> Path:
     code = MREWARDBENCH_CODES.get(code, code)
     if plan.items.path == "hub":
-        path = _download(HUB.format(code=code), code)
-    else:
-        path = plan.resolve(plan.items.path) / code / "raw.json"
-        if not path.is_file():
-            raise CollectError(
-                f"There is no {path}. M-RewardBench has one folder per language with raw.json in it; "
-                "set items.path to the folder above them, or to hub to download them."
-            )
-    return f"{code}/raw.json", read_rows(path)
+        return _download(HUB.format(code=code), code)
+    path = plan.resolve(plan.items.path) / code / "raw.json"
+    if not path.is_file():
+        raise CollectError(
+            f"There is no {clean(path, 200)}. M-RewardBench has one folder per language with raw.json in it; "
+            "set items.path to the folder above them, or to hub to download them."
+        )
+    return path
 
 
 def _download(url: str, code: str) -> Path:
@@ -187,76 +436,12 @@ def _download(url: str, code: str) -> Path:
     return path
 
 
-def _index(plan: Plan, rows: list[dict[str, Any]], where: str) -> dict[tuple[str, str], dict[str, Any]]:
-    source = plan.items
-    optional = (source.replicate, source.group, source.system, source.cluster)
-    named = [source.id, *(column for column in optional if column)]
-    out: dict[tuple[str, str], dict[str, Any]] = {}
-    for number, row in enumerate(rows, 1):
-        for column in named:
-            if row.get(column) is None or str(row[column]).strip() == "":
-                raise CollectError(
-                    f"{where}, item {number}: nothing in {column!r}. Its columns are {', '.join(map(clean, row))}."
-                )
-        label = str(row[source.replicate]) if source.replicate else ""
-        if source.system:
-            label = f"{row[source.system]}{SYSTEM_MARK}{label}"
-        key = (str(row[source.id]), label)
-        if key in out:
-            shown = clean(" / ".join(k for k in (key[0], *label.split(SYSTEM_MARK)) if k))
-            advice = " (name the column that tells them apart with items.system or items.replicate)."
-            raise CollectError(
-                f"{where}, item {number}: {shown} stands twice. Ids must be unique"
-                + ("." if source.replicate or source.system else advice)
-            )
-        out[key] = row
-    return out
-
-
-def _item(plan: Plan, key: tuple[str, str], rows: dict[str, dict[str, Any]]) -> tuple[Item | None, str]:
-    """The item, or None with what keeps it from being aligned."""
-    source, kind = plan.items, plan.rubric.kind
-    wanted = [*NEEDED[kind], *(f for f in source.fields if f not in NEEDED[kind])]
-    fields: dict[str, dict[str, str]] = {}
-    checklists: dict[str, list[tuple[str, str, str]]] = {}
-    for language, row in rows.items():
-        texts = {}
-        for name in wanted:
-            value = row.get(source.fields.get(name, name))
-            if value is None or (isinstance(value, float) and math.isnan(value)):
-                return None, f"no {name} in {language}"
-            if name == "requirements":
-                checklists[language] = _checklist(value, "/".join(k for k in key if k))
-            else:
-                texts[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        fields[language] = texts
-    requirements: tuple[Requirement, ...] = ()
-    if checklists:
-        first = next(iter(checklists.values()))
-        for language, lines in checklists.items():
-            if [line[:2] for line in lines] != [line[:2] for line in first]:
-                return None, f"other requirements in {language}"
-        requirements = tuple(
-            Requirement(id_, type_, {language: lines[i][2] for language, lines in checklists.items()})
-            for i, (id_, type_, _) in enumerate(first)
-        )
-        if not requirements:
-            return None, "no requirements"
-    kept: list[str] = []
-    for column in (source.group, source.cluster):
-        found = {str(row[column]) for row in rows.values()} if column else {""}
-        if len(found) > 1:
-            return None, f"its {column} differs between languages"
-        kept.append(found.pop())
-    return Item(key[0], key[1], kept[0], fields, requirements, kept[1]), ""
-
-
 def _checklist(value: Any, where: str) -> list[tuple[str, str, str]]:
     """(id, type, wording) of each requirement; from a list, or from a list written as JSON."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise CollectError(
                 f"Item {clean(where)}: requirements must be a list, or a list written as JSON."
             ) from None
@@ -266,12 +451,16 @@ def _checklist(value: Any, where: str) -> list[tuple[str, str, str]]:
     for i, line in enumerate(value):
         if isinstance(line, str):
             line = {"text": line}
+        if not isinstance(line, dict):
+            raise CollectError(
+                f"Item {clean(where)}: requirement {i + 1} must be a text or an object, not {type(line).__name__}."
+            )
         text = next((line[k] for k in ("text", "criteria", "requirement") if line.get(k)), None)
         if not isinstance(text, str):
             raise CollectError(f"Item {clean(where)}: requirement {i + 1} has no text (text, criteria or requirement).")
         id_ = next((line[k] for k in ("id", "requirement_id") if line.get(k) is not None), i)
         type_ = next((line[k] for k in ("type", "category") if line.get(k)), "")
-        out.append((str(id_), str(type_), text))
+        out.append((_label(id_), _label(type_), storable(text)))
     if len({line[0] for line in out}) != len(out):
         raise CollectError(f"Item {clean(where)}: two requirements have the same id.")
     return out

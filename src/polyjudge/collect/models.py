@@ -1,8 +1,8 @@
-"""Judges behind inspect-ai's model layer: building a model, asking it once, and telling errors apart.
+"""Judges as HTTP services: what is sent, what comes back, and which failures are worth another attempt.
 
-The model layer has retries of its own, and so has the provider's client under it. Both are switched off, so that each
-attempt is seen, counted and stored here; the runner alone repeats. In batch mode the layer keeps its retries (a batch
-of calls hangs on them) and the runner does not repeat.
+Services that speak the chat API of OpenAI (nearly all do) and Anthropic's messages API are asked by the small client
+here: one request, no retries underneath, nothing patched. Any other model name goes to inspect-ai, through the
+interface its providers implement (`ModelAPI.generate`), which has no retries and keeps no events either.
 """
 
 from __future__ import annotations
@@ -12,20 +12,49 @@ import json
 import os
 import re
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
 
 from polyjudge.collect.plan import Judge
+from polyjudge.collect.secrets import allowed, host_of, is_loopback, redact
 from polyjudge.core.errors import CollectError
 from polyjudge.core.labels import clean
 
+if TYPE_CHECKING:
+    import aiohttp
+
 FATAL = (401, 402, 404)
 """Statuses that will not change by asking again or asking something else: no key, no money, no such model."""
+RETRIED = (408, 409, 425, 429, *range(500, 600))
+LARGEST_REPLY = 16_000_000
+SERVICES: dict[str, tuple[str | None, str]] = {
+    "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "anthropic": ("https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+    "openrouter": ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "together": ("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "groq": ("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "fireworks": ("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "deepseek": ("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    "mistral": ("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "xai": ("https://api.x.ai/v1", "XAI_API_KEY"),
+    "vllm": ("http://localhost:8000/v1", "VLLM_API_KEY"),
+    "sglang": ("http://localhost:30000/v1", "SGLANG_API_KEY"),
+    "ollama": ("http://localhost:11434/v1", "OLLAMA_API_KEY"),
+}
+"""Provider -> address and the environment variable of its key. `openai-api/NAME/...`: NAME_BASE_URL, NAME_API_KEY."""
+_SENT = {
+    "temperature": "temperature", "top_p": "top_p", "seed": "seed", "stop_seqs": "stop", "max_tokens": "max_tokens",
+    "frequency_penalty": "frequency_penalty", "presence_penalty": "presence_penalty", "top_k": "top_k",
+    "reasoning_effort": "reasoning_effort", "verbosity": "verbosity", "logit_bias": "logit_bias",
+}  # fmt: skip
+_OWN = ("system_message", "extra_body", "extra_headers")
 
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer of a model."""
+    """One answer of a model. `tokens`: the tokens of the answer with the log-probabilities of their alternatives."""
 
     text: str
     model: str
@@ -34,153 +63,494 @@ class Reply:
     output_tokens: int | None
     cached_tokens: int | None
     latency: float
+    tokens: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = ()
 
 
 @dataclass(eq=False)
 class Problem(Exception):
-    """One attempt that failed. `retry`: worth asking again; `fatal`: no call to this judge can work."""
+    """One attempt that failed. `retry`: worth asking again; `fatal`: no call to this judge can work; `paid`: it may
+    have been charged all the same; `unstructured`: the service does not know structured answers."""
 
     kind: str
     message: str
-    retry: bool
-    fatal: bool
-    retry_after: float | None
-    latency: float
+    retry: bool = False
+    fatal: bool = False
+    retry_after: float | None = None
+    latency: float = 0.0
+    paid: bool = False
+    unstructured: bool = False
 
 
-class Drop:
-    """A sink for the model layer's events. It keeps them all otherwise, and a long run would fill the memory."""
+@dataclass(frozen=True)
+class Ask:
+    """One question: the text, how much of its beginning all items share, and how often it was asked in vain before."""
 
-    def on_pending(self, event: Any) -> None:
-        """Forget it."""
-
-    def on_complete(self, event: Any) -> None:
-        """Forget it."""
+    prompt: str
+    shared: int = 0
+    again: int = 0
 
 
 class Asker:
-    """A judge's model. Build it inside the event loop that asks it."""
+    """A judge's model. `structured` may be switched off during a run when the service refuses it."""
 
-    def __init__(self, judge: Judge) -> None:
-        try:
-            from inspect_ai.model import GenerateConfig, get_model
-        except ImportError:
-            raise CollectError(
-                "Collecting needs inspect-ai and the provider's client: pip install 'polyjudge[collect]'."
-            ) from None
-        settings = {k: v for k, v in judge.settings.items() if v is not None}
-        unknown = sorted(set(settings) - set(GenerateConfig.model_fields))
-        if unknown:
-            raise CollectError(f"Judge {judge.name}: unknown settings {', '.join(unknown)}.")
-        try:
-            self._config = GenerateConfig(
-                **settings,
-                max_retries=judge.retries if judge.batch else 0,
-                max_connections=1_000_000,  # the runner alone limits how many are asked at once
-                batch=True if judge.batch else None,
-            )
-            self._model = get_model(
-                judge.model, base_url=judge.base_url, config=self._config, memoize=False, **judge.model_args
-            )
-        except Exception as error:  # a missing key or package, an unknown provider, a bad setting
-            raise Problem("setup", redact(_words(error)), False, True, None, 0.0) from None
-        if not judge.batch:
-            _ask_once(self._model.api)
-        self._timeout = judge.timeout
+    def __init__(self, judge: Judge, schema: Mapping[str, Any] | None, expected: bool) -> None:
+        self.judge, self.schema, self.expected = judge, schema, expected
+        self.structured = schema is not None and judge.structured is not False
 
-    async def ask(self, prompt: str) -> Reply:
+    async def ask(self, ask: Ask) -> Reply:
         """Ask once. Raises Problem."""
-        started = time.monotonic()
-        try:
-            async with asyncio.timeout(self._timeout):
-                output = await self._model.generate(prompt)
-        except Exception as error:
-            raise self._problem(error, time.monotonic() - started) from None
-        usage = output.usage
-        cached = None if usage is None else (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-        return Reply(
-            redact(output.completion or ""),
-            output.model,
-            str(output.stop_reason) if output.choices else "none",
-            None if usage is None else usage.input_tokens + (cached or 0),
-            None if usage is None else usage.output_tokens,
-            cached,
-            time.monotonic() - started,
-        )
+        raise NotImplementedError
 
     async def close(self) -> None:
-        """Close the connections."""
-        await self._model.api.aclose()
+        """Let go of what it holds."""
+
+    def sampling(self, again: int) -> dict[str, Any]:
+        """The judge's settings; for an answer asked for again at temperature 0, another temperature and seed."""
+        settings = {k: v for k, v in self.judge.settings.items() if v is not None}
+        if again and settings.get("temperature") == 0:
+            settings["temperature"] = min(1.0, 0.2 + 0.2 * again)
+            settings["seed"] = int(settings.get("seed", 0)) + again
+        return settings
+
+
+def make_asker(
+    judge: Judge, session: aiohttp.ClientSession, hosts: Sequence[str], schema: Mapping[str, Any] | None, expected: bool
+) -> Asker:
+    """The asker of a judge. Raises Problem when it cannot be asked at all, before anything is sent."""
+    provider, _, name = judge.model.partition("/")
+    try:
+        if provider == "anthropic":
+            return AnthropicAsker(judge, session, hosts, schema, expected)
+        if provider == "openai-api" or (provider in SERVICES and not name.startswith(("azure/", "bedrock/"))):
+            return ChatAsker(judge, session, hosts, schema, expected)
+        return InspectAsker(judge, hosts, schema, expected)
+    except CollectError as error:
+        raise Problem("setup", redact(str(error)), fatal=True) from None
+
+
+class HttpAsker(Asker):
+    """A judge behind an HTTP address."""
+
+    def __init__(
+        self, judge: Judge, session: Any, hosts: Sequence[str], schema: Mapping[str, Any] | None, expected: bool
+    ) -> None:
+        super().__init__(judge, schema, expected)
+        unknown = sorted(set(judge.settings) - set(_SENT) - set(_OWN))
+        if unknown:
+            raise CollectError(f"unknown settings {clean(', '.join(unknown))}; known are {', '.join([*_SENT, *_OWN])}")
+        if judge.model_args:
+            raise CollectError(
+                "model_args are arguments of an inspect-ai provider: put inspect/ before the model, or use settings "
+                "(extra_body, extra_headers)"
+            )
+        self.session = session
+        self.base, self.model, key = address(judge, hosts)
+        self.headers = {str(k): str(v) for k, v in judge.settings.get("extra_headers", {}).items()}
+        self.authorise(key)
+
+    def authorise(self, key: str | None) -> None:
+        """Put the key into the headers."""
+        if key:
+            self.headers["Authorization"] = f"Bearer {key}"
+
+    def body(self, ask: Ask) -> dict[str, Any]:
+        """What is sent for a question."""
+        raise NotImplementedError
+
+    def reply(self, found: Any, latency: float) -> Reply:
+        """What came back. Raises Problem."""
+        raise NotImplementedError
+
+    path = ""
+
+    async def ask(self, ask: Ask) -> Reply:
+        started = time.monotonic()
+        data = json.dumps(self.body(ask)).encode()
+        found = await self.send("POST", self.path, data=data)
+        return self.reply(found, time.monotonic() - started)
+
+    async def send(
+        self, method: str, path: str, data: Any = None, headers: Mapping[str, str] | None = None, raw: bool = False
+    ) -> Any:
+        """One request; the reply as JSON (or as bytes). Raises Problem."""
+        import aiohttp
+
+        started = time.monotonic()
+        sent = {
+            **self.headers,
+            **({"Content-Type": "application/json"} if isinstance(data, bytes) else {}),
+            **(headers or {}),
+        }
+        try:
+            async with (
+                asyncio.timeout(self.judge.timeout),
+                self.session.request(
+                    method, self.base + path, data=data, headers=sent, allow_redirects=False
+                ) as response,
+            ):
+                body = await _read(response, None if raw else LARGEST_REPLY)
+                status, reply_headers = response.status, response.headers
+        except TimeoutError:
+            raise Problem(
+                "timeout", f"no answer within {self.judge.timeout:g} s", True, latency=_since(started), paid=True
+            ) from None
+        except aiohttp.ClientSSLError as error:
+            raise Problem("setup", redact(_words(error)), fatal=True) from None
+        except aiohttp.ClientConnectorError as error:
+            raise Problem("connection", redact(_words(error)), True, latency=_since(started)) from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            retry = not isinstance(error, (aiohttp.InvalidURL, ValueError)) or isinstance(
+                error, aiohttp.ClientPayloadError
+            )
+            kind = "connection" if retry else "setup"
+            raise Problem(kind, redact(_words(error)), retry, not retry, latency=_since(started), paid=retry) from None
+        if status != 200:
+            raise _refused(status, body, reply_headers, _since(started))
+        if raw:
+            return body
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError):
+            raise Problem(
+                "unreadable reply", f"no JSON: {_shown(body)}", True, latency=_since(started), paid=True
+            ) from None
+
+
+class ChatAsker(HttpAsker):
+    """The chat API of OpenAI and of everybody who speaks it."""
+
+    path = "/chat/completions"
+
+    def body(self, ask: Ask) -> dict[str, Any]:
+        settings = self.sampling(ask.again)
+        messages = [{"role": "user", "content": ask.prompt}]
+        if settings.get("system_message"):
+            messages.insert(0, {"role": "system", "content": settings["system_message"]})
+        body: dict[str, Any] = {"model": self.model, "messages": messages}
+        body |= {_SENT[k]: v for k, v in settings.items() if k in _SENT}
+        if self.judge.model.startswith("openai/") and "max_tokens" in body:
+            body["max_completion_tokens"] = body.pop("max_tokens")
+        if self.structured:
+            schema = {"name": "verdict", "schema": self.schema, "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        if self.expected:
+            body |= {"logprobs": True, "top_logprobs": 20 if not self.judge.model.startswith("fireworks/") else 5}
+        return {**body, **settings.get("extra_body", {})}
+
+    def reply(self, found: Any, latency: float) -> Reply:
+        found = _mapping(found, latency)
+        choices = found.get("choices")
+        if found.get("error") and not choices:  # some routers answer 200 and say inside that it failed
+            raise Problem("error in reply", _message(found["error"]), True, latency=latency, paid=False)
+        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+            raise Problem(
+                "unreadable reply", f"no choices: {_shown(json.dumps(found))}", True, latency=latency, paid=True
+            )
+        message = choices[0].get("message")
+        message = message if isinstance(message, dict) else {}
+        text, stop = _content(message.get("content")), str(choices[0].get("finish_reason") or "stop")
+        if not text and isinstance(message.get("refusal"), str):
+            text, stop = message["refusal"], "refusal"
+        usage = found.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        details = usage.get("prompt_tokens_details")
+        return Reply(
+            redact(text), redact(str(found.get("model") or "")), stop, _count(usage.get("prompt_tokens")),
+            _count(usage.get("completion_tokens")),
+            _count(details.get("cached_tokens")) if isinstance(details, dict) else None, latency, _tokens(choices[0]),
+        )  # fmt: skip
+
+
+class AnthropicAsker(HttpAsker):
+    """Anthropic's messages API. The beginning that all items share is marked for its cache when it is long enough."""
+
+    path = "/v1/messages"
+
+    def __init__(self, judge: Judge, *rest: Any) -> None:
+        super().__init__(judge, *rest)
+        self.structured = self.schema is not None and judge.structured is True
+        if self.expected:
+            raise CollectError("expected scores need log-probabilities, which Anthropic's API does not give")
+
+    def authorise(self, key: str | None) -> None:
+        self.headers |= {"anthropic-version": "2023-06-01"}
+        if key:
+            self.headers["x-api-key"] = key
+
+    def body(self, ask: Ask) -> dict[str, Any]:
+        settings = self.sampling(ask.again)
+        content: Any = ask.prompt
+        if ask.shared > 4000:
+            content = [
+                {"type": "text", "text": ask.prompt[: ask.shared], "cache_control": {"type": "ephemeral"}},
+                {"type": "text", "text": ask.prompt[ask.shared :]},
+            ]
+        body: dict[str, Any] = {
+            "model": self.model,
+            "max_tokens": 1024,
+            "messages": [{"role": "user", "content": content}],
+        }
+        body |= {k: settings[k] for k in ("max_tokens", "temperature", "top_p", "top_k") if k in settings}
+        if "stop_seqs" in settings:
+            body["stop_sequences"] = settings["stop_seqs"]
+        if settings.get("system_message"):
+            body["system"] = settings["system_message"]
+        if self.structured:
+            body["output_config"] = {"format": {"type": "json_schema", "schema": self.schema}}
+        return {**body, **settings.get("extra_body", {})}
+
+    def reply(self, found: Any, latency: float) -> Reply:
+        found = _mapping(found, latency)
+        if found.get("type") == "error" or ("error" in found and "content" not in found):
+            raise Problem("error in reply", _message(found.get("error")), True, latency=latency)
+        usage = found.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        cached = _count(usage.get("cache_read_input_tokens"))
+        tokens = _count(usage.get("input_tokens"))
+        extra = (cached or 0) + (_count(usage.get("cache_creation_input_tokens")) or 0)
+        return Reply(
+            redact(_content(found.get("content"))), redact(str(found.get("model") or "")),
+            str(found.get("stop_reason") or "end_turn"), None if tokens is None else tokens + extra,
+            _count(usage.get("output_tokens")), cached, latency,
+        )  # fmt: skip
+
+
+class InspectAsker(Asker):
+    """Any other provider of inspect-ai (Google, Bedrock, Azure, ...)."""
+
+    def __init__(self, judge: Judge, hosts: Sequence[str], schema: Mapping[str, Any] | None, expected: bool) -> None:
+        super().__init__(judge, schema, expected)
+        try:
+            from inspect_ai.model import GenerateConfig, ResponseSchema, get_model
+            from inspect_ai.util import JSONSchema
+        except ImportError:
+            raise CollectError("this provider needs inspect-ai: pip install 'polyjudge[collect]'") from None
+        self.model = judge.model.removeprefix("inspect/")
+        unknown = sorted(set(judge.settings) - set(GenerateConfig.model_fields))
+        if unknown:
+            raise CollectError(f"unknown settings {clean(', '.join(unknown))}")
+        _no_strangers(judge, self.model, hosts)
+        self._config = GenerateConfig
+        self.structured = self.structured and judge.structured is True
+        self._schema = None
+        if self.schema is not None:
+            self._schema = ResponseSchema(name="verdict", json_schema=JSONSchema.model_validate(dict(self.schema)))
+        arguments = {"base_url": judge.base_url, "config": GenerateConfig(max_retries=0), "memoize": False}
+        try:
+            try:  # clients that repeat by themselves are told not to; those that cannot, do not know the word
+                self._api = get_model(self.model, **arguments, **{"max_retries": 0, **judge.model_args}).api
+            except TypeError:
+                self._api = get_model(self.model, **arguments, **judge.model_args).api
+        except Exception as error:  # a missing key or package, an unknown provider, a bad argument
+            raise Problem("setup", redact(_words(error)), fatal=True) from None
+
+    async def ask(self, ask: Ask) -> Reply:
+        from inspect_ai.model import ChatMessageUser
+
+        settings = self.sampling(ask.again)
+        config = self._config(
+            **settings, response_schema=self._schema if self.structured else None,
+            **({"logprobs": True, "top_logprobs": 20} if self.expected else {}),
+        )  # fmt: skip
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(self.judge.timeout):
+                found = await self._api.generate([ChatMessageUser(content=ask.prompt)], [], "none", config)
+            output = found[0] if isinstance(found, tuple) else found
+            if isinstance(output, Exception):
+                raise output
+        except TimeoutError:
+            raise Problem(
+                "timeout", f"no answer within {self.judge.timeout:g} s", True, latency=_since(started), paid=True
+            ) from None
+        except Exception as error:
+            raise self._problem(error, _since(started)) from None
+        usage = output.usage
+        cached = None if usage is None else usage.input_tokens_cache_read
+        extra = 0 if usage is None else (cached or 0) + (usage.input_tokens_cache_write or 0)
+        return Reply(
+            redact(output.completion or ""), redact(output.model or ""),
+            str(output.stop_reason) if output.choices else "none",
+            None if usage is None else usage.input_tokens + extra, None if usage is None else usage.output_tokens,
+            cached, _since(started), _inspect_tokens(output),
+        )  # fmt: skip
+
+    async def close(self) -> None:
+        await self._api.aclose()
 
     def _problem(self, error: Exception, latency: float) -> Problem:
-        if isinstance(error, TimeoutError):
-            return Problem("timeout", f"no answer within {self._timeout:g} s", True, False, None, latency)
-        cause = _cause(error)
-        status = next((s for a in ("status_code", "code") if isinstance(s := getattr(cause, a, None), int)), None)
-        decision = self._model.api.should_retry(cause)
-        retry = bool(decision) or isinstance(cause, (json.JSONDecodeError, ConnectionError, UnicodeDecodeError))
+        status = next((s for a in ("status_code", "code") if isinstance(s := getattr(error, a, None), int)), None)
+        decision = self._api.should_retry(error)
+        retry = bool(decision) or isinstance(error, (json.JSONDecodeError, ConnectionError, UnicodeDecodeError))
         kind = (
-            "rate limit" if status == 429 else
-            f"http {status}" if status is not None else
-            "unreadable reply" if isinstance(cause, ValueError) else
-            "connection" if retry else type(cause).__name__
-        )  # fmt: skip
+            "rate limit"
+            if status == 429
+            else f"http {status}"
+            if status
+            else "connection"
+            if retry
+            else type(error).__name__
+        )
+        after = getattr(decision, "retry_after", None)
         return Problem(
-            kind, redact(_words(cause)), retry, status in FATAL, getattr(decision, "retry_after", None), latency
+            kind, redact(_words(error)), retry, status in FATAL, after, latency, paid=retry and status is None
         )
 
 
-def _ask_once(api: Any) -> None:
-    """Switch off the retries of the provider's client, now and whenever the layer makes a new one (for vLLM, late)."""
+def address(judge: Judge, hosts: Sequence[str]) -> tuple[str, str, str | None]:
+    """Address, model name and key of a judge. A key goes only to the service it belongs to, to the address the user set
+    for it in the environment, or to a host the user named; a server on this machine is asked without a key."""
+    provider, _, model = judge.model.partition("/")
+    home: str | None
+    if provider == "openai-api":
+        name, _, model = model.partition("/")
+        if not model or not re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name):
+            raise CollectError("the model must be openai-api/NAME/model")
+        home, variable = SERVICES.get(name.lower(), (None, ""))[0], f"{name.upper().replace('-', '_')}_API_KEY"
+    else:
+        home, variable = SERVICES[provider]
+    prefix = variable.removesuffix("_API_KEY")
+    base = judge.base_url or os.environ.get(f"{prefix}_BASE_URL") or home
+    if base is None:
+        raise CollectError(f"it has no address: give base_url in the plan, or set {prefix}_BASE_URL")
+    key = os.environ.get(variable) or None
+    if allowed(variable, base, home, hosts):
+        if key is None and not is_loopback(base):
+            raise CollectError(f"there is no key: set {variable}")
+        return base.rstrip("/"), model, key
+    if key is not None and not is_loopback(base):
+        raise CollectError(
+            f"the plan sends it to {clean(host_of(base), 100)}, which you did not name for {variable}. If you trust "
+            f"that host with the key: --send-key {variable}={clean(host_of(base), 100)}, or set {prefix}_BASE_URL"
+        )
+    return base.rstrip("/"), model, None
 
-    def switch_off() -> None:
-        client: Any = getattr(api, "client", None)
-        if client is not None and hasattr(client, "max_retries"):
-            client.max_retries = 0
 
-    initialize = api.initialize
-
-    def initialize_and_switch_off() -> None:
-        initialize()
-        switch_off()
-
-    api.initialize = initialize_and_switch_off
-    switch_off()
+def _no_strangers(judge: Judge, model: str, hosts: Sequence[str]) -> None:
+    """Refuse addresses in a plan that the user did not name: the provider's client would send its key there."""
+    variable = f"{model.split('/')[1 if model.startswith('openai-api/') else 0].upper().replace('-', '_')}_API_KEY"
+    found = re.findall(r"https?://[^\s\"'\\]+", json.dumps([judge.base_url, judge.model_args, judge.settings]))
+    for url in found:
+        if not allowed(variable, url, None, hosts):
+            raise CollectError(
+                f"the plan sends it to {clean(host_of(url), 100)}, which you did not name. If you trust that host with "
+                f"the key: --send-key {variable}={clean(host_of(url), 100)}"
+            )
 
 
-def _cause(error: Exception) -> Exception:
-    """The provider's own error inside the model layer's wrappings."""
-    last = getattr(error, "last_attempt", None)  # tenacity's RetryError
-    inner = last.exception() if last is not None else None
-    if inner is None and type(error).__name__ == "ModelGenerateError":
-        inner = error.__cause__
-    return _cause(inner) if isinstance(inner, Exception) else error
+async def _read(response: Any, most: int | None) -> bytes:
+    chunks, size = [], 0
+    async for chunk in response.content.iter_any():
+        chunks.append(chunk)
+        size += len(chunk)
+        if most is not None and size > most:
+            raise Problem("unreadable reply", f"more than {most // 10**6} MB", True, paid=True)
+    return b"".join(chunks)
 
 
-def quiet_events() -> None:
-    """Have the model layer drop its events in this context."""
+def _refused(status: int, body: bytes, headers: Mapping[str, str], latency: float) -> Problem:
+    text = _shown(body)
+    code = ""
     try:
-        from inspect_ai.model import _model
+        found = json.loads(body)
+        inner = found.get("error", found) if isinstance(found, dict) else found
+        text = _message(inner)
+        code = str(inner.get("code") or inner.get("type") or "") if isinstance(inner, dict) else ""
+    except (ValueError, RecursionError):
+        pass
+    kind = "rate limit" if status == 429 else f"http {status}"
+    message = clean(redact(f"Error code: {status}: {text}"), 400)
+    broke = code == "insufficient_quota"
+    hint = re.search(r"response_format|json_schema|structured|output_config|guided|grammar", text, re.IGNORECASE)
+    return Problem(
+        kind, message, status in RETRIED and not broke, status in FATAL or broke, _retry_after(headers), latency,
+        unstructured=status in (400, 404, 422, 500, 501) and hint is not None,
+    )  # fmt: skip
 
-        _model._model_event_sink.set(Drop())
-    except (ImportError, AttributeError):  # another version of it: more memory, nothing else
-        return
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait. A date is compared with the server's own clock where it tells it."""
+    if (wait := headers.get("retry-after-ms", "")).replace(".", "", 1).isdigit():
+        return float(wait) / 1000
+    text = headers.get("retry-after", "").strip()
+    if not text:
+        return None
+    try:
+        return max(0.0, min(float(text), 1e9))
+    except ValueError:
+        pass
+    try:
+        until = parsedate_to_datetime(text).timestamp()
+        now = parsedate_to_datetime(headers["date"]).timestamp() if headers.get("date") else time.time()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return max(0.0, until - now)
 
 
-def secrets() -> list[str]:
-    """Values of environment variables that look like keys, longest first."""
-    name = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL)", re.IGNORECASE)
-    return sorted({v for k, v in os.environ.items() if name.search(k) and len(v) >= 8}, key=len, reverse=True)
+def _mapping(found: Any, latency: float) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise Problem("unreadable reply", f"not an object but {type(found).__name__}", True, latency=latency, paid=True)
+    return found
 
 
-def redact(text: str) -> str:
-    """Text without the keys in the environment, whoever put them there (some services send the key back)."""
-    for secret in secrets():
-        if secret in text:
-            text = text.replace(secret, "[key]")
-    return text
+def _content(content: Any) -> str:
+    """Text of an answer: a string, or a list of parts."""
+    if isinstance(content, list):
+        return "".join(
+            part if isinstance(part, str) else part["text"]
+            for part in content
+            if isinstance(part, str) or (isinstance(part, dict) and isinstance(part.get("text"), str))
+        )
+    return content if isinstance(content, str) else ""
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**40 else None
+
+
+def _tokens(choice: Mapping[str, Any]) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:
+    """The answer's tokens with their alternatives, where the service sent log-probabilities."""
+    logprobs = choice.get("logprobs")
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    out = []
+    for entry in content if isinstance(content, list) else []:
+        if not isinstance(entry, dict) or not isinstance(entry.get("token"), str):
+            return ()
+        top = [
+            (t["token"], float(t["logprob"]))
+            for t in entry.get("top_logprobs") or []
+            if isinstance(t, dict) and isinstance(t.get("token"), str) and isinstance(t.get("logprob"), (int, float))
+        ]
+        out.append((entry["token"], tuple(top)))
+    return tuple(out)
+
+
+def _inspect_tokens(output: Any) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:
+    logprobs = output.choices[0].logprobs if output.choices else None
+    return tuple(
+        (entry.token, tuple((t.token, t.logprob) for t in entry.top_logprobs or []))
+        for entry in (logprobs.content if logprobs is not None else [])
+    )
+
+
+def _message(error: Any) -> str:
+    """The provider's own words about a failure."""
+    if isinstance(error, dict):
+        for key in ("message", "detail", "error"):
+            if error.get(key):
+                return clean(redact(_message(error[key])), 400)
+    return clean(redact(error if isinstance(error, str) else json.dumps(error)), 400)
+
+
+def _shown(body: bytes | str) -> str:
+    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+    return clean(redact(" ".join(text[:2000].split())), 300)
+
+
+def _since(started: float) -> float:
+    return time.monotonic() - started
 
 
 def _words(error: BaseException, most: int = 400) -> str:
-    text = clean(" ".join(re.sub(r"\[/?[a-z ]+\]", "", str(error)).split()), most)
+    text = clean(redact(" ".join(re.sub(r"\[/?[a-z ]+\]", "", str(error)).split())), most)
     return f"{type(error).__name__}: {text}"

@@ -1,73 +1,99 @@
 """Answers into scores: strictly as asked for, then leniently, else missing. Never a guess, never a zero.
 
-Only the judge's answer is read here. The prompt, and with it the judged text, plays no part.
+Only the judge's answer is read here. The prompt, and with it the judged text, plays no part. An answer that was cut is
+never a score; neither is a number inside code, nor one that the answer only quotes: a verdict stands at the edge of the
+answer (last, or first and on its own), and everything that claims to be the score must agree.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from polyjudge.collect.languages import words
 from polyjudge.collect.plan import Rubric
 
-STRICT, LENIENT = "strict", "lenient"
+STRICT, LENIENT, CUT = "strict", "lenient", "cut"
+NO_NUMBER, NONE, SEVERAL = "score is not a number", "no score found", "several scores"
+CUT_STOPS = frozenset({"length", "max_tokens", "model_length", "max_output_tokens", "incomplete"})
+"""How providers say that an answer ended because it grew too long."""
+WINS = {"a": 100.0, "b": 0.0, "tie": 50.0}
+"""Preference for the answer shown first, in percent."""
 _NUMERALS = {c: str(i) for i, c in enumerate("〇一二三四五六七八九十")}
 _QUOTES = str.maketrans({**dict.fromkeys("“”„‟«»＂", '"'), "−": "-", "٫": ".", "٬": ",", "،": ",", "、": ","})
-_LABEL = (
-    "(?:score|rating|puan|puanı|calificación|puntuación|puntaje|alama|評価|点数|スコア|得点|评分|分数|得分|评价|अंक|स्कोर|"
-    "الدرجة|النتيجة|التقييم|درجة)"
-)
 # Repeats are bounded where they could meet each other: a crafted answer must not cost quadratic time.
-_NUMBER = r"[-+]?\d+(?:[.,]\d+)?(?:\s{0,9}/\s{0,9}\d+(?:[.,]\d+)?)?"
-_KEYED = re.compile(r'"\s{0,9}score\s{0,9}"\s{0,9}:\s{0,9}"?\s{0,9}([^",}\n]*)', re.IGNORECASE)
-_LABELLED = re.compile(
-    rf"^[^\w\n]{{0,20}}{_LABEL}\W{{0,20}}[:=]\W{{0,20}}((?>{_NUMBER}))(?![\w%])(?![^\n.。।;]*\d)",
-    re.IGNORECASE | re.MULTILINE,
+_N = r"[-+]?(?:\d{1,9}(?:[.,]\d{1,9})?|[一二三四五六七八九十](?=\s?[分点點]))(?!\d)"
+_OPEN = re.compile(r"<(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_CLOSE = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_FENCE = re.compile(r"```\w{0,20}")
+_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_CODE = re.compile(r"`[^`\n]{0,2000}`")
+_KEY = re.compile(r"""["']\s{0,9}(?:score|scores|winner)\s{0,9}["']\s{0,9}:""", re.IGNORECASE)
+_BROKEN = re.compile(
+    rf"""^\{{\s{{0,9}}["']score["']\s{{0,9}}:\s{{0,9}}["']?\s{{0,9}}({_N}(?:\s{{0,9}}/\s{{0,9}}\d{{1,9}})?)\s{{0,9}}["']?\s{{0,9}}"""
+    r"""(?:,\s{0,9}["'].*)?,?\s{0,9}\}$""",
+    re.IGNORECASE | re.DOTALL,
 )
-_BARE = re.compile(rf"^[\s\"'*_`\[(]{{0,20}}({_NUMBER})\s{{0,9}}(?:分|点)?[\s\"'*_`\]).。।]{{0,20}}$")
-_THINKING = re.compile(r"^\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+"""An object that is no JSON (quotes inside the reason, single quotes, a comma too many) but whole, its score first."""
 _TAG = re.compile(r"[<\[]\s{0,9}/?\s{0,9}(un)?satisfied\s{0,9}/?\s{0,9}[>\]]", re.IGNORECASE)
 _LINE = re.compile(r"^\W{0,20}(\d{1,9})\W{0,20}?[:.)\-]\s*(.*)$")
-_WORDS = {
-    True: {
-        "satisfied", "met", "cumplido", "cumple", "karşılandı", "karşılanıyor", "مستوفى", "مستوفي", "满足", "满足要求",
-        "満たしている", "満たす", "पूरी हुई", "पूरा हुआ", "limetimizwa", "imetimizwa",
-    },
-    False: {
-        "unsatisfied", "not satisfied", "not met", "no cumplido", "no cumple", "karşılanmadı", "karşılanmıyor",
-        "غير مستوفى", "غير مستوفي", "不满足", "未满足", "満たしていない", "満たさない", "पूरी नहीं हुई",
-        "पूरा नहीं हुआ", "halijatimizwa", "haijatimizwa",
-    },
-}  # fmt: skip
-"""Tags that a judge translated. They count only when the last line of the answer holds nothing else."""
+_DECORATION = " \t*_#•-"
+_TAIL = re.compile(
+    r"(?:です|だ|입니다|이다|\s?है|\s?ነው)?[\s*_\])]{0,9}(?:[.。।።!](?=\s|[*_]|$|[^\d])|[(（]|\s[-–—]\s|[—–]|$)([^\n]*)$"
+)
+"""What may follow the number of a verdict: nothing, a sentence of its own, something in brackets or after a dash."""
+_BETTER = re.compile(
+    r"^\W{0,20}(?:winner|better answer|verdict)?\W{0,20}?[:：]?\W{0,20}\b(A|B|tie)\b\W{0,20}$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
 class Parsed:
     """A score, or None with the reason. `how` is strict, lenient or why it is missing. `detail`: 1, 0 or None for
-    each requirement of a checklist that was asked in one call."""
+    each requirement of a checklist that was asked in one call; the score of each criterion where there are several."""
 
     score: float | None
     how: str
-    detail: tuple[int | None, ...] | None = None
+    detail: tuple[float | None, ...] | None = None
 
 
-def parse(answer: str, rubric: Rubric, requirements: int = 0) -> Parsed:
-    """Read one answer."""
-    if not answer.strip():
-        return Parsed(None, "empty")
-    if rubric.kind != "checklist":
-        return parse_rating(answer, rubric.scale, rubric.step)
-    return parse_checklist(answer, requirements) if rubric.calls == "all" else parse_verdict(answer)
+def parse(answer: str, rubric: Rubric, requirements: int = 0, stop: str = "stop") -> Parsed:
+    """Read one answer. `stop` is why the provider says that it ended."""
+    if stop in CUT_STOPS:
+        return Parsed(None, CUT)
+    text = visible(answer)
+    if not text:
+        return Parsed(None, "empty" if text == "" else CUT)
+    if rubric.parser is not None:
+        return parse_own(text, rubric)
+    if rubric.kind == "compare":
+        return parse_winner(text)
+    if rubric.kind == "checklist":
+        return parse_checklist(text, requirements) if rubric.calls == "all" else parse_verdict(text)
+    if rubric.names:
+        return parse_criteria(text, rubric.names, rubric.scale, rubric.step)
+    return parse_rating(text, rubric.scale, rubric.step)
+
+
+def visible(answer: str) -> str | None:
+    """The answer without its thinking; None when the thinking never ended."""
+    end = max((m.end() for m in _CLOSE.finditer(answer)), default=0)
+    text = answer[end:].strip()
+    return None if _OPEN.match(text) else text
+
+
+# --- ratings ---
 
 
 def parse_rating(answer: str, scale: tuple[float, float] = (1, 5), step: float | None = 1) -> Parsed:
-    """The score of a JSON answer.
+    """The score of an answer.
 
     >>> parse_rating('{"score": 4, "reason": "fine"}')
     Parsed(score=4.0, how='strict', detail=None)
@@ -76,83 +102,197 @@ def parse_rating(answer: str, scale: tuple[float, float] = (1, 5), step: float |
     >>> parse_rating('I would say four, or 5.').how
     'no score found'
     """
-    found = _json_score(answer.strip())
-    if found is not None:
-        value = found if isinstance(found, float) else _number(str(found), scale[1])
-        how = STRICT if isinstance(found, float) else LENIENT
-        return _on_scale(value, scale, step, how) if value is not None else Parsed(None, "score is not a number")
-    text = plain_digits(_THINKING.sub("", answer)).strip()
-    values = {_number(v, scale[1]) for v in _candidates(text)}
-    if len(values) > 1:
-        return Parsed(None, "several scores")
+    text = visible(answer)
+    if text is None:
+        return Parsed(None, CUT)
+    whole = _load(text)
+    if whole is not None:
+        scores = list(_inside(whole, "score"))
+        strict = len(scores) == 1 and scores[0][0] and isinstance(scores[0][1], float)
+        return _settle(
+            {_value(v, scale[1]) for _, v in scores}, len(scores), scale, step, STRICT if strict else LENIENT
+        )
+    claims = _claims(_fractions(plain_digits(text).strip()), scale[1])
+    return Parsed(None, claims) if isinstance(claims, str) else _settle(claims, len(claims), scale, step, LENIENT)
+
+
+def _settle(values: set[float | None], count: int, scale: tuple[float, float], step: float | None, how: str) -> Parsed:
     if not values:
-        return Parsed(None, "no score found")
+        return Parsed(None, NONE)
+    if len(values) > 1 or (how == LENIENT and count > 1 and None in values):
+        return Parsed(None, SEVERAL)
     value = values.pop()
-    return _on_scale(value, scale, step, LENIENT) if value is not None else Parsed(None, "score is not a number")
+    return Parsed(None, NO_NUMBER) if value is None else _on_scale(value, scale, step, how)
 
 
-def _candidates(text: str) -> list[str]:
-    """Everything in a lenient answer that claims to be the score, as text."""
-    objects = [str(o) for o in _embedded(text)]
-    keyed = [m[1] for m in _KEYED.finditer(text)]
-    if objects and len(keyed) <= len(objects):
+def _claims(text: str, high: float) -> set[float | None] | str:
+    """The different values that claim to be the score of a lenient answer, or why there is none."""
+    objects = _edge_objects(text, "score")
+    if isinstance(objects, str):
         return objects
-    if keyed:
-        return [*objects, *keyed]
-    labelled = [m[1] for m in _LABELLED.finditer(text)]
-    if labelled:
-        return labelled
-    bare = _BARE.match(text)
-    return [bare[1]] if bare else []
+    prose = _CODE.sub(" ", _BLOCK.sub("\n", text))
+    if objects:
+        return {_value(v, high) for found in objects for _, v in _inside(found, "score")} | _labelled(prose, high)
+    if _KEY.search(text):
+        broken = _BROKEN.match(_FENCE.sub("", text).strip()) if len(_KEY.findall(text)) == 1 else None
+        if broken:
+            return {_number(broken[1], high)}
+        return CUT if text.rstrip("` \n")[-1:] != "}" else NONE
+    found = _labelled(prose, high)
+    if found:
+        return found
+    alone = _amount().fullmatch(text.strip(" \t\n*_[]().。।።\"'"))
+    if alone:
+        return {_over(alone, high)}
+    return _said(prose, high)
 
 
-def _json_score(text: str) -> float | str | None:
-    """Strict: the whole answer is one JSON object with one score. A number, a text to read leniently, or None."""
-    try:
-        found = json.loads(text, object_pairs_hook=_Object, parse_constant=_refuse, parse_int=float)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, _Object):
-        return None
-    scores = [v for k, v in found if k == "score"]
-    if len(scores) != 1 or isinstance(scores[0], bool) or not isinstance(scores[0], (float, str)):
-        return None
-    value: float | str = scores[0]
-    return value
-
-
-def _embedded(text: str) -> list[Any]:
-    """Scores of the JSON objects that stand in a text."""
-    out: list[Any] = []
-    decoder = json.JSONDecoder(object_pairs_hook=_Object, parse_constant=_refuse)
-    at, tries = text.find("{"), 0
-    while at != -1 and tries < 200:
-        tries += 1
-        try:
-            found, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            at = text.find("{", at + 1)
+def _labelled(text: str, high: float) -> set[float | None]:
+    """Values of the lines that are a label and a number, if one of them stands where a verdict does: last, or first
+    and apart, or before the reason."""
+    raw = text.splitlines()
+    lines = [line.strip() for line in raw if line.strip()]
+    apart = len(lines) == 1 or (len(raw) > 1 and bool(raw[0].strip()) and not raw[1].strip())
+    values: set[float | None] = set()
+    stands = False
+    for i, line in enumerate(lines):
+        value = _verdict_line(line, high)
+        if value is None:
             continue
-        out += [v for k, v in found if k.strip().lower() == "score"]
-        at = text.find("{", end)
-    return out
+        values.add(value[0])
+        last = i == len(lines) - 1 and (i == 0 or _introduces(lines[i - 1]))
+        explained = i + 1 < len(lines) and _reason().match(lines[i + 1].lstrip(_DECORATION)) is not None
+        stands |= last or explained or (i == 0 and apart)
+    return values if stands else set()
 
 
-class _Object(list[tuple[str, Any]]):
-    """A JSON object as its pairs: a key that stands twice stays visible."""
+def _verdict_line(line: str, high: float) -> tuple[float | None] | None:
+    """The value of a line such as `**Final score:** 4/5 (good)`."""
+    line = line.lstrip(_DECORATION)
+    match = _label().match(line)
+    if match is None:
+        return None
+    if match["sep"] is None and not (match["m"] or match["unit"]):
+        return None  # "Grade 4" may be a name
+    rest = line[match.end() :]
+    tail = _TAIL.match(rest)
+    if (tail is None or any(c.isdecimal() for c in tail[1])) and not _reason().match(rest.lstrip(" ,;.|")):
+        return None
+    return (_over(match, high),)
 
 
-def _refuse(name: str) -> Any:
-    raise ValueError(name)
+def _introduces(line: str) -> bool:
+    """Whether a line may stand before the judge's own verdict: one that ends in a colon must be about the score."""
+    if not line.rstrip("*_ ").endswith((":", "：", "፦")):
+        return True
+    low = line.casefold()
+    return "json" in low or "here is" in low or "here it is" in low or _has(low, "score") or _has(low, "rate")
+
+
+def _said(text: str, high: float) -> set[float | None]:
+    """The value of a last sentence that gives a score out of the top of the scale: I would rate it 4 out of 5."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines or len(lines[-1]) > 400:
+        return set()
+    sentence = re.split(r"(?<=[.!?。！？।።])\s+|(?<=[。！？।።])", lines[-1].strip(" *_"))
+    said = next((s for s in reversed(sentence) if s.strip()), "")
+    low = said.casefold()
+    if re.search('["?？「」『』]', said) or not _has(low, "rate") or _has(low, "not"):
+        return set()
+    found = [m for m in _amount().finditer(said) if m["m"] or m["unit"]]
+    if len(found) != 1 or any(c.isdecimal() for c in said[: found[0].start()] + said[found[0].end() :]):
+        return set()
+    after = said[found[0].end() :].strip(" *_.!。।።)）")
+    ends = not after or (len(after) <= 30 and (_has(after.casefold(), "rate") or after in _COPULAS))
+    return {_over(found[0], high)} if ends else set()
+
+
+_COPULAS = frozenset({"입니다", "이다", "です", "だ", "है", "हैं", "dır", "dir", "ነው", "হবে", "।"})
+
+
+def _fractions(text: str) -> str:
+    """`4 out of 5`, as every shipped language says it, written 4/5."""
+    if not any(c.isdecimal() for c in text):
+        return text
+    text = _forward().sub(r"\1/\2", text)
+    text = _backward().sub(r"\2/\1", text)
+    return _AMHARIC.sub(r"\2/\1", text)
+
+
+_AMHARIC = re.compile(rf"ከ\s?(\d{{1,9}})\s{{1,3}}({_N})")
+
+
+@cache
+def _forward() -> re.Pattern[str]:
+    of = "|".join(re.escape(w) for w in words("of"))
+    return re.compile(rf"(?<![\w.,/])({_N})\s{{0,3}}(?:{of})\s{{0,3}}(\d{{1,9}})(?![\w/]|[.,]\d)", re.IGNORECASE)
+
+
+@cache
+def _backward() -> re.Pattern[str]:
+    of = "|".join(re.escape(w) for w in words("from"))
+    return re.compile(rf"(?<![\d.,/])(?:(?:满分|滿分)\s?)?(\d{{1,9}})\s{{0,3}}(?:{of})\s{{0,3}}({_N})", re.IGNORECASE)
+
+
+@cache
+def _amount() -> re.Pattern[str]:
+    """A number, over the top of the scale or with a unit or neither: 4, 4/5, 4 points, 4点."""
+    unit = "|".join(re.escape(u) for u in words("unit"))
+    return re.compile(
+        rf"(?<![A-Za-z0-9.,/])(?P<n>{_N})(?:\s{{0,3}}(?P<unit>{unit}))?(?:\s{{0,3}}/\s{{0,3}}(?P<m>\d{{1,9}})(?!\d)(?:\s{{0,3}}(?:{unit}))?)?",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _label() -> re.Pattern[str]:
+    """A label with the words around it, a separator and an amount, from the start of a line."""
+    score, qualifier = ("|".join(re.escape(w) for w in words(k)) for k in ("score", "qualifier"))
+    separator = r"\s{0,5}[*_]{0,3}\s{0,5}(?P<sep>[:=፦፡]|->|→)?\s{0,5}[*_\[(]{0,6}\s{0,5}"
+    return re.compile(
+        rf"(?:(?:{qualifier})[\s']{{0,3}}){{0,3}}(?:{score})(?:\s{{0,3}}(?:{qualifier})){{0,3}}{separator}"
+        + _amount().pattern.replace(r"(?<![A-Za-z0-9.,/])", "", 1),
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _reason() -> re.Pattern[str]:
+    reason = "|".join(re.escape(w) for w in words("reason"))
+    return re.compile(rf"(?:{reason})\s{{0,3}}[*_]{{0,3}}\s{{0,3}}[:：፦=]", re.IGNORECASE)
+
+
+@cache
+def _any_of(kind: str) -> re.Pattern[str]:
+    """Any word of a kind: whole words in scripts with spaces between words, anywhere in the others."""
+    spaced = [re.escape(w.casefold()) for w in words(kind) if ord(w[0]) < 0x0E00 and w != "n't"]
+    glued = [re.escape(w) for w in words(kind) if ord(w[0]) >= 0x0E00 or w == "n't"]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(spaced)})(?!\w)|{'|'.join(glued)}")
+
+
+def _has(text: str, kind: str) -> bool:
+    return _any_of(kind).search(text) is not None
+
+
+def _over(match: re.Match[str], high: float) -> float | None:
+    return _number(match["n"] + (f"/{match['m']}" if match["m"] else ""), high)
+
+
+def _value(value: Any, high: float) -> float | None:
+    if isinstance(value, str):
+        return _number(_fractions(plain_digits(value)), high)
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _number(text: str, high: float) -> float | None:
     """A number written in any script's digits, alone or over the top of the scale (4/5); else None."""
     text = plain_digits(text).strip().strip("\"'*_` .。")
     text = _NUMERALS.get(text.removesuffix("分").removesuffix("点").strip(), text)
-    match = re.fullmatch(r"([-+]?\d{1,12}(?:[.,]\d{1,12})?)(?:\s*/\s*(\d{1,12}))?", text)
+    match = re.fullmatch(r"([-+]?\d{1,12}(?:[.,]\d{1,12})?)(?:\s{0,9}[分点점])?(?:\s{0,9}/\s{0,9}(\d{1,12}))?", text)
     if match is None or (match[2] is not None and float(match[2]) != high):
         return None
+    if re.search(r",\d{3}$", match[1]) and high >= 1000:
+        return None  # 1,000 is a thousand or one
     return float(match[1].replace(",", "."))
 
 
@@ -165,22 +305,163 @@ def _on_scale(value: float, scale: tuple[float, float], step: float | None, how:
     return Parsed(float(value), how)
 
 
+# --- objects ---
+
+
+class _Object(list[tuple[str, Any]]):
+    """A JSON object as its pairs: a key that stands twice stays visible."""
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _load(text: str) -> _Object | None:
+    """The object that is the whole text."""
+    try:
+        found = json.loads(text, object_pairs_hook=_Object, parse_constant=_refuse, parse_int=float)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, _Object) else None
+
+
+def _inside(found: _Object, name: str, depth: int = 0) -> Iterator[tuple[bool, Any]]:
+    """Values under a key of an object, or of the objects in it; and whether it stands there exactly as asked for."""
+    for key, value in found:
+        if key.strip().lower() == name:
+            yield depth == 0 and key == name, value
+        elif isinstance(value, _Object) and depth < 3:
+            yield from _inside(value, name, depth + 1)
+
+
+def _edge_objects(text: str, name: str) -> list[_Object] | str:
+    """The objects with a key of that name, when they stand at the edge of the answer; a reason when one does not."""
+    out: list[tuple[int, int, _Object]] = []
+    decoder = json.JSONDecoder(object_pairs_hook=_Object, parse_constant=_refuse, parse_int=float)
+    at, tries = text.find("{"), 0
+    while at != -1 and tries < 200:
+        tries += 1
+        try:
+            found, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at = text.find("{", at + 1)
+            continue
+        if any(True for _ in _inside(found, name)):
+            out.append((at, end, found))
+        at = text.find("{", end)
+    if not out:
+        return []
+    if len(_KEY.findall(text)) > sum(len(list(_inside(o[2], name))) for o in out) and len(out) > 1:
+        return SEVERAL
+    before = _FENCE.sub("", text[: out[0][0]]).rstrip()
+    after = _FENCE.sub("", text[out[-1][1] :]).strip()
+    between = "".join(text[a[1] : b[0]] for a, b in itertools.pairwise(out)).strip(" \n`,")
+    if between and not between.isalpha():
+        return SEVERAL
+    if before and after:
+        return NONE
+    lead = before.splitlines()[-1] if before else ""
+    same_line = bool(before) and "\n" not in text[len(text[: out[0][0]].rstrip()) : out[0][0]]
+    if (same_line and not before.endswith((":", "："))) or not _introduces(lead):
+        return NONE
+    return [o[2] for o in out]
+
+
+def parse_criteria(
+    answer: str, names: Sequence[str], scale: tuple[float, float] = (1, 5), step: float | None = 1
+) -> Parsed:
+    """The scores of several criteria: {"scores": {"accuracy": 4, "style": 3}}. Their mean; missing unless all are.
+
+    >>> parse_criteria('{"scores": {"a": 4, "b": 3}, "reason": ""}', ["a", "b"])
+    Parsed(score=3.5, how='strict', detail=(4.0, 3.0))
+    """
+    whole = _load(answer)
+    objects = [whole] if whole is not None else _edge_objects(plain_digits(answer), "scores")
+    if isinstance(objects, str) or len(objects) != 1:
+        return Parsed(None, objects if isinstance(objects, str) else SEVERAL if objects else NONE)
+    inner = [v for _, v in _inside(objects[0], "scores") if isinstance(v, _Object)] or [objects[0]]
+    detail: list[float | None] = []
+    for name in names:
+        values = [v for _, v in _inside(inner[0], name.lower())]
+        value = _value(values[0], scale[1]) if len(values) == 1 else None
+        detail.append(None if value is None else _on_scale(value, scale, step, STRICT).score)
+    known = [d for d in detail if d is not None]
+    if len(known) < len(names):
+        return Parsed(None, f"{len(names) - len(known)} of {len(names)} scores missing", tuple(detail))
+    return Parsed(sum(known) / len(known), STRICT if whole is not None else LENIENT, tuple(detail))
+
+
+def parse_winner(answer: str) -> Parsed:
+    """Which of two answers is better: 100 the first, 0 the second, 50 neither.
+
+    >>> parse_winner('{"winner": "B", "reason": "clearer"}').score
+    0.0
+    """
+    whole = _load(answer)
+    objects = [whole] if whole is not None else _edge_objects(answer, "winner")
+    if isinstance(objects, str):
+        return Parsed(None, objects)
+    found = {_winner(v) for o in objects for _, v in _inside(o, "winner")}
+    how = STRICT if whole is not None else LENIENT
+    if not found and not _KEY.search(answer):
+        lines = [line for line in answer.splitlines() if line.strip()]
+        brackets = set(re.findall(r"\[\[(A|B|C|tie)\]\]", answer, re.IGNORECASE))
+        last = _BETTER.match(lines[-1]) if lines else None
+        found = {_winner(b) for b in brackets} if brackets else {_winner(last[1])} if last else set()
+    if len(found) > 1:
+        return Parsed(None, "several verdicts")
+    value = found.pop() if found else None
+    return Parsed(value, how) if value is not None else Parsed(None, "no verdict found")
+
+
+def _winner(value: Any) -> float | None:
+    word = value.strip(" .\"'[]()*").casefold() if isinstance(value, str) else ""
+    if word == "c" or word in words("tie"):
+        return WINS["tie"]
+    return WINS.get(word.removeprefix("answer ").removeprefix("response "))
+
+
+def parse_own(text: str, rubric: Rubric) -> Parsed:
+    """The score by the plan's own parser: the first group of its regular expression, or its JSON path."""
+    own = rubric.parser
+    assert own is not None
+    if own.regex is not None:
+        found = {m[1] if m.re.groups else m[0] for m in re.finditer(own.regex, text[-20_000:])}
+        if len(found) > 1 and not own.last:
+            return Parsed(None, SEVERAL)
+        last = [m[1] if m.re.groups else m[0] for m in re.finditer(own.regex, text[-20_000:])][-1:]
+        value: Any = last[0] if last else None
+    else:
+        value = _load(_FENCE.sub("", text).strip())
+        for name in (own.json_path or "").removeprefix("$").strip(".").split("."):
+            value = next((v for k, v in value if k == name), None) if isinstance(value, _Object) else None
+    if value is None:
+        return Parsed(None, NONE)
+    if isinstance(value, str) and value.strip() in own.values:
+        value = own.values[value.strip()]
+    number = _value(value, rubric.top)
+    return Parsed(None, NO_NUMBER) if number is None else _on_scale(number, rubric.range, rubric.step, LENIENT)
+
+
+# --- verdicts ---
+
+
 def parse_verdict(answer: str) -> Parsed:
     """The verdict on one requirement: 100 satisfied, 0 unsatisfied.
 
     >>> parse_verdict("It loads the data.\\n<satisfied>").score
     100.0
     """
-    text = _THINKING.sub("", answer).strip()
+    text = visible(answer)
     if not text:
-        return Parsed(None, "empty")
+        return Parsed(None, "empty" if text == "" else CUT)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     tags = {m[1] is None for m in _TAG.finditer(text)}
     tags |= {w for w in (_word(lines[0]), _word(lines[-1])) if w is not None}
     if len(tags) > 1:
         return Parsed(None, "several verdicts")
     # A tag in the middle of an explanation may be a quotation of the judged text: only a line of its own decides.
-    alone = [i for i in (-1, 0) if _TAG.fullmatch(lines[i].strip("*_`\"'.。 ")) or _word(lines[i]) is not None]
+    alone = [i for i in (-1, 0) if _TAG.fullmatch(lines[i].strip("*_\"'.。 ")) or _word(lines[i]) is not None]
     if not alone:
         return Parsed(None, "no verdict found")
     strict = lines[-1] in ("<satisfied>", "<unsatisfied>") and text.count("<") == 1
@@ -189,7 +470,7 @@ def parse_verdict(answer: str) -> Parsed:
 
 def parse_checklist(answer: str, requirements: int) -> Parsed:
     """The verdicts on all requirements of an item: percent satisfied; missing unless every requirement has one."""
-    text = plain_digits(_THINKING.sub("", answer)).strip()
+    text = plain_digits(visible(answer) or "").strip()
     seen: dict[int, set[bool]] = {}
     strict = True
     for line in text.splitlines():
@@ -201,7 +482,7 @@ def parse_checklist(answer: str, requirements: int) -> Parsed:
             continue
         seen.setdefault(int(match[1]), set()).update(verdict)
         strict = strict and re.fullmatch(r"\d+: <(un)?satisfied>", line.strip()) is not None
-    detail: list[int | None] = []
+    detail: list[float | None] = []
     for i in range(1, requirements + 1):
         verdicts = seen.get(i, set())
         detail.append(int(next(iter(verdicts))) if len(verdicts) == 1 else None)
@@ -215,17 +496,15 @@ def parse_checklist(answer: str, requirements: int) -> Parsed:
     return Parsed(percent(known), STRICT if strict and answer.strip() == text else LENIENT, tuple(detail))
 
 
-def percent(verdicts: Sequence[int]) -> float:
+def percent(verdicts: Sequence[float]) -> float:
     """Percent of ones."""
     return 100.0 * sum(verdicts) / len(verdicts)
 
 
 def _word(line: str) -> bool | None:
-    word = line.strip().strip("\"'*_`<>[]().。।!：:").strip().casefold()
-    for verdict, words in _WORDS.items():
-        if word in words:
-            return verdict
-    return None
+    """The verdict of a line that holds nothing but a tag that a judge translated."""
+    word = line.strip().strip("\"'*_<>[]().。।።!：:").strip().casefold()
+    return True if word in words("satisfied") else False if word in words("unsatisfied") else None
 
 
 def plain_digits(text: str) -> str:

@@ -3,380 +3,483 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from polyjudge.collect.secrets import known_secrets, looks_secret
 from polyjudge.core.errors import CollectError
+from polyjudge.core.labels import clean
 
-KINDS = ("rating", "pair", "checklist")
-SECRET = re.compile(r"(api[-_]?key|authorization|secret|password|access[-_]?token|bearer|credential)", re.IGNORECASE)
+try:
+    from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+except ImportError:
+    raise CollectError("Collecting needs the collect extra: pip install 'polyjudge[collect]'.") from None
+
 NEEDED = {
     "rating": ("prompt", "response"),
     "pair": ("prompt", "chosen", "rejected"),
+    "compare": ("prompt", "chosen", "rejected"),
     "checklist": ("prompt", "response", "requirements"),
 }
 """Fields an item must have, by kind of rubric."""
+LARGEST, DEEPEST = 200_000, 40
+"""Most values in a plan, and how deep they may lie."""
 
 
-@dataclass(frozen=True)
-class Language:
-    """A language of the panel. `template` is the folder of its prompts, `items` its code in the item files."""
+def _text(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if isinstance(value, str) and (not value.strip() or "\0" in value):
+        raise ValueError("must be a text that is not empty and has no NUL in it")
+    return value
 
-    name: str
-    template: str
-    items: str
+
+def _pair(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
-@dataclass(frozen=True)
-class Items:
+Text = Annotated[str, BeforeValidator(_text), Field(max_length=100_000)]
+Name = Annotated[str, BeforeValidator(_text), Field(max_length=500)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Positive = Annotated[float, Field(gt=0, lt=1e12)]
+Dollars = Annotated[float, Field(ge=0, lt=1e6)]
+Bound = Annotated[float, Field(gt=-1e9, lt=1e9)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Language(_Part):
+    """A language of the panel. `template` names its prompts, `items` its code in the item files."""
+
+    name: Name
+    template: Name = ""
+    items: Name = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, raw: Any) -> Any:
+        if isinstance(raw, bool):
+            raise ValueError(f"reads as {raw} in YAML. Put it in quotes ('no' is Norwegian)")
+        if isinstance(raw, str):
+            raw = {"name": raw}
+        return (
+            {"template": raw["name"], "items": raw["name"], **raw} if isinstance(raw, dict) and "name" in raw else raw
+        )
+
+
+class Items(_Part):
     """Where the items are. `fields` maps a field of the rubric to a column."""
 
-    path: str
-    format: str = "table"
-    id: str = "id"
-    language: str | None = None
-    replicate: str | None = None
-    group: str | None = None
-    system: str | None = None
-    cluster: str | None = None
-    fields: Mapping[str, str] = field(default_factory=dict)
-    limit: int | None = None
+    path: Text
+    format: Literal["table", "mrewardbench"] = "table"
+    id: Name = "id"
+    language: Name | None = None
+    system: Name | None = None
+    replicate: Name | None = None
+    group: Name | None = None
+    cluster: Name | None = None
+    fields: dict[Annotated[str, Field(pattern=r"^[a-z_]+$")], Name] = {}
+    limit: Count | None = None
     shared: bool = False
-    unaligned: str = "error"
+    unaligned: Literal["error", "drop"] = "error"
 
 
-@dataclass(frozen=True)
-class Rubric:
+class Criterion(_Part):
+    """One of several criteria that are scored in one call."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}$")]
+    text: Text | dict[str, Text]
+
+
+class Parser(_Part):
+    """How the plan's own prompts are answered: a regular expression (its first group) or the path of a JSON value.
+    `values` turns words into numbers; with `last` the last match counts instead of a conflict."""
+
+    regex: Text | None = None
+    json_path: Annotated[str, Field(pattern=r"^\$?[A-Za-z0-9_.-]+$")] | None = Field(None, alias="json")
+    values: dict[str, float] = {}
+    last: bool = False
+
+    @model_validator(mode="after")
+    def _one(self) -> Parser:
+        if (self.regex is None) == (self.json_path is None):
+            raise ValueError("needs either regex or json")
+        if self.regex is not None:
+            try:
+                re.compile(self.regex)
+            except (re.error, RecursionError, OverflowError) as error:
+                raise ValueError(f"regex is not a regular expression: {clean(error)}") from None
+        return self
+
+
+class Example(_Part):
+    """An answer and the score that must be read from it (null: none)."""
+
+    answer: str
+    score: float | None
+
+
+class Rubric(_Part):
     """How an item becomes calls and answers become scores."""
 
-    kind: str
-    scale: tuple[float, float] = (1, 5)
-    step: float | None = 1
-    criteria: str | Mapping[str, str] | None = None
-    templates: str | None = None
-    calls: str = "each"
-    reask: int = 2
+    kind: Literal["rating", "pair", "compare", "checklist"]
+    scale: Annotated[tuple[Bound, Bound], BeforeValidator(_pair)] = (1, 5)
+    step: Annotated[float, Field(gt=0, lt=1e9)] | None = 1
+    criteria: Text | dict[str, Text] | tuple[Criterion, ...] | None = None
+    templates: Text | None = None
+    calls: Literal["each", "all"] = "each"
+    reason: Literal["after", "first", "none"] = "after"
+    expected: bool = False
+    parser: Parser | None = None
+    examples: Annotated[tuple[Example, ...], BeforeValidator(_pair)] = ()
+    reask: Annotated[int, Field(ge=0, le=100)] = 2
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lists(cls, raw: Any) -> Any:
+        if isinstance(raw, dict):
+            if raw.get("kind") in ("checklist", "compare") and {"scale", "step"} & set(raw):
+                raise ValueError(f"a {raw['kind']} has no scale or step of its own")
+            if raw.get("kind") == "checklist" and "criteria" in raw:
+                raise ValueError("a checklist has no criteria: each requirement is satisfied or not")
+            if isinstance(raw.get("criteria"), list):
+                raw = {**raw, "criteria": tuple(raw["criteria"])}
+        return raw
+
+    @model_validator(mode="after")
+    def _fits(self) -> Rubric:
+        if not self.scale[0] < self.scale[1]:
+            raise ValueError("scale must be [lowest, highest] with lowest < highest")
+        if self.calls == "all" and self.kind != "checklist":
+            raise ValueError("calls: all is for checklists")
+        if isinstance(self.criteria, tuple) and (self.kind not in ("rating", "pair") or not self.criteria):
+            raise ValueError("several criteria are for ratings and pairs, and need at least one")
+        if len(set(self.names)) != len(self.names):
+            raise ValueError("two criteria have the same name")
+        if self.expected and (self.kind not in ("rating", "pair") or self.names or self.step != 1):
+            raise ValueError("expected scores are for ratings and pairs in whole numbers, by one criterion")
+        if self.parser is not None and self.templates is None:
+            raise ValueError("parser is for prompts of your own: name their folder with templates")
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the criteria where there are several."""
+        return tuple(c.name for c in self.criteria) if isinstance(self.criteria, tuple) else ()
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The scores one answer can have."""
+        return self.scale if self.kind in ("rating", "pair") else (0.0, 100.0)
+
+    @property
+    def top(self) -> float:
+        """The number that stands under a fraction."""
+        return self.range[1]
 
 
-@dataclass(frozen=True)
-class Judge:
+class Price(_Part):
+    """Dollars per million tokens: input, output, cached input; `batch` is the share that a batch costs."""
+
+    input: Dollars
+    output: Dollars
+    cached: Dollars | None = None
+    batch: Annotated[float, Field(ge=0, le=1)] = 0.5
+
+
+class Account(_Part):
+    """Limits that several judges share."""
+
+    concurrency: Count | None = None
+    requests_per_minute: Positive | None = None
+    tokens_per_minute: Positive | None = None
+
+
+class Judge(_Part):
     """One judge: its model and settings, and how hard it may be asked."""
 
-    name: str
-    model: str
-    base_url: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    model_args: Mapping[str, Any] = field(default_factory=dict)
-    concurrency: int = 16
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
-    timeout: float = 300
-    retries: int = 8
-    backoff: float = 1
-    max_wait: float = 600
-    give_up_after: int = 10
+    name: Name
+    model: Annotated[str, Field(pattern=r"^[^/\s]+/\S+$", max_length=500)]
+    base_url: Annotated[str, Field(pattern=r"^https?://[^@\s\\]+$", max_length=2000)] | None = None
+    settings: dict[str, Any] = {}
+    model_args: dict[str, Any] = {}
+    structured: bool | None = None
+    account: Name | None = None
+    concurrency: Count = 16
+    requests_per_minute: Positive | None = None
+    tokens_per_minute: Positive | None = None
+    timeout: Positive = 300
+    retries: Annotated[int, Field(ge=0, le=10**6)] = 8
+    backoff: Positive = 1
+    max_wait: Positive = 600
+    give_up_after: Count = 10
     batch: bool = False
-    price: tuple[float, float] | None = None
+    batch_poll: Positive = 30
+    output_tokens: Positive | None = None
+    price: Price | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, raw: Any) -> Any:
+        if isinstance(raw, dict):
+            raw = {k: v for k, v in raw.items() if v is not None}
+            if isinstance(raw.get("model"), str):
+                raw.setdefault("name", raw["model"].split("/")[-1])
+            if isinstance(raw.get("settings", {}), dict):
+                raw["settings"] = {"temperature": 0, **raw.get("settings", {})}
+        return raw
+
+    @model_validator(mode="after")
+    def _own_settings(self) -> Judge:
+        owned = {"max_retries", "timeout", "attempt_timeout", "max_connections", "batch", "cache", "stream", "n"}
+        taken = sorted((owned | {"adaptive_connections", "response_format", "logprobs"}) & set(self.settings))
+        if taken:
+            raise ValueError(
+                f"settings: {', '.join(taken)} is set by the run itself; use the judge's own keys retries, timeout, "
+                "concurrency, structured and batch, or the rubric's"
+            )
+        return self
 
     def identity(self) -> dict[str, Any]:
-        """What decides the answers. A run folder keeps it; limits and prices may change between sittings."""
-        return {
-            "model": self.model,
-            "base_url": self.base_url,
-            "settings": dict(self.settings),
-            "model_args": dict(self.model_args),
-        }
+        """What decides the answers. A run folder keeps it; limits, prices and addresses may change between sittings."""
+        return {"model": self.model, "settings": dict(self.settings), "model_args": dict(self.model_args)}
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(_Part):
     """A collection: languages x judges over items, by one rubric."""
 
-    name: str
-    languages: tuple[Language, ...]
+    name: Name = "collection"
+    languages: Annotated[tuple[Language, ...], BeforeValidator(_pair), Field(min_length=1)]
     items: Items
     rubric: Rubric
-    judges: tuple[Judge, ...]
-    repeats: int = 1
-    lead: int = 25
-    prices: str | None = None
+    judges: Annotated[tuple[Judge, ...], BeforeValidator(_pair), Field(min_length=1)]
+    accounts: dict[str, Account] = {}
+    repeats: Count = 1
+    lead: Count | None = 25
+    prices: Text | None = None
     folder: Path = Path()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict):
+            return raw
+        raw = dict(raw)
+        defaults = raw.pop("defaults", None)
+        defaults = {} if defaults is None else defaults
+        if not isinstance(defaults, dict):
+            raise ValueError("defaults must be a mapping of keys to values")
+        unknown = sorted(str(k) for k in defaults if k not in Judge.model_fields or k in ("name", "model"))
+        if unknown:
+            raise ValueError(f"defaults: unknown key {clean(', '.join(unknown))}")
+        if isinstance(raw.get("judges"), list):
+            raw["judges"] = tuple(_with(defaults, entry) for entry in raw["judges"])
+        return raw
+
+    @model_validator(mode="after")
+    def _names(self) -> Plan:
+        for word, names in (
+            ("judge", [j.name for j in self.judges]),
+            ("language", [language.name for language in self.languages]),
+        ):
+            twice = sorted({n for n in names if names.count(n) > 1})
+            if twice:
+                raise ValueError(
+                    f"The {word} name {clean(', '.join(twice))} stands twice. Give each {word} a name of its own"
+                )
+        lost = sorted({j.account for j in self.judges if j.account is not None} - set(self.accounts))
+        if lost:
+            raise ValueError(f"accounts: there is no account {clean(', '.join(lost))}")
+        if self.items.format == "mrewardbench" and self.rubric.kind not in ("pair", "compare"):
+            raise ValueError("items.format mrewardbench has preference pairs: use rubric.kind pair or compare")
+        if isinstance(self.rubric.criteria, Mapping):
+            for language in self.languages:
+                if language.name not in self.rubric.criteria:
+                    raise ValueError(f"rubric.criteria has no text for {clean(language.name)}")
+        return self
 
     def resolve(self, path: str) -> Path:
         """A path of the plan, relative to the plan's own folder."""
-        return (self.folder / Path(path).expanduser()).resolve()
+        try:
+            return (self.folder / Path(path).expanduser()).resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise CollectError(f"The path {clean(path)} in the plan cannot be used: {clean(error)}.") from None
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values, as stored in the run folder."""
-        plain: dict[str, Any] = json.loads(json.dumps({**asdict(self), "folder": str(self.folder)}))
-        return plain
+        return self.model_dump(mode="json", by_alias=True)
+
+
+def _with(defaults: dict[str, Any], entry: Any) -> Any:
+    if isinstance(entry, str):
+        entry = {"model": entry}
+    if not isinstance(entry, dict):
+        return entry
+    out = {**defaults, **entry}
+    for key in ("settings", "model_args"):
+        if isinstance(defaults.get(key), dict) and isinstance(entry.get(key), dict):
+            out[key] = {**defaults[key], **entry[key]}
+    if out.get("batch") is True:  # a batch is answered within a day
+        out.setdefault("timeout", 90_000.0)
+    return out
 
 
 def load_plan(path: str | Path) -> Plan:
     """Read and check a plan: a YAML or JSON file. Its relative paths start at its own folder."""
     path = Path(path)
     try:
+        if path.stat().st_size > 20_000_000:
+            raise CollectError(f"{clean(path, 200)} is too large for a plan. Items belong in a file of their own.")
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        folder = path.resolve().parent
+    except (OSError, ValueError) as error:
+        if isinstance(error, CollectError):
+            raise
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise CollectError(f"Cannot read the plan {path}: {why}.") from None
-    return parse_plan(_load(text, path), path.resolve().parent)
+        raise CollectError(f"Cannot read the plan {clean(path, 200)}: {why}.") from None
+    return parse_plan(_load(text, path), folder)
 
 
 def parse_plan(raw: Any, folder: Path = Path()) -> Plan:
     """A checked plan from plain values."""
-    top = _section(raw, "the plan", _TOP, needed=("languages", "items", "rubric", "judges"))
-    _no_secrets(raw, "the plan")
-    languages = _languages(top["languages"])
-    rubric = _rubric(top["rubric"])
-    items = _items(top["items"], rubric)
-    defaults = _section(top.get("defaults", {}), "defaults", _JUDGE - {"name", "model"})
-    entries = top["judges"]
-    if not isinstance(entries, list) or not entries:
-        raise CollectError("judges must be a list with at least one judge.")
-    judges = tuple(_judge(entry, i, defaults) for i, entry in enumerate(entries))
-    _unique([j.name for j in judges], "judge")
-    plan = Plan(
-        str(top.get("name", "collection")),
-        languages,
-        items,
-        rubric,
-        judges,
-        _whole(top.get("repeats", 1), "repeats", 1),
-        _whole(top.get("lead", 25), "lead", 1),
-        None if top.get("prices") is None else str(top["prices"]),
-        folder,
-    )
-    for where, value in (("rubric.templates", rubric.templates), ("prices", plan.prices)):
+    if not isinstance(raw, dict):
+        raise CollectError(f"The plan must be a mapping of keys to values, not {type(raw).__name__}.")
+    known_secrets.cache_clear()
+    _walk(raw)
+    try:
+        plan = Plan.model_validate({**raw, "folder": folder})
+    except ValidationError as error:
+        raise CollectError(_explain(error)) from None
+    for where, value in (("rubric.templates", plan.rubric.templates), ("prices", plan.prices)):
         if value is not None and not plan.resolve(value).exists():
-            raise CollectError(f"{where}: there is no {plan.resolve(value)}.")
+            raise CollectError(f"{where}: there is no {clean(plan.resolve(value), 200)}.")
     return plan
 
 
-_TOP = {"name", "languages", "items", "rubric", "judges", "defaults", "repeats", "lead", "prices"}
-_JUDGE = set(Judge.__dataclass_fields__)
+def parse_price(raw: Any, where: str) -> Price:
+    """Dollars per million input and output tokens: {input: 2.5, output: 10}."""
+    try:
+        return Price.model_validate(raw)
+    except ValidationError as error:
+        raise CollectError(f"{clean(where, 200)}: prices are dollars per million tokens. {_explain(error)}") from None
+
+
+def _explain(error: ValidationError) -> str:
+    """The first thing that is wrong with a plan: where, what, and what is known there."""
+    first = error.errors(include_url=False)[0]
+    where = ""
+    for part in first["loc"]:
+        if isinstance(part, int):
+            where += f"[{part}]"
+        elif not part.startswith(("function-", "tuple[", "dict[", "constrained-", "nullable", "str")):
+            where += f".{clean(part)}" if where else clean(part)
+    kind, value = first["type"], first.get("input")
+    if kind == "extra_forbidden":
+        head, _, key = where.rpartition(".")
+        return f"{head or 'The plan'}: unknown key {key}. See docs/collect.md for the keys that are known there."
+    if kind == "missing":
+        head, _, key = where.rpartition(".")
+        return f"{head or 'The plan'} lacks {key}."
+    words = {
+        "literal_error": f"must be {first.get('ctx', {}).get('expected', 'one of the known words')}",
+        "model_type": "must be a mapping of keys to values", "dict_type": "must be a mapping",
+        "string_type": "must be a text", "int_type": "must be a whole number", "bool_type": "must be true or false",
+        "float_type": "must be a number", "tuple_type": "must be a list",
+        "too_short": "must be a list with at least one entry",
+    }  # fmt: skip
+    what = words.get(kind, first["msg"].removeprefix("Value error, ").removeprefix("Input should be ").rstrip("."))
+    if where.endswith("model") and kind == "string_pattern_mismatch":
+        what = "must be provider/model, such as openai/gpt-4o"
+    elif where.endswith("base_url") and kind == "string_pattern_mismatch":
+        what = "must be a plain http(s) address without a user or password in it"
+    elif ".fields" in where and kind == "string_pattern_mismatch":
+        what = "field names have small letters and _ only"
+    elif kind == "value_error":
+        return f"{where}: {what}." if where else f"{what}."
+    shown = "" if isinstance(value, (dict, list, tuple)) else f", not {clean(repr(value))}"
+    return f"{where or 'The plan'}: {what}{shown}."
+
+
+def _walk(raw: Any) -> None:
+    """Refuse what no plan needs: keys of an account, lone surrogates, deep nesting, aliases that unfold without end."""
+    count, stack = 0, [(raw, "", 0)]
+    while stack:
+        value, where, depth = stack.pop()
+        count += 1
+        if count > LARGEST or depth > DEEPEST:
+            raise CollectError("The plan is nested too deeply or unfolds to too many values.")
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                if not isinstance(key, str):
+                    raise CollectError(
+                        f"{where or 'The plan'}: the key {clean(repr(key))} is not a text. Put it in quotes."
+                    )
+                stack += [(inner, f"{where}.{clean(key)}" if where else clean(key), depth + 1), (key, where, depth + 1)]
+        elif isinstance(value, (list, tuple)):
+            stack += [(inner, f"{where}[{i}]", depth + 1) for i, inner in enumerate(value)]
+        elif isinstance(value, str):
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise CollectError(f"{where or 'The plan'} holds half a character (a lone surrogate).") from None
+            if looks_secret(value, where):
+                raise CollectError(
+                    f"{where}: this looks like a key, which does not belong in a plan: the plan is stored in the run "
+                    "folder and shared. Keys come from the environment only (OPENAI_API_KEY, ANTHROPIC_API_KEY, "
+                    "NAME_API_KEY for openai-api/NAME/...)."
+                )
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise CollectError(f"{where} is not a finite number.")
+        elif not isinstance(value, (int, float, bool, type(None))):
+            raise CollectError(f"{where} must be a text, a number, a list or a mapping, not {type(value).__name__}.")
 
 
 def _load(text: str, path: Path) -> Any:
-    if path.suffix == ".json":
-        try:
-            return json.loads(text)
-        except ValueError as error:
-            raise CollectError(f"{path} is not valid JSON: {error}.") from None
+    shown = clean(path, 200)
     try:
+        if path.suffix == ".json":
+            return json.loads(text, object_pairs_hook=_no_twins)
         import yaml
     except ImportError:
         raise CollectError(
             "Reading a YAML plan needs the collect extra: pip install 'polyjudge[collect]'. A plan may also be JSON."
         ) from None
+    except RecursionError:
+        raise CollectError(f"{shown} is nested too deeply for a plan.") from None
+    except ValueError as error:
+        if isinstance(error, CollectError):
+            raise
+        raise CollectError(f"{shown} is not valid JSON: {clean(error, 200)}.") from None
 
     class Loader(yaml.SafeLoader):
         pass
 
     def mapping(loader: Loader, node: Any) -> dict[Any, Any]:
         loader.flatten_mapping(node)
-        out: dict[Any, Any] = {}
-        for key_node, value_node in node.value:
-            key = loader.construct_object(key_node, deep=True)
-            if not isinstance(key, (str, int, float, bool)) or key in out:
-                raise CollectError(f"{path}, line {key_node.start_mark.line + 1}: the key {key!r} stands twice.")
-            out[key] = loader.construct_object(value_node, deep=True)
-        return out
+        return _no_twins(
+            [(loader.construct_object(k, deep=True), loader.construct_object(v, deep=True)) for k, v in node.value]
+        )
 
     Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
     try:
         return yaml.load(text, Loader)  # a SafeLoader
-    except yaml.YAMLError as error:
-        raise CollectError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
+    except RecursionError:
+        raise CollectError(f"{shown} is nested too deeply for a plan.") from None
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
+        if isinstance(error, CollectError):
+            raise
+        raise CollectError(f"{shown} is not valid YAML: {clean(' '.join(str(error).split()), 300)}.") from None
 
 
-def _section(raw: Any, where: str, known: set[str], needed: tuple[str, ...] = ()) -> dict[str, Any]:
-    if not isinstance(raw, dict):
-        raise CollectError(f"{where} must be a mapping of keys to values, not {type(raw).__name__}.")
-    unknown = [str(k) for k in raw if k not in known]
-    if unknown:
-        raise CollectError(f"{where}: unknown key {', '.join(unknown)}. Known keys are {', '.join(sorted(known))}.")
-    lacking = [k for k in needed if raw.get(k) is None]
-    if lacking:
-        raise CollectError(f"{where} lacks {', '.join(lacking)}.")
-    return raw
-
-
-def _languages(raw: Any) -> tuple[Language, ...]:
-    if not isinstance(raw, list) or not raw:
-        raise CollectError("languages must be a list, such as [en, ar, tr].")
-    out = []
-    for i, entry in enumerate(raw):
-        where = f"languages[{i}]"
-        if isinstance(entry, bool):
-            raise CollectError(f"{where} reads as {entry} in YAML. Put it in quotes ('no' is Norwegian).")
-        if isinstance(entry, str):
-            entry = {"name": entry}
-        entry = _section(entry, where, {"name", "template", "items"}, needed=("name",))
-        name = _text(entry["name"], f"{where}.name")
-        out.append(
-            Language(
-                name,
-                _text(entry.get("template", name), f"{where}.template"),
-                _text(entry.get("items", name), f"{where}.items"),
-            )
-        )
-    _unique([language.name for language in out], "language")
-    return tuple(out)
-
-
-def _rubric(raw: Any) -> Rubric:
-    raw = _section(raw, "rubric", set(Rubric.__dataclass_fields__), needed=("kind",))
-    kind = raw["kind"]
-    if kind not in KINDS:
-        raise CollectError(f"rubric.kind must be one of {', '.join(KINDS)}, not {kind!r}.")
-    scale = raw.get("scale", [1, 5])
-    if (
-        not isinstance(scale, list)
-        or len(scale) != 2
-        or any(isinstance(s, bool) or not isinstance(s, (int, float)) for s in scale)
-        or not -1e9 < scale[0] < scale[1] < 1e9
-    ):
-        raise CollectError(f"rubric.scale must be [lowest, highest] with lowest < highest, not {scale!r}.")
-    step = raw.get("step", 1)
-    if step is not None and (isinstance(step, bool) or not isinstance(step, (int, float)) or not 0 < step < 1e9):
-        raise CollectError(f"rubric.step must be a positive number, or null for any number; not {step!r}.")
-    if kind == "checklist" and {"scale", "step", "criteria"} & set(raw):
-        raise CollectError("rubric: a checklist has no scale, step or criteria; each requirement is satisfied or not.")
-    calls = raw.get("calls", "each")
-    if calls not in ("each", "all") or (calls == "all" and kind != "checklist"):
-        raise CollectError("rubric.calls is 'each' (one call per requirement) or 'all' (checklists only).")
-    criteria = raw.get("criteria")
-    if criteria is not None and not isinstance(criteria, (str, dict)):
-        raise CollectError("rubric.criteria must be a text, or one text per language.")
-    return Rubric(
-        kind,
-        (scale[0], scale[1]),
-        step,
-        criteria,
-        None if raw.get("templates") is None else _text(raw["templates"], "rubric.templates"),
-        calls,
-        _whole(raw.get("reask", 2), "rubric.reask", 0),
-    )
-
-
-def _items(raw: Any, rubric: Rubric) -> Items:
-    raw = _section(raw, "items", set(Items.__dataclass_fields__), needed=("path",))
-    form = raw.get("format", "table")
-    if form not in ("table", "mrewardbench"):
-        raise CollectError(f"items.format must be 'table' or 'mrewardbench', not {form!r}.")
-    if form == "mrewardbench" and rubric.kind == "checklist":
-        raise CollectError("items.format mrewardbench has preference pairs: use rubric.kind pair.")
-    unaligned = raw.get("unaligned", "error")
-    if unaligned not in ("error", "drop"):
-        raise CollectError(f"items.unaligned must be 'error' or 'drop', not {unaligned!r}.")
-    fields = raw.get("fields", {})
-    if not isinstance(fields, dict) or not all(isinstance(k, str) and isinstance(v, str) for k, v in fields.items()):
-        raise CollectError("items.fields must map fields to column names, such as {prompt: question}.")
-    for name in fields:
-        if not re.fullmatch(r"[a-z_]+", name):
-            raise CollectError(f"items.fields: {name!r} is not a field name (small letters and _ only).")
-    shared = raw.get("shared", False)
-    if not isinstance(shared, bool):
-        raise CollectError("items.shared must be true or false.")
-    optional = ("language", "replicate", "group", "system", "cluster")
-    texts = {k: None if raw.get(k) is None else _text(raw[k], f"items.{k}") for k in optional}
-    limit = None if raw.get("limit") is None else _whole(raw["limit"], "items.limit", 1)
-    path = _text(raw["path"], "items.path")
-    return Items(
-        path, form, _text(raw.get("id", "id"), "items.id"), **texts, fields=fields, limit=limit, shared=shared,
-        unaligned=unaligned,
-    )  # fmt: skip
-
-
-def _judge(raw: Any, index: int, defaults: dict[str, Any]) -> Judge:
-    where = f"judges[{index}]"
-    if isinstance(raw, str):
-        raw = {"model": raw}
-    raw = {**defaults, **_section(raw, where, _JUDGE, needed=("model",))}
-    model = _text(raw["model"], f"{where}.model")
-    if "/" not in model:
-        raise CollectError(f"{where}.model must be provider/model, such as openai/gpt-4o; this is {model!r}.")
-    out: dict[str, Any] = {"name": _text(raw.get("name", model.split("/")[-1]), f"{where}.name"), "model": model}
-    if raw.get("base_url") is not None:
-        out["base_url"] = _text(raw["base_url"], f"{where}.base_url")
-        if not re.match(r"https?://[^@\s]+$", out["base_url"]):
-            raise CollectError(f"{where}.base_url must be a plain http(s) address without a user or password in it.")
-    for key in ("settings", "model_args"):
-        value = {**defaults.get(key, {}), **(raw.get(key) or {})} if isinstance(raw.get(key) or {}, dict) else None
-        if value is None:
-            raise CollectError(f"{where}.{key} must be a mapping.")
+def _no_twins(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    out: dict[Any, Any] = {}
+    for key, value in pairs:
+        if not isinstance(key, (str, int, float, bool)) or key in out:
+            raise CollectError(f"In the plan the key {clean(repr(key))} stands twice, or is no key.")
         out[key] = value
-    out["settings"] = {"temperature": 0, **out["settings"]}
-    owned = {"max_retries", "timeout", "attempt_timeout", "max_connections", "adaptive_connections", "batch", "cache"}
-    if owned & set(out["settings"]):
-        raise CollectError(
-            f"{where}.settings: {', '.join(sorted(owned & set(out['settings'])))} is set by the run itself; use the "
-            "judge's own keys retries, timeout, concurrency and batch."
-        )
-    for key in ("concurrency", "retries", "give_up_after"):
-        if key in raw:
-            out[key] = _whole(raw[key], f"{where}.{key}", 0 if key == "retries" else 1)
-    for key in ("requests_per_minute", "tokens_per_minute", "timeout", "backoff", "max_wait"):
-        if raw.get(key) is not None:
-            out[key] = _positive(raw[key], f"{where}.{key}")
-    if not isinstance(raw.get("batch", False), bool):
-        raise CollectError(f"{where}.batch must be true or false.")
-    out["batch"] = raw.get("batch", False)
-    if out["batch"]:  # a batch is answered within a day, and holds many calls
-        out.setdefault("concurrency", 1000)
-        out.setdefault("timeout", 90_000.0)
-    if raw.get("price") is not None:
-        out["price"] = parse_price(raw["price"], f"{where}.price")
-    return Judge(**out)
-
-
-def parse_price(raw: Any, where: str) -> tuple[float, float]:
-    """Dollars per million input and output tokens: {input: 2.5, output: 10}."""
-    raw = _section(raw, where, {"input", "output"}, needed=("input", "output"))
-    for value in raw.values():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
-            raise CollectError(f"{where}: prices are dollars per million tokens, not {value!r}.")
-    return float(raw["input"]), float(raw["output"])
-
-
-def _no_secrets(raw: Any, where: str) -> None:
-    """Keys come from the environment: a plan is stored in the run folder and shared."""
-    if isinstance(raw, dict):
-        for key, value in raw.items():
-            if isinstance(key, str) and SECRET.search(key):
-                raise CollectError(
-                    f"{where}: {key} does not belong in a plan. Keys come from the environment only "
-                    "(OPENAI_API_KEY, ANTHROPIC_API_KEY, NAME_API_KEY for openai-api/NAME/...)."
-                )
-            _no_secrets(value, f"{where}.{key}" if where != "the plan" else str(key))
-    elif isinstance(raw, list):
-        for i, value in enumerate(raw):
-            _no_secrets(value, f"{where}[{i}]")
-
-
-def _text(value: Any, where: str) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
-        raise CollectError(f"{where} must be a text, not {value!r}.")
-    return str(value)
-
-
-def _whole(value: Any, where: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 10**9:
-        raise CollectError(f"{where} must be a whole number of at least {least}, not {value!r}.")
-    return value
-
-
-def _positive(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e12:
-        raise CollectError(f"{where} must be a positive number, not {value!r}.")
-    return float(value)
-
-
-def _unique(names: list[str], word: str) -> None:
-    twice = sorted({n for n in names if names.count(n) > 1})
-    if twice:
-        raise CollectError(f"The {word} name {', '.join(twice)} stands twice. Give each {word} a name of its own.")
+    return out

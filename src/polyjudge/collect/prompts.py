@@ -1,66 +1,78 @@
-"""Prompts: localised templates, the check that nothing got lost in them, and filling them in."""
+"""Prompts: made of the shipped phrases or of templates of the user, checked, and filled in.
+
+The layout puts what all items share first (task, criteria, how to read the material), then the item, then what differs
+between the calls of an item, so that providers can cache the common beginning.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from polyjudge.collect.items import Item
-from polyjudge.collect.plan import NEEDED, Plan, Rubric
+from polyjudge.collect.languages import SHIPPED, phrases, shipped
+from polyjudge.collect.plan import NEEDED, Language, Plan, Rubric
 from polyjudge.core.errors import CollectError
+from polyjudge.core.labels import clean
 
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-SHIPPED = ("en", "ar", "tr", "zh", "hi", "ja", "es", "sw")
-_MATERIAL = ("<request-{fence}>", "</request-{fence}>", "<answer-{fence}>", "</answer-{fence}>")
+_REQUEST = ("<request-{fence}>", "</request-{fence}>")
+_ANSWER = (*_REQUEST, "<answer-{fence}>", "</answer-{fence}>")
 TEMPLATES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "rating": (
-        ("{low}", "{high}", "{criteria}", "{prompt}", "{response}", "{fence}"),
-        (*_MATERIAL, '"score"', '"reason"'),
+    "rating": (("{low}", "{high}", "{criteria}", "{prompt}", "{response}", "{fence}"), (*_ANSWER, '"score"')),
+    "compare": (
+        ("{criteria}", "{prompt}", "{first}", "{second}", "{fence}"),
+        (
+            *_REQUEST,
+            "<answer-a-{fence}>",
+            "</answer-a-{fence}>",
+            "<answer-b-{fence}>",
+            "</answer-b-{fence}>",
+            '"winner"',
+        ),
     ),
     "checklist": (
         ("{prompt}", "{response}", "{requirement}", "{fence}"),
-        (*_MATERIAL, "<requirement-{fence}>", "</requirement-{fence}>", "<satisfied>", "<unsatisfied>"),
+        (*_ANSWER, "<requirement-{fence}>", "</requirement-{fence}>", "<satisfied>", "<unsatisfied>"),
     ),
     "checklist_all": (
         ("{prompt}", "{response}", "{requirements}", "{count}", "{fence}"),
-        (*_MATERIAL, "<requirements-{fence}>", "</requirements-{fence}>", "<satisfied>", "<unsatisfied>"),
+        (*_ANSWER, "<requirements-{fence}>", "</requirements-{fence}>", "<satisfied>", "<unsatisfied>"),
     ),
 }
 """Placeholders and tags that a template of each kind must hold in every language."""
 
-_ALIASES = {
-    "en": ("english", "eng"), "ar": ("arabic", "ara", "arb"), "tr": ("turkish", "tur"),
-    "zh": ("chinese", "zho", "cmn", "simplified chinese"), "hi": ("hindi", "hin"), "ja": ("japanese", "jpn"),
-    "es": ("spanish", "spa"), "sw": ("swahili", "swa", "swh", "kiswahili"),
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """A filled prompt: what it asks about (`part` of the item) and its text."""
-
-    part: str
-    text: str
-
-
-def template_name(rubric: Rubric) -> str:
-    """The template file a rubric uses. A pair is two ratings: the judge must not see that there is another answer."""
-    if rubric.kind == "checklist":
-        return "checklist_all" if rubric.calls == "all" else "checklist"
-    return "rating"
-
 
 @dataclass(frozen=True)
 class Template:
-    """A checked template, and what is the same for all items: scale and criteria."""
+    """A checked template, what is the same for all items, and the reminder for an answer that could not be read."""
 
     text: str
     constants: Mapping[str, str]
+    reminder: str
+
+    @property
+    def digest(self) -> str:
+        """Hash of the wording."""
+        parts = (self.text, *(f"{k}={v}" for k, v in sorted(self.constants.items())))
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    @property
+    def shared(self) -> str:
+        """The beginning that all items have in common."""
+        head = self.text.split("<request-{fence}>")[0]
+        return "" if "{fence}" in head else _constant(head, self.constants)
+
+
+def template_name(rubric: Rubric) -> str:
+    """The template a rubric uses. A pair is two ratings: the judge must not see that there is another answer."""
+    if rubric.kind == "checklist":
+        return "checklist_all" if rubric.calls == "all" else "checklist"
+    return "compare" if rubric.kind == "compare" else "rating"
 
 
 def load_templates(plan: Plan) -> dict[str, Template]:
@@ -69,113 +81,208 @@ def load_templates(plan: Plan) -> dict[str, Template]:
     fields = {*plan.items.fields} - set(NEEDED[plan.rubric.kind])
     out = {}
     for language in plan.languages:
-        folder = _folder(plan, language.template)
-        text = _read(folder, f"{name}.txt")
-        check_template(text, name, f"{folder}/{name}.txt", fields)
-        constants: dict[str, str] = {}
-        if name == "rating":
-            criteria = plan.rubric.criteria
-            if isinstance(criteria, Mapping):
-                if language.name not in criteria:
-                    raise CollectError(f"rubric.criteria has no text for {language.name}.")
-                criteria = criteria[language.name]
-            if criteria is None:
-                criteria = _read(folder, "criteria.txt")
-            low, high = plan.rubric.scale
-            constants = {"criteria": str(criteria).strip(), "low": f"{low:g}", "high": f"{high:g}"}
-        out[language.name] = Template(text, constants)
+        low, high = plan.rubric.scale
+        constants = {"low": f"{low:g}", "high": f"{high:g}"}
+        if plan.rubric.templates is not None:
+            text, criteria, reminder, where = _own(plan, language, name)
+        else:
+            code = _shipped(language)
+            text, reminder = layout(plan.rubric, phrases(code))
+            criteria, where = "\n".join(f"- {c}" for c in phrases(code)["criteria"]), f"the prompts of {code}"
+        if name in ("rating", "compare"):
+            constants["criteria"] = _criteria(plan.rubric, language.name) or criteria
+        check_template(text, plan.rubric, where, fields)
+        out[language.name] = Template(text, constants, _constant(reminder, constants))
     return out
 
 
-def check_template(text: str, name: str, where: str, fields: set[str] | None = None) -> None:
+def _constant(text: str, constants: Mapping[str, str]) -> str:
+    return PLACEHOLDER.sub(lambda m: constants.get(m[1], m[0]), text)
+
+
+def _criteria(rubric: Rubric, language: str) -> str:
+    criteria = rubric.criteria
+    if isinstance(criteria, tuple):
+        lines = []
+        for c in criteria:
+            if isinstance(c.text, Mapping) and language not in c.text:
+                raise CollectError(f"rubric.criteria: {c.name} has no text for {clean(language)}.")
+            lines.append(f"- {c.name}: {(c.text[language] if isinstance(c.text, Mapping) else c.text).strip()}")
+        return "\n".join(lines)
+    return (criteria[language] if isinstance(criteria, Mapping) else criteria or "").strip()
+
+
+def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
+    """The prompt of a rubric in a language, and the reminder of how to answer."""
+    answer = "<answer-{fence}>\n{response}\n</answer-{fence}>"
+    head = f"{say['counts']}\n{{criteria}}\n\n"
+    if rubric.kind == "checklist":
+        one = rubric.calls == "each"
+        word, form = ("requirement", _TAGS) if one else ("requirements", "1: <satisfied>\n2: <unsatisfied>")
+        first, last = (say["check"], say["verdict"]) if one else (say["check_all"], say["verdict_all"])
+        if not one:  # the number of requirements differs between items: it must not stand in the shared part
+            first, last = say["check_all"], say["verdict_all"]
+        answer += f"\n\n<{word}-{{fence}}>\n{{{word}}}\n</{word}-{{fence}}>"
+        head = ""
+    elif rubric.kind == "compare":
+        first, form = say["compare"], _skeleton(rubric, say)
+        answer = "<answer-a-{fence}>\n{first}\n</answer-a-{fence}>\n\n<answer-b-{fence}>\n{second}\n</answer-b-{fence}>"
+        last = _how(rubric, say)
+    else:
+        first, form = say["rate_each" if rubric.names else "rate"], _skeleton(rubric, say)
+        last = _how(rubric, say)
+    request = "<request-{fence}>\n{prompt}\n</request-{fence}>"
+    text = f"{first}\n\n{head}{say['material']}\n\n{request}\n\n{answer}\n\n{last}\n{form}\n"
+    return text, f"{say['again']}\n{form}"
+
+
+_TAGS = "<satisfied>\n<unsatisfied>"
+
+
+def _how(rubric: Rubric, say: Mapping[str, Any]) -> str:
+    more = {"after": say["reason"], "first": say["think"], "none": ""}[rubric.reason]
+    return f"{say['json']} {more}".strip()
+
+
+def _skeleton(rubric: Rubric, say: Mapping[str, Any]) -> str:
+    """The form of the answer: {"score": <whole number from 1 to 5>, "reason": "<why>"}."""
+    number = f"<{say['number' if rubric.step == 1 else 'any']}"
+    if rubric.step not in (1, None):
+        low, step = rubric.scale[0], rubric.step or 1
+        number += f": {low:g}, {low + step:g}, {low + 2 * step:g}, …"
+    number += ">"
+    if rubric.kind == "compare":
+        verdict = f'"winner": "<{say["winner"]}>"'
+    elif rubric.names:
+        verdict = '"scores": {' + ", ".join(f'"{name}": {number}' for name in rubric.names) + "}"
+    else:
+        verdict = f'"score": {number}'
+    why = f'"reason": "<{say["why"]}>"'
+    parts = {"after": (verdict, why), "first": (why, verdict), "none": (verdict,)}[rubric.reason]
+    return "{" + ", ".join(parts) + "}"
+
+
+def answer_schema(rubric: Rubric) -> dict[str, Any] | None:
+    """The JSON schema of an answer; None where the answer is not JSON."""
+    if rubric.kind == "checklist" or rubric.parser is not None:
+        return None
+    low, high = rubric.scale
+    number: dict[str, Any] = {"type": "number"}
+    if rubric.step is not None and (high - low) / rubric.step <= 100:
+        values = [low + i * rubric.step for i in range(round((high - low) / rubric.step) + 1)]
+        whole = all(float(v).is_integer() for v in values)
+        number = {"type": "integer", "enum": [int(v) for v in values]} if whole else {"type": "number", "enum": values}
+    verdict: dict[str, Any] = {"score": number}
+    if rubric.kind == "compare":
+        verdict = {"winner": {"type": "string", "enum": ["A", "B", "tie"]}}
+    elif rubric.names:
+        verdict = {"scores": _object({name: number for name in rubric.names})}
+    why = {"reason": {"type": "string"}}
+    return _object({"after": {**verdict, **why}, "first": {**why, **verdict}, "none": verdict}[rubric.reason])
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def check_template(text: str, rubric: Rubric, where: str, fields: set[str] | None = None) -> None:
     """Raise unless every placeholder and tag of the kind is in the text, and no unknown placeholder."""
-    placeholders, tags = TEMPLATES[name]
+    placeholders, tags = TEMPLATES[template_name(rubric)]
+    known = {p[1:-1] for p in placeholders} | (fields or set())
+    if rubric.parser is not None:  # the user reads the answers of these prompts: only the material must be there
+        placeholders, tags = tuple(p for p in placeholders if p not in ("{low}", "{high}", "{criteria}", "{fence}")), ()
+    elif rubric.names:
+        tags = tuple('"scores"' if t == '"score"' else t for t in tags)
     lost = [p for p in (*placeholders, *tags) if p not in text]
     if lost:
         raise CollectError(
-            f"{where} has lost {', '.join(lost)}. Placeholders and tags must stand in every language as they are; "
-            "only the words around them are translated."
+            f"{clean(where, 200)} has lost {', '.join(lost)}. Placeholders and tags must stand in every language as "
+            "they are; only the words around them are translated."
         )
-    known = {p[1:-1] for p in placeholders} | (fields or set())
     unknown = sorted({m for m in PLACEHOLDER.findall(text)} - known)
     if unknown:
         raise CollectError(
-            f"{where} has unknown placeholders {', '.join('{' + u + '}' for u in unknown)}. Known: "
+            f"{clean(where, 200)} has unknown placeholders {clean(', '.join('{' + u + '}' for u in unknown))}. Known: "
             f"{', '.join('{' + k + '}' for k in sorted(known))}; name more item columns in items.fields."
         )
     once = [t for t in tags if "{fence}" in t and text.count(t) != 1]
     if once:
-        raise CollectError(f"{where}: {', '.join(once)} must stand exactly once.")
+        raise CollectError(f"{clean(where, 200)}: {', '.join(once)} must stand exactly once.")
 
 
-def item_prompts(plan: Plan, templates: Mapping[str, Template], item: Item, language: str) -> Iterator[Prompt]:
-    """The prompts of an item in a language, one for each call to a judge."""
-    template, fields = templates[language], item.fields[language]
-    kind = plan.rubric.kind
-    if kind == "rating":
-        yield Prompt("", fill(template, fields))
-    elif kind == "pair":
-        for side in ("chosen", "rejected"):
-            rest = {k: v for k, v in fields.items() if k not in ("chosen", "rejected")}
-            yield Prompt(side, fill(template, {**rest, "response": fields[side]}))
-    elif plan.rubric.calls == "each":
-        for requirement in item.requirements:
-            yield Prompt(requirement.id, fill(template, {**fields, "requirement": requirement.text[language]}))
-    else:
-        lines = "\n".join(f"{i}. {r.text[language]}" for i, r in enumerate(item.requirements, 1))
-        yield Prompt("", fill(template, {**fields, "requirements": lines, "count": str(len(item.requirements))}))
-
-
-def parts(plan: Plan, item: Item) -> tuple[str, ...]:
-    """The parts of an item that are asked about apart."""
+def parts(plan: Plan, requirements: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts of an item that are asked about apart. `requirements`: the ids of its requirements."""
     if plan.rubric.kind == "pair":
         return ("chosen", "rejected")
+    if plan.rubric.kind == "compare":
+        return ("AB", "BA")
     if plan.rubric.kind == "checklist" and plan.rubric.calls == "each":
-        return tuple(r.id for r in item.requirements)
+        return requirements
     return ("",)
 
 
-def fill(template: Template, fields: Mapping[str, str]) -> str:
-    """Fill a template in one pass, so that nothing inside a field is taken for a placeholder.
+def render(plan: Plan, template: Template, item: Item, language: str, part: str) -> str:
+    """The prompt of one call. The fence is the same in all calls of an item in a language."""
+    texts = item.fields[language]
+    lines = [r.text[language] for r in item.requirements]
+    fence = _fence([*texts.values(), *lines])
+    kind = plan.rubric.kind
+    fields = {k: v for k, v in texts.items() if k not in ("chosen", "rejected")}
+    if kind == "pair":
+        fields["response"] = texts[part]
+    elif kind == "compare":
+        sides = ("chosen", "rejected") if part == "AB" else ("rejected", "chosen")
+        fields |= {"first": texts[sides[0]], "second": texts[sides[1]]}
+    elif kind == "checklist" and plan.rubric.calls == "each":
+        fields["requirement"] = next(r.text[language] for r in item.requirements if r.id == part)
+    elif kind == "checklist":
+        numbered = "\n".join(f"{i}. {line}" for i, line in enumerate(lines, 1))
+        fields |= {"requirements": numbered, "count": str(len(lines))}
+    return fill(template, fields, fence)
 
-    The fence is a hash over the fields. The author of a judged text cannot write it into the text, for the text
-    would then have another hash; so no text can close its own fence. The same item has the same prompt at every judge.
-    """
-    mark = hashlib.sha256("\0".join(f"{k}={v}" for k, v in sorted(fields.items())).encode("utf-8", "surrogatepass"))
-    while any(mark.hexdigest()[:8] in value for value in fields.values()):
-        mark.update(b"again")
-    known = {**template.constants, **fields, "fence": mark.hexdigest()[:8]}
+
+def fill(template: Template, fields: Mapping[str, str], fence: str) -> str:
+    """Fill a template in one pass, so that nothing inside a field is taken for a placeholder."""
+    known = {**template.constants, **fields, "fence": fence}
     return PLACEHOLDER.sub(lambda m: known.get(m[1], m[0]), template.text)
 
 
-def shipped_template(language: str) -> str | None:
-    """The shipped folder for a language given as code, name or code_Script; None when there is none."""
-    code = language.lower().replace("-", "_")
-    for short, names in _ALIASES.items():
-        if code == short or code in names or code.split("_")[0] in (short, *names):
-            return short
-    return None
+def _fence(texts: list[str]) -> str:
+    """A hash over the texts. The author of a judged text cannot write it into the text, for the text would then have
+    another hash; so no text can close its own fence. The same item has the same prompt at every judge."""
+    mark = hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass"))
+    while any(mark.hexdigest()[:8] in text for text in texts):
+        mark.update(b"again")
+    return mark.hexdigest()[:8]
 
 
-def _folder(plan: Plan, template: str) -> Any:
-    if plan.rubric.templates is not None:
-        folder = plan.resolve(plan.rubric.templates) / template
-        if folder.is_dir():
-            return folder
-        raise CollectError(f"There is no folder {folder} with the prompts of {template}.")
-    short = shipped_template(template)
-    if short is None:
+def _shipped(language: Language) -> str:
+    code = shipped(language.template)
+    if code is None:
         raise CollectError(
-            f"No prompts for {template!r} ship with polyjudge (there are {', '.join(SHIPPED)}). Write a folder of "
-            "templates and name it with rubric.templates, or point the language at another one: "
-            f"{{name: {template}, template: en}}."
+            f"No prompts for {clean(language.template)} ship with polyjudge (there are {', '.join(SHIPPED)}). Write a "
+            "folder of templates and name it with rubric.templates, or point the language at another one: "
+            f"{{name: {clean(language.name)}, template: en}}."
         )
-    return files("polyjudge.collect") / "templates" / short
+    return code
 
 
-def _read(folder: Any, name: str) -> str:
+def _own(plan: Plan, language: Language, name: str) -> tuple[str, str, str, str]:
+    """Template, criteria and reminder of the user's folder, and where the template is."""
+    folder = plan.resolve(plan.rubric.templates or "") / language.template
+    if not folder.is_dir():
+        raise CollectError(f"There is no folder {clean(folder, 200)} with the prompts of {clean(language.template)}.")
+    say = phrases(shipped(language.template) or "en")
+    text = _read(folder, f"{name}.txt")
+    criteria = _read(folder, "criteria.txt").strip() if "{criteria}" in text and plan.rubric.criteria is None else ""
+    reminder = _read(folder, "reminder.txt") if (folder / "reminder.txt").is_file() else layout(plan.rubric, say)[1]
+    if plan.rubric.parser is not None and not (folder / "reminder.txt").is_file():
+        reminder = ""
+    return text, criteria, reminder, f"{folder}/{name}.txt"
+
+
+def _read(folder: Path, name: str) -> str:
     try:
-        text: str = (folder / name).read_text(encoding="utf-8")
+        return (folder / name).read_text(encoding="utf-8").strip() + "\n"
     except (OSError, UnicodeDecodeError):
-        raise CollectError(f"Cannot read the template {Path(str(folder)) / name}.") from None
-    return text.strip() + "\n"
+        raise CollectError(f"Cannot read the template {clean(folder / name, 200)}.") from None

@@ -7,54 +7,45 @@ import contextlib
 import gc
 import json
 import random
+import sqlite3
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from polyjudge.collect.cost import Prices, estimate_tokens, expected_output, load_prices, usage
-from polyjudge.collect.items import Aligned, fingerprint, load_items
-from polyjudge.collect.models import Asker, Problem, Reply, quiet_events
+from polyjudge.collect.batches import BatchDesk
+from polyjudge.collect.calls import Call, InOrder, Order, Remaining, Work, begin, prepare
+from polyjudge.collect.cost import WORST_OUTPUT, expected_output, learnt_output, usage
+from polyjudge.collect.expected import expected_score
+from polyjudge.collect.items import Item, fingerprint
+from polyjudge.collect.models import Ask, Asker, HttpAsker, Problem, Reply, make_asker
 from polyjudge.collect.parse import parse
-from polyjudge.collect.plan import Judge, Plan
-from polyjudge.collect.prompts import Template, item_prompts, load_templates
+from polyjudge.collect.plan import Account, Judge, Plan
+from polyjudge.collect.prompts import answer_schema, render
+from polyjudge.collect.secrets import known_secrets
 from polyjudge.collect.store import (
-    SYSTEM_MARK,
+    FILE,
     Answer,
     Failure,
-    Key,
+    ItemRow,
+    Record,
+    Statement,
+    Usage,
     Writer,
+    checksum,
+    create_store,
+    damaged,
     locked,
     open_store,
     read_meta,
-    storable,
-    write_meta,
 )
 from polyjudge.collect.summary import Summary, summarise
+from polyjudge.collect.tokens import characters, tokens
 from polyjudge.core.errors import CollectError
 
 LONGEST_BACKOFF = 60.0
-
-
-@dataclass(frozen=True)
-class Work:
-    """A plan made ready: its items, templates and prices."""
-
-    plan: Plan
-    aligned: Aligned
-    templates: dict[str, Template]
-    prices: Prices
-
-
-@dataclass(frozen=True)
-class Call:
-    """One question to one judge. `place` is the item's place in the order of the run."""
-
-    place: int
-    key: Key
-    prompt_hash: str
+NO_LOGPROBS = "no log-probabilities"
 
 
 @dataclass
@@ -66,43 +57,13 @@ class Status:
     done: int = 0
     failed: int = 0
     retries: int = 0
-    asked: int = 0
+    missing: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = 0.0
     aside: str | None = None
+    note: str | None = None
     started: float = field(default_factory=time.monotonic)
-
-
-def prepare(plan: Plan) -> Work:
-    """Read items, templates and prices."""
-    return Work(plan, load_items(plan), load_templates(plan), load_prices(plan))
-
-
-def ordered_calls(work: Work) -> list[Call]:
-    """All calls of a plan. They go item by item, and inside an item through all languages and judges, so that any
-    prefix is a balanced panel over the first items."""
-    plan = work.plan
-    out = []
-    for place, item in enumerate(work.aligned.items):
-        for repeat in range(plan.repeats):
-            replicate = replicate_label(item.replicate, repeat, plan.repeats)
-            for language in plan.languages:
-                prompts = [
-                    (p.part, fingerprint(p.text)) for p in item_prompts(plan, work.templates, item, language.name)
-                ]
-                for judge in plan.judges:
-                    for part, hash_ in prompts:
-                        out.append(Call(place, Key(item.task, replicate, language.name, judge.name, part), hash_))
-    return out
-
-
-def replicate_label(replicate: str, repeat: int, repeats: int) -> str:
-    """The replicate of a call: the item's own, the number of the repeat, or both; after its system when it has one."""
-    if repeats == 1:
-        return replicate
-    bare = not replicate or replicate.endswith(SYSTEM_MARK)
-    return f"{replicate}{repeat + 1}" if bare else f"{replicate}/{repeat + 1}"
 
 
 def collect(
@@ -110,36 +71,63 @@ def collect(
     folder: str | Path,
     max_cost: float | None = None,
     watch: Callable[[list[Status]], None] | None = None,
+    *,
+    retry_missing: bool = False,
+    send_key: Sequence[str] = (),
+    order: Callable[[Remaining], Order] | None = None,
 ) -> Summary:
     """Run a plan into a folder, or go on with it. Returns the summary of what the folder then holds.
 
-    `max_cost` (dollars, all sittings together) stops before the next call could pass it. `watch` is called a few times
-    a second with the state of every judge.
+    `max_cost` (dollars, all sittings together, removed judges too) is never passed: calls in flight count at their
+    worst. `watch` is called a few times a second with the state of every judge. `retry_missing` asks again, in another
+    way, for answers that could not be read. `send_key` names hosts that may have a key (`OPENAI_API_KEY=host`). `order`
+    replaces the order in which calls are made.
     """
+    known_secrets.cache_clear()
     folder = Path(folder)
     work = prepare(plan)
-    if max_cost is not None:
-        unknown = [name for name, price in work.prices.by_judge.items() if price is None]
-        if unknown:
-            raise CollectError(
-                f"--max-cost needs the price of every judge; there is none for {', '.join(unknown)}. Give it in the "
-                "plan (price: {input: 2.5, output: 10}, dollars per million tokens) or in a price file."
-            )
+    unknown = [name for name, price in work.prices.by_judge.items() if price is None]
+    if max_cost is not None and unknown:
+        raise CollectError(
+            f"--max-cost needs the price of every judge; there is none for {', '.join(unknown)}. Give it in the "
+            "plan (price: {input: 2.5, output: 10}, dollars per million tokens) or in a price file."
+        )
     with locked(folder):
-        con = open_store(folder, create=True)
+        con = create_store(folder)
         try:
-            pending = _pending(con, work)
-            stopped = None
-            if pending:
-                writer = Writer(con)
-                try:
-                    with _rare_garbage_collection():
-                        stopped = asyncio.run(_Run(work, pending, writer, usage(con), max_cost, watch).go())
-                finally:
-                    writer.close()
-            return summarise(con, folder, stopped or {})
+            with damaged(folder / FILE):
+                remaining = begin(con, work, retry_missing)
+                used = usage(con, work.prices)
+                learnt = learnt_output(con)
+                unstructured = read_meta(con, "unstructured") or []
+            stopped: dict[str, Any] = {}
+            if remaining:
+                stopped = _sit(con, folder, work, used, learnt, unstructured, max_cost, watch, send_key, order)
+            with damaged(folder / FILE):
+                return summarise(con, folder, stopped)
         finally:
             con.close()
+
+
+def _sit(
+    con: sqlite3.Connection, folder: Path, work: Work, used: dict[str, dict[str, float]], learnt: dict[str, float],
+    unstructured: list[str], max_cost: float | None, watch: Callable[[list[Status]], None] | None,
+    send_key: Sequence[str], order: Callable[[Remaining], Order] | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Ask what remains. The store is read on a connection of its own while the writer writes."""
+    reader = open_store(folder)
+    writer = Writer(con)
+    try:
+        remaining = Remaining(reader, work)
+        apart = frozenset(judge.name for judge in work.plan.judges if judge.batch)
+        names = [judge.name for judge in work.plan.judges]
+        chosen = order(remaining) if order is not None else InOrder(remaining, names, work.plan.lead, apart)
+        run = Run(work, remaining, chosen, writer, reader, used, learnt, max_cost, watch)
+        with _rare_garbage_collection():
+            return asyncio.run(run.go(send_key, unstructured))
+    finally:
+        writer.close()
+        reader.close()
 
 
 @contextlib.contextmanager
@@ -154,161 +142,164 @@ def _rare_garbage_collection() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _pending(con: Any, work: Work) -> list[Call]:
-    """Calls without an answer in the store, after checking that the store belongs to this plan."""
-    plan = work.plan
-    rubric = {
-        "kind": plan.rubric.kind,
-        "scale": list(plan.rubric.scale),
-        "step": plan.rubric.step,
-        "calls": plan.rubric.calls,
-    }
-    judges = read_meta(con, "judges") or {}
-    for name, now, before in [
-        ("the rubric", rubric, read_meta(con, "rubric") or rubric),
-        *((f"judge {j.name}", j.identity(), judges.get(j.name, j.identity())) for j in plan.judges),
-    ]:
-        changed = [k for k in now if now[k] != before.get(k)]
-        if changed:
-            raise CollectError(
-                f"This run was begun with another plan: {name} has changed in {', '.join(changed)} "
-                f"({before.get(changed[0])!r} then, {now[changed[0]]!r} now). Answers of two plans do not make a "
-                "panel: use a new folder (-o), or give the changed judge a new name."
-            )
-    calls = ordered_calls(work)
-    done = {
-        Key(*row[:5]): row[5]
-        for row in con.execute("select task, replicate, language, judge, part, prompt from answers")
-    }
-    for call in calls:
-        before_hash = done.get(call.key)
-        if before_hash is not None and before_hash != call.prompt_hash:
-            raise CollectError(
-                f"Item {call.key.task} in {call.key.language} has another prompt now than when it was judged: its text "
-                "or the template has changed. Use a new folder (-o) for the new wording."
-            )
-    con.execute("begin")
-    write_meta(con, "rubric", rubric)
-    write_meta(con, "judges", {**judges, **{j.name: j.identity() for j in plan.judges}})
-    write_meta(con, "plan", plan.to_dict())
-    write_meta(con, "prices", {"date": work.prices.date, "by_judge": dict(work.prices.by_judge)})
-    write_meta(con, "dropped", work.aligned.dropped)
-    write_meta(con, "calls", len(calls))
-    write_meta(con, "clusters", {item.task: item.cluster for item in work.aligned.items if item.cluster})
-    rows = []
-    for place, item in enumerate(work.aligned.items):
-        for repeat in range(plan.repeats):
-            replicate = replicate_label(item.replicate, repeat, plan.repeats)
-            rows.append((item.task, replicate, place, item.group, _requirements(item.requirements)))
-    con.execute("delete from items")
-    con.executemany("insert into items values (?, ?, ?, ?, ?)", rows)
-    con.execute("commit")
-    return [call for call in calls if call.key not in done]
+@dataclass(frozen=True)
+class Question:
+    """What is sent for a call, and its prompt and the prompt's hash without any reminder."""
+
+    ask: Ask
+    prompt: str
+    hash: str
 
 
-def _requirements(requirements: Any) -> str:
-    return json.dumps([[r.id, r.type] for r in requirements], ensure_ascii=False)
-
-
-class _Stop(Exception):
+class Stop(Exception):
     """No further attempt is to be made for this call."""
 
 
-class _Desk:
-    """One judge at work: its queue, its limits and its failures."""
+class Limits:
+    """Rates per minute and connections, of a judge or of an account that several judges share."""
 
-    def __init__(self, judge: Judge, calls: list[Call], status: Status, output_each: float) -> None:
-        self.judge, self.status = judge, status
-        self.queue = deque(calls)
-        self.open = Counter(call.place for call in calls)
-        self.places = deque(sorted(self.open))
+    def __init__(self, limits: Judge | Account) -> None:
+        self.requests, self.tokens = limits.requests_per_minute, limits.tokens_per_minute
+        self.slots = asyncio.Semaphore(limits.concurrency) if limits.concurrency is not None else None
+        self.next_request = self.next_token = self.pause_until = 0.0
+
+    def book(self, tokens: float) -> float:
+        """The time at which a call may be made."""
+        at = time.monotonic()
+        if self.requests is not None:
+            at = max(at, self.next_request)
+            self.next_request = at + 60 / self.requests
+        if self.tokens is not None:
+            at = max(at, self.next_token)
+            self.next_token = at + 60 * tokens / self.tokens
+        return at
+
+    def correct(self, spare: float) -> None:
+        """Give back tokens that were booked and not used."""
+        if self.tokens is not None:
+            self.next_token -= 60 * spare / self.tokens
+
+
+class Budget:
+    """Money: spent so far in all sittings, and reserved for calls in flight at their worst."""
+
+    def __init__(self, limit: float | None, spent: float) -> None:
+        self.limit, self.spent, self.reserved = limit, spent, 0.0
+        self._moved = asyncio.Event()
+
+    def fits(self, amount: float) -> bool:
+        return self.limit is None or self.spent + self.reserved + amount <= self.limit + 1e-12
+
+    async def reserve(self, amount: float) -> bool:
+        """Set an amount aside; wait for calls in flight to settle when they hold it. False: it cannot be had."""
+        while not self.fits(amount):
+            if self.reserved <= 1e-12:
+                return False
+            moved = self._moved
+            await moved.wait()
+        self.reserved += amount
+        return True
+
+    def settle(self, reserved: float, spent: float) -> None:
+        self.reserved = max(0.0, self.reserved - reserved)
+        self.spent += spent
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+
+class Desk:
+    """One judge at work: its limits and its failures."""
+
+    def __init__(self, judge: Judge, status: Status, limits: list[Limits], output_each: float) -> None:
+        self.judge, self.status, self.limits = judge, status, limits
         self.asker: Asker | None = None
         self.streak = 0
-        self.pause_until = 0.0
-        self.next_request = self.next_token = 0.0
-        self.output_each = output_each
+        self.output_each, self.output_most = output_each, 0.0
+        self.asked = 0
 
     @property
-    def floor(self) -> float:
-        """The first item this judge has not finished."""
-        return self.places[0] if self.places and self.status.aside is None else float("inf")
+    def worst_output(self) -> float:
+        """Output tokens that a call may take at most, as far as is known."""
+        most = self.judge.settings.get("max_tokens")
+        return float(most) if isinstance(most, int) else max(WORST_OUTPUT, 1.5 * self.output_most)
 
-    def finish(self, call: Call) -> None:
-        self.open[call.place] -= 1
-        while self.places and self.open[self.places[0]] == 0:
-            self.places.popleft()
+    @property
+    def rated(self) -> bool:
+        return any(limits.tokens is not None for limits in self.limits)
 
     async def gate(self, tokens: float) -> None:
         """Wait until the judge may be asked: after a pause it asked for, and within its rates per minute."""
-        judge = self.judge
-        now = time.monotonic()
-        at = now
-        if judge.requests_per_minute is not None:
-            at = max(at, self.next_request)
-            self.next_request = at + 60 / judge.requests_per_minute
-        if judge.tokens_per_minute is not None:
-            at = max(at, self.next_token)
-            self.next_token = at + 60 * tokens / judge.tokens_per_minute
-        while (wait := max(at, self.pause_until) - time.monotonic()) > 0 and self.status.aside is None:
+        at = max(limits.book(tokens) for limits in self.limits)
+        while self.status.aside is None:
+            wait = max(at, *(limits.pause_until for limits in self.limits)) - time.monotonic()
+            if wait <= 0:
+                return
             await asyncio.sleep(min(wait, 1.0))
 
 
-class _Run:
+class Run:
     """All judges at work in one event loop."""
 
     def __init__(
-        self,
-        work: Work,
-        pending: list[Call],
-        writer: Writer,
-        used: dict[str, dict[str, float]],
-        max_cost: float | None,
+        self, work: Work, remaining: Remaining, order: Order, writer: Writer, reader: sqlite3.Connection,
+        used: dict[str, dict[str, float]], learnt: dict[str, float], max_cost: float | None,
         watch: Callable[[list[Status]], None] | None,
-    ) -> None:
-        self.work, self.writer, self.max_cost, self.watch = work, writer, max_cost, watch
+    ) -> None:  # fmt: skip
+        self.work, self.order, self.writer, self.reader, self.watch = work, order, writer, reader, watch
         self.plan = work.plan
         self.stopping: str | None = None
-        self.reserved = 0.0
-        self.moved = asyncio.Event()
+        self.priced = max_cost is not None
+        self.budget = Budget(max_cost, sum(entry["cost"] for entry in used.values()))
         self.jitter = random.Random()
+        self._items: dict[int, Item] = {}
+        self._noted: set[int] = set()
+        self.batch_rows: int = reader.execute("select coalesce(max(id), 0) from batches").fetchone()[0]
+        accounts = {name: Limits(account) for name, account in self.plan.accounts.items()}
         self.desks = []
-        by_judge: dict[str, list[Call]] = {judge.name: [] for judge in self.plan.judges}
-        for call in pending:
-            by_judge[call.key.judge].append(call)
         for judge in self.plan.judges:
             before = used.get(judge.name, {})
-            tokens = int(before.get("input", 0)), int(before.get("output", 0))
-            status = Status(judge.name, len(by_judge[judge.name]), input_tokens=tokens[0], output_tokens=tokens[1])
-            status.cost = work.prices.cost(judge.name, *tokens)
-            answered = before.get("answers", 0)
-            output_each = tokens[1] / answered if answered else expected_output(judge)
-            self.desks.append(_Desk(judge, by_judge[judge.name], status, output_each))
+            status = Status(judge.name, remaining.total[judge.name])
+            status.input_tokens, status.output_tokens = int(before.get("input", 0)), int(before.get("output", 0))
+            status.cost = None if work.prices.by_judge[judge.name] is None else before.get("cost", 0.0)
+            limits = [Limits(judge.model_copy(update={"concurrency": None}))]
+            limits += [accounts[judge.account]] if judge.account is not None else []
+            output = learnt.get(judge.name, expected_output(judge, self.plan))
+            self.desks.append(Desk(judge, status, limits, output))
 
-    async def go(self) -> dict[str, Any]:
+    async def go(self, hosts: Sequence[str], unstructured: list[str]) -> dict[str, Any]:
         """Ask until all is answered, all judges are set aside or the money is spent. Returns why it stopped."""
-        quiet_events()
-        tasks = []
-        for desk in self.desks:
-            if not desk.queue:
-                continue
-            try:
-                desk.asker = Asker(desk.judge)
-            except Problem as problem:
-                desk.status.aside = problem.message
-                continue
-            workers = min(desk.judge.concurrency, len(desk.queue))
-            tasks += [asyncio.create_task(self._worker(desk)) for _ in range(workers)]
-        ticker = asyncio.create_task(self._tick())
         try:
-            await asyncio.gather(*tasks)
-        finally:
-            ticker.cancel()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(ticker, *tasks, return_exceptions=True)
+            import aiohttp
+        except ImportError:
+            raise CollectError("Collecting needs the collect extra: pip install 'polyjudge[collect]'.") from None
+        schema = answer_schema(self.plan.rubric)
+        tasks: list[asyncio.Task[None]] = []
+        connector = aiohttp.TCPConnector(limit=0)
+        jar = aiohttp.DummyCookieJar()
+        quiet = aiohttp.ClientTimeout(total=None)
+        async with aiohttp.ClientSession(connector=connector, cookie_jar=jar, timeout=quiet, trust_env=True) as session:
             for desk in self.desks:
-                if desk.asker is not None:
-                    await desk.asker.close()
+                if not desk.status.total:
+                    self.order.leave(desk.judge.name)
+                    continue
+                try:
+                    desk.asker = make_asker(desk.judge, session, hosts, schema, self.plan.rubric.expected)
+                    if desk.judge.name in unstructured:
+                        desk.asker.structured = False
+                    tasks += self._hire(desk)
+                except Problem as problem:
+                    self.set_aside(desk, problem.message)
+            ticker = asyncio.create_task(self._tick())
+            try:
+                await asyncio.gather(*tasks)
+            finally:
+                ticker.cancel()
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(ticker, *tasks, return_exceptions=True)
+                for desk in self.desks:
+                    if desk.asker is not None:
+                        await desk.asker.close()
         if self.watch is not None:
             self.watch([desk.status for desk in self.desks])
         return {
@@ -317,151 +308,236 @@ class _Run:
             "failed": {d.judge.name: d.status.failed for d in self.desks if d.status.failed},
         }
 
+    def _hire(self, desk: Desk) -> list[asyncio.Task[None]]:
+        if desk.judge.batch:
+            if not isinstance(desk.asker, HttpAsker):
+                raise Problem("setup", "batches are for OpenAI's and Anthropic's APIs; set batch: false", fatal=True)
+            return [asyncio.create_task(BatchDesk(self, desk, desk.asker).work())]
+        under_way = "select count(*) from batches where judge = ? and state in ('sending', 'sent')"
+        if self.reader.execute(under_way, [desk.judge.name]).fetchone()[0]:
+            raise Problem(
+                "setup", "a batch of it is under way and paid for: keep batch: true until it is in", fatal=True
+            )
+        workers = min(desk.judge.concurrency, desk.status.total)
+        return [asyncio.create_task(self._worker(desk)) for _ in range(workers)]
+
     async def _tick(self) -> None:
         while self.watch is not None:
             self.watch([desk.status for desk in self.desks])
             await asyncio.sleep(0.25)
 
-    async def _worker(self, desk: _Desk) -> None:
-        while (call := await self._next(desk)) is not None:
-            try:
-                await self._ask(desk, call)
-            except _Stop:
+    async def _worker(self, desk: Desk) -> None:
+        shared = next((limits.slots for limits in desk.limits if limits.slots is not None), None)
+        while self.stopping is None and desk.status.aside is None:
+            call = self.order.take(desk.judge.name)
+            if call is True:
+                await asyncio.sleep(0.05)
+                continue
+            if not isinstance(call, Call):
                 return
-            before = self._floor()
-            desk.finish(call)
-            if self._floor() != before:
-                self._wake()
+            try:
+                async with shared or contextlib.nullcontext():
+                    score = await self._ask(desk, call)
+            except Stop:
+                return
+            self.order.settle(call, score)
 
-    def _floor(self) -> float:
-        return min(desk.floor for desk in self.desks)
+    def item(self, place: int) -> Item:
+        """An item; the latest ones are kept."""
+        found = self._items.get(place)
+        if found is None:
+            found = self._items[place] = self.work.aligned.item(place)
+            if len(self._items) > 64:
+                self._items.pop(next(iter(self._items)))
+        return found
 
-    def _wake(self) -> None:
-        self.moved.set()
-        self.moved = asyncio.Event()
+    def note_item(self, place: int) -> list[Record]:
+        """The record of an item that is asked about for the first time in this sitting."""
+        if place in self._noted:
+            return []
+        self._noted.add(place)
+        aligned = self.work.aligned
+        lines = aligned.lines(place)
+        row = aligned.names[place], place, aligned.groups[place], aligned.clusters[place], lines, aligned.digest(place)
+        return [ItemRow(*row)]
 
-    async def _next(self, desk: _Desk) -> Call | None:
-        """The judge's next call. A fast judge waits when it is `lead` items ahead of the slowest, so that what has been
-        paid for at any moment is a balanced panel and few items beyond it."""
-        while desk.queue and desk.status.aside is None and self.stopping is None:
-            if desk.queue[0].place <= self._floor() + self.plan.lead:
-                return desk.queue.popleft()
-            await self.moved.wait()
-        return None
+    def question(self, call: Call) -> Question:
+        """What is sent for a call."""
+        language = call.key.language
+        template = self.work.templates[language]
+        prompt = render(self.plan, template, self.item(call.place), language, call.key.part)
+        text = f"{prompt}\n{template.reminder}\n" if call.again and template.reminder else prompt
+        return Question(Ask(text, len(template.shared), call.again), prompt, fingerprint(prompt))
 
-    def _prompt(self, call: Call) -> str:
-        item = self.work.aligned.items[call.place]
-        for prompt in item_prompts(self.plan, self.work.templates, item, call.key.language):
-            if prompt.part == call.key.part:
-                return prompt.text
-        raise AssertionError(call)
+    def tokens_of(self, desk: Desk, ask: Ask, language: str) -> tuple[float, float]:
+        """(expected, most) input tokens of a question."""
+        code = next(entry.template for entry in self.plan.languages if entry.name == language)
+        middle, _, high = tokens(characters(ask.prompt, code), desk.judge.model)
+        return middle, high
 
-    async def _ask(self, desk: _Desk, call: Call) -> None:
+    async def _ask(self, desk: Desk, call: Call) -> float | None:
+        """Ask until there is an answer or the call is given up. Returns its score."""
         judge, status = desk.judge, desk.status
-        prompt = self._prompt(call)
-        tokens = estimate_tokens(prompt)
-        attempt = errors = unread = 0
+        attempt = errors = 0
+        unread = 0
         while True:
             self._check_stop(desk)
-            expected = self.work.prices.cost(judge.name, tokens, desk.output_each) or 0.0
-            if self.max_cost is not None and self._spent() + self.reserved + expected > self.max_cost:
-                self._halt("cost")
-                raise _Stop
-            self.reserved += expected
+            question = self.question(call)
+            ask = question.ask
+            middle, high = self.tokens_of(desk, ask, call.key.language) if self.priced or desk.rated else (0.0, 0.0)
+            worst = self.work.prices.cost(judge.name, high, desk.worst_output) or 0.0
+            if not await self.budget.reserve(worst if self.priced else 0.0):
+                self.halt("cost")
+                raise Stop
             attempt += 1
+            spent = 0.0
             try:
-                await desk.gate(tokens + desk.output_each)
+                await desk.gate(middle + desk.output_each)
                 self._check_stop(desk)
                 assert desk.asker is not None
-                reply = await desk.asker.ask(prompt)
+                reply = await desk.asker.ask(ask)
+                used = self.charge(desk, reply, ask, call.key.language)
+                spent = used.cost or 0.0
             except Problem as problem:
+                used = self._charge_failure(desk, problem, ask, call.key.language)
+                spent = used.cost or 0.0
+                failure = Failure(call.key, attempt, problem.kind, problem.message, None, used, problem.latency)
+                await self.save([*self.note_item(call.place), failure])
+                if self._without_structure(desk, problem):
+                    continue
                 errors += 1
-                await self._save(
-                    Failure(call.key, attempt, problem.kind, problem.message, None, None, None, problem.latency)
-                )
-                if problem.fatal:
-                    self._set_aside(desk, problem.message)
-                    raise _Stop from None
-                if (problem.retry_after or 0) > judge.max_wait:
-                    self._set_aside(desk, f"it asked to wait {problem.retry_after:.0f} s: {problem.message}")
-                    raise _Stop from None
-                if not problem.retry or judge.batch or errors > judge.retries:
-                    self._give_up(desk, problem)
-                    return
-                status.retries += 1
-                await self._back_off(desk, errors, problem.retry_after)
+                if not self._try_again(desk, problem, errors):
+                    return None
+                await self.back_off(desk, errors, problem.retry_after)
                 continue
             finally:
-                self.reserved -= expected
-            self._count(desk, reply, tokens)
-            item = self.work.aligned.items[call.place]
-            parsed = parse(reply.text, self.plan.rubric, len(item.requirements))
-            if parsed.score is None and unread < self.plan.rubric.reask and reply.stop != "content_filter":
+                self.budget.settle(worst if self.priced else 0.0, spent)
+            desk_spare = middle + desk.output_each - (used.input_tokens or 0) - (used.output_tokens or 0)
+            for limits in desk.limits:
+                limits.correct(desk_spare)
+            again = unread < self.plan.rubric.reask
+            records, score = self.read(desk, call, question, reply, used, attempt, again)
+            await self.save([*self.note_item(call.place), *records])
+            if isinstance(records[-1], Failure):
                 unread += 1
                 status.retries += 1
-                text = storable(reply.text)
-                await self._save(
-                    Failure(call.key, attempt, "unreadable", parsed.how, text, reply.input_tokens, reply.output_tokens,
-                            reply.latency)
-                )  # fmt: skip
+                call = call._replace(again=call.again + 1)
                 continue
-            how = "refused" if parsed.score is None and reply.stop == "content_filter" else parsed.how
-            await self._save(
-                Answer(
-                    call.key, call.prompt_hash, storable(prompt), storable(reply.text), parsed.score, how,
-                    parsed.detail, reply.input_tokens, reply.output_tokens, reply.cached_tokens, reply.latency, attempt,
-                    storable(reply.model), reply.stop,
-                )
-            )  # fmt: skip
-            status.done += 1
-            desk.streak = 0
-            return
+            return score
 
-    def _check_stop(self, desk: _Desk) -> None:
+    def read(
+        self, desk: Desk, call: Call, question: Question, reply: Reply, used: Usage, attempt: int, again: bool
+    ) -> tuple[list[Record], float | None]:
+        """The records of a reply: the answer, or (with `again`) a failure when it cannot be read."""
+        rubric = self.plan.rubric
+        parsed = parse(reply.text, rubric, len(self.work.aligned.lines(call.place)), reply.stop)
+        score, how = parsed.score, parsed.how
+        refused = reply.stop in ("content_filter", "refusal")
+        if score is None and refused:
+            how = "refused"
+        elif score is None and again:
+            kept = Failure(call.key, attempt, "unreadable", how, reply.text, used, reply.latency)
+            return [kept], None
+        expected, logprobs = (
+            expected_score(reply.tokens, rubric) if rubric.expected and score is not None else (None, None)
+        )
+        if rubric.expected and score is not None and expected is None:
+            score, how = None, NO_LOGPROBS
+        desk.status.done += 1
+        desk.status.missing += score is None
+        desk.streak = 0
+        return [
+            Answer(
+                call.key, question.hash, question.prompt, reply.text, score, how, parsed.detail, used, reply.latency,
+                attempt,                reply.model, reply.stop, call.again > 0, expected, logprobs,
+            )
+        ], score  # fmt: skip
+
+    def charge(self, desk: Desk, reply: Reply, ask: Ask, language: str, batch: bool = False) -> Usage:
+        """What a reply cost. One without usage is charged by an estimate."""
+        status = desk.status
+        estimated = reply.input_tokens is None or reply.output_tokens is None
+        tokens_in, tokens_out = reply.input_tokens, reply.output_tokens
+        if tokens_in is None:
+            tokens_in = round(self.tokens_of(desk, ask, language)[0])
+        if tokens_out is None:
+            code = next(entry.template for entry in self.plan.languages if entry.name == language)
+            tokens_out = round(tokens(characters(reply.text, code), desk.judge.model)[0]) + 1
+        cost = self.work.prices.cost(desk.judge.name, tokens_in, tokens_out, reply.cached_tokens or 0, batch)
+        desk.asked += 1
+        desk.output_each += (tokens_out - desk.output_each) / max(1, min(desk.asked, 100))
+        desk.output_most = max(desk.output_most, tokens_out)
+        status.input_tokens += tokens_in
+        status.output_tokens += tokens_out
+        status.cost = None if status.cost is None or cost is None else status.cost + cost
+        return Usage(tokens_in, tokens_out, reply.cached_tokens, estimated, cost)
+
+    def _charge_failure(self, desk: Desk, problem: Problem, ask: Ask, language: str) -> Usage:
+        """A request that reached the service and was lost on the way back may have been paid for."""
+        if not problem.paid:
+            return Usage()
+        tokens_in, tokens_out = round(self.tokens_of(desk, ask, language)[0]), round(desk.output_each)
+        cost = self.work.prices.cost(desk.judge.name, tokens_in, tokens_out)
+        if desk.status.cost is not None and cost is not None:
+            desk.status.cost += cost
+        return Usage(tokens_in, tokens_out, None, True, cost)
+
+    def _without_structure(self, desk: Desk, problem: Problem) -> bool:
+        """Go on without structured answers where the service does not know them; the run remembers it."""
+        asker = desk.asker
+        if not problem.unstructured or asker is None or desk.judge.structured is True:
+            return False
+        if asker.structured:
+            asker.structured = False
+            names = sorted(d.judge.name for d in self.desks if d.asker is not None and not d.asker.structured)
+            self.writer.put([meta_statement("unstructured", names)])
+        return True
+
+    def _try_again(self, desk: Desk, problem: Problem, errors: int) -> bool:
+        """Whether a failed call gets another attempt; sets the judge aside when none can work."""
+        if problem.fatal:
+            self.set_aside(desk, problem.message)
+            raise Stop
+        if (problem.retry_after or 0) > desk.judge.max_wait:
+            self.set_aside(desk, f"it asked to wait {problem.retry_after:.0f} s: {problem.message}")
+            raise Stop
+        if not problem.retry or errors > desk.judge.retries:
+            self.give_up(desk, problem.message)
+            return False
+        desk.status.retries += 1
+        return True
+
+    def _check_stop(self, desk: Desk) -> None:
         if self.stopping is not None or desk.status.aside is not None:
-            raise _Stop
+            raise Stop
 
-    def _halt(self, why: str) -> None:
+    def halt(self, why: str) -> None:
         self.stopping = why
-        self._wake()
 
-    def _set_aside(self, desk: _Desk, why: str) -> None:
+    def set_aside(self, desk: Desk, why: str) -> None:
         desk.status.aside = desk.status.aside or why
-        self._wake()
+        self.order.leave(desk.judge.name)
 
-    def _give_up(self, desk: _Desk, problem: Problem) -> None:
+    def give_up(self, desk: Desk, why: str) -> None:
         """A call has failed for good in this sitting. It stays without an answer and is asked again in the next."""
         desk.status.failed += 1
         desk.streak += 1
         if desk.streak >= desk.judge.give_up_after:
-            self._set_aside(desk, f"{desk.streak} calls failed in a row, the last with {problem.message}")
+            self.set_aside(desk, f"{desk.streak} calls failed in a row, the last with {why}")
 
-    async def _back_off(self, desk: _Desk, errors: int, retry_after: float | None) -> None:
-        wait = min(LONGEST_BACKOFF, desk.judge.backoff * 2 ** (errors - 1)) * self.jitter.uniform(0.5, 1.0)
+    async def back_off(self, desk: Desk, errors: int, retry_after: float | None) -> None:
+        wait = min(LONGEST_BACKOFF, desk.judge.backoff * 2 ** min(errors - 1, 30)) * self.jitter.uniform(0.5, 1.0)
         if retry_after is not None:
-            # The whole judge keeps still: its other connections would only be refused too.
-            desk.pause_until = max(desk.pause_until, time.monotonic() + retry_after)
+            # The whole judge (and its account) keeps still: its other connections would only be refused too.
+            for limits in desk.limits:
+                limits.pause_until = max(limits.pause_until, time.monotonic() + retry_after)
             wait = max(wait, retry_after)
         await asyncio.sleep(wait)
 
-    def _spent(self) -> float:
-        return sum(desk.status.cost or 0.0 for desk in self.desks)
-
-    def _count(self, desk: _Desk, reply: Reply, estimated: float) -> None:
-        status = desk.status
-        status.asked += 1
-        tokens_in = estimated if reply.input_tokens is None else reply.input_tokens
-        tokens_out = reply.output_tokens or 0
-        status.input_tokens += round(tokens_in)
-        status.output_tokens += tokens_out
-        status.cost = self.work.prices.cost(desk.judge.name, status.input_tokens, status.output_tokens)
-        if desk.judge.tokens_per_minute is not None:
-            spare = estimated + desk.output_each - tokens_in - tokens_out
-            desk.next_token -= 60 * spare / desk.judge.tokens_per_minute
-        desk.output_each += (tokens_out - desk.output_each) / max(1, min(status.asked, 100))
-
-    async def _save(self, record: Answer | Failure) -> None:
-        """Return once the record is on disk."""
+    async def save(self, records: Sequence[Record]) -> None:
+        """Return once the records are on disk, all of them or none."""
+        if not records:
+            return
         loop = asyncio.get_running_loop()
         saved: asyncio.Future[None] = loop.create_future()
 
@@ -469,8 +545,14 @@ class _Run:
             with contextlib.suppress(RuntimeError):  # the loop is gone after Ctrl-C; the record is safe all the same
                 loop.call_soon_threadsafe(_settle, saved, problem)
 
-        self.writer.put(record, done)
+        self.writer.put(records, done)
         await saved
+
+
+def meta_statement(key: str, value: Any) -> Statement:
+    """The change of a value about the run."""
+    text = json.dumps(value, ensure_ascii=False)
+    return Statement("insert or replace into meta values (?, ?, ?)", (key, text, checksum(key, text)))
 
 
 def _settle(saved: asyncio.Future[None], problem: BaseException | None) -> None:

@@ -1,52 +1,134 @@
-"""The store of a run: one SQLite file that holds the plan, the prompts and every answer and error."""
+"""The store of a run: one SQLite file that holds the plan, the prompts and every answer, error and batch.
+
+Schema 2. Every answer and every value about the run carries a checksum, so that what was changed on disk is found.
+Stores of schema 1 are read (through views of the same shape) but not continued.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import queue
+import shutil
 import sqlite3
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from polyjudge.collect.secrets import redact
 from polyjudge.core.errors import CollectError
+from polyjudge.core.labels import clean
 
-SCHEMA = 1
+SCHEMA = 2
 FILE = "store.sqlite"
 LOCK = "lock"
-SYSTEM_MARK = "\x1f"
-"""Stands between an item's system and its replicate in the store's column `replicate`, when the items have systems."""
+KEY = "task, system, replicate, repeat, language, judge, part"
+_ANSWER = (
+    f"{KEY}, prompt, answer, score, expected, how, detail, logprobs, input_tokens, output_tokens, cached_tokens, "
+    "estimated, cost, latency, attempt, reminded, model, stop, at, checksum"
+)
 _TABLES = """
-create table if not exists meta (key text primary key, value text not null) without rowid;
-create table if not exists prompts (hash text primary key, text text not null) without rowid;
-create table if not exists items (
-    task text, replicate text, place integer not null, grp text not null, requirements text not null,
-    primary key (task, replicate)) without rowid;
-create table if not exists answers (
-    task text, replicate text, language text, judge text, part text, prompt text not null, answer text not null,
-    score real, how text not null, detail text, input_tokens integer, output_tokens integer, cached_tokens integer,
-    latency real, attempt integer not null, model text, stop text, at real not null,
-    primary key (task, replicate, language, judge, part)) without rowid;
-create table if not exists errors (
-    id integer primary key, task text, replicate text, language text, judge text, part text, attempt integer not null,
-    kind text not null, error text not null, answer text, input_tokens integer, output_tokens integer, latency real,
+create table meta (key text primary key, value text not null, checksum text not null) without rowid;
+create table prompts (hash text primary key, text text not null) without rowid;
+create table items (
+    task text, system text, replicate text, place integer not null, grp text not null,
+    cluster text not null, requirements text not null, digests text not null,
+    primary key (task, system, replicate)) without rowid;
+create table answers (
+    task text, system text, replicate text, repeat integer, language text, judge text, part text,
+    prompt text not null, answer text not null, score real, expected real, how text not null, detail text,
+    logprobs text, input_tokens integer, output_tokens integer, cached_tokens integer, estimated integer not null,
+    cost real, latency real, attempt integer not null, reminded integer not null, model text, stop text,
+    at real not null, checksum text not null,
+    primary key (task, system, replicate, repeat, language, judge, part)) without rowid;
+create table errors (
+    id integer primary key, task text, system text, replicate text, repeat integer, language text, judge text,
+    part text, attempt integer not null, kind text not null, error text not null, answer text, input_tokens integer,
+    output_tokens integer, cached_tokens integer, estimated integer not null, cost real, latency real,
     at real not null);
+create index errors_by_item on errors (task, system, replicate);
+create table batches (
+    id integer primary key, judge text not null, token text not null, remote text, state text not null,
+    calls integer not null, reserved real not null, created real not null, ended real, note text);
+create table batch_calls (
+    batch integer not null, custom text not null, task text, system text, replicate text, repeat integer,
+    language text, part text, attempt integer not null, again integer not null,
+    primary key (batch, custom)) without rowid;
 """
+_COLUMNS = {
+    1: {"meta": "key value", "answers": "task replicate language judge part score detail how",
+        "items": "task replicate place"},
+    2: {"meta": "key value checksum", "answers": _ANSWER.replace(",", ""),
+        "items": "task system replicate place digests", "errors": "judge kind cost estimated",
+        "batches": "judge token remote state", "batch_calls": "batch custom"},
+}  # fmt: skip
+_OLD = (  # schema 1 kept the system before the replicate, with a mark between them
+    "substr(replicate, 1, max(instr(replicate, char(31)) - 1, 0)) as system, "
+    "substr(replicate, instr(replicate, char(31)) + 1) as replicate"
+)
+_VIEWS = {
+    1: f"""
+create temp view a as select task, {_OLD}, 0 as repeat, language, judge, part, prompt, answer, score,
+    null as expected, how, detail, input_tokens, output_tokens, cached_tokens, input_tokens is null as estimated,
+    null as cost, attempt, 0 as reminded, model, stop, null as checksum from main.answers;
+create temp view i as select task, {_OLD}, place, grp, '' as cluster, requirements
+    from main.items;
+create temp view e as select task, {_OLD}, 0 as repeat, language, judge, part, kind, error,
+    input_tokens, output_tokens, 0 as cached_tokens, 0 as estimated, null as cost, at from main.errors;
+""",
+    2: f"""
+create temp view a as select {_ANSWER} from main.answers;
+create temp view i as select task, system, replicate, place, grp, cluster, requirements from main.items;
+create temp view e as select {KEY}, kind, error, input_tokens, output_tokens, cached_tokens, estimated, cost, at
+    from main.errors;
+""",
+}
+"""Answers, items and errors in one shape, whatever the schema."""
+
+
+class Name(NamedTuple):
+    """What tells items apart."""
+
+    task: str
+    system: str
+    replicate: str
+
+    def __str__(self) -> str:
+        return "/".join(part for part in self if part)
 
 
 class Key(NamedTuple):
-    """What is asked: a part of an item, in a language, of a judge."""
+    """What is asked: a part of an item, in a language, of a judge, for the n-th time."""
 
     task: str
+    system: str
     replicate: str
+    repeat: int
     language: str
     judge: str
     part: str
+
+    @property
+    def name(self) -> Name:
+        """The item."""
+        return Name(self.task, self.system, self.replicate)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one attempt and what they cost. `estimated`: the provider did not say, or the attempt failed."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    estimated: bool = False
+    cost: float | None = None
 
 
 @dataclass(frozen=True)
@@ -59,14 +141,15 @@ class Answer:
     answer: str
     score: float | None
     how: str
-    detail: tuple[int | None, ...] | None
-    input_tokens: int | None
-    output_tokens: int | None
-    cached_tokens: int | None
+    detail: tuple[float | None, ...] | None
+    usage: Usage
     latency: float
     attempt: int
     model: str
     stop: str
+    reminded: bool = False
+    expected: float | None = None
+    logprobs: str | None = None
 
 
 @dataclass(frozen=True)
@@ -79,43 +162,185 @@ class Failure:
     kind: str
     error: str
     answer: str | None
-    input_tokens: int | None
-    output_tokens: int | None
+    usage: Usage
     latency: float
 
 
-def open_store(folder: Path, create: bool = False) -> sqlite3.Connection:
-    """Open a run's store and check its version."""
-    path = folder / FILE
-    if not create and not path.is_file():
-        raise CollectError(f"{folder} is not a collection run: it has no {FILE}.")
+@dataclass(frozen=True)
+class ItemRow:
+    """An item that is being asked about."""
+
+    name: Name
+    place: int
+    group: str
+    cluster: str
+    requirements: tuple[tuple[str, str], ...]
+    digests: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Any other change, made together with the records beside it."""
+
+    sql: str
+    values: tuple[Any, ...]
+
+
+Record = Answer | Failure | ItemRow | Statement
+
+
+def checksum(*values: Any) -> str:
+    """Short hash over stored values."""
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+@contextmanager
+def damaged(path: Path) -> Iterator[None]:
+    """Whatever a damaged or foreign store raises, as an error that says so."""
     try:
-        con = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=60)
-        if create:
-            con.execute("pragma journal_mode = wal")
-            # With a write-ahead log, full means: what is committed survives a power cut.
-            con.execute("pragma synchronous = full")
-            con.executescript(_TABLES)
-            con.execute("insert or ignore into meta values ('schema', ?)", [str(SCHEMA)])
-        found = con.execute("select value from meta where key = 'schema'").fetchone()
-    except sqlite3.Error as error:
-        raise CollectError(f"Cannot open {path}: {error}. Is it a run's store, and is the folder writable?") from None
-    if found is None or found[0] != str(SCHEMA):
+        yield
+    except (
+        sqlite3.Error,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        RecursionError,
+        OverflowError,
+    ) as error:
+        if isinstance(error, CollectError):
+            raise
         raise CollectError(
-            f"{path} has schema {found[0] if found else 'none'}; this version of polyjudge reads schema {SCHEMA}."
-        )
+            f"{clean(path, 200)} is damaged, or is not the store of a run ({clean(error, 120)}). Restore it from a "
+            "copy, or start a new run in another folder."
+        ) from None
+
+
+def create_store(folder: Path) -> sqlite3.Connection:
+    """Open a run's store for writing; a new one is made whole before it has its name."""
+    path = folder / FILE
+    try:
+        if not path.exists():
+            handle, name = tempfile.mkstemp(prefix=".store-", suffix=".part", dir=folder)
+            os.close(handle)
+            try:
+                with sqlite3.connect(name, isolation_level=None) as con:
+                    con.executescript(_TABLES)
+                    write_meta(con, "schema", SCHEMA)
+                con.close()
+                os.replace(name, path)
+            finally:
+                Path(name).unlink(missing_ok=True)
+    except (OSError, sqlite3.Error) as error:
+        raise CollectError(f"Cannot make {clean(path, 200)}: {clean(error, 120)}. Is the folder writable?") from None
+    with damaged(path):
+        _size(path)
+        con = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=60)
+        con.execute("pragma journal_mode = wal")
+        con.execute("pragma synchronous = full")  # with a write-ahead log: what is committed survives a power cut
+        if _prepare(con, path) != SCHEMA:
+            con.close()
+            raise CollectError(
+                f"{clean(path, 200)} was begun by an earlier version of polyjudge, whose prompts had other words. It "
+                "can be read and audited, but not continued: use a new folder (-o)."
+            )
     return con
+
+
+def open_store(folder: Path) -> sqlite3.Connection:
+    """Open a run's store for reading and check its version. Works on folders that cannot be written to."""
+    path = folder / FILE
+    if not path.is_file():
+        raise CollectError(f"{clean(folder, 200)} is not a collection run: it has no {FILE}.")
+    with damaged(path):
+        _size(path)
+        con = _connect_reader(path)
+        try:
+            _prepare(con, path)
+        except BaseException:
+            con.close()
+            raise
+    return con
+
+
+def _size(path: Path) -> None:
+    try:
+        if path.stat().st_size == 0:
+            raise CollectError(
+                f"{clean(path, 200)} is empty: its content is lost. Restore it, or remove it to begin anew."
+            )
+    except OSError as error:
+        raise CollectError(f"Cannot read {clean(path, 200)}: {error.strerror}.") from None
+
+
+def _connect_reader(path: Path) -> sqlite3.Connection:
+    log = path.with_name(FILE + "-wal")
+    uri = f"{path.resolve().as_uri()}?mode=ro"
+    if os.access(path.parent, os.W_OK):
+        return sqlite3.connect(uri, uri=True, timeout=60, check_same_thread=False)
+    if not log.exists() or log.stat().st_size == 0:
+        return sqlite3.connect(uri + "&immutable=1", uri=True, check_same_thread=False)
+    with tempfile.TemporaryDirectory(prefix="polyjudge-") as copy:  # a log beside it must be read too, which writes
+        for file in (path, log):
+            shutil.copyfile(file, Path(copy) / file.name)
+        con = sqlite3.connect(":memory:", check_same_thread=False)
+        source = sqlite3.connect(Path(copy) / FILE)
+        source.backup(con)
+        source.close()
+        return con
+
+
+def _prepare(con: sqlite3.Connection, path: Path) -> int:
+    """Check that it is a store, and make the views. Returns its schema."""
+    con.execute("pragma trusted_schema = off")
+    tables = {name for name, type_ in con.execute("select name, type from sqlite_master") if type_ == "table"}
+    if not {"meta", "answers", "items", "errors"} <= tables:
+        raise CollectError(f"{clean(path, 200)} is a database, but not the store of a run.")
+    row = con.execute("select value from meta where key = 'schema'").fetchone()
+    found = row[0] if row else None
+    if found not in ("1", "2"):
+        raise CollectError(
+            f"{clean(path, 200)} has schema {clean(found)}; this version of polyjudge reads schemas 1 and {SCHEMA}."
+        )
+    for table, columns in _COLUMNS[int(found)].items():
+        have = {entry[1] for entry in con.execute(f"pragma table_info({table})")}
+        if not set(columns.split()) <= have:
+            raise CollectError(f"{clean(path, 200)} is damaged: its table {table} lacks columns.")
+    if con.execute("pragma query_only").fetchone()[0] == 0:
+        con.executescript(_VIEWS[int(found)])
+    return int(found)
 
 
 def read_meta(con: sqlite3.Connection, key: str) -> Any:
     """A value of the meta table, or None."""
-    row = con.execute("select value from meta where key = ?", [key]).fetchone()
-    return None if row is None else json.loads(row[0])
+    versioned = any(entry[1] == "checksum" for entry in con.execute("pragma table_info(meta)"))
+    row = con.execute(f"select value, {'checksum' if versioned else 'null'} from meta where key = ?", [key]).fetchone()
+    if row is None:
+        return None
+    if row[1] is not None and row[1] != checksum(key, row[0]):
+        raise CollectError(
+            f"The store is damaged: its entry {key!r} does not match its checksum. Restore it from a copy."
+        )
+    return json.loads(row[0])
 
 
 def write_meta(con: sqlite3.Connection, key: str, value: Any) -> None:
     """Keep a value in the meta table."""
-    con.execute("insert or replace into meta values (?, ?)", [key, json.dumps(value, ensure_ascii=False)])
+    text = redact(json.dumps(value, ensure_ascii=False))
+    con.execute("insert or replace into meta values (?, ?, ?)", [key, text, checksum(key, text)])
+
+
+def check_answers(con: sqlite3.Connection) -> None:
+    """Compare every answer with its checksum."""
+    query = f"select {KEY}, prompt, answer, score, expected, how, detail, checksum from a"
+    for row in con.execute(query):
+        if row[-1] is not None and row[-1] != checksum(*row[:-1]):
+            raise CollectError(
+                f"The store is damaged: the answer of {clean(row[5])} to {clean(row[0])} in {clean(row[4])} does not "
+                "match its checksum, so its score cannot be trusted. Restore the store from a copy."
+            )
 
 
 @contextmanager
@@ -123,18 +348,19 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold the run folder. A second process is refused; the lock of a killed one is gone with it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LOCK).open("a+")
-    except OSError as error:
-        raise CollectError(f"Cannot write to {folder}: {error.strerror}. Choose another folder with -o.") from None
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        file = os.fdopen(os.open(folder / LOCK, flags, 0o666), "r+")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or clean(error)
+        raise CollectError(f"Cannot write to {clean(folder, 200)}: {why}. Choose another folder with -o.") from None
     with file:
         if not _take_lock(file):
             file.seek(0)
             owner = file.read(20).strip()
             raise CollectError(
-                f"{folder} is in use by another collection{f' (process {owner})' if owner else ''}. Wait for it or "
-                "stop it; two processes must not write to one run."
+                f"{clean(folder, 200)} is in use by another collection{f' (process {clean(owner)})' if owner else ''}. "
+                "Wait for it or stop it; two processes must not write to one run."
             )
-
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
@@ -160,26 +386,21 @@ def _take_lock(file: IO[str]) -> bool:
     return True
 
 
-def storable(text: str) -> str:
-    """Text without lone surrogates, which a database cannot hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
 class Writer:
-    """Writes answers on a thread of its own. Answers that wait together share one commit, so a slow disk bounds the
-    time of a commit and not the rate. `done` is called (on that thread) once the record is safe."""
+    """Writes records on a thread of its own. What waits together shares one commit, so a slow disk bounds the time of a
+    commit and not the rate. `done` is called (on that thread) once all of its records are safe."""
 
     def __init__(self, con: sqlite3.Connection) -> None:
         self._con = con
-        self._queue: queue.SimpleQueue[tuple[Answer | Failure, Callable[[BaseException | None], None]] | None]
+        self._queue: queue.SimpleQueue[tuple[Sequence[Record], Callable[[BaseException | None], None] | None] | None]
         self._queue = queue.SimpleQueue()
-        self._prompts = {row[0] for row in con.execute("select hash from prompts")}
+        self._recent: dict[str, None] = {}
         self._thread = threading.Thread(target=self._work, name="polyjudge-writer")
         self._thread.start()
 
-    def put(self, record: Answer | Failure, done: Callable[[BaseException | None], None]) -> None:
-        """Queue a record."""
-        self._queue.put((record, done))
+    def put(self, records: Sequence[Record], done: Callable[[BaseException | None], None] | None = None) -> None:
+        """Queue records that are written together."""
+        self._queue.put((records, done))
 
     def close(self) -> None:
         """Write what is queued and stop."""
@@ -199,36 +420,65 @@ class Writer:
             problem: BaseException | None = None
             try:
                 self._con.execute("begin")
-                for record, _ in work:
-                    self._write(record)
+                for records, _ in work:
+                    for record in records:
+                        self._write(record)
                 self._con.execute("commit")
             except Exception as error:
                 problem = error
+                self._recent.clear()
                 if self._con.in_transaction:
                     self._con.execute("rollback")
             for _, done in work:
-                done(problem)
+                if done is not None:
+                    done(problem)
 
-    def _write(self, record: Answer | Failure) -> None:
-        now = time.time()
-        if isinstance(record, Failure):
+    def _write(self, record: Record) -> None:
+        if isinstance(record, Answer):
+            self._answer(record)
+        elif isinstance(record, Failure):
+            u = record.usage
             self._con.execute(
-                "insert into errors values (null, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                f"insert into errors values (null{', ?' * 18})",
                 (
-                    *record.key, record.attempt, record.kind, record.error, record.answer, record.input_tokens,
-                    record.output_tokens, record.latency, now,
+                    *record.key, record.attempt, record.kind, _clean(record.error), _clean(record.answer),
+                    u.input_tokens, u.output_tokens, u.cached_tokens, u.estimated, u.cost, record.latency, time.time(),
                 ),
             )  # fmt: skip
-            return
-        if record.prompt_hash not in self._prompts:
-            self._con.execute("insert or ignore into prompts values (?, ?)", (record.prompt_hash, record.prompt))
-            self._prompts.add(record.prompt_hash)
+        elif isinstance(record, ItemRow):
+            self._con.execute(
+                "insert into items values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do update set place = excluded.place, "
+                "grp = excluded.grp, cluster = excluded.cluster, requirements = excluded.requirements, "
+                "digests = excluded.digests",
+                (*record.name, record.place, record.group, record.cluster,
+                 json.dumps(record.requirements, ensure_ascii=False),                 json.dumps(record.digests)),
+            )  # fmt: skip
+        else:
+            self._con.execute(record.sql, record.values)
+
+    def _answer(self, r: Answer) -> None:
+        if r.prompt_hash not in self._recent:
+            self._con.execute("insert or ignore into prompts values (?, ?)", (r.prompt_hash, storable(r.prompt)))
+            self._recent[r.prompt_hash] = None
+            if len(self._recent) > 5000:
+                self._recent.pop(next(iter(self._recent)))
+        detail = None if r.detail is None else json.dumps(r.detail)
+        text, u = _clean(r.answer) or "", r.usage
+        kept = (*r.key, r.prompt_hash, text, r.score, r.expected, r.how, detail)
         self._con.execute(
-            "insert into answers values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"insert or ignore into answers values ({', '.join('?' * 26)})",
             (
-                *record.key, record.prompt_hash, record.answer, record.score, record.how,
-                None if record.detail is None else json.dumps(record.detail), record.input_tokens,
-                record.output_tokens, record.cached_tokens, record.latency, record.attempt, record.model, record.stop,
-                now,
+                *kept, _clean(r.logprobs), u.input_tokens, u.output_tokens, u.cached_tokens, u.estimated, u.cost,
+                r.latency, r.attempt, r.reminded, _clean(r.model), _clean(r.stop), time.time(), checksum(*kept),
             ),
         )  # fmt: skip
+
+
+def storable(text: str) -> str:
+    """Text without lone surrogates, which a database cannot hold."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _clean(text: str | None) -> str | None:
+    """Text that may be stored: no key of the environment in it, no lone surrogates."""
+    return None if text is None else redact(storable(text))

@@ -1,7 +1,8 @@
-"""What a run folder holds: calls, answers and money per judge, and answers that could not be read per cell."""
+"""What a run folder holds: calls, answers and money per judge, and what a person should look at before using it."""
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,22 +12,28 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.collect.cost import Prices, usage
-from polyjudge.collect.store import open_store, read_meta
+from polyjudge.collect.plan import Price
+from polyjudge.collect.store import FILE, KEY, damaged, open_store, read_meta
 from polyjudge.core.results import Result
 
 DRAWS = 4000
 ALARM = 0.01
-"""Missing answers are called uneven over the cells when chance alone is less likely than this."""
+"""Missing answers are called uneven when chance alone is less likely than this (shared out over the tests)."""
+FACTORS = ("cells", "group", "task", "length", "digits")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Summary(Result):
     """The state of a run.
 
-    `judges`: judge, model, calls, answered, missing (answers that could not be read), errors (attempts that failed or
-    were asked again), remaining, input_tokens, output_tokens, cost. `cells`: language, judge, answers, missing,
-    lenient, asked_again and the share missing. `missing_p`: how likely missing answers spread as
-    unevenly over the cells are by chance (None when none is missing); `asked_again_p`: the same for those asked again.
+    `judges`: judge, model, calls, answered (calls of the current plan), missing (answers that could not be read),
+    errors (attempts that failed or were asked again), remaining, input_tokens, output_tokens, estimated (attempts
+    charged by an estimate), cost. `cells`: language, judge, answers, missing, lenient, asked_again, reminded and
+    the share missing. `missing_tests`: factor (cells, group, task, length of the prompt, digits in it), p (how
+    likely missing answers follow it as much by chance), alarm. `missing_p` and `asked_again_p` are those of the
+    cells. `orphans`: answers of judges, languages, items or repeats that the plan no longer has. `models`: names
+    that the services report, where one judge has several. `reasons`: why calls have no answer. `position`:
+    preference for the first answer, for comparisons.
     """
 
     folder: str
@@ -39,6 +46,13 @@ class Summary(Result):
     cells: pd.DataFrame
     missing_p: float | None
     asked_again_p: float | None
+    missing_tests: pd.DataFrame
+    orphans: pd.DataFrame
+    models: pd.DataFrame
+    reasons: pd.DataFrame
+    position: pd.DataFrame
+    batches: int
+    cost_of_removed: float
     price_date: str
     dropped: list[list[str]]
 
@@ -47,89 +61,242 @@ class Summary(Result):
 
     @property
     def cost(self) -> float | None:
-        """Dollars spent by the judges whose price is known; None when none is."""
+        """Dollars spent by the judges whose price is known, removed ones too; None when none is."""
         total = self.judges["cost"].dropna()
-        return float(total.sum()) if len(total) else None
+        return float(total.sum()) + self.cost_of_removed if len(total) or self.cost_of_removed else None
+
+    @property
+    def missing(self) -> int:
+        """Answers that could not be read."""
+        return int(self.judges["missing"].sum())
 
 
 def read_summary(folder: str | Path) -> Summary:
     """The summary of a run folder."""
     con = open_store(Path(folder))
     try:
-        return summarise(con, Path(folder), {})
+        with damaged(Path(folder) / FILE):
+            return summarise(con, Path(folder), {})
     finally:
         con.close()
+
+
+def stored_prices(con: sqlite3.Connection) -> Prices:
+    """The prices that a run was last priced with."""
+    stored = read_meta(con, "prices")
+
+    def price(entry: Any) -> Price | None:
+        if entry is None:
+            return None
+        return Price(**entry) if isinstance(entry, dict) else Price(input=entry[0], output=entry[1])
+
+    return Prices(str(stored["date"]), {str(k): price(v) for k, v in stored["by_judge"].items()})
 
 
 def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> Summary:
     """Count what the store holds. `ended`: how the sitting that just ended went."""
     plan = read_meta(con, "plan")
-    stored = read_meta(con, "prices")
-    prices = Prices(stored["date"], {k: None if v is None else (v[0], v[1]) for k, v in stored["by_judge"].items()})
-    used = usage(con)
+    prices = stored_prices(con)
+    used = usage(con, prices)
     names = [judge["name"] for judge in plan["judges"]]
-    calls = read_meta(con, "calls") // len(names)
+    languages = [language["name"] for language in plan["languages"]]
+    old = any("base_url" in entry for entry in (read_meta(con, "judges") or {}).values())
+    calls = read_meta(con, "calls") // (len(names) if old else 1)
+    valid = "i.place >= 0 and a.repeat < ?"
+    repeats = 1 if old else plan.get("repeats", 1)
+    counts: dict[tuple[str, str], tuple[int, ...]] = {
+        (language, judge): tuple(rest)
+        for language, judge, *rest in con.execute(
+            "select language, judge, count(*), sum(score is null), sum(how = 'lenient'), sum(reminded) from a "
+            f"join i using (task, system, replicate) where {valid} group by language, judge", [repeats],
+        )
+    }  # fmt: skip
     rows = []
     for judge in plan["judges"]:
         u = used.get(judge["name"], {})
-        tokens = int(u.get("input", 0)), int(u.get("output", 0))
-        answered = int(u.get("answers", 0))
+        here = [counts.get((language, judge["name"]), (0, 0, 0, 0)) for language in languages]
+        answered = sum(c[0] for c in here)
+        known = prices.by_judge.get(judge["name"]) is not None
         rows.append(
             {
                 "judge": judge["name"],
                 "model": judge["model"],
                 "calls": calls,
                 "answered": answered,
-                "missing": int(u.get("missing", 0)),
+                "missing": sum(c[1] for c in here),
                 "errors": int(u.get("errors", 0)),
                 "remaining": max(0, calls - answered),
-                "input_tokens": tokens[0],
-                "output_tokens": tokens[1],
-                "cost": prices.cost(judge["name"], *tokens),
+                "input_tokens": int(u.get("input", 0)),
+                "output_tokens": int(u.get("output", 0)),
+                "estimated": int(u.get("estimated", 0)),
+                "cost": u.get("cost", 0.0) if known else None,
             }
         )
     judges = pd.DataFrame(rows)
     judges["cost"] = judges["cost"].astype(float)
-    cells = _cells(con, names, [language["name"] for language in plan["languages"]])
+    cells = _cells(con, names, languages, counts)
+    tests = _missing_tests(con, cells) if cells["missing"].sum() else _tests([])
+    cell_p = tests.loc[tests["factor"] == "cells", "p"]
+    open_batches = 0
+    if not old:
+        open_batches = con.execute("select count(*) from batches where state in ('sending', 'sent')").fetchone()[0]
     return Summary(
-        str(folder),
-        plan["name"],
-        bool((judges["remaining"] == 0).all()),
-        ended.get("stopped"),
-        ended.get("aside", {}),
-        ended.get("failed", {}),
-        judges,
-        cells,
-        uneven(cells["missing"].to_numpy(), cells["answers"].to_numpy()),
-        uneven(cells["asked_again"].to_numpy(), cells["answers"].to_numpy()),
-        prices.date,
-        read_meta(con, "dropped") or [],
+        folder=str(folder),
+        name=str(plan["name"]),
+        complete=bool((judges["remaining"] == 0).all()),
+        stopped=ended.get("stopped"),
+        aside=ended.get("aside", {}),
+        failed=ended.get("failed", {}),
+        judges=judges,
+        cells=cells,
+        missing_p=float(cell_p.iloc[0]) if len(cell_p) else None,
+        asked_again_p=uneven(cells["asked_again"].to_numpy(), cells["answers"].to_numpy()),
+        missing_tests=tests,
+        orphans=_orphans(con, names, languages, repeats),
+        models=_models(con, names),
+        reasons=_reasons(con),
+        position=_position(con) if plan["rubric"]["kind"] == "compare" else _position(None),
+        batches=open_batches,
+        cost_of_removed=float(sum(u["cost"] for name, u in used.items() if name not in names)),
+        price_date=prices.date,
+        dropped=read_meta(con, "dropped") or [],
     )
 
 
-def _cells(con: sqlite3.Connection, judges: list[str], languages: list[str]) -> pd.DataFrame:
-    counts = {
-        (language, judge): (answers, missing, lenient)
-        for language, judge, answers, missing, lenient in con.execute(
-            "select language, judge, count(*), sum(score is null), sum(how = 'lenient') from answers "
-            "group by language, judge"
-        )
-    }
+def _cells(con: sqlite3.Connection, judges: list[str], languages: list[str], counts: dict[Any, Any]) -> pd.DataFrame:
     again = {
         (language, judge): count
         for language, judge, count in con.execute(
-            "select language, judge, count(*) from (select distinct task, replicate, language, judge, part from errors "
-            "where kind = 'unreadable') group by language, judge"
+            f"select language, judge, count(*) from (select distinct {KEY} from e where kind = 'unreadable') "
+            "group by language, judge"
         )
     }
-    rows = [
-        (language, judge, *counts.get((language, judge), (0, 0, 0)), again.get((language, judge), 0))
-        for language in languages
-        for judge in judges
-    ]
-    frame = pd.DataFrame(rows, columns=["language", "judge", "answers", "missing", "lenient", "asked_again"])
+    rows = []
+    for language in languages:
+        for judge in judges:
+            answers, missing, lenient, reminded = counts.get((language, judge), (0, 0, 0, 0))
+            rows.append((language, judge, answers, missing, lenient, again.get((language, judge), 0), reminded))
+    columns = ["language", "judge", "answers", "missing", "lenient", "asked_again", "reminded"]
+    frame = pd.DataFrame(rows, columns=columns)
     frame["missing_share"] = frame["missing"] / frame["answers"].where(frame["answers"] > 0)
     return frame
+
+
+def _orphans(con: sqlite3.Connection, judges: list[str], languages: list[str], repeats: int) -> pd.DataFrame:
+    """Answers that the current plan does not ask for, by judge, language and why."""
+    out: dict[tuple[str, str, str], int] = {}
+    for judge, language, gone, late, count in con.execute(
+        "select judge, language, i.place is null or i.place < 0, repeat >= ?, count(*) from a "
+        "left join i using (task, system, replicate) group by 1, 2, 3, 4", [repeats],
+    ):  # fmt: skip
+        why = (
+            "judge" if judge not in judges else "language" if language not in languages else
+            "item" if gone else "repeat" if late else ""
+        )  # fmt: skip
+        if why:
+            out[(judge, language, why)] = out.get((judge, language, why), 0) + count
+    return pd.DataFrame([(*k, n) for k, n in out.items()], columns=["judge", "language", "no_longer", "answers"])
+
+
+def _models(con: sqlite3.Connection, judges: list[str]) -> pd.DataFrame:
+    """Names that the services report, of the judges that have several."""
+    rows = con.execute("select judge, model, count(*) from a where model <> '' group by judge, model").fetchall()
+    several = {judge for judge, _, _ in rows if sum(r[0] == judge for r in rows) > 1 and judge in judges}
+    return pd.DataFrame([row for row in rows if row[0] in several], columns=["judge", "model", "answers"])
+
+
+def _reasons(con: sqlite3.Connection) -> pd.DataFrame:
+    """Why calls have no answer: the last error of each, counted."""
+    rows = con.execute(
+        "select e.judge, e.kind, max(e.error), count(distinct e.task || '\n' || e.language || '\n' || e.part "
+        "|| e.repeat) "
+        f"from e left join a using ({KEY}) where a.task is null group by e.judge, e.kind order by 4 desc limit 20"
+    ).fetchall()
+    return pd.DataFrame(rows, columns=["judge", "kind", "error", "calls"])
+
+
+def _position(con: sqlite3.Connection | None) -> pd.DataFrame:
+    """Preference for the answer shown first, in percentage points over 50, with a 95% interval over items; and the
+    share of items whose winner changed with the order."""
+    columns = ["language", "judge", "items", "first", "low", "high", "changed"]
+    if con is None:
+        return pd.DataFrame(columns=columns)
+    both = pd.read_sql_query(
+        "select x.language, x.judge, x.score as ab, y.score as ba from a x join a y on x.task = y.task and "
+        "x.system = y.system and x.replicate = y.replicate and x.repeat = y.repeat and x.language = y.language and "
+        "x.judge = y.judge and x.part = 'AB' and y.part = 'BA' where x.score is not null and y.score is not null",
+        con,
+    )
+    rows = []
+    for (language, judge), group in both.groupby(["language", "judge"], sort=False):
+        lean = ((group["ab"] + group["ba"]) / 2 - 50).to_numpy()
+        half = math.nan
+        if len(lean) > 1:
+            from scipy.stats import t
+
+            half = float(t.ppf(0.975, len(lean) - 1) * lean.std(ddof=1) / math.sqrt(len(lean)))
+        mean = float(lean.mean())
+        changed = float((group["ab"] != 100 - group["ba"]).mean())
+        rows.append((language, judge, len(lean), mean, mean - half, mean + half, changed))
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _tests(found: list[tuple[str, float | None]]) -> pd.DataFrame:
+    known = [(factor, p) for factor, p in found if p is not None]
+    frame = pd.DataFrame(known, columns=["factor", "p"])
+    frame["alarm"] = frame["p"] < ALARM / max(1, len(known))
+    return frame
+
+
+def _missing_tests(con: sqlite3.Connection, cells: pd.DataFrame) -> pd.DataFrame:
+    """Whether missing answers follow the cell, the group, the task, the length of the prompt or the digits in it."""
+    places: dict[tuple[str, str], int] = {}
+    tasks: dict[str, int] = {}
+    groups: dict[str, int] = {}
+    columns: list[list[int]] = [[], [], [], [], [], []]
+    digits = str.maketrans("", "", "0123456789")
+    for language, judge, task, group, text, missing in con.execute(
+        "select a.language, a.judge, a.task, i.grp, p.text, a.score is null from a "
+        "join i using (task, system, replicate) left join prompts p on p.hash = a.prompt where i.place >= 0"
+    ):
+        text = text or ""
+        row = (
+            places.setdefault((language, judge), len(places)), tasks.setdefault(task, len(tasks)),
+            groups.setdefault(group, len(groups)), len(text), len(text) - len(text.translate(digits)), missing,
+        )  # fmt: skip
+        for column, value in zip(columns, row, strict=True):
+            column.append(value)
+    cell, task_of, group_of, length, count, lost = (np.asarray(column) for column in columns)
+    buckets = task_of % 2000
+    return _tests(
+        [
+            ("cells", uneven(cells["missing"].to_numpy(), cells["answers"].to_numpy())),
+            ("group", uneven(np.bincount(group_of, lost), np.bincount(group_of)) if len(groups) > 1 else None),
+            ("task", uneven(np.bincount(buckets, lost), np.bincount(buckets), 1000)),
+            ("length", follows(lost, length, cell)),
+            ("digits", follows(lost, count, cell)),
+        ]
+    )
+
+
+def follows(hits: np.ndarray[Any, Any], values: np.ndarray[Any, Any], cells: np.ndarray[Any, Any]) -> float | None:
+    """Probability that hits lie on large or small values at least this much by chance, inside cells (van Elteren's
+    stratified rank test, normal with the variance for ties). None when it cannot be told."""
+    from scipy.stats import norm, rankdata
+
+    score = variance = 0.0
+    for cell in np.unique(cells):
+        here = cells == cell
+        n, m = int(here.sum()), int(hits[here].sum())
+        if not 0 < m < n:
+            continue
+        ranks = rankdata(values[here])
+        spread = float(((ranks - ranks.mean()) ** 2).sum())
+        score += (float(ranks[hits[here] > 0].sum()) - m * (n + 1) / 2) / (n + 1)
+        variance += m * (n - m) / (n * (n - 1)) * spread / (n + 1) ** 2
+    if variance <= 0 or hits.sum() < 4:
+        return None
+    return float(2 * norm.sf(abs(score) / math.sqrt(variance)))
 
 
 def uneven(hits: np.ndarray[Any, Any], sizes: np.ndarray[Any, Any], draws: int = DRAWS) -> float | None:

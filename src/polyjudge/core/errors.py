@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from polyjudge.core.labels import clean
+from polyjudge.core.labels import clean, redact
 
 
 class PolyjudgeError(Exception):
@@ -48,7 +47,7 @@ def foreign_errors(where: str) -> Iterator[None]:
         raise UsageError(f"{where} needs a package that is not installed: {clean(error, 200)}.") from None
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        message = re.sub(r"://[^@\s]*@", "://", clean(lines[0] if lines else type(error).__name__, 300))
+        message = clean(redact(lines[0]) if lines else type(error).__name__, 300)
         raise PanelError(
             f"{where[:1].upper() + where[1:]} could not answer: {message}. If the engine lost a worker or a "
             "connection, run the command again."

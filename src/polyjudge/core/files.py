@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fnmatch
 import glob
 import hashlib
 import json
@@ -17,13 +18,17 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from polyjudge.core.errors import UsageError
 from polyjudge.core.labels import clean
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MARKER = ".polyjudge.json"
 """The list of our files in a folder of ours. A folder without it is not ours."""
@@ -62,11 +67,10 @@ def atomic_write(path: str | Path) -> Iterator[TextIO]:
 
 def check_file(path: Path) -> None:
     """An error unless `path` is new or an ordinary file: devices, pipes and folders are never replaced."""
+    check_name(path)
     try:
         mode = path.stat().st_mode
-    except (OSError, ValueError):
-        if "\0" in str(path):
-            raise UsageError("The name of an output holds a NUL character. Choose another name.") from None
+    except OSError:
         return
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
@@ -160,6 +164,7 @@ def new_folder(
 
 def check_folder(path: str | Path, maker: str, overwrite: bool = False) -> list[Path]:
     """An error that names what is there, unless `new_folder` may write here. Returns what is there of others."""
+    check_name(path)
     path = Path(os.path.realpath(path))
     _restore(path)
     if not path.exists():
@@ -374,6 +379,71 @@ def check_apart(outputs: Mapping[str, str | Path], inputs: Iterable[str | Path])
                 )
 
 
+WALK_SECONDS = 10.0
+"""A pattern is given up after this time: one such as /**/*.csv would walk the whole disk."""
+
+
+def matches(pattern: str, seconds: float = WALK_SECONDS) -> list[Path]:
+    """Files that a pattern (*, ?, [...], ** for any folders) matches, sorted. Hidden ones only when named.
+
+    Like `glob`, but it ends: folders are entered once, links to folders are not followed below **, time is bounded.
+    """
+    end = time.monotonic() + seconds
+    head, *rest = Path(pattern).parts or ("",)
+    start = Path(head) if Path(pattern).is_absolute() else Path()
+    found: set[Path] = set()
+    todo = [(start, tuple(rest) if Path(pattern).is_absolute() else (head, *rest))]
+    while todo:
+        if time.monotonic() > end:
+            raise UsageError(
+                f"The pattern {clean(pattern, 200)} covers too many folders: given up after {seconds:g} seconds. "
+                "Begin it with the folder that holds the scores."
+            )
+        folder, parts = todo.pop()
+        part, *others = parts
+        if part == "**":
+            todo += [(folder, tuple(others))] if others else []
+            todo += [(p, parts) for p in _listed(folder) if p.is_dir() and not p.is_symlink() and p.name[0] != "."]
+        elif glob.has_magic(part):
+            named = [
+                p for p in _listed(folder) if fnmatch.fnmatch(p.name, part) and (p.name[0] != "." or part[0] == ".")
+            ]
+            found.update(p for p in named if not others)
+            todo += [(p, tuple(others)) for p in named if others and p.is_dir()]
+        elif others:
+            todo.append((folder / part, tuple(others)))
+        elif os.path.lexists(folder / part):
+            found.add(folder / part)
+    return sorted(p for p in found if not p.is_dir())
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return [folder / entry.name for entry in os.scandir(folder)]
+    except OSError:
+        return []
+
+
+def literal(path: str | Path) -> str:
+    """A path as a pattern that matches it alone, for an engine that takes every name as a pattern."""
+    return glob.escape(os.path.abspath(path))
+
+
+def check_name(path: str | Path) -> None:
+    """An error when a name cannot be passed on or printed: NUL, or bytes that are not UTF-8."""
+    text = str(path)
+    if "\0" in text or not _is_text(text):
+        raise UsageError(f"The name {clean(text, 200)!r} holds bytes that are not text (UTF-8). Rename it.")
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def source_files(source: str | Path) -> list[Path]:
     """The paths behind a source: itself, the matches of a pattern, the file of FILE::TABLE or of an address."""
     text = str(source)
@@ -385,7 +455,7 @@ def source_files(source: str | Path) -> list[Path]:
         text = text.rsplit("::", 1)[0].split("?")[0] if address else text.rsplit("::", 1)[0]
     if os.path.lexists(text) or not glob.has_magic(text):
         return [Path(text)] if text else []
-    return [Path(p) for p in glob.iglob(text, recursive=True)]
+    return matches(text)
 
 
 def is_same_file(one: str | Path, two: str | Path) -> bool:
@@ -398,6 +468,17 @@ def is_same_file(one: str | Path, two: str | Path) -> bool:
 
 def spreadsheet_safe(value: Any) -> Any:
     """Text that a spreadsheet would run as a formula gets an apostrophe in front; anything else stays as it is."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n"):
         return "'" + value
     return value
+
+
+def safe_csv(frame: pd.DataFrame) -> str:
+    """A table as CSV that spreadsheets open safely and every reader reads alike: a bare CR is quoted too."""
+
+    def cell(value: Any) -> str:
+        text = "" if value is None or value != value else str(spreadsheet_safe(value))
+        return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
+
+    rows: list[Iterable[Any]] = [frame.columns, *frame.itertuples(index=False, name=None)]
+    return "".join(",".join(map(cell, row)) + "\n" for row in rows)

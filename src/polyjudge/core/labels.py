@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from zlib import crc32
 
 
 def clean(text: object, width: int = 60) -> str:
     """A label as one line of plain visible text: control and direction characters escaped, long ones cut."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+    start = str(text)[
+        : width + 1
+    ]  # escapes only lengthen: more would be cut, and a label may have a billion characters
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in start)
     return shown if len(shown) <= width else shown[: width - 1] + "…"
 
 
@@ -41,3 +45,11 @@ def short(names: Iterable[str], width: int) -> dict[str, str]:
     cut = {name: clean(name, width) for name in names}
     shown = list(cut.values())
     return {name: text if shown.count(text) == 1 else label(name, width) for name, text in cut.items()}
+
+
+def redact(text: str) -> str:
+    """A message without the passwords and keys that addresses in it carry."""
+    text = re.sub(r"://\S*@", "://", text)
+    return re.sub(
+        r"(?i)\b(\w*(?:password|passwd|pwd|secret|token|private_key|api_?key)\w*\s*[=:]\s*)[^&\s]+", r"\1...", text
+    )

@@ -176,6 +176,16 @@ class Panel:
         finer = (self.system_replicates, self.system_scores, self.replicate_scores, self.scores)
         return next(x for x in finer if x is not None)
 
+    @property
+    def singles(self) -> Array:
+        """(n, k, m, q): the single scores behind each entry, of all systems and replicates; NaN for missing."""
+        if self.system_replicates is not None:
+            apart = np.moveaxis(self.system_replicates, 1, -1)
+            return apart.reshape(*self.scores.shape, -1)
+        if self.system_scores is not None:
+            return np.moveaxis(self.system_scores, 1, -1)
+        return self.scores[..., None] if self.replicate_scores is None else self.replicate_scores
+
     @cached_property
     def complete(self) -> bool:
         """Whether every (task, language, judge) has a score."""

@@ -42,9 +42,16 @@ class Moments:
         return len(self.products)
 
     @classmethod
-    def of(cls, panel: Panel) -> Moments:
-        """Moments of a panel; the object is the system within a task, or the task where there are no systems."""
+    def of(cls, panel: Panel, by_task: bool = False) -> Moments:
+        """Moments of a panel; the object is the system within a task, or the task where there are no systems.
+
+        by_task : one unit for each of the panel's, in their order, whatever their number and clusters
+        """
         w = panel.weights
+
+        def add(values: Array) -> Array:
+            return values * w.reshape(-1, *[1] * (values.ndim - 1)) if by_task else add_up(values, w, panel.cluster)
+
         if panel.system_scores is None:
             # Shifted by the cell's mean first: products of large scores would lose digits.
             there = ~np.isnan(panel.scores)
@@ -52,7 +59,7 @@ class Moments:
             f = there.astype(np.float64)
             pair = f[..., :, None] * f[..., None, :]
             products, sums = y[..., :, None] * y[..., None, :], y[..., :, None] * f[..., None, :]
-            added = [add_up(x, w, panel.cluster) for x in (products, pair, sums)]
+            added = [add(x) for x in (products, pair, sums)]
             return cls(added[0], added[1], added[2], None, None)
         there = ~np.isnan(panel.system_scores)
         f = there.astype(np.float64)
@@ -68,7 +75,7 @@ class Moments:
             products = np.einsum("tslj,tsli->tlji", y, y, optimize=True)
             products -= first * first.swapaxes(2, 3) / np.maximum(both, 1)
             counts = np.maximum(both - 1, 0)
-        parts = [add_up(x, w, panel.cluster) for x in (products, counts, y, f)]
+        parts = [add(x) for x in (products, counts, y, f)]
         return cls(parts[0], parts[1], None, parts[2], parts[3])
 
     def covariance(self, times: Array) -> Array:

@@ -9,6 +9,7 @@ complete panel gives the closed form of docs/methods.md, section 2, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -228,6 +229,11 @@ def estimate_interaction(panel: Panel, design: Design | None = None) -> Interact
     return estimate
 
 
+@dataclass(frozen=True, eq=False)
+class StandIn(Panel):
+    """A complete panel of influence values, not scores: only means and spread over tasks have a meaning."""
+
+
 def stand_in(panel: Panel) -> Panel:
     """A complete panel with the same means and the same spread over tasks, for whatever rests on means over tasks.
 
@@ -239,7 +245,7 @@ def stand_in(panel: Panel) -> Panel:
         return panel
     known = _stand_ins.get(panel)
     if known is None:
-        known = Panel(
+        known = StandIn(
             estimate_interaction(panel).cell_influence,
             panel.tasks,
             panel.languages,
@@ -262,35 +268,44 @@ def informing(panel: Panel) -> NDArray[np.int64]:
     return np.full((k, m), n) if panel.complete else np.maximum(estimate_interaction(panel).tasks, 2)
 
 
-def cell_rates(values: Array, weights: Array, times: Array, units: Array) -> Array:
-    """(R, c) cell means of incomplete values by the additive design, for each of R resamplings.
+class CellRates:
+    """Cell means of incomplete values by the additive design, for each of R resamplings: factorised once.
 
-    values : (n, c) or (R, n, c), anything finite where missing; weights : (n, c), 0 where missing;
-    times : (R, n) how often each unit counts; units : (n,) tasks in each unit
+    weights : (n, c), 0 where missing; times : (R, n) how often each unit counts; units : (n,) tasks in each unit
     """
-    patterns, group = distinct(weights)
-    total = reciprocal(weights.sum(axis=1))
-    share = weights * total[:, None]
-    c = weights.shape[1]
-    covered = times @ weights
-    if len(patterns) * c * c * 8 <= DENSE_BYTES:
-        member = times @ (group[:, None] == np.arange(len(patterns)))
-        outer = patterns[:, :, None] * (patterns * reciprocal(patterns.sum(axis=1))[:, None])[:, None]
-        normal = -(member @ outer.reshape(len(patterns), -1)).reshape(-1, c, c)
-    else:  # so many units that the matrix of all of them serves every resampling
-        one = -(weights * total[:, None]).T @ weights
-        normal = one * (times.sum(axis=1) / len(weights))[:, None, None]
-        covered = np.broadcast_to(weights.sum(axis=0), covered.shape) * (times.sum(axis=1) / len(weights))[:, None]
-    normal[:, np.arange(c), np.arange(c)] += covered
-    normal += covered.mean(axis=1)[:, None, None] / c  # the level is free: any value of it gives the same cells
-    stacked = values if values.ndim == 3 else values[None]
-    mean = np.einsum("rtc,tc->rt", stacked, share, optimize=True)
-    right = np.einsum("rt,rtc,tc->rc", times, stacked, weights, optimize=True) - (times * mean) @ weights
-    effects = np.linalg.solve(normal, right[..., None])[..., 0]
-    counted = times * (units * (total > 0))  # a unit without any score has no level
-    level = (counted * (mean - effects @ share.T)).sum(axis=1) / counted.sum(axis=1)
-    out: Array = effects + level[:, None]
-    return out
+
+    def __init__(self, weights: Array, times: Array, units: Array) -> None:
+        patterns, group = distinct(weights)
+        total = reciprocal(weights.sum(axis=1))
+        self.weights, self.times, self.share = weights, times, weights * total[:, None]
+        c = weights.shape[1]
+        covered = times @ weights
+        if len(patterns) * c * c * 8 <= DENSE_BYTES:
+            member = times @ (group[:, None] == np.arange(len(patterns)))
+            outer = patterns[:, :, None] * (patterns * reciprocal(patterns.sum(axis=1))[:, None])[:, None]
+            normal = -(member @ outer.reshape(len(patterns), -1)).reshape(-1, c, c)
+        else:  # so many units that the matrix of all of them serves every resampling
+            scale = times.sum(axis=1) / len(weights)
+            normal = -(self.share.T @ weights) * scale[:, None, None]
+            covered = np.broadcast_to(weights.sum(axis=0), covered.shape) * scale[:, None]
+        normal[:, np.arange(c), np.arange(c)] += covered
+        normal += covered.mean(axis=1)[:, None, None] / c  # the level is free: any value of it gives the same cells
+        self.inverse = np.linalg.inv(normal)
+        self.counted = times * (units * (total > 0))  # a unit without any score has no level
+
+    def __call__(self, values: Array, part: slice = slice(None)) -> Array:
+        """(R, c) rates of `values`, (n, c) or one for each resampling in `part`; anything finite where missing."""
+        times, counted = self.times[part], self.counted[part]
+        if values.ndim == 2:
+            mean = np.broadcast_to((values * self.share).sum(axis=1), times.shape)
+            right = times @ (values * self.weights) - (times * mean) @ self.weights
+        else:
+            mean = np.einsum("rtc,tc->rt", values, self.share, optimize=True)
+            right = np.matmul(times[:, None], values * self.weights)[:, 0] - (times * mean) @ self.weights
+        effects = np.matmul(self.inverse[part], right[..., None])[..., 0]
+        level = (counted * (mean - effects @ self.share.T)).sum(axis=1) / counted.sum(axis=1)
+        out: Array = effects + level[:, None]
+        return out
 
 
 def standard_error(influence: Array, units: Array) -> Array:

@@ -78,7 +78,7 @@ def floor_share(panel: Panel, low: float) -> tuple[Array, Array]:
 
     The error is never below that of one half score more, so that a share of 0 or 1 is not taken as certain.
     """
-    values = panel.scores[..., None] if panel.replicate_scores is None else panel.replicate_scores
+    values = panel.singles
     there = ~np.isnan(values)
     count = there.sum(axis=3)
     each = np.where(count > 0, (there & (values <= low + panel.tie_gap)).sum(axis=3) / np.maximum(count, 1), np.nan)

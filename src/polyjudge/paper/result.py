@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.core.results import Result, plain
-from polyjudge.paper.ledger import Ledger
+from polyjudge.paper.ledger import OTHER_DRAWS, Ledger
 from polyjudge.paper.tables import Table
 
 
@@ -61,4 +61,7 @@ def notes(seed: int | None) -> tuple[str, ...]:
     """What a reader must know about the random parts."""
     if seed is None:
         return ("Random parts use the published seeds.",)
-    return (f"Random parts use seed {seed}, not the published ones, so they agree within Monte Carlo error only.",)
+    return (
+        f"Random parts use seed {seed}, not the published ones: they agree within Monte Carlo error only, so their "
+        f"tolerances are {OTHER_DRAWS} times as wide.",
+    )

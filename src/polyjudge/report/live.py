@@ -22,12 +22,40 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watching(file: IO[str]) -> Iterator[Callable[[list[Status]], None] | None]:
-    """A live table of the judges on a terminal; nothing elsewhere."""
+    """A live table of the judges on a terminal; a line every 30 seconds elsewhere."""
     if not file.isatty():
-        yield None
+        yield progress_lines(file)
         return
     with Live(console=make_console(file), auto_refresh=False, transient=True) as live:
         yield lambda judges: live.update(live_table(judges), refresh=True)
+
+
+def progress_lines(file: IO[str], every: float = 30.0) -> Callable[[list[Status]], None]:
+    """Prints how far all judges are together, now and then."""
+    last = time.monotonic()
+
+    def watch(judges: list[Status]) -> None:
+        nonlocal last
+        if time.monotonic() - last < every:
+            return
+        last = time.monotonic()
+        done, total = sum(j.done for j in judges), sum(j.total for j in judges)
+        known = [j.cost for j in judges if j.cost is not None]
+        parts = [f"{done:,} of {total:,} calls answered"]
+        parts += [
+            f"{count} {word}"
+            for word, count in (
+                ("failed", sum(j.failed for j in judges)),
+                ("asked again", sum(j.retries for j in judges)),
+                ("unreadable", sum(j.missing for j in judges)),
+            )
+            if count
+        ]
+        parts += [money(sum(known))] if known else []
+        parts += [f"{clean(j.judge)}: {clean(j.note, 100)}" for j in judges if j.note]
+        print("polyjudge: " + ", ".join(parts), file=file, flush=True)
+
+    return watch
 
 
 def live_table(judges: list[Status]) -> Table:

@@ -18,6 +18,7 @@ from polyjudge.core.panel import Grouping, Panel, nan_mean
 from polyjudge.core.reading import Reading
 from polyjudge.core.systems import average_systems
 from polyjudge.sources.engine import HASH, Duplicates, Engine, Entries, Found, Labels, Units
+from polyjudge.sources.limits import LARGEST_SCORE, LONGEST_LABEL
 
 MOST_ENTRIES = 200_000_000
 """Replicates are kept apart while the array unit x language x judge x replicate has at most this many entries."""
@@ -44,6 +45,8 @@ def assemble(
     cells = engine.cells()
     _check_rows(engine, cells, columns, notes)
     labels, cells = _choose_labels(engine, cells, languages, judges, notes)
+    for axis in ("language", "judge", "system", "replicate"):
+        _check_lengths(axis, getattr(labels, axis, ()), engine.where)
     if limits is not None and bool(((cells["low"] < limits[0]) | (cells["high"] > limits[1])).any()):
         raise PanelError(
             f"{engine.where} has scores outside the declared range {limits[0]:g}:{limits[1]:g}: "
@@ -65,6 +68,7 @@ def assemble(
         units, entries = _hashed(engine, labels, by_task, duplicates, max_units, incomplete, notes, n)
     else:
         units = engine.tasks(labels, by_task)
+        _check_lengths("task", units.labels, engine.where)
         entries = engine.entries(units, labels, duplicates, by_task)
         if int(entries.rows.max(initial=0)) > 1:
             if duplicates == "error":
@@ -94,6 +98,15 @@ def _counted(reading: Reading | None, labels: Labels, tasks: int) -> Reading | N
 
 
 # --- checks ---
+
+
+def _check_lengths(axis: str, names: Sequence[str], where: str) -> None:
+    longest = max(map(len, names), default=0)
+    if longest > LONGEST_LABEL:
+        raise PanelError(
+            f"{where} has a {axis} whose name has {longest} characters; at most {LONGEST_LABEL} are read. That is a "
+            f"text, not a name: choose another column (--{axis})."
+        )
 
 
 def _check_rows(engine: Engine, cells: pd.DataFrame, columns: Columns, notes: list[str]) -> None:
@@ -126,6 +139,12 @@ def check_scores(engine: Engine, cells: pd.DataFrame, columns: Columns) -> None:
     scored = cells[cells["scored"] > 0]
     if scored.empty:
         raise PanelError(f"The score column {columns.score!r} of {engine.where} is empty in every row.")
+    largest = float(np.nanmax(np.abs(scored[["low", "high"]].to_numpy(float))))
+    if LARGEST_SCORE < largest < np.inf:
+        raise PanelError(
+            f"{engine.where} has scores up to {largest:g}, which no scale has; sums of squares of such numbers leave "
+            "the range of arithmetic. Correct them, or divide all scores by a power of ten."
+        )
     with np.errstate(invalid="ignore"):
         odd = ~np.isfinite(scored[["total", "low", "high"]].to_numpy(float)).all(axis=1)
     if odd.any():

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
 import glob
 import gzip
 import os
 import re
+import shutil
 import sqlite3
 import tempfile
+import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from polyjudge.core.adjustment import quote
 from polyjudge.core.errors import PanelError, PolyjudgeError, UsageError
+from polyjudge.core.files import check_name, literal, matches, read_marker
 from polyjudge.core.labels import clean
+from polyjudge.core.memory import VARIABLE as MEMORY
+from polyjudge.core.memory import budget
 from polyjudge.sources.limits import check_text
 
-MEMORY = "POLYJUDGE_MEMORY"
-"""Environment variable with the engine's memory limit, such as 4GB. What does not fit goes to the temporary folder."""
+ENGINE_MEMORY = 1200 << 20
+"""The engine works in this much unless the user gives a budget. What does not fit goes to the temporary folder."""
+VIEW_SECONDS = 60.0
+"""A view of somebody's database may run this long: it is a program of theirs."""
+VIEW_SPILL = "4GB"
+"""Rows of a view may take this much of the disk."""
+LONGEST_VALUE = 1 << 24
+"""Bytes of one value of a database: labels and scores are short."""
 
 ROW = "polyjudge_row"
 FILE = "polyjudge_file"
@@ -36,12 +50,63 @@ def connect() -> Any:
     import duckdb
 
     con = duckdb.connect()
+    _connections.add(con)
     con.execute("SET autoinstall_known_extensions = false")
     con.execute("SET autoload_known_extensions = false")
-    con.execute(f"SET memory_limit = {quote(os.environ.get(MEMORY, '1200MB'))}")
-    con.execute(f"SET temp_directory = {quote(tempfile.gettempdir() + f'/polyjudge-{os.getpid()}')}")
+    memory = budget() * 3 // 4 if os.environ.get(MEMORY) else min(ENGINE_MEMORY, budget() // 2)
+    con.execute(f"SET memory_limit = '{memory >> 20}MiB'")
+    con.execute(f"SET temp_directory = {quote(_spill_folder(os.getpid()))}")
     con.execute("SET enable_progress_bar = false")
     return con
+
+
+_connections: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def interrupt_all() -> None:
+    """End every running query, from another thread."""
+    import duckdb
+
+    for con in list(_connections):
+        with suppress(duckdb.Error):
+            con.interrupt()
+
+
+@cache
+def _spill_folder(process: int) -> str:
+    """A folder of this process that nobody else may read; removed when the process ends."""
+    try:
+        folder = tempfile.mkdtemp(prefix="polyjudge-")
+    except OSError as error:
+        raise UsageError(f"There is no temporary folder to work in ({error.strerror}). Set TMPDIR to one.") from None
+    atexit.register(lambda: shutil.rmtree(folder, ignore_errors=True) if os.getpid() == process else None)
+    return folder
+
+
+@contextmanager
+def time_limit(interrupt: Callable[[], None], where: str, seconds: float | None = None) -> Iterator[None]:
+    """Interrupt the engine when the block takes too long."""
+    late = threading.Event()
+    seconds = VIEW_SECONDS if seconds is None else seconds
+
+    def stop() -> None:
+        late.set()
+        interrupt()
+
+    timer = threading.Timer(seconds, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except Exception:
+        if late.is_set():
+            raise PanelError(
+                f"The view {where} did not end within {seconds:g} seconds. Copy it into a table and read that."
+            ) from None
+        raise
+    finally:
+        timer.cancel()
+        timer.join(10)
 
 
 def name(identifier: str) -> str:
@@ -55,8 +120,9 @@ class Source:
 
     `relation` is what stands after FROM. `row` is the SQL of a row's place in the source (0 is the first), or None when
     rows have no order. `first_line` is the line of row 0 in a text file. `spool` says that reading the relation
-    is costly or works only once, so that the chosen columns are copied into a temporary table first. `rows_per_line` is
-    how many rows of the relation one row of the source became.
+    is costly or works only once, so that the chosen columns are copied into a temporary table first. A view is
+    somebody's program: it runs once, with a time limit. `as_json` is a JSON file with its values left as JSON.
+    `rows_per_line` is how many rows of the relation one row of the source became.
     """
 
     con: Any
@@ -68,6 +134,8 @@ class Source:
     spool: bool = False
     files: tuple[Path, ...] = ()
     kind: str = "table"
+    is_view: bool = False
+    as_json: str = ""
     rows_per_line: int = 1
 
     def stamps(self) -> list[tuple[int, int]]:
@@ -92,6 +160,10 @@ def engine_errors(where: str) -> Iterator[None]:
         yield
     except PolyjudgeError:
         raise
+    except (duckdb.InterruptException, RuntimeError) as error:
+        if "nterrupt" not in str(error):
+            raise
+        raise KeyboardInterrupt from None
     except duckdb.Error as error:
         raise PanelError(explain(str(error), where)) from None
     except sqlite3.Error as error:
@@ -138,24 +210,37 @@ def explain(message: str, where: str) -> str:
 # --- opening ---
 
 
-def open_file(source: str, table: str | None = None) -> Source:
-    """A file, a glob of files of one kind, or a table of a DuckDB or SQLite file."""
+def open_file(source: str, table: str | None = None, hive: bool = False) -> Source:
+    """A file, a pattern of files of one kind, or a table of a DuckDB or SQLite file. A name that exists is no pattern.
+
+    With `hive` folders called column=value add a column to Parquet files.
+    """
+    check_name(source)
     if "::" in source and table is None and not os.path.exists(source):
         source, table = source.rsplit("::", 1)
-    paths = [Path(p) for p in sorted(glob.glob(source, recursive=True))] if _is_glob(source) else [Path(source)]
-    paths = [p for p in paths if not p.is_dir()] if len(paths) > 1 else paths
-    shown = clean(source, 200)
-    if not paths:
-        raise PanelError(f"No file matches {shown}. Put the pattern in quotes so that the shell leaves it alone.")
     if not source:
         raise PanelError("The name of the scores is empty. Name a file.")
+    is_pattern = glob.has_magic(source) and not os.path.exists(source)
+    paths = matches(source) if is_pattern else [Path(source)]
+    if not paths:
+        shown = clean(source, 200)
+        raise PanelError(f"No file matches {shown}. Put the pattern in quotes so that the shell leaves it alone.")
+    return open_paths(paths, clean(source, 200), table, hive)
+
+
+def open_folder(folder: str | Path, hive: bool = False) -> Source:
+    """All Parquet files below a folder. The names of its folders add columns when polyjudge divided it so."""
+    about = read_marker(Path(folder))
+    paths = matches(os.path.join(glob.escape(str(folder)), "**", "*.parquet"))
+    divided = about is not None and about.get("partition_by") is not None
+    return open_paths(paths, clean(str(folder), 200), None, hive or divided)
+
+
+def open_paths(paths: list[Path], shown: str, table: str | None, hive: bool) -> Source:
+    """Files of one kind."""
     for path in paths:
-        if not path.exists():
-            raise PanelError(f"There is no file {clean(str(path), 200)}. Check the path.")
-        if path.is_dir():
-            raise PanelError(f"{clean(str(path), 200)} is a folder. Name the files in it, such as {shown}/*.parquet.")
-        if path.stat().st_size == 0:
-            raise PanelError(f"{clean(str(path), 200)} is empty.")
+        check_name(path)
+        _check_ordinary(path)
     kinds = {_kind(path) for path in paths}
     if len(kinds) > 1:
         raise PanelError(
@@ -165,7 +250,7 @@ def open_file(source: str, table: str | None = None) -> Source:
     if table is not None and kind not in ("duckdb", "sqlite"):
         raise UsageError(f"{shown} is not a database file, so it has no table {table!r}.")
     opener: Callable[[list[Path], str], Source] = {
-        "csv": _csv, "json": _json, "parquet": _parquet,
+        "csv": _csv, "json": _json, "parquet": lambda p, s: _parquet(p, s, hive),
         "duckdb": lambda p, s: _duckdb(p, s, table), "sqlite": lambda p, s: _sqlite(p, s, table),
     }[kind]  # fmt: skip
     with engine_errors(shown):
@@ -174,8 +259,19 @@ def open_file(source: str, table: str | None = None) -> Source:
     return out
 
 
-def _is_glob(source: str) -> bool:
-    return any(c in source for c in "*?[") and not os.path.exists(source)
+def _check_ordinary(path: Path) -> None:
+    """Refuse what is not a file with something in it: pipes and devices may never end."""
+    shown = clean(str(path), 200)
+    try:
+        found = path.stat()
+    except OSError:
+        raise PanelError(f"There is no file {shown}. Check the path.") from None
+    if path.is_dir():
+        raise PanelError(f"{shown} is a folder. Name the files in it, such as {shown}/*.parquet.")
+    if not path.is_file():
+        raise PanelError(f"{shown} is a device or a pipe, not a file. Save the scores to a file first.")
+    if found.st_size == 0:
+        raise PanelError(f"{shown} is empty.")
 
 
 def _kind(path: Path) -> str:
@@ -230,7 +326,7 @@ def csv_relation(path: Path, header: Sequence[str], delimiter: str) -> str:
     """One CSV file with every column as text, as it is written. Nothing is guessed."""
     columns = ", ".join(f"{quote(n)}: 'VARCHAR'" for n in header)
     return (
-        f"read_csv({quote(str(path))}, auto_detect = false, header = true, columns = {{{columns}}}, "
+        f"read_csv({quote(literal(path))}, auto_detect = false, header = true, columns = {{{columns}}}, "
         f"delim = {quote(delimiter)}, quote = '\"', escape = '\"')"
     )
 
@@ -261,20 +357,22 @@ def _json(paths: list[Path], where: str) -> Source:
         if path.name.lower().endswith(".gz"):
             check_text(path)
     con = connect()
-    files = "[" + ", ".join(quote(str(p)) for p in paths) + "]"
+    files = _list(paths)
     found = con.sql(f"SELECT * FROM read_json({files}, maximum_depth = 1, sample_size = -1, union_by_name = true)")
     columns = list(found.columns)
-    types = ", ".join(f"{quote(n)}: 'VARCHAR'" for n in columns)
     first = 1 if len(paths) == 1 and not _starts_with(paths[0], b"[") else None
-    return Source(
-        con,
-        f"read_json({files}, columns = {{{types}}}, filename = {quote(FILE)})",
-        columns,
-        where,
-        "rowid",
-        first,
-        spool=True,
-    )
+    source = Source(con, _json_relation(files, columns, "VARCHAR"), columns, where, "rowid", first, spool=True)
+    source.as_json = _json_relation(files, columns, "JSON")
+    return source
+
+
+def _json_relation(files: str, columns: Sequence[str], kind: str) -> str:
+    types = ", ".join(f"{quote(n)}: '{kind}'" for n in columns)
+    return f"read_json({files}, columns = {{{types}}}, filename = {quote(FILE)})"
+
+
+def _list(paths: list[Path]) -> str:
+    return "[" + ", ".join(quote(literal(p)) for p in paths) + "]"
 
 
 def _starts_with(path: Path, mark: bytes) -> bool:
@@ -282,11 +380,12 @@ def _starts_with(path: Path, mark: bytes) -> bool:
         return bool(file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == mark)
 
 
-def _parquet(paths: list[Path], where: str) -> Source:
+def _parquet(paths: list[Path], where: str, hive: bool) -> Source:
     con = connect()
-    files = "[" + ", ".join(quote(str(p)) for p in paths) + "]"
+    files = _list(paths)
     _same_types(con, files, paths)
-    relation = f"read_parquet({files}, union_by_name = true, hive_types_autocast = false, filename = {quote(FILE)})"
+    divided = "true, hive_types_autocast = false" if hive else "false"
+    relation = f"read_parquet({files}, union_by_name = true, hive_partitioning = {divided}, filename = {quote(FILE)})"
     columns = [c for c in con.sql(f"SELECT * FROM {relation} LIMIT 0").columns if c != FILE]
     # Row groups of up to 2^40 rows per file: a place that grows along the file and from file to file.
     return Source(con, relation, columns, where, "(file_index::BIGINT * 1099511627776 + file_row_number)")
@@ -313,7 +412,11 @@ def _same_types(con: Any, files: str, paths: list[Path]) -> None:
 
 def _duckdb(paths: list[Path], where: str, table: str | None) -> Source:
     con = connect()
-    con.execute(f"ATTACH {quote(str(_one(paths, where)))} AS scores_db (READ_ONLY)")
+    con.execute(f"SET max_temp_directory_size = '{VIEW_SPILL}'")
+    con.execute(f"ATTACH {quote(os.path.abspath(_one(paths, where)))} AS scores_db (TYPE duckdb, READ_ONLY)")
+    # From here on the file is data: its views reach no other file, no network and no setting.
+    con.execute("SET enable_external_access = false")
+    con.execute("SET lock_configuration = true")
     rows = con.sql(
         "SELECT schema_name, table_name, 'table' FROM duckdb_tables() WHERE database_name = 'scores_db' UNION ALL "
         "SELECT schema_name, view_name, 'view' FROM duckdb_views() WHERE database_name = 'scores_db' AND NOT internal"
@@ -322,19 +425,30 @@ def _duckdb(paths: list[Path], where: str, table: str | None) -> Source:
     schema, table_name, kind = names[_pick(list(names), table, where)]
     relation = f"scores_db.{name(schema)}.{name(table_name)}"
     columns = list(con.sql(f"SELECT * FROM {relation} LIMIT 0").columns)
-    return Source(con, relation, columns, where, "rowid" if kind == "table" else None)
+    is_view = kind == "view"
+    return Source(con, relation, columns, where, None if is_view else "rowid", spool=is_view, is_view=is_view)
 
 
 def _sqlite(paths: list[Path], where: str, table: str | None) -> Source:
     """SQLite has loose types and no hash, so the chosen columns are streamed into our engine in chunks."""
     path = _one(paths, where)
-    with sqlite3.connect(f"file:{_uri(path)}?mode=ro", uri=True) as db:
+    with closing(_open_sqlite(path)) as db:
         rows = db.execute(
-            "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+            "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
         ).fetchall()
         chosen = _pick([r[0] for r in rows], table, where)
         columns = [d[0] for d in db.execute(f"SELECT * FROM {name(chosen)} LIMIT 0").description]
-    return Source(connect(), f"sqlite::{chosen}", columns, where, "rowid", spool=True)
+    is_view = dict(rows)[chosen] == "view"
+    return Source(connect(), f"sqlite::{chosen}", columns, where, "rowid", spool=True, is_view=is_view)
+
+
+def _open_sqlite(path: Path) -> sqlite3.Connection:
+    """A database of a stranger: read only, its schema runs no function with effects, its values are bounded."""
+    db = sqlite3.connect(f"file:{_uri(path)}?mode=ro", uri=True, timeout=10, check_same_thread=False)
+    db.execute("PRAGMA trusted_schema = OFF")
+    db.execute("PRAGMA query_only = ON")
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+    return db
 
 
 def _uri(path: Path) -> str:
@@ -375,15 +489,30 @@ def open_frame(frame: Any) -> Source:
     return Source(connect(), "frame::", columns, "the table", "rowid", spool=True)
 
 
+def unlocked(source: Source) -> Source:
+    """The rows of a database in a connection that may write files: its own one may not reach any."""
+    with (
+        engine_errors(source.where),
+        time_limit(source.con.interrupt, source.where) if source.is_view else nullcontext(),
+    ):
+        rows = source.con.sql(f"SELECT * FROM {source.relation}").to_arrow_reader()
+        out = open_frame(rows)
+        spool(out, out.columns, rows)
+    source.con.close()
+    out.where, out.files = source.where, source.files
+    return out
+
+
 def head_rows(source: Source, most: int) -> list[dict[str, Any]]:
     """The first rows of a source that is no data frame, as they are written."""
     if source.relation.startswith("sqlite::"):
-        with sqlite3.connect(f"file:{_uri(source.files[0])}?mode=ro", uri=True) as db:
+        with closing(_open_sqlite(source.files[0])) as db, time_limit(db.interrupt, source.where):
             table = source.relation.removeprefix("sqlite::")
             rows = db.execute(f"SELECT * FROM {name(table)} LIMIT {most}").fetchall()
     else:
         chosen = ", ".join(map(name, source.columns))
-        rows = source.con.sql(f"SELECT {chosen} FROM {source.relation} LIMIT {most}").fetchall()
+        with time_limit(source.con.interrupt, source.where):
+            rows = source.con.sql(f"SELECT {chosen} FROM {source.relation} LIMIT {most}").fetchall()
     return [dict(zip(source.columns, row, strict=True)) for row in rows]
 
 
@@ -400,7 +529,8 @@ def spool(source: Source, columns: Sequence[str], frame: Any = None) -> None:
     elif source.relation.startswith("sqlite::"):
         _spool_sqlite(source, columns)
     else:
-        con.execute(f"CREATE TEMP TABLE spooled AS SELECT {chosen} FROM {source.relation}")
+        with time_limit(con.interrupt, source.where) if source.is_view else nullcontext():
+            con.execute(f"CREATE TEMP TABLE spooled AS SELECT {chosen} FROM {source.relation}")
     source.relation = "spooled"
 
 
@@ -434,7 +564,10 @@ def _spool_sqlite(source: Source, columns: Sequence[str]) -> None:
 
     con, table = source.con, source.relation.removeprefix("sqlite::")
     con.execute(f"CREATE TEMP TABLE spooled ({', '.join(name(c) + ' VARCHAR' for c in columns)})")
-    with sqlite3.connect(f"file:{_uri(source.files[0])}?mode=ro", uri=True) as db:
+    with (
+        closing(_open_sqlite(source.files[0])) as db,
+        time_limit(db.interrupt, source.where) if source.is_view else nullcontext(),
+    ):
         cursor = db.execute(f"SELECT {', '.join(map(name, columns))} FROM {name(table)}")
         while rows := cursor.fetchmany(CHUNK):
             arrays = [pa.array([_text(v) for v in column], pa.string()) for column in zip(*rows, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import glob
 import os
 import shutil
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.files import check_name, matches
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import Reading, RoleRead, Unclear
 from polyjudge.core.sections import Say
@@ -53,18 +55,20 @@ def open_table(
     format: str | None = None,
     metric: str | None = None,
     group: str | None = None,
+    hive: bool = False,
 ) -> Opened:
     """Open scores that our own engine reads. Warehouses and Spark are opened by `warehouse`."""
     if not isinstance(source, (str, Path)):
         return _open_frame(source)
-    text = str(source)
+    text = file_of(str(source)) or str(source)
+    check_name(text)
     if text == STDIN:
         path = _spool_stdin()
-        opened = open_table(path, table, format, metric, group)
+        opened = open_table(path, table, format, metric, group, hive)
         opened.source.where = "standard input"
         return _renamed(opened, STDIN)
     if os.path.isdir(text):
-        found = _open_folder(Path(text), format, metric, group)
+        found = _open_folder(Path(text), format, metric, group, hive)
         if found is not None:
             return found
     name, _, sheet = text.partition("::") if table is None and not os.path.exists(text) else (text, "", table or "")
@@ -80,7 +84,7 @@ def open_table(
         frame = unfold(paths)
         if frame is not None:
             return _held(frame, text, "json", paths)
-    source_ = duck.open_file(text, table)
+    source_ = duck.open_file(text, table, hive)
     return Opened(source=source_, shown=text, format=source_.kind)
 
 
@@ -104,15 +108,24 @@ def _open_frame(source: Any) -> Opened:
     return Opened(source=duck.open_frame(source), frame=source, shown="FILE", format="data frame")
 
 
-def _open_folder(folder: Path, format: str | None, metric: str | None, group: str | None) -> Opened | None:
+def file_of(address: str) -> str | None:
+    """FILE::TABLE behind a duckdb:// or sqlite:// address: files are read by our own engine, whatever names them."""
+    scheme, found, rest = address.partition("://")
+    if not found or scheme.lower() not in ("duckdb", "sqlite"):
+        return None
+    path, mark, table = rest.rpartition("::") if "::" in rest else (rest, "", "")
+    return path.partition("?")[0] + mark + table
+
+
+def _open_folder(folder: Path, format: str | None, metric: str | None, group: str | None, hive: bool) -> Opened | None:
     from polyjudge.sources.runs import STORE, read_run
 
     if (folder / STORE).is_file():
         run = read_run(folder, group)
         opened = _held(run.frame, str(folder), "collection run", [])
         return Opened(**{**vars(opened), "limits": run.declared_range, "notes": run.notes, "sure": True})
-    if any(folder.rglob("*.parquet")):
-        source = duck.open_file(os.path.join(folder, "**", "*.parquet"))
+    if matches(os.path.join(glob.escape(str(folder)), "**", "*.parquet")):
+        source = duck.open_folder(folder, hive)
         return Opened(source=source, shown=str(folder), format="parquet")
     paths = tool_files(folder)
     tool = find_tool(paths, format)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any, Literal
 
 from polyjudge.core.columns import Columns, Doubt, doubts
 from polyjudge.core.errors import PanelError, UsageError
-from polyjudge.core.labels import clean
+from polyjudge.core.labels import clean, redact
 from polyjudge.core.panel import Panel
 from polyjudge.core.reading import ROLES, Reading, RoleRead
 from polyjudge.core.sections import Say
@@ -20,7 +18,8 @@ from polyjudge.sources.duck_engine import DuckEngine
 from polyjudge.sources.engine import Duplicates, Engine
 from polyjudge.sources.formats.recognise import recognise
 from polyjudge.sources.formats.roles import Asked
-from polyjudge.sources.opener import Opened, open_table
+from polyjudge.sources.limits import LARGEST_SCORE
+from polyjudge.sources.opener import Opened, file_of, open_table
 
 Incomplete = Literal["estimate", "drop", "error"]
 MAX_UNITS = 100_000
@@ -46,6 +45,7 @@ def read_panel(
     incomplete: Incomplete = "estimate",
     max_units: int = MAX_UNITS,
     engine: Literal["duckdb", "spark"] = "duckdb",
+    hive: bool = False,
     language_from: str | None = None,
     judge_from: str | None = None,
     wide: str | None = None,
@@ -77,6 +77,8 @@ def read_panel(
         "drop" leaves out the tasks that lack one, "error" stops with a table of what is missing
     max_units : beyond this many tasks, tasks are hashed into that many units inside the engine
     engine : "duckdb", or "spark" to read files with a Spark session
+    hive : folders called column=value add that column to the Parquet files in them. A folder that polyjudge divided is
+        known by itself
     language_from, judge_from : where the label stands when it has no column: a dotted path, a pattern on the file's
         name (`scores_{language}.csv`), or `COLUMN:PATTERN`
     wide : pattern of the names of score columns: `{judge}`, `score_{language}`, `{judge}_{language}`
@@ -111,7 +113,7 @@ def read_panel(
         found = _open_foreign(source, table, names, weight, engine)
     else:
         asked = Asked(names={**names, "winner": winner}, **more)
-        found = understand(source, asked, table=table, weight=weight, metric=metric)
+        found = understand(source, asked, table=table, weight=weight, metric=metric, hive=hive)
     return found.assemble(
         limits=limits or found.limits,
         duplicates="mean" if found.average and duplicates == "error" else duplicates,
@@ -139,10 +141,16 @@ class Found:
 
 
 def understand(
-    source: Any, asked: Asked, *, table: str | None = None, weight: str | None = None, metric: str | None = None
+    source: Any,
+    asked: Asked,
+    *,
+    table: str | None = None,
+    weight: str | None = None,
+    metric: str | None = None,
+    hive: bool = False,
 ) -> Found:
     """Open scores and find out what is what, without reading them yet. Raises `Unclear` where a person must say."""
-    opened = open_table(source, table, asked.format, metric, asked.names.get("group"))
+    opened = open_table(source, table, asked.format, metric, asked.names.get("group"), hive)
     if weight is not None and weight not in opened.source.columns:
         raise PanelError(f"There is no column {weight!r} (given for weight).")
     read = recognise(opened.source, asked, opened.frame, weight, opened.shown, opened.needs)
@@ -168,7 +176,7 @@ def _format(reading: Reading, opened: Opened) -> str:
 def is_foreign(source: Any, engine: str = "duckdb") -> bool:
     """Whether another engine holds the rows: Spark, a database server, an Ibis table."""
     if isinstance(source, (str, Path)):
-        return engine == "spark" or "://" in str(source)
+        return engine == "spark" or ("://" in str(source) and file_of(str(source)) is None)
     return type(source).__module__.split(".")[0] in ("ibis", "pyspark")
 
 
@@ -185,7 +193,7 @@ def _open_foreign(
     doubtful = doubts(held.columns, columns, names.values())
     taken = {role: column for role, column in vars(columns).items() if column}
     reading = Reading(
-        source=re.sub(r"://[^@/]*@", "://", shown),
+        source=redact(shown),
         format="table",
         roles=tuple(
             RoleRead(role=role, column=taken[role], how="named" if names.get(role) else "usual name")
@@ -229,8 +237,10 @@ def _check_options(
         low, high = (float(x) for x in limits)
     except (TypeError, ValueError):
         raise UsageError(f"range must be two numbers (low, high), not {limits!r}.") from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise UsageError(f"range must be two finite numbers, the lower one first, not {limits!r}.")
+    if not (-LARGEST_SCORE <= low < high <= LARGEST_SCORE):
+        raise UsageError(
+            f"range must be two numbers up to {LARGEST_SCORE:g}, the lower one first, not {clean(repr(limits), 100)}."
+        )
     return low, high
 
 

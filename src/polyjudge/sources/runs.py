@@ -10,14 +10,14 @@ from typing import Any
 
 import pandas as pd
 
-from polyjudge.core.errors import PanelError
+from polyjudge.core.errors import CollectError, PanelError
 from polyjudge.core.labels import clean
 
 STORE = "store.sqlite"
 """File that makes a folder a collection run."""
-KEYS = ["task", "replicate", "language", "judge"]
+KEYS = ["task", "system", "replicate", "language", "judge"]
 TYPE = "type"
-"""Group name that asks for the rows of single requirements, by their type."""
+"""Group name that asks for the rows of single requirements (by their type) or of single criteria."""
 
 
 @dataclass(frozen=True)
@@ -32,107 +32,143 @@ class FolderScores:
 def read_run(folder: str | Path, group: str | None = None) -> FolderScores:
     """The scores of a collection run: one row for each task, system, language, judge and replicate asked in full.
 
-    A rating is its score; a pair is chosen minus rejected; a checklist is the percent of requirements satisfied.
-    It is missing (NaN) when an answer it needs could not be read. With `group="type"` a checklist has one row for each
-    requirement instead, 100 or 0, with its type.
+    A rating is its score (the expected one where log-probabilities were asked for); a pair is chosen minus rejected; a
+    comparison the preference for chosen in percent, over both orders; a checklist the percent of requirements
+    satisfied. It is missing (NaN) when an answer it needs could not be read. With `group="type"` a checklist has one
+    row for each requirement instead, 100 or 0, with its type; a rating by several criteria one for each criterion.
     """
-    from polyjudge.collect.store import SYSTEM_MARK, open_store, read_meta
+    from polyjudge.collect.store import FILE, check_answers, damaged, open_store, read_meta
 
     con = open_store(Path(folder))
     try:
-        plan = read_meta(con, "plan")
-        if plan is None:
-            raise PanelError(f"{clean(folder, 200)} has no answers yet.")
-        rubric, clusters = plan["rubric"], read_meta(con, "clusters") or {}
-        answers, notes = _settled(con, plan)
-        groups = {(t, r): g for t, r, g in con.execute("select task, replicate, grp from items")}
-        types = {
-            (t, r): [tuple(line) for line in json.loads(lines)]
-            for t, r, lines in con.execute("select task, replicate, requirements from items")
-        }
+        with damaged(Path(folder) / FILE):
+            plan = read_meta(con, "plan")
+            if plan is None:
+                raise CollectError(f"{clean(folder, 200)} has no answers yet.")
+            check_answers(con)
+            clusters = read_meta(con, "clusters") or {}
+            answers, notes = _settled(con, plan)
+            items = {
+                (task, system, replicate): (grp, cluster or clusters.get(task, ""), json.loads(lines))
+                for task, system, replicate, grp, cluster, lines in con.execute(
+                    "select task, system, replicate, grp, cluster, requirements from i"
+                )
+            }
+            frame, scale = _scores(answers, plan["rubric"], items, group)
     finally:
         con.close()
-    low, high = rubric["scale"]
-    if rubric["kind"] == "pair":
-        frame, scale = _margins(answers), (float(low - high), float(high - low))
-    elif rubric["kind"] == "checklist":
-        rows = _verdicts(answers, types, rubric["calls"])
-        frame, scale = (rows if group == TYPE else _percent(rows)), (0.0, 100.0)
-    else:
-        frame, scale = answers[[*KEYS, "score"]], (float(low), float(high))
-    if any(groups.values()):
-        frame = frame.assign(group=[groups[key] for key in zip(frame["task"], frame["replicate"], strict=True)])
-    if clusters:
-        frame = frame.assign(cluster=[clusters.get(task, task) for task in frame["task"]])
-    if plan["items"].get("system"):
-        parts = frame["replicate"].str.partition(SYSTEM_MARK)
-        frame = frame.assign(system=parts[0], replicate=parts[2])
-    if not frame["replicate"].any():
-        frame = frame.drop(columns="replicate")
+    facts = [items[key] for key in zip(frame["task"], frame["system"], frame["item"], strict=True)]
+    if any(fact[0] for fact in facts):
+        frame = frame.assign(group=[fact[0] for fact in facts])
+    if any(fact[1] for fact in facts):
+        frame = frame.assign(cluster=[fact[1] or task for fact, task in zip(facts, frame["task"], strict=True)])
+    frame = frame.drop(columns=["item", *(c for c in ("system", "replicate") if not frame[c].any())])
     missing = int(frame["score"].isna().sum())
     if missing:
         notes.append(f"{missing} of {len(frame)} scores are missing: an answer could not be read")
     return FolderScores(frame.reset_index(drop=True), scale, tuple(notes))
 
 
+def _scores(
+    answers: pd.DataFrame, rubric: dict[str, Any], items: dict[Any, Any], group: str | None
+) -> tuple[pd.DataFrame, tuple[float, float]]:
+    low, high = rubric["scale"]
+    names = [c["name"] for c in rubric["criteria"]] if isinstance(rubric.get("criteria"), list) else []
+    if rubric["kind"] == "pair":
+        return _margins(answers), (float(low - high), float(high - low))
+    if rubric["kind"] == "compare":
+        return _preferences(answers), (0.0, 100.0)
+    if rubric["kind"] == "checklist":
+        rows = _verdicts(answers, items, rubric["calls"])
+        return (rows if group == TYPE else _percent(rows)), (0.0, 100.0)
+    if names and group == TYPE:
+        return _by_criterion(answers, names), (float(low), float(high))
+    return answers[[*KEYS, "item", "score"]], (float(low), float(high))
+
+
 def _settled(con: sqlite3.Connection, plan: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
     """The answers of the tasks that were asked in full, in the order of the run, and what was left out."""
+    repeats = int(plan.get("repeats", 1))
+    old = con.execute("select count(*) from pragma_table_info('answers') where name = 'repeat'").fetchone()[0] == 0
     answers = pd.read_sql_query(
-        "select a.task, a.replicate, a.language, a.judge, a.part, a.score, a.detail, i.place, i.requirements "
-        "from answers a join items i using (task, replicate)",
-        con,
-    )
+        "select a.task, a.system, a.replicate as item, a.repeat, a.language, a.judge, a.part, "
+        "coalesce(a.expected, a.score) as score, a.detail, i.place from a join i using (task, system, replicate) "
+        "where i.place >= 0 and a.repeat < ?",
+        con, params=[repeats],
+    )  # fmt: skip
     languages = [language["name"] for language in plan["languages"]]
     judges = [judge["name"] for judge in plan["judges"]]
     answers = answers[answers["language"].isin(languages) & answers["judge"].isin(judges)]
     notes: list[str] = []
     if answers.empty:
         raise PanelError("The run has no answers yet.")
+    if repeats > 1 and not old:
+        number = (answers["repeat"] + 1).astype(str)
+        answers["replicate"] = (answers["item"] + "/" + number).where(answers["item"] != "", number)
+    else:
+        answers["replicate"] = answers["item"]
     counts = answers["judge"].value_counts().reindex(judges, fill_value=0)
     behind = [judge for judge in judges if counts[judge] < counts.median() / 2]
     if behind:
         notes.append(f"left out, with less than half of the others' answers: {', '.join(clean(b) for b in behind)}")
         judges = [judge for judge in judges if judge not in behind]
         answers = answers[answers["judge"].isin(judges)]
-    kind, calls = plan["rubric"]["kind"], plan["rubric"]["calls"]
-    each = 2 if kind == "pair" else 1
-    wanted = {
-        (task, replicate): len(languages)
-        * len(judges)
-        * (len(json.loads(lines)) if kind == "checklist" and calls == "each" else each)
-        for task, replicate, lines in con.execute("select task, replicate, requirements from items")
-    }
-    have = answers.groupby(["task", "replicate"]).size()
-    whole = {key for key, count in have.items() if wanted[key] == count}  # type: ignore[index]
-    tasks = {task for task, _ in wanted}
-    unfinished = {key[0] for key in wanted if key not in whole}
-    if unfinished and len(tasks - unfinished) >= 2:
-        notes.append(f"{len(unfinished)} of {len(tasks)} tasks left out: not all of their calls are answered yet")
-        answers = answers[~answers["task"].isin(unfinished)]
-    elif unfinished:
-        notes.append("the run has only begun: most entries are missing")
+    answers, more = _whole_tasks(con, plan, answers, len(languages) * len(judges) * (1 if old else repeats))
     order = {name: i for i, name in enumerate(judges)}, {name: i for i, name in enumerate(languages)}
     answers = answers.assign(_l=answers["language"].map(order[1]), _j=answers["judge"].map(order[0]))
-    return answers.sort_values(["place", "replicate", "_l", "_j", "part"], kind="stable"), notes
+    return answers.sort_values(["place", "replicate", "_l", "_j", "part"], kind="stable"), notes + more
+
+
+def _whole_tasks(
+    con: sqlite3.Connection, plan: dict[str, Any], answers: pd.DataFrame, cells: int
+) -> tuple[pd.DataFrame, list[str]]:
+    """The answers of tasks that lack none. Items that nobody was asked about are not in the store."""
+    kind, calls = plan["rubric"]["kind"], plan["rubric"]["calls"]
+    each = 2 if kind in ("pair", "compare") else 1
+    wanted = {
+        (task, system, replicate): cells * (len(json.loads(lines)) if kind == "checklist" and calls == "each" else each)
+        for task, system, replicate, lines in con.execute(
+            "select task, system, replicate, requirements from i where place >= 0"
+        )
+    }
+    have = answers.groupby(["task", "system", "item"]).size().to_dict()
+    tasks = {key[0] for key in wanted}
+    unfinished = {key[0] for key, count in wanted.items() if have.get(key, 0) != count}
+    if unfinished and len(tasks - unfinished) >= 2:
+        note = f"{len(unfinished)} of {len(tasks)} tasks left out: not all of their calls are answered yet"
+        return answers[~answers["task"].isin(unfinished)], [note]
+    return answers, ["the run has only begun: most entries are missing"] if unfinished else []
+
+
+def _wide(answers: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """One row for each score, one column for each part, in the order of the run."""
+    index = [*KEYS, "item"]
+    wide = answers.pivot_table(
+        index=index, columns="part", values="score", aggfunc="first", sort=False, dropna=False, observed=True
+    )
+    wide = wide.reindex(columns=columns)
+    return wide.loc[pd.MultiIndex.from_frame(answers[index].drop_duplicates())].reset_index().rename_axis(columns=None)
 
 
 def _margins(answers: pd.DataFrame) -> pd.DataFrame:
-    wide = answers.pivot_table(
-        index=KEYS, columns="part", values="score", aggfunc="first", sort=False, dropna=False, observed=True
-    )
-    wide = wide.reindex(columns=["chosen", "rejected"])
-    wide = wide.loc[pd.MultiIndex.from_frame(answers[KEYS].drop_duplicates())].reset_index()
+    wide = _wide(answers, ["chosen", "rejected"])
     wide["score"] = wide["chosen"] - wide["rejected"]
-    return wide.rename(columns={"chosen": "chosen_score", "rejected": "rejected_score"}).rename_axis(columns=None)
+    return wide.rename(columns={"chosen": "chosen_score", "rejected": "rejected_score"})
 
 
-def _verdicts(answers: pd.DataFrame, types: dict[Any, Any], calls: str) -> pd.DataFrame:
+def _preferences(answers: pd.DataFrame) -> pd.DataFrame:
+    """Preference for chosen: the mean of both orders, so that a liking for a position cancels."""
+    wide = _wide(answers, ["AB", "BA"])
+    wide["score"] = (wide["AB"] + 100 - wide["BA"]) / 2
+    return wide.drop(columns=["AB", "BA"])
+
+
+def _verdicts(answers: pd.DataFrame, items: dict[Any, Any], calls: str) -> pd.DataFrame:
     """One row for each requirement: 100, 0 or NaN."""
     rows: list[tuple[Any, ...]] = []
-    for task, replicate, language, judge, part, score, detail in answers[[*KEYS, "part", "score", "detail"]].itertuples(
-        index=False
-    ):
-        lines = types[(task, replicate)]
+    columns = [*KEYS, "item", "part", "score", "detail"]
+    for *key, item, part, score, detail in answers[columns].itertuples(index=False):
+        lines = items[(key[0], key[1], item)][2]
         if calls == "each":
             found = [(part, dict(lines)[part], score)]
         else:
@@ -140,14 +176,23 @@ def _verdicts(answers: pd.DataFrame, types: dict[Any, Any], calls: str) -> pd.Da
             found = [
                 (id_, type_, None if v is None else 100.0 * v) for (id_, type_), v in zip(lines, verdicts, strict=True)
             ]
-        rows += [(task, replicate, language, judge, *line) for line in found]
-    frame = pd.DataFrame(rows, columns=[*KEYS, "requirement", TYPE, "score"])
+        rows += [(*key, item, *line) for line in found]
+    frame = pd.DataFrame(rows, columns=[*KEYS, "item", "requirement", TYPE, "score"])
     return frame.astype({"score": float})
+
+
+def _by_criterion(answers: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """One row for each criterion of a rating."""
+    rows = []
+    for *key, item, detail in answers[[*KEYS, "item", "detail"]].itertuples(index=False):
+        values = json.loads(detail) if detail else [None] * len(names)
+        rows += [(*key, item, name, value) for name, value in zip(names, values, strict=True)]
+    return pd.DataFrame(rows, columns=[*KEYS, "item", TYPE, "score"]).astype({"score": float})
 
 
 def _percent(rows: pd.DataFrame) -> pd.DataFrame:
     """Percent satisfied; missing as soon as one requirement is, for the others are not of the same difficulty."""
-    grouped = rows.groupby(KEYS, sort=False)["score"]
+    grouped = rows.groupby([*KEYS, "item"], sort=False)["score"]
     frame = grouped.mean().where(grouped.count() == grouped.size())
     return frame.reset_index()
 
@@ -155,7 +200,7 @@ def _percent(rows: pd.DataFrame) -> pd.DataFrame:
 def export_run(folder: str | Path, path: str | Path) -> None:
     """Write a run's scores to a Parquet or CSV file that `read_panel` reads. Missing scores have a row without a score;
     a pair has both of its scores too."""
-    from polyjudge.core.files import atomic_path, spreadsheet_safe
+    from polyjudge.core.files import atomic_path, safe_csv
 
     frame = read_run(folder).frame
     path = Path(path)
@@ -163,5 +208,4 @@ def export_run(folder: str | Path, path: str | Path) -> None:
         if path.suffix == ".parquet":
             frame.to_parquet(part, index=False)
         else:
-            texts = frame.select_dtypes(exclude="number").columns
-            frame.assign(**{c: frame[c].map(spreadsheet_safe) for c in texts}).to_csv(part, index=False)
+            part.write_text(safe_csv(frame), encoding="utf-8", newline="")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from polyjudge.core.columns import Columns, find_columns
 from polyjudge.core.errors import UsageError, foreign_errors
 from polyjudge.core.labels import clean
 from polyjudge.sources.engine import Engine
 
+SERVERS = (
+    "postgres", "postgresql", "bigquery", "clickhouse", "databricks", "mssql", "mysql", "oracle", "snowflake", "trino",
+)  # fmt: skip
+"""Servers that an address may name. Other schemes of Ibis open or create local files."""
 STREAMED = ("sqlite", "polars", "datafusion", "pandas", "dask")
 """Backends without the types or functions to group strictly: their rows are streamed into our own engine."""
 
@@ -18,10 +21,15 @@ def connect(address: str, table: str | None, engine: str) -> Any:
     """An Ibis table from an address such as postgres://user@host/database::table, or from files with Spark."""
     if engine == "spark":
         return as_table(spark_frame(address))
-    address, _, named = address.partition("::") if table is None else (address, "", table)
-    scheme = urlsplit(address).scheme
+    address, _, named = address.rpartition("::") if table is None and "::" in address else (address, "", table or "")
+    scheme = address.partition("://")[0].lower()
     if scheme in ("http", "https", "ftp", "s3", "gs", "hf"):
         raise UsageError(f"Scores are not fetched from {scheme} addresses. Download the file and name it.")
+    if scheme not in SERVERS:
+        raise UsageError(
+            f"There is no database of the kind {clean(scheme, 40)!r}. Addresses begin with {SERVERS[0]}:// and the "
+            "like; a file is named by its path."
+        )
     if not named:
         raise UsageError("Name the table as well: ADDRESS::TABLE on the command line, table=... in Python.")
     import ibis
@@ -29,6 +37,10 @@ def connect(address: str, table: str | None, engine: str) -> Any:
     schema, _, plain = named.rpartition(".")
     with foreign_errors(f"the {scheme} database"):
         backend = ibis.connect(address)
+        if scheme.startswith("postgres"):
+            with backend.con.cursor() as cursor:
+                cursor.execute("SET default_transaction_read_only = on")
+            backend.con.commit()
         return backend.table(plain, database=schema or None)
 
 

@@ -19,11 +19,11 @@ from polyjudge.core.labels import clean
 from polyjudge.sources import duck
 from polyjudge.sources.duck import engine_errors, name
 from polyjudge.sources.duck_engine import DuckEngine
-from polyjudge.sources.opener import open_table
+from polyjudge.sources.opener import file_of, open_table
 
 UNREAD = {"system": "", "replicate": "", "cluster": ""}
 """Columns that pass through as they are: a calibrated score depends on language and judge alone."""
-FORMULA = "=+-@\t\r"
+FORMULA = "=+-@\t\r\n"
 """A spreadsheet may run a cell that begins with one of these."""
 
 
@@ -77,7 +77,7 @@ def write_calibrated(
         raise UsageError(f"There is no column {partition_by!r} to partition by.")
     json_out = opened.kind == "json" and kind == "json"
     if json_out:
-        opened.relation = opened.relation.replace("'VARCHAR'", "'JSON'")
+        opened.relation = opened.as_json
     if opened.relation.startswith(("frame::", "sqlite::")):
         with engine_errors(opened.where):
             duck.spool(opened, opened.columns, frame)
@@ -101,7 +101,7 @@ def _check_outside(output: Path, source: str) -> None:
 
 
 def _open(source: str, table: str | None) -> tuple[duck.Source, Any]:
-    if "://" in source:
+    if "://" in source and file_of(source) is None:
         from polyjudge.sources import warehouse
 
         held = warehouse.connect(source, table, "duckdb")
@@ -109,7 +109,7 @@ def _open(source: str, table: str | None) -> tuple[duck.Source, Any]:
             rows = held.to_pyarrow_batches()
         return duck.open_frame(rows), rows
     opened = open_table(source, table)
-    return opened.source, opened.frame
+    return (duck.unlocked(opened.source) if opened.source.kind == "duckdb" else opened.source), opened.frame
 
 
 def _format(output: Path, partition_by: str | None) -> str:

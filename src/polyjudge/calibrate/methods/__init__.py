@@ -6,6 +6,7 @@ from polyjudge.calibrate.methods import (  # each registers its methods
     consensus,
     dawid_skene,
     normalise,
+    slopes,
     sparse,
 )
 from polyjudge.calibrate.methods.base import REGISTRY, Map, Method, MethodCalibrator, find_methods, method, method_of
@@ -26,6 +27,7 @@ __all__ = [
     "method",
     "method_of",
     "normalise",
+    "slopes",
     "sparse",
 ]
 

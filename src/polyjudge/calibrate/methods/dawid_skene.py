@@ -46,7 +46,7 @@ def dawid_skene(block: Block) -> Array:
 
 def binary_labels(panel: Panel) -> tuple[Array, Array]:
     """Labels (1 where the score is the top of the scale) and presence of every item and cell, both (items, k m)."""
-    scores = panel.scores[..., None] if panel.replicate_scores is None else panel.replicate_scores
+    scores = panel.singles
     n, k, m, r = scores.shape
     items = np.moveaxis(scores, 3, 1).reshape(n * r, k * m)
     there = ~np.isnan(items)

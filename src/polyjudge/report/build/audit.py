@@ -187,6 +187,7 @@ def _panel(audit: Audit) -> Section:
     ]  # fmt: skip
     m = audit.missingness
     if m is not None:
+        says.append(say("missing.rate", missing=m.missing, entries=m.entries, rate=m.rate))
         says += [say("missing.tests", p=m.p_cell, p_together=m.p_interaction)] if m.p_cell is not None else []
         says += notes(m.notes)
         lacking = m.cells[m.cells["missing"] > 0].sort_values("rate", ascending=False, kind="stable")

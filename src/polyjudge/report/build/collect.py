@@ -35,15 +35,55 @@ def _summary(s: Summary) -> Report:
     verdict += [say("collect.failed", judge=j, count=count) for j, count in s.failed.items() if j not in s.aside]
     if s.dropped:
         verdict.append(say("collect.dropped", count=len(s.dropped)))
+    verdict += _notes(s)
+    steps = []
+    if s.missing:
+        command = f"polyjudge collect PLAN -o {clean(s.folder, 400)} --retry-missing"
+        steps.append(Step(why=say("collect.retry"), command=command))
+    if s.complete:
+        steps.append(Step(why=say("collect.next"), command=f"polyjudge audit {clean(s.folder, 400)}"))
     return Report(
         command="collect",
         title=say("collect.title", name=s.name, folder=s.folder),
         verdict=tuple(verdict),
         picture=(_money(s.judges),),
-        next=(Step(why=say("collect.next"), command=f"polyjudge audit {clean(s.folder, 400)}"),) if s.complete else (),
-        sections=_unreadable(s),
+        next=tuple(steps),
+        sections=(*_position(s), *_unreadable(s)),
         payload=lambda: envelope("collect", {**s.to_dict(), "cost": s.cost}),
     )
+
+
+def _notes(s: Summary) -> list[Words]:
+    """What a person should know besides."""
+    out: list[Words] = []
+    if s.missing:
+        out.append(say("collect.missing", count=s.missing))
+    if not s.complete:
+        rows = s.reasons.itertuples(index=False)
+        out += [say("collect.reason", judge=j, kind=k, error=e, count=int(n)) for j, k, e, n in rows]
+    if s.batches:
+        out.append(say("collect.batches", count=s.batches))
+    if len(s.orphans):
+        out.append(say("collect.orphans", count=int(s.orphans["answers"].sum())))
+    for judge, group in s.models.groupby("judge", sort=False):
+        out.append(say("collect.model", judge=judge, names=", ".join(map(clean, group["model"]))))
+    estimated = int(s.judges["estimated"].sum())
+    if estimated:
+        out.append(say("collect.estimated", count=estimated))
+    return out
+
+
+def _position(s: Summary) -> tuple[Section, ...]:
+    if s.position.empty:
+        return ()
+    columns = (
+        LANGUAGE,
+        JUDGE,
+        Column(name="first", title="leans to the first, points", kind="points", sign=True, low="low", high="high"),
+        Column(name="changed", title="changed with the order", kind="share"),
+    )
+    table = Table(name="position", caption="Preference for the answer shown first", frame=s.position, columns=columns)
+    return (Section(name="position", title="Position bias", blocks=(table,), folded=False),)
 
 
 def _unreadable(s: Summary) -> tuple[Section, ...]:
@@ -65,6 +105,12 @@ def _unreadable(s: Summary) -> tuple[Section, ...]:
         for p, what in ((s.missing_p, "Missing answers"), (s.asked_again_p, "Answers asked again"))
         if p is not None
     ]
+    factors = {"group": "group", "task": "task", "length": "length of the prompt", "digits": "numbers in the prompt"}
+    says += [
+        say("collect.follows", factor=factors[factor], p=p)
+        for factor, p, alarm in s.missing_tests.itertuples(index=False)
+        if alarm and factor in factors
+    ]
     table = Table(name="unreadable", caption="By cell, worst first", frame=worst, columns=columns)
     title = "Answers that could not be read"
     return (Section(name="unreadable", title=title, says=tuple(says), blocks=(table,), folded=False),)
@@ -84,6 +130,14 @@ def _preview(p: Preview) -> Report:
     ]
     if p.dropped:
         verdict.append(say("collect.dropped", count=len(p.dropped)))
+    if p.unreviewed:
+        verdict.append(say("collect.unreviewed", names=", ".join(map(clean, p.unreviewed))))
+    if p.examples:
+        verdict.append(say("collect.examples", count=p.examples))
+    judges = p.estimate.judges
+    guesses: list[Words] = [say("collect.batch")] if judges["batch"].any() else []
+    if judges["cost"].notna().all():
+        guesses.append(say("collect.range", low=float(judges["cost_low"].sum()), high=float(judges["cost_high"].sum())))
     prompts = tuple(
         Section(
             name="prompt",
@@ -97,12 +151,12 @@ def _preview(p: Preview) -> Report:
         command="collect",
         title=say("collect.plan-title", name=p.name),
         verdict=tuple(verdict),
-        picture=(_money(p.estimate.judges),),
+        picture=(_money(judges.drop(columns=["learnt", "batch"])),),
         sections=(
             Section(
                 name="estimate",
                 title=say("collect.estimate", date=p.estimate.price_date),
-                says=(say("collect.guess"),),
+                says=tuple(guesses),
                 folded=False,
             ),
             *prompts,
@@ -116,8 +170,9 @@ def _money(judges: pd.DataFrame) -> Table:
     total["cost"] = judges["cost"].sum() if judges["cost"].notna().all() else float("nan")
     frame = pd.concat([judges, pd.DataFrame([{"judge": "total", "model": "", **total}])], ignore_index=True)
     titles = {"input_tokens": "tokens in", "output_tokens": "out"}
+    titles |= {c: c.replace("_", " ") for c in ("input_low", "input_high", "cost_low", "cost_high")}
     columns = [
-        Column(name=c, title=titles.get(c, c), kind="money" if c == "cost" else "count")
+        Column(name=c, title=titles.get(c, c), kind="money" if c.startswith("cost") else "count")
         for c in frame.columns
         if c not in ("judge", "model")
     ]

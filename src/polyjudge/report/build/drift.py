@@ -46,20 +46,6 @@ def build(result: Drift, panel: Panel | None = None) -> Report:
             Column(name="changed", title="changed", kind="yes"),
         ),
     )
-    floor = Table(
-        name="floor",
-        caption=say("drift.floor"),
-        frame=result.floor.sort_values("p", kind="stable") if len(result.floor) else result.floor,
-        columns=(
-            Column(name="language", title="language", kind="label"),
-            Column(name="judge", title="judge", kind="judge"),
-            Column(name="before", title="before", kind="share"),
-            Column(name="after", title="now", kind="share"),
-            Column(name="change", title="change", kind="share", sign=True, low="low", high="high"),
-            Column(name="p", title="p", kind="p"),
-            Column(name="changed", title="changed", kind="yes"),
-        ),
-    )
     return Report(
         **frame,
         title=say("drift.title"),
@@ -72,6 +58,24 @@ def build(result: Drift, panel: Panel | None = None) -> Report:
                 says=(say("drift.global", p=result.p_global),),
                 blocks=(change,),
             ),
-            Section(name="floor", title="Scores at the floor", blocks=(floor,)),
+            Section(name="floor", title="Scores at the floor", blocks=(_floor(result),)),
+        ),
+    )
+
+
+def _floor(result: Drift) -> Table:
+    """Shares of scores at the lowest value, most changed first."""
+    return Table(
+        name="floor",
+        caption=say("drift.floor"),
+        frame=result.floor.sort_values("p", kind="stable") if len(result.floor) else result.floor,
+        columns=(
+            Column(name="language", title="language", kind="label"),
+            Column(name="judge", title="judge", kind="judge"),
+            Column(name="before", title="before", kind="share"),
+            Column(name="after", title="now", kind="share"),
+            Column(name="change", title="change", kind="share", sign=True, low="low", high="high"),
+            Column(name="p", title="p", kind="p"),
+            Column(name="changed", title="changed", kind="yes"),
         ),
     )

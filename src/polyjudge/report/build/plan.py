@@ -128,7 +128,7 @@ def _labels(b: LabelBudget, panel: Panel | None) -> Report:
         ),
     )
     report = frame_of("label_plan", b, panel)
-    report["payload"] = lambda: envelope("plan", {"labels": b.to_dict()})
+    report["payload"] = lambda: envelope("plan", {"labels": b.to_dict(), **b.to_dict()})
     return Report(
         **report,
         title="Human labels that the languages need",

@@ -34,6 +34,8 @@ from polyjudge.report.words import word
 
 FOLDED = 30
 """Tables with more rows than this are folded."""
+BUNDLES = {"1.9.0.post1": "373b1f84072b31010f15ceb787be6b415c53936411aae267c8c2b2b6ccde46e7"}
+"""SHA-256 of the script that each version of vl-convert makes. A version that is not here is bundled every time."""
 VARIABLES = {name: f"var(--{name})" for name in LIGHT}
 
 
@@ -112,22 +114,32 @@ def page_spec(chart: Any) -> dict[str, Any]:
 
 @cache
 def vega_script() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script. Bundling takes seconds, so it is kept in the user's cache."""
+    """Vega, Vega-Lite and Vega-Embed as one script. Bundling takes seconds, so it is kept in the user's cache.
+
+    What lies in the cache runs in every page, so it is used only when its hash is one that is known here.
+    """
     import vl_convert
 
-    kept = _cache_folder() / f"vega-{version('vl-convert-python')}.js"
-    try:
-        return _inline_safe(kept.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        script = _inline_safe(vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;"))
-    with suppress(OSError, UsageError), atomic_write(kept) as file:
-        file.write(script)
+    known = BUNDLES.get(version("vl-convert-python"))
+    folder = _cache_folder()
+    kept = folder / f"vega-{known[:16]}.js" if known and folder else None
+    with suppress(OSError, ValueError):
+        script = kept.read_text(encoding="utf-8") if kept else ""
+        if known and hashlib.sha256(script.encode()).hexdigest() == known:
+            return _inline_safe(script)
+    script = _inline_safe(vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;"))
+    if kept and hashlib.sha256(script.encode()).hexdigest() == known:
+        with suppress(OSError, UsageError), atomic_write(kept) as file:
+            file.write(script)
     return script
 
 
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or str(Path.home() / ".cache")
-    return Path(base) / "polyjudge"
+def _cache_folder() -> Path | None:
+    """The user's cache, or None for a user without a home."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    with suppress(RuntimeError):
+        return Path(base or Path.home() / ".cache") / "polyjudge"
+    return None
 
 
 def _inline_safe(script: str) -> str:

@@ -283,6 +283,7 @@ WORDS: dict[str, Template] = {
     "scores are not. The intervals come from the spread over tasks and allow for this.",
     "three-way.none": "The language effect does not visibly depend on the task.",
     "missing.part": "The tests use a random {share:share} of the tasks that lack scores.",
+    "missing.rate": "{missing} of {entries} entries ({rate:share}) have no score; missing is missing, never zero.",
     "missing.none": "No score is missing.",
     "missing.together": "{judge} in {language} lacks {worst:share}, against {overall:share} overall, and that is no "
     "accident ({p:p}). If they fail because of what they would have scored, the cell is biased: see its range.",

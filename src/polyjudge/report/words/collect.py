@@ -25,7 +25,24 @@ WORDS: dict[str, Template] = {
         + (", {answered} of them already answered." if v["answered"] else ".")
     ),
     "collect.estimate": "Estimate (prices of {date})",
-    "collect.guess": "Tokens are guessed from the scripts of the prompts; expect them to be off by up to a third. No "
-    "interval is given because the tokenizers are not known.",
+    "collect.range": "The cost lies between {low:money} and {high:money}: tokens are estimated from the text.",
+    "collect.batch": "Judges in batch mode are priced as batches.",
+    "collect.examples": "The plan's parser read all of its {count} example answers as it should.",
+    "collect.unreviewed": "Written by a machine and not yet reviewed by a speaker: the prompts in {names:text}.",
+    "collect.reason": lambda v: (
+        f"{{judge}}: {{count}} {plural(v['count'], 'call', 'calls')} without an answer ({{kind:text}}): {{error:text}}"
+    ),
+    "collect.batches": lambda v: (
+        f"{{count}} {plural(v['count'], 'batch is', 'batches are')} under way; the same command fetches what is ready."
+    ),
+    "collect.orphans": "{count} answers belong to judges, languages, items or repeats that the plan no longer has.",
+    "collect.model": "{judge} changed during the run: the service reports {names:text}.",
+    "collect.estimated": "{count} attempts came without a count of tokens; their cost is an estimate.",
+    "collect.follows": "Missing answers follow the {factor:text} ({p:p}): what is left is not a fair sample.",
+    "collect.missing": lambda v: (
+        f"{{count}} {plural(v['count'], 'answer', 'answers')} could not be read and {plural(v['count'], 'is', 'are')} "
+        "missing."
+    ),
+    "collect.retry": "Ask for them in another way:",
     "collect.prompt": lambda v: "Prompt in {language} ({task}" + (", {part})" if v["part"] else ")"),
 }

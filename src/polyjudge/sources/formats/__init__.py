@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from polyjudge.core.errors import UsageError
+from polyjudge.core.files import matches
 from polyjudge.core.labels import clean
 from polyjudge.sources.formats import (
     deepeval,
@@ -63,12 +64,12 @@ def tool_files(source: str | Path) -> list[Path]:
     text = str(source)
     if os.path.isdir(text):
         for pattern in ("*.eval", "*.seg.score", "samples_*.jsonl", "*.jsonl", "*.json"):
-            found = sorted(Path(text).rglob(pattern))
+            found = matches(os.path.join(glob.escape(text), "**", pattern))
             if found:
                 return found
         return []
-    if any(c in text for c in "*?[") and not os.path.exists(text):
-        return [Path(p) for p in sorted(glob.glob(text, recursive=True)) if not os.path.isdir(p)]
+    if glob.has_magic(text) and not os.path.exists(text):
+        return matches(text)
     return [Path(text)] if os.path.isfile(text) else []
 
 

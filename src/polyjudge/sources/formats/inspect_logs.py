@@ -12,7 +12,10 @@ import pandas as pd
 
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
+from polyjudge.core.memory import budget
+from polyjudge.core.memory import shown as size_shown
 from polyjudge.sources.formats.base import Format, Peek, ToolScores, flat, pick, tidy
+from polyjudge.sources.limits import check_archive
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 """Inspect's letter grades: correct, partial, incorrect, no answer."""
@@ -28,6 +31,16 @@ def fits(peek: Peek) -> bool:
     )
 
 
+def _check_size(path: Path) -> None:
+    """Refuse a log that would fill memory: it is read as a whole, and takes about ten times its text."""
+    if path.suffix == ".eval":
+        check_archive(path)
+    elif path.stat().st_size > budget() // 10:
+        raise PanelError(
+            f"{clean(path, 200)} is too large to read in {size_shown(budget())} of memory. Raise --memory."
+        )
+
+
 def rows(path: Path) -> Iterator[dict[str, Any]]:
     """The scores of one log.
 
@@ -39,6 +52,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
         from inspect_ai.log import read_eval_log
     except ImportError:
         raise PanelError("Reading Inspect logs needs inspect-ai: pip install 'polyjudge[collect]'.") from None
+    _check_size(path)
     try:
         log = read_eval_log(str(path))
     except Exception as error:  # a broken or foreign file, whatever the reader makes of it

@@ -1,0 +1,52 @@
+"""Slopes: where a judge spreads systems less or more than it usually does, deviations are stretched back."""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+
+from polyjudge.calibrate.methods.base import REGISTRY, Map, Method
+from polyjudge.calibrate.methods.block import Block
+from polyjudge.core.arrays import Array
+from polyjudge.core.panel import Panel
+from polyjudge.estimate.covariance import Moments, off_and_on, one_factor
+
+SEES = 0.1
+"""Where one judge's reliability is below this, slopes are noise: the language is left as it is."""
+MOST = 4.0
+"""No score is stretched or squeezed by more than this."""
+
+_moments: weakref.WeakKeyDictionary[Panel, Moments] = weakref.WeakKeyDictionary()
+
+
+def slopes(block: Block) -> Map:
+    """Deviations from a cell's mean over its slope (METHODS section 17); the cell's mean stays.
+
+    The slope is the loading of the cell in a one-factor model of the judges' agreement about systems within tasks (or
+    about tasks, without systems) over the judge's mean loading. It takes three judges.
+    """
+    ratio = _ratios(block)
+    return Map(shift=block.train * (1 - ratio), scale=ratio)
+
+
+def _ratios(block: Block) -> Array:
+    shape = block.train.shape
+    if shape[-1] < 3:
+        return np.ones(shape)
+    moments = _moments.get(block.panel)
+    if moments is None:
+        moments = _moments[block.panel] = Moments.of(block.panel, by_task=True)
+    v = moments.covariance(block.drawn / block.panel.weights)
+    off, on = off_and_on(v)
+    sees = off > SEES * on
+    loading = np.where(sees[..., None], one_factor(v), np.nan)
+    known = np.isfinite(loading) & (loading > 0)
+    count = known.sum(axis=-2, keepdims=True)
+    mean = np.where(known, loading, 0.0).sum(axis=-2, keepdims=True) / np.maximum(count, 1)
+    ratio = np.where(known & (count > 1), loading / np.where(mean > 0, mean, 1.0), 1.0)
+    out: Array = np.clip(ratio, 1 / MOST, MOST)
+    return out
+
+
+REGISTRY["slopes"] = Method("slopes", slopes, by_name=True)

@@ -1,0 +1,381 @@
+"""Batches: half price, answered within a day. What was sent is stored before anybody waits for it, so that a batch
+survives a kill, is fetched in a later sitting and is never paid for twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any
+
+from polyjudge.collect.calls import Call
+from polyjudge.collect.models import AnthropicAsker, HttpAsker, Problem
+from polyjudge.collect.store import Failure, Key, Record, Statement, Usage
+from polyjudge.core.labels import clean
+
+if TYPE_CHECKING:
+    from polyjudge.collect.runner import Desk, Run
+
+WITH_BATCHES = ("openai", "openai-api", "groq", "anthropic")
+"""Providers with batch endpoints."""
+OPEN = ("sending", "sent")
+
+
+@dataclass
+class Batch:
+    """Calls that travel together. `row` is its number in the store, `remote` its id at the provider."""
+
+    row: int
+    token: str
+    calls: dict[str, tuple[Call, int]]
+    """Custom id -> call and number of the attempt."""
+    created: float
+    remote: str | None = None
+    reserved: float = 0.0
+
+
+class OpenAIBatches:
+    """OpenAI's batch endpoints: a file of requests, a batch over it, files of replies."""
+
+    most, largest = 50_000, 190_000_000
+
+    def __init__(self, asker: HttpAsker) -> None:
+        self.asker = asker
+
+    def line(self, custom: str, body: dict[str, Any]) -> bytes:
+        entry = {"custom_id": custom, "method": "POST", "url": "/v1/chat/completions", "body": body}
+        return json.dumps(entry).encode() + b"\n"
+
+    async def send(self, file: IO[bytes], token: str) -> str:
+        import aiohttp
+
+        form = aiohttp.FormData()
+        form.add_field("purpose", "batch")
+        form.add_field("file", file, filename=f"{token}.jsonl", content_type="application/jsonl")
+        uploaded = await self.asker.send("POST", "/files", data=form)
+        request = {
+            "input_file_id": uploaded["id"], "endpoint": "/v1/chat/completions", "completion_window": "24h",
+            "metadata": {"polyjudge": token},
+        }  # fmt: skip
+        return str((await self.asker.send("POST", "/batches", data=json.dumps(request).encode()))["id"])
+
+    async def find(self, batch: Batch) -> str | None:
+        """The id of a batch that was sent, if it arrived."""
+        after = ""
+        for _ in range(100):
+            page = await self.asker.send("GET", f"/batches?limit=100{after}")
+            entries = page.get("data") or []
+            for entry in entries:
+                if (entry.get("metadata") or {}).get("polyjudge") == batch.token:
+                    return str(entry["id"])
+            if not page.get("has_more") or not entries:
+                return None
+            after = f"&after={entries[-1]['id']}"
+        return None
+
+    async def fetch(self, batch: Batch) -> tuple[str, dict[str, Any]] | None:
+        """None while it is under way; then how it ended, and custom id -> reply or error."""
+        found = await self.asker.send("GET", f"/batches/{batch.remote}")
+        status = found.get("status")
+        if status not in ("completed", "failed", "expired", "cancelled"):
+            return None
+        out: dict[str, Any] = {}
+        for name in (found.get("output_file_id"), found.get("error_file_id")):
+            if name:
+                for line in (await self.asker.send("GET", f"/files/{name}/content", raw=True)).splitlines():
+                    entry = _entry(line)
+                    response = entry.get("response") or {}
+                    failed = entry.get("error") or (
+                        None if response.get("status_code") == 200 else response.get("body")
+                    )
+                    out[str(entry.get("custom_id"))] = {"error": failed} if failed else {"body": response.get("body")}
+        why = "" if status == "completed" else f"{status}: {json.dumps(found.get('errors'))}"
+        return why, out
+
+
+class AnthropicBatches:
+    """Anthropic's message batches. They carry no mark of ours, so one that was sent before a crash is recognised by its
+    time and size, and by the ids of its replies."""
+
+    most, largest = 100_000, 240_000_000
+
+    def __init__(self, asker: HttpAsker) -> None:
+        self.asker = asker
+
+    def line(self, custom: str, body: dict[str, Any]) -> bytes:
+        return json.dumps({"custom_id": custom, "params": body}).encode() + b"\n"
+
+    async def send(self, file: IO[bytes], token: str) -> str:
+        body = b'{"requests": [' + b",".join(line.strip() for line in file) + b"]}"
+        return str((await self.asker.send("POST", "/v1/messages/batches", data=body))["id"])
+
+    async def find(self, batch: Batch) -> str | None:
+        page = await self.asker.send("GET", "/v1/messages/batches?limit=100")
+        for entry in page.get("data") or []:
+            total = sum(v for v in (entry.get("request_counts") or {}).values() if isinstance(v, int))
+            if total != len(batch.calls):
+                continue
+            if entry.get("processing_status") != "ended":
+                return str(entry["id"])
+            ended = await self.fetch(Batch(0, "", {}, 0.0, str(entry["id"])))
+            if ended and set(ended[1]) & set(batch.calls):
+                return str(entry["id"])
+        return None
+
+    async def fetch(self, batch: Batch) -> tuple[str, dict[str, Any]] | None:
+        found = await self.asker.send("GET", f"/v1/messages/batches/{batch.remote}")
+        if found.get("processing_status") != "ended":
+            return None
+        out: dict[str, Any] = {}
+        lines = await self.asker.send("GET", f"/v1/messages/batches/{batch.remote}/results", raw=True)
+        for line in lines.splitlines():
+            entry = _entry(line)
+            result = entry.get("result") or {}
+            body = result.get("message")
+            good = result.get("type") == "succeeded"
+            out[str(entry.get("custom_id"))] = (
+                {"body": body} if good else {"error": result.get("error") or result.get("type")}
+            )
+        return "", out
+
+
+def _entry(line: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+@dataclass
+class _Queue:
+    """Calls that wait for a next batch, with the number of their attempts."""
+
+    calls: list[tuple[Call, int]] = field(default_factory=list)
+
+
+class BatchDesk:
+    """A judge that is asked in batches, as few as its provider allows."""
+
+    def __init__(self, run: Run, desk: Desk, asker: HttpAsker) -> None:
+        provider = desk.judge.model.split("/")[0]
+        if provider not in WITH_BATCHES:
+            raise Problem(
+                "setup", f"{provider} has no batches here ({', '.join(WITH_BATCHES)} have); set batch: false",
+                fatal=True,
+            )  # fmt: skip
+        self.run, self.desk, self.asker = run, desk, asker
+        self.api = AnthropicBatches(asker) if isinstance(asker, AnthropicAsker) else OpenAIBatches(asker)
+        self.waiting = _Queue()
+        self.open = open_batches(run, desk.judge.name)
+
+    async def work(self) -> None:
+        """Fetch what is under way, then send and fetch until nothing remains."""
+        try:
+            for batch in list(self.open):
+                if batch.remote is None:
+                    await self._adopt(batch)
+            self._collect_calls()
+            while (self.waiting.calls or self.open) and self.desk.status.aside is None:
+                while self.waiting.calls and self.run.stopping is None and await self._send_one():
+                    pass
+                if not self.open:
+                    return
+                self.desk.status.note = (
+                    f"{sum(len(b.calls) for b in self.open)} calls in {len(self.open)} batches under way"
+                )
+                await self._fetch_all()
+                if self.open:
+                    await asyncio.sleep(self.desk.judge.batch_poll)
+        except Problem as problem:
+            self.run.set_aside(self.desk, problem.message)
+        finally:
+            self.desk.status.note = None
+
+    def _collect_calls(self) -> None:
+        """All remaining calls that are in no batch under way."""
+        sent = {call.key for batch in self.open for call, _ in batch.calls.values()}
+        while isinstance(call := self.run.order.take(self.desk.judge.name), Call):
+            if call.key not in sent:
+                self.waiting.calls.append((call, 1))
+
+    async def _adopt(self, batch: Batch) -> None:
+        """A batch that was about to be sent when the run was killed: it arrived, or its calls are sent again."""
+        batch.remote = await self._patiently(lambda: self.api.find(batch))
+        if batch.remote is None:
+            await self.run.save([_state(batch, "lost")])
+            self.open.remove(batch)
+            self.run.budget.settle(batch.reserved, 0.0)
+        else:
+            await self.run.save([_sent(batch)])
+
+    async def _send_one(self) -> bool:
+        """Send one batch of what waits, within the provider's limits and the budget. False when the money is spent."""
+        batch = Batch(0, uuid.uuid4().hex, {}, time.time())
+        records: list[Record] = []
+        rest: list[tuple[Call, int]] = []
+        with tempfile.TemporaryFile(prefix="polyjudge-") as file:
+            size = 0
+            for i, (call, attempt) in enumerate(self.waiting.calls):
+                question = self.run.question(call)
+                custom = f"{batch.token[:12]}-{i}"
+                line = self.api.line(custom, self.asker.body(question.ask))
+                worst = self._worst(question.ask, call)
+                full = len(batch.calls) >= self.api.most or size + len(line) > self.api.largest
+                if full or not self.run.budget.fits(batch.reserved + worst):
+                    rest = self.waiting.calls[i:]
+                    break
+                batch.reserved += worst
+                batch.calls[custom] = call, attempt
+                size += len(line)
+                file.write(line)
+                records += self.run.note_item(call.place)
+            if not batch.calls:
+                if not self.open:
+                    self.run.halt("cost")
+                return False
+            self.waiting.calls = rest
+            self.run.batch_rows += 1
+            batch.row = self.run.batch_rows
+            await self.run.save([*records, *_insert(batch, self.desk.judge.name)])
+            self.run.budget.reserved += batch.reserved
+            self.open.append(batch)
+            await self._deliver(batch, file)
+        return bool(rest)
+
+    def _worst(self, ask: Any, call: Call) -> float:
+        if not self.run.priced:
+            return 0.0
+        high = self.run.tokens_of(self.desk, ask, call.key.language)[1]
+        name = self.desk.judge.name
+        return self.run.work.prices.cost(name, high, self.desk.worst_output, batch=True) or 0.0
+
+    async def _deliver(self, batch: Batch, file: IO[bytes]) -> None:
+        """Send a batch. When it is not known whether it arrived, look before it is sent once more."""
+        for errors in range(1, self.desk.judge.retries + 2):
+            try:
+                file.seek(0)
+                with open(file.fileno(), "rb", closefd=False) as again:
+                    batch.remote = await self.api.send(again, batch.token)
+                break
+            except Problem as problem:
+                batch.remote = await self._patiently(lambda: self.api.find(batch)) if problem.paid else None
+                if batch.remote is not None:
+                    break
+                if not problem.retry or errors > self.desk.judge.retries:
+                    await self.run.save([_state(batch, "refused", problem.message)])
+                    self.open.remove(batch)
+                    raise
+                await self.run.back_off(self.desk, errors, problem.retry_after)
+        await self.run.save([_sent(batch)])
+
+    async def _patiently(self, ask: Any) -> Any:
+        for errors in range(1, self.desk.judge.retries + 2):
+            try:
+                return await ask()
+            except Problem as problem:
+                if not problem.retry or errors > self.desk.judge.retries:
+                    raise
+                await self.run.back_off(self.desk, errors, problem.retry_after)
+        return None
+
+    async def _fetch_all(self) -> None:
+        for batch in list(self.open):
+            ended = await self._patiently(lambda batch=batch: self.api.fetch(batch))
+            if ended is not None:
+                await self._take_in(batch, *ended)
+                self.open.remove(batch)
+
+    async def _take_in(self, batch: Batch, why: str, replies: dict[str, Any]) -> None:
+        """Store all answers of a batch together with its end: all of it or nothing."""
+        records: list[Record] = []
+        spent = 0.0
+        for custom, (call, attempt) in batch.calls.items():
+            entry = replies.get(custom)
+            kept, cost = self._one(batch, call, attempt, entry, why)
+            spent += cost
+            records += [*self.run.note_item(call.place), *kept]
+        await self.run.save([*records, _state(batch, "done", why or None)])
+        self.run.budget.settle(batch.reserved, spent)
+        if why and not replies:
+            raise Problem("batch", f"its batch {clean(batch.remote)} ended as {clean(why, 300)}", fatal=True)
+
+    def _one(self, batch: Batch, call: Call, attempt: int, entry: Any, why: str) -> tuple[list[Record], float]:
+        run, desk = self.run, self.desk
+        waited = time.time() - batch.created
+        try:
+            if entry is None or entry.get("error"):
+                text = json.dumps(entry.get("error")) if entry else f"not in the batch's replies {why}"
+                raise Problem("batch", clean(text, 400), True, latency=waited)
+            reply = self.asker.reply(entry["body"], waited)
+        except Problem as problem:
+            failure = Failure(call.key, attempt, problem.kind, problem.message, None, Usage(), waited)
+            if attempt > desk.judge.retries:
+                run.give_up(desk, problem.message)
+            else:
+                desk.status.retries += 1
+                self.waiting.calls.append((call, attempt + 1))
+            return [failure], 0.0
+        question = run.question(call)
+        used = run.charge(desk, reply, question.ask, call.key.language, batch=True)
+        again = call.again < run.plan.rubric.reask
+        records, score = run.read(desk, call, question, reply, used, attempt, again)
+        if isinstance(records[-1], Failure):
+            desk.status.retries += 1
+            self.waiting.calls.append((call._replace(again=call.again + 1), attempt + 1))
+        else:
+            run.order.settle(call, score)
+        return records, used.cost or 0.0
+
+
+def open_batches(run: Run, judge: str) -> list[Batch]:
+    """The batches of a judge that are not settled in the store; what they may cost is reserved."""
+    places = {name: place for place, name in enumerate(run.work.aligned.names)}
+    out = []
+    rows = run.reader.execute(
+        "select id, token, remote, reserved, created from batches where judge = ? and state in (?, ?)", [judge, *OPEN]
+    ).fetchall()
+    for row, token, remote, reserved, created in rows:
+        batch = Batch(row, token, {}, created, remote, reserved)
+        for custom, task, system, replicate, repeat, language, part, attempt, again in run.reader.execute(
+            "select custom, task, system, replicate, repeat, language, part, attempt, again from batch_calls "
+            "where batch = ?", [row],
+        ):  # fmt: skip
+            full = Key(task, system, replicate, repeat, language, judge, part)
+            if full.name in places:
+                batch.calls[custom] = Call(places[full.name], full, again), attempt
+        run.budget.reserved += reserved
+        out.append(batch)
+    return out
+
+
+def _insert(batch: Batch, judge: str) -> list[Record]:
+    """The rows of a batch that is about to be sent."""
+    first: list[Record] = [
+        Statement(
+            "insert into batches values (?, ?, ?, null, 'sending', ?, ?, ?, null, null)",
+            (batch.row, judge, batch.token, len(batch.calls), batch.reserved, batch.created),
+        )
+    ]
+    for custom, (call, attempt) in batch.calls.items():
+        k = call.key
+        first.append(
+            Statement(
+                "insert into batch_calls values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (batch.row, custom, k.task, k.system, k.replicate, k.repeat, k.language, k.part, attempt, call.again),
+            )
+        )
+    return first
+
+
+def _sent(batch: Batch) -> Statement:
+    return Statement("update batches set remote = ?, state = 'sent' where id = ?", (batch.remote, batch.row))
+
+
+def _state(batch: Batch, state: str, note: str | None = None) -> Statement:
+    return Statement(
+        "update batches set state = ?, note = ?, ended = ? where id = ?", (state, note, time.time(), batch.row)
+    )

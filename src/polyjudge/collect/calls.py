@@ -1,0 +1,266 @@
+"""Which calls of a plan remain, and in which order they are made.
+
+    Remaining(con, work)    which calls have no answer in the store
+    Order                   which of them comes next for a judge (`InOrder`: item by item, so any prefix is balanced)
+    runner                  asks them and stores what comes back
+
+Another order (one that stops early, or follows what was learnt) is another class with `take`, `settle` and `leave`.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from polyjudge.collect.cost import Prices, load_prices
+from polyjudge.collect.items import Aligned, load_items
+from polyjudge.collect.parse import parse
+from polyjudge.collect.plan import Plan
+from polyjudge.collect.prompts import Template, load_templates, parts
+from polyjudge.collect.store import KEY, Key, Name, read_meta, write_meta
+from polyjudge.core.errors import CollectError
+from polyjudge.core.labels import clean
+
+PATIENCE = 15.0
+"""Seconds without progress after which a judge no longer holds the others back."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A plan made ready: its items, templates and prices."""
+
+    plan: Plan
+    aligned: Aligned
+    templates: dict[str, Template]
+    prices: Prices
+
+    def calls_of(self, place: int, judge: str) -> Iterator[Key]:
+        """All calls of an item to a judge, in order."""
+        plan, name = self.plan, self.aligned.names[place]
+        which = parts(plan, tuple(line[0] for line in self.aligned.lines(place)))
+        for repeat in range(plan.repeats):
+            for language in plan.languages:
+                for part in which:
+                    yield Key(*name, repeat, language.name, judge, part)
+
+    def size(self, place: int) -> int:
+        """How many calls an item has at each judge."""
+        each = len(self.aligned.lines(place)) if self.plan.rubric.kind == "checklist" else 0
+        which = each if self.plan.rubric.calls == "each" and each else len(parts(self.plan, ("",)))
+        return self.plan.repeats * len(self.plan.languages) * which
+
+    @property
+    def calls(self) -> int:
+        """Calls to each judge in all."""
+        if self.plan.rubric.kind == "checklist":
+            return sum(self.size(place) for place in range(len(self.aligned)))
+        return len(self.aligned) * self.size(0)
+
+
+class Call(NamedTuple):
+    """One question to one judge. `place` is the item's place in the order of the run; `again`: how often its answer
+    could not be read before."""
+
+    place: int
+    key: Key
+    again: int = 0
+
+
+def prepare(plan: Plan) -> Work:
+    """Read items, templates and prices, and try the plan's own parser on its examples."""
+    for i, example in enumerate(plan.rubric.examples):
+        found = parse(example.answer, plan.rubric)
+        if found.score != example.score:
+            raise CollectError(
+                f"rubric.examples[{i}]: {clean(repr(example.answer), 80)} is read as {found.score} ({found.how}), not "
+                f"as {example.score}. Mend the parser or the example."
+            )
+    return Work(plan, load_items(plan), load_templates(plan), load_prices(plan))
+
+
+class Remaining:
+    """The calls of a plan without an answer in the store."""
+
+    def __init__(self, con: sqlite3.Connection, work: Work) -> None:
+        self.con, self.work = con, work
+        plan = work.plan
+        known = {judge.name for judge in plan.judges}
+        languages = {language.name for language in plan.languages}
+        self._answered: dict[int, dict[str, int]] = {}
+        counts = con.execute(
+            "select task, system, replicate, judge, language, sum(repeat < ?) from answers "
+            "group by task, system, replicate, judge, language", [plan.repeats],
+        )  # fmt: skip
+        places: dict[Name, int] = {}
+        if con.execute("select 1 from items limit 1").fetchone():
+            places = {name: place for place, name in enumerate(work.aligned.names)}
+        self.total = dict.fromkeys(known, work.calls)
+        for task, system, replicate, judge, language, count in counts:
+            place = places.get(Name(task, system, replicate))
+            if place is not None and judge in known and language in languages:
+                entry = self._answered.setdefault(place, {})
+                entry[judge] = entry.get(judge, 0) + count
+                self.total[judge] -= count
+        failed = con.execute("select distinct task, system, replicate from errors where kind = 'unreadable'")
+        self._failed = {places.get(Name(*row), -1) for row in failed}
+
+    def __bool__(self) -> bool:
+        return any(self.total.values())
+
+    def of(self, judge: str) -> Iterator[Call]:
+        """A judge's calls, item by item."""
+        for place in range(len(self.work.aligned)):
+            answered = self._answered.get(place, {}).get(judge, 0)
+            if answered >= self.work.size(place):
+                continue
+            keys = self.work.calls_of(place, judge)
+            if not answered and place not in self._failed:
+                yield from (Call(place, key) for key in keys)
+            else:
+                yield from self._rest(place, judge, keys)
+
+    def _rest(self, place: int, judge: str, keys: Iterator[Key]) -> Iterator[Call]:
+        name = self.work.aligned.names[place]
+        where = "where task = ? and system = ? and replicate = ? and judge = ?"
+        done = {Key(*row) for row in self.con.execute(f"select {KEY} from answers {where}", [*name, judge])}
+        again = {
+            Key(*row[:-1]): row[-1]
+            for row in self.con.execute(
+                f"select {KEY}, count(*) from errors {where} and kind = 'unreadable' group by {KEY}", [*name, judge]
+            )
+        }
+        yield from (Call(place, key, again.get(key, 0)) for key in keys if key not in done)
+
+
+class Order(Protocol):
+    """Which call comes next."""
+
+    def take(self, judge: str) -> Call | bool:
+        """The judge's next call; True: none yet, wait; False: none any more."""
+
+    def settle(self, call: Call, score: float | None) -> None:
+        """A call has its answer, or was given up in this sitting (score None)."""
+
+    def leave(self, judge: str) -> None:
+        """A judge makes no more calls in this sitting."""
+
+
+class InOrder:
+    """Item by item, inside an item through all languages and judges, so that what has been paid for at any moment is a
+    balanced panel and few items beyond it: a judge waits when it is `lead` items ahead of the slowest. One that does
+    not move (a call hangs) holds nobody back."""
+
+    def __init__(self, remaining: Remaining, judges: list[str], lead: int | None, apart: frozenset[str]) -> None:
+        self._calls = {judge: remaining.of(judge) for judge in judges}
+        self._heads: dict[str, Call | None] = {judge: next(calls, None) for judge, calls in self._calls.items()}
+        self._moved = dict.fromkeys(judges, time.monotonic())
+        self._lead, self._apart = lead, apart
+
+    def take(self, judge: str) -> Call | bool:
+        head = self._heads.get(judge)
+        if head is None:
+            return False
+        if self._lead is not None and judge not in self._apart and head.place > self._floor() + self._lead:
+            return True
+        self._heads[judge] = next(self._calls[judge], None)
+        self._moved[judge] = time.monotonic()
+        return head
+
+    def settle(self, call: Call, score: float | None) -> None:
+        self._moved[call.key.judge] = time.monotonic()
+
+    def leave(self, judge: str) -> None:
+        self._heads[judge] = None
+
+    def _floor(self) -> float:
+        late = time.monotonic() - PATIENCE
+        places = [
+            head.place for judge, head in self._heads.items()
+            if head is not None and judge not in self._apart and self._moved[judge] > late
+        ]  # fmt: skip
+        return min(places, default=float("inf"))
+
+
+def begin(con: sqlite3.Connection, work: Work, retry_missing: bool) -> Remaining:
+    """Check that the store belongs to this plan, note the plan, and find what remains."""
+    plan = work.plan
+    rubric = {
+        "kind": plan.rubric.kind, "scale": list(plan.rubric.scale), "step": plan.rubric.step,
+        "calls": plan.rubric.calls, "expected": plan.rubric.expected, "names": list(plan.rubric.names),
+    }  # fmt: skip
+    for (key,) in con.execute("select key from meta").fetchall():
+        read_meta(con, key)  # finds what was changed on disk, also in what is written anew below
+    judges = read_meta(con, "judges") or {}
+    templates = read_meta(con, "templates") or {}
+    now_templates = {language: template.digest for language, template in work.templates.items()}
+    _same("the rubric", rubric, read_meta(con, "rubric") or rubric)
+    for judge in plan.judges:
+        _same(f"judge {clean(judge.name)}", judge.identity(), judges.get(judge.name, judge.identity()))
+    moved = _moved_items(con, work, {k for k, v in now_templates.items() if templates.get(k, v) != v})
+    con.execute("begin")
+    try:
+        write_meta(con, "rubric", rubric)
+        write_meta(con, "judges", {**judges, **{j.name: j.identity() for j in plan.judges}})
+        write_meta(con, "templates", {**templates, **now_templates})
+        write_meta(con, "plan", plan.to_dict())
+        prices = {k: None if v is None else v.model_dump() for k, v in work.prices.by_judge.items()}
+        known = (read_meta(con, "prices") or {}).get("by_judge", {})
+        write_meta(con, "prices", {"date": work.prices.date, "by_judge": {**known, **prices}})
+        write_meta(con, "dropped", work.aligned.dropped[:1000])
+        write_meta(con, "calls", work.calls)
+        con.executemany("update items set place = ? where task = ? and system = ? and replicate = ?", moved)
+        if retry_missing:
+            columns = f"{KEY}, attempt, 'unreadable', how, answer, input_tokens, output_tokens, cached_tokens"
+            con.execute(
+                f"insert into errors select null, {columns}, estimated, cost, latency, at from answers "
+                "where score is null"
+            )
+            con.execute("delete from answers where score is null")
+        con.execute("commit")
+    except BaseException:
+        if con.in_transaction:
+            con.execute("rollback")
+        raise
+    return Remaining(con, work)
+
+
+def _same(what: str, now: dict[str, Any], before: dict[str, Any]) -> None:
+    changed = [k for k in now if now[k] != before.get(k, now[k])]
+    if changed:
+        raise CollectError(
+            f"This run was begun with another plan: {what} has changed in {', '.join(changed)} "
+            f"({clean(repr(before.get(changed[0])))} then, {clean(repr(now[changed[0]]))} now). Answers of two plans "
+            "do not make a panel: use a new folder (-o), or give the changed judge a new name."
+        )
+
+
+def _moved_items(con: sqlite3.Connection, work: Work, reworded: set[str]) -> list[tuple[int, str, str, str]]:
+    """New places of stored items (-1: no longer in the plan). Refuses texts that are not what was judged."""
+    stored = con.execute("select task, system, replicate, place, digests from items").fetchall()
+    if not stored:
+        return []
+    for (language,) in con.execute("select distinct language from answers"):
+        if language in reworded:
+            raise CollectError(
+                f"The prompts in {clean(language)} have other words now than when the answers were collected: the "
+                "template, the criteria or the scale has changed. Use a new folder (-o) for the new wording."
+            )
+    places = {name: place for place, name in enumerate(work.aligned.names)}
+    moved = []
+    for task, system, replicate, place, digests in stored:
+        now = places.get(Name(task, system, replicate), -1)
+        if now >= 0:
+            before, current = json.loads(digests), work.aligned.digest(now)
+            for language in before.keys() & current.keys():
+                if before[language] != current[language]:
+                    raise CollectError(
+                        f"Item {clean(task)} in {clean(language)} has another text now than when it was judged. Use a "
+                        "new folder (-o) for the new wording."
+                    )
+        if now != place:
+            moved.append((now, task, system, replicate))
+    return moved

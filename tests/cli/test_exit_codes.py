@@ -1,0 +1,150 @@
+"""0 fine, 1 a finding, 2 bad input, 3 an internal error, 130 an interrupt; each says why in one paragraph."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import polyjudge as pj
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("scores") / "scores.csv"
+    panel, _ = pj.simulate_panel(tasks=6, languages=["en", "de"], judges=["a", "b"], seed=1)
+    panel.to_long().to_csv(path, index=False)
+    return path
+
+
+def start(*args: object, **options: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, *options.pop("flags", []), "-m", "polyjudge", *map(str, args)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def test_an_internal_error_is_3_and_asks_for_a_report(cli: Run, scores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object, **options: object) -> None:
+        raise TypeError("postgres://me:hunter2@host \x1b[31m")
+
+    monkeypatch.setattr("polyjudge.sources.read_panel", broken)
+    done = cli("calibrate", scores, "--save", scores.with_suffix(".json"))
+    assert done.returncode == 3
+    assert "TypeError" in done.stderr
+    assert "--debug" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "hunter2" not in done.stderr
+    assert "\x1b" not in done.stderr
+    for place in (("--debug", "calibrate", scores), ("calibrate", scores, "--debug")):
+        done = cli(*place, "--save", scores.with_suffix(".json"))
+        assert done.returncode == 3
+        assert "Traceback" in done.stderr
+
+
+def test_an_interrupt_is_130(cli: Run, scores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("polyjudge.sources.read_panel", interrupted)
+    done = cli("calibrate", scores, "--save", scores.with_suffix(".json"))
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_inside_a_query_cleans_up(tmp_path: Path, number: int, code: int) -> None:
+    import duckdb
+
+    con = duckdb.connect(str(tmp_path / "x.duckdb"))
+    con.execute(
+        "CREATE VIEW v AS SELECT a.range AS task, 'l' AS language, 'j' AS judge, b.range AS score "
+        "FROM range(10000000) a, range(1000000) b WHERE sin(a.range * b.range) > 2"
+    )
+    con.close()
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    environment = {**os.environ, "TMPDIR": str(spill)}
+    with start("calibrate", tmp_path / "x.duckdb", "--save", tmp_path / "cal.json", env=environment) as process:
+        until = time.monotonic() + 60
+        while not os.listdir(spill) and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(number)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == code, error
+    assert "Traceback" not in error
+    assert os.listdir(spill) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX streams")
+def test_closed_standard_output_is_no_finding(scores: Path) -> None:
+    command = f"{sys.executable} -m polyjudge audit {scores} --resamples 100 >&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode in (0, 2), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX users")
+def test_no_home_is_no_error(scores: Path, tmp_path: Path) -> None:
+    """A user id that the system does not know, and no HOME: as in many containers."""
+    code = f"""
+import pwd, sys
+def unknown(number):
+    raise KeyError(number)
+pwd.getpwuid = unknown
+sys.argv = ["polyjudge", "audit", {str(scores)!r}, "--resamples", "100", "-o", {str(tmp_path / "report")!r}]
+from polyjudge.cli import main
+main()
+"""
+    gone = ("HOME", "XDG_CACHE_HOME", "POLYJUDGE_CACHE")
+    environment = {k: v for k, v in os.environ.items() if k not in gone}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_optimised_python_works(scores: Path) -> None:
+    with start("calibrate", scores, "--save", scores.with_suffix(".json"), flags=["-O"]) as process:
+        _, error = process.communicate(timeout=120)
+    assert process.returncode == 0, error
+    with start("calibrate", scores, "--save", scores.with_suffix(".json"), flags=["-OO"]) as process:
+        _, error = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert "PYTHONOPTIMIZE" in error
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("audit", "\udcff.csv"),
+        ("audit", "SCORES", "-o", "\udcff"),
+        ("calibrate", "SCORES", "--save", "a\udc80.json"),
+        ("audit", "SCORES", "--range", "0:1e308"),
+        ("audit", "SCORES", "--range", "-1e300:1e300"),
+        ("audit", "SCORES", "--range", "nan:1"),
+        ("audit", "SCORES", "--memory", "lots"),
+        ("audit", "/**/*.no-such-ending"),
+        ("extend", "CAL", "SCORES", "-o", "new.json", "--target", "1e-320"),
+        ("audit", "SCORES", "--no-such-option"),
+        ("no-such-command",),
+    ],
+)
+def test_bad_input_is_2(
+    cli: Run, scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("polyjudge.core.files.matches.__defaults__", (0.05,))
+    pj.ConsensusCalibrator().fit(pj.read_panel(scores, languages=["en", "de"])).save(tmp_path / "cal.json")
+    done = cli(*({"SCORES": str(scores), "CAL": "cal.json"}.get(a, a) for a in args))
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip()
