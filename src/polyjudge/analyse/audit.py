@@ -32,9 +32,14 @@ from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, plain
+<<<<<<< HEAD
 from polyjudge.core.scale import ScaleKind, scale_of
 from polyjudge.core.sections import Finding, Say, ranked, say
 from polyjudge.estimate.incomplete import stand_in
+=======
+from polyjudge.core.sections import Finding, Say, say
+from polyjudge.estimate.incomplete import sampling_panel
+>>>>>>> main
 from polyjudge.estimate.kernels import ranks
 from polyjudge.estimate.resample import check_level, mean_and_se
 
@@ -275,7 +280,8 @@ def source_words(panel: Panel) -> str:
 
 def _effect(panel: Panel, over: int, level: float, word: str, labels: tuple[str, ...]) -> pd.DataFrame:
     """Main effect of languages (`over` the judge axis) or of judges, from its value in every task."""
-    scores = stand_in(panel).scores
+    panel = sampling_panel(panel)
+    scores = panel.scores
     values: Array = scores.mean(axis=over) - scores.mean(axis=(1, 2))[:, None]
     effect, se = mean_and_se(values, panel.weights)
     half = stdtrit(len(values) - 1, (1 + level) / 2) * se

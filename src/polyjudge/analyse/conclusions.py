@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from polyjudge.analyse.gates import Gates
-from polyjudge.analyse.held_out import TOO_FEW_TASKS, Comparison
+from polyjudge.analyse.held_out import Comparison
 from polyjudge.analyse.information import Information
 from polyjudge.analyse.matters import Certificate
 from polyjudge.analyse.missingness import Missingness
@@ -50,7 +50,7 @@ def conclude(
     out = [
         *([] if systems is None else systems.findings),
         *_reversal(reversals),
-        *(f for f in _gain(held_out, panel.n_tasks) if not blind or f.code not in ADVICE),
+        *(f for f in _gain(held_out) if not blind or f.code not in ADVICE),
         *_cells(uncertainty),
         # Of very few tasks the lowest and highest scores seen are no ends of a scale.
         *(_ends(sensitivity) if panel.n_tasks >= TOO_FEW_TASKS else []),
@@ -70,6 +70,7 @@ def conclude(
 
 
 FEW_TASKS = 20
+TOO_FEW_TASKS = 10
 ADVICE = ("accuracy-gain", "do-not-calibrate")
 """Findings that advise for or against calibrating."""
 END_SHARE = 0.5
@@ -106,15 +107,12 @@ def _cells(u: Uncertainty) -> list[Finding]:
     return [find("warning", "interaction", clear=u.clear, cells=len(u.cells), level=u.level, **values)]
 
 
-def _gain(c: Comparison, tasks: int) -> list[Finding]:
+def _gain(c: Comparison) -> list[Finding]:
     """The held-out accuracy gain: the one accuracy claim that needs no labels."""
     if c.advice is None:
         return []
-    severity: Severity = "info" if c.advice.calibrate else "warning"
     code = "accuracy-gain" if c.advice.calibrate else "do-not-calibrate"
-    gain = find(severity, code, why=c.advice.text.code, **c.advice.text.values)
-    if tasks < TOO_FEW_TASKS:
-        return [gain]
+    gain = find("info", code, why=c.advice.text.code, **c.advice.text.values)
     rows = {method: c.table[c.table["method"] == method].iloc[0] for method in ("raw", "cbc")}
     ends = (("tau", ""), ("low", "_low"), ("high", "_high"))
     taus = {f"{method}{end}": float(row[name]) for method, row in rows.items() for name, end in ends}

@@ -230,9 +230,10 @@ class ConsensusCalibrator(Calibrator):
         if not hasattr(self, "interaction_"):
             return f"ConsensusCalibrator(weights={self.weights!r}), not fitted"
         k, m = self.interaction_.shape
+        shrunk = f", {self.shrunk_:.0%} taken off as noise (lower error on left-out tasks)" if self.shrunk_ else ""
         return (
             f"ConsensusCalibrator(weights={self.weights!r}), fitted on {k} languages x {m} judges, "
-            f"largest |interaction| {float(np.abs(self.interaction_.to_numpy()).max()):.4g} points\n"
+            f"largest |interaction| {float(np.abs(self.interaction_.to_numpy()).max()):.4g} points{shrunk}\n"
             f"{self.interaction_.rename(index=clean, columns=clean).round(3).to_string()}"
         )
 
