@@ -225,17 +225,6 @@ def test_equal_judges_share_their_rank() -> None:
     assert effect["judge2"] == effect["judge3"]
 
 
-<<<<<<< HEAD
-def test_six_tasks_get_one_advice() -> None:
-    """However clear the gain looks, the held-out gain of six tasks may not advise calibrating."""
-    panel, _ = pj.simulate_panel(6, 4, 4, interaction=30.0, noise_sd=1.0, task_judge_sd=0.1, seed=1)
-    found = pj.audit(panel, resamples=100)
-    assert found.held_out.table.set_index("method").loc["cbc", "gain_low"] > 0
-    assert found.held_out.advice is not None
-    assert not found.held_out.advice.calibrate
-    assert "do-not-calibrate" in {f.code for f in found.findings}
-    assert "calibrate" not in [step.command[1] for step in found.advice.steps]
-=======
 def test_the_advice_follows_the_interval_with_six_tasks_too() -> None:
     """The interval of the gain holds from a handful of tasks; two have none."""
     clear, _ = pj.simulate_panel(6, 4, 4, interaction=30.0, noise_sd=1.0, task_judge_sd=0.1, seed=1)
@@ -245,7 +234,6 @@ def test_the_advice_follows_the_interval_with_six_tasks_too() -> None:
     two = pj.audit(clear.select(tasks=clear.tasks[:2]), resamples=100)
     assert two.held_out.advice is not None
     assert two.held_out.advice.text.code == "gain.too-few"
->>>>>>> main
 
 
 def test_what_is_not_shown_is_not_claimed() -> None:

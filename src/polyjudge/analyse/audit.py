@@ -32,14 +32,9 @@ from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, plain
-<<<<<<< HEAD
 from polyjudge.core.scale import ScaleKind, scale_of
 from polyjudge.core.sections import Finding, Say, ranked, say
-from polyjudge.estimate.incomplete import stand_in
-=======
-from polyjudge.core.sections import Finding, Say, say
 from polyjudge.estimate.incomplete import sampling_panel
->>>>>>> main
 from polyjudge.estimate.kernels import ranks
 from polyjudge.estimate.resample import check_level, mean_and_se
 

@@ -99,32 +99,9 @@ LEFT_OUT = "Left out: {part}. {why:text}"
 
 WORDS: dict[str, Template] = {
     **GAIN,
-<<<<<<< HEAD
-    "gain.scope": "The gain is the fall of the mean squared error to any truth that does not depend on the judge, "
-    "averaged over the whole panel. It does not say that a single judge, language, ranking or gate gets better, and "
-    "shared language shifts and judge offsets need labels.",
-=======
     "gain.scope": "The gain is that of one judge drawn at random: it comes nearer to the panel mean, and so on average "
     "to any truth that is the same for all judges. Who uses the panel mean gains exactly 0. A given judge may gain or "
     "lose, and only labels tell. Shifts of all judges of a language alike are not counted: they need labels too.",
-    # verdict
-    "audit.verdict.reversal": lambda v: (
-        f"Language changes the order of your judges: {few(v['count'])} of {{pairs}} pairs swap places between "
-        f"languages."
-    ),
-    "audit.verdict.cells": "Language changes your judges ({clear} of {cells} cells), but no two surely swap places.",
-    "audit.verdict.none": "No sure sign that language changes your judges: none of {cells} cells stands out at "
-    "{level:share}.",
-    "audit.verdict.clearest": "{judge_i} is {gap_above:points} points above {judge_j} in {above} and "
-    "{gap_below:points} "
-    "below "
-    "it in {below}. That is no accident ({p:p}).",
-    "audit.verdict.chance": lambda v: (
-        f"{few(v['count']).capitalize()} of {{pairs}} pairs swap places in the means. "
-        + ("By chance fewer would ({p:p})." if v["more"] else "Chance explains that ({p:p}).")
-    ),
-    "audit.verdict.gain-unknown": "What calibrating gains was not measured here.",
->>>>>>> main
     # findings
     "constant": "All scores are {score}: there is nothing to compare or to calibrate.",
     "reversal": _reversal,
