@@ -30,12 +30,14 @@ from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
 from polyjudge.analyse.variance import Variance, variance
 from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.memory import require
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, plain
 from polyjudge.core.scale import ScaleKind, scale_of
 from polyjudge.core.sections import Finding, Say, ranked, say
 from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import ranks
+from polyjudge.estimate.pairs import check_pairs
 from polyjudge.estimate.resample import check_level, mean_and_se
 
 if TYPE_CHECKING:
@@ -168,6 +170,9 @@ def audit(
     matters = what_matters(panel, matters)
     alpha = 1 - level
     calibrator = ConsensusCalibrator().fit(panel)
+    n, k, m = panel.shape
+    check_pairs(n, k, m, resamples)
+    require(8.0 * resamples * k * (2 * k + m), f"Comparing {k} languages with each other")
     sections: dict[str, Any] = {
         # First of all: where the judges do not see what they judge, all else is of little use.
         "systems": systems(panel, level=level, resamples=resamples, seed=seed) if panel.systems else None,
@@ -180,7 +185,7 @@ def audit(
         "sensitivity": sensitivity(panel, threshold=threshold, resamples=resamples, seed=seed, level=level),
         "information": None,
         "gates": None,
-        "missingness": None if panel.complete else missingness(panel, draws=199, seed=seed),
+        "missingness": None if panel.complete or panel.by_design else missingness(panel, draws=199, seed=seed),
     }
     left_out: dict[str, Say | str] = {}
     if panel.replicate_scores is None:
