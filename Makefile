@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 
-.PHONY: demo test lint bench docs readme fuzz lock clean
+.PHONY: demo test lint bench docs readme fuzz lock dist clean
 
 demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
@@ -31,6 +31,7 @@ fuzz: .venv/test.stamp
 
 docs: .venv/test.stamp
 	$(BIN)/python -m polyjudge.cli.reference docs/commands.md
+	$(BIN)/python docs/make_api.py
 	$(BIN)/mkdocs build --strict
 
 readme: .venv/demo.stamp
@@ -41,6 +42,10 @@ LOCK := $(BIN)/uv pip compile -q pyproject.toml requirements/build.in --universa
 lock:
 	$(LOCK) --extra test -o requirements/test.txt
 	$(LOCK) -c requirements/test.txt -o requirements/run.txt
+
+dist: .venv/bin/python
+	$(PIP) wheel --no-deps -w dist .
+	@ls dist/*.whl
 
 clean:
 	rm -rf .venv dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis

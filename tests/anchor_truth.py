@@ -32,7 +32,7 @@ def verdict_rates(labels: int, panels: int) -> dict[str, float]:
     out = {"hurt called helped": 0, "helped called hurt": 0, "hurt": 0, "helped": 0, "named": 0, "open": 0.0}
     for seed in range(panels):
         panel, gold, gain = lone_judge(seed, labels)
-        verdict = whom_it_helps(panel, gold, replicates=2).cells["verdict"].to_numpy().reshape(gain.shape)
+        verdict = whom_it_helps(panel, gold, resamples=2).cells["verdict"].to_numpy().reshape(gain.shape)
         out["hurt called helped"] += int(((gain < 0) & (verdict == "helped")).sum())
         out["helped called hurt"] += int(((gain > 0) & (verdict == "hurt")).sum())
         out["hurt"] += int((gain < 0).sum())

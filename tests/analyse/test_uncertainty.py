@@ -113,7 +113,7 @@ def test_bounds_hold_their_formulas() -> None:
 
 def test_few_tasks_use_bonferroni_and_constants_the_sign_test() -> None:
     two = pj.uncertainty(pj.Panel.from_array(np.random.default_rng(0).normal(size=(2, 2, 2))))
-    assert two.band_method == "Bonferroni t"
+    assert two.band_method == "studentised bootstrap and Bonferroni t"
     assert np.isfinite(two.critical)
     cells = np.array([[0.0, 4.0], [4.0, 0.0]])
     same = pj.uncertainty(pj.Panel.from_array(np.broadcast_to(cells, (12, 2, 2)).copy()))

@@ -167,12 +167,12 @@ def agreement_of(confusion: Array) -> dict[str, Array]:
         }
 
 
-def resample_confusions(entries: Labelled, decisions: Signs, unit_weights: Array, resamples: int, seed: int) -> Array:
+def resample_confusions(entries: Labelled, decisions: Signs, panel: Panel, resamples: int, seed: int) -> Array:
     """Task bootstrap of confusion counts: (R, languages, decisions, 3, 3). The decisions stay as they are."""
     return np.concatenate(
         [
-            entries.confusion(decisions, (drawn * unit_weights)[:, entries.task])
-            for drawn in draw_blocks(len(unit_weights), resamples, seed)
+            entries.confusion(decisions, (drawn * panel.weights)[:, entries.task])
+            for drawn in draw_blocks(len(panel.tasks), resamples, seed, panel.cluster)
         ]
     )
 

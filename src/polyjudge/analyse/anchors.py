@@ -208,7 +208,7 @@ def _decision_tables(
     names = decision_names(panel)
     weights = panel.weights[entries.task]
     counts = [entries.confusion(d, weights) for d in (raw, new)]
-    draws = [resample_confusions(entries, d, panel.weights, resamples, seed) for d in (raw, new)]
+    draws = [resample_confusions(entries, d, panel, resamples, seed) for d in (raw, new)]
     changed = _changed(entries, raw, new)
     tasks = _labelled_tasks(entries, raw)
     complete = not np.isnan(entries.margins).any()
@@ -238,7 +238,9 @@ def _decision_tables(
 
     table = pd.DataFrame({"decision": names, **frame(lambda c: c.sum(axis=-4), changed.sum(axis=1), tasks.max(axis=0))})
     table.insert(7, "identity", [complete, *[False] * (len(names) - 1)])
-    drawn = track(draw_blocks(len(panel.tasks), resamples, seed), -(-resamples // BLOCK), "resampling tasks")
+    drawn = track(
+        draw_blocks(len(panel.tasks), resamples, seed, panel.cluster), -(-resamples // BLOCK), "resampling tasks"
+    )
     blocks = [pooled_auc(entries, w[:, entries.task] * weights) for w in drawn]
     area, (low, high) = pooled_auc(entries, weights[None])[0], quantiles(np.concatenate(blocks))
     for word, values in (("auc", area), ("auc_low", low), ("auc_high", high)):

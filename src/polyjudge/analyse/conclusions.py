@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pandas as pd
 
 from polyjudge.analyse.gates import Gates
-from polyjudge.analyse.held_out import TOO_FEW_TASKS, Comparison
+from polyjudge.analyse.held_out import Comparison
 from polyjudge.analyse.information import Information
+from polyjudge.analyse.matters import Certificate
 from polyjudge.analyse.missingness import Missingness
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.sensitivity import Sensitivity
@@ -18,7 +20,8 @@ from polyjudge.analyse.ties import TiedSets
 from polyjudge.analyse.uncertainty import Uncertainty
 from polyjudge.analyse.variance import Variance
 from polyjudge.core.panel import Panel
-from polyjudge.core.sections import Finding, Say, Severity, find, ranked
+from polyjudge.core.scale import Scale
+from polyjudge.core.sections import SEVERITIES, Finding, Matter, Say, Severity, find, ranked
 
 
 def conclude(
@@ -47,7 +50,7 @@ def conclude(
     out = [
         *([] if systems is None else systems.findings),
         *_reversal(reversals),
-        *(f for f in _gain(held_out, panel.n_tasks) if not blind or f.code not in ADVICE),
+        *(f for f in _gain(held_out) if not blind or f.code not in ADVICE),
         *_cells(uncertainty),
         # Of very few tasks the lowest and highest scores seen are no ends of a scale.
         *(_ends(sensitivity) if panel.n_tasks >= TOO_FEW_TASKS else []),
@@ -67,6 +70,7 @@ def conclude(
 
 
 FEW_TASKS = 20
+TOO_FEW_TASKS = 10
 ADVICE = ("accuracy-gain", "do-not-calibrate")
 """Findings that advise for or against calibrating."""
 END_SHARE = 0.5
@@ -103,15 +107,12 @@ def _cells(u: Uncertainty) -> list[Finding]:
     return [find("warning", "interaction", clear=u.clear, cells=len(u.cells), level=u.level, **values)]
 
 
-def _gain(c: Comparison, tasks: int) -> list[Finding]:
+def _gain(c: Comparison) -> list[Finding]:
     """The held-out accuracy gain: the one accuracy claim that needs no labels."""
     if c.advice is None:
         return []
-    severity: Severity = "info" if c.advice.calibrate else "warning"
     code = "accuracy-gain" if c.advice.calibrate else "do-not-calibrate"
-    gain = find(severity, code, why=c.advice.text.code, **c.advice.text.values)
-    if tasks < TOO_FEW_TASKS:
-        return [gain]
+    gain = find("info", code, why=c.advice.text.code, **c.advice.text.values)
     rows = {method: c.table[c.table["method"] == method].iloc[0] for method in ("raw", "cbc")}
     ends = (("tau", ""), ("low", "_low"), ("high", "_high"))
     taus = {f"{method}{end}": float(row[name]) for method, row in rows.items() for name, end in ends}
@@ -206,3 +207,30 @@ def _order(ranks: TiedSets) -> list[Finding]:
     tops = table.groupby("language", sort=False)["top_set"].sum()
     tied = tops[tops > 1].index.tolist()
     return [find("info" if len(top) == 1 else "notice", "order", top=top, tied=tied)]
+
+
+OF_CELLS = frozenset(
+    {"reversal", "reversal-global", "reversal-unsure", "interaction", "no-clear-cell", "one-judge-drives"}
+    | {"depends-on-scale", "scale-use", "one-pattern"}
+)
+"""Findings about how far cells are off: they weigh as much as the cells matter."""
+OF_ENDS = frozenset({"near-floor", "near-ceiling", "cell-at-floor", "cell-at-ceiling"})
+
+
+def weigh(findings: list[Finding], certificate: Certificate, scale: Scale) -> list[Finding]:
+    """Severity by what matters, not by p: what is certified is a remark, what is open at most a notice.
+
+    A swap of places matters when both gaps do. Two values always lie at the ends of their scale: no finding.
+    """
+    out = []
+    matter: Matter = {"certified": "negligible", "refuted": "material", "open": "open"}[certificate.status]  # type: ignore[assignment]
+    most: Severity = {"negligible": "info", "open": "notice", "material": "serious"}[matter]  # type: ignore[assignment]
+    for f in findings:
+        if f.code in OF_ENDS and scale.kind == "binary":
+            continue
+        if f.code in OF_CELLS:
+            f = replace(f, matter=matter, severity=min(f.severity, most, key=SEVERITIES.index))
+            if f.code == "reversal" and min(f.values["gap_above"], f.values["gap_below"]) < certificate.matters:
+                f = replace(f, matter="negligible", severity="info")
+        out.append(f)
+    return ranked(out)

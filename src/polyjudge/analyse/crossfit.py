@@ -57,11 +57,16 @@ def crossfit(panel: Panel, seed: int, folds: int = FOLDS) -> CrossFit:
     usable: NDArray[np.bool_] = panel.counts.sum(axis=(1, 2)) > 0
     whole: NDArray[np.bool_] = np.isnan(panel.scores).sum(axis=(1, 2)) == 0
     folds = min(folds, int(usable.sum()))
-    fold = np.empty(n, np.int64)
-    order = np.random.default_rng([seed, n]).permutation(n)
+    if panel.clustered:  # the tasks of a cluster are left out together
+        whole = np.bincount(panel.cluster, ~whole) == 0
+    g = len(whole)
+    folds = min(folds, g)
+    dealt = np.empty(g, np.int64)
+    order = np.random.default_rng([seed, g]).permutation(g)
     # complete tasks are dealt first, so that every fold has some whatever is missing
     order = np.concatenate([order[whole[order]], order[~whole[order]]])
-    fold[order] = np.arange(n) % folds
+    dealt[order] = np.arange(g) % folds
+    fold = dealt[panel.cluster] if panel.clustered else dealt
     interactions = estimate.influence.reshape(n, k * m)
     fit = CrossFit(fold, folds, interactions, usable, (k, m), panel.weights, None if panel.complete else estimate)
     if np.isnan(fit.outside(panel.weights)).any():

@@ -252,7 +252,7 @@ def _resampled(panel: Panel, edges: Array, resamples: int, seed: int) -> dict[st
     passed = np.concatenate([(flat > edge).astype(float) for edge in edges], axis=1)
     out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
     blocks = -(-resamples // 64)
-    for counts in track(draw_blocks(n, resamples, seed), blocks, "resampling gates"):
+    for counts in track(draw_blocks(n, resamples, seed, panel.cluster), blocks, "resampling gates"):
         c = counts * panel.weights
         left = (counts == 0) * panel.weights
         kept = left.any(axis=1)
@@ -279,10 +279,10 @@ def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Pass rate of each cell and its standard error: (n, k, m) -> (k, m), (k, m)."""
     values = passed.astype(np.float64)
     if panel.complete:
-        return mean_and_se(values, panel.weights)
+        return mean_and_se(values, panel.weights, panel.cluster)
     holed = panel.with_scores(np.where(np.isnan(panel.scores), np.nan, values))
     estimate = estimate_interaction(holed, "additive")
-    return np.clip(estimate.cells, 0.0, 1.0), mean_and_se(estimate.cell_influence, panel.weights)[1]
+    return np.clip(estimate.cells, 0.0, 1.0), mean_and_se(estimate.cell_influence, panel.weights, panel.cluster)[1]
 
 
 def _resampled_with_holes(panel: Panel, edges: Array, resamples: int, seed: int) -> dict[str, Array]:
@@ -292,7 +292,7 @@ def _resampled_with_holes(panel: Panel, edges: Array, resamples: int, seed: int)
     estimate = estimate_interaction(panel)
     out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
     blocks = -(-resamples // 64)
-    for counts in track(draw_blocks(n, resamples, seed), blocks, "resampling gates"):
+    for counts in track(draw_blocks(n, resamples, seed, panel.cluster), blocks, "resampling gates"):
         sides = {"drawn": counts.astype(np.float64), "held": (counts == 0).astype(np.float64)}
         some = sides["held"].any(axis=1)
         found = [estimate.resample(times[some])[1] for times in sides.values()]

@@ -21,18 +21,17 @@ from polyjudge.calibrate.methods.block import Estimate, Multiplicity, full_fit, 
 from polyjudge.core.arrays import TIE_TOLERANCE, Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.labels import clean
+from polyjudge.core.memory import require
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
-from polyjudge.estimate.incomplete import estimate_interaction
-from polyjudge.estimate.kernels import BLOCK, double_centre, draw_block, kendall_tau, mean_of_pairs, pair_index
+from polyjudge.estimate.gain import Gain, unbiased_gain
+from polyjudge.estimate.incomplete import estimate_interaction, sampling_panel
+from polyjudge.estimate.kernels import BLOCK, draw_block, kendall_tau, mean_of_pairs, pair_index
 
 GAIN_SCOPE = say("gain.scope")
-"""What the held-out gain says and what it does not. Shown wherever the gain is shown."""
-
-TOO_FEW_TASKS = 10
-"""With fewer tasks the left-out ones are hardly any."""
+"""What the gain says and for whom. Shown wherever the gain is shown."""
 
 
 def resample(
@@ -60,7 +59,11 @@ def resample(
     some = False
     for index in track(blocks, len(blocks), label):
         start, stop = index * BLOCK, min((index + 1) * BLOCK, total)
-        drawn = draw_block(len(panel.tasks), stop - start, seed, index) if draws is None else draws[start:stop]
+        drawn = (
+            draw_block(len(panel.tasks), stop - start, seed, index, panel.cluster)
+            if draws is None
+            else draws[start:stop]
+        )
         block, kept = make_block(panel, drawn, (drawn == 0).astype(np.int64), estimate, (seed, index))
         if len(kept):
             some = True
@@ -103,9 +106,11 @@ class Comparison(Result):
     """Methods side by side on left-out tasks.
 
     `table` has one row per method: method, tau, low, high (mean and 95% percentile interval over resamples of the mean
-    Kendall tau over language pairs), full_fit (tau when trained and evaluated on all tasks), identity (what of
-    the row is true by arithmetic: a key of `IDENTITIES`), gain, gain_low, gain_high, gain_positive (held-out accuracy
-    gain in points squared, its interval, share of resamples above 0; NaN for methods that do more than subtract),
+    Kendall tau over language pairs), full_fit (tau when trained and evaluated on all tasks), identity (what of the row
+    is true by arithmetic: a key of `IDENTITIES`), gain, gain_low, gain_high (of one judge drawn at random, points
+    squared, with all tasks: without bias, jackknife interval; NaN for methods that do more than subtract),
+    gain_held_out with its interval and gain_positive (on left-out tasks: mean, percentiles and share above 0 over
+    resamples; low by about one estimation variance, because a resample is as noisy as half as many tasks),
     gain_full_fit (in sample).
     """
 
@@ -121,6 +126,8 @@ class Comparison(Result):
     seed: int
     scope: Say
     advice: Advice | None
+    consumers: pd.DataFrame | None
+    """Who gains from calibrating (`gain_by_consumer` of cbc, else of shrunken); None when neither was compared"""
     notes: tuple[Say, ...]
     resample_tau: pd.DataFrame
     """tau of every resample (rows) and method (columns)"""
@@ -183,6 +190,11 @@ def compare(
     whole = full_fit(panel, seed, estimate)
     table = _table(chosen, taus, gains, whole)
     skipped = resamples - len(index)
+    rows = table.set_index("method")
+    consumers = None
+    best = next((pd.Series(rows.loc[name]) for name in ("cbc", "shrunken") if name in rows.index), None)
+    if best is not None:
+        consumers = gain_by_consumer(panel, best)
     return Comparison(
         table,
         _differences(taus),
@@ -191,7 +203,8 @@ def compare(
         skipped,
         seed,
         GAIN_SCOPE,
-        advise(table, tasks=panel.n_tasks),
+        advise(table, consumers, tasks=len(panel.clusters or panel.tasks)),
+        consumers,
         (*_notes(whole, skipped, resamples, left), *filter(None, (m.caution(panel) for m in chosen if m.caution))),
         taus,
         gains,
@@ -217,7 +230,9 @@ def apply(m: Method, block: Block) -> tuple[Array, Array | None]:
 
 def pair_taus(cells: Array, gap: float) -> Array:
     """tau of every language pair: (R, k, m) -> (R, pairs), NaN where undefined."""
-    a, b = pair_index(cells.shape[-2])
+    r, k, m = cells.shape
+    require(8.0 * r * k * (2 * k + m * (m - 1)), f"Comparing {k} languages with each other")
+    a, b = pair_index(k)
     return kendall_tau(cells, gap)[:, a, b]
 
 
@@ -227,26 +242,71 @@ def tie_gap_of(m: Method, panel: Panel) -> float:
 
 
 def gain_of(removed: Array, block: Block) -> Array:
-    """Held-out accuracy gain of subtracting A = `removed`: mean over cells of 2 DC(E) DC(A) - DC(A)^2, -> (R,).
+    """Held-out gain of subtracting A = `removed`: mean over cells of 2 b A - A^2, -> (R,).
 
-    It equals the fall of the mean squared error of the left-out scores to any truth h(t, l), known or not, when what is
-    subtracted is DC(A) (identity I7).
+    Both are centred over the judges of each language: b is how far the left-out cells lie from the panel mean. It
+    equals the fall of the mean squared error of the left-out scores to any truth h(t, l), known or not (identity I7).
     """
-    centred = double_centre(removed)
+    centred = removed - removed.mean(axis=-1, keepdims=True)
     centred[np.abs(centred) <= block.gap] = 0.0  # rounding must not look like a gain or a loss
-    out: Array = (centred * (2 * block.left_out_interaction - centred)).mean(axis=(-2, -1))
+    apart = block.left_out - block.left_out.mean(axis=-1, keepdims=True)
+    out: Array = (centred * (2 * apart - centred)).mean(axis=(-2, -1))
     return out
 
 
-def advise(table: pd.DataFrame, method: str = "cbc", tasks: int | None = None) -> Advice | None:
-    """Whether to calibrate: advised when the interval of the method's held-out gain lies above 0, of enough tasks."""
+def full_gain(m: Method, panel: Panel, level: float = 0.95) -> Gain | None:
+    """Gain of the method fitted on all tasks, without bias; None where its form does not allow it."""
+    if m.part is None:
+        return None
+    panel = sampling_panel(panel)
+    values = m.part(panel.scores)
+    values = np.where(np.abs(values).max(initial=0.0) > panel.tie_gap, values, 0.0)
+    keep = 1.0 if m.keep is None else m.keep(values, panel.weights)
+    return unbiased_gain(values, panel.weights, keep=keep, level=level)
+
+
+def gain_by_consumer(panel: Panel, row: pd.Series[Any]) -> pd.DataFrame:
+    """Who gains from a method of `compare`: consumer, gain, low, high, closer, closer_low, closer_high, why.
+
+    "random-judge" uses one judge drawn at random, "panel-mean" the mean over judges (0 by arithmetic, I1),
+    "given-judge" a certain one (unknown without labels). `closer`: the same as points of root mean square distance to
+    the panel mean.
+    """
+    cells = sampling_panel(panel).cell_means
+    before = float(((cells - cells.mean(axis=1, keepdims=True)) ** 2).mean())
+
+    def closer(gain: float) -> float:
+        return float(np.sqrt(before) - np.sqrt(max(before - gain, 0.0)))
+
+    gain = [float(row[x]) for x in ("gain", "gain_low", "gain_high")]
+    nothing = [np.nan] * 6
+    rows = [
+        ("random-judge", *gain, *map(closer, gain), "estimated"),
+        ("panel-mean", *[0.0] * 6, "arithmetic") if panel.complete else ("panel-mean", *nothing, "needs-complete"),
+        ("given-judge", *nothing, "needs-labels"),
+    ]
+    names = ["consumer", "gain", "low", "high", "closer", "closer_low", "closer_high", "why"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def advise(
+    table: pd.DataFrame, consumers: pd.DataFrame | None = None, method: str = "cbc", tasks: int | None = None
+) -> Advice | None:
+    """Whether one who uses single judges should calibrate: when the interval of the method's gain lies above 0."""
     rows = table[table["method"] == method]
+    if tasks is not None and tasks < 3 and len(rows):
+        return Advice("not advised", method, say("gain.too-few", tasks=tasks, method=method))
     if rows.empty or not np.isfinite(rows["gain"].iloc[0]):
         return None
-    if tasks is not None and tasks < TOO_FEW_TASKS:
-        return Advice("not advised", method, say("gain.too-few", tasks=tasks, method=method))
     row = rows.iloc[0]
     values = {"method": method, "gain": float(row.gain), "low": float(row.gain_low), "high": float(row.gain_high)}
+    if consumers is not None:
+        who = consumers.iloc[0]
+        values |= {
+            "closer": float(who.closer),
+            "closer_low": float(who.closer_low),
+            "closer_high": float(who.closer_high),
+        }
     if row.gain_low > 0:
         return Advice("advised", method, say("gain.advised", **values))
     return Advice("not advised", method, say("gain.loss" if row.gain_high < 0 else "gain.open", **values))
@@ -256,6 +316,13 @@ def percentiles(values: Array) -> tuple[float, float]:
     """The 2.5 and 97.5 percentiles."""
     low, high = np.percentile(values, [2.5, 97.5])
     return float(low), float(high)
+
+
+GAINS = (
+    "gain", "gain_low", "gain_high", "gain_positive", "gain_full_fit",
+    "gain_held_out", "gain_held_out_low", "gain_held_out_high",
+)  # fmt: skip
+"""Columns of a comparison that only methods have which subtract a matrix."""
 
 
 def _table(chosen: list[Method], taus: pd.DataFrame, gains: pd.DataFrame, whole: Block) -> pd.DataFrame:
@@ -274,17 +341,14 @@ def _table(chosen: list[Method], taus: pd.DataFrame, gains: pd.DataFrame, whole:
             "identity": m.identity,
         }
         if removed is None:
-            row |= dict.fromkeys(("gain", "gain_low", "gain_high", "gain_positive", "gain_full_fit"), np.nan)
+            row |= dict.fromkeys(GAINS, np.nan)
         else:
             gained = gains[m.name].to_numpy()
-            low, high = percentiles(gained)
-            row |= {
-                "gain": gained.mean(),
-                "gain_low": low,
-                "gain_high": high,
-                "gain_positive": (gained > 0).mean(),
-                "gain_full_fit": float(gain_of(removed, whole)[0]),
-            }
+            held = (gained.mean(), *percentiles(gained))
+            own = full_gain(m, whole.panel)
+            # two tasks have no interval, and without one the number is not shown either
+            fit = held if own is None else (own.estimate + 0 * own.se, own.low, own.high)
+            row |= dict(zip(GAINS, (*fit, (gained > 0).mean(), float(gain_of(removed, whole)[0]), *held), strict=True))
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -89,20 +89,20 @@ def cell_factors(panel: Panel, gold: Gold) -> CellFactors:
             "Whom calibration helps is a comparison of languages: at least two need two or more human scores each; "
             f"here {'none has' if q == 0 else 'only ' + panel.languages[shift.languages[0]] + ' has'}."
         )
-    n = len(panel.tasks)
+    n = int(panel.cluster.max()) + 1
     interactions = double_centre(stand_in(panel).scores[:, shift.languages])
     weights = panel.weights
     share = weights / weights.sum()
     u = np.tensordot(share, interactions, 1)
-    psi = share[:, None, None] * (interactions - u) * np.sqrt(n / (n - 1))
-    chi = psi + 2 * shift.centred_influence[:, :, None]
+    psi = shift.summed(share[:, None, None] * (interactions - u)) * np.sqrt(n / (n - 1))
+    chi = psi + 2 * shift.summed(shift.centred_influence)[:, :, None]
     var_v = (chi**2).sum(axis=0)
     parts = 4 * (np.eye(q) - 1 / q) ** 2 * shift.variance
     label_variance = parts.sum(axis=1, keepdims=True)
     rest = np.maximum(var_v - label_variance, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         df_v = (label_variance + rest) ** 2 / (
-            (parts**2 / (shift.labels - 1)).sum(axis=1, keepdims=True) + rest**2 / (n - 1)
+            (parts**2 / (shift.clusters - 1)).sum(axis=1, keepdims=True) + rest**2 / (n - 1)
         )
     df_v = np.where(np.isfinite(df_v), np.minimum(df_v, n - 1), n - 1)
     return CellFactors(
@@ -192,7 +192,7 @@ def _pointwise(f: CellFactors, level: float, resamples: int, seed: int) -> tuple
     n = len(f.weights)
     flat = (f.interactions * f.weights[:, None, None]).reshape(n, -1)
     draws = []
-    for counts in draw_blocks(n, resamples, seed):
+    for counts in draw_blocks(n, resamples, seed, f.shift.cluster):
         c = counts.astype(np.float64)
         weight = (c @ f.weights)[:, None]
         u = np.divide(c @ flat, weight, out=np.full((len(c), flat.shape[1]), np.nan), where=weight > 0)

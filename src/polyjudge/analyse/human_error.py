@@ -57,7 +57,7 @@ def error_tables(
         return (weights @ squares).reshape(-1, 2, *shape[1:]), (weights @ counts).reshape(shape), free
 
     point = sums(panel.weights[None])
-    blocks = [sums(c * panel.weights) for c in draw_blocks(n, resamples, seed)]
+    blocks = [sums(c * panel.weights) for c in draw_blocks(n, resamples, seed, panel.cluster)]
     total, entries, free = (np.concatenate([b[i] for b in blocks]) for i in range(3))
     names = ["panel mean", *panel.judges]
     moved = (there & (np.abs(shift) > panel.tie_gap)).sum(axis=0)

@@ -20,6 +20,7 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
+from polyjudge.estimate.incomplete import by_cluster
 from polyjudge.estimate.resample import check_level, mean_and_se
 
 CHUNK = 8
@@ -109,7 +110,7 @@ def information(
     total, null_total = float(average(observed)), average(null)
     difference = total - null_total
     low, high = np.quantile(difference, [(1 - level) / 2, (1 + level) / 2])
-    judges, (task_low, task_high) = _over_tasks(panel, gain, has, panel.weights[chosen], level)
+    judges, (task_low, task_high) = _over_tasks(panel, gain, has, panel.weights[chosen], panel.cluster[chosen], level)
     if len(chosen) < n:
         low, high = min(low, task_low), max(high, task_high)
     debiased = with_tolerance = total - float(null_total.mean())
@@ -139,14 +140,15 @@ def information(
 
 
 def _over_tasks(
-    panel: Panel, gain: Array, has: NDArray[np.bool_], units: Array, level: float
+    panel: Panel, gain: Array, has: NDArray[np.bool_], units: Array, cluster: NDArray[np.int64], level: float
 ) -> tuple[pd.DataFrame, tuple[float, float]]:
     """Each judge's value with its interval over tasks, and the interval of the value over all judges."""
     m = len(panel.judges)
     full = has.reshape(-1, m).all(axis=1)  # tasks with a value for every judge
     if full.sum() < 2:
         raise PanelError("Fewer than two tasks have replicates for every judge, so information has no interval.")
-    per_task, unit = gain.reshape(-1, m)[full], units[full]
+    clusters = np.unique(cluster[full], return_inverse=True)[1]
+    per_task, unit = by_cluster(gain.reshape(-1, m)[full], units[full], clusters)
     quantile = stdtrit(len(unit) - 1, (1 + level) / 2)
     mean, se = mean_and_se(per_task, unit)
     half = quantile * se

@@ -105,7 +105,7 @@ def label_budget(
     sd, correlation = (x[0] for x in pilot.moments(panel.weights[None]))
     if not (sd > 0).any():
         raise PanelError("All pilot labels are equal, so their spread is not known. Label more tasks.")
-    draws = [pilot.moments(c * panel.weights) for c in draw_blocks(len(panel.tasks), resamples, seed)]
+    draws = [pilot.moments(c * panel.weights) for c in draw_blocks(len(panel.tasks), resamples, seed, panel.cluster)]
     drawn_sd, drawn_r = (np.concatenate([d[i] for d in draws]) for i in range(2))
     z, ask = float(ndtri((1 + level) / 2)), (half_width, level)
     columns = _needed("labels_only", sd, 0 * correlation, drawn_sd, 0 * drawn_r, np.full(len(tasks), np.inf), ask)

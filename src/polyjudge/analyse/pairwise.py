@@ -52,7 +52,9 @@ def pairwise(panel: Panel, resamples: int = 1000, seed: int = 7) -> Pairwise:
     whole = fit_btl(*counts)
     drawn = [
         fit_btl(*pair_counts(panel, block * panel.weights), start=whole)
-        for block in track(draw_blocks(len(panel.tasks), resamples, seed), -(-resamples // BLOCK), "resampling tasks")
+        for block in track(
+            draw_blocks(len(panel.tasks), resamples, seed, panel.cluster), -(-resamples // BLOCK), "resampling tasks"
+        )
     ]
     bounds = [np.quantile(np.concatenate([d[part] for d in drawn]), [0.025, 0.975], axis=0) for part in (0, 1)]
     k, m = len(panel.languages), len(panel.judges)

@@ -59,7 +59,7 @@ def panel_worth(panel: Panel, gold: Gold | None = None, *, resamples: int = 1000
         return out
 
     point = statistics(panel.weights[None])
-    blocks = [statistics(c * panel.weights) for c in draw_blocks(n, resamples, seed)]
+    blocks = [statistics(c * panel.weights) for c in draw_blocks(n, resamples, seed, panel.cluster)]
     frame = pd.DataFrame(
         {
             "language": [*panel.languages, "all"] * len(subsets),

@@ -17,7 +17,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
-from polyjudge.estimate.incomplete import stand_in
+from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import benjamini_hochberg, check_level, jackknife, mean_and_se, task_interactions
 
@@ -246,7 +246,7 @@ def _learned(
     languages: int | None,
     level: float,
 ) -> _World:
-    panel = stand_in(panel)
+    panel = sampling_panel(panel)
     n, k, m = panel.shape
     if (judges is not None and judges != m) or (languages is not None and languages != k):
         raise UsageError(

@@ -13,7 +13,7 @@ from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
-from polyjudge.estimate.incomplete import informing, stand_in
+from polyjudge.estimate.incomplete import informing, sampling_panel
 from polyjudge.estimate.kernels import BLOCK, double_centre, ranks
 from polyjudge.estimate.resample import (
     benjamini_hochberg,
@@ -78,7 +78,7 @@ def rank_reversals(
     check_resamples(draws, 19)
     check_resamples(resamples)
     tasks = informing(panel)
-    panel = stand_in(panel)
+    panel = sampling_panel(panel)
     m = len(panel.judges)
     gap = panel.tie_gap
     i, j = np.triu_indices(m, 1)
@@ -135,7 +135,8 @@ def rank_reversals(
 def pair_gaps(panel: Panel) -> tuple[Array, Array]:
     """d_ij(l) of every judge pair and its standard error over tasks: two arrays (k, pairs)."""
     i, j = np.triu_indices(panel.shape[2], 1)
-    scores = stand_in(panel).scores
+    panel = sampling_panel(panel)
+    scores = panel.scores
     return mean_and_se(scores[..., i] - scores[..., j], panel.weights)
 
 

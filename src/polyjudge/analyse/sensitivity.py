@@ -16,7 +16,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
-from polyjudge.estimate.incomplete import stand_in
+from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import double_centre, ranks
 from polyjudge.estimate.resample import (
     bootstrap_means,
@@ -73,7 +73,7 @@ def sensitivity(
     """Leave one judge out, leave one task out, links, and pile-up at the ends of the scale."""
     check_level(level)
     check_resamples(resamples)
-    means = stand_in(panel).cell_means
+    means = sampling_panel(panel).cell_means
     notes: list[Say] = []
     known, weight = distribution = _distribution(panel)
     median = known[np.searchsorted(np.cumsum(weight), weight.sum() / 2)]
@@ -105,7 +105,7 @@ def _judges(panel: Panel, notes: list[Say]) -> pd.DataFrame:
         return pd.DataFrame([], columns=columns)
     rows = []
     for b, name in enumerate(panel.judges):
-        rest = np.delete(stand_in(panel).cell_means, b, axis=1)
+        rest = np.delete(sampling_panel(panel).cell_means, b, axis=1)
         largest = float(np.abs(double_centre(rest)).max())
         rows.append((name, largest, int(count_reversals(rest, panel.tie_gap)), (m - 1) * (m - 2) // 2))
     return pd.DataFrame(rows, columns=columns)
@@ -113,7 +113,7 @@ def _judges(panel: Panel, notes: list[Say]) -> pd.DataFrame:
 
 def _tasks(panel: Panel) -> pd.DataFrame:
     """Range of each figure over leaving one unit out, and the unit that moves it most."""
-    panel = stand_in(panel)
+    panel = sampling_panel(panel)
     w = panel.weights
     n, k, m = panel.shape
     total = np.tensordot(w, panel.scores, 1)
@@ -184,22 +184,22 @@ def _links(
     panel: Panel, distribution: tuple[Array, Array], q: float, resamples: int, seed: int, level: float
 ) -> pd.DataFrame:
     low, high = panel.range
-    linear = task_interactions(panel)
-    beta, se = (x.ravel() for x in mean_and_se(linear, panel.weights))
+    linear, weights = task_interactions(panel), sampling_panel(panel).weights
+    beta, se = (x.ravel() for x in mean_and_se(linear, weights))
     large = np.abs(beta) >= 0.01 * (high - low)
-    turns = reversing(stand_in(panel).cell_means, panel.tie_gap)
+    turns = reversing(sampling_panel(panel).cell_means, panel.tie_gap)
     links = link_functions(panel, distribution)
     bent = {name: panel.with_scores(_linked(panel, link)) for name, link in links.items()}
     linked = {name: task_interactions(other) for name, other in bent.items()}
-    values, weights = in_groups(np.stack([linear, *linked.values()], axis=1), panel.weights)
+    values, grouped = in_groups(np.stack([linear, *linked.values()], axis=1), weights)
     # One resampling for all scales: drawing the tasks is what takes the time.
-    resampled = bootstrap_means(values, weights, resamples, seed).reshape(resamples, 1 + len(links), -1)
+    resampled = bootstrap_means(values, grouped, resamples, seed).reshape(resamples, 1 + len(links), -1)
     drawn, *redrawn = resampled.transpose(1, 0, 2)
-    gates_linear = _gate_spread(panel, stand_in(panel).cell_means, q, panel.tie_gap)
+    gates_linear = _gate_spread(panel, sampling_panel(panel).cell_means, q, panel.tie_gap)
     rows = []
     for (name, link), again in zip(links.items(), redrawn, strict=True):
-        other, other_se = (x.ravel() for x in mean_and_se(linked[name], panel.weights))
-        means = stand_in(bent[name]).cell_means
+        other, other_se = (x.ravel() for x in mean_and_se(linked[name], weights))
+        means = sampling_panel(bent[name]).cell_means
         gap = bent[name].tie_gap
         flips = large & (np.sign(beta) != np.sign(other))
         sure = (np.abs(beta) > 2 * se) & (np.abs(other) > 2 * other_se)
@@ -266,8 +266,8 @@ def pile_up(panel: Panel, level: float = 0.95) -> pd.DataFrame:
     for name, at in (("floor", rows <= low + panel.tie_gap), ("ceiling", rows >= high - panel.tie_gap)):
         rate = (at & there).sum(axis=3) / count
         scored = (there.any(axis=3) * panel.weights[:, None, None]).astype(np.float64)
-        mean, se = mean_and_se(_ratio_values(rate, scored, panel), panel.weights)
-        half = stdtrit(len(rate) - 1, (1 + level) / 2) * se
+        mean, se = mean_and_se(_ratio_values(rate, scored, panel), panel.weights, panel.cluster)
+        half = stdtrit(panel.cluster.max(), (1 + level) / 2) * se
         cell = (scored * rate).sum(axis=0) / np.maximum(scored.sum(axis=0), np.finfo(float).tiny)
         columns |= {
             name: mean,

@@ -36,18 +36,18 @@ def shared_shift(panel: Panel, gold: Gold, level: float = 0.95) -> SharedShift:
     estimate = estimate_shift(panel, gold, fewest=1)
     k = len(panel.languages)
     columns = {name: np.full(k, np.nan) for name in ("shift", "low", "high", "centred", "centred_low", "centred_high")}
-    at, labels = estimate.languages, estimate.labels
-    enough = labels > 1
+    at, labels, independent = estimate.languages, estimate.labels, estimate.clusters
+    enough = independent > 1
     columns["shift"][at] = estimate.shift
-    half = t_quantile(labels - 1, level) * np.sqrt(estimate.variance)
+    half = t_quantile(independent - 1, level) * np.sqrt(estimate.variance)
     columns["low"][at] = np.where(enough, estimate.shift - half, np.nan)
     columns["high"][at] = np.where(enough, estimate.shift + half, np.nan)
     if len(at) > 1:
-        own = (estimate.centred_influence**2).sum(axis=0)
+        own = (estimate.summed(estimate.centred_influence) ** 2).sum(axis=0)
         spread = (np.eye(len(at)) - 1 / len(at)) ** 2 * estimate.variance
         with np.errstate(invalid="ignore", divide="ignore"):
-            df = own**2 / (spread**2 / np.maximum(labels - 1, 1)).sum(axis=1)
-        half = t_quantile(np.minimum(df, labels.sum()), level) * np.sqrt(own)
+            df = own**2 / (spread**2 / np.maximum(independent - 1, 1)).sum(axis=1)
+        half = t_quantile(np.minimum(df, independent.sum()), level) * np.sqrt(own)
         columns["centred"][at] = estimate.centred
         sure = enough.all()  # one label anywhere leaves the mean over languages without a spread
         columns["centred_low"][at] = estimate.centred - half if sure else np.nan

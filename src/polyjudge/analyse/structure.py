@@ -12,7 +12,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
-from polyjudge.estimate.incomplete import stand_in
+from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import check_level, jackknife, leave_out
 
@@ -51,7 +51,7 @@ class Structure(Result):
 def structure(panel: Panel, *, level: float = 0.95) -> Structure:
     """Structure of the interaction of a panel."""
     check_level(level)
-    panel = stand_in(panel)
+    panel = sampling_panel(panel)
     _, k, m = panel.shape
     w = panel.weights
     means = panel.cell_means

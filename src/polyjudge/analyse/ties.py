@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
-from polyjudge.estimate.incomplete import informing, stand_in
+from polyjudge.estimate.incomplete import informing, sampling_panel
 from polyjudge.estimate.kernels import pair_index, ranks
 from polyjudge.estimate.pairs import PairOrder, order_pairs
 from polyjudge.estimate.resample import check_resamples, noise_gap
@@ -67,7 +67,7 @@ def tied_sets(
         raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
     check_resamples(resamples)
     tasks = informing(panel)
-    panel = stand_in(panel)
+    panel = sampling_panel(panel)
     _, k, m = panel.shape
     order = order_judges(panel, tasks, alpha=alpha, resamples=resamples, seed=seed, joint=joint)
     overall = order_pairs(

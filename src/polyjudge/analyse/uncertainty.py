@@ -18,7 +18,7 @@ from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
-from polyjudge.estimate.incomplete import informing
+from polyjudge.estimate.incomplete import estimate_interaction, informing, sampling_panel
 from polyjudge.estimate.resample import (
     bootstrap_t,
     check_level,
@@ -29,8 +29,11 @@ from polyjudge.estimate.resample import (
 )
 
 Sigma = Literal["noise", "scores"]
-FEWEST_FOR_BOOTSTRAP = 10
-"""With fewer tasks a resample often has no spread at all; the band then uses Bonferroni's t."""
+ENOUGH_FOR_BOOTSTRAP = 30
+"""With fewer tasks the bootstrap's critical value, which is far too wide of very few, is drawn towards Bonferroni's t,
+which is too narrow for skewed scores: half way up to 8 tasks, then less and less. No jump anywhere."""
+WIDEST = 4.0
+"""The bootstrap's critical value counts as at most this many times Bonferroni's."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -88,8 +91,9 @@ def uncertainty(
     check_resamples(resamples)
     if sigma not in ("noise", "scores"):
         raise UsageError(f"sigma is 'noise' or 'scores', not {sigma!r}.")
-    n, k, m = panel.shape
-    w = panel.weights
+    _, k, m = panel.shape
+    w = sampling_panel(panel).weights
+    n = len(w)
     deviations = task_interactions(panel)
     beta, se = (x.ravel() for x in mean_and_se(deviations, w))
     constant = se <= noise_gap(panel)
@@ -118,7 +122,7 @@ def uncertainty(
             "verdict": np.where(clear, "clear", np.where(pointwise, "pointwise", "unclear")),
         }
     )
-    noise, scores = noise_sigma(panel, deviations), score_sigma(panel)
+    noise, scores = noise_sigma(panel), score_sigma(panel)
     tasks = panel.n_tasks
     bounds = _bounds(panel, band, noise, scores, level)
     notes = _notes(panel, critical, constant, scores)
@@ -184,11 +188,14 @@ def _bootstrap(
         t[:, constant] = 0.0
         maxima.append(np.nan_to_num(t, nan=0.0, posinf=np.inf).max(axis=1))
     low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2], axis=0)
-    n = len(values)
-    if n < FEWEST_FOR_BOOTSTRAP:
-        return centre + low, centre + high, bonferroni_t(n, values.shape[1], level), "Bonferroni t"
     critical = float(np.quantile(np.concatenate(maxima), level, method="higher"))
-    return centre + low, centre + high, critical, "studentised bootstrap"
+    n = len(values)
+    if n >= ENOUGH_FOR_BOOTSTRAP:
+        return centre + low, centre + high, critical, "studentised bootstrap"
+    plain = bonferroni_t(n, values.shape[1], level)
+    share = min(1.0, 0.5 + 0.5 * max(0, n - 8) / (ENOUGH_FOR_BOOTSTRAP - 8))
+    mixed = plain * min(max(critical / plain, np.finfo(float).tiny), WIDEST) ** share
+    return centre + low, centre + high, mixed, "studentised bootstrap and Bonferroni t"
 
 
 def _own_critical(critical: float, n: int, tasks: NDArray[np.int64]) -> Array:
@@ -206,7 +213,7 @@ def bonferroni_t(n: int, cells: int, level: float) -> float:
 def noise_sigma(panel: Panel, deviations: Array | None = None) -> float:
     """Noise sd per task from what double centring leaves: sum (D_t - beta^)^2 / ((n-1)(k-1)(m-1)) under the root."""
     n, k, m = panel.shape
-    d = task_interactions(panel) if deviations is None else deviations
+    d = estimate_interaction(panel).influence if deviations is None else deviations
     residual = d - np.tensordot(panel.weights / panel.weights.sum(), d, 1)
     return float(np.sqrt(np.tensordot(panel.weights, residual**2, 1).sum() / ((n - 1) * (k - 1) * (m - 1))))
 

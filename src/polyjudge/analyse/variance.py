@@ -335,13 +335,13 @@ def components(panel: Panel, squares: Array, noise: tuple[Array, Array, Array] |
 def components_left_out(panel: Panel) -> Array:
     """The components with each task (or group of tasks) left out: (g, 7 or 8)."""
     n, k, m = panel.shape
-    per_task, cell, weight = (leave_out(x) for x in _ingredients(panel))
-    left = np.maximum(leave_out(np.ones(n)), 2.0)  # one task left of two has no spread to divide
+    per_task, cell, weight = (leave_out(x, cluster=panel.cluster) for x in _ingredients(panel))
+    left = np.maximum(leave_out(np.ones(n), cluster=panel.cluster), 2.0)  # one task left of two has no spread to divide
     squares = _squares(per_task, cell, weight, k, m)
     noise = replicate_noise(panel)
     if noise is None:
         return components(panel, squares, None, left)
-    ss, df = leave_out(noise[3]), leave_out(noise[4])
+    ss, df = leave_out(noise[3], cluster=panel.cluster), leave_out(noise[4], cluster=panel.cluster)
     return components(panel, squares, (ss, np.maximum(df, 1.0), np.full(len(ss), float(noise[2]))), left)
 
 

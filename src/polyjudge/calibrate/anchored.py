@@ -22,6 +22,7 @@ from polyjudge.core.errors import CalibratorError, PanelError, UsageError
 from polyjudge.core.gold import Gold, align_gold
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
+from polyjudge.estimate.incomplete import sum_clusters
 
 Remove = Literal["none", "centred", "all"]
 REMOVE: tuple[Remove, ...] = ("none", "centred", "all")
@@ -41,6 +42,7 @@ class ShiftEstimate:
     weight: Array
     shift: Array
     influence: Array
+    cluster: NDArray[np.int64]
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -50,7 +52,17 @@ class ShiftEstimate:
 
     @property
     def variance(self) -> Array:
-        out: Array = (self.influence**2).sum(axis=0)
+        out: Array = (self.summed(self.influence) ** 2).sum(axis=0)
+        return out
+
+    def summed(self, influence: Array) -> Array:
+        """Influence values (n, ...) summed over clusters, so that their squares give a cluster-robust variance."""
+        return sum_clusters(influence, self.cluster)
+
+    @property
+    def clusters(self) -> NDArray[np.int64]:
+        """(q,) clusters of labelled tasks in each language; the tasks themselves where none were declared."""
+        out: NDArray[np.int64] = (self.summed(self.used.astype(np.float64)) > 0).sum(axis=0)
         return out
 
     @property
@@ -83,10 +95,10 @@ def estimate_shift(panel: Panel, gold: Gold, fewest: int = 2) -> ShiftEstimate:
     weight = used * panel.weights[:, None]
     total = weight.sum(axis=0)
     shift = (weight * difference).sum(axis=0) / total
-    count = used.sum(axis=0)
+    count = (sum_clusters(used.astype(np.float64), panel.cluster) > 0).sum(axis=0)
     spread = np.sqrt(count / np.maximum(count - 1, 1))
     influence = weight * (difference - shift) / total * spread
-    return ShiftEstimate(languages, used, difference, weight, shift, influence)
+    return ShiftEstimate(languages, used, difference, weight, shift, influence, panel.cluster)
 
 
 class AnchoredCalibrator(ConsensusCalibrator):

@@ -19,7 +19,7 @@ from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, stack_cells
 from polyjudge.estimate.designs import basis
-from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
+from polyjudge.estimate.incomplete import InteractionEstimate, by_cluster, estimate_interaction
 
 Shrink = Literal["none", "auto"] | float
 LEAST = 0.05
@@ -91,11 +91,11 @@ def shrinkage(panel: Panel, amount: Shrink = "auto", level: float = 0.95) -> Shr
     kept = spread.kept(amount)
     shrunk = spread.cells(kept @ spread.centre)
     error = spread.cell_error(kept)
-    radius = stdtrit(len(panel.tasks) - 1, (1 + level) / 2) * error
+    radius = stdtrit(len(spread.share) - 1, (1 + level) / 2) * error
     plain_gain, shrunk_gain = spread.left_out_gains(np.eye(len(kept))), spread.left_out_gains(kept)
     difference = shrunk_gain - plain_gain
     n = len(difference)
-    share = panel.weights / panel.weights.sum()
+    share = spread.share
     mean = float(share @ difference)
     half = float(stdtrit(n - 1, (1 + level) / 2) * np.sqrt(n / (n - 1) * (share**2 * (difference - mean) ** 2).sum()))
     return Shrinkage(
@@ -146,7 +146,8 @@ class Spread:
         k, m = estimate.cells.shape
         vectors = basis(k, m, "paired")
         flat = vectors.reshape(len(vectors), -1)
-        deviations = (estimate.influence - estimate.interaction).reshape(len(units), -1) @ flat.T
+        influence, units = by_cluster(estimate.influence, units, estimate.cluster)
+        deviations = (influence - estimate.interaction).reshape(len(units), -1) @ flat.T
         share = units / units.sum()
         n = len(units)
         scaled = deviations * share[:, None]

@@ -44,7 +44,9 @@ def calibrate(
         str, typer.Option("--method", metavar="NAME", help="A method of compare: cbc, cbc-shrunken, z-score, ...")
     ] = "cbc",
     weights: Annotated[Weights, typer.Option("--weights", help="Weights of the judges.")] = Weights.uniform,
-    shrinkage: Annotated[str, typer.Option("--shrinkage", help="none, auto, or a share from 0 to 1.")] = "none",
+    shrinkage: Annotated[
+        str, typer.Option("--shrinkage", help="auto (what left-out tasks say), none, or a share from 0 to 1.")
+    ] = "auto",
     location: Annotated[Location, typer.Option("--location", help="Mean over tasks, or a robust one.")] = Location.mean,
     column: o.NewColumn = "calibrated",
     partition_by: o.PartitionBy = None,

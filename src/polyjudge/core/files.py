@@ -22,10 +22,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from polyjudge.core.errors import UsageError
 from polyjudge.core.labels import clean
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MARKER = ".polyjudge.json"
 """The list of our files in a folder of ours. A folder without it is not ours."""
@@ -465,6 +468,17 @@ def is_same_file(one: str | Path, two: str | Path) -> bool:
 
 def spreadsheet_safe(value: Any) -> Any:
     """Text that a spreadsheet would run as a formula gets an apostrophe in front; anything else stays as it is."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n"):
         return "'" + value
     return value
+
+
+def safe_csv(frame: pd.DataFrame) -> str:
+    """A table as CSV that spreadsheets open safely and every reader reads alike: a bare CR is quoted too."""
+
+    def cell(value: Any) -> str:
+        text = "" if value is None or value != value else str(spreadsheet_safe(value))
+        return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
+
+    rows: list[Iterable[Any]] = [frame.columns, *frame.itertuples(index=False, name=None)]
+    return "".join(",".join(map(cell, row)) + "\n" for row in rows)

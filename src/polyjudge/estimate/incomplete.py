@@ -38,6 +38,7 @@ DENSE_BYTES = 256 << 20
 
 _estimates: WeakKeyDictionary[Panel, InteractionEstimate] = WeakKeyDictionary()
 _stand_ins: WeakKeyDictionary[Panel, Panel] = WeakKeyDictionary()
+_sampled: WeakKeyDictionary[Panel, Panel] = WeakKeyDictionary()
 """Several analyses ask for the estimate of the same panel. Panels do not change, so it is made once."""
 
 
@@ -60,7 +61,7 @@ class InteractionEstimate:
 
     def __init__(self, panel: Panel, design: Design) -> None:
         self.design = design
-        self._scores, self._units = panel.scores, panel.weights
+        self._scores, self._units, self.cluster = panel.scores, panel.weights, panel.cluster
         n, k, m = panel.shape
         if design == "complete":
             self.cells = panel.cell_means
@@ -104,8 +105,8 @@ class InteractionEstimate:
 
     @property
     def se(self) -> Array:
-        """(k, m) standard error of the interaction from the spread over units (sandwich)."""
-        return standard_error(self.influence, self._units)
+        """(k, m) standard error of the interaction from the spread over units, or their clusters (sandwich)."""
+        return standard_error(*by_cluster(self.influence, self._units, self.cluster))
 
     @cached_property
     def shape_of_covariance(self) -> Array:
@@ -262,10 +263,60 @@ def stand_in(panel: Panel) -> Panel:
     return known
 
 
+def sum_clusters(values: Array, cluster: NDArray[np.int64]) -> Array:
+    """Sums over the units of each cluster: (n, ...) -> (g, ...). Units that are their own clusters stay as they are."""
+    g = int(cluster.max()) + 1
+    if g == len(values):
+        return values[np.argsort(cluster)]
+    out = np.zeros((g, *values.shape[1:]))
+    np.add.at(out, cluster, values)
+    return out
+
+
+def by_cluster(values: Array, weights: Array, cluster: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Weighted means over the units of each cluster, and their weights: the same mean, clusters as units.
+
+    The ratio standard error of the clusters (`mean_and_se`) is then the cluster-robust one, with t on clusters - 1.
+    """
+    if int(cluster.max()) + 1 == len(values):
+        return values, weights
+    shape = (-1, *[1] * (values.ndim - 1))
+    total = sum_clusters(weights, cluster)
+    return sum_clusters(values * weights.reshape(shape), cluster) / total.reshape(shape), total
+
+
+def sampling_panel(panel: Panel) -> Panel:
+    """`stand_in` with clusters as units where clusters were declared: the panel whose units are resampled."""
+    whole = stand_in(panel)
+    if not panel.clustered:
+        return whole
+    known = _sampled.get(panel)
+    if known is None:
+        scores, weights = by_cluster(whole.scores, whole.weights, panel.cluster)
+        known = Panel(
+            scores,
+            panel.clusters,
+            panel.languages,
+            panel.judges,
+            weights=weights,
+            declared_range=panel.declared_range,
+            observed_range=panel.observed_range,
+            notes=panel.notes,
+        )
+        _sampled[panel] = known
+    return known
+
+
 def informing(panel: Panel) -> NDArray[np.int64]:
-    """(k, m) number of units behind each cell, which sets the degrees of freedom."""
-    n, k, m = panel.shape
-    return np.full((k, m), n) if panel.complete else np.maximum(estimate_interaction(panel).tasks, 2)
+    """(k, m) number of units, or clusters of them, behind each cell, which sets the degrees of freedom."""
+    _, k, m = panel.shape
+    if panel.complete:
+        return np.full((k, m), int(panel.cluster.max()) + 1)
+    if not panel.clustered:
+        return np.maximum(estimate_interaction(panel).tasks, 2)
+    there = sum_clusters((~np.isnan(panel.scores)).astype(np.float64), panel.cluster) > 0
+    out: NDArray[np.int64] = np.maximum(there.sum(axis=0), 2)
+    return out
 
 
 class CellRates:

@@ -82,22 +82,30 @@ def mean_of_pairs(pairs: Array) -> Array:
     return out
 
 
-def draw_blocks(units: int, resamples: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """Bootstrap multiplicities in blocks of `BLOCK` resamples: yields (b, units) counts that sum to `units`.
+def draw_blocks(
+    units: int, resamples: int, seed: int, cluster: NDArray[np.int64] | None = None
+) -> Iterator[NDArray[np.int64]]:
+    """Bootstrap multiplicities in blocks of `BLOCK` resamples: yields (b, units) counts.
+
+    cluster : (units,) index of each unit's cluster. Whole clusters are drawn, as many as there are; without it units.
 
     Block i has its own random stream, so blocks can be made in any order and on any number of threads.
     """
     for start in range(0, resamples, BLOCK):
         size = min(BLOCK, resamples - start)
-        yield draw_block(units, size, seed, start // BLOCK)
+        yield draw_block(units, size, seed, start // BLOCK, cluster)
 
 
-def draw_block(units: int, size: int, seed: int, index: int) -> NDArray[np.int64]:
+def draw_block(
+    units: int, size: int, seed: int, index: int, cluster: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
     """The multiplicities of one block: (size, units). Row r of block i does not depend on `size`."""
     rng = np.random.default_rng([seed, index])
-    draws = rng.integers(units, size=(size, units))
-    draws += np.arange(size)[:, None] * units
-    return np.bincount(draws.ravel(), minlength=size * units).reshape(size, units)
+    drawn = units if cluster is None else int(cluster.max()) + 1
+    draws = rng.integers(drawn, size=(size, drawn))
+    draws += np.arange(size)[:, None] * drawn
+    counts = np.bincount(draws.ravel(), minlength=size * drawn).reshape(size, drawn)
+    return counts if drawn == units else counts[:, cluster]
 
 
 def stream(seed: int, index: int, name: str = "") -> np.random.Generator:

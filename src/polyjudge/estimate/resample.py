@@ -16,7 +16,7 @@ from polyjudge.core.arrays import TIE_TOLERANCE, Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
-from polyjudge.estimate.incomplete import stand_in
+from polyjudge.estimate.incomplete import by_cluster, sampling_panel, sum_clusters
 from polyjudge.estimate.kernels import BLOCK, double_centre, draw_blocks
 
 MOST_GROUPS = 200
@@ -24,15 +24,18 @@ MOST_GROUPS = 200
 
 
 def task_interactions(panel: Panel) -> Array:
-    """D_t = DC(S(t, ., .)) of every task, (n, k, m): the interaction is their mean (docs/methods.md, I5).
+    """D_t = DC(S(t, ., .)) of every task or cluster, (n, k, m): the interaction is their mean (docs/methods.md, I5).
 
-    With holes they are the influence values of the least-squares estimate, which have the same use.
+    Their weights are those of `sampling_panel`. With holes they are the influence values of the least-squares estimate,
+    which have the same use.
     """
-    return double_centre(stand_in(panel).scores)
+    return double_centre(sampling_panel(panel).scores)
 
 
-def mean_and_se(values: Array, weights: Array) -> tuple[Array, Array]:
-    """Weighted mean over units and its standard error: (n, ...) -> (...), (...)."""
+def mean_and_se(values: Array, weights: Array, cluster: NDArray[np.int64] | None = None) -> tuple[Array, Array]:
+    """Weighted mean over units and its standard error over units, or over their clusters: (n, ...) -> (...), (...)."""
+    if cluster is not None:
+        values, weights = by_cluster(values, weights, cluster)
     n = len(values)
     flat = values.reshape(n, -1)
     share = weights / weights.sum()
@@ -80,8 +83,10 @@ def bootstrap_t(values: Array, weights: Array, resamples: int, seed: int) -> Ite
         yield mean, np.sqrt(np.maximum(spread, 0.0) * n / (n - 1)) / total
 
 
-def leave_out(values: Array, groups: int = MOST_GROUPS) -> Array:
-    """Sums over all units but those of one group, for every group: (n, ...) -> (g, ...). g = min(n, groups)."""
+def leave_out(values: Array, groups: int = MOST_GROUPS, cluster: NDArray[np.int64] | None = None) -> Array:
+    """Sums over all units (or clusters) but those of one group, for every group: (n, ...) -> (g, ...), g <= groups."""
+    if cluster is not None:
+        values = sum_clusters(values, cluster)
     n = len(values)
     g = min(n, groups)
     held = np.add.reduceat(values, np.linspace(0, n, g, endpoint=False).astype(int), axis=0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from polyjudge.core.columns import USUAL
-from polyjudge.sources.duck import engine_errors, name, open_file
+from polyjudge.sources.duck import engine_errors, name, open_file, spool
 
 
 def read_gold(path: str | Path) -> pd.DataFrame:
@@ -22,5 +22,7 @@ def read_gold(path: str | Path) -> pd.DataFrame:
         f"CAST({name(c)} AS VARCHAR) AS {name(c)}" if c.strip().lower() in as_text else name(c) for c in source.columns
     )
     with engine_errors(source.where):
+        if source.spool:
+            spool(source, source.columns)
         frame: pd.DataFrame = source.con.sql(f"SELECT {columns} FROM {source.relation}").df()
     return frame

@@ -23,7 +23,7 @@ from polyjudge.sources.opener import file_of, open_table
 
 UNREAD = {"system": "", "replicate": "", "cluster": ""}
 """Columns that pass through as they are: a calibrated score depends on language and judge alone."""
-FORMULA = "=+-@\t\r"
+FORMULA = "=+-@\t\r\n"
 """A spreadsheet may run a cell that begins with one of these."""
 
 

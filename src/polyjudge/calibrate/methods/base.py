@@ -37,7 +37,6 @@ IDENTITIES: dict[str, tuple[str, ...]] = {
     "as-cbc": ("tau", "full_fit", "gain", "gain_positive"),
     "oracle": ("tau", "full_fit", "gain", "gain_positive"),
     "as-raw": ("tau", "full_fit"),
-    "no-gain": ("gain", "gain_positive"),
 }
 """What is true of a method by arithmetic -> the columns of `compare` that say it (METHODS section 3: I3, I6, I7)."""
 
@@ -59,6 +58,9 @@ class Method:
     calibrator : makes the calibrator that is the same method, when there is one with more to tell
     compares_only : why the method cannot be saved and applied to other scores, where its function does not show it
     by_name : every resample is fitted one by one, so that the method is compared only when it is named
+    part : what each task adds to the matrix subtracted, centred over judges: complete scores (n, k, m) -> (n, ...).
+        With it the gain of the full fit is estimated without bias (`unbiased_gain`); without it, only on left-out tasks
+    keep : the share of that matrix which is subtracted, from (n, ...) values and unit weights; None for all of it
     """
 
     name: str
@@ -71,6 +73,8 @@ class Method:
     calibrator: Callable[[], Calibrator] | None = None
     compares_only: str = ""
     by_name: bool = False
+    part: Callable[[Array], Array] | None = None
+    keep: Callable[[Array, Array], float] | None = None
 
     def __call__(self, block: Block) -> Array | Map:
         return self.adjust(block)
@@ -170,6 +174,8 @@ def method(
     caution: Callable[[Panel], Say | None] | None = None,
     calibrator: Callable[[], Calibrator] | None = None,
     compares_only: str = "",
+    part: Callable[[Array], Array] | None = None,
+    keep: Callable[[Array, Array], float] | None = None,
 ) -> Callable[[Adjust], Method]:
     """Decorator that registers a function of a block as a method of `compare`. Arguments are those of `Method`.
 
@@ -184,7 +190,9 @@ def method(
         # A user may run a notebook cell again; polyjudge's own methods stay what they are.
         if name in REGISTRY and REGISTRY[name].adjust.__module__.startswith("polyjudge."):
             raise UsageError(f"polyjudge has a method {clean(name)!r} already. Give yours another name.")
-        REGISTRY[name] = Method(name, adjust, subtracts, identity, scale, complete, caution, calibrator, compares_only)
+        REGISTRY[name] = Method(
+            name, adjust, subtracts, identity, scale, complete, caution, calibrator, compares_only, part=part, keep=keep
+        )
         return REGISTRY[name]
 
     return wrap

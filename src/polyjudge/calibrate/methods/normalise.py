@@ -20,7 +20,14 @@ def per_language(block: Block) -> Array:
     return out
 
 
-@method("judge-only norm", subtracts=True, identity="no-gain")
+def _offsets(scores: Array) -> Array:
+    """What each task says of the judges' offsets: (n, k, m) -> (n, 1, m)."""
+    mean: Array = scores.mean(axis=1, keepdims=True)
+    out: Array = mean - mean.mean(axis=2, keepdims=True)
+    return out
+
+
+@method("judge-only norm", subtracts=True, part=_offsets)
 def judge_only(block: Block) -> Array:
     """Each judge's mean over languages in the drawn tasks."""
     return _judge_means(block)

@@ -30,7 +30,6 @@ WORDS: dict[str, Template] = {
     "identity.as-cbc": "same order and gain as cbc, full fit is 1: arithmetic",
     "identity.oracle": "uses the evaluation tasks: tau 1 and a positive gain are arithmetic",
     "identity.as-raw": "same order as raw: arithmetic",
-    "identity.no-gain": "gain is 0 by arithmetic: a judge's mean has no interaction",
     "unseen.title": "A new {what}",
     "unseen.verdict": "With no task of it scored, a new {what} agrees with the others at tau "
     "{zero/zero_low/zero_high:.3f} "

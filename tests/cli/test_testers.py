@@ -1,0 +1,92 @@
+"""Faults that testers found, each kept from coming back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from polyjudge.core.files import safe_csv
+from polyjudge.core.schema import to_json
+from polyjudge.paper.result import notes
+from polyjudge.sources.writers import write_calibrated
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def panel() -> pj.Panel:
+    return pj.simulate_panel(tasks=8, languages=["en", "de"], judges=["a", "b"], seed=1)[0]
+
+
+def test_gold_from_a_database(panel: pj.Panel, tmp_path: Path) -> None:
+    gold = panel.to_long().groupby(["task", "language"], sort=False)["score"].mean().reset_index()
+    with sqlite3.connect(tmp_path / "gold.sqlite") as db:
+        gold.to_sql("labels", db, index=False)
+    read = pj.read_gold(f"{tmp_path / 'gold.sqlite'}::labels")
+    assert read["task"].tolist() == gold["task"].tolist()
+    assert read["score"].astype(float).tolist() == pytest.approx(gold["score"].tolist())
+    assert pj.anchor(panel, read, resamples=100).labels.sum() == len(gold)
+
+
+@pytest.mark.parametrize("column", ["VARCHAR", "JSON", "it's", 'a"b'])
+def test_any_column_name_passes_through_json_lines(panel: pj.Panel, tmp_path: Path, column: str) -> None:
+    frame = panel.to_long().assign(**{column: "kept"})
+    frame.to_json(tmp_path / "in.jsonl", orient="records", lines=True)
+    write_calibrated(pj.ConsensusCalibrator().fit(panel), tmp_path / "in.jsonl", tmp_path / "out.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert {row[column] for row in rows} == {"kept"}
+
+
+def test_other_draws_say_that_tolerances_are_wider() -> None:
+    assert "5 times" in " ".join(notes(1))
+    assert "times" not in " ".join(notes(None))
+
+
+def test_the_front_page_links_every_page() -> None:
+    pages = set(re.findall(r": (\w+\.md)", (DOCS.parent / "mkdocs.yml").read_text())) - {"index.md"}
+    linked = set(re.findall(r"\((\w+\.md)", (DOCS / "index.md").read_text()))
+    assert pages <= linked, pages - linked
+
+
+def test_the_python_interface_reads_as_a_file() -> None:
+    """Each directive for the site has a line before it that says the same in words."""
+    lines = (DOCS / "api.md").read_text().splitlines()
+    for place, line in enumerate(lines):
+        if line.startswith("::: "):
+            name = line.rpartition(".")[2]
+            assert any(before.startswith(f"`{name}`: ") for before in lines[max(place - 3, 0) : place]), line
+
+
+def test_json_shows_what_it_holds() -> None:
+    text = to_json({"a": "x\u202ey\u2066z\u200f", "b": "\U0001f468\u200d\U0001f469"})
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\u200f]", text)
+    assert json.loads(text) == {"a": "x\u202ey\u2066z\u200f", "b": "\U0001f468\u200d\U0001f469"}
+
+
+def test_tables_keep_their_rows_whatever_is_in_them() -> None:
+    frame = pd.DataFrame({"a": ["x\ry", "\nz", "p\nq", 'q"', "=1+1", "a,b"], "b": [1.5, float("nan"), 3, 4, 5, 6]})
+    rows = list(csv.reader(io.StringIO(safe_csv(frame), newline="")))
+    assert [r[0] for r in rows[1:]] == ["x\ry", "'\nz", "p\nq", 'q"', "'=1+1", "a,b"]
+    assert rows[2][1] == ""
+    assert '"x\ry"' in safe_csv(frame)
+
+
+def test_extend_does_not_ask_for_tasks_that_are_not_there(panel: pj.Panel) -> None:
+    full, _ = pj.simulate_panel(tasks=40, languages=["en", "de", "fr"], judges=["a", "b", "c"], seed=3)
+    known = pj.ConsensusCalibrator().fit(full.select(languages=["en", "de"]))
+    few = known.extend(full.select(tasks=full.tasks[:6]), target=0.05).extension_.newcomers[0]
+    assert few.left_tasks == 34
+    assert few.more_tasks > few.left_tasks
+    assert "Score the 34 tasks it lacks" in few.words
+    assert f"Score {few.more_tasks} more tasks" not in few.words
