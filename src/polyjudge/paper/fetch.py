@@ -80,19 +80,17 @@ def fetch_labels(tasks: Sequence[str], frameworks: Sequence[str], *, source: str
         for name in track(names, len(names), "fetching requirements and labels"):
             _download(f"{source}/{LABELS_COMMIT}/benchmark/{quote(name)}.json", part, "devai")
             try:
-                texts.append(list(json.loads(part.read_text(encoding="utf-8"))["requirements"]))
+                found = json.loads(part.read_text(encoding="utf-8"))
+                texts.append({"query": found.get("query", ""), "requirements": list(found["requirements"])})
             except (ValueError, KeyError, TypeError):
                 raise FetchError(f"{clean(name, 200)}.json of {source} is not what it was: nothing was kept.") from None
     split = len(tasks)
-    lines = [
-        json.dumps({"task": t, "requirements": r}, ensure_ascii=False)
-        for t, r in zip(tasks, texts[:split], strict=True)
-    ]
+    lines = [json.dumps({"task": t, **one}, ensure_ascii=False) for t, one in zip(tasks, texts[:split], strict=True)]
     runs = [(t, f) for f in frameworks for t in tasks]
     rows = [
         f"{t},{f},{int(r['requirement_id'])},{int(bool(r['satisfied']))}"
-        for (t, f), found in zip(runs, texts[split:], strict=True)
-        for r in found
+        for (t, f), one in zip(runs, texts[split:], strict=True)
+        for r in one["requirements"]
     ]
     for path, text in zip(paths, (lines, ["task,framework,requirement_id,satisfied", *rows]), strict=True):
         with atomic_write(path) as file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from polyjudge.core.errors import UsageError
 from polyjudge.core.files import atomic_write
@@ -110,6 +111,19 @@ def _mrewardbench(data: str | Path | None, anchor: str | Path | None, offline: b
     panel = None if data is None else sources.mrewardbench_panel(data)
     sample = None if anchor is None else sources.anchor_sample(anchor)
     return reproduce_mrewardbench(panel, sample, seed=seed)
+
+
+def devai_instances(path: str | Path | None) -> list[dict[str, Any]]:
+    """The benchmark's tasks: of a file, of the cache, or fetched."""
+    from polyjudge.paper.requirements import read_instances
+
+    if path is None:
+        have = cached_labels()
+        if have is None:
+            panel = sources.devai_panel(fetch("devai", sources.devai_panel))
+            have = fetch_labels(panel.tasks, panel.replicates)
+        path = have[0]
+    return read_instances(path)
 
 
 def write(result: Reproduction, folder: str | Path, formats: Iterable[str] = FORMATS) -> list[Path]:
