@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 
-.PHONY: demo test lint bench dist docs readme fuzz lock clean
+.PHONY: demo test lint bench docs readme fuzz lock dist clean
 
 demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
@@ -27,13 +27,9 @@ fuzz: .venv/test.stamp
 	$(PIP) install atheris==3.0.0
 	@for file in readers calibrator answers plans stores logs page; do $(BIN)/python fuzz/$$file.py --seconds $(SECONDS) || exit 1; done
 
-dist: .venv/test.stamp
-	rm -rf dist
-	$(BIN)/python -m hatchling build
-	$(BIN)/python tools/sbom.py dist/polyjudge.cdx.json
-
 docs: .venv/test.stamp
 	$(BIN)/python -m polyjudge.cli.reference docs/commands.md
+	$(BIN)/python docs/make_api.py
 	$(BIN)/mkdocs build --strict
 
 readme: .venv/demo.stamp
@@ -44,6 +40,11 @@ LOCK := $(BIN)/uv pip compile -q pyproject.toml requirements/build.in --universa
 lock:
 	$(LOCK) --extra test -o requirements/test.txt
 	$(LOCK) -c requirements/test.txt -o requirements/run.txt
+
+dist: .venv/bin/python
+	$(PIP) wheel --no-deps -w dist .
+	@$(BIN)/python tools/sbom.py dist/polyjudge.cdx.json
+	@ls dist/*
 
 clean:
 	rm -rf .venv dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis

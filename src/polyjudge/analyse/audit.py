@@ -152,7 +152,7 @@ def audit(
         "sensitivity": sensitivity(panel, threshold=threshold, resamples=resamples, seed=seed, level=level),
         "information": None,
         "gates": None,
-        "missingness": None if panel.complete else missingness(panel, draws=199, seed=seed),
+        "missingness": None if panel.complete or panel.by_design else missingness(panel, draws=199, seed=seed),
     }
     left_out: dict[str, Say | str] = {}
     if panel.replicate_scores is None:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from polyjudge.core.labels import label
 from polyjudge.core.sections import Block, Chart, Grid, Report, Table
 from polyjudge.report.charts import draw
-from polyjudge.report.export import chart_bytes
+from polyjudge.report.export import can_draw, chart_bytes
 from polyjudge.report.tables import cells, entries
 from polyjudge.report.words import word
 
@@ -35,6 +35,8 @@ def notebook(report: Report) -> str:
 
 
 def _block(block: Block) -> list[Markup]:
+    if isinstance(block, Chart) and not can_draw():
+        return [] if block.instead is None else _block(block.instead)
     if isinstance(block, Chart):
         return [_picture(word(block.caption), chart) for chart in draw(block)]
     return [_rows(word(block.caption), *(_grid(block) if isinstance(block, Grid) else _table(block)))]

@@ -26,6 +26,7 @@ from polyjudge.core.schema import to_json
 from polyjudge.core.sections import Report
 from polyjudge.report.charts import draw
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
+from polyjudge.report.export import converter
 from polyjudge.report.page.made import facts
 from polyjudge.report.tables import NUMERIC, Cell, cells, entries, left_out
 from polyjudge.report.words import word
@@ -98,12 +99,15 @@ def page_spec(chart: Any) -> dict[str, Any]:
 
 @cache
 def vega_script() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script. Bundling takes seconds, so it is kept in the user's cache.
+    """Vega, Vega-Lite and Vega-Embed as one script.
 
-    What lies in the cache runs in every page, so it is used only when its hash is one that is known here.
+    A built package holds it. A checkout makes it, which takes seconds, so it is kept in the user's cache. What lies in
+    the cache runs in every page, so it is used only when its hash is one that is known here.
     """
-    import vl_convert
-
+    packaged = Path(__file__).with_name("vega.js")
+    if packaged.exists():
+        return _inline_safe(packaged.read_text(encoding="utf-8"))
+    vl_convert = converter()
     known = BUNDLES.get(version("vl-convert-python"))
     folder = _cache_folder()
     kept = folder / f"vega-{known[:16]}.js" if known and folder else None
