@@ -59,6 +59,7 @@ def open_page(browser: Browser) -> Callable[..., Opened]:
         page.on("dialog", lambda d: (opened.errors.append(f"dialog {d.message}"), d.dismiss()))
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-drawn], html[data-failed]", state="attached", timeout=120_000)
+        page.evaluate("() => document.querySelectorAll('details.fold').forEach((d) => { d.open = true; })")
         return opened
 
     return run

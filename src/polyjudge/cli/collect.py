@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from polyjudge.core.results import Result
 
 
-OPTIONS = (o.Json,)
-
-
 class Until(enum.StrEnum):
     """When an adaptive run stops."""
 
@@ -32,6 +30,33 @@ class FailOn(enum.StrEnum):
     """What makes a run end with exit code 1."""
 
     missing = "missing"
+
+
+@dataclass(frozen=True)
+class Adaptive(o.Group):
+    """Stop asking what no open question needs."""
+
+    until: Annotated[
+        Until | None, typer.Option("--until", help="Buy only what open questions need, and stop when all are settled.")
+    ] = None
+    questions: Annotated[
+        str | None, typer.Option("--questions", metavar="judges|systems|cells|gate", help="What is to be settled.")
+    ] = None
+    matters: o.Matters = None
+    at: Annotated[float | None, typer.Option("--at", help="The threshold, for --questions gate.")] = None
+    pilot: Annotated[
+        str | None,
+        typer.Option("--pilot", metavar="SCORES", help="With --dry-run --until: earlier scores to simulate the run."),
+    ] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Settings of the rule that the user named."""
+        named = {"questions": self.questions, "matters": self.matters, "threshold": self.at}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+OPTIONS = (o.Json, Adaptive)
 
 
 def collect(
@@ -68,18 +93,6 @@ def collect(
     export: Annotated[
         Path | None, typer.Option("--export", metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
     ] = None,
-    until: Annotated[
-        Until | None, typer.Option("--until", help="Buy only what open questions need, and stop when all are settled.")
-    ] = None,
-    questions: Annotated[
-        str | None, typer.Option("--questions", metavar="judges|systems|cells|gate", help="What is to be settled.")
-    ] = None,
-    matters: o.Matters = None,
-    at: Annotated[float | None, typer.Option("--at", help="The threshold, for --questions gate.")] = None,
-    pilot: Annotated[
-        str | None,
-        typer.Option("--pilot", metavar="SCORES", help="With --dry-run --until: earlier scores to simulate the run."),
-    ] = None,
 ) -> None:
     """Run the judges of a plan and keep every answer; the same command goes on where it stopped.
 
@@ -93,11 +106,11 @@ def collect(
         raise UsageError("Give a plan, a run folder (-o RUN), or both. Example: polyjudge collect plan.yaml -o run/")
     if export is not None and export.suffix not in (".parquet", ".csv"):
         raise UsageError(f"--export writes .parquet or .csv, not {export.name!r}.")
-    given = {"questions": questions, "matters": matters, "threshold": at}
+    adaptive = Adaptive.of(ctx)
     if dry_run:
         _preview(plan, output, as_json)
         if plan is not None:
-            _forecast(plan, until, given, pilot)
+            _forecast(plan, adaptive)
         return
     if output is None:
         raise UsageError("Say where the run is kept: -o RUN (or --dry-run to see what the plan would do).")
@@ -107,7 +120,7 @@ def collect(
         from polyjudge.report.live import watching
 
         read = load_plan(plan)
-        settings = _settings(read, until, given)
+        settings = _settings(read, adaptive)
         with watching(sys.stderr) as watch:
             try:
                 if settings is None:
@@ -122,18 +135,17 @@ def collect(
         raise typer.Exit(1)
 
 
-def _settings(plan: Plan, until: Until | None, given: dict[str, Any]) -> dict[str, Any] | None:
+def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
     """Settings of the rule from the options, else from the plan's `until`; None for an ordinary run."""
     from polyjudge.collect.adaptive import with_defaults
 
-    named = {k: v for k, v in given.items() if v is not None}
-    if until is None and plan.until is None:
-        if named:
+    if options.until is None and plan.until is None:
+        if options.given:
             raise UsageError("--questions, --matters and --at go with --until settled.")
         return None
     kept = {} if plan.until is None else plan.until.model_dump(exclude_none=True)
     scale = (0.0, 100.0) if plan.rubric.kind in ("checklist", "compare") else plan.rubric.scale
-    return with_defaults({**kept, **named}, (float(scale[0]), float(scale[1])))
+    return with_defaults({**kept, **options.given}, (float(scale[0]), float(scale[1])))
 
 
 def _until_settled(
@@ -175,7 +187,7 @@ def _until_settled(
     return outcome.summary or read_summary(output)
 
 
-def _forecast(path: Path, until: Until | None, given: dict[str, Any], pilot: str | None) -> None:
+def _forecast(path: Path, options: Adaptive) -> None:
     from polyjudge.collect import load_plan
     from polyjudge.collect.adaptive import expected
     from polyjudge.core.sections import say
@@ -183,10 +195,10 @@ def _forecast(path: Path, until: Until | None, given: dict[str, Any], pilot: str
     from polyjudge.sources import read_panel
 
     plan = load_plan(path)
-    settings = _settings(plan, until, given)
-    if settings is None or pilot is None:
+    settings = _settings(plan, options)
+    if settings is None or options.pilot is None:
         return
-    panel = read_panel(pilot, languages=[x.name for x in plan.languages], judges=[x.name for x in plan.judges])
+    panel = read_panel(options.pilot, languages=[x.name for x in plan.languages], judges=[x.name for x in plan.judges])
     scores = panel.scores if panel.system_scores is None else panel.system_scores
     rule, ahead, whole = expected(plan, settings, scores)
     print(word(say("adaptive.expected", ahead=ahead, whole=whole, looks=list(rule.looks))))

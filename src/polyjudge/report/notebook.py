@@ -24,7 +24,8 @@ def notebook(report: Report) -> str:
     parts += [Markup("<p><strong>{}</strong></p>").format(word(s)) for s in report.verdict]
     for block in [*report.picture, *(b for s in report.sections if not s.folded for b in s.blocks)]:
         parts += _block(block)
-    rest = [f for f in report.findings if f not in report.verdict]
+    parts += [Markup("<p>{}</p>").format(word(s)) for s in report.uses]
+    rest = [] if report.brief else [f for f in report.findings if f not in report.verdict]
     if rest:
         items = [Markup("<li><strong>{}</strong> {}</li>").format(f.severity, word(f)) for f in rest]
         parts += [Markup("<ul>"), *items, Markup("</ul>")]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -26,7 +27,7 @@ from polyjudge.core.schema import to_json
 from polyjudge.core.sections import Report
 from polyjudge.report.charts import draw
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
-from polyjudge.report.export import converter
+from polyjudge.report.export import chart_bytes, converter
 from polyjudge.report.page.made import facts
 from polyjudge.report.tables import NUMERIC, Cell, cells, entries, left_out
 from polyjudge.report.words import word
@@ -46,7 +47,9 @@ def render_report(report: Report, command: str) -> str:
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
-    specs = {chart_id(c, i): page_spec(drawn) for c in report.charts for i, drawn in enumerate(draw(c))}
+    pictures = {chart_id(c, i): drawn for c in report.charts for i, drawn in enumerate(draw(c))}
+    first = [b for b in (*report.picture, *report.beside) if isinstance(b, sections.Chart)]
+    specs = {name: page_spec(drawn) for name, drawn in pictures.items()}
     charts = {
         "config": configuration(VARIABLES),
         "scaled": {"light": _scaled(LIGHT), "dark": _scaled(DARK)},
@@ -61,6 +64,8 @@ def render_report(report: Report, command: str) -> str:
             judges=list(labels(report.judges).values()),
             facts=facts(report.facts),
             command=command,
+            # The charts of the first screen are there before any script has run.
+            drawn={name: _still(pictures[name]) for c in first for i in range(len(c.data)) if (name := chart_id(c, i))},
             policy=policy,
             style=_style(),
             scripts=scripts,
@@ -68,6 +73,16 @@ def render_report(report: Report, command: str) -> str:
             payload=json_for_script(report.payload()),
         )
     )
+
+
+def _still(chart: Any) -> str:
+    """A chart as a picture in a data address."""
+    svg = chart_bytes(chart, "svg").decode()
+    # Ids are counted over all charts that a process draws; the page counts its own.
+    ids = {name: f"i{i}" for i, name in enumerate(dict.fromkeys(re.findall(r'id="([^"]+)"', svg)))}
+    for name, own in ids.items():
+        svg = svg.replace(f'id="{name}"', f'id="{own}"').replace(f"(#{name})", f"(#{own})")
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
 
 def _judges_of(table: sections.Table, row: list[Cell]) -> list[str]:
@@ -171,6 +186,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.globals.update(
         word=word,
+        severity=lambda sentence: getattr(sentence, "severity", ""),
         label=lambda name: label(str(name)),
         cells=cells,
         entries=entries,
