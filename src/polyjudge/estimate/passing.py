@@ -57,7 +57,7 @@ class Passing:
                 shape=(len(cuts) - 1, g),
             )
             below = np.zeros((len(cuts), sides * draws))
-            np.cumsum(runs @ right, axis=0, out=below[1:])
+            np.cumsum(np.asarray(runs @ right), axis=0, out=below[1:])
             below = below.reshape(-1, sides, draws)
             at = np.searchsorted(cuts, places)[:, None]  # (kinds, 1, R, e)
             side, draw = np.arange(sides)[:, None, None], np.arange(draws)[:, None]
