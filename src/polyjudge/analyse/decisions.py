@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 
+from polyjudge.analyse.agreement import exact_binomial
 from polyjudge.analyse.held_out import percentiles, resample
 from polyjudge.calibrate.methods.block import Multiplicity
 from polyjudge.core.arrays import Array
@@ -66,10 +66,10 @@ def decisions(panel: Panel, resamples: int = 1000, seed: int = 7, *, draws: Mult
     for name in picks:
         pick, regret = np.concatenate(picks[name]), np.concatenate(regrets[name])  # (R, k)
         right = regret == 0
-        exact = binomtest(int(right.sum()), right.size).proportion_ci(0.95, method="exact")
+        low, high = exact_binomial(right.mean(), np.array(right.size))
         spread = percentiles(right.mean(axis=1))
         cost = percentiles(regret.mean(axis=1))
-        rows.append((name, right.mean(), exact.low, exact.high, regret.mean(), *cost, *spread))
+        rows.append((name, right.mean(), float(low), float(high), regret.mean(), *cost, *spread))
         counts = np.stack([np.bincount(column, minlength=len(panel.judges)) for column in pick.T])
         languages.append(
             pd.DataFrame(
