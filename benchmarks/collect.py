@@ -1,6 +1,7 @@
 """Full-size collections against the loopback judge of the tests, with and without faults; rate and resume time.
 
-    python benchmarks/collect.py rate         calls a second with 64 connections, and a plain reference in the same run
+    python benchmarks/collect.py rate         64 connections, a server that takes 0.3 s; a bare OpenAI client beside it
+    python benchmarks/collect.py start        100,000 items x 8 languages x 3 judges: time to the first answers, memory
     python benchmarks/collect.py pair         200 x 7 x 5 pairs (14,000 calls), calm and with 20% faults
     python benchmarks/collect.py checklist    20 x 8 x 6 checklists of 4 requirements (3,840 calls), likewise
     python benchmarks/collect.py resume       a finished store of 105,000 calls: time to find that nothing is left
@@ -12,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +28,9 @@ import numpy as np
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import collect, load_plan
+from polyjudge.collect.calls import prepare
+from polyjudge.collect.prompts import render
+from polyjudge.collect.store import Answer, ItemRow, Usage, Writer, create_store
 from polyjudge.estimate.kernels import double_centre
 
 LANGUAGES = ["en", "ar", "tr", "zh", "hi", "ja", "es", "sw"]
@@ -88,56 +93,106 @@ def full(kind: str, tasks: int, languages: int, judges: int, folder: Path) -> di
     return out
 
 
-async def plain(url: str, calls: int, connections: int) -> float:
-    """Calls a second of the bare HTTP client, without the model layer, the store or any parsing."""
-    import httpx
+async def bare(url: str, prompts: list[str], connections: int) -> None:
+    """The same calls by a bare asyncio OpenAI client: no store, no reading, no order."""
+    import openai
 
-    body = {"model": "j0", "messages": [{"role": "user", "content": "[[t0000 en chosen]] " + "x" * 800}]}
+    client = openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
     gate = asyncio.Semaphore(connections)
-    async with httpx.AsyncClient(limits=httpx.Limits(max_connections=connections), timeout=60) as client:
 
-        async def one() -> None:
-            async with gate:
-                (await client.post(f"{url}/chat/completions", json=body)).raise_for_status()
+    async def one(prompt: str) -> None:
+        async with gate:
+            await client.chat.completions.create(
+                model="j0", messages=[{"role": "user", "content": prompt}], temperature=0
+            )
 
-        begun = time.perf_counter()
-        await asyncio.gather(*(one() for _ in range(calls)))
-        return calls / (time.perf_counter() - begun)
+    await asyncio.gather(*(one(prompt) for prompt in prompts))
+    await client.close()
 
 
-def rate(folder: Path, calls: int = 3000, rounds: int = 3) -> dict[str, Any]:
-    planted = js.plant("rating", calls // 4 // 3, LANGUAGES[:3], [f"j{i}" for i in range(4)])
+def rate(folder: Path, calls: int = 1920, rounds: int = 3, delay: float = 0.3) -> dict[str, Any]:
+    """64 connections, a server that takes 0.3 s: calls a second and CPU time a call, against the bare client."""
+    planted = js.plant("rating", calls // 12, LANGUAGES[:3], [f"j{i}" for i in range(4)])
     out: dict[str, Any] = {"rounds": []}
-    with js.running(planted, folder) as server:
+    with js.running({**planted, "delay": delay}, folder) as server:
         path = js.write_plan(folder, server.url, "rating", planted, defaults={"concurrency": 16, "timeout": 60})
         plan = load_plan(path)
+        work = prepare(plan)
+        keys = [(place, key) for place in range(len(work.aligned)) for key in work.calls_of(place, "j0")]
+        texts = [render(plan, work.templates[k.language], work.aligned.item(p), k.language, k.part) for p, k in keys]
         warm = {**json.loads(path.read_text()), "items": {"path": "items.jsonl", "limit": 2}}
         (folder / "warm.json").write_text(json.dumps(warm))
         collect(load_plan(folder / "warm.json"), folder / "warm")  # imports
+        asyncio.run(bare(server.url, texts[:8], 8))
         for i in range(rounds):
-            server.reset()
-            load, begun, cpu = os.getloadavg()[0], time.perf_counter(), time.process_time()
-            collect(plan, folder / f"run{i}")
-            spent, cpu = time.perf_counter() - begun, time.process_time() - cpu
-            total = server.stats()["total"]
-            reference = asyncio.run(plain(server.url, 1000, 64))
+            load = os.getloadavg()[0]
+            measured = {}
+            for name, run in (
+                ("ours", lambda i=i: collect(plan, folder / f"run{i}")),
+                ("bare", lambda: asyncio.run(bare(server.url, texts * 4, 64))),
+            ):
+                server.reset()
+                begun, cpu = time.perf_counter(), time.process_time()
+                run()
+                spent, cpu = time.perf_counter() - begun, time.process_time() - cpu
+                total = server.stats()["total"]
+                measured[name] = {"calls": total, "per_second": total / spent, "cpu_ms": 1000 * cpu / total}
             out["rounds"].append(
                 {
-                    "calls_per_second": round(total / spent, 1),
-                    "own_cpu_ms_per_call": round(1000 * cpu / total, 2),
-                    "most_connections": server.stats()["most"],
-                    "bare_http_per_second": round(reference, 1),
+                    **{f"{k}_{n}": round(v, 2) for k, entry in measured.items() for n, v in entry.items()},
+                    "rate_ratio": round(measured["ours"]["per_second"] / measured["bare"]["per_second"], 3),
+                    "cpu_ratio": round(measured["ours"]["cpu_ms"] / measured["bare"]["cpu_ms"], 3),
                     "load": round(load, 1),
                 }
             )
     return out
 
 
-def resume(folder: Path, tasks: int = 1500, languages: int = 7, judges: int = 5) -> dict[str, Any]:
-    """A finished store, filled from a small real one without asking: 105,000 answers to 21,000 prompts."""
-    from polyjudge.collect.runner import ordered_calls, prepare
-    from polyjudge.collect.store import Answer, Writer, open_store, write_meta
+START = """
+import json, os, re, sys, time
+begun = time.perf_counter()
+from polyjudge.collect import collect, load_plan
+asked = []
+def watch(judges):
+    done = sum(j.done for j in judges)
+    if done and not asked:
+        asked.append(time.perf_counter() - begun)
+    if done >= 300:
+        status = open("/proc/self/status").read()  # the peak of this program alone; getrusage keeps its parent's
+        peak = int(re.search(r"VmHWM:\\s+(\\d+)", status)[1]) / 1000
+        print(json.dumps({"first_answers_seconds": round(asked[0], 2), "cpu_seconds": round(time.process_time(), 2),
+                          "peak_megabytes": round(peak)}), flush=True)
+        os._exit(0)
+collect(load_plan(sys.argv[1]), sys.argv[2], watch=watch)
+"""
 
+
+def start(folder: Path, items: int = 100_000, languages: int = 8, judges: int = 3) -> dict[str, Any]:
+    """100,000 items x 8 languages x 3 judges: time from the start of the program to the first answers, and memory."""
+    planted = js.plant("rating", 1, LANGUAGES[:languages], [f"j{i}" for i in range(judges)])
+    planted["task"] = dict.fromkeys((f"t{i:06d}" for i in range(items)), 0.0)
+    small = {**planted, "task": {"t000000": 0.0}}
+    with js.running(small, folder) as server:
+        path = js.write_plan(folder, server.url, "rating", planted)
+        words = "some words of an answer as long as answers are " * 10
+        with (folder / "items.jsonl").open("w") as file:
+            for language in LANGUAGES[:languages]:
+                for i in range(items):
+                    task = f"t{i:06d}"
+                    row = {"id": task, "language": language, "prompt": f"Do {task}. {words[:200]}",
+                           "response": f"Done [[{task} {language} all]] {words}"}  # fmt: skip
+                    file.write(json.dumps(row) + "\n")
+        load = os.getloadavg()[0]
+        done = subprocess.run(
+            [sys.executable, "-c", START, str(path), str(folder / "run")], capture_output=True, text=True, check=True
+        )
+    size = (folder / "items.jsonl").stat().st_size / 1e6
+    return {"calls": items * languages * judges, "items_megabytes": round(size), "load": round(load, 1),
+            **json.loads(done.stdout)}  # fmt: skip
+
+
+def resume(folder: Path, tasks: int = 1500, languages: int = 7, judges: int = 5) -> dict[str, Any]:
+    """A finished store, filled without asking: 105,000 answers to 21,000 prompts."""
     planted = js.plant("pair", tasks, LANGUAGES[:languages], [f"j{i}" for i in range(judges)])
     path = js.write_plan(folder, "http://127.0.0.1:9/v1", "pair", planted)
     rows = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
@@ -147,16 +202,17 @@ def resume(folder: Path, tasks: int = 1500, languages: int = 7, judges: int = 5)
     (folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     work = prepare(load_plan(path))
     (folder / "run").mkdir()
-    con = open_store(folder / "run", create=True)
+    con = create_store(folder / "run")
     writer = Writer(con)
-    for call in ordered_calls(work):
-        writer.put(
-            Answer(call.key, call.prompt_hash, "prompt " * 200, '{"score": 3, "reason": "because"}', 3.0, "strict",
-                   None, 500, 20, 0, 0.5, 1, "m", "stop"),
-            lambda problem: None,
-        )  # fmt: skip
+    aligned = work.aligned
+    for place, name in enumerate(aligned.names):
+        writer.put([ItemRow(name, place, aligned.groups[place], "", (), aligned.digest(place))])
+        for judge in work.plan.judges:
+            for key in work.calls_of(place, judge.name):
+                answer = Answer(key, f"{place}{key.language}{key.part}", "prompt " * 200, '{"score": 3}', 3.0, "strict",
+                                None, Usage(500, 20, 0, False, 0.001), 0.5, 1, "m", "stop")  # fmt: skip
+                writer.put([answer])
     writer.close()
-    write_meta(con, "filled", True)
     con.close()
     begun = time.perf_counter()
     summary = collect(load_plan(path), folder / "run")  # nobody listens on that port: any request would fail
@@ -180,6 +236,7 @@ def main() -> None:
         folder = Path(name)
         result = {
             "rate": lambda: rate(folder),
+            "start": lambda: start(folder),
             "pair": lambda: full("pair", 200, 7, 5, folder),
             "checklist": lambda: full("checklist", 20, 8, 6, folder),
             "resume": lambda: resume(folder),

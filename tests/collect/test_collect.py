@@ -149,6 +149,27 @@ def test_checklists_with_replicates(folder: Path, calls: str) -> None:
     assert data.scores[0, 0, 0] == pytest.approx(100 * mean)
 
 
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_systems_of_a_plan_are_systems_of_the_panel(folder: Path, repeats: int) -> None:
+    planted = js.plant("checklist", 4, ["en", "tr"], ["ja", "jb"])
+    path = js.write_plan(folder, "http://x", "checklist", planted, calls="all", frameworks=["F1", "F2"], requirements=3)
+    with js.running(planted, folder) as server:
+        raw = json.loads(path.read_text())
+        raw["defaults"]["base_url"] = server.url
+        raw["items"]["system"] = raw["items"].pop("replicate")
+        raw["repeats"] = repeats
+        path.write_text(json.dumps(raw))
+        assert collect(load_plan(path), folder / "run").complete
+    panel = pj.read_panel(folder / "run")
+    assert panel.systems == ("F1", "F2")
+    assert panel.replicates == (() if repeats == 1 else ("1", "2"))
+    truth = js.Planted(planted)
+    assert panel.system_scores is not None
+    for t, task in enumerate(panel.tasks):
+        verdicts = [truth.verdict("jb", f"{task}F2", "tr", f"F2r{i}") for i in range(3)]
+        assert panel.system_scores[t, 1, 1, 1] == pytest.approx(100 * np.mean(verdicts))
+
+
 def _marks(task: str, requirements: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(f"{task}{f}", f"{f}{r}") for f in ("F1", "F2") for r in requirements]
 

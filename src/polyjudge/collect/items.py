@@ -55,6 +55,15 @@ class Item:
     requirements: tuple[Requirement, ...] = ()
 
 
+Columns = tuple[tuple[str, str], ...]
+"""Fields of an item and the columns that hold them."""
+
+
+def _columns(plan: Plan) -> Columns:
+    needed, fields = NEEDED[plan.rubric.kind], plan.items.fields
+    return tuple((name, fields.get(name, name)) for name in (*needed, *(f for f in fields if f not in needed)))
+
+
 class Rows:
     """The rows of a file by number, as JSON lines on disk: the file itself, or an unnamed copy of it."""
 
@@ -79,7 +88,7 @@ class Aligned:
     """The items every language has, in file order, and what was left out (task, what it lacks)."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+        self.columns = _columns(plan)
         self.names: list[Name] = []
         self.groups: list[str] = []
         self.clusters: list[str] = []
@@ -107,7 +116,7 @@ class Aligned:
         wording: dict[str, list[tuple[str, str, str]]] = {}
         name = self.names[place]
         for language, rows in self.rows.items():
-            texts, lines, _ = _texts(self.plan, rows.read(self.places[language][place]), str(name))
+            texts, lines, _ = _texts(self.columns, rows.read(self.places[language][place]), name)
             if texts is None or _digest(texts, lines) != self.digests[language][place]:
                 raise CollectError(f"{clean(rows.name)} has changed while it was in use. Start again.")
             fields[language], wording[language] = texts, lines
@@ -174,6 +183,10 @@ class _Seen:
         self.rows, self.digests = array("q"), array("Q")
 
     def put(self, n: int, row: int, digest: int) -> bool:
+        if n == len(self.rows):  # nearly always
+            self.rows.append(row)
+            self.digests.append(digest)
+            return True
         while len(self.rows) <= n:
             self.rows.append(-1)
             self.digests.append(0)
@@ -187,7 +200,9 @@ class _Gathered:
     """What one pass over the files keeps: numbers, hashes and places instead of texts."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+        self.plan, self.columns = plan, _columns(plan)
+        source = plan.items
+        self.labels = (source.id, source.system, source.replicate, source.group, source.cluster)
         self.names: dict[Name, int] = {}
         self.groups: list[str] = []
         self.clusters: list[str] = []
@@ -232,30 +247,27 @@ class _Gathered:
             )
 
     def _row(self, language: str, seen: _Seen, row: dict[str, Any], number: int) -> None:
-        plan, source = self.plan, self.plan.items
-        where = f"{seen.source.name}, item {number + 1}"
-        values = []
-        for column in (source.id, source.system, source.replicate, source.group, source.cluster):
-            value = "" if column is None else _label(row.get(column))
+        source = self.plan.items
+        values = ["" if column is None else _label(row.get(column)) for column in self.labels]
+        for column, value in zip(self.labels, values, strict=True):
             if column is not None and not value:
                 raise CollectError(
-                    f"{clean(where)}: nothing in {clean(column)!r}. Its columns are "
+                    f"{clean(seen.source.name)}, item {number + 1}: nothing in {clean(column)!r}. Its columns are "
                     f"{', '.join(map(clean, list(row)[:50]))}."
                 )
-            values.append(value)
         name = Name(values[0], sys.intern(values[1]), sys.intern(values[2]))
         n = self.names.setdefault(name, len(self.names))
-        texts, lines, lacks = _texts(plan, row, str(name))
+        texts, lines, lacks = _texts(self.columns, row, name)
         if not seen.put(n, number, 0 if texts is None else _digest(texts, lines)):
             raise CollectError(
-                f"{clean(where)}: {clean(name)} stands twice. Ids must be unique"
+                f"{clean(seen.source.name)}, item {number + 1}: {clean(name)} stands twice. Ids must be unique"
                 + (
                     "."
                     if source.system or source.replicate
                     else " (name the column that tells them apart with items.system or items.replicate)."
                 )
             )
-        short = tuple(line[:2] for line in lines)
+        short = tuple(line[:2] for line in lines) if lines else ()
         if n == len(self.groups):
             self.groups.append(sys.intern(values[3]))
             self.clusters.append(sys.intern(values[4]))
@@ -265,7 +277,7 @@ class _Gathered:
             f"other requirements in {language}" if short != self.lines[n] else
             f"its {source.group} differs between languages" if values[3] != self.groups[n] else
             f"its {source.cluster} differs between languages" if values[4] != self.clusters[n] else
-            "no requirements" if plan.rubric.kind == "checklist" and not short else None
+            "no requirements" if self.plan.rubric.kind == "checklist" and not short else None
         )  # fmt: skip
         if problem is not None:
             self.problems.setdefault(n, problem)
@@ -283,6 +295,8 @@ def _tables(plan: Plan) -> Iterator[tuple[str | None, Rows, Iterator[tuple[int, 
 
 
 def _label(value: Any) -> str:
+    if type(value) is str and value.isascii() and value.isprintable():
+        return value.strip()
     if value is None or isinstance(value, (dict, list)) or (isinstance(value, float) and math.isnan(value)):
         return ""
     text = str(value) if not isinstance(value, int) or abs(value) < 10**300 else ""
@@ -290,20 +304,20 @@ def _label(value: Any) -> str:
 
 
 def _texts(
-    plan: Plan, row: dict[str, Any], where: str
+    columns: Columns, row: dict[str, Any], where: object
 ) -> tuple[dict[str, str] | None, list[tuple[str, str, str]], str]:
     """The texts of a row by field and its requirements; or None and the field it lacks."""
-    kind, fields = plan.rubric.kind, plan.items.fields
     texts: dict[str, str] = {}
     lines: list[tuple[str, str, str]] = []
-    for name in (*NEEDED[kind], *(f for f in fields if f not in NEEDED[kind])):
-        value = row.get(fields.get(name, name))
+    for name, column in columns:
+        value = row.get(column)
+        if type(value) is str and name != "requirements":
+            texts[name] = value if value.isascii() else storable(value)
+            continue
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return None, [], name
         if name == "requirements":
-            lines = _checklist(value, where)
-        elif isinstance(value, str):
-            texts[name] = storable(value)
+            lines = _checklist(value, str(where))
         else:
             try:
                 texts[name] = storable(json.dumps(value, ensure_ascii=False, default=str))
@@ -313,7 +327,9 @@ def _texts(
 
 
 def _digest(texts: Mapping[str, str], lines: list[tuple[str, str, str]]) -> int:
-    text = "\0".join([*(f"{k}={v}" for k, v in texts.items()), *("\1".join(line) for line in lines)])
+    text = "\0".join(texts.values())
+    if lines:
+        text += "\0\0" + "\0".join("\1".join(line) for line in lines)
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
@@ -345,14 +361,14 @@ def _stream(path: Path) -> tuple[Rows, Iterator[tuple[int, dict[str, Any]]]]:
 def _lines(rows: Rows, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of JSON lines; their starts are noted on the way."""
     rows.file.seek(3 if _has_mark(rows.file) else 0)
-    at, number = rows.file.tell(), 0
+    at, number, decode = rows.file.tell(), 0, json.JSONDecoder().decode
     try:
         for line in rows.file:
             start, at = at, at + len(line)
             if not line.strip():
                 continue
-            row = json.loads(line)
-            if not isinstance(row, dict):
+            row = decode(line.decode())
+            if type(row) is not dict:
                 raise CollectError(
                     f"{clean(path, 200)}, line {number + 1}: every item must be an object with named fields."
                 )
@@ -395,10 +411,16 @@ def _copied(rows: Rows, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _parsed(path: Path) -> Iterator[Any]:
     if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
+        import duckdb
 
-        for batch in pq.ParquetFile(path).iter_batches(2048):
-            yield from batch.to_pylist()
+        try:
+            with duckdb.connect() as con:
+                found = con.execute("SELECT * FROM read_parquet(?)", [str(path)])
+                names = [str(column[0]) for column in found.description or []]
+                while rows := found.fetchmany(2048):
+                    yield from (dict(zip(names, row, strict=True)) for row in rows)
+        except duckdb.Error as error:
+            raise ValueError(str(error).splitlines()[0]) from None
     elif path.suffix == ".csv":
         csv.field_size_limit(2**31 - 1)
         with path.open(encoding="utf-8-sig", newline="") as file:
