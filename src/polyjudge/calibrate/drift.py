@@ -69,8 +69,8 @@ class Drift(Result):
     """The cells that explain it: language, judge, change, low, high."""
     effects: pd.DataFrame = field(default_factory=pd.DataFrame)
     """What the interaction does not show, of paired tasks: effect ("judge-offset", "language-shift", "discrimination":
-    how much a judge's score rises with the other judges', over tasks; needs three judges), label, before, after, change, low, high, p (adjusted),
-    changed. Empty for calibrators saved before, and for other tasks."""
+    how much a judge's score rises with the other judges', over tasks; needs three judges), label, before, after,
+    change, low, high, p (adjusted), changed. Empty for calibrators saved before, and for other tasks."""
     nights: int = 1
     """The error level is kept over this many comparisons with the same calibrator."""
 
