@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import ndtr, stdtrit
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.core.arrays import Array
@@ -171,7 +171,7 @@ def _explained(panel: Panel, each: Array, alarms: float, seed: int) -> tuple[Kin
     else:
         values = np.tensordot(units.values, offset_maps(places, units.lad**2), ((1, 2), (1, 2)))
     change, se = mean_and_se(values, units.share)
-    half = stats.t.ppf(1 - alarms / (2 * max(len(places), 1)), len(units.values) - 1) * se
+    half = stdtrit(len(units.values) - 1, 1 - alarms / (2 * max(len(places), 1))) * se
     language, judge = np.divmod(places, panel.shape[2])
     frame = pd.DataFrame(
         {
@@ -339,7 +339,7 @@ def _square_root(centred: Array) -> Array:
 
 def _table(panel: Panel, before: Array, after: Array, tested: _Tested, tolerance: float) -> pd.DataFrame:
     change = after - before
-    half = stats.t.ppf(0.975, tested.df) * tested.se
+    half = stdtrit(tested.df, 0.975) * tested.se
     band = tested.critical * tested.se
     language, judge = np.indices(change.shape).reshape(2, -1)
     changed = np.abs(change) - band > tolerance
@@ -371,7 +371,7 @@ def _floor(cal: ConsensusCalibrator, panel: Panel, part: Any, alpha: float) -> p
     after, error_after = floor_share(panel, cal.range_[0])
     se = np.sqrt(error**2 + error_after**2)
     change = after - before
-    p = np.minimum(2 * stats.norm.sf(np.abs(change) / se) * change.size, 1.0)
+    p = np.minimum(2 * ndtr(-np.abs(change) / se) * change.size, 1.0)
     language, judge = np.indices(change.shape).reshape(2, -1)
     columns = [
         [panel.languages[i] for i in language],
