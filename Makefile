@@ -17,24 +17,22 @@ lint: .venv/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@$(BIN)/pip-audit --require-hashes --disable-pip -r requirements/test.txt --progress-spinner off > .venv/audit.txt 2>&1 \
-	  && echo "audit: no known vulnerability" || echo "audit: vulnerabilities found, or the advisory service is out of reach"
-	@echo "audit: $$(grep -c 'could not be audited' .venv/audit.txt) packages could not be checked; details in .venv/audit.txt"
+	@$(BIN)/python tools/audit.py
 
 bench: .venv/test.stamp
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 SECONDS ?= 60
 fuzz: .venv/test.stamp
-	$(PIP) install "atheris>=2.3"
-	@for file in readers calibrator answers; do $(BIN)/python fuzz/$$file.py --seconds $(SECONDS) || exit 1; done
+	$(PIP) install atheris==3.0.0
+	@for file in readers calibrator answers plans stores logs page; do $(BIN)/python fuzz/$$file.py --seconds $(SECONDS) || exit 1; done
 
 docs: .venv/test.stamp
 	$(BIN)/python -m polyjudge.cli.reference docs/commands.md
 	$(BIN)/python docs/make_api.py
 	$(BIN)/mkdocs build --strict
 
-readme: .venv/demo.stamp
+readme: .venv/test.stamp
 	$(BIN)/python docs/make_readme.py
 
 LOCK := $(BIN)/uv pip compile -q pyproject.toml requirements/build.in --universal --python-version 3.11 \
@@ -45,7 +43,8 @@ lock:
 
 dist: .venv/bin/python
 	$(PIP) wheel --no-deps -w dist .
-	@ls dist/*.whl
+	@$(BIN)/python tools/sbom.py dist/polyjudge.cdx.json
+	@ls dist/*
 
 clean:
 	rm -rf .venv dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
