@@ -7,11 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-<<<<<<< HEAD
-=======
-from numpy.typing import NDArray
 from scipy.stats import binomtest
->>>>>>> main
 
 from polyjudge.analyse.ablations import JUDGES_IDENTITY, Ablation, ablate_judges, ablate_tasks
 from polyjudge.analyse.decisions import TARGET, Decisions, decisions
@@ -397,8 +393,7 @@ def with_binomial(decisions: Decisions) -> pd.DataFrame:
 
 def _decisions(found: Findings, book: dict[str, Any]) -> Answers:
     out: Answers = {("decisions", "seed"): setting("seed", book["decisions"]["seed"])}
-<<<<<<< HEAD
-    for name, row in found.decisions.table.set_index("method").iterrows():
+    for name, row in with_binomial(found.decisions).set_index("method").iterrows():
         for path, word, column in (
             (("accuracy",), "agreement with the model's own choice", "accuracy"),
             (("accuracy_interval", "0"), "low end of the agreement", "accuracy_low"),
@@ -406,17 +401,6 @@ def _decisions(found: Findings, book: dict[str, Any]) -> Answers:
             (("regret",), "regret (points)", "regret"),
             (("regret_interval", "0"), "low end of the regret", "regret_low"),
             (("regret_interval", "1"), "high end of the regret", "regret_high"),
-=======
-    for name, row in with_binomial(found.decisions).set_index("method").iterrows():
-        kind = "artefact" if name == "cbc" else "reproduced"
-        for path, word, column, tolerance in (
-            (("accuracy",), "agreement with the model's own choice", "accuracy", 0.01),
-            (("accuracy_interval", "0"), "low end of the agreement", "accuracy_low", 0.01),
-            (("accuracy_interval", "1"), "high end of the agreement", "accuracy_high", 0.01),
-            (("regret",), "regret (points)", "regret", REGRET),
-            (("regret_interval", "0"), "low end of the regret", "regret_low", 0.3),
-            (("regret_interval", "1"), "high end of the regret", "regret_high", 0.3),
->>>>>>> main
         ):
             out["decisions", str(name), *path] = Answer(
                 f"{name}: {word}",

@@ -14,14 +14,10 @@ from polyjudge.analyse.held_out import GAIN_SCOPE
 from polyjudge.core.panel import Panel
 from polyjudge.core.sections import say
 from polyjudge.paper import published
-<<<<<<< HEAD
 from polyjudge.paper.corrections import corrections, seen
-from polyjudge.paper.devai import Findings, Types, analyse, answer
+from polyjudge.paper.devai import Findings, Types, analyse, answer, with_binomial
 from polyjudge.paper.follow_up import follow_up
 from polyjudge.paper.labels import CAVEAT, LabelCheck, check_labels
-=======
-from polyjudge.paper.devai import FULL_FIT, SEVERITY, Findings, analyse, answer, gain_text, with_binomial
->>>>>>> main
 from polyjudge.paper.ledger import settle
 from polyjudge.paper.result import Reproduction, notes
 from polyjudge.paper.tables import Table
