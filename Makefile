@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 
-.PHONY: demo test lint bench docs readme fuzz lock clean lowest
+.PHONY: demo test lint bench docs readme fuzz lock lowest dist clean
 
 demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
@@ -17,20 +17,19 @@ lint: .venv/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@$(BIN)/pip-audit --require-hashes --disable-pip -r requirements/test.txt --progress-spinner off > .venv/audit.txt 2>&1 \
-	  && echo "audit: no known vulnerability" || echo "audit: vulnerabilities found, or the advisory service is out of reach"
-	@echo "audit: $$(grep -c 'could not be audited' .venv/audit.txt) packages could not be checked; details in .venv/audit.txt"
+	@$(BIN)/python tools/audit.py
 
 bench: .venv/test.stamp
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 SECONDS ?= 60
 fuzz: .venv/test.stamp
-	$(PIP) install "atheris>=2.3"
-	@for file in readers calibrator answers; do $(BIN)/python fuzz/$$file.py --seconds $(SECONDS) || exit 1; done
+	$(PIP) install atheris==3.0.0
+	@for file in readers calibrator answers plans stores logs page; do $(BIN)/python fuzz/$$file.py --seconds $(SECONDS) || exit 1; done
 
 docs: .venv/test.stamp
 	$(BIN)/python -m polyjudge.cli.reference docs/commands.md
+	$(BIN)/python docs/make_api.py
 	$(BIN)/mkdocs build --strict
 
 readme: .venv/demo.stamp
@@ -46,9 +45,14 @@ lock:
 LOWEST ?= tests/collect tests/core/test_panel_systems.py tests/sources/test_readers.py
 lowest: .venv/test.stamp
 	$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-lowest
-	$(BIN)/uv pip install -q --python .venv-lowest/bin/python --resolution lowest-direct ".[collect]" \
+	$(BIN)/uv pip install -q --python .venv-lowest/bin/python --resolution lowest-direct ".[collect,warehouse]" \
 	  "openai>=1.50" "pytest>=8" "pytest-timeout>=2.3" "hypothesis>=6.100" "polars>=1"
 	PYTHONPATH=src .venv-lowest/bin/python -m pytest -q -m "not slow" $(LOWEST)
+
+dist: .venv/bin/python
+	$(PIP) wheel --no-deps -w dist .
+	@$(BIN)/python tools/sbom.py dist/polyjudge.cdx.json
+	@ls dist/*
 
 clean:
 	rm -rf .venv .venv-lowest dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -193,7 +193,9 @@ def test_command(panel: pj.Panel, tmp_path: Path, cli: Callable) -> None:
     panel.to_long().to_csv(path, index=False)
     done = cli("audit", path, "--resamples", 100, "--fail-on", "serious", "-o", tmp_path / "out")
     assert done.returncode == 1, done.stderr
-    assert "Findings" in done.stdout
+    assert "Do next" in done.stdout
+    assert "Findings" not in done.stdout
+    assert "Findings" in cli("audit", path, "--resamples", 100, "--full").stdout
     files = {"audit.json", "audit.txt", "cells.csv", "ranks.csv", "reversals.csv"}
     assert files <= {p.name for p in (tmp_path / "out").iterdir()}
     data = json.loads(cli("audit", path, "--resamples", 100, "--json").stdout)
@@ -212,7 +214,7 @@ def test_command_in_its_own_process(panel: pj.Panel, tmp_path: Path, run_cli: Ca
     panel.to_long().to_csv(path, index=False)
     done = run_cli("audit", path, "--resamples", 100)
     assert done.returncode == 0, done.stderr
-    assert "Findings" in done.stdout
+    assert "Do next" in done.stdout
     assert done.stderr == ""
 
 

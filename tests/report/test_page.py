@@ -59,6 +59,7 @@ def open_page(browser: Browser) -> Callable[..., Opened]:
         page.on("dialog", lambda d: (opened.errors.append(f"dialog {d.message}"), d.dismiss()))
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-drawn], html[data-failed]", state="attached", timeout=120_000)
+        page.evaluate("() => document.querySelectorAll('details.fold').forEach((d) => { d.open = true; })")
         return opened
 
     return run
@@ -352,3 +353,18 @@ def test_small_panels_have_a_page(folder: Path, open_page: Callable[..., Opened]
     opened = open_page(path)
     assert opened.errors == []
     assert "failed" not in (opened.js("() => document.documentElement.dataset"))
+
+
+def test_names_that_every_object_answers_to_draw(folder: Path, open_page: Callable[..., Opened]) -> None:
+    scores = pj.simulate_panel(tasks=8, languages=3, judges=4, seed=1)[0].scores
+    names = ["constructor", "toString", "__proto__", "👩‍🔬"]
+    panel = pj.Panel.from_array(scores, [f"t{i}" for i in range(8)], ["valueOf", "👍", "hasOwnProperty"], names)
+    plain = pj.Panel.from_array(scores, panel.tasks, ["en", "de", "fr"], list("abcd"))
+    drawn = []
+    for name, each in (("odd", panel), ("plain", plain)):
+        pj.audit(each, resamples=100).to_html(folder / f"{name}.html")
+        opened = open_page(folder / f"{name}.html")
+        opened.page.wait_for_timeout(2000)
+        assert opened.errors == []
+        drawn.append(opened.js("() => document.querySelectorAll('svg.marks').length"))
+    assert drawn[0] == drawn[1] > 0

@@ -101,6 +101,7 @@ def test_an_incomplete_panel_has_a_page_that_says_what_is_missing(tmp_path: Path
     page.goto((tmp_path / "page.html").as_uri())
     page.wait_for_selector("html[data-drawn], html[data-failed]", state="attached", timeout=60_000)
     assert errors == []
+    page.evaluate("() => document.querySelectorAll('details.fold').forEach((d) => { d.open = true; })")
     missing = int(np.isnan(panel.scores).sum())
     assert f"{missing} of 480 entries" in page.locator("#panel").inner_text()
     assert "Not in this report" in page.locator("#variance").inner_text()

@@ -2,54 +2,66 @@
 
 from __future__ import annotations
 
-import dataclasses
+import html
 import re
 
 import numpy as np
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.sections import Say
-from polyjudge.report.build.audit import verdict
+from polyjudge.core.sections import SEVERITIES
+from polyjudge.report import report_of, terminal
+from polyjudge.report.markdown import markdown
+from polyjudge.report.words import word
 
 
 def test_a_panel_that_reverses() -> None:
     audit = pj.audit(pj.sample_panel(), resamples=200)
-    change, sure, gain = verdict(audit)
-    assert isinstance(change, Say)
-    assert isinstance(sure, Say)
-    assert isinstance(gain, Say)
-    assert (change.code, change.values["count"], change.values["pairs"]) == ("audit.verdict.reversal", 11, 15)
-    assert [sure.values[n] for n in ("judge_i", "judge_j", "above", "below")] == [
+    report = report_of(audit)
+    assert report is not None
+    assert report.verdict == audit.advice.verdict
+    assert [f.code for f in audit.advice.verdict] == ["verdict.diffuse", "verdict.swap"]
+    swap = audit.advice.verdict[1]
+    assert [swap.values[n] for n in ("judge_i", "judge_j", "above", "below")] == [
         "Aster",
         "Dahlia",
         "English",
         "Spanish",
     ]
-    row = audit.held_out.table.set_index("method").loc["cbc"]
-    assert gain.code == "gain.advised"
-    assert [gain.values[n] for n in ("gain", "low", "high")] == [row["gain"], row["gain_low"], row["gain_high"]]
+    assert all(f in audit.findings for f in audit.advice.verdict)
+    assert [step.command.split()[1] for step in report.next] == ["calibrate", "compare"]
 
 
-def test_a_panel_without_interaction() -> None:
+def test_a_panel_without_interaction_is_calm() -> None:
     panel, _ = pj.simulate_panel(tasks=40, languages=4, judges=4, interaction=0.0, seed=5)
-    change, sure, gain = verdict(pj.audit(panel, resamples=200))
-    assert isinstance(gain, Say)
-    assert [getattr(s, "code", "") for s in (change, sure)] == ["audit.verdict.none", "audit.verdict.chance"]
-    assert gain.code in ("gain.open", "gain.loss")
+    audit = pj.audit(panel, resamples=200)
+    assert audit.advice.state in ("agree", "open")
+    assert max(f.weight for f in audit.advice.verdict) <= SEVERITIES.index("notice")
+    about_cells = [f for f in audit.findings if f.matter is not None]
+    assert all(f.severity in ("info", "notice") for f in about_cells)
 
 
-def test_cells_without_reversals_and_a_missing_gain() -> None:
-    audit = pj.audit(pj.sample_panel(), resamples=100)
-    calm = dataclasses.replace(audit.reversals, count_selected=0, pairs=audit.reversals.pairs.assign(reverses=False))
-    audit = dataclasses.replace(
-        audit,
-        reversals=calm,
-        held_out=dataclasses.replace(audit.held_out, advice=None),
-        findings=[f for f in audit.findings if f.code != "reversal"],
-    )
-    found = [getattr(s, "code", "") for s in verdict(audit)]
-    assert found == ["audit.verdict.cells", "audit.verdict.chance", "audit.verdict.gain-unknown"]
+@pytest.mark.parametrize("panel", [pj.sample_panel(), pj.simulate_panel(tasks=30, interaction=0.0, seed=1)[0]])
+def test_every_renderer_shows_the_same_first_screen(panel: pj.Panel) -> None:
+    audit = pj.audit(panel, resamples=100)
+    report = report_of(audit)
+    assert report is not None
+    page = html_text(audit.to_html())
+    screens = [terminal.text(report), repr(audit), markdown(report), html_text(audit._repr_html_()), page]
+    for sentence in (*report.read, *report.verdict, *report.uses):
+        for screen in screens:
+            assert squeeze(word(sentence)) in squeeze(screen)
+    for step in report.next:
+        assert all(squeeze(step.command) in squeeze(screen) for screen in screens)
+
+
+def html_text(page: str) -> str:
+    return html.unescape(re.sub(r"<script.*?</script>|<style.*?</style>|<[^>]+>", "", page, flags=re.DOTALL))
+
+
+def squeeze(text: str) -> str:
+    """Letters and digits alone: wrapping and escapes differ."""
+    return re.sub(r"&#?\w+;|[^\w]", "", html.unescape(text))
 
 
 RNG = np.random.default_rng(0)
@@ -63,8 +75,8 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_panels_have_a_page(name: str) -> None:
-    html = pj.audit(pj.Panel.from_array(ODD[name]), resamples=100).to_html()
-    text = re.sub(r"<script.*?</script>|<style.*?</style>", "", html, flags=re.DOTALL)
+    page = pj.audit(pj.Panel.from_array(ODD[name]), resamples=100).to_html()
+    text = re.sub(r"<script.*?</script>|<style.*?</style>", "", page, flags=re.DOTALL)
     assert not re.search(r"\b(nan|inf|None)\b", text)
 
 
@@ -72,9 +84,9 @@ def test_odd_panels_have_a_page(name: str) -> None:
 def test_numbers_keep_their_digits_on_any_scale(scale: float) -> None:
     panel = pj.Panel.from_array(pj.simulate_panel(tasks=20, languages=3, judges=3, seed=2)[0].scores * scale)
     audit = pj.audit(panel, resamples=100)
-    html = audit.to_html()
+    page = audit.to_html()
     cells = audit.uncertainty.cells
-    table = html.split('id="interaction-table-1"')[1].split("</table>")[0]
+    table = page.split('id="interaction-table-2"')[1].split("</table>")[0]
     shown = [float(x) for x in re.findall(r'data-v="[^"]*"><bdi>([^<]*)</bdi> <small>', table)]
     expected = cells["interaction"].iloc[cells["interaction"].abs().argsort()[::-1]]
     assert shown == pytest.approx(expected.tolist(), abs=1e-3 * cells["interaction"].abs().max())

@@ -124,3 +124,14 @@ def test_apply_from_a_table(filled: str, long: pd.DataFrame, tmp_path: Path) -> 
     lazy = cal.apply(table(filled, "scores")).to_pandas().set_index(["task", "language", "judge", "replicate"])
     wanted = cal.apply(long).set_index(["task", "language", "judge", "replicate"])
     np.testing.assert_array_equal(lazy["calibrated"].loc[wanted.index], wanted["calibrated"])
+
+
+def test_a_session_only_reads(filled: str) -> None:
+    """Whatever runs in it, a database that scores are read from stays as it is."""
+    from polyjudge.sources import warehouse
+
+    held = warehouse.connect(f"{filled}::scores", None, "duckdb")
+    con = held._find_backend().con
+    with pytest.raises(Exception, match="read-only"), con.cursor() as cursor:
+        cursor.execute("DELETE FROM scores")
+    con.rollback()

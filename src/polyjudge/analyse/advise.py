@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
 from polyjudge.analyse.explain import Explanation
 from polyjudge.analyse.gates import Gates
 from polyjudge.analyse.matters import Certificate
+from polyjudge.analyse.signal import Signal
 from polyjudge.core.errors import UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
@@ -26,17 +27,6 @@ PILED = 0.2
 """A culprit's share at an end of the scale, or missing, is said when it is this much above its judge's elsewhere."""
 SCORES = "SCORES"
 """Stands in commands for what was read."""
-
-
-class Seen(Protocol):
-    """What is asked of `polyjudge.signal`: whether the judges see what they judge."""
-
-    verdict: Any
-    by_task: Any
-    mean_one: Any
-    mean_one_low: Any
-    mean_one_high: Any
-    languages: Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,11 +72,14 @@ def advise(
     explanation: Explanation,
     certificate: Certificate,
     *,
-    signal: Seen | None = None,
+    signal: Signal | None = None,
     gates: Gates | None = None,
+    swap: Finding | None = None,
     goal: Goal | None = None,
 ) -> Advice:
     """Verdict, consequences and steps. Every part is a code with values; the words are the report's.
+
+    `swap` is the finding that two judges swap places between languages, if there is one.
 
     >>> import polyjudge as pj
     >>> panel, _ = pj.simulate_panel(tasks=400, interaction=0.0, seed=1)
@@ -96,13 +89,13 @@ def advise(
     goal = check_goal(goal)
     low, high = panel.observed_range
     if high - low <= panel.tie_gap:
-        return Advice(
-            state="constant", goal=goal, uses={}, steps=(), verdict=(find("warning", "verdict.constant", score=low),)
-        )
+        return Advice(state="constant", goal=goal, uses={}, steps=(), verdict=(find("warning", "constant", score=low),))
     blind = signal is not None and signal.verdict == "blind"
     found = _found(panel, explanation, certificate)
     state: State = "blind" if blind else _state(explanation, certificate)
     verdict = [*([_blind(panel, signal)] if blind and signal is not None else []), *found]
+    if swap is not None and swap.matter == "material" and _state(explanation, certificate) == "diffuse":
+        verdict.append(Finding("verdict.swap", swap.values, "serious", "material"))
     uses = _uses(panel, explanation, certificate, state, signal, gates)
     if goal is not None:
         uses = {goal: uses[goal]}
@@ -128,7 +121,7 @@ def _state(e: Explanation, c: Certificate) -> State:
     return "culprit" if e.named else "diffuse"
 
 
-def _blind(panel: Panel, s: Seen) -> Finding:
+def _blind(panel: Panel, s: Signal) -> Finding:
     most = float(s.languages["one_high"].max())
     return find(
         "serious", "verdict.blind", one=float(s.mean_one), low=float(s.mean_one_low), high=float(s.mean_one_high),
@@ -154,10 +147,12 @@ def _found(panel: Panel, e: Explanation, c: Certificate) -> list[Finding]:
             Finding(f"verdict.{'cell' if e.kind == 'diffuse' else e.kind}", _culprit(panel, e), severity, "material")
         )
     if e.kind in ("diffuse", "none"):
-        off = c.cells[c.cells["matter"] == "material"]
-        judges = off["judge"].drop_duplicates().tolist()
-        values = {**common, "count": len(off), "judges": judges, "panel": len(panel.judges), "also": bool(e.named)}
-        out.append(Finding("verdict.diffuse", values, "warning" if e.named else severity, "material"))
+        judges = c.cells.loc[c.cells["matter"] == "material", "judge"].drop_duplicates().tolist()
+        # With a culprit its traces in other cells are no faults of theirs.
+        count = e.material_without if e.named else c.counts["material"]
+        values = {**common, "count": count, "judges": judges, "panel": len(panel.judges), "also": bool(e.named)}
+        if count:
+            out.append(Finding("verdict.diffuse", values, "warning" if e.named else severity, "material"))
     if len(panel.judges) == 2:
         out.append(find("notice", "verdict.two-judges", judges=list(panel.judges)))
     elif e.kind in ("cell", "cells", "judge", "language"):
@@ -191,21 +186,29 @@ def _excess(row: dict[str, Any]) -> float:
 
 
 def _uses(
-    panel: Panel, e: Explanation, c: Certificate, state: State, signal: Seen | None, gates: Gates | None
+    panel: Panel, e: Explanation, c: Certificate, state: State, signal: Signal | None, gates: Gates | None
 ) -> dict[str, Say]:
     """What follows for each use of the panel."""
     fault = "blind" if state == "blind" else _state(e, c)
     out = {
         "compare-systems": _compare(panel, state, signal),
         "gate": _gate(e, c, fault, state, gates),
-        "rank-judges": say(f"use.rank.{_state(e, c)}", judges=len(panel.judges), kind=e.kind),
+        "rank-judges": say(
+            f"use.rank.{_rank(panel, e, c)}", tasks=panel.n_tasks, matters=c.matters * e.factor, unit=e.unit
+        ),
         "best-judge-per-language": say("use.best", blind=state == "blind"),
         "panel-mean": _mean(panel, e, c),
     }
     return out
 
 
-def _compare(panel: Panel, state: State, signal: Seen | None) -> Say:
+def _rank(panel: Panel, e: Explanation, c: Certificate) -> str:
+    """The state, but that few tasks do not pay for a calibration."""
+    state = _state(e, c)
+    return "few" if state == "diffuse" and panel.n_tasks < FEW_TASKS else state
+
+
+def _compare(panel: Panel, state: State, signal: Signal | None) -> Say:
     if state == "blind":
         return say("use.compare.blind", systems=len(panel.systems))
     whole = panel.complete and panel.systems_complete
@@ -245,11 +248,16 @@ def _steps(panel: Panel, e: Explanation, c: Certificate, state: State, goal: Goa
             drops = [word for cell in e.named for word in ("--drop", ",".join(cell))]
             out.append(_step("step.without", "audit", SCORES, *drops))
         out.append(_step("step.correct-alone", "calibrate", SCORES, "--method", "sparse", "-o", "corrected.csv"))
-    if fault == "diffuse" and state != "blind" and goal not in ("panel-mean", "best-judge-per-language"):
+    if state == "blind":
+        out.append(_step("step.probe", "probe", "make", "ITEMS"))
+    few = panel.n_tasks < FEW_TASKS
+    if fault == "diffuse" and few:
+        out.append(_step("step.plan", "plan", "--from", SCORES, "--radius", f"{c.matters:.3g}", needed=None))
+    elif fault == "diffuse" and state != "blind" and goal not in ("panel-mean", "best-judge-per-language"):
         out.append(_step("step.calibrate", "calibrate", SCORES, "-o", "calibrated.csv"))
         out.append(_step("step.compare", "compare", SCORES))
     if fault == "open":
-        out.append(_step("step.plan", "plan", "--from", SCORES, "--radius", f"{c.matters:g}", needed=c.tasks_needed))
+        out.append(_step("step.plan", "plan", "--from", SCORES, "--radius", f"{c.matters:.3g}", needed=c.tasks_needed))
     if state == "agree":
         out.append(_step("step.baseline", "calibrate", SCORES, "--save", "baseline.json"))
     return tuple(out)

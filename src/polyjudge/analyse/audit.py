@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from polyjudge.analyse.conclusions import conclude
+from polyjudge.analyse.advise import Advice, Goal, advise, check_goal
+from polyjudge.analyse.conclusions import conclude, weigh
+from polyjudge.analyse.distribution import distribution
+from polyjudge.analyse.explain import Explanation, explain
 from polyjudge.analyse.gates import Gates, gates
 from polyjudge.analyse.held_out import Comparison, compare
 from polyjudge.analyse.information import Information, information
+from polyjudge.analyse.matters import Certificate, certificate, what_matters
 from polyjudge.analyse.missingness import Missingness, missingness
 from polyjudge.analyse.reversal import RankReversals, rank_reversals
 from polyjudge.analyse.sensitivity import Sensitivity, sensitivity
+from polyjudge.analyse.signal import Signal, signal
 from polyjudge.analyse.structure import Structure, structure
 from polyjudge.analyse.systems import Systems, systems
 from polyjudge.analyse.ties import TiedSets, tied_sets
@@ -23,11 +30,14 @@ from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
 from polyjudge.analyse.variance import Variance, variance
 from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.memory import require
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, plain
-from polyjudge.core.sections import Finding, Say, say
+from polyjudge.core.scale import ScaleKind, scale_of
+from polyjudge.core.sections import Finding, Say, ranked, say
 from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import ranks
+from polyjudge.estimate.pairs import check_pairs
 from polyjudge.estimate.resample import check_level, mean_and_se
 
 if TYPE_CHECKING:
@@ -54,6 +64,11 @@ class Summary(Result):
     systems: tuple[str, ...] = ()
     clusters: int = 0
     """Declared clusters of tasks."""
+    scale: ScaleKind = "open"
+    missing: int = 0
+    """Places of a task that have no score."""
+    source: str = ""
+    """What was read, as it stands in a command after its name; empty when it is not known."""
 
     def to_frame(self) -> pd.DataFrame:
         return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
@@ -84,6 +99,16 @@ class Audit(Result):
     caveats: tuple[Say, ...]
     seed: int
     level: float
+    explanation: Explanation
+    """Which places are off."""
+    certificate: Certificate
+    """How far any judge can be off in any language."""
+    signal: Signal
+    """Whether the judges see what they judge."""
+    advice: Advice
+    """Verdict, what follows for each use, and what to do next."""
+    distribution: pd.DataFrame
+    """Shares of scores by place: language, judge, low, high, share."""
     missingness: Missingness | None = None
     """Where scores are missing and whether that depends on the cell; None for a complete panel."""
     systems: Systems | None = None
@@ -112,7 +137,10 @@ def audit(
     resamples: int = 1000,
     level: float = 0.95,
     threshold: float | None = None,
+    at_least: bool = False,
     base: str | None = None,
+    matters: float | None = None,
+    goal: Goal | None = None,
     permutations: int = 500,
 ) -> Audit:
     """Audit a panel: does language change the judges' ranking, how much, where, and how sure is that?
@@ -123,7 +151,11 @@ def audit(
     resamples : task bootstraps behind bands, intervals and rank probabilities
     level : confidence level of every interval
     threshold : a gate; with one, pass rates are audited as well
+    at_least : whether a task passes the gate at the threshold itself
     base : language that the gate contrasts with the others
+    matters : smallest effect in points that counts; 2% of the scale unless given
+    goal : what the panel is used for: "compare-systems", "gate", "rank-judges", "best-judge-per-language" or
+        "panel-mean". The advice is then about that alone
     permutations : label permutations of the information estimate
 
     >>> from polyjudge import simulate_panel
@@ -133,8 +165,14 @@ def audit(
     check_level(level)
     if base is not None and threshold is None:
         raise UsageError("A base language needs a gate: give a threshold too (--at).")
+    if check_goal(goal) == "gate" and threshold is None:
+        raise UsageError("The goal gate needs its pass mark: give a threshold too (--at).")
+    matters = what_matters(panel, matters)
     alpha = 1 - level
     calibrator = ConsensusCalibrator().fit(panel)
+    n, k, m = panel.shape
+    check_pairs(n, k, m, resamples)
+    require(8.0 * resamples * k * (2 * k + m), f"Comparing {k} languages with each other")
     sections: dict[str, Any] = {
         # First of all: where the judges do not see what they judge, all else is of little use.
         "systems": systems(panel, level=level, resamples=resamples, seed=seed) if panel.systems else None,
@@ -147,7 +185,7 @@ def audit(
         "sensitivity": sensitivity(panel, threshold=threshold, resamples=resamples, seed=seed, level=level),
         "information": None,
         "gates": None,
-        "missingness": None if panel.complete else missingness(panel, draws=199, seed=seed),
+        "missingness": None if panel.complete or panel.by_design else missingness(panel, draws=199, seed=seed),
     }
     left_out: dict[str, Say | str] = {}
     if panel.replicate_scores is None:
@@ -161,7 +199,9 @@ def audit(
     except PanelError as error:
         left_out["information"] = str(error)
     if threshold is not None:
-        sections["gates"] = gates(panel, threshold, base=base, resamples=resamples, seed=seed, level=level)
+        sections["gates"] = gates(
+            panel, threshold, at_least=at_least, base=base, resamples=resamples, seed=seed, level=level
+        )
     gate_spread = None
     low, high = panel.range
     if high - low > panel.tie_gap:
@@ -170,7 +210,20 @@ def audit(
     else:
         left_out["gate spread"] = say("left-out.gate-spread")
     language_effect = _effect(panel, 2, level, "language", panel.languages)
+    bands = sections["uncertainty"]
+    explanation = explain(panel, matters=matters, level=level, seed=seed, bands=bands)
+    held = certificate(bands, matters)
+    judged: Systems | None = sections["systems"]
+    seen = judged.signal if judged is not None else signal(panel, level=level, resamples=resamples, seed=seed)
+    concluded = weigh(conclude(panel, language_effect, left_out, **sections), held, scale_of(panel))
+    swap = next((f for f in concluded if f.code == "reversal"), None)
+    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal)
     return Audit(
+        explanation=explanation,
+        certificate=held,
+        signal=seen,
+        advice=advice,
+        distribution=distribution(panel, _named(panel, explanation)),
         summary=summarise(panel),
         calibrator=calibrator,
         language_effect=language_effect,
@@ -179,10 +232,14 @@ def audit(
         seed=seed,
         level=level,
         left_out=left_out,
-        findings=conclude(panel, language_effect, left_out, **sections),
+        findings=ranked([*advice.verdict, *(f for f in concluded if f not in advice.verdict)]),
         gate_spread=gate_spread,
         **sections,
     )
+
+
+def _named(panel: Panel, e: Explanation) -> NDArray[np.bool_]:
+    return e.cells["named"].to_numpy(dtype=bool).reshape(panel.shape[1:])
 
 
 def summarise(panel: Panel) -> Summary:
@@ -202,7 +259,23 @@ def summarise(panel: Panel) -> Summary:
         panel.notes,
         panel.systems,
         len(panel.clusters),
+        scale_of(panel).kind,
+        int(np.isnan(panel.scores).sum()),
+        source_words(panel),
     )
+
+
+def source_words(panel: Panel) -> str:
+    """The scores and the options they cannot be read without, to paste into a command; empty for arrays and frames."""
+    reading = panel.reading
+    if reading is None or reading.format == "data frame":
+        return ""
+    words = [reading.source]
+    for flag, given in reading.options.items():
+        role = reading.role(flag.removeprefix("--"))
+        if role is None or role.how in ("named", "pattern"):
+            words += [flag, given]
+    return shlex.join(words)
 
 
 def _effect(panel: Panel, over: int, level: float, word: str, labels: tuple[str, ...]) -> pd.DataFrame:

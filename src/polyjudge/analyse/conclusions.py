@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pandas as pd
 
 from polyjudge.analyse.gates import Gates
 from polyjudge.analyse.held_out import Comparison
 from polyjudge.analyse.information import Information
+from polyjudge.analyse.matters import Certificate
 from polyjudge.analyse.missingness import Missingness
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.sensitivity import Sensitivity
@@ -18,7 +20,8 @@ from polyjudge.analyse.ties import TiedSets
 from polyjudge.analyse.uncertainty import Uncertainty
 from polyjudge.analyse.variance import Variance
 from polyjudge.core.panel import Panel
-from polyjudge.core.sections import Finding, Say, Severity, find, ranked
+from polyjudge.core.scale import Scale
+from polyjudge.core.sections import SEVERITIES, Finding, Matter, Say, Severity, find, ranked
 
 
 def conclude(
@@ -204,3 +207,30 @@ def _order(ranks: TiedSets) -> list[Finding]:
     tops = table.groupby("language", sort=False)["top_set"].sum()
     tied = tops[tops > 1].index.tolist()
     return [find("info" if len(top) == 1 else "notice", "order", top=top, tied=tied)]
+
+
+OF_CELLS = frozenset(
+    {"reversal", "reversal-global", "reversal-unsure", "interaction", "no-clear-cell", "one-judge-drives"}
+    | {"depends-on-scale", "scale-use", "one-pattern"}
+)
+"""Findings about how far cells are off: they weigh as much as the cells matter."""
+OF_ENDS = frozenset({"near-floor", "near-ceiling", "cell-at-floor", "cell-at-ceiling"})
+
+
+def weigh(findings: list[Finding], certificate: Certificate, scale: Scale) -> list[Finding]:
+    """Severity by what matters, not by p: what is certified is a remark, what is open at most a notice.
+
+    A swap of places matters when both gaps do. Two values always lie at the ends of their scale: no finding.
+    """
+    out = []
+    matter: Matter = {"certified": "negligible", "refuted": "material", "open": "open"}[certificate.status]  # type: ignore[assignment]
+    most: Severity = {"negligible": "info", "open": "notice", "material": "serious"}[matter]  # type: ignore[assignment]
+    for f in findings:
+        if f.code in OF_ENDS and scale.kind == "binary":
+            continue
+        if f.code in OF_CELLS:
+            f = replace(f, matter=matter, severity=min(f.severity, most, key=SEVERITIES.index))
+            if f.code == "reversal" and min(f.values["gap_above"], f.values["gap_below"]) < certificate.matters:
+                f = replace(f, matter="negligible", severity="info")
+        out.append(f)
+    return ranked(out)

@@ -52,7 +52,7 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], *, level: float =
     level : confidence with which all intervals of a table hold together (Bonferroni)
 
     >>> import polyjudge as pj
-    >>> one = pj.audit(pj.simulate_panel(tasks=20, languages=2, judges=3, seed=1)[0], resamples=50).to_dict()
+    >>> one = pj.audit(pj.simulate_panel(tasks=20, languages=2, judges=3, seed=1)[0], resamples=100).to_dict()
     >>> difference(one, one).cells["clear"].any()
     False
     """

@@ -22,7 +22,7 @@ from polyjudge.core.scale import Scale, scale_of
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
-from polyjudge.estimate.sparse import Kind, Units, choose, half_samples, least_absolute, named_cells, offset_maps
+from polyjudge.estimate.sparse import Kind, Units, choose, half_samples, named_cells, offset_maps, sparse_reading
 
 MOST_SHOWN = 12
 """Named cells described in full, those furthest off."""
@@ -56,6 +56,8 @@ class Explanation(Result):
     clear: int
     clear_without: int
     """Cells whose band excludes 0, with and without the named cells."""
+    material_without: int
+    """Cells whose band lies beyond `matters` without the named cells."""
     matters: float
     scale: Scale
     level: float
@@ -126,13 +128,13 @@ def explain(
     units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
     resamples = resamples if k * m <= SMALL else max(20, 2 * resamples // 5)
     reading = choose(units, level, seed)
-    excess = least_absolute(estimate.interaction, units.lad)
+    excess = sparse_reading(estimate.interaction, units.lad)
     named = named_cells(reading, excess)
     agreeing = [
         r.kind == reading.kind and np.array_equal(r.named, reading.named)
         for r in half_samples(units, resamples, level, seed)
     ]
-    drawn = least_absolute(bootstrap_means(units.values, units.share, 2 * resamples, seed), units.lad)
+    drawn = sparse_reading(bootstrap_means(units.values, units.share, 2 * resamples, seed), units.lad)
     cells = _cells(bands, excess, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), named, matters)
     asked = named if cell is None else _one(panel, cell)
     kind = reading.kind if cell is None else "cell"
@@ -148,6 +150,7 @@ def explain(
         largest_without=float(np.abs(left).max()),
         clear=bands.clear,
         clear_without=int((np.abs(left) > bands.critical * np.maximum(se, panel.tie_gap)).sum()),
+        material_without=int((np.abs(left) - bands.critical * se > matters).sum()),
         matters=matters,
         scale=scale_of(panel),
         level=level,

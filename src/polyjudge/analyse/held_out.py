@@ -21,6 +21,7 @@ from polyjudge.calibrate.methods.block import Estimate, Multiplicity, full_fit, 
 from polyjudge.core.arrays import TIE_TOLERANCE, Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.labels import clean
+from polyjudge.core.memory import require
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
@@ -229,7 +230,9 @@ def apply(m: Method, block: Block) -> tuple[Array, Array | None]:
 
 def pair_taus(cells: Array, gap: float) -> Array:
     """tau of every language pair: (R, k, m) -> (R, pairs), NaN where undefined."""
-    a, b = pair_index(cells.shape[-2])
+    r, k, m = cells.shape
+    require(8.0 * r * k * (2 * k + m * (m - 1)), f"Comparing {k} languages with each other")
+    a, b = pair_index(k)
     return kendall_tau(cells, gap)[:, a, b]
 
 

@@ -471,6 +471,50 @@ def _moments(values: Array) -> tuple[Array, Array]:
     return mean, (vectors * np.maximum(size, 0.0)) @ vectors.T
 
 
+def forecast(
+    rule: Sequential,
+    scores: Array,
+    state: State | None = None,
+    clusters: Clusters | None = None,
+    runs: int = 20,
+) -> tuple[float, float, float]:
+    """Scores still to be bought: 10th percentile, median and 90th percentile of simulated runs.
+
+    scores : (n, k, m) or (n, s, k, m) bought so far, or of a pilot when `state` is None; tasks to come are drawn from
+        them with replacement
+    """
+    by_system = scores if scores.ndim == 4 else scores[:, None]
+    begun = rule.start() if state is None else state
+    known = len(by_system) if begun.look else 0
+    quick = replace(rule, resamples=min(rule.resamples, 300))
+    bought = []
+    for run in range(runs):
+        rng = stream(rule.seed, run, "forecast")
+        need = quick.needed(begun)
+        usable = np.flatnonzero(~(np.isnan(by_system) & need).any(axis=(1, 2, 3)))
+        if not len(usable):
+            usable = np.arange(len(by_system))
+        future = by_system[rng.choice(usable, rule.tasks - known)]
+        every = np.concatenate([by_system[:known], future])
+        now, calls = begun, 0
+        while (purchase := quick.next(now)) is not None:
+            calls += purchase.calls
+            now = quick.look(
+                now, every[: purchase.stop], None if clusters is None else _longer(clusters, purchase.stop)
+            )
+        bought.append(calls)
+    low, middle, high = np.quantile(bought, [0.1, 0.5, 0.9])
+    return float(low), float(middle), float(high)
+
+
+def _longer(clusters: Clusters, size: int) -> NDArray[np.int64]:
+    """Cluster codes of `size` tasks: the known ones, then new clusters as large as these are on average."""
+    codes = np.asarray(clusters, dtype=np.int64)[:size]
+    each = max(1, round(len(codes) / max(1, len(np.unique(codes)))))
+    more = codes.max(initial=-1) + 1 + np.arange(size - len(codes)) // each
+    return np.concatenate([codes, more])
+
+
 def sequential(**settings: Any) -> Sequential:
     """The rule as an object: state and scores in, what to buy next out. See `Sequential` for the settings."""
     return Sequential(**settings)

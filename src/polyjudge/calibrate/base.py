@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -66,8 +67,9 @@ class Calibrator(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the calibrator as JSON. The file is complete or not there."""
+        data = self.to_dict()
         with atomic_write(path) as file:
-            json.dump(self.to_dict(), file, ensure_ascii=False, indent=1, allow_nan=False)
+            json.dump({**data, "checksum": checksum(data)}, file, ensure_ascii=False, indent=1, allow_nan=False)
             file.write("\n")
 
     def header(self, kind: str) -> dict[str, Any]:
@@ -80,6 +82,13 @@ class Calibrator(ABC):
         return self.adjustment_
 
 
+def checksum(data: dict[str, Any]) -> str:
+    """SHA-256 of a saved calibrator without its checksum: a file that a disk or a hand has changed is told."""
+    rest = {name: value for name, value in data.items() if name != "checksum"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def check_format(data: Any, where: str) -> None:
     """Raise a CalibratorError unless `data` is a saved calibrator of this version."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
@@ -89,6 +98,8 @@ def check_format(data: Any, where: str) -> None:
             f"{where} has calibrator version {clean(data.get('version'))}; this polyjudge ({__version__}) "
             f"reads version {VERSION}. Fit it again, or use the polyjudge that wrote it."
         )
+    if data.get("checksum") not in (None, checksum(data)):  # files of the first releases have none
+        raise CalibratorError(f"{where} was changed or damaged after it was saved: its checksum does not fit.")
 
 
 def damaged(where: str, error: Exception) -> CalibratorError:

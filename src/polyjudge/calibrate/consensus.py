@@ -222,6 +222,7 @@ class ConsensusCalibrator(Calibrator):
             out.range_ = (low, high)
             out.fingerprint_ = str(data["fingerprint"])
             out.memory_ = Memory.from_dict(data.get("memory"), k, m)
+            _check_meaning(out, read_numbers(data["counts"], (k, m)))
         except (KeyError, TypeError, ValueError, OverflowError, UsageError) as error:
             raise damaged(where, error) from None
         return out
@@ -236,6 +237,22 @@ class ConsensusCalibrator(Calibrator):
             f"largest |interaction| {float(np.abs(self.interaction_.to_numpy()).max()):.4g} points{shrunk}\n"
             f"{self.interaction_.rename(index=clean, columns=clean).round(3).to_string()}"
         )
+
+
+def _check_meaning(cal: ConsensusCalibrator, counts: Array) -> None:
+    """Numbers that no fit gives: a file may be whole and still be nonsense."""
+    rows = cal.interaction_.to_numpy()
+    weights = cal.judge_weights_.to_numpy()
+    if (counts < 0).any() or (counts != np.floor(counts)).any() or (counts > 1e15).any():
+        raise ValueError("counts are not numbers of scores")
+    if not cal.range_[0] < cal.range_[1]:
+        raise ValueError("the range has its ends in the wrong order")
+    if (weights < 0).any() or abs(weights.sum() - 1) > 1e-6 or not 0 <= cal.shrunk_ <= 1:
+        raise ValueError("weights of judges are not shares, or the shrinkage is not one")
+    if cal.se_ is not None and (cal.se_.to_numpy() < 0).any():
+        raise ValueError("a standard error is negative")
+    if np.abs(rows @ weights).max() > 1e-6 * max(1.0, float(np.abs(rows).max())):
+        raise ValueError("the interaction is not centred over judges")
 
 
 def judge_weights(means: Array) -> Array:

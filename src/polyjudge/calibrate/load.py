@@ -6,13 +6,15 @@ import json
 from pathlib import Path
 
 from polyjudge.calibrate.anchored import AnchoredCalibrator
-from polyjudge.calibrate.base import Calibrator
+from polyjudge.calibrate.base import FORMAT, Calibrator
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.calibrate.methods.base import MethodCalibrator
 from polyjudge.calibrate.sparse import SparseCalibrator
 from polyjudge.core.errors import CalibratorError
 from polyjudge.core.labels import clean
 
+LARGEST = 1 << 29
+"""Bytes of the largest file that may be a calibrator."""
 KINDS: dict[str, type[Calibrator]] = {
     "anchored": AnchoredCalibrator,
     "method": MethodCalibrator,
@@ -25,12 +27,18 @@ def load_calibrator(path: str | Path) -> Calibrator:
     path = Path(path)
     where = clean(str(path), 200)
     try:
+        if path.exists() and (not path.is_file() or path.stat().st_size > LARGEST):
+            raise CalibratorError(f"{where} is not a polyjudge calibrator: it is no file, or a much too large one.")
         data = json.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
         raise CalibratorError(f"Cannot read the calibrator {where}: {error.strerror}.") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except CalibratorError:
+        raise
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, nested too deep, a number of 5,000 digits
         raise CalibratorError(f"{where} is not a polyjudge calibrator: it is not JSON ({clean(error, 120)}).") from None
     kind = data.get("kind") if isinstance(data, dict) else None
+    if isinstance(data, dict) and data.get("format") == FORMAT and kind not in (None, "consensus", *KINDS):
+        raise CalibratorError(f"{where} is a calibrator of a kind that this polyjudge does not know: {clean(kind)}.")
     return KINDS.get(str(kind), ConsensusCalibrator).from_dict(data, where)
 
 

@@ -18,7 +18,7 @@ from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.resample import check_level
-from polyjudge.estimate.sparse import Kind, Units, choose, least_absolute, named_cells
+from polyjudge.estimate.sparse import Kind, Units, choose, named_cells, sparse_reading
 
 
 class SparseCalibrator(ConsensusCalibrator):
@@ -58,7 +58,7 @@ class SparseCalibrator(ConsensusCalibrator):
         estimate = estimate_interaction(panel)
         units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
         reading = choose(units, self.level, self.seed)
-        excess = least_absolute(estimate.interaction, units.lad)
+        excess = sparse_reading(estimate.interaction, units.lad)
         named = named_cells(reading, excess)
         self.kind_, self.excess_ = reading.kind, panel.matrix(excess)
         self.named_ = panel.matrix(named.astype(np.float64)).astype(bool)

@@ -15,21 +15,53 @@ def audit(
     ctx: typer.Context,
     scores: o.Scores,
     at: Annotated[float | None, typer.Option("--at", help="Audit the pass rates of a gate at this score too.")] = None,
+    at_least: Annotated[
+        bool, typer.Option("--at-least/--above", help="A task passes at that score too (>=), or only above it (>).")
+    ] = False,
     base: Annotated[str | None, typer.Option("--base", help="Language the gate contrasts with the others.")] = None,
+    matters: o.Matters = None,
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            "--goal",
+            metavar="GOAL",
+            help="What the panel is for: compare-systems, gate (with --at), rank-judges, best-judge-per-language or "
+            "panel-mean. The advice is then about that alone.",
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option("--drop", metavar="LANGUAGE,JUDGE", help="Leave out this place. May be given several times."),
+    ] = None,
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,
 ) -> None:
-    """Show whether language changes the judges' ranking, how much, where, and how sure that is.
+    """Say what is wrong with a panel, whether it matters, and what to do.
 
     Example: polyjudge audit scores.csv --at 50 --fail-on serious
     """
     from polyjudge.analyse import audit as run
+    from polyjudge.analyse.advise import check_goal
+    from polyjudge.analyse.explain import parse_cell, without_cells
     from polyjudge.cli.output import emit
 
     panel = o.load(ctx, scores)
-    result = run(panel, seed=seed, resamples=resamples, threshold=at, base=base)
+    if drop:
+        panel = without_cells(panel, [parse_cell(place, panel) for place in drop])
+    result = run(
+        panel,
+        seed=seed,
+        resamples=resamples,
+        threshold=at,
+        at_least=at_least,
+        base=base,
+        matters=matters,
+        goal=check_goal(goal),
+    )
     tables = {
         "cells": result.uncertainty.to_frame(),
+        "explained": result.explanation.to_frame(),
+        "worst": result.explanation.worst,
         "reversals": result.reversals.to_frame(),
         "ranks": result.ranks.to_frame().drop(columns="tied_with"),
     }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,11 +15,15 @@ from polyjudge.cli.output import print_json
 from polyjudge.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from polyjudge.collect.plan import Plan
     from polyjudge.collect.summary import Summary
     from polyjudge.core.results import Result
 
 
-OPTIONS = (o.Json,)
+class Until(enum.StrEnum):
+    """When an adaptive run stops."""
+
+    settled = "settled"
 
 
 class FailOn(enum.StrEnum):
@@ -38,6 +43,33 @@ SendKey = Annotated[
     list[str] | None,
     typer.Option("--send-key", metavar="NAME=HOST", help="A host of the plan that may have a key, by the key's name."),
 ]
+
+
+@dataclass(frozen=True)
+class Adaptive(o.Group):
+    """Stop asking what no open question needs."""
+
+    until: Annotated[
+        Until | None, typer.Option("--until", help="Buy only what open questions need, and stop when all are settled.")
+    ] = None
+    questions: Annotated[
+        str | None, typer.Option("--questions", metavar="judges|systems|cells|gate", help="What is to be settled.")
+    ] = None
+    matters: o.Matters = None
+    at: Annotated[float | None, typer.Option("--at", help="The threshold, for --questions gate.")] = None
+    pilot: Annotated[
+        str | None,
+        typer.Option("--pilot", metavar="SCORES", help="With --dry-run --until: earlier scores to simulate the run."),
+    ] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Settings of the rule that the user named."""
+        named = {"questions": self.questions, "matters": self.matters, "threshold": self.at}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+OPTIONS = (o.Json, Adaptive)
 
 
 def collect(
@@ -74,8 +106,11 @@ def collect(
         raise UsageError("Give a plan, a run folder (-o RUN), or both. Example: polyjudge collect plan.yaml -o run/")
     if export is not None and export.suffix not in (".parquet", ".csv"):
         raise UsageError(f"--export writes .parquet or .csv, not {export.name!r}.")
+    adaptive = Adaptive.of(ctx)
     if dry_run:
         _preview(plan, output, as_json)
+        if plan is not None:
+            _forecast(plan, adaptive)
         return
     if output is None:
         raise UsageError("Say where the run is kept: -o RUN (or --dry-run to see what the plan would do).")
@@ -84,17 +119,89 @@ def collect(
     else:
         from polyjudge.report.live import watching
 
+        read = load_plan(plan)
+        settings = _settings(read, adaptive)
         with watching(sys.stderr) as watch:
             try:
-                summary = run(
-                    load_plan(plan), output, max_cost, watch, retry_missing=retry_missing, send_key=send_key or ()
-                )
+                if settings is None:
+                    summary = run(read, output, max_cost, watch, retry_missing=retry_missing, send_key=send_key or ())
+                else:
+                    summary = _until_settled(read, output, settings, max_cost, watch, send_key or [])
             except KeyboardInterrupt:
                 print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
                 raise typer.Exit(130) from None
     _finish(summary, output, export, as_json)
     if summary.aside or summary.failed or (fail_on is FailOn.missing and (summary.missing or not summary.complete)):
         raise typer.Exit(1)
+
+
+def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
+    """Settings of the rule from the options, else from the plan's `until`; None for an ordinary run."""
+    from polyjudge.collect.adaptive import with_defaults
+
+    if options.until is None and plan.until is None:
+        if options.given:
+            raise UsageError("--questions, --matters and --at go with --until settled.")
+        return None
+    kept = {} if plan.until is None else plan.until.model_dump(exclude_none=True)
+    scale = (0.0, 100.0) if plan.rubric.kind in ("checklist", "compare") else plan.rubric.scale
+    return with_defaults({**kept, **options.given}, (float(scale[0]), float(scale[1])))
+
+
+def _until_settled(
+    plan: Plan, output: Path, settings: dict[str, Any], max_cost: float | None, watch: Any, send_key: list[str]
+) -> Summary:
+    from polyjudge.collect import read_summary
+    from polyjudge.collect.adaptive import Look, collect_until
+    from polyjudge.core.sections import say
+    from polyjudge.report.words import word
+    from polyjudge.sources.runs import read_run
+
+    def tell(look: Look) -> None:
+        print(word(say("adaptive.look", **vars(look))), file=sys.stderr, flush=True)
+
+    outcome = collect_until(
+        plan,
+        output,
+        settings,
+        lambda folder: read_run(folder, every=True).frame,
+        max_cost=max_cost,
+        watch=watch,
+        tell=tell,
+        send_key=send_key,
+    )
+    still = int(outcome.state.open.sum())
+    print(
+        word(
+            say(
+                "adaptive.end",
+                finished=outcome.finished,
+                open=still,
+                of=len(outcome.state.verdict),
+                calls=outcome.calls,
+                whole=outcome.whole,
+            )
+        ),
+        file=sys.stderr,
+    )
+    return outcome.summary or read_summary(output)
+
+
+def _forecast(path: Path, options: Adaptive) -> None:
+    from polyjudge.collect import load_plan
+    from polyjudge.collect.adaptive import expected
+    from polyjudge.core.sections import say
+    from polyjudge.report.words import word
+    from polyjudge.sources import read_panel
+
+    plan = load_plan(path)
+    settings = _settings(plan, options)
+    if settings is None or options.pilot is None:
+        return
+    panel = read_panel(options.pilot, languages=[x.name for x in plan.languages], judges=[x.name for x in plan.judges])
+    scores = panel.scores if panel.system_scores is None else panel.system_scores
+    rule, ahead, whole = expected(plan, settings, scores)
+    print(word(say("adaptive.expected", ahead=ahead, whole=whole, looks=list(rule.looks))))
 
 
 def _preview(plan: Path | None, output: Path | None, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from polyjudge.core.panel import Panel
     from polyjudge.core.results import Result
-    from polyjudge.core.sections import Report
+    from polyjudge.core.sections import Report, Step
 
 
 def emit(
@@ -57,6 +58,7 @@ def emit_report(
     from polyjudge.report import terminal
 
     options = Output.of(ctx)
+    report = replace(report, next=tuple(_pasteable(ctx, step) for step in report.next))
     written = None
     if options.output is not None:
         written = write(report, str(ctx.info_name), tables or {}, options)
@@ -71,6 +73,15 @@ def emit_report(
     limit = list(Severity).index(options.fail_on or fail_on) - 1
     if limit >= 0 and any(f.weight >= limit for f in report.findings):
         raise typer.Exit(1)
+
+
+def _pasteable(ctx: typer.Context, step: Step) -> Step:
+    """The step with what was read in place of SCORES."""
+    scores = ctx.params.get("scores")
+    if not isinstance(scores, str):
+        return step
+    words = step.command.split(" ")
+    return replace(step, command=" ".join(shlex.quote(scores) if word == "SCORES" else word for word in words))
 
 
 def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], options: Output) -> tuple[list[str], int]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -111,9 +111,9 @@ class Remaining:
     def __bool__(self) -> bool:
         return any(self.total.values())
 
-    def of(self, judge: str) -> Iterator[Call]:
-        """A judge's calls, item by item."""
-        for place in range(len(self.work.aligned)):
+    def of(self, judge: str, places: Iterable[int] | None = None) -> Iterator[Call]:
+        """A judge's calls, item by item; of the items at `places` only, in that order, when they are given."""
+        for place in range(len(self.work.aligned)) if places is None else places:
             answered = self._answered.get(place, {}).get(judge, 0)
             if answered >= self.work.size(place):
                 continue

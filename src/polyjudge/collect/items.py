@@ -411,10 +411,16 @@ def _copied(rows: Rows, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _parsed(path: Path) -> Iterator[Any]:
     if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
+        import duckdb
 
-        for batch in pq.ParquetFile(path).iter_batches(2048):
-            yield from batch.to_pylist()
+        try:
+            with duckdb.connect() as con:
+                found = con.execute("SELECT * FROM read_parquet(?)", [str(path)])
+                names = [str(column[0]) for column in found.description or []]
+                while rows := found.fetchmany(2048):
+                    yield from (dict(zip(names, row, strict=True)) for row in rows)
+        except duckdb.Error as error:
+            raise ValueError(str(error).splitlines()[0]) from None
     elif path.suffix == ".csv":
         csv.field_size_limit(2**31 - 1)
         with path.open(encoding="utf-8-sig", newline="") as file:

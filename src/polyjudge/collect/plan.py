@@ -250,6 +250,18 @@ class Judge(_Part):
         return {"model": self.model, "settings": dict(self.settings), "model_args": dict(self.model_args)}
 
 
+class Until(_Part):
+    """Adaptive collection: stop asking what no open question needs (docs/adaptive.md)."""
+
+    questions: Literal["judges", "systems", "cells", "gate"] = "judges"
+    matters: Annotated[float, Field(gt=0)] | None = None
+    level: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
+    threshold: float | None = None
+    at_least: bool = False
+    first: Annotated[int, Field(ge=2)] = 24
+    seed: Annotated[int, Field(ge=0)] = 7
+
+
 class Plan(_Part):
     """A collection: languages x judges over items, by one rubric."""
 
@@ -262,6 +274,7 @@ class Plan(_Part):
     repeats: Count = 1
     lead: Count | None = 25
     prices: Text | None = None
+    until: Until | None = None
     folder: Path = Path()
 
     @model_validator(mode="before")

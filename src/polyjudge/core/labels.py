@@ -6,6 +6,24 @@ import re
 from collections.abc import Iterable
 from zlib import crc32
 
+BUILT_IN = frozenset(
+    [
+        "constructor",
+        "hasOwnProperty",
+        "isPrototypeOf",
+        "propertyIsEnumerable",
+        "toLocaleString",
+        "toString",
+        "valueOf",
+        "__proto__",
+        "__defineGetter__",
+        "__defineSetter__",
+        "__lookupGetter__",
+        "__lookupSetter__",
+    ]
+)
+"""Names that every JavaScript object answers to: a chart that looks one up finds a function. They get a mark."""
+
 
 def clean(text: object, width: int = 60) -> str:
     """A label as one line of plain visible text: control and direction characters escaped, long ones cut."""
@@ -19,7 +37,7 @@ def clean(text: object, width: int = 60) -> str:
 def label(name: str, width: int = 40) -> str:
     """A name as text that can be shown. One that had to be changed or cut ends in a mark of its full text."""
     shown = clean(name, width - 6)
-    if shown == name != "":
+    if shown == name != "" and name not in BUILT_IN:
         return shown
     return f"{shown or '(empty)'} #{crc32(name.encode('utf-8', 'surrogatepass')) & 0xFFFF:04x}"
 

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from polyjudge.core.errors import UsageError
+from polyjudge.core.errors import PanelError, UsageError
 
 VARIABLE = "POLYJUDGE_MEMORY"
 """Environment variable with the budget, such as 4GB; --memory sets it."""
@@ -48,6 +48,15 @@ def allowed() -> int:
         if text.isdigit():
             most = min(most, int(text))
     return most
+
+
+def require(size: float, what: str) -> None:
+    """An error before the work begins when it would take more memory than the budget."""
+    if size > budget():
+        raise PanelError(
+            f"{what} would take {shown(size)} of memory, and {shown(budget())} may be used. Read fewer languages or "
+            "judges (--languages, --judges), or allow more (--memory)."
+        )
 
 
 def shown(size: float) -> str:

@@ -29,6 +29,10 @@ FARTHEST = 1e100
 """Scores beyond it, or closer together than one part of it, would overflow or vanish when they are squared."""
 
 
+BY_DESIGN = "adaptive collection: what is missing was not bought, by design"
+"""Note of a panel whose holes are those of a rule, not of failures."""
+
+
 @dataclass(frozen=True, eq=False)
 class Grouping:
     """Strata of a panel: either every task lies in one group, or the rows inside a task belong to several.
@@ -195,6 +199,11 @@ class Panel:
     def systems_complete(self) -> bool:
         """Whether every (task, language, judge) has a score of every system."""
         return self.system_scores is None or not bool(np.isnan(self.system_scores).any())
+
+    @property
+    def by_design(self) -> bool:
+        """Whether what is missing was not bought, by the rule of an adaptive collection."""
+        return BY_DESIGN in self.notes
 
     @property
     def clustered(self) -> bool:
@@ -375,6 +384,10 @@ class Panel:
             clusters=self.clusters or self.tasks,
             cluster=self.cluster[t],
         )
+
+    def to_frame(self) -> pd.DataFrame:
+        """The scores as a data frame: `to_long`."""
+        return self.to_long()
 
     def to_long(self) -> pd.DataFrame:
         """One row per score: task, [system], language, judge, [replicate], [group], [cluster], [weight], score.

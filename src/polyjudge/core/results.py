@@ -36,6 +36,16 @@ class Result:
         html: str | None = _report().html(self, path)
         return html
 
+    def plot(self, name: str | None = None) -> Any:
+        """A chart of the result by its name (Altair): the first one when none is named. `charts` lists the names."""
+        return _report().plot(self, name)
+
+    @property
+    def charts(self) -> tuple[str, ...]:
+        """Names that `plot` takes."""
+        names: tuple[str, ...] = _report().chart_names(self)
+        return names
+
     def _repr_html_(self) -> str | None:
         html: str | None = _report().fragment(self)
         return html

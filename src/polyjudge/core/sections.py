@@ -169,9 +169,15 @@ class Report:
     verdict: tuple[Words, ...] = ()
     """At most three short sentences."""
     picture: tuple[Block, ...] = ()
+    beside: tuple[Block, ...] = ()
+    """More pictures on the first screen of the page alone; text renderers have them in their sections."""
+    uses: tuple[Words, ...] = ()
+    """What follows for each use of the panel, a line each."""
     next: tuple[Step, ...] = ()
     findings: tuple[Finding, ...] = ()
     """All findings, most severe first."""
+    brief: bool = False
+    """The verdict says it all: other findings wait below the fold with the sections."""
     sections: tuple[Section, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Seed, level, fingerprint: what the numbers depend on."""
@@ -183,7 +189,7 @@ class Report:
     @property
     def charts(self) -> list[Chart]:
         """Every chart, first screen first."""
-        blocks = [*self.picture, *(b for s in self.sections for b in s.blocks)]
+        blocks = [*self.picture, *self.beside, *(b for s in self.sections for b in s.blocks)]
         return [b for b in blocks if isinstance(b, Chart)]
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from polyjudge.core.arrays import Array
+from polyjudge.core.memory import require
 from polyjudge.estimate.kernels import pair_index
 from polyjudge.estimate.resample import bootstrap_t, in_groups, mean_and_se
 
@@ -84,6 +85,7 @@ def order_pairs(
     """
     values, weights = in_groups(values, weights)
     n, s, q = values.shape
+    check_pairs(n, s, q, resamples)
     i, j = pair_index(q)
     differences = values[..., i] - values[..., j]
     mean, se = mean_and_se(differences, weights)
@@ -111,6 +113,12 @@ def order_pairs(
     above[:, j, i] = sure & (mean < -gap)
     p = [_in_any_scope(side, t, null, n, thin, signs, mean) for side in (1.0, -1.0)]
     return PairOrder(mean, se, t, above, p[0], p[1], carried, contaminated, thin, critical, joint)
+
+
+def check_pairs(n: int, s: int, q: int, resamples: int) -> None:
+    """An error when the pairs of q things in s scopes, with all resamples, do not fit into the memory budget."""
+    pairs = s * q * (q - 1) // 2
+    require(8.0 * pairs * (2 * resamples + 3 * n + 200), f"Comparing {q} by {q} in each of {s}: {pairs:,} pairs")
 
 
 def _null(

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from polyjudge.core.panel import Panel
@@ -85,6 +85,34 @@ def html(result: Result, path: str | Path | None = None, command: str | None = N
     with atomic_write(path) as file:
         file.write(page)
     return None
+
+
+def chart_names(result: Result) -> tuple[str, ...]:
+    """Names of a result's charts."""
+    report = report_of(result)
+    return () if report is None else tuple(dict.fromkeys(chart.name for chart in report.charts))
+
+
+def plot(result: Result, name: str | None = None) -> Any:
+    """A chart of a result as an Altair chart; several pictures of one name stand below each other."""
+    import altair
+
+    from polyjudge.core.errors import UsageError
+    from polyjudge.report.charts import draw
+
+    report = report_of(result)
+    found = {} if report is None else {chart.name: chart for chart in reversed(report.charts)}
+    wanted = name if name is not None else next(iter(chart_names(result)), "")
+    if wanted not in found:
+        known = ", ".join(chart_names(result)) or "none"
+        raise UsageError(f"{type(result).__name__} has no chart {wanted!r}. Its charts are: {known}.")
+    drawn = draw(found[wanted])
+    if len(drawn) == 1:
+        return drawn[0]
+    config = drawn[0].config
+    for chart in drawn:
+        chart.config = altair.Undefined  # Altair wants it once, at the top
+    return altair.vconcat(*drawn, config=config)
 
 
 def fragment(result: Result) -> str | None:

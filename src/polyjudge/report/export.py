@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,10 +30,21 @@ def parse_formats(text: str) -> tuple[str, ...]:
     return wanted
 
 
+def can_draw() -> bool:
+    """Whether pictures can be made here."""
+    return importlib.util.find_spec("vl_convert") is not None
+
+
+def converter() -> Any:
+    """The package that draws without a browser."""
+    if not can_draw():
+        raise UsageError("Figures need a package that is not installed: pip install 'polyjudge[figures]'.")
+    return importlib.import_module("vl_convert")
+
+
 def chart_bytes(chart: Any, form: str) -> bytes:
     """A chart as the content of an SVG, PNG or PDF file."""
-    import vl_convert
-
+    vl_convert = converter()
     svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
     if form == "png":
         return bytes(vl_convert.svg_to_png(svg, scale=2))

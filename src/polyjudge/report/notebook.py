@@ -10,7 +10,7 @@ from markupsafe import Markup
 from polyjudge.core.labels import label
 from polyjudge.core.sections import Block, Chart, Grid, Report, Table
 from polyjudge.report.charts import draw
-from polyjudge.report.export import chart_bytes
+from polyjudge.report.export import can_draw, chart_bytes
 from polyjudge.report.tables import cells, entries
 from polyjudge.report.words import word
 
@@ -24,7 +24,8 @@ def notebook(report: Report) -> str:
     parts += [Markup("<p><strong>{}</strong></p>").format(word(s)) for s in report.verdict]
     for block in [*report.picture, *(b for s in report.sections if not s.folded for b in s.blocks)]:
         parts += _block(block)
-    rest = [f for f in report.findings if f not in report.verdict]
+    parts += [Markup("<p>{}</p>").format(word(s)) for s in report.uses]
+    rest = [] if report.brief else [f for f in report.findings if f not in report.verdict]
     if rest:
         items = [Markup("<li><strong>{}</strong> {}</li>").format(f.severity, word(f)) for f in rest]
         parts += [Markup("<ul>"), *items, Markup("</ul>")]
@@ -35,6 +36,8 @@ def notebook(report: Report) -> str:
 
 
 def _block(block: Block) -> list[Markup]:
+    if isinstance(block, Chart) and not can_draw():
+        return [] if block.instead is None else _block(block.instead)
     if isinstance(block, Chart):
         return [_picture(word(block.caption), chart) for chart in draw(block)]
     return [_rows(word(block.caption), *(_grid(block) if isinstance(block, Grid) else _table(block)))]

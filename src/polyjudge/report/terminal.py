@@ -19,6 +19,7 @@ from polyjudge.report.tables import NUMERIC, cells, entries, left_out
 from polyjudge.report.words import word
 
 SEVERITY = {"serious": "bold red", "warning": "yellow", "notice": "cyan", "info": "dim"}
+VERDICT = {"serious": "bold red", "warning": "bold yellow", "notice": "bold cyan", "info": "bold green"}
 STYLE = {"culprit": "bold red", "clear": "bold", "pointwise": "", "small": "dim", "top": "bold green", "": "dim"}
 LABEL = 14
 """Widest label of a grid's column."""
@@ -35,6 +36,7 @@ def show(report: Report, *, full: bool = False, console: Console | None = None) 
     for block in report.picture:
         console.print()
         _block(console, block)
+    _lines(console, "Use", report.uses)
     _findings(console, report, full)
     for section in report.sections:
         if full or not section.folded:
@@ -64,14 +66,14 @@ def _labelled(console: Console, rows: list[tuple[Text, RenderableType]]) -> None
 def _lines(console: Console, head: str, sentences: tuple[Words, ...], style: str = "") -> None:
     if sentences:
         console.print()
-        lines = [Text(word(s), style=style) for s in sentences]
+        lines = [Text(word(s), style=VERDICT[s.severity] if isinstance(s, Finding) else style) for s in sentences]
         _labelled(console, [(Text(head if i == 0 else "", style="bold"), line) for i, line in enumerate(lines)])
 
 
 def _findings(console: Console, report: Report, full: bool) -> None:
     rest = [f for f in report.findings if f not in report.verdict]
-    shown = rest if full else [f for f in rest if f.severity != "info"]
-    if not rest:
+    shown = rest if full else [f for f in rest if f.severity != "info" and not report.brief]
+    if not rest or (report.brief and not full):
         return
     console.print()
     if shown:

@@ -6,6 +6,8 @@ import atexit
 import csv
 import glob
 import gzip
+import importlib.util
+import json
 import os
 import re
 import shutil
@@ -489,17 +491,36 @@ def open_frame(frame: Any) -> Source:
     return Source(connect(), "frame::", columns, "the table", "rowid", spool=True)
 
 
+def write_parquet(frame: Any, path: Path) -> None:
+    """A data frame as a Parquet file."""
+    with connect() as con:
+        con.register("polyjudge_frame", _registrable(frame, [str(c) for c in frame.columns]))
+        options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
+        con.execute(f"COPY polyjudge_frame TO {quote(str(path))} ({options})")
+
+
 def unlocked(source: Source) -> Source:
-    """The rows of a database in a connection that may write files: its own one may not reach any."""
+    """The rows of a database in a connection that may write files: its own one may not reach any.
+
+    Rows pass as Python values into a table of the same types, in chunks.
+    """
+    import pandas as pd
+
+    out = Source(connect(), "spooled", list(source.columns), source.where, "rowid")
     with (
         engine_errors(source.where),
         time_limit(source.con.interrupt, source.where) if source.is_view else nullcontext(),
     ):
-        rows = source.con.sql(f"SELECT * FROM {source.relation}").to_arrow_reader()
-        out = open_frame(rows)
-        spool(out, out.columns, rows)
+        found = source.con.sql(f"SELECT * FROM {source.relation}")
+        typed = ", ".join(f"{name(c)} {kind}" for c, kind in zip(found.columns, found.types, strict=True))
+        out.con.execute(f"CREATE TEMP TABLE spooled ({typed})")
+        reader = source.con.execute(f"SELECT * FROM {source.relation}")
+        while rows := reader.fetchmany(CHUNK):
+            out.con.register("polyjudge_chunk", pd.DataFrame(rows, columns=found.columns, dtype=object))
+            out.con.execute("INSERT INTO spooled SELECT * FROM polyjudge_chunk")
+            out.con.unregister("polyjudge_chunk")
     source.con.close()
-    out.where, out.files = source.where, source.files
+    out.files = source.files
     return out
 
 
@@ -523,7 +544,7 @@ def spool(source: Source, columns: Sequence[str], frame: Any = None) -> None:
     """Copy the chosen columns into a temporary table, rows in their order, and read from it from then on."""
     con, chosen = source.con, ", ".join(map(name, columns))
     if source.relation == "frame::":
-        con.register("polyjudge_frame", arrow_table(frame, columns))
+        con.register("polyjudge_frame", _registrable(frame, columns))
         con.execute("CREATE TEMP TABLE spooled AS SELECT * FROM polyjudge_frame")
         con.unregister("polyjudge_frame")
     elif source.relation.startswith("sqlite::"):
@@ -534,33 +555,46 @@ def spool(source: Source, columns: Sequence[str], frame: Any = None) -> None:
     source.relation = "spooled"
 
 
-def arrow_table(frame: Any, columns: Sequence[str]) -> Any:
-    """The chosen columns of a pandas, polars or pyarrow table as a pyarrow table. Mixed columns become text."""
-    import pyarrow as pa
+def _registrable(frame: Any, columns: Sequence[str]) -> Any:
+    """The chosen columns of a pandas, polars or pyarrow table as something the engine scans. Mixed columns are text."""
+    import pandas as pd
 
-    if isinstance(frame, pa.RecordBatchReader):
+    if hasattr(frame, "read_next_batch"):
         return frame
-    if isinstance(frame, (pa.Table, pa.RecordBatch)):
+    if hasattr(frame, "column_names") and hasattr(frame, "slice"):
         return frame.select(list(columns))
-    if hasattr(frame, "to_arrow"):
+    if hasattr(frame, "to_arrow") and importlib.util.find_spec("pyarrow"):
         return frame.select(list(columns)).to_arrow()
     by_name = {str(c): frame[c] for c in frame.columns}
-    return pa.table({c: _arrow_column(by_name[c]) for c in columns})
+    parts = {c: by_name[c] if isinstance(by_name[c], pd.Series) else pd.Series(by_name[c].to_list()) for c in columns}
+    return pd.DataFrame({c: _column(series.reset_index(drop=True)) for c, series in parts.items()})
 
 
-def _arrow_column(series: Any) -> Any:
-    import pyarrow as pa
+def _column(series: Any) -> Any:
+    """A pandas column whose values are of one kind; objects become text, nested ones JSON."""
+    if series.dtype == "category":
+        series = series.astype(series.cat.categories.dtype)
+    if series.dtype != object:
+        return series
+    missing = series.isna().to_numpy()
+    kinds = {type(v) for v, gone in zip(series, missing, strict=True) if not gone}
+    if kinds <= {str} or kinds <= {bool}:
+        return series
+    if kinds <= {int, float}:
+        return series.astype("float64")
+    texts = [None if gone else _object_text(v) for v, gone in zip(series, missing, strict=True)]
+    import pandas as pd
 
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        missing = series.isna()
-        return pa.array([None if gone else str(v) for v, gone in zip(series, missing, strict=True)], pa.string())
+    return pd.Series(texts, dtype=object)
+
+
+def _object_text(value: Any) -> str:
+    return json.dumps(value, default=str) if isinstance(value, (dict, list)) else str(value)
 
 
 def _spool_sqlite(source: Source, columns: Sequence[str]) -> None:
     """Every value comes as text: Python writes a number so that reading it gives the same number back."""
-    import pyarrow as pa
+    import pandas as pd
 
     con, table = source.con, source.relation.removeprefix("sqlite::")
     con.execute(f"CREATE TEMP TABLE spooled ({', '.join(name(c) + ' VARCHAR' for c in columns)})")
@@ -570,8 +604,8 @@ def _spool_sqlite(source: Source, columns: Sequence[str]) -> None:
     ):
         cursor = db.execute(f"SELECT {', '.join(map(name, columns))} FROM {name(table)}")
         while rows := cursor.fetchmany(CHUNK):
-            arrays = [pa.array([_text(v) for v in column], pa.string()) for column in zip(*rows, strict=True)]
-            con.register("polyjudge_chunk", pa.table(arrays, names=list(columns)))
+            texts = [[_text(v) for v in column] for column in zip(*rows, strict=True)]
+            con.register("polyjudge_chunk", pd.DataFrame(dict(zip(columns, texts, strict=True)), dtype=object))
             con.execute("INSERT INTO spooled SELECT * FROM polyjudge_chunk")
             con.unregister("polyjudge_chunk")
 

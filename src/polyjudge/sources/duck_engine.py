@@ -87,21 +87,21 @@ class DuckEngine:
         )
 
     def _label_table(self, table: str, labels: list[str]) -> None:
-        import pyarrow as pa
-
-        rows = pa.table({"label": pa.array(labels, pa.string()), "place": pa.array(range(len(labels)), pa.int64())})
-        self.con.register("polyjudge_labels", rows)
-        self.con.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM polyjudge_labels")
-        self.con.unregister("polyjudge_labels")
+        self.con.execute(
+            f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT unnest(?::VARCHAR[]) AS label, unnest(range(?)) AS place",
+            [labels, len(labels)],
+        )
 
     def _frame(self, sql: str) -> pd.DataFrame:
         with engine_errors(self.where):
-            return pd.DataFrame(self.con.sql(sql).to_arrow_table().to_pydict())
+            found = self.con.sql(sql)
+            rows = found.fetchall()
+        return pd.DataFrame({n: [row[i] for row in rows] for i, n in enumerate(found.columns)})
 
     def _arrays(self, sql: str) -> dict[str, Any]:
         with engine_errors(self.where):
-            table = self.con.sql(sql).to_arrow_table()
-        return {n: table.column(n).to_numpy() for n in table.column_names}
+            arrays: dict[str, Any] = self.con.sql(sql).fetchnumpy()
+        return arrays
 
     # --- the questions of Engine ---
 
@@ -144,15 +144,15 @@ class DuckEngine:
                 f"(row_number() OVER (ORDER BY {order}) - 1)::INTEGER AS u{group}{weight} FROM {self._rows} "
                 "GROUP BY task"
             )
-            table = self.con.sql("SELECT * EXCLUDE (h) FROM task_units ORDER BY u").to_arrow_table()
+        table = self._arrays("SELECT * EXCLUDE (h) FROM task_units ORDER BY u")
         weights = None
         if self.weight:
-            weights, top = (table.column(n).to_numpy(zero_copy_only=False).astype(float) for n in ("w", "w_max"))
+            weights, top = (np.ma.filled(table[n].astype(float), np.nan) for n in ("w", "w_max"))
             if not np.array_equal(weights, top):
                 raise PanelError(f"The weight column {self.weight!r} must hold one number for each task.")
-        codes = table.column("g").to_numpy().astype(np.int64) if group else None
-        names = tuple(table.column("task").to_pylist())
-        clusters, cluster = coded(table.column("cluster").to_pylist()) if self.clustered else ((), None)
+        codes = table["g"].astype(np.int64) if group else None
+        names = tuple(table["task"].tolist())
+        clusters, cluster = coded(table["cluster"].tolist()) if self.clustered else ((), None)
         return Units(len(names), False, names, weights, codes, None, clusters, cluster)
 
     def hashed_units(self, size: int, labels: Labels, by_task: bool) -> Units:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from polyjudge.core.errors import CollectError, PanelError
 from polyjudge.core.labels import clean
+from polyjudge.core.panel import BY_DESIGN
 
 STORE = "store.sqlite"
 """File that makes a folder a collection run."""
@@ -29,13 +30,14 @@ class FolderScores:
     notes: tuple[str, ...]
 
 
-def read_run(folder: str | Path, group: str | None = None) -> FolderScores:
+def read_run(folder: str | Path, group: str | None = None, every: bool = False) -> FolderScores:
     """The scores of a collection run: one row for each task, system, language, judge and replicate asked in full.
 
     A rating is its score (the expected one where log-probabilities were asked for); a pair is chosen minus rejected; a
     comparison the preference for chosen in percent, over both orders; a checklist the percent of requirements
     satisfied. It is missing (NaN) when an answer it needs could not be read. With `group="type"` a checklist has one
     row for each requirement instead, 100 or 0, with its type; a rating by several criteria one for each criterion.
+    An adaptive run gives the tasks of the looks taken; with `every` also those of a look that is under way.
     """
     from polyjudge.collect.store import FILE, check_answers, damaged, open_store, read_meta
 
@@ -47,7 +49,7 @@ def read_run(folder: str | Path, group: str | None = None) -> FolderScores:
                 raise CollectError(f"{clean(folder, 200)} has no answers yet.")
             check_answers(con)
             clusters = read_meta(con, "clusters") or {}
-            answers, notes = _settled(con, plan)
+            answers, notes = _settled(con, plan, every)
             items = {
                 (task, system, replicate): (grp, cluster or clusters.get(task, ""), json.loads(lines))
                 for task, system, replicate, grp, cluster, lines in con.execute(
@@ -86,7 +88,7 @@ def _scores(
     return answers[[*KEYS, "item", "score"]], (float(low), float(high))
 
 
-def _settled(con: sqlite3.Connection, plan: dict[str, Any]) -> tuple[pd.DataFrame, list[str]]:
+def _settled(con: sqlite3.Connection, plan: dict[str, Any], every: bool) -> tuple[pd.DataFrame, list[str]]:
     """The answers of the tasks that were asked in full, in the order of the run, and what was left out."""
     repeats = int(plan.get("repeats", 1))
     old = con.execute("select count(*) from pragma_table_info('answers') where name = 'repeat'").fetchone()[0] == 0
@@ -107,6 +109,13 @@ def _settled(con: sqlite3.Connection, plan: dict[str, Any]) -> tuple[pd.DataFram
         answers["replicate"] = (answers["item"] + "/" + number).where(answers["item"] != "", number)
     else:
         answers["replicate"] = answers["item"]
+    from polyjudge.collect.store import read_meta
+
+    adaptive = read_meta(con, "adaptive")
+    if every and adaptive is not None:
+        adaptive = {**adaptive, "tasks": 0}
+    if adaptive is not None:
+        return _looked(answers, adaptive, languages, judges), [*notes, BY_DESIGN]
     counts = answers["judge"].value_counts().reindex(judges, fill_value=0)
     behind = [judge for judge in judges if counts[judge] < counts.median() / 2]
     if behind:
@@ -114,9 +123,25 @@ def _settled(con: sqlite3.Connection, plan: dict[str, Any]) -> tuple[pd.DataFram
         judges = [judge for judge in judges if judge not in behind]
         answers = answers[answers["judge"].isin(judges)]
     answers, more = _whole_tasks(con, plan, answers, len(languages) * len(judges) * (1 if old else repeats))
+    return _in_order(answers, languages, judges), notes + more
+
+
+def _in_order(answers: pd.DataFrame, languages: list[str], judges: list[str]) -> pd.DataFrame:
     order = {name: i for i, name in enumerate(judges)}, {name: i for i, name in enumerate(languages)}
     answers = answers.assign(_l=answers["language"].map(order[1]), _j=answers["judge"].map(order[0]))
-    return answers.sort_values(["place", "replicate", "_l", "_j", "part"], kind="stable"), notes + more
+    return answers.sort_values(["place", "replicate", "_l", "_j", "part"], kind="stable")
+
+
+def _looked(answers: pd.DataFrame, adaptive: dict[str, Any], languages: list[str], judges: list[str]) -> pd.DataFrame:
+    """The answers of an adaptive run: of the tasks of the looks taken, or of all that were asked before the first.
+
+    A look that is under way has bought some cells of its tasks and not yet others, for no reason of design.
+    """
+    taken = int(adaptive.get("tasks", 0))
+    if taken:
+        known = set(adaptive["order"][:taken])
+        answers = answers[answers["task"].isin(known)]
+    return _in_order(answers, languages, judges)
 
 
 def _whole_tasks(
@@ -201,11 +226,12 @@ def export_run(folder: str | Path, path: str | Path) -> None:
     """Write a run's scores to a Parquet or CSV file that `read_panel` reads. Missing scores have a row without a score;
     a pair has both of its scores too."""
     from polyjudge.core.files import atomic_path, safe_csv
+    from polyjudge.sources.duck import write_parquet
 
     frame = read_run(folder).frame
     path = Path(path)
     with atomic_path(path) as part:
         if path.suffix == ".parquet":
-            frame.to_parquet(part, index=False)
+            write_parquet(frame, part)
         else:
             part.write_text(safe_csv(frame), encoding="utf-8", newline="")

@@ -32,8 +32,7 @@ def connect(address: str, table: str | None, engine: str) -> Any:
         )
     if not named:
         raise UsageError("Name the table as well: ADDRESS::TABLE on the command line, table=... in Python.")
-    import ibis
-
+    ibis = _ibis()
     schema, _, plain = named.rpartition(".")
     with foreign_errors(f"the {scheme} database"):
         backend = ibis.connect(address)
@@ -42,6 +41,14 @@ def connect(address: str, table: str | None, engine: str) -> Any:
                 cursor.execute("SET default_transaction_read_only = on")
             backend.con.commit()
         return backend.table(plain, database=schema or None)
+
+
+def _ibis() -> Any:
+    try:
+        import ibis
+    except ImportError:
+        raise UsageError("Databases and warehouses need: pip install 'polyjudge[warehouse]'.") from None
+    return ibis
 
 
 def spark_session() -> Any:
@@ -78,8 +85,7 @@ def spark_frame(address: str, columns_as_text: bool = False) -> Any:
 
 def as_table(source: Any) -> Any:
     """A Spark data frame or an Ibis expression as an Ibis table."""
-    import ibis
-
+    ibis = _ibis()
     if type(source).__module__.startswith("pyspark"):
         session = source.sparkSession
         backend = ibis.pyspark.connect(session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,55 +10,45 @@ import pandas as pd
 
 from polyjudge.analyse.ties import ALL
 from polyjudge.core.labels import label, labels
-from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Say, Section, Table, Words, say
+from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Table, Words, say
 from polyjudge.report.build.compare import held_out_section
+from polyjudge.report.build.explain import cells_section, culprit_blocks, culprit_says, heatmap, steps
 from polyjudge.report.build.gate import gate_section
 from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, notes, pivot, value
+from polyjudge.report.build.systems import board, signal_section
 from polyjudge.report.build.systems import sections as systems_sections
-from polyjudge.report.build.systems import seen, signal_chart
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 
 if TYPE_CHECKING:
-    from polyjudge.analyse.audit import Audit
+    from polyjudge.analyse.audit import Audit, Summary
     from polyjudge.analyse.recovery import Recovery
     from polyjudge.core.panel import Panel
 
 
 def build(result: Audit, panel: Panel | None = None) -> Report:
-    """First screen: what was read, three sentences, the heatmap. Then every section."""
+    """First screen: what was read, the verdict, the heatmap, what follows, what to do. Then every section."""
     s = result.summary
     frame = frame_of("audit", result, panel)
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
-    full = s.units * len(s.languages) * len(s.judges) * max(1, len(s.replicates)) * max(1, len(s.systems))
-    told = frame.get("read") or (
-        say(
-            "read.panel",
-            tasks=s.tasks,
-            units=s.units,
-            languages=len(s.languages),
-            judges=len(s.judges),
-            replicates=len(s.replicates),
-            systems=len(s.systems),
-        ),
-        say(
-            "read.scores",
-            scores=s.scores,
-            low=s.low,
-            high=s.high,
-            declared=s.range_declared,
-            whole=s.units == s.tasks and s.scores >= full,
-        ),
-    )
-    frame["read"] = (*told, *notes(s.notes))
+    e = result.explanation
+    scale = say("read.scale", scale=s.scale, low=s.low, high=s.high, matters=e.matters * e.factor, unit=e.unit)
+    frame["read"] = (*(frame.get("read") or read_lines(s)), scale, *notes(s.notes))
+    advice = result.advice
     return Report(
         **frame | {"judges": s.judges},
         title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
-        verdict=verdict(result),
-        picture=(_heatmap(result), *(() if result.systems is None else (signal_chart(result.systems.signal),))),
+        verdict=advice.verdict,
+        picture=_picture(result),
+        beside=_beside(result),
+        uses=tuple(advice.uses.values()),
+        next=steps(advice.steps, s.source or "SCORES"),
         findings=tuple(result.findings),
+        brief=True,
         sections=(
-            *(() if result.systems is None else systems_sections(result.systems, pictured=True)),
+            _places(result),
+            cells_section(result.explanation, result.certificate),
+            *(replace(section, folded=True) for section in _judged(result)),
             _panel(result),
             _ranks(result),
             _interaction(result),
@@ -74,26 +65,61 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     )
 
 
-def verdict(audit: Audit) -> tuple[Words, ...]:
-    """Does language change the order, how sure is it, what does calibrating gain."""
-    r, u = audit.reversals, audit.uncertainty
-    found = {f.code: f for f in audit.findings}
-    if r.count_selected:
-        change = say("audit.verdict.reversal", count=r.count_selected, pairs=len(r.pairs))
-    elif u.clear:
-        change = say("audit.verdict.cells", clear=u.clear, cells=len(u.cells))
-    else:
-        change = say("audit.verdict.none", cells=len(u.cells), level=u.level)
-    if "reversal" in found:
-        sure = Say("audit.verdict.clearest", found["reversal"].values)
-    else:
-        sure = say(
-            "audit.verdict.chance", count=r.count, pairs=len(r.pairs), p=r.p_global, more=bool(r.p_global <= r.alpha)
+def read_lines(s: Summary) -> tuple[Words, ...]:
+    """What was read, in two lines, where the panel itself is not at hand."""
+    shape = {n: len(getattr(s, n)) for n in ("systems", "languages", "judges", "replicates")}
+    return (
+        say("read.panel", tasks=s.tasks, units=s.units, **shape),
+        say("read.scores", scores=s.scores, low=s.low, high=s.high, missing=s.missing),
+    )
+
+
+def _picture(audit: Audit) -> tuple[Block, ...]:
+    """The heatmap; nothing where all scores are equal."""
+    return (
+        () if audit.advice.state == "constant" else (heatmap(audit.explanation, audit.certificate.status == "refuted"),)
+    )
+
+
+def _beside(audit: Audit) -> tuple[Block, ...]:
+    """Who wins, when the judges see that; else how the judges rank in every language."""
+    if audit.advice.state == "constant":
+        return ()
+    if audit.systems is not None and audit.signal.verdict != "blind":
+        return (board(audit.systems.leaderboard),)
+    table = audit.ranks.table
+    leaders = table[(table["scope"] == "language") & (table["rank"] == 1)]["judge"].nunique()
+    return (
+        Chart(
+            name="ranks-beside",
+            draw="rank_lines",
+            data=({"ranks": audit.ranks, "stage": BEFORE},),
+            caption="Ranks of the judges by mean score, from the most lenient.",
+            alt=say("audit.ranks-chart", leaders=leaders, languages=len(audit.summary.languages)),
+        ),
+    )
+
+
+def _judged(audit: Audit) -> tuple[Section, ...]:
+    """Whether the judges see, and with systems who wins and who favours whom."""
+    return (signal_section(audit.signal),) if audit.systems is None else systems_sections(audit.systems)
+
+
+def _places(audit: Audit) -> Section:
+    """The culprits: their numbers, worst tasks and scores."""
+    e = audit.explanation
+    blocks: list[Block] = culprit_blocks(e)
+    if len(audit.distribution):
+        blocks.append(
+            Chart(
+                name="score-shares",
+                draw="score_shares",
+                data=({"frame": audit.distribution, "named": e.named},),
+                caption="Scores of every judge in every language.",
+                alt=say("explain.shares-chart", named=e.named),
+            )
         )
-    gain = say("audit.verdict.gain-unknown") if audit.held_out.advice is None else audit.held_out.advice.text
-    if audit.systems is not None:
-        return seen(audit.systems.signal), change, sure if audit.systems.signal.verdict == "blind" else gain
-    return change, sure, gain
+    return Section(name="culprits", title="What is off, and how it looks", says=culprit_says(e), blocks=tuple(blocks))
 
 
 def _heatmap(audit: Audit) -> Chart:
@@ -255,7 +281,10 @@ def _interaction(audit: Audit) -> Section:
         name="interaction",
         title="Where language and judge interact",
         says=(say("audit.interaction"), *notes(u.notes)),
-        blocks=(Table(name="cells", caption="Cells by size, in points", frame=cells, columns=columns, most=400),),
+        blocks=(
+            _heatmap(audit),
+            Table(name="cells", caption="Cells by size, in points", frame=cells, columns=columns, most=400),
+        ),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Step, Table, Words, say
-from polyjudge.report.build.shared import frame_of, pivot
+from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, pivot
 from polyjudge.report.numbers import writer
 
 if TYPE_CHECKING:
@@ -18,17 +18,10 @@ if TYPE_CHECKING:
     from polyjudge.analyse.matters import Certificate
     from polyjudge.core.panel import Panel
 
-LANGUAGE = Column(name="language", title="language", kind="label")
-JUDGE = Column(name="judge", title="judge", kind="judge")
-
 
 def build(result: Explanation, panel: Panel | None = None) -> Report:
     """The explanation, the place asked for or found, its worst tasks, and every place."""
-    rest: list[Words] = []
-    for _, row in result.culprits.head(3).iterrows():
-        rest.append(say("explain.cell", unit=result.unit, **_values(row, result.factor)))
-        known = not pd.isna(row["floor"])
-        rest.append(say("explain.shares" if known else "explain.shares-missing", **_values(row)))
+    rest = culprit_says(result)
     verdict = [_kind(result), say("explain.stability", stability=result.stability, resamples=result.resamples)]
     return Report(
         **frame_of("explain", result, panel),
@@ -39,13 +32,23 @@ def build(result: Explanation, panel: Panel | None = None) -> Report:
             Section(
                 name="culprits",
                 title="The place" if len(result.culprits) == 1 else "The places",
-                says=tuple(rest),
+                says=rest,
                 blocks=tuple(culprit_blocks(result)),
                 folded=not rest,
             ),
             cells_section(result),
         ),
     )
+
+
+def culprit_says(e: Explanation) -> tuple[Words, ...]:
+    """The numbers of the places, two sentences each."""
+    out: list[Words] = [] if e.culprits.empty else [_kind(e)]
+    for _, row in e.culprits.head(3).iterrows():
+        out.append(say("explain.cell", unit=e.unit, **_values(row, e.factor)))
+        known = not pd.isna(row["floor"]) and e.scale.kind != "binary"
+        out.append(say("explain.shares" if known else "explain.shares-missing", **_values(row)))
+    return tuple(out)
 
 
 def _values(row: pd.Series[Any], factor: float = 1.0) -> dict[str, Any]:
@@ -75,30 +78,34 @@ def culprit_blocks(e: Explanation) -> list[Block]:
     return out
 
 
-def heatmap(e: Explanation) -> Chart:
-    """The sparse reading with the culprit marked; in text a grid."""
+def heatmap(e: Explanation, accused: bool = True) -> Chart:
+    """The sparse reading with the culprit marked, unless nobody is `accused`; in text a grid."""
     return Chart(
         name="deviations",
         draw="deviations",
-        data=({"cells": _shown(e), "matters": e.matters * e.factor, "unit": e.unit},),
+        data=({"cells": _shown(e, accused), "matters": e.matters * e.factor, "unit": e.unit},),
         caption="Who is off, and where.",
         alt=say("explain.alt"),
-        instead=grid(e),
+        instead=grid(e, accused),
     )
 
 
-def _shown(e: Explanation) -> pd.DataFrame:
+def _shown(e: Explanation, accused: bool) -> pd.DataFrame:
+    """Cells in the unit that is printed; `small` are those that do not matter, or are not clear of noise."""
     out = e.cells.copy()
     for name in ("excess", "low", "high"):
         out[name] = out[name] * e.factor
+    out["named"] &= accused
+    noise = (out["low"] <= 0) & (out["high"] >= 0)
+    out["small"] = ((out["excess"].abs() < e.matters * e.factor) | noise) & ~out["named"]
     return out
 
 
-def grid(e: Explanation) -> Grid:
-    """The same as text: [ ] the culprit, a dot for what is too small to matter."""
-    cells = _shown(e)
+def grid(e: Explanation, accused: bool = True) -> Grid:
+    """The same as text: [ ] the culprit, a dot for what is too small to matter or not clear of noise."""
+    cells = _shown(e, accused)
     matters = e.matters * e.factor
-    small = (cells["excess"].abs() < matters) & ~cells["named"]
+    small = cells["small"]
     write = writer(cells["excess"], 2)
     cells["text"] = ["." if s else write(x, True) for s, x in zip(small, cells["excess"], strict=True)]
     cells["mark"] = np.where(cells["named"], "culprit", np.where(small, "small", ""))
@@ -109,7 +116,7 @@ def grid(e: Explanation) -> Grid:
         texts=pivot(cells, "text"),
         marks=pivot(cells, "mark"),
         sign=True,
-        note=say("explain.grid-note", matters=matters, unit=e.unit, named=bool(e.named)),
+        note=say("explain.grid-note", matters=matters, unit=e.unit, named=bool(cells["named"].any())),
     )
 
 

@@ -19,15 +19,14 @@ WIDE = 560
 def deviations(cells: pd.DataFrame, matters: float, unit: str = "points") -> Any:
     """Points of each cell beyond its judge's and its language's own level; named cells are framed.
 
-    cells : language, judge, excess, low, high, named; excess and limits in the unit that is printed
+    cells : language, judge, excess, low, high (in the unit that is printed), named, small (shown as a dot)
     """
     language, judge = labels(cells["language"].unique()), labels(cells["judge"].unique())
     write, short = writer(cells["excess"]), writer(cells["excess"], 2)
     data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
     data["excess"] = cells["excess"].to_numpy()
     data["named"] = cells["named"].to_numpy(dtype=bool)
-    small = cells["excess"].abs().to_numpy() < matters
-    data["shown"] = ["." if s else short(x, True) for s, x in zip(small, cells["excess"], strict=True)]
+    data["shown"] = ["." if s else short(x, True) for s, x in zip(cells["small"], cells["excess"], strict=True)]
     data["value"] = [
         f"{write(x, True)} [{write(a, True)}, {write(b, True)}]"
         for x, a, b in zip(cells["excess"], cells["low"], cells["high"], strict=True)
@@ -58,7 +57,11 @@ def deviations(cells: pd.DataFrame, matters: float, unit: str = "points") -> Any
     layers.append(base.transform_filter(IS_CHOSEN).mark_rect(strokeWidth=1.5, **framed))
     step = max(48, -(-(WIDE - 90) // len(judge))) if roomy else 22
     chart = alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(28 if roomy else 20))
-    note = f"{unit} beyond the judge's and the language's own level; framed: the culprit; . within {matters:g}"
+    framed_words = "framed: the culprit; " if data["named"].any() else ""
+    note = [
+        f"{unit} beyond the judge's and the language's own level",
+        f"{framed_words}. within {matters:.2g}, or noise",
+    ]
     return finish(chart, "Who is off, and where", note)
 
 

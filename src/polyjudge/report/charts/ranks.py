@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from polyjudge.analyse.reversal import RankReversals
@@ -44,7 +45,8 @@ def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str |
     if {"rank_low", "rank_high"} <= set(frame.columns):
         data["possible"] = [f"{a} to {b}" for a, b in zip(frame["rank_low"], frame["rank_high"], strict=True)]
         tooltip.append(alt.Tooltip("possible:N", title="ranks not ruled out"))
-    order, languages = list(judge.values()), list(language.values())
+    order = list(judge.values())
+    languages = _by_similarity(data)
     # Judges with a tied rank share a point, but their names must not lie on each other.
     data["place"] = data.groupby("language")["rank"].rank(method="first")
     m = len(order)
@@ -62,9 +64,10 @@ def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str |
         axis=alt.Axis(values=list(range(1, m + 1)), grid=False, format="d", labelOverlap=True),
     )
     base = plot(data).encode(x=x, y=y, color=judge_colour(order))
-    width = alt.condition("chosen == datum.judge", alt.value(3.5), alt.value(1.8))
-    lines = base.mark_line(interpolate="monotone", tooltip=None).encode(
-        detail="judge:N", strokeWidth=width, opacity=fade(0.12, 0.85 if m <= 12 else 0.35)
+    width = alt.condition("chosen == datum.judge", alt.value(2.5), alt.value(1))
+    # Languages have no order to draw a curve over: faint straight segments only help the eye to find a judge again.
+    lines = base.mark_line(strokeDash=[2, 3], tooltip=None).encode(
+        detail="judge:N", strokeWidth=width, opacity=fade(0.08, 0.3 if m <= 12 else 0.15)
     )
     points = base.mark_point(filled=True, size=46 if m <= 12 else 24, opacity=1).encode(
         opacity=dim(0.15), tooltip=tooltip
@@ -74,11 +77,23 @@ def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str |
         .mark_text(align="left", dx=10, fontSize=11, limit=250, tooltip=None)
         .encode(y=alt.Y("place:Q", title="rank by mean score"), text="judge:N", opacity=dim(0.25))
     )
-    step = 34 if len(languages) <= 16 else 24
+    step = max(34, -(-430 // len(languages))) if len(languages) <= 16 else 24
     chart = alt.layer(lines, points, names).properties(
         width=alt.Step(step), height=max(130, m * (30 if m <= 12 else 17))
     )
     return finish(chart, title or STAGE_TITLES.get(stage, stage))
+
+
+def _by_similarity(data: pd.DataFrame) -> list[str]:
+    """Languages in the order of the leading pattern of their ranks, so that similar ones stand side by side."""
+    wide = data.pivot(index="language", columns="judge", values="rank")
+    wide = wide.loc[data["language"].drop_duplicates().tolist()]
+    centred = np.nan_to_num(wide.to_numpy(dtype=float) - wide.mean(axis=0).to_numpy())
+    if not np.abs(centred).max() > 0:
+        return [str(x) for x in wide.index]
+    leading = np.linalg.svd(centred, full_matrices=False)[0][:, 0]
+    leading *= np.sign(leading[np.abs(leading).argmax()])  # the sign of a pattern is arbitrary
+    return [str(wide.index[i]) for i in np.argsort(leading, kind="stable")]
 
 
 def ranks_before_after(ranks: TiedSets | pd.DataFrame, title: str = "Ranks of the judges by language") -> Any:

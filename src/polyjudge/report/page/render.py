@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -26,6 +27,7 @@ from polyjudge.core.schema import to_json
 from polyjudge.core.sections import Report
 from polyjudge.report.charts import draw
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
+from polyjudge.report.export import chart_bytes, converter
 from polyjudge.report.page.made import facts
 from polyjudge.report.tables import NUMERIC, Cell, cells, entries, left_out
 from polyjudge.report.words import word
@@ -45,7 +47,9 @@ def render_report(report: Report, command: str) -> str:
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
-    specs = {chart_id(c, i): page_spec(drawn) for c in report.charts for i, drawn in enumerate(draw(c))}
+    pictures = {chart_id(c, i): drawn for c in report.charts for i, drawn in enumerate(draw(c))}
+    first = [b for b in (*report.picture, *report.beside) if isinstance(b, sections.Chart)]
+    specs = {name: page_spec(drawn) for name, drawn in pictures.items()}
     charts = {
         "config": configuration(VARIABLES),
         "scaled": {"light": _scaled(LIGHT), "dark": _scaled(DARK)},
@@ -60,6 +64,8 @@ def render_report(report: Report, command: str) -> str:
             judges=list(labels(report.judges).values()),
             facts=facts(report.facts),
             command=command,
+            # The charts of the first screen are there before any script has run.
+            drawn={name: _still(pictures[name]) for c in first for i in range(len(c.data)) if (name := chart_id(c, i))},
             policy=policy,
             style=_style(),
             scripts=scripts,
@@ -67,6 +73,16 @@ def render_report(report: Report, command: str) -> str:
             payload=json_for_script(report.payload()),
         )
     )
+
+
+def _still(chart: Any) -> str:
+    """A chart as a picture in a data address."""
+    svg = chart_bytes(chart, "svg").decode()
+    # Ids are counted over all charts that a process draws; the page counts its own.
+    ids = {name: f"i{i}" for i, name in enumerate(dict.fromkeys(re.findall(r'id="([^"]+)"', svg)))}
+    for name, own in ids.items():
+        svg = svg.replace(f'id="{name}"', f'id="{own}"').replace(f"(#{name})", f"(#{own})")
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
 
 def _judges_of(table: sections.Table, row: list[Cell]) -> list[str]:
@@ -98,12 +114,15 @@ def page_spec(chart: Any) -> dict[str, Any]:
 
 @cache
 def vega_script() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script. Bundling takes seconds, so it is kept in the user's cache.
+    """Vega, Vega-Lite and Vega-Embed as one script.
 
-    What lies in the cache runs in every page, so it is used only when its hash is one that is known here.
+    A built package holds it. A checkout makes it, which takes seconds, so it is kept in the user's cache. What lies in
+    the cache runs in every page, so it is used only when its hash is one that is known here.
     """
-    import vl_convert
-
+    packaged = Path(__file__).with_name("vega.js")
+    if packaged.exists():
+        return _inline_safe(packaged.read_text(encoding="utf-8"))
+    vl_convert = converter()
     known = BUNDLES.get(version("vl-convert-python"))
     folder = _cache_folder()
     kept = folder / f"vega-{known[:16]}.js" if known and folder else None
@@ -167,6 +186,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.globals.update(
         word=word,
+        severity=lambda sentence: getattr(sentence, "severity", ""),
         label=lambda name: label(str(name)),
         cells=cells,
         entries=entries,

@@ -89,6 +89,12 @@ GAIN = {
     "More tasks, or shrinkage, may show a gain.",
     "gain.too-few": "Do not calibrate: {tasks} tasks are too few to measure what it gains.",
 }
+SCALES = {
+    "binary": "Yes or no",
+    "likert": "A rating from {low:.4g} to {high:.4g}",
+    "percent": "A scale of 0 to 100",
+    "open": "An open scale",
+}
 LEFT_OUT = "Left out: {part}. {why:text}"
 
 WORDS: dict[str, Template] = {
@@ -96,23 +102,6 @@ WORDS: dict[str, Template] = {
     "gain.scope": "The gain is that of one judge drawn at random: it comes nearer to the panel mean, and so on average "
     "to any truth that is the same for all judges. Who uses the panel mean gains exactly 0. A given judge may gain or "
     "lose, and only labels tell. Shifts of all judges of a language alike are not counted: they need labels too.",
-    # verdict
-    "audit.verdict.reversal": lambda v: (
-        f"Language changes the order of your judges: {few(v['count'])} of {{pairs}} pairs swap places between "
-        f"languages."
-    ),
-    "audit.verdict.cells": "Language changes your judges ({clear} of {cells} cells), but no two surely swap places.",
-    "audit.verdict.none": "No sure sign that language changes your judges: none of {cells} cells stands out at "
-    "{level:share}.",
-    "audit.verdict.clearest": "{judge_i} is {gap_above:points} points above {judge_j} in {above} and "
-    "{gap_below:points} "
-    "below "
-    "it in {below}. That is no accident ({p:p}).",
-    "audit.verdict.chance": lambda v: (
-        f"{few(v['count']).capitalize()} of {{pairs}} pairs swap places in the means. "
-        + ("By chance fewer would ({p:p})." if v["more"] else "Chance explains that ({p:p}).")
-    ),
-    "audit.verdict.gain-unknown": "What calibrating gains was not measured here.",
     # findings
     "constant": "All scores are {score}: there is nothing to compare or to calibrate.",
     "reversal": _reversal,
@@ -178,15 +167,14 @@ WORDS: dict[str, Template] = {
     "read.panel": lambda v: (
         "{tasks} tasks"
         + (" in {units} units" if v["units"] != v["tasks"] else "")
-        + (" x {systems} systems" if v.get("systems") else "")
+        + (" x {systems} systems" if v["systems"] else "")
         + " x {languages} languages x {judges} judges"
         + (" x {replicates} replicates" if v["replicates"] > 1 else "")
     ),
     "read.scores": lambda v: (
-        "{scores} scores from {low} to {high} ("
-        + ("the declared scale)" if v["declared"] else "as observed; declare the scale with --range if it is wider)")
-        + (", none missing" if v["whole"] else "")
+        "{scores} scores from {low:.4g} to {high:.4g}, " + ("{missing} missing." if v["missing"] else "none missing.")
     ),
+    "read.scale": lambda v: f"{SCALES[v['scale']]}; effects of {{matters:.2g}} {{unit}} or more matter (--matters).",
     "audit.title": "Audit of {judges} judges in {languages} languages",
     "audit.names": "{what}: {names:text}",
     # sections

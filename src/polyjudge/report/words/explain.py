@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,12 +12,23 @@ from polyjudge.report.words import Template, names
 Values = Mapping[str, Any]
 
 
+def about(value: float, low: float, high: float, sign: bool = False) -> str:
+    """A value with its interval, rounded to the first digit that the interval leaves sure.
+
+    >>> about(31.12, 25.17, 32.88), about(0.031, 0.012, 0.049)
+    ('31 [25, 33]', '0.03 [0.01, 0.05]')
+    """
+    half = abs(high - low) / 2
+    digits = min(6, max(0, -math.floor(math.log10(half)))) if half > 0 else 1
+    return f"{number(value, digits, sign)} [{number(low, digits, sign)}, {number(high, digits, sign)}]"
+
+
 def off(v: Values) -> str:
     """Points too low or too high, with the interval."""
     low, high = sorted((abs(v["low"]), abs(v["high"])))
     if v["low"] <= 0 <= v["high"]:  # the interval has both sides
-        return f"{points(v['excess'], v['low'], v['high'], True)} {v['unit']}"
-    return f"{points(abs(v['excess']), low, high)} {v['unit']} {'lower' if v['excess'] < 0 else 'higher'}"
+        return f"{about(v['excess'], v['low'], v['high'], True)} {v['unit']} off"
+    return f"{about(abs(v['excess']), low, high)} {v['unit']} {'lower' if v['excess'] < 0 else 'higher'}"
 
 
 def _place(named: Sequence[tuple[str, str]]) -> str:
@@ -47,13 +59,13 @@ def _open(v: Values) -> str:
     seen = "No judge is clearly off in any language" if not v["clear"] else "Judges are a little off in some languages"
     return (
         f"{seen}, but {{tasks}} tasks cannot rule out {{delta:points}} {{unit}} ({{level:share}}, all {{cells}} cells "
-        "together; {matters} matter)."
+        "together; {matters:.2g} matter)."
     )
 
 
 def _diffuse(v: Values) -> str:
     judges = "spread over all judges" if len(v["judges"]) == v["panel"] else f"by {names(v['judges'])}"
-    count = f"{{count}} of {{cells}} cells are off by more than {{matters}} {{unit}}, {judges}"
+    count = f"{{count}} of {{cells}} cells are off by more than {{matters:.2g}} {{unit}}, {judges}"
     return f"Beyond that, {count}." if v["also"] else f"Language changes your judges: {count}."
 
 
@@ -66,7 +78,6 @@ def _lowest_highest(v: Values, what: str) -> str:
 
 
 WORDS: dict[str, Template] = {
-    "verdict.constant": "All scores are {score}: there is nothing to compare or to calibrate.",
     "verdict.blind": _blind,
     "verdict.agree": "The languages agree. No judge is off by more than {delta:points} {unit} in any language "
     "({level:share}, all {cells} cells together).",
@@ -85,6 +96,8 @@ WORDS: dict[str, Template] = {
         f"{off(v)} there than it should. Check the prompt in {{language}}."
     ),
     "verdict.diffuse": _diffuse,
+    "verdict.swap": "{judge_i} is {gap_above:points} points above {judge_j} in {above} and {gap_below:points} below it "
+    "in {below}. That is no accident ({p:p}).",
     "verdict.rest": lambda v: (
         "All else agrees."
         if not v["clear"]
@@ -111,16 +124,19 @@ WORDS: dict[str, Template] = {
         else "To gate with single judges: calibrating would turn {flips} of {decisions} decisions "
         "({share/low/high:share}), but does not surely narrow the gap between languages."
     ),
-    "use.rank.agree": "To rank judges: one order holds in every language. It is an order of leniency, not of quality.",
+    "use.rank.agree": "To rank judges: one order holds in every language, give or take {matters:.2g} {unit}. It is one "
+    "of leniency, not of quality.",
     "use.rank.open": "To rank judges: wait for more tasks. The order is one of leniency, not of quality.",
     "use.rank.culprit": "To rank judges: leave the broken place out. The order is one of leniency, not of quality.",
     "use.rank.diffuse": "To use one judge, or rank them over all languages: calibrate. The order is one of leniency, "
     "not of quality.",
+    "use.rank.few": "To use one judge, or rank them over all languages: score more tasks first. {tasks} are too few to "
+    "calibrate on.",
     "use.best": "To pick the best judge for a language: that needs labels or probes. Mean scores show who is lenient.",
     "use.mean.nothing": "To average the judges: do it. Calibrating changes nothing there, by arithmetic.",
     "use.mean.culprit": lambda v: (
         f"To average the judges: {{judge}} pulls {{language}} {'down' if v['excess'] < 0 else 'up'} by "
-        f"{points(abs(v['excess']), *sorted((abs(v['low']), abs(v['high']))))} {{unit}}. Leave it out there, or "
+        f"{about(abs(v['excess']), *sorted((abs(v['low']), abs(v['high']))))} {{unit}}. Leave it out there, or "
         "correct it alone."
     ),
     "step.read-worst": "Read its worst answers",
@@ -151,6 +167,10 @@ WORDS: dict[str, Template] = {
         "highest: {ceiling:share} and {ceiling_elsewhere:share}; missing: {missing:share} and "
         "{missing_elsewhere:share}."
     ),
+    "explain.shares-chart": lambda v: (
+        "Each small picture shows how often a judge gave which score in a language."
+        + (f" In the accent colour: {_place(v['named'])}." if v["named"] else "")
+    ),
     "explain.shares-missing": "Missing: {missing:share} of its scores there, {missing_elsewhere:share} in its other "
     "languages.",
     "explain.without": "Without the places named, the largest deviation falls from {largest:points} to "
@@ -161,16 +181,16 @@ WORDS: dict[str, Template] = {
     "is framed.",
     "explain.grid": "Points beyond the judge's and the language's own level",
     "explain.grid-note": lambda v: (
-        ("[ ] the culprit; " if v["named"] else "") + ". within {matters} {unit} (--matters)"
+        ("[ ] the culprit; " if v["named"] else "") + ". within {matters:.2g} {unit} (--matters), or within noise"
     ),
     "explain.cells": "Every place: the sparse reading with its {level:share} interval, and double centring with its "
     "band",
     "explain.certificate": lambda v: {
         "certified": "Certified: at {level:share} no judge is off by more than {delta:points} points in any language; "
-        "{matters} matter.",
-        "refuted": "Refuted: {material} of {cells} places are off by more than {matters} points for sure, {open} may "
-        "be, {negligible} are not.",
-        "open": "Open: deviations up to {delta:points} points are not ruled out; {matters} matter."
+        "{matters:.2g} matter.",
+        "refuted": "Refuted: {material} of {cells} places are off by more than {matters:.2g} points for sure, {open} "
+        "may be, {negligible} are not.",
+        "open": "Open: deviations up to {delta:points} points are not ruled out; {matters:.2g} matter."
         + ("" if v["needed"] is None else " If nothing is off, about {needed} tasks would certify it."),
     }[v["status"]],
 }

@@ -17,8 +17,24 @@
   };
   const theme = () => (dark.matches ? "dark" : "light");
   dark.addEventListener("change", () => paint(theme()));
-  addEventListener("beforeprint", () => paint("light"));
-  addEventListener("afterprint", () => paint(theme()));
+  // Printed whole: what was folded opens for the print and closes again. Links open the section they lead to.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = $("details.fold:not([open]), details.remarks:not([open])");
+    for (const part of folded) part.open = true;
+    paint("light");
+  });
+  addEventListener("afterprint", () => {
+    for (const part of folded) part.open = false;
+    paint(theme());
+  });
+  const unfold = () => {
+    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const part = target && (target.querySelector(":scope > details.fold") || target.closest("details.fold"));
+    if (part) { part.open = true; target.scrollIntoView(); }
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
 
   // One judge, highlighted in every chart and table.
   const chooser = document.getElementById("judge");

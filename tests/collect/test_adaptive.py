@@ -1,0 +1,153 @@
+"""Adaptive collection against a real HTTP server: only what an open question needs is bought, also after kills."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import judge_server as js
+import polyjudge as pj
+from polyjudge.collect import load_plan
+from polyjudge.collect.adaptive import Look, Outcome, collect_until
+from polyjudge.core.errors import CollectError
+from polyjudge.sources.runs import read_run
+
+SETTINGS: dict[str, Any] = {"questions": "judges", "matters": 0.6, "first": 24, "seed": 3}
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_API_KEY", "a-key-for-loopback")
+
+
+def planted() -> dict[str, Any]:
+    """Judge ja is far above the others in both languages; jb and jc are near each other."""
+    config = js.plant("rating", 96, ["en", "zh"], ["ja", "jb", "jc"], seed=1)
+    config["cells"] = {"en": {"ja": 1.4, "jb": -1.0, "jc": -0.9}, "zh": {"ja": 1.4, "jb": -1.2, "jc": -0.4}}
+    return config
+
+
+def run(path: Path, folder: Path, tell: Any = None, **more: Any) -> Outcome:
+    return collect_until(
+        load_plan(path), folder, {**SETTINGS, **more}, lambda f: read_run(f, every=True).frame, tell=tell
+    )
+
+
+def answers(folder: Path) -> set[tuple[str, ...]]:
+    con = sqlite3.connect(folder / "store.sqlite")
+    try:
+        return set(con.execute("select task, language, judge, score from answers").fetchall())
+    finally:
+        con.close()
+
+
+def run_in_process(path: str, folder: str) -> None:
+    os.environ["LOCAL_API_KEY"] = "a-key-for-loopback"
+    run(Path(path), Path(folder))
+
+
+def test_only_what_open_questions_need_is_bought(tmp_path: Path) -> None:
+    config = planted()
+    with js.running(config, tmp_path) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", config)
+        looks: list[Look] = []
+        outcome = run(path, tmp_path / "run", looks.append)
+        asked = server.stats()
+    assert outcome.finished
+    assert [look.look for look in looks] == list(range(1, len(looks) + 1))
+    assert looks[0].tasks == 24
+    table = outcome.rule.table(outcome.state).set_index(["language", "first", "second"])
+    assert table.loc[("en", "ja", "jb"), "verdict"] == "above"
+    assert outcome.calls < outcome.whole
+    bought = answers(tmp_path / "run")
+    for language in ("en", "zh"):
+        for judge in ("ja", "jb", "jc"):
+            open_until = table.loc[[language]].query("first == @judge or second == @judge")["settled_at"]
+            last = outcome.state.look if (open_until == 0).any() else int(open_until.max())
+            assert len([a for a in bought if a[1:3] == (language, judge)]) == outcome.rule.looks[last - 1]
+    assert sum(asked["calls"].values()) if isinstance(asked.get("calls"), dict) else True
+    panel = pj.read_panel(tmp_path / "run")
+    assert panel.by_design
+    assert pj.audit(panel, resamples=100).missingness is None
+    again = run(path, tmp_path / "run")
+    assert answers(tmp_path / "run") == bought
+    assert again.state.verdict == outcome.state.verdict
+
+
+def test_killed_ten_times_it_buys_the_same(tmp_path: Path) -> None:
+    config = planted()
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["polyjudge.collect.adaptive", "polyjudge.sources.runs", "judge_server"])
+    with js.running({**config, "delay": 0.02}, tmp_path) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", config, defaults={"concurrency": 4})
+        whole = run(path, tmp_path / "whole")
+        kills = 0
+        while kills < 10:
+            process = context.Process(target=run_in_process, args=(str(path), str(tmp_path / "killed")))
+            process.start()
+            time.sleep(0.25 + 0.05 * kills)
+            if process.is_alive():
+                assert process.pid is not None
+                os.kill(process.pid, signal.SIGKILL)
+            kills += 1
+            process.join()
+        again = run(path, tmp_path / "killed")
+    assert again.finished
+    assert again.state.verdict == whole.state.verdict
+    assert answers(tmp_path / "killed") == answers(tmp_path / "whole")
+
+
+def test_looks_are_never_moved(tmp_path: Path) -> None:
+    config = planted()
+    with js.running(config, tmp_path) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", config)
+        run(path, tmp_path / "run")
+        with pytest.raises(CollectError, match="never moved"):
+            run(path, tmp_path / "run", first=30)
+        with pytest.raises(CollectError, match="never moved"):
+            run(path, tmp_path / "run", matters=0.1)
+
+
+def test_money_ends_it_with_what_is_open(tmp_path: Path) -> None:
+    config = planted()
+    with js.running(config, tmp_path) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", config)
+        outcome = collect_until(
+            load_plan(path), tmp_path / "run", SETTINGS, lambda f: read_run(f, every=True).frame, max_cost=0.002
+        )
+        assert not outcome.finished
+        assert outcome.state.look == 0
+
+
+def test_the_command_says_each_look_and_what_it_saved(tmp_path: Path) -> None:
+    config = planted()
+    with js.running(config, tmp_path) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", config, until={"matters": 0.6, "seed": 3})
+        done = js.command("collect", path, "-o", tmp_path / "run")
+        assert done.returncode == 0, done.stderr
+        assert "Look 1 of 3" in done.stderr
+        panel = pj.read_panel(tmp_path / "run")
+        assert js.command("audit", tmp_path / "run", "--json").returncode == 0
+        assert not panel.complete
+        pilot = tmp_path / "pilot.csv"
+        panel.select(tasks=panel.tasks[:24]).to_long().to_csv(pilot, index=False)
+        dry = js.command("collect", path, "--dry-run", "--pilot", pilot)
+        assert dry.returncode == 0, dry.stderr
+        assert "Until all is settled" in dry.stdout
+
+
+def test_options_of_the_rule_need_until(tmp_path: Path) -> None:
+    config = planted()
+    path = js.write_plan(tmp_path, "http://127.0.0.1:9/v1", "rating", config)
+    assert js.command("collect", path, "-o", tmp_path / "run", "--matters", 3).returncode == 2
+    raw = json.loads(path.read_text())
+    path.write_text(json.dumps({**raw, "until": {"questions": "colours"}}))
+    assert js.command("collect", path, "--dry-run").returncode == 2

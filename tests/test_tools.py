@@ -1,0 +1,43 @@
+"""The tools of the build: an audit that fails when it should, a bill of materials that names what is pinned."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from audit import audit
+from sbom import sbom
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "word"),
+    [
+        ({"dependencies": [{"name": "a", "version": "1", "vulns": []}]}, 0, "0 known"),
+        ({"dependencies": [{"name": "a", "version": "1", "vulns": [{"id": "CVE-1"}]}]}, 1, "CVE-1"),
+        ({"dependencies": [{"name": "a", "skip_reason": "no"}]}, 0, "could not be checked: a"),
+        ("no network", 0, "could not run"),
+        ({"other": 1}, 0, "could not run"),
+    ],
+)
+def test_the_audit_fails_when_something_is_found_and_says_when_it_did_not_run(
+    answer: object, code: int, word: str
+) -> None:
+    text = answer if isinstance(answer, str) else json.dumps(answer)
+    found = audit("x", [sys.executable, "-c", f"print({text!r})"])
+    assert found[0] == code
+    assert word in found[1]
+    assert audit("x", ["/no/such/program"])[0] == 0
+
+
+def test_the_bill_of_materials_names_every_pinned_package() -> None:
+    text = (ROOT / "requirements" / "run.txt").read_text()
+    bill = sbom(text, "1.0")
+    assert bill["bomFormat"] == "CycloneDX"
+    assert len(bill["components"]) == sum(not line.startswith((" ", "#")) for line in text.splitlines() if line)
+    names = {c["name"]: c for c in bill["components"]}
+    assert names["numpy"]["purl"].startswith("pkg:pypi/numpy@")
+    assert all(c["properties"] for c in bill["components"])

@@ -1,0 +1,74 @@
+"""The wheel: built from this checkout, installed into an empty environment, and used there as a new user would."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LARGEST = 350 * 1024**2
+"""Bytes that the wheels of a plain `pip install polyjudge` unpack to; Python's own caches are not counted."""
+ABSENT = ("pyarrow", "ibis", "vl_convert", "inspect_ai", "pyspark", "python_calamine")
+"""Packages of extras: nothing below may need them."""
+
+
+def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=280, cwd=cwd, env=env)
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with the wheel and what it depends on."""
+    folder = tmp_path_factory.mktemp("wheel")
+    built = run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, ROOT)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = folder.glob("polyjudge-*.whl")
+    venv.create(folder / "empty", with_pip=True)
+    python = folder / "empty" / "bin" / "python"
+    done = run(python, "-m", "pip", "install", "-q", "--no-compile", wheel)
+    assert done.returncode == 0, done.stderr
+    return python
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_wheel_in_an_empty_environment(python: Path, tmp_path: Path) -> None:
+    absent = f"import importlib.util as u; print([n for n in {ABSENT!r} if u.find_spec(n)])"
+    assert run(python, "-c", absent).stdout.strip() == "[]"
+    size = "import sysconfig, pathlib; p = pathlib.Path(sysconfig.get_paths()['purelib']); print(sum(f.stat().st_size "
+    size += "for d in p.iterdir() if not d.name.startswith(('pip', 'setuptools')) for f in [d, *d.rglob('*')] "
+    size += "if f.is_file() and f.suffix != '.pyc'))"
+    bytes_ = int(run(python, "-c", size).stdout)
+    assert bytes_ <= LARGEST, f"{bytes_ / 1024**2:.0f} MB"
+    assert run(python, "-m", "polyjudge", "demo", "--write", "s.csv", cwd=tmp_path).returncode == 0
+    checked = run(python, "-m", "polyjudge", "check", "s.csv", "--json", cwd=tmp_path)
+    assert json.loads(checked.stdout)["readable"], checked.stderr
+    audited = run(python, "-m", "polyjudge", "audit", "s.csv", "-o", "out", "--resamples", "100", cwd=tmp_path)
+    assert audited.returncode == 0, audited.stderr
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "vegaEmbed" in page
+    frame = "import polyjudge as pj; p = pj.sample_panel(); f = p.to_frame(); print(pj.read_panel(f).shape == p.shape, "
+    frame += "bool(pj.uncertainty(f, resamples=100)._repr_html_() or True))"
+    assert run(python, "-c", frame).stdout.strip() == "True True"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_what_extras_are_for_is_said(python: Path, tmp_path: Path) -> None:
+    run(python, "-m", "polyjudge", "demo", "--write", "s.csv", cwd=tmp_path)
+    (tmp_path / "s.xlsx").write_bytes(b"PK")
+    for command, extra in (
+        (("check", "s.xlsx"), "excel"),
+        (("check", "postgresql://nobody@localhost/x::t"), "warehouse"),
+        (("audit", "s.csv", "-o", "out2", "--figures", "svg", "--resamples", "100"), "figures"),
+    ):
+        done = run(python, "-m", "polyjudge", *command, cwd=tmp_path)
+        assert done.returncode == 2, command
+        assert f"polyjudge[{extra}]" in done.stderr, done.stderr
