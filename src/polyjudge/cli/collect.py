@@ -36,6 +36,9 @@ RetryMissing = Annotated[
     bool,
     typer.Option("--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read."),
 ]
+Export = Annotated[
+    Path | None, typer.Option("--export", metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
+]
 FailOnMissing = Annotated[
     FailOn | None, typer.Option("--fail-on", help="Exit with 1 when answers are missing, also when all else is well.")
 ]
@@ -90,9 +93,7 @@ def collect(
     retry_missing: RetryMissing = False,
     fail_on: FailOnMissing = None,
     send_key: SendKey = None,
-    export: Annotated[
-        Path | None, typer.Option("--export", metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
-    ] = None,
+    export: Export = None,
 ) -> None:
     """Run the judges of a plan and keep every answer; the same command goes on where it stopped.
 
