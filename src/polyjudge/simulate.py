@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
-from scipy.stats import chi2
+from scipy.special import gammaincinv, ndtr
 
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
@@ -260,7 +259,7 @@ def _expected_step(cells: Array, still: float | Array, spread: Array, noise: Noi
 
     t with 3 df and variance `spread`^2 is a normal with variance spread^2 / chi2(3): averaged over quantiles of chi2.
     """
-    parts = chi2.ppf((np.arange(500) + 0.5) / 500, 3) if noise == "heavy" else np.ones(1)
+    parts = 2 * gammaincinv(1.5, (np.arange(500) + 0.5) / 500) if noise == "heavy" else np.ones(1)
     sd = np.sqrt(np.asarray(still)[..., None] ** 2 + spread[..., None] ** 2 / parts)
     out: Array = ndtr((cells[..., None, None] - edges[:, None]) / sd[..., None, :]).mean(axis=-1).sum(axis=-1)
     return out

@@ -251,6 +251,17 @@ def test_a_system_that_is_missing_in_a_language_has_no_row_there_and_keeps_its_p
     np.testing.assert_allclose(whole[list(panel.systems)], panel.system_scores.mean(axis=(0, 2, 3)), atol=1.0)
 
 
+def test_tasks_that_lack_a_language_are_ranked_without_a_warning() -> None:
+    panel, _ = pj.simulate_panel(40, 2, 3, systems=3, seed=2)
+    scores = np.array(panel.system_scores)
+    scores[:5, :, 0] = np.nan
+    found = pj.leaderboard(pj.Panel.from_array(scores, systems=panel.systems), resamples=100)
+    assert found.systems.set_index(["language", "system"])["tasks"].unstack().min(axis=1).to_dict() == {
+        "(all)": 40, "language1": 35, "language2": 40,
+    }  # fmt: skip
+    assert 0 <= found.calibrated_change < 0.1 * (panel.range[1] - panel.range[0])
+
+
 def test_panels_without_systems_are_told_how_to_name_them() -> None:
     panel, _ = pj.simulate_panel(10, 2, 3)
     for call in (pj.leaderboard, pj.favour):

@@ -5,7 +5,7 @@ See docs/methods.md, section 9.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,14 +21,17 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result, stack_cells
 from polyjudge.core.sections import Say, say
-from polyjudge.estimate.incomplete import CellRates, entry_weights, estimate_interaction
-from polyjudge.estimate.kernels import double_centre, draw_blocks
+from polyjudge.estimate.incomplete import CellRates, entry_weights, estimate_interaction, unit_kinds
+from polyjudge.estimate.kernels import BLOCK, double_centre, draw_blocks
+from polyjudge.estimate.passing import Passing
 from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se
 
 MOST_SHUFFLED = 4_000_000
 """Pass marks moved by the shuffles behind `spread_chance`; larger panels get fewer of them."""
 MOST_COMPARED = 2_000_000_000
 """Comparisons of scores with thresholds over all resamples; beyond it fewer resamples are made."""
+MOST_KINDS = 64
+"""Units that lack the same scores are counted together, unless there are more kinds of them than this."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -245,34 +248,43 @@ def spread(rates: Array) -> Array:
     return out
 
 
+def _draws(panel: Panel, resamples: int, seed: int) -> tuple[NDArray[np.int64], Iterator[Array]]:
+    """The drawn thing (cluster, or unit) each unit belongs to, and blocks of (2, b, drawn): times drawn, left out."""
+    n, drawn = len(panel.tasks), int(panel.cluster.max()) + 1
+    blocks = track(draw_blocks(drawn, resamples, seed), -(-resamples // BLOCK), "resampling gates")
+    both = (np.stack([c, c == 0]).astype(np.float64) for c in blocks)
+    return np.arange(n) if drawn == n else panel.cluster, (x[:, x[1].any(axis=1)] for x in both)
+
+
 def _resampled(panel: Panel, edges: Array, resamples: int, seed: int) -> dict[str, Array]:
     """Pass rates (resamples, edges, k, m) of drawn and of left-out tasks, raw and calibrated by drawn ones."""
     n, k, m = panel.shape
     flat = panel.scores.reshape(n, -1)
-    passed = np.concatenate([(flat > edge).astype(float) for edge in edges], axis=1)
+    column, blocks = _draws(panel, resamples, seed)
+    passing = Passing(flat, column, panel.weights)
+    total = np.bincount(column, panel.weights)
+    scores = np.stack([np.bincount(column, x * panel.weights) for x in flat.T], axis=1)
     out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
-    blocks = -(-resamples // 64)
-    for counts in track(draw_blocks(n, resamples, seed, panel.cluster), blocks, "resampling gates"):
-        c = counts * panel.weights
-        left = (counts == 0) * panel.weights
-        kept = left.any(axis=1)
-        c, left = c[kept], left[kept]
-        c, left = c / c.sum(axis=1, keepdims=True), left / left.sum(axis=1, keepdims=True)
-        shape = (len(c), len(edges), k, m)
-        out["drawn_raw"].append((c @ passed).reshape(shape))
-        out["held_raw"].append((left @ passed).reshape(shape))
-        beta = double_centre((c @ flat).reshape(-1, k, m)).reshape(-1, 1, k * m)
-        both = np.stack([c, left], axis=1)
-        rates = np.empty((len(c), 2, len(edges), k * m))
-        step = max(1, 4_000_000 // (n * k * m))
-        for start in range(0, len(c), step):
-            part = slice(start, start + step)
-            # The calibrated score passes q where the raw one passes q plus the cell's interaction.
-            for index, edge in enumerate(edges):
-                rates[part, :, index] = both[part] @ (flat > beta[part] + edge).astype(float)
-        out["drawn_calibrated"].append(rates[:, 0].reshape(shape))
-        out["held_calibrated"].append(rates[:, 1].reshape(shape))
+    for times in blocks:
+        beta = double_centre((times[0] @ scores / (times[0] @ total)[:, None]).reshape(-1, k, m))
+        # The calibrated score passes q where the raw one passes q plus the cell's interaction.
+        passed = passing(_thresholds(beta, edges), times)[:, :, :, 0]
+        rates = passed / (times @ total)[..., None, None]
+        _keep(out, rates, k, m)
     return {name: np.concatenate(parts) for name, parts in out.items()}
+
+
+def _thresholds(beta: Array, edges: Array) -> Array:
+    """(R, 2 edges, km): what a raw score must pass, raw and calibrated by the interaction (R, k, m)."""
+    raw = np.broadcast_to(edges[:, None], (len(beta), len(edges), beta[0].size))
+    return np.concatenate([raw, beta.reshape(len(beta), 1, -1) + edges[:, None]], axis=1)
+
+
+def _keep(out: dict[str, list[Array]], rates: Array, k: int, m: int) -> None:
+    """Puts rates (sides, R, 2 edges, km) where they belong."""
+    for side, both in zip(("drawn", "held"), rates, strict=True):
+        for name, part in zip(("raw", "calibrated"), np.split(both, 2, axis=1), strict=True):
+            out[f"{side}_{name}"].append(part.reshape(*part.shape[:2], k, m))
 
 
 def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -290,32 +302,38 @@ def _resampled_with_holes(panel: Panel, edges: Array, resamples: int, seed: int)
     n, k, m = panel.shape
     flat, weights = panel.scores.reshape(n, -1), entry_weights(panel).reshape(n, -1)
     estimate = estimate_interaction(panel)
+    column, blocks = _draws(panel, resamples, seed)
+    patterns, kinds = unit_kinds(weights, panel.weights)
+    passing = Passing(flat, column, np.ones(n), kinds) if len(patterns) <= MOST_KINDS else None
     out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
-    blocks = -(-resamples // 64)
-    for counts in track(draw_blocks(n, resamples, seed, panel.cluster), blocks, "resampling gates"):
-        sides = {"drawn": counts.astype(np.float64), "held": (counts == 0).astype(np.float64)}
-        some = sides["held"].any(axis=1)
-        found = [estimate.resample(times[some])[1] for times in sides.values()]
+    for times in blocks:
+        found = [estimate.resample(side[:, column])[1] for side in times]
         known = np.isfinite(found[0]).all(axis=(1, 2)) & np.isfinite(found[1]).all(axis=(1, 2))
-        beta = found[0][known].reshape(-1, 1, k * m)
-        shape = (len(beta), len(edges), k, m)
-        step = max(1, 4_000_000 // (n * k * m))
-        for side, every in sides.items():
-            rates = CellRates(weights, every[some][known], panel.weights)
-            raw, calibrated = np.empty((2, len(beta), len(edges), k * m))
-            for index, edge in enumerate(edges):
-                raw[:, index] = rates((flat > edge).astype(np.float64))
-                for start in range(0, len(beta), step):
-                    part = slice(start, start + step)
-                    calibrated[part, index] = rates((flat > beta[part] + edge).astype(np.float64), part)
-            out[f"{side}_raw"].append(np.clip(raw, 0.0, 1.0).reshape(shape))
-            out[f"{side}_calibrated"].append(np.clip(calibrated, 0.0, 1.0).reshape(shape))
+        limits, times = _thresholds(found[0][known], edges), times[:, known]
+        fits = [CellRates(weights, side[:, column], panel.weights) for side in times]
+        if passing is not None:
+            passed = passing(limits, times)
+            rates = [fit.of_counts(marks) for fit, marks in zip(fits, passed, strict=True)]
+        else:
+            rates = [_compared(fit, flat, limits) for fit in fits]
+        _keep(out, np.clip(np.stack(rates), 0.0, 1.0), k, m)
     if not sum(len(part) for part in out["held_raw"]):
         raise PanelError(
             "In no resampling do the left-out tasks identify the interaction, so held-out gates cannot be had. Score "
             "more tasks, or drop those that lack scores (--incomplete drop)."
         )
     return {name: np.concatenate(parts) for name, parts in out.items()}
+
+
+def _compared(fit: CellRates, flat: Array, limits: Array) -> Array:
+    """Rates (R, limits, km) where units differ too much in what is missing to be counted by kind."""
+    out = np.empty(limits.shape)
+    step = max(1, 4_000_000 // flat.size)
+    for start in range(0, len(limits), step):
+        part = slice(start, start + step)
+        for e in range(limits.shape[1]):
+            out[part, e] = fit((flat > limits[part, None, e]).astype(np.float64), part)
+    return out
 
 
 def _contrast(

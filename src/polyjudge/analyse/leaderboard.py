@@ -152,21 +152,26 @@ def require_systems(panel: Panel, what: str) -> Array:
 
 def _per_task(filled: Array, over: int) -> Array:
     """(n, scopes, s): mean over judges (axis 3) or languages (axis 2) of what is there."""
-    with np.errstate(invalid="ignore"):
-        there = ~np.isnan(filled)
-        count = there.sum(axis=over)
-        total = np.where(there, filled, 0.0).sum(axis=over)
-    values = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    values = _mean(filled, over)
     if np.isnan(values).any():
         values = _complete(values)
     out: Array = values.swapaxes(1, 2)
     return out
 
 
+def _mean(values: Array, over: int | tuple[int, ...], keepdims: bool = False) -> Array:
+    """Mean of what is there, NaN where nothing is."""
+    there = ~np.isnan(values)
+    count = there.sum(axis=over, keepdims=keepdims)
+    total = np.where(there, values, 0.0).sum(axis=over, keepdims=keepdims)
+    out: Array = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return out
+
+
 def _complete(values: Array) -> Array:
     """Holes of (n, s, x) that a whole task lacks in a scope: the task's level and the scope's mean difference."""
-    task = np.nanmean(values, axis=(1, 2), keepdims=True)
-    away = np.nanmean(values - task, axis=0, keepdims=True)
+    task = _mean(values, (1, 2), keepdims=True)
+    away = _mean(values - task, 0, keepdims=True)
     return np.where(np.isnan(values), task + np.nan_to_num(away), values)
 
 
@@ -282,10 +287,10 @@ def _swaps(
 def _calibrated_change(panel: Panel, filled: Array) -> float:
     """What taking the interaction off every score changes in the systems' means: nothing, for its rows sum to zero."""
     if np.isnan(filled).any():
-        cells = np.nanmean(filled, axis=(0, 1))
+        cells = _mean(filled, (0, 1))
         shift = np.where(np.isnan(filled), np.nan, double_centre(cells))
-        moved = np.abs(np.nanmean(np.nanmean(shift, axis=3), axis=0))
-        return float(moved.max()) if moved.max() > panel.tie_gap else 0.0
+        moved = float(np.nanmax(np.abs(_mean(_mean(shift, 3), 0))))
+        return moved if moved > panel.tie_gap else 0.0
     shift = double_centre(np.average(filled, axis=0, weights=panel.weights).mean(axis=0))
     change = float(np.abs(shift.mean(axis=1)).max())
     return change if change > panel.tie_gap else 0.0

@@ -7,7 +7,7 @@ from itertools import chain, combinations
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from polyjudge.analyse.leaderboard import require_systems
 from polyjudge.core.arrays import Array
@@ -125,7 +125,7 @@ def separate(panel: Panel, points: float, *, power: float = 0.8, level: float = 
         raise UsageError(f"power is a chance from 0.5 to under 1 (usually 0.8), not {power:g}.")
     found = system_variance(panel, level=level)
     scores = require_systems(panel, "Planning for systems")
-    z = float(norm.ppf((1 + level) / 2) + norm.ppf(power))
+    z = float(ndtri((1 + level) / 2) + ndtri(power))
     k, m = len(panel.languages), len(panel.judges)
 
     def sd(axis: str, judges: int, languages: int) -> float:

@@ -258,6 +258,9 @@ class Output(Overwrite, Json):
     fail_on: Annotated[
         Severity | None, typer.Option("--fail-on", help="Exit 1 when a finding is at least this severe.")
     ] = None
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write the findings as JUnit XML for CI.")
+    ] = None
 
     def __post_init__(self) -> None:
         if self.figures is not None and self.output is None:

@@ -326,14 +326,16 @@ class CellRates:
     """
 
     def __init__(self, weights: Array, times: Array, units: Array) -> None:
-        patterns, group = distinct(weights)
+        patterns, self.group = unit_kinds(weights, units)
+        self.patterns, self.pattern_units = patterns[:, :-1], patterns[:, -1]
         total = reciprocal(weights.sum(axis=1))
         self.weights, self.times, self.share = weights, times, weights * total[:, None]
+        self.pattern_share = self.patterns * reciprocal(self.patterns.sum(axis=1))[:, None]
         c = weights.shape[1]
         covered = times @ weights
         if len(patterns) * c * c * 8 <= DENSE_BYTES:
-            member = times @ (group[:, None] == np.arange(len(patterns)))
-            outer = patterns[:, :, None] * (patterns * reciprocal(patterns.sum(axis=1))[:, None])[:, None]
+            member = times @ (self.group[:, None] == np.arange(len(patterns)))
+            outer = self.patterns[:, :, None] * self.pattern_share[:, None]
             normal = -(member @ outer.reshape(len(patterns), -1)).reshape(-1, c, c)
         else:  # so many units that the matrix of all of them serves every resampling
             scale = times.sum(axis=1) / len(weights)
@@ -346,17 +348,33 @@ class CellRates:
 
     def __call__(self, values: Array, part: slice = slice(None)) -> Array:
         """(R, c) rates of `values`, (n, c) or one for each resampling in `part`; anything finite where missing."""
-        times, counted = self.times[part], self.counted[part]
+        times = self.times[part]
         if values.ndim == 2:
             mean = np.broadcast_to((values * self.share).sum(axis=1), times.shape)
             right = times @ (values * self.weights) - (times * mean) @ self.weights
         else:
             mean = np.einsum("rtc,tc->rt", values, self.share, optimize=True)
             right = np.matmul(times[:, None], values * self.weights)[:, 0] - (times * mean) @ self.weights
-        effects = np.matmul(self.inverse[part], right[..., None])[..., 0]
-        level = (counted * (mean - effects @ self.share.T)).sum(axis=1) / counted.sum(axis=1)
-        out: Array = effects + level[:, None]
+        return self._levelled(right[:, None], (self.counted[part] * mean).sum(axis=1)[:, None], part)[:, 0]
+
+    def of_counts(self, passed: Array) -> Array:
+        """(R, e, c) rates of marks that are counted: how many units of each kind have one, (R, e, kinds, c)."""
+        mean = np.einsum("repc,pc->rep", passed, self.pattern_share, optimize=True)
+        right = np.einsum("repc,pc->rec", passed, self.patterns, optimize=True) - mean @ self.patterns
+        return self._levelled(right, mean @ (self.pattern_units * (self.pattern_share.sum(axis=1) > 0)))
+
+    def _levelled(self, right: Array, level: Array, part: slice = slice(None)) -> Array:
+        """Cells from the right sides (R, e, c) and the sums of the units' means (R, e)."""
+        counted = self.counted[part]
+        effects = np.matmul(right, self.inverse[part])  # a symmetric matrix
+        own = np.matmul(effects, (counted @ self.share)[..., None])[..., 0]
+        out: Array = effects + ((level - own) / counted.sum(axis=1)[:, None])[..., None]
         return out
+
+
+def unit_kinds(weights: Array, units: Array) -> tuple[Array, NDArray[np.int64]]:
+    """The different rows of entry weights (n, c) and tasks in the unit, (kinds, c + 1), and which each unit has."""
+    return distinct(np.column_stack([weights, units]))
 
 
 def standard_error(influence: Array, units: Array) -> Array:

@@ -128,9 +128,12 @@ def upper_tail(mean: Array, se: Array, n: int | NDArray[np.int64], gap: float = 
 
 def benjamini_hochberg(p: Array) -> Array:
     """Adjusted p-values that control the false discovery rate, over the last axis."""
-    from scipy.stats import false_discovery_control  # heavy to import, and only some commands need it
-
-    return np.asarray(false_discovery_control(p, axis=-1))
+    size = p.shape[-1]
+    order = np.argsort(-p, axis=-1)
+    scaled = np.take_along_axis(p, order, axis=-1) * size / np.arange(size, 0, -1)
+    out = np.empty(p.shape)
+    np.put_along_axis(out, order, np.minimum(np.minimum.accumulate(scaled, axis=-1), 1.0), axis=-1)
+    return out
 
 
 def holm(p: Array) -> Array:

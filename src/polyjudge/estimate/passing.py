@@ -1,0 +1,66 @@
+"""How many units pass a threshold in each cell, for many resamplings and thresholds at once.
+
+Comparing every score anew costs scores x resamples x thresholds. Here the scores of each cell are sorted once, the
+thresholds of a block of resamplings cut them into runs, and one sparse product counts every run in every resampling.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from polyjudge.core.arrays import Array
+
+
+class Passing:
+    """Sorted scores of every cell.
+
+    scores : (n, c), NaN where missing
+    column : (n,) which of the g things that are drawn each unit belongs to
+    weights : (n,) what a unit counts
+    kinds : (n,) units are counted apart by kind; all of one kind without it
+    """
+
+    def __init__(
+        self, scores: Array, column: NDArray[np.int64], weights: Array, kinds: NDArray[np.int64] | None = None
+    ) -> None:
+        n, cells = scores.shape
+        self.scores, self.column, self.weights = scores, column.astype(np.int32), weights
+        kind = np.zeros(n, np.int64) if kinds is None else kinds
+        size = np.bincount(kind)
+        self.starts = np.cumsum(size) - size
+        self.order = np.empty((cells, n), np.int32)
+        ends = []
+        for c in range(cells):
+            self.order[c] = np.lexsort((scores[:, c], kind))  # what is missing comes last in its kind
+            ends.append(self.starts + np.bincount(kind, ~np.isnan(scores[:, c]), len(size)).astype(np.int64))
+        self.ends = np.array(ends)
+
+    def __call__(self, thresholds: Array, times: Array) -> Array:
+        """Units above their cell's threshold: thresholds (R, e, c), times (S, R, g) -> (S, R, e, kinds, c).
+
+        times : how often each drawn thing counts, for S sides (drawn, left out) of each resampling
+        """
+        sides, draws, g = times.shape
+        right = np.ascontiguousarray(times.reshape(sides * draws, g).T, dtype=np.float64)
+        out = np.empty((sides, draws, thresholds.shape[1], len(self.starts), len(self.order)))
+        for c, order in enumerate(self.order):
+            ordered, ends = self.scores[order, c], self.ends[c]
+            wanted = thresholds[:, :, c]
+            places = np.stack(
+                [s + np.searchsorted(ordered[s:e], wanted, "right") for s, e in zip(self.starts, ends, strict=True)]
+            )
+            cuts = np.unique(np.concatenate([places.ravel(), self.starts, ends]))
+            runs = csr_array(
+                (self.weights[order[: cuts[-1]]], self.column[order[: cuts[-1]]], cuts.astype(np.int32)),
+                shape=(len(cuts) - 1, g),
+            )
+            below = np.zeros((len(cuts), sides * draws))
+            np.cumsum(np.asarray(runs @ right), axis=0, out=below[1:])
+            below = below.reshape(-1, sides, draws)
+            at = np.searchsorted(cuts, places)[:, None]  # (kinds, 1, R, e)
+            side, draw = np.arange(sides)[:, None, None], np.arange(draws)[:, None]
+            passed = below[np.searchsorted(cuts, ends)][..., None] - below[at, side, draw]
+            out[..., c] = np.moveaxis(passed, 0, -1)
+        return out
