@@ -275,7 +275,7 @@ def _critical(null: Array, alpha: float, n: int, size: int) -> float:
         return float(np.quantile(null, 1 - alpha, method="higher"))
     share = TAIL / len(null)
     start = float(np.quantile(null, 1 - share, method="higher"))
-    t_start, t_end = (float(-stats.t.ppf(x / (2 * size), n - 1)) for x in (share, alpha))
+    t_start, t_end = (float(-stdtrit(n - 1, x / (2 * size))) for x in (share, alpha))
     return t_end * max(start / t_start, 1.0)
 
 

@@ -59,6 +59,10 @@ NewColumn = Annotated[str, typer.Option("--column", help="Name of the column wit
 PartitionBy = Annotated[
     str | None, typer.Option("--partition-by", metavar="COLUMN", help="Divide a folder of Parquet by this column.")
 ]
+Clip = Annotated[
+    bool,
+    typer.Option("--clip", help="Cut calibrated scores to the scale. Then the mean over the judges no longer stays."),
+]
 SpreadsheetSafe = Annotated[
     bool, typer.Option("--spreadsheet-safe", help="In CSV, put an apostrophe before text a spreadsheet would run.")
 ]
