@@ -32,7 +32,7 @@ docs: .venv/test.stamp
 	$(BIN)/python docs/make_api.py
 	$(BIN)/mkdocs build --strict
 
-readme: .venv/demo.stamp
+readme: .venv/test.stamp
 	$(BIN)/python docs/make_readme.py
 
 LOCK := $(BIN)/uv pip compile -q pyproject.toml requirements/build.in --universal --python-version 3.11 \

@@ -1,9 +1,12 @@
-"""Put the output of `polyjudge demo` into the README."""
+"""Put the output of `polyjudge demo` and its heatmap into the README."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import polyjudge as pj
+from polyjudge.report.export import save_chart
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -12,3 +15,4 @@ lines = [line.rstrip() for line in done.stdout.strip().splitlines()]
 block = "<!-- demo: begin -->\n```text\n" + "\n".join(lines) + "\n```\n<!-- demo: end -->"
 text = README.read_text("utf-8")
 README.write_text(re.sub(r"<!-- demo: begin -->.*<!-- demo: end -->", lambda _: block, text, flags=re.DOTALL), "utf-8")
+save_chart(pj.audit(pj.sample_panel()).plot("heatmap"), Path(__file__).with_name("heatmap.svg"))

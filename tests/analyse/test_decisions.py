@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
+from polyjudge.paper.devai import with_binomial
 from polyjudge.paper.draws import plain_draws
 
 
@@ -19,7 +20,7 @@ def test_devai(devai: pj.Panel) -> None:
 
 
 def test_devai_with_the_published_draws(devai: pj.Panel, published: dict[str, Any]) -> None:
-    table = pj.decisions(devai, draws=plain_draws(55, 1000, 307)).to_frame().set_index("method")
+    table = with_binomial(pj.decisions(devai, draws=plain_draws(55, 1000, 307))).set_index("method")
     for name in ("raw", "cbc"):
         want = published["decisions"][name]
         row = table.loc[name]

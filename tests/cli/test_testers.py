@@ -86,3 +86,27 @@ def test_extend_does_not_ask_for_tasks_that_are_not_there(panel: pj.Panel) -> No
     assert few.more_tasks > few.left_tasks
     assert "Score the 34 tasks it lacks" in few.words
     assert f"Score {few.more_tasks} more tasks" not in few.words
+
+
+def test_a_panel_that_lacks_most_scores_is_told_so() -> None:
+    import numpy as np
+
+    full, _ = pj.simulate_panel(tasks=6, languages=3, judges=3, seed=2)
+    scores = np.full(full.shape, np.nan)
+    for i, (language, judge) in enumerate(np.ndindex(3, 3)):  # each cell has one task: none can be left out
+        scores[i % 2, language, judge] = full.scores[i % 2, language, judge]
+    scores[:2, 0, :] = full.scores[:2, 0, :]
+    scores[:2, :, 0] = full.scores[:2, :, 0]
+    panel = pj.Panel.from_array(scores, full.tasks, full.languages, full.judges)
+    with pytest.raises(pj.PolyjudgeError) as caught:
+        pj.compare(panel, resamples=100)
+    assert "missing" in str(caught.value)
+    assert "more resamples" not in str(caught.value)
+
+
+def test_one_to_one_is_one() -> None:
+    from polyjudge.core.sections import say
+    from polyjudge.report.words import word
+
+    assert "1 to 1" not in word(say("anchor.more-labels", cells=2, few=1, most=1))
+    assert "1 to 3" in word(say("anchor.more-labels", cells=2, few=1, most=3))

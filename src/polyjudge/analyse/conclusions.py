@@ -140,7 +140,8 @@ def _ends(s: Sensitivity) -> list[Finding]:
 def _missing(m: Missingness | None) -> list[Finding]:
     if m is None:
         return []
-    depends = m.p_interaction is not None and m.p_interaction < 0.05
+    one = any(note.code == "missing.one-holder" for note in m.notes) and m.p_cell is not None and m.p_cell < 0.05
+    depends = one or (m.p_interaction is not None and m.p_interaction < 0.05)
     values = {"missing": m.missing, "entries": m.entries, "rate": m.rate, "notes": [str(note) for note in m.notes]}
     return [find("warning" if depends else "info", "missing-scores", **values)]
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.analyse.agreement import exact_binomial
 from polyjudge.analyse.held_out import percentiles, resample
 from polyjudge.calibrate.methods.block import Multiplicity
 from polyjudge.core.arrays import Array
@@ -23,9 +22,9 @@ TARGET = say("decisions.target")
 class Decisions(Result):
     """How often, and how far, the top judge on drawn tasks misses the additive model's top judge on left-out tasks.
 
-    `table`: method, accuracy with the exact binomial interval over all decisions, regret (points between the target's
-    value and the chosen judge's) with its percentile interval over resamples; accuracy_resample_low and _high, the
-    percentiles over resamples, because the decisions of one resample are not independent of each other.
+    `table`: method, accuracy and regret (points between the target's value and the chosen judge's), each with its
+    percentile interval over resamples of tasks. An interval over all decisions would shrink with the number of
+    resamples and say nothing about tasks.
     """
 
     table: pd.DataFrame
@@ -66,10 +65,9 @@ def decisions(panel: Panel, resamples: int = 1000, seed: int = 7, *, draws: Mult
     for name in picks:
         pick, regret = np.concatenate(picks[name]), np.concatenate(regrets[name])  # (R, k)
         right = regret == 0
-        low, high = exact_binomial(right.mean(), np.array(right.size))
         spread = percentiles(right.mean(axis=1))
         cost = percentiles(regret.mean(axis=1))
-        rows.append((name, right.mean(), float(low), float(high), regret.mean(), *cost, *spread))
+        rows.append((name, right.mean(), *spread, regret.mean(), *cost))
         counts = np.stack([np.bincount(column, minlength=len(panel.judges)) for column in pick.T])
         languages.append(
             pd.DataFrame(
@@ -85,7 +83,7 @@ def decisions(panel: Panel, resamples: int = 1000, seed: int = 7, *, draws: Mult
         )
     columns = ["method", "accuracy", "accuracy_low", "accuracy_high", "regret", "regret_low", "regret_high"]
     return Decisions(
-        pd.DataFrame(rows, columns=[*columns, "accuracy_resample_low", "accuracy_resample_high"]),
+        pd.DataFrame(rows, columns=columns),
         pd.concat(languages, ignore_index=True),
         right.size,
         resamples,

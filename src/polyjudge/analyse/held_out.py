@@ -19,7 +19,7 @@ from polyjudge.calibrate.base import Calibrator
 from polyjudge.calibrate.methods import Block, Map, Method, find_methods
 from polyjudge.calibrate.methods.block import Estimate, Multiplicity, full_fit, make_block
 from polyjudge.core.arrays import TIE_TOLERANCE, Array
-from polyjudge.core.errors import UsageError
+from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.memory import require
 from polyjudge.core.panel import Panel
@@ -68,6 +68,12 @@ def resample(
         if len(kept):
             some = True
             yield block, start + kept
+    if not some and not panel.complete:
+        missing = float(np.isnan(panel.scores).mean())
+        raise PanelError(
+            f"{missing:.0%} of the scores are missing, too many to compare judges. Ask again for the missing ones, or "
+            "read only the languages and judges that have most of theirs (--languages, --judges)."
+        )
     if not some:
         raise UsageError(
             f"Not one of {total} resamples can be evaluated: each drew every task, or leaves the interaction "

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
-from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.incomplete import estimate_interaction, informing
 
 WORK = 200_000_000
 """Most entries drawn by the tests. Above it they use a random part of the tasks that lack scores."""
@@ -24,7 +25,8 @@ class Missingness(Result):
     """Missing scores of a panel.
 
     cells : language, judge, missing, tasks, rate, and for panels that can be estimated interaction, sensitivity_low,
-        sensitivity_high (the cell if its missing scores lay `shift` points below or above what the model expects) and
+        sensitivity_high (the cell if missing scores lay up to `shift` points off what the model expects, in whatever
+        cells that is worst, and its 95% interval around that) and
         tipping (how many points they would have to lie off for the cell to be 0; empty where none is missing)
     languages, judges, tasks : rates by label, worst first (tasks: those that lack any)
     p_cell : does it matter which cell an entry is in? Missing entries are shuffled over the cells inside each task
@@ -58,8 +60,8 @@ class Missingness(Result):
 def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | None = None) -> Missingness:
     """Rates of missing scores, tests of whether they depend on the cell, and a sensitivity range.
 
-    shift : how far, in score points, missing scores may plausibly lie from what the model expects; default one noise
-        standard deviation
+    shift : how far, in score points, missing scores may plausibly lie from what the model expects; default two
+        noise standard deviations (the mean of the lowest 5% of normal scores)
 
     >>> from polyjudge import simulate_panel
     >>> missingness(simulate_panel(tasks=30, missing=0.1, seed=1)[0]).p_cell > 0.01
@@ -122,20 +124,23 @@ def _sensitivity(panel: Panel, cells: pd.DataFrame, rate: Array, shift: float | 
     """Add the interaction and its range to `cells`; the shift used."""
     estimate = estimate_interaction(panel)
     k, m = rate.shape
-    # A cell mean that is off by rate * shift moves its own interaction by (1 - 1/k)(1 - 1/m) of that.
-    weight = rate * (1 - 1 / k) * (1 - 1 / m)
-    shift = estimate.noise_sd if shift is None else shift
+    # A cell mean that is off by rate * shift moves its own interaction by (1 - 1/k)(1 - 1/m) of that, and the others of
+    # its language and judge the other way; at worst all of them add up.
+    own = rate * (1 - 1 / k) * (1 - 1 / m)
+    row, column = rate.sum(axis=1, keepdims=True) - rate, rate.sum(axis=0, keepdims=True) - rate
+    rest = rate.sum() - row - column - rate
+    worst = own + (1 - 1 / k) / m * row + (1 - 1 / m) / k * column + rest / (k * m)
+    shift = 2 * estimate.noise_sd if shift is None else shift
     interaction = estimate.interaction
+    reach = worst * shift + stdtrit(informing(panel) - 1, 0.975) * estimate.se
     cells["interaction"] = interaction.ravel()
-    cells["sensitivity_low"] = (interaction - weight * shift).ravel()
-    cells["sensitivity_high"] = (interaction + weight * shift).ravel()
-    cells["tipping"] = np.divide(
-        np.abs(interaction), weight, out=np.full(weight.shape, np.nan), where=weight > 0
-    ).ravel()
+    cells["sensitivity_low"] = (interaction - reach).ravel()
+    cells["sensitivity_high"] = (interaction + reach).ravel()
+    cells["tipping"] = np.divide(np.abs(interaction), own, out=np.full(own.shape, np.nan), where=own > 0).ravel()
     return shift
 
 
-def _tests(gone: NDArray[np.bool_], draws: int, seed: int) -> tuple[float, float | None, float]:
+def _tests(gone: NDArray[np.bool_], draws: int, seed: int) -> tuple[float, float, float]:
     """p_cell, p_interaction, and the share of the tasks that lack scores which the tests use."""
     n, k, m = gone.shape
     rng = np.random.default_rng(seed)
@@ -143,7 +148,7 @@ def _tests(gone: NDArray[np.bool_], draws: int, seed: int) -> tuple[float, float
     count = flat.sum(axis=1)
     some = np.flatnonzero((count > 0) & (count < k * m))  # a task without any score says nothing about cells
     if len(some) == 0:
-        return 1.0, None, 1.0
+        return 1.0, 1.0, 1.0
     most = max(50, WORK // (draws * k * m))
     part = min(1.0, most / len(some))
     if part < 1:
@@ -156,7 +161,16 @@ def _tests(gone: NDArray[np.bool_], draws: int, seed: int) -> tuple[float, float
     margins = np.outer(seen.sum(axis=1), seen.sum(axis=0))
     p_cell = _p_value(seen, count, even, draws, rng)
     if (margins > 0).sum() < 2 or np.count_nonzero(seen.sum(axis=1)) < 2 or np.count_nonzero(seen.sum(axis=0)) < 2:
-        return p_cell, None, part  # one language or one judge has all: nothing beyond its rate can be seen
+        # One language or judge has all: are they even over its judges, or languages? One cell is its own answer.
+        rows, columns = (np.flatnonzero(seen.sum(axis=x)) for x in (1, 0))
+        if len(rows) == 1 and len(columns) == 1:
+            return p_cell, p_cell, part
+        line = flat.reshape(-1, k, m)[:, rows[0]] if len(rows) == 1 else flat.reshape(-1, k, m)[:, :, columns[0]]
+        some = line.sum(axis=1) < line.shape[1]  # a task that lacks the whole line says nothing about its cells
+        if not some.any():
+            return p_cell, 1.0, part
+        totals = line[some].sum(axis=0).astype(np.float64)[None]
+        return p_cell, _p_value(totals, line[some].sum(axis=1), np.zeros(totals.shape), draws, rng), part
     with np.errstate(divide="ignore"):
         p_interaction = _p_value(seen, count, np.log(margins), draws, rng, beyond_margins=True)
     return p_cell, p_interaction, part
@@ -200,4 +214,6 @@ def _meaning(panel: Panel, lost: NDArray[np.int64], n: int, p_cell: float, p_int
     }
     if p_interaction is not None and p_interaction < 0.05:
         return say("missing.together", p=p_interaction, **values)
+    if min(np.count_nonzero(lost.sum(axis=0)), np.count_nonzero(lost.sum(axis=1))) == 1:
+        return say("missing.one-holder", p=p_cell, **values)  # its rate cannot be told from its scores: no reassurance
     return say("missing.margins" if p_cell < 0.05 else "missing.even", p=p_cell, **values)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
-from scipy.special import ndtri, stdtrit
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtr, stdtrit
 
 from polyjudge.analyse.agreement import decide
 from polyjudge.core.arrays import Array
@@ -18,6 +18,7 @@ from polyjudge.core.errors import UsageError
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.estimate.resample import holm, mean_and_se
 
 FEW_LABELS = 20
 """Below this even intervals by Student's t lean on the shape of the scores and on a weight tuned on few labels."""
@@ -45,11 +46,20 @@ def ppi_mean(
     level: float = 0.95,
     label_weights: ArrayLike | None = None,
     unlabelled_weights: ArrayLike | None = None,
+    ends: tuple[float, float] | None = None,
+    clusters: ArrayLike | None = None,
+    unlabelled_clusters: ArrayLike | None = None,
 ) -> PoweredMean:
     """Mean of the labelled quantity over all tasks, from `labels`, their `predictions`, and `unlabelled` predictions.
 
     The predictions' weight is tuned for the smallest variance and kept in [0, 1]. If the tuned interval were wider than
-    that of the labels alone, the labels alone are taken. The labelled tasks must be a random part of all tasks.
+    that of the labels alone, the labels alone are taken. The labelled tasks must be a random part of all tasks. The
+    interval is Student's t with one degree of freedom less than labels (or clusters of them).
+
+    ends : lowest and highest label there can be. Labels that all lie there (pass or fail), or are all equal, say little
+        about their spread: two more at each end are counted in for the interval (Agresti and Coull), which is never
+        empty and stays within the ends
+    clusters, unlabelled_clusters : index of each task's cluster, which is then what varies
     """
     y, f, rest = (np.asarray(x, float).ravel() for x in (labels, predictions, unlabelled))
     if len(y) != len(f):
@@ -65,8 +75,42 @@ def ppi_mean(
     alone = _powered(y, f, rest, w, v, 0.0)
     if alone[1] < se:
         weight, (estimate, se) = 0.0, alone
-    half = float(ndtri((1 + level) / 2)) * se
-    return PoweredMean(estimate, se, estimate - half, estimate + half, weight)
+    g, h = (
+        None if c is None else np.unique(np.asarray(c), return_inverse=True)[1] for c in (clusters, unlabelled_clusters)
+    )
+    centre, se, df = _spread(y, f, rest, w, v, weight, ends, g, h)
+    half = float(stdtrit(df, (1 + level) / 2)) * se
+    low, high = centre - half, centre + half
+    if ends is not None:
+        low, high, estimate = (min(max(x, ends[0]), ends[1]) for x in (low, high, estimate))
+    return PoweredMean(estimate, se, min(low, estimate), max(high, estimate), weight)
+
+
+def at_ends(y: Array, ends: tuple[float, float]) -> bool:
+    """Whether labels are all at the ends of their scale, or all equal."""
+    gap = 1e-9 * (ends[1] - ends[0])
+    binary = ((np.abs(y - ends[0]) <= gap) | (np.abs(y - ends[1]) <= gap)).all()
+    return bool(binary or np.ptp(y) <= gap)
+
+
+def _spread(
+    y: Array, f: Array, rest: Array, w: Array, v: Array, weight: float,
+    ends: tuple[float, float] | None, g: NDArray[np.int64] | None, h: NDArray[np.int64] | None,
+) -> tuple[float, float, int]:  # fmt: skip
+    """Centre, standard error and degrees of freedom of the interval."""
+    df = (len(y) if g is None else int(g.max()) + 1) - 1
+    if ends is not None and at_ends(y, ends):
+        more = np.array([ends[0], ends[0], ends[1], ends[1]])
+        y, w = np.concatenate([y, more]), np.concatenate([w, np.full(4, w.mean())])
+        f = np.concatenate([f, np.full(4, f.mean())])
+        df += 4
+        g = None if g is None else np.concatenate([g, g.max() + 1 + np.arange(4)])
+    corrected = y - weight * f
+    centre, variance = float(w @ corrected / w.sum()), _mean_variance(corrected, w, g)
+    if weight and len(rest):
+        centre += weight * float(v @ rest / v.sum())
+        variance += weight**2 * _mean_variance(rest, v, h)
+    return centre, variance**0.5, max(df, 1)
 
 
 def tuned_weight(y: Array, f: Array, rest: Array, w: Array, v: Array) -> float:
@@ -96,9 +140,13 @@ def _mean_square(x: Array, w: Array) -> float:
     return float(w @ (x - w @ x / w.sum()) ** 2 / w.sum())
 
 
-def _mean_variance(x: Array, w: Array) -> float:
-    """Variance of the weighted mean of independent values."""
-    return float(w**2 @ (x - w @ x / w.sum()) ** 2 / w.sum() ** 2)
+def _mean_variance(x: Array, w: Array, cluster: NDArray[np.int64] | None = None) -> float:
+    """Variance of the weighted mean of independent values, or of values in independent clusters."""
+    part = w * (x - w @ x / w.sum()) / w.sum()
+    if cluster is not None:
+        part = np.bincount(cluster, part)
+    n = len(part)
+    return float(part @ part) * n / max(n - 1, 1)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -108,6 +156,8 @@ class LanguageMeans(Result):
     panel's shift, so it can be narrow and wrong."""
 
     table: pd.DataFrame
+    balance: pd.DataFrame
+    """Are the labelled tasks like the others? language, labelled, others (panel means), difference, p (Holm)"""
     quantity: str
     level: float
     notes: tuple[str, ...]
@@ -119,10 +169,10 @@ class LanguageMeans(Result):
 def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> LanguageMeans:
     """Mean human score (or preference) of every language, from the labels and the panel mean on all tasks.
 
-    For preferences the predictor is the decision of the panel mean: +1, -1 or 0. Intervals are those of `ppi_mean`,
-    widened for few labels: Student's t, and variances with the number of labels less one.
+    For preferences the predictor is the decision of the panel mean: +1, -1 or 0. Intervals are those of `ppi_mean`.
     """
     quantity, guess = predictor(panel, gold)
+    ends = panel.range if gold.kind == "score" else (-1.0, 1.0)
     known = ~np.isnan(guess)
     rows, notes = [], []
     for i, language in enumerate(panel.languages):
@@ -139,10 +189,15 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
                 level=level,
                 label_weights=w[labelled],
                 unlabelled_weights=w[other],
+                ends=ends,
+                clusters=panel.cluster[labelled],
+                unlabelled_clusters=panel.cluster[other],
             )
-            half = _small_sample(count, level) * both.se
-            row |= {"estimate": both.estimate, "low": both.estimate - half, "high": both.estimate + half}
-            row |= {"weight": both.weight, **_plain("labels", y, w[labelled], level)}
+            alone = ppi_mean(
+                y, y, [], level=level, label_weights=w[labelled], ends=ends, clusters=panel.cluster[labelled]
+            )
+            row |= {"estimate": both.estimate, "low": both.low, "high": both.high, "weight": both.weight}
+            row |= {"labels_only": alone.estimate, "labels_low": alone.low, "labels_high": alone.high}
             if count < FEW_LABELS:
                 notes.append(f"{language} has only {count} labels; its intervals lean on the shape of the scores.")
         else:
@@ -153,9 +208,49 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
                 row["labels_only"] = float(y[0])
             notes.append(f"{language} has {'one label' if count else 'no labels'}: no estimate.")
         everyone = known[:, i]
-        row |= _plain("panel", guess[everyone, i], w[everyone], level)
+        whole = ppi_mean(
+            guess[everyone, i], guess[everyone, i], [], level=level, label_weights=w[everyone],
+            clusters=panel.cluster[everyone],
+        ) if everyone.sum() > 1 else None  # fmt: skip
+        row |= dict(
+            zip(
+                ("panel_only", "panel_low", "panel_high"),
+                (np.nan,) * 3 if whole is None else (whole.estimate, whole.low, whole.high),
+                strict=True,
+            )
+        )
         rows.append(row)
-    return LanguageMeans(pd.DataFrame(rows), quantity, level, tuple(notes))
+    even = _balance(panel, gold)
+    odd = even.loc[even["p"] <= 1 - level, "language"].tolist()
+    if odd:
+        notes.append(
+            f"The labelled tasks are not like the others in {', '.join(odd)}: the panel scores them differently. Means "
+            "from labels hold only for labels on a random part of the tasks."
+        )
+    return LanguageMeans(pd.DataFrame(rows), even, quantity, level, tuple(notes))
+
+
+def _balance(panel: Panel, gold: Gold) -> pd.DataFrame:
+    """Panel means of labelled tasks against those of the others, by Welch's t test, Holm-adjusted over languages."""
+    rows = []
+    for i, language in enumerate(panel.languages):
+        mean = panel.scores[:, i].mean(axis=1)
+        parts = []
+        for part in (gold.there[:, i], ~gold.there[:, i]):
+            part = part & ~np.isnan(mean)
+            code = np.unique(panel.cluster[part], return_inverse=True)[1]
+            enough = len(code) and code.max() > 0
+            se = mean_and_se(mean[part], panel.weights[part], code) if enough else (np.nan, np.nan)
+            parts.append((float(se[0]), float(se[1]), int(code.max()) if enough else 0))
+        (a, sa, na), (b, sb, nb) = parts
+        variance = sa**2 + sb**2
+        p = 1.0
+        if variance > 0:
+            df = variance**2 / (sa**4 / max(na, 1) + sb**4 / max(nb, 1))
+            p = float(2 * stdtr(df, -abs(a - b) / variance**0.5))
+        rows.append((language, a, b, a - b, p))
+    frame = pd.DataFrame(rows, columns=["language", "labelled", "others", "difference", "p"])
+    return frame.assign(p=holm(frame["p"].to_numpy()))
 
 
 def predictor(panel: Panel, gold: Gold) -> tuple[str, Array]:
@@ -165,14 +260,3 @@ def predictor(panel: Panel, gold: Gold) -> tuple[str, Array]:
     decided = decide(panel.scores, panel.tie_gap)[..., 0].astype(np.float64)
     unknown = np.isnan(panel.scores).any(axis=2)
     return "mean human preference (share of +1 less share of -1)", np.where(unknown, np.nan, decided)
-
-
-def _small_sample(count: int, level: float) -> float:
-    """Student's t for a standard error that divides by `count` where it should by `count` - 1."""
-    return float(stdtrit(count - 1, (1 + level) / 2) * np.sqrt(count / (count - 1)))
-
-
-def _plain(word: str, x: Array, w: Array, level: float) -> dict[str, float]:
-    mean = float(w @ x / w.sum()) if len(x) else np.nan
-    half = _small_sample(len(x), level) * _mean_variance(x, w) ** 0.5 if len(x) > 1 else np.nan
-    return {f"{word}_only": mean, f"{word}_low": mean - half, f"{word}_high": mean + half}

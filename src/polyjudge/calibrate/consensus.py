@@ -94,7 +94,7 @@ class ConsensusCalibrator(Calibrator):
         self.counts_ = panel.matrix(np.einsum("t,tlb->lb", panel.weights, there)).round().astype(np.int64)
         self.fingerprint_ = panel.fingerprint
         self.range_ = panel.range
-        self.memory_ = Memory.of(panel, estimate.influence, self.range_[0])
+        self.memory_ = Memory.of(panel, estimate.influence, self.range_[0], estimate.cell_influence)
         return self
 
     def _estimates(self, estimate: InteractionEstimate, units: Array) -> tuple[Array, Array, Array, float]:

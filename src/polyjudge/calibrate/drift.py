@@ -29,8 +29,11 @@ ROUNDING = 1e-7
 """Differences up to this share of the score range are the rounding of the saved file."""
 BROKE = {"cell": "cell-broke", "cells": "cells-broke", "judge": "judge-changed", "language": "language-changed"}
 """Finding of each kind of change that lies in a few places."""
-SHARE_FLOOR = 0.2
-"""Part of the error level that the floor shares get; the interaction has the rest, so that both together keep to it."""
+SHARE_FLOOR, SHARE_EFFECTS = 0.2, 0.3
+"""Parts of the error level that the floor shares and the effects of judges and languages get; the interaction has the
+rest, so that all together keep to it. Where tasks cannot be paired the effects take no part."""
+TAIL = 25
+"""With fewer sign flips than this beyond it, a critical value is continued by Student's t."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -64,13 +67,25 @@ class Drift(Result):
     """What explains the change: see `polyjudge.explain`."""
     broken: pd.DataFrame = field(default_factory=pd.DataFrame)
     """The cells that explain it: language, judge, change, low, high."""
+    effects: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """What the interaction does not show, of paired tasks: effect ("judge-offset", "language-shift", "discrimination":
+    how much a judge's score rises with the other judges', over tasks; needs three judges), label, before, after,
+    change, low, high, p (adjusted), changed. Empty for calibrators saved before, and for other tasks."""
+    nights: int = 1
+    """The error level is kept over this many comparisons with the same calibrator."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.cells
 
 
 def drift(
-    cal: ConsensusCalibrator, panel: Panel, *, level: float = 0.95, tolerance: float = 0.0, seed: int = 7
+    cal: ConsensusCalibrator,
+    panel: Panel,
+    *,
+    level: float = 0.95,
+    tolerance: float = 0.0,
+    seed: int = 7,
+    nights: int = 1,
 ) -> Drift:
     """Compare a calibrator with new scores.
 
@@ -78,10 +93,13 @@ def drift(
     task cancels, and the global test flips the sign of whole tasks, so that its error level is exact. Otherwise the two
     estimates are compared as independent samples, which is far less sensitive.
 
-    level : chance of no alarm at all (interaction or floor share) when nothing changed
+    level : chance of no alarm at all (interaction, judges, languages or floor share) when nothing changed
     tolerance : changes up to this many points do not count
+    nights : how many such comparisons `level` is kept over: 365 for a nightly job that may alarm falsely in 5% of years
     """
-    alarms = round(1 - check_level(level), 12)
+    if nights < 1:
+        raise UsageError(f"nights must be at least 1, not {nights}.")
+    alarms = round(1 - check_level(level), 12) / nights
     if not (np.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"tolerance must be zero or more, not {tolerance}.")
     languages = [x for x in cal.interaction_.index if x in panel.languages]
@@ -96,8 +114,9 @@ def drift(
     part = np.ix_(rows, columns)
     common = panel.select(languages=languages, judges=judges)
     estimate = estimate_interaction(common)
-    alpha = (1 - SHARE_FLOOR) * alarms
     differences = _paired(cal, common, estimate, rows, columns)
+    watched = None if differences is None else _paired_cells(cal, common, estimate, rows, columns)
+    alpha = (1 - SHARE_FLOOR - (0.0 if watched is None else SHARE_EFFECTS)) * alarms
     if differences is not None:
         before, after, tested = _sign_flips(*differences, ROUNDING * (cal.range_[1] - cal.range_[0]), alpha, seed)
         paired, n_before = len(differences[0]), len(differences[0])
@@ -129,11 +148,15 @@ def drift(
             stretch = tested.se / np.where(estimate.se > 0, estimate.se, 1.0)
             each = after - before + (estimate.influence - estimate.interaction) * stretch
         kind, broken = _explained(common, each, alarms, seed)
+    effects = pd.DataFrame(columns=list(EFFECT_COLUMNS))
+    if watched is not None:
+        effects = _effects(common, *watched, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
     findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
+    findings = ranked([*findings, *_effect_findings(effects)])
     return Drift(
         cells, floor, tested.p_global, level, tolerance, paired, n_before, common.n_tasks, **labels,
         range_before=cal.range_, range_after=panel.range, findings=tuple(findings), seed=seed,
-        kind=kind, broken=broken,
+        kind=kind, broken=broken, effects=effects, nights=nights,
     )  # fmt: skip
 
 
@@ -186,6 +209,76 @@ def _paired(
     return double_centre(then), double_centre(estimate.influence[here])
 
 
+def _paired_cells(
+    cal: ConsensusCalibrator, panel: Panel, estimate: InteractionEstimate, rows: Any, columns: Any
+) -> tuple[Array, Array] | None:
+    """(n, k, m) cell values of the common tasks before and after; None for calibrators that do not remember them."""
+    assert cal.memory_ is not None
+    if cal.memory_.cells is None:
+        return None
+    place = {task: i for i, task in enumerate(cal.memory_.tasks)}
+    here = [i for i, task in enumerate(panel.tasks) if task in place]
+    then = cal.memory_.cells[[place[panel.tasks[i]] for i in here]][:, rows][:, :, columns]
+    return then, estimate.cell_influence[here]
+
+
+EFFECT_COLUMNS = ("effect", "label", "before", "after", "change", "low", "high", "p", "changed")
+
+
+def _watched(cells: Array, then: Array) -> Array:
+    """(n, m + k [+ m]) values per task: judge offsets, language shifts, and how each judge goes with the others.
+
+    Products of different judges have no noise of their own in them, so that more replicates make no difference; they
+    are scaled by the mean product of the others `then`.
+    """
+    grand = cells.mean(axis=(1, 2), keepdims=True)
+    judge, language = cells.mean(axis=1) - grand[..., 0], cells.mean(axis=2) - grand[..., 0]
+    m = cells.shape[2]
+    if m < 3:
+        return np.concatenate([judge, language], axis=1)
+    own, old = (x.mean(axis=1) - x.mean(axis=(0, 1)) for x in (cells, then))
+    others = (own.sum(axis=1, keepdims=True) - own) / (m - 1)
+    products = old.T @ old / len(old)
+    both = products.sum() - np.trace(products) - 2 * (products.sum(axis=1) - np.diag(products))
+    shared = both / ((m - 1) * (m - 2))
+    scale = np.where(shared > 1e-3 * np.trace(products) / m, shared, np.inf)  # no shared spread: nothing to follow
+    return np.concatenate([judge, language, own * others / scale], axis=1)
+
+
+def _effects(panel: Panel, then: Array, now: Array, tolerance: float, alpha: float, seed: int) -> pd.DataFrame:
+    """Changes of judge offsets, language shifts and discrimination, all tested together by sign flips."""
+    k, m = len(panel.languages), len(panel.judges)
+    gap = ROUNDING * max(float(np.ptp(then)), np.finfo(float).tiny)
+    before, after, tested = _sign_flips(_watched(then, then), _watched(now, then), gap, alpha, seed)
+    change, band = after - before, tested.critical * tested.se
+    names = ["judge-offset"] * m + ["language-shift"] * k + ["discrimination"] * (m if m > 2 else 0)
+    enough = np.where(np.arange(len(names)) < m + k, tolerance, ROUNDING)
+    labels = [*panel.judges, *panel.languages, *panel.judges][: len(names)]
+    values = (labels, before, after, change, change - band, change + band)
+    return pd.DataFrame(
+        dict(zip(EFFECT_COLUMNS, (names, *values, tested.p_cell, np.abs(change) - band > enough), strict=True))
+    )
+
+
+def _effect_findings(effects: pd.DataFrame) -> list[Finding]:
+    out = []
+    for effect, rows in effects[effects["changed"].astype(bool)].groupby("effect", sort=False):
+        worst = _worst(rows)
+        values = {name: worst[name] for name in ("label", "before", "after", "change", "low", "high", "p")}
+        out.append(find("warning", f"{effect}-changed", count=len(rows), **values))
+    return out
+
+
+def _critical(null: Array, alpha: float, n: int, size: int) -> float:
+    """What the largest of `size` |t| exceeds with probability `alpha`; beyond the flips, Student's t goes on."""
+    if alpha * len(null) >= TAIL:
+        return float(np.quantile(null, 1 - alpha, method="higher"))
+    share = TAIL / len(null)
+    start = float(np.quantile(null, 1 - share, method="higher"))
+    t_start, t_end = (float(-stdtrit(n - 1, x / (2 * size))) for x in (share, alpha))
+    return t_end * max(start / t_start, 1.0)
+
+
 def _sign_flips(then: Array, now: Array, gap: float, alpha: float, seed: int) -> tuple[Array, Array, _Tested]:
     """Paired test: without a change, the difference of a task is as likely as its negative."""
     n = len(then)
@@ -205,7 +298,7 @@ def _sign_flips(then: Array, now: Array, gap: float, alpha: float, seed: int) ->
     flips = np.sign(rng.random((FLIPS, n)) - 0.5)
     null = largest(flips @ d / n).max(axis=1)
     p_cell = (1 + (null[:, None] >= observed).sum(axis=0)) / (1 + FLIPS)
-    critical = float(np.quantile(null, 1 - alpha, method="higher"))
+    critical = _critical(null, alpha, n, d.shape[1])
     shape = then.shape[1:]
     se = np.sqrt(np.maximum(square / n - mean**2, 0.0) / (n - 1)).reshape(shape)
     tested = _Tested(se, n - 1.0, critical, p_cell.reshape(shape), float(p_cell.min()))
@@ -322,9 +415,9 @@ def _findings(
     width = range_before[1] - range_before[0]
     beyond = max(range_before[0] - low, high - range_before[1])
     if beyond > 1e-6 * width:
-        # The range seen at the fit may be passed by a little without a change of scale.
+        # The range seen at the fit is passed without a change of scale, the more so with fewer replicates than then.
         before = {"low_before": range_before[0], "high_before": range_before[1]}
-        out.append(find("warning" if beyond > 0.1 * width else "info", "range-changed", low=low, high=high, **before))
+        out.append(find("warning" if beyond > 0.5 * width else "info", "range-changed", low=low, high=high, **before))
     elif high - low < 0.5 * width:
         out.append(find("notice", "range-narrowed", low=low, high=high))
     sunk = floor[floor["changed"].astype(bool)] if len(floor) else floor

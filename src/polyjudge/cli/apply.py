@@ -35,6 +35,9 @@ def apply(
     ] = Unseen.error,
     column: o.NewColumn = "calibrated",
     partition_by: o.PartitionBy = None,
+    clip: Annotated[
+        str | None, typer.Option("--clip", metavar="LOW:HIGH", help="Cut calibrated scores to this scale.")
+    ] = None,
     spreadsheet_safe: o.SpreadsheetSafe = False,
 ) -> None:
     """Calibrate new scores with a saved calibrator. Other columns and the order of rows stay as they are.
@@ -46,8 +49,9 @@ def apply(
     from polyjudge.sources.writers import write_calibrated
 
     cal = load_calibrator(calibrator)
+    limits = o.parse_range(clip)
     written = write_calibrated(
-        cal,
+        cal if limits is None else cal.adjustment_.clipped(limits),
         scores,
         output,
         column=column,

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from polyjudge.cli import options as o
+
+if TYPE_CHECKING:
+    from polyjudge.calibrate import Calibrator
+    from polyjudge.core.panel import Panel
 
 
 class Weights(StrEnum):
@@ -50,42 +54,32 @@ def calibrate(
     location: Annotated[Location, typer.Option("--location", help="Mean over tasks, or a robust one.")] = Location.mean,
     column: o.NewColumn = "calibrated",
     partition_by: o.PartitionBy = None,
+    clip: o.Clip = False,
     spreadsheet_safe: o.SpreadsheetSafe = False,
 ) -> None:
     """Fit the calibrator on scores, and write the scores with their calibrated values.
 
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """
-    from polyjudge.calibrate import Calibrator, ConsensusCalibrator
-    from polyjudge.calibrate.methods import find_methods
     from polyjudge.cli.output import print_json, print_written
     from polyjudge.core.errors import UsageError
+    from polyjudge.core.sections import say
     from polyjudge.estimate.identify import settle_incomplete
+    from polyjudge.report.words import word
     from polyjudge.sources.writers import write_calibrated
 
     if output is None and save is None:
         raise UsageError("Say where the result goes: -o OUT for calibrated scores, --save CAL for the calibrator.")
-    amount: str | float = shrinkage
-    if shrinkage not in ("none", "auto"):
-        try:
-            amount = float(shrinkage)
-        except ValueError:
-            raise UsageError(f"--shrinkage takes none, auto or a number from 0 to 1, not {shrinkage!r}.") from None
     everything = o.read(ctx, scores)
     panel = settle_incomplete(everything)
-    if method == "cbc":
-        cal: Calibrator = ConsensusCalibrator(weights.value, amount, location.value).fit(panel)  # type: ignore[arg-type]
-    elif (weights, amount, location) != (Weights.uniform, "none", Location.mean):
-        raise UsageError("--weights, --shrinkage and --location are options of --method cbc.")
-    else:
-        cal = find_methods(method)[0].fit(panel)
+    cal = _fitted(panel, method, weights, shrinkage, location)
     written = None
     if output is not None:
         reading, columns = o.Reading.of(ctx), o.Columns.of(ctx)
         part = reading.languages is not None or reading.judges is not None
         part = part or panel.shape[1:] != everything.shape[1:]
         written = write_calibrated(
-            cal,
+            cal.adjustment_.clipped(panel.range) if clip else cal,
             scores,
             output,
             column=column,
@@ -98,12 +92,44 @@ def calibrate(
         )
     if save is not None:
         cal.save(save)
+    outside = _outside(cal, panel)
     if o.Json.of(ctx).as_json:
-        print_json({"calibrator": cal.to_dict(), "written": vars(written) if written else None}, "calibrate")
+        more = {"written": vars(written) if written else None, "outside": outside, "clipped": clip}
+        print_json({"calibrator": cal.to_dict(), **more}, "calibrate")
         return
     print(panel)
     print(cal)
+    if outside:
+        print(word(say("calibrate.outside", count=outside, of=int(panel.counts.sum()), clipped=clip)))
     if save is not None:
         print(f"Saved the calibrator to {save}")
     if written is not None:
         print_written(written)
+
+
+def _fitted(panel: Panel, method: str, weights: Weights, shrinkage: str, location: Location) -> Calibrator:
+    """The calibrator that the options ask for, fitted."""
+    from polyjudge.calibrate import ConsensusCalibrator
+    from polyjudge.calibrate.methods import find_methods
+    from polyjudge.core.errors import UsageError
+
+    amount: str | float = shrinkage
+    if shrinkage not in ("none", "auto"):
+        try:
+            amount = float(shrinkage)
+        except ValueError:
+            raise UsageError(f"--shrinkage takes none, auto or a number from 0 to 1, not {shrinkage!r}.") from None
+    if method == "cbc":
+        return ConsensusCalibrator(weights.value, amount, location.value).fit(panel)  # type: ignore[arg-type]
+    if (weights, amount, location) != (Weights.uniform, "auto", Location.mean):
+        raise UsageError("--weights, --shrinkage and --location are options of --method cbc.")
+    return find_methods(method)[0].fit(panel)
+
+
+def _outside(cal: Calibrator, panel: Panel) -> int:
+    """Calibrated scores beyond the score scale, by the finest scores the panel holds."""
+    import numpy as np
+
+    low, high = panel.range
+    values = cal.transform(panel).finest
+    return int(np.count_nonzero((values < low - panel.tie_gap) | (values > high + panel.tie_gap)))

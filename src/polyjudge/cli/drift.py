@@ -17,6 +17,9 @@ def drift(
     scores: o.Scores,
     level: Annotated[float, typer.Option("--level", help="Chance of no alarm when nothing changed.")] = 0.95,
     tolerance: Annotated[float, typer.Option("--tolerance", help="Changes up to this many points do not count.")] = 0.0,
+    nights: Annotated[
+        int, typer.Option("--nights", help="Keep the level over this many runs: 365 for a nightly job.")
+    ] = 1,
     seed: o.Seed = 7,
 ) -> None:
     """Compare a saved calibrator with new scores: has what it removes changed since? Made for a nightly job.
@@ -31,5 +34,11 @@ def drift(
 
     cal = load_consensus(calibrator)
     panel = o.load(ctx, scores)
-    result = run(cal, panel, level=level, tolerance=tolerance, seed=seed)
-    emit(ctx, result, panel, tables={"cells": result.cells, "floor": result.floor}, fail_on=o.Severity.warning)
+    result = run(cal, panel, level=level, tolerance=tolerance, seed=seed, nights=nights)
+    emit(
+        ctx,
+        result,
+        panel,
+        tables={"cells": result.cells, "effects": result.effects, "floor": result.floor},
+        fail_on=o.Severity.warning,
+    )

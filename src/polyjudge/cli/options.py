@@ -59,6 +59,10 @@ NewColumn = Annotated[str, typer.Option("--column", help="Name of the column wit
 PartitionBy = Annotated[
     str | None, typer.Option("--partition-by", metavar="COLUMN", help="Divide a folder of Parquet by this column.")
 ]
+Clip = Annotated[
+    bool,
+    typer.Option("--clip", help="Cut calibrated scores to the scale. Then the mean over the judges no longer stays."),
+]
 SpreadsheetSafe = Annotated[
     bool, typer.Option("--spreadsheet-safe", help="In CSV, put an apostrophe before text a spreadsheet would run.")
 ]
@@ -257,6 +261,9 @@ class Output(Overwrite, Json):
     full: Annotated[bool, typer.Option("--full", help="Show every detail, not only the first screen.")] = False
     fail_on: Annotated[
         Severity | None, typer.Option("--fail-on", help="Exit 1 when a finding is at least this severe.")
+    ] = None
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write the findings as JUnit XML for CI.")
     ] = None
 
     def __post_init__(self) -> None:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from polyjudge.core.sections import Report, Step
 
 
+CELLS = "cells"
+"""Table of every language and judge with its interval."""
+
+
 def emit(
     ctx: typer.Context,
     result: Result,
@@ -70,6 +74,11 @@ def emit_report(
         sys.stdout.flush()
         more = f" and {written[1]} figures" if written[1] else ""
         print(f"polyjudge: wrote {', '.join(written[0])}{more} to {options.output}", file=sys.stderr)
+    if options.junit is not None:
+        from polyjudge.report.junit import junit
+
+        with atomic_write(options.junit) as file:
+            file.write(junit(report, (options.fail_on or fail_on).value))
     limit = list(Severity).index(options.fail_on or fail_on) - 1
     if limit >= 0 and any(f.weight >= limit for f in report.findings):
         raise typer.Exit(1)
@@ -85,7 +94,7 @@ def _pasteable(ctx: typer.Context, step: Step) -> Step:
 
 
 def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], options: Output) -> tuple[list[str], int]:
-    """report.html with its figures, summary.md, NAME.json, NAME.txt and the tables as CSV.
+    """report.html with its figures, summary.md, NAME.json, NAME.txt and the tables as CSV, cells as Parquet too.
 
     Returns the names of the files and the number of figures.
     """
@@ -94,6 +103,7 @@ def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], opti
     from polyjudge.report.markdown import markdown
     from polyjudge.report.page.made import command_line
     from polyjudge.report.page.render import render_report
+    from polyjudge.sources.duck import write_parquet
 
     texts = {
         "report.html": render_report(report, command_line()),
@@ -109,8 +119,11 @@ def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], opti
         for name, frame in tables.items():
             with atomic_write(folder / f"{name}.csv") as file:
                 file.write(safe_csv(frame))
+            if name == CELLS:
+                write_parquet(frame, folder / f"{name}.parquet")
         figures = save_figures(report, folder / "figures", options.formats)
-    return [*texts, *(f"{name}.csv" for name in tables)], len(figures)
+    more = [f"{CELLS}.parquet"] if CELLS in tables else []
+    return [*texts, *(f"{name}.csv" for name in tables), *more], len(figures)
 
 
 def print_written(written: Any) -> None:

@@ -8,7 +8,14 @@ from typing import Any
 
 from polyjudge.core.files import check_apart, check_folder
 
-OUTPUTS = {"output": "-o", "save": "--save", "page": "--page", "write": "--write", "export": "--export"}
+OUTPUTS = {
+    "output": "-o",
+    "save": "--save",
+    "page": "--page",
+    "write": "--write",
+    "export": "--export",
+    "junit": "--junit",
+}
 """Parameters that name a place to write to, whatever the command."""
 INPUTS = ("SCORES", "CAL", "GOLD", "FILE", "PLAN")
 RUN = "RUN"

@@ -371,8 +371,9 @@ class InspectAsker(Asker):
         return Reply(
             redact(output.completion or ""), redact(output.model or ""),
             str(output.stop_reason) if output.choices else "none",
-            None if usage is None else usage.input_tokens + extra, None if usage is None else usage.output_tokens,
-            cached, _since(started), _inspect_tokens(output),
+            None if usage is None else _count(usage.input_tokens + extra),
+            None if usage is None else _count(usage.output_tokens),
+            _count(cached), _since(started), _inspect_tokens(output),
         )  # fmt: skip
 
     async def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,7 +26,8 @@ class Fitted(Protocol):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Adjustment:
-    """Subtract `shift` (k, m) from the scores of each cell, then divide by `scale` (k, m) unless it is None.
+    """Subtract `shift` (k, m) from the scores of each cell, then divide by `scale` (k, m) unless it is None, then cut
+    to `limits` when they are given (which breaks identity I1: the panel mean no longer stays).
 
     A row of an unknown language or judge is an error, or with `unseen="keep"` keeps its score.
     """
@@ -35,10 +36,15 @@ class Adjustment:
     judges: Labels
     shift: Array
     scale: Array | None = None
+    limits: tuple[float, float] | None = None
 
     @property
     def adjustment_(self) -> Adjustment:
         return self
+
+    def clipped(self, limits: tuple[float, float]) -> Adjustment:
+        """The same, cut to the score scale."""
+        return replace(self, limits=limits)
 
     def of_cells(self, languages: Iterable[str], judges: Iterable[str]) -> tuple[Array, Array | None]:
         """Shift and scale of the cells of these languages and judges, all of them known."""
@@ -103,7 +109,7 @@ class Adjustment:
             raise PanelError(f"Row {int(np.flatnonzero(np.isinf(values))[0]) + 1} has an infinite score.")
         shift, scale, _ = self.of_rows(language, judge, unseen)
         out: Array = values - shift if scale is None else (values - shift) / scale
-        return out
+        return out if self.limits is None else np.clip(out, *self.limits)
 
     def sql(self, language: str, judge: str, number: str) -> str:
         """The adjusted score in DuckDB's SQL: constant arrays, not a join, so that rows keep their order."""
@@ -119,7 +125,12 @@ class Adjustment:
             return f"coalesce((CAST([{values}] AS DOUBLE[{table.size}]))[{at}], {otherwise})"
 
         out = f"{number} - {pick(self.shift, 0)}"
-        return out if self.scale is None else f"({out}) / {pick(self.scale, 1)}"
+        if self.scale is not None:
+            out = f"({out}) / {pick(self.scale, 1)}"
+        if self.limits is None:
+            return out
+        low, high = (f"{float(x)!r}::DOUBLE" for x in self.limits)
+        return f"CASE WHEN {number} IS NULL THEN NULL ELSE least(greatest({out}, {low}), {high}) END"
 
     def ibis(self, table: Any, columns: Columns, column: str, unseen: str) -> Any:
         """An Ibis table with the adjusted score as a new column: an expression, nothing is read but unknown labels."""
@@ -143,7 +154,9 @@ class Adjustment:
             return ibis.cases(*rows, else_=rest)
 
         out = table[columns.score].cast("float64") - pick(self.shift, 0.0)
-        return table.mutate(**{column: out if self.scale is None else out / pick(self.scale, 1.0)})
+        if self.scale is not None:
+            out = out / pick(self.scale, 1.0)
+        return table.mutate(**{column: out if self.limits is None else out.clip(*self.limits)})
 
     def spark(self, frame: Any, columns: Columns, column: str) -> Any:
         """A Spark data frame with the adjusted score as a new column: a small table, broadcast and joined there."""
@@ -166,6 +179,9 @@ class Adjustment:
             out = f.col(tick(columns.score)).cast("double") - f.coalesce(f.col(names[2]), f.lit(0.0))
             if self.scale is not None:
                 out = out / f.coalesce(f.col(names[3]), f.lit(1.0))
+            if self.limits is not None:  # least and greatest pass over what is missing
+                cut = f.least(f.greatest(out, f.lit(float(self.limits[0]))), f.lit(float(self.limits[1])))
+                out = f.when(out.isNotNull(), cut)
             return frame.join(f.broadcast(small), match, "left").withColumn(column, out).drop(*names)
 
     def spark_counts(self, frame: Any, columns: Columns, unseen: str) -> tuple[int, int, int]:

@@ -20,22 +20,24 @@ class Memory:
 
     floor, floor_se : (k, m), or None when tasks were hashed into units
     tasks, influence : labels (n,) and (n, k, m) values with mean `interaction`, or empty and None when too many
+    cells : (n, k, m) values with the cell means as their mean (the scores of a complete panel); None in older files
     """
 
     floor: Array | None
     floor_se: Array | None
     tasks: tuple[str, ...]
     influence: Array | None
+    cells: Array | None = None
 
     @classmethod
-    def of(cls, panel: Panel, influence: Array, low: float) -> Memory:
+    def of(cls, panel: Panel, influence: Array, low: float, cells: Array | None = None) -> Memory:
         """Memory of a panel; `low` is the lowest value of the score scale."""
         if not np.all(panel.weights == 1):
             return cls(None, None, (), None)
         floor, error = floor_share(panel, low)
         if influence.size > MOST:
             return cls(floor, error, (), None)
-        return cls(floor, error, panel.tasks, influence)
+        return cls(floor, error, panel.tasks, influence, cells)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; nine digits are enough for a comparison."""
@@ -48,6 +50,7 @@ class Memory:
             "floor_se": rounded(self.floor_se),
             "tasks": list(self.tasks),
             "influence": rounded(self.influence),
+            "cells": rounded(self.cells),
         }
 
     @classmethod
@@ -70,7 +73,8 @@ class Memory:
             return values
 
         floors = read("floor", (k, m)), read("floor_se", (k, m))
-        return cls(*floors, tasks, read("influence", (len(tasks), k, m)) if tasks else None)
+        values = [read(key, (len(tasks), k, m)) if tasks else None for key in ("influence", "cells")]
+        return cls(*floors, tasks, *values)
 
 
 def floor_share(panel: Panel, low: float) -> tuple[Array, Array]:

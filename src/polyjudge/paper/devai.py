@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import binomtest
 
 from polyjudge.analyse.ablations import JUDGES_IDENTITY, Ablation, ablate_judges, ablate_tasks
 from polyjudge.analyse.decisions import TARGET, Decisions, decisions
@@ -410,9 +411,16 @@ def _unseen_answers(book: dict[str, Any], found: Findings) -> Answers:
     return out
 
 
+def with_binomial(decisions: Decisions) -> pd.DataFrame:
+    """The table with the published interval of the accuracy: exact binomial over all decisions, as if independent."""
+    hits = (decisions.table["accuracy"] * decisions.decisions).round().astype(int)
+    exact = [binomtest(int(x), decisions.decisions).proportion_ci(0.95, method="exact") for x in hits]
+    return decisions.table.assign(accuracy_low=[e.low for e in exact], accuracy_high=[e.high for e in exact])
+
+
 def _decisions(found: Findings, book: dict[str, Any]) -> Answers:
     out: Answers = {("decisions", "seed"): setting("seed", book["decisions"]["seed"])}
-    for name, row in found.decisions.table.set_index("method").iterrows():
+    for name, row in with_binomial(found.decisions).set_index("method").iterrows():
         kind = "artefact" if name == "cbc" else "reproduced"
         for path, word, column, tolerance in (
             (("accuracy",), "agreement with the model's own choice", "accuracy", 0.01),

@@ -14,7 +14,7 @@ from polyjudge.analyse.held_out import GAIN_SCOPE
 from polyjudge.core.panel import Panel
 from polyjudge.core.sections import say
 from polyjudge.paper import published
-from polyjudge.paper.devai import FULL_FIT, SEVERITY, Findings, analyse, answer, gain_text
+from polyjudge.paper.devai import FULL_FIT, SEVERITY, Findings, analyse, answer, gain_text, with_binomial
 from polyjudge.paper.ledger import settle
 from polyjudge.paper.result import Correction, Reproduction, notes
 from polyjudge.paper.tables import Table
@@ -113,7 +113,7 @@ def _calibration_table(book: dict[str, Any], found: Findings) -> Table:
 
 
 def _decision_table(book: dict[str, Any], found: Findings) -> Table:
-    table = found.decisions.table.set_index("method")
+    table = with_binomial(found.decisions).set_index("method")
     rows = []
     for name in ("raw", "cbc"):
         old, new = book["decisions"][name], table.loc[name]

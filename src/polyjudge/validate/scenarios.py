@@ -81,6 +81,18 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario("1,000 tasks", "very many tasks", tasks=1000, simulate={"interaction": 1.0}, tight=True),
     Scenario("2 judges, 2 languages", "the smallest panel", languages=2, judges=2),
     Scenario("20 judges, 20 languages", "a large panel", tasks=60, languages=20, judges=20),
+    Scenario(
+        "12 clusters of 5",
+        "tasks of one source share a fifth of every effect and of the noise",
+        tasks=60,
+        simulate={"clusters": 12, "cluster_share": 0.2},
+    ),
+    Scenario(
+        "20 clusters of 10",
+        "larger clusters, as many effects shared",
+        tasks=200,
+        simulate={"clusters": 20, "cluster_share": 0.2},
+    ),
     Scenario("10% missing", "entries missing at random", simulate={"missing": 0.1}),
     Scenario("30% missing", "a third of the entries missing at random", simulate={"missing": 0.3}),
 )

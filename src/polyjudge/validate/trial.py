@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from polyjudge.analyse import compare, rank_reversals, uncertainty, variance
+from polyjudge.analyse.ties import tied_sets
 from polyjudge.core.errors import PolyjudgeWarning
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.simulate import simulate_panel
@@ -30,7 +31,7 @@ def trial(scenario: Scenario, seed: int) -> dict[str, Any]:
         warnings.simplefilter("ignore", PolyjudgeWarning)
         sure = uncertainty(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
         held_out = compare(panel, ("raw", "cbc"), resamples=HELD_OUT, seed=seed)
-        turned = rank_reversals(panel, draws=PERMUTATIONS, resamples=100, seed=seed)
+        turned = rank_reversals(panel, draws=PERMUTATIONS, resamples=BOOTSTRAPS, seed=seed)
         parts = variance(panel) if scenario.replicates > 1 else None
     cells = sure.to_frame()
     radius = sure.bounds.set_index("bound")["radius"]
@@ -41,7 +42,16 @@ def trial(scenario: Scenario, seed: int) -> dict[str, Any]:
     clear = cells["clear"].to_numpy(bool).reshape(shape)
     rates = held_out.to_frame()
     gain = rates.loc[rates["method"] == "cbc", "gain"].to_numpy(float)[0]
+    gain_low, gain_high = (
+        float(rates.loc[rates["method"] == "cbc", name].to_numpy(float)[0]) for name in ("gain_low", "gain_high")
+    )
+    true_gain = float((2 * beta * planted - beta**2).mean())
+    ranks = tied_sets(panel, resamples=BOOTSTRAPS, seed=seed).to_frame()
+    ranks = ranks[ranks["scope"] == "language"]
     gaps = truth.judge_effect.to_numpy() + truth.language_effect.to_numpy()[:, None] + planted
+    above = 1 + (gaps[:, None, :] > gaps[:, :, None] + 1e-9).sum(axis=2)
+    below = shape[1] - (gaps[:, None, :] < gaps[:, :, None] - 1e-9).sum(axis=2)
+    low_rank, high_rank = (ranks[name].to_numpy(int).reshape(shape) for name in ("rank_low", "rank_high"))
     i, j = np.triu_indices(shape[1], 1)
     gap = gaps[:, i] - gaps[:, j]
     truly = (gap.max(axis=0) > 1e-9) & (gap.min(axis=0) < -1e-9)
@@ -51,6 +61,9 @@ def trial(scenario: Scenario, seed: int) -> dict[str, Any]:
     no_cell = ~(np.abs(planted) > 1e-12)
     return {
         "error": beta - planted,
+        "gain_covered": float(gain_low <= true_gain <= gain_high),
+        # every rank that ties leave open must be in the set
+        "ranks_covered": float(((low_rank <= above) & (below <= high_rank)).all(axis=1).mean()),
         "pointwise": float(((low <= planted) & (planted <= high)).mean()),
         "band": float(((band_low <= planted) & (planted <= band_high)).all()),
         "radius_noise": float((off <= radius["Gaussian, sigma of the noise"]).all()),

@@ -111,8 +111,9 @@ class MethodCalibrator(Calibrator):
                 "(polyjudge compare)."
             )
         shift, scale = (out.shift[0], out.scale[0]) if isinstance(out, Map) else (np.asarray(out)[0], None)
-        labels = {"languages": panel.languages, "judges": panel.judges}
-        self._adjustment = Adjustment(**labels, shift=np.array(shift), scale=scale)
+        self._adjustment = Adjustment(
+            languages=panel.languages, judges=panel.judges, shift=np.array(shift), scale=scale
+        )
         self.range_, self.fingerprint_ = panel.range, panel.fingerprint
         return self
 

@@ -290,6 +290,9 @@ WORDS: dict[str, Template] = {
     "missing.margins": "Missing scores are not spread evenly ({p:p}): {judge} in {language} lacks {worst:share}, "
     "against "
     "{overall:share} overall. Rates of languages and judges explain it, and the estimate allows for that.",
+    "missing.one-holder": "All missing scores are of one judge or one language; most lacks {judge} in {language}, "
+    "{worst:share}. Nothing here tells whether they are missing because of what they would have been: see the range of "
+    "its cells.",
     "missing.even": "Nothing shows that they depend on language and judge ({p:p}); most lacks {judge} in {language}, "
     "{worst:share} against {overall:share} overall.",
     "missing.tests": "Does missingness depend on the cell: {p:p}; on language and judge together, beyond each alone: "

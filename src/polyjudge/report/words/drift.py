@@ -57,6 +57,12 @@ WORDS: dict[str, Template] = {
     "[{low_before}, {high_before}].",
     "range-narrowed": "The scale may have changed: scores lie in [{low}, {high}], less than half of the calibrator's "
     "range.",
+    "judge-offset-changed": "{label} has become {change/low/high:+points} points more lenient in every language alike "
+    "(negative: harsher). Calibrating leaves this in: check its version and prompt.",
+    "language-shift-changed": "All judges together now score {label} {change/low/high:+points} points differently. "
+    "Were its tasks or its translation replaced?",
+    "discrimination-changed": "{label} now follows the other judges with a slope of {after:.2f}, before {before:.2f} "
+    "(change {change/low/high:+.2f}): it sees the tasks differently. Fit again only after looking at its answers.",
     "floor-changed": lambda v: (
         "{judge} in {language} now gives the lowest score {after:share} of the time, before {before:share} (change "
         "{/low/high:+share})"

@@ -31,8 +31,11 @@ WORDS: dict[str, Template] = {
     "it is arithmetic and has no interval.",
     "anchor.hurt": "{judge} in {language} was nearer to the humans than the panel: calibrating adds "
     "{loss/low/high:points} points squared.",
-    "anchor.more-labels": "More labels would settle {cells} open cells: {few} to {most} more per language. The others "
-    "need more tasks, not labels.",
+    "anchor.more-labels": lambda v: (
+        f"More labels would settle {v['cells']} open cells: "
+        + (f"{v['few']}" if v["few"] == v["most"] else f"{v['few']} to {v['most']}")
+        + " more per language. The others need more tasks, not labels."
+    ),
     "anchor.shift": "What all judges together give more (or less) than the humans. Calibrating leaves it in.",
     "anchor.means": "The panel-only interval knows nothing of a shared shift. Labelled tasks must be a random part of "
     "all tasks.",

@@ -5,6 +5,11 @@ from __future__ import annotations
 from polyjudge.report.words import Template
 
 WORDS: dict[str, Template] = {
+    "calibrate.outside": lambda v: (
+        "{count} of {of} calibrated scores lay beyond the scale and were cut: the mean over the judges moves."
+        if v["clipped"]
+        else "{count} of {of} calibrated scores lie beyond the scale. --clip cuts them; the mean over the judges then moves."
+    ),
     "note": "{text:text}",
     "validate.verdict": "{missed} of {limits} limits missed, on {panels} panels per scenario. A limit counts as "
     "missed when "
