@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 
-.PHONY: demo test lint bench docs readme fuzz lock dist clean
+.PHONY: demo test lint bench docs readme fuzz lock lowest dist clean
 
 demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
@@ -41,13 +41,21 @@ lock:
 	$(LOCK) --extra test -o requirements/test.txt
 	$(LOCK) -c requirements/test.txt -o requirements/run.txt
 
+# The lower bounds of pyproject.toml, in an environment of their own.
+LOWEST ?= tests/collect tests/core/test_panel_systems.py tests/sources/test_readers.py
+lowest: .venv/test.stamp
+	$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-lowest
+	$(BIN)/uv pip install -q --python .venv-lowest/bin/python --resolution lowest-direct ".[collect,warehouse]" \
+	  "openai>=1.50" "pytest>=8" "pytest-timeout>=2.3" "hypothesis>=6.100" "polars>=1"
+	PYTHONPATH=src .venv-lowest/bin/python -m pytest -q -m "not slow" $(LOWEST)
+
 dist: .venv/bin/python
 	$(PIP) wheel --no-deps -w dist .
 	@$(BIN)/python tools/sbom.py dist/polyjudge.cdx.json
 	@ls dist/*
 
 clean:
-	rm -rf .venv dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest dist build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The stamps: dependencies are the pinned and hashed lists, the package itself is installed in place.
 .venv/bin/python:

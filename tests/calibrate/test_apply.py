@@ -233,13 +233,8 @@ def test_commands(run_cli: Any, table: pd.DataFrame, wanted: pd.Series[float], t
     done = run_cli("apply", tmp_path / "cal.json", source, "-o", tmp_path / "again.csv", "--json")
     assert json.loads(done.stdout)["written"]["rows"] == len(table)
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
-<<<<<<< HEAD
-    back = pd.read_csv(tmp_path / "again.csv", float_precision="round_trip")
-    np.testing.assert_allclose(back["calibrated"], wanted, rtol=1e-12)
-=======
     back = pd.read_csv(tmp_path / "again.csv")
-    np.testing.assert_array_equal(back["calibrated"], wanted)
->>>>>>> main
+    np.testing.assert_allclose(back["calibrated"], wanted, rtol=1e-12)  # shrinkage by nothing costs the last digit
     done = run_cli("calibrate", source)
     assert done.returncode == 2
     assert "Say where the result goes" in done.stderr

@@ -85,6 +85,27 @@ def test_a_signal_inside_a_query_cleans_up(tmp_path: Path, number: int, code: in
     assert os.listdir(spill) == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.parametrize("before", [False, True])
+def test_an_interrupted_audit_leaves_nothing_half_written(scores: Path, tmp_path: Path, before: bool) -> None:
+    """A million resamples take minutes; what lay in the folder before stays as it was."""
+    out = tmp_path / "there" / "audit"
+    out.parent.mkdir()
+    if before:
+        with start("audit", scores, "--resamples", 100, "-o", out) as process:
+            process.communicate(timeout=120)
+    held = {p.relative_to(tmp_path): p.stat().st_mtime_ns for p in tmp_path.rglob("*") if p.is_file()}
+    assert bool(held) is before
+    with start("audit", scores, "--resamples", 1_000_000, "-o", out, "--overwrite") as process:
+        time.sleep(8)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 130, error
+    assert "Traceback" not in error
+    assert {p.relative_to(tmp_path): p.stat().st_mtime_ns for p in tmp_path.rglob("*") if p.is_file()} == held
+
+
 @pytest.mark.skipif(os.name == "nt", reason="POSIX streams")
 def test_closed_standard_output_is_no_finding(scores: Path) -> None:
     command = f"{sys.executable} -m polyjudge audit {scores} --resamples 100 >&-"

@@ -32,6 +32,7 @@ from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.memory import require
 from polyjudge.core.panel import Panel
+from polyjudge.core.progress import Stages, stages
 from polyjudge.core.results import Result, plain
 from polyjudge.core.scale import ScaleKind, scale_of
 from polyjudge.core.sections import Finding, Say, ranked, say
@@ -43,6 +44,8 @@ from polyjudge.estimate.resample import check_level, mean_and_se
 if TYPE_CHECKING:
     from polyjudge.core.arrays import Array
 
+STAGES = 14
+"""Analyses of an audit that has everything: the length of its progress bar."""
 CAVEATS = (say("caveat.leniency"), say("caveat.shared-shift"), say("caveat.unseen"), say("caveat.tasks"))
 
 
@@ -168,53 +171,24 @@ def audit(
     if check_goal(goal) == "gate" and threshold is None:
         raise UsageError("The goal gate needs its pass mark: give a threshold too (--at).")
     matters = what_matters(panel, matters)
-    alpha = 1 - level
     calibrator = ConsensusCalibrator().fit(panel)
     n, k, m = panel.shape
     check_pairs(n, k, m, resamples)
     require(8.0 * resamples * k * (2 * k + m), f"Comparing {k} languages with each other")
-    sections: dict[str, Any] = {
-        # First of all: where the judges do not see what they judge, all else is of little use.
-        "systems": systems(panel, level=level, resamples=resamples, seed=seed) if panel.systems else None,
-        "uncertainty": uncertainty(panel, level=level, resamples=resamples, seed=seed),
-        "reversals": rank_reversals(panel, alpha=alpha, draws=resamples, resamples=resamples, seed=seed),
-        "ranks": tied_sets(panel, alpha=alpha, resamples=resamples, seed=seed),
-        "held_out": compare(panel, ["raw", "cbc"], resamples=resamples, seed=seed),
-        "variance": None,
-        "structure": structure(panel, level=level),
-        "sensitivity": sensitivity(panel, threshold=threshold, resamples=resamples, seed=seed, level=level),
-        "information": None,
-        "gates": None,
-        "missingness": None if panel.complete or panel.by_design else missingness(panel, draws=199, seed=seed),
-    }
-    left_out: dict[str, Say | str] = {}
-    if panel.replicate_scores is None:
-        left_out["three-way test"] = say("left-out.three-way")
-    try:
-        sections["variance"] = variance(panel, level=level)
-    except PanelError as error:
-        left_out["variance"] = str(error)
-    try:
-        sections["information"] = information(panel, permutations=permutations, level=level, seed=seed)
-    except PanelError as error:
-        left_out["information"] = str(error)
-    if threshold is not None:
-        sections["gates"] = gates(
-            panel, threshold, at_least=at_least, base=base, resamples=resamples, seed=seed, level=level
+    with stages(STAGES) as run:
+        sections, left_out, gate_spread = _sections(
+            panel, run, seed, resamples, level, permutations, (threshold, at_least, base)
         )
-    gate_spread = None
-    low, high = panel.range
-    if high - low > panel.tie_gap:
-        across = low + (high - low) * np.arange(1, 10) / 10
-        gate_spread = gates(panel, across[4], sweep=across, resamples=resamples, seed=seed, level=level).sweep
-    else:
-        left_out["gate spread"] = say("left-out.gate-spread")
+        bands = sections["uncertainty"]
+        explanation = run("explanation", explain, panel, matters=matters, level=level, seed=seed, bands=bands)
+        judged: Systems | None = sections["systems"]
+        seen = (
+            run("signal", signal, panel, level=level, resamples=resamples, seed=seed)
+            if judged is None
+            else judged.signal
+        )
     language_effect = _effect(panel, 2, level, "language", panel.languages)
-    bands = sections["uncertainty"]
-    explanation = explain(panel, matters=matters, level=level, seed=seed, bands=bands)
     held = certificate(bands, matters)
-    judged: Systems | None = sections["systems"]
-    seen = judged.signal if judged is not None else signal(panel, level=level, resamples=resamples, seed=seed)
     concluded = weigh(conclude(panel, language_effect, left_out, **sections), held, scale_of(panel))
     swap = next((f for f in concluded if f.code == "reversal"), None)
     advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal)
@@ -236,6 +210,52 @@ def audit(
         gate_spread=gate_spread,
         **sections,
     )
+
+
+def _sections(
+    panel: Panel,
+    run: Stages,
+    seed: int,
+    resamples: int,
+    level: float,
+    permutations: int,
+    gate: tuple[float | None, bool, str | None],
+) -> tuple[dict[str, Any], dict[str, Say | str], pd.DataFrame | None]:
+    """The results that stand by themselves, why some could not be had, and the spread of gates over the scale."""
+    threshold, at_least, base = gate
+    common: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+    drawn: dict[str, Any] = {"alpha": 1 - level, "resamples": resamples, "seed": seed}
+    out: dict[str, Any] = dict.fromkeys(("systems", "variance", "information", "gates", "missingness"))
+    left_out: dict[str, Say | str] = {}
+    # First of all: where the judges do not see what they judge, all else is of little use.
+    if panel.systems:
+        out["systems"] = run("systems", systems, panel, **common)
+    out["uncertainty"] = run("uncertainty", uncertainty, panel, **common)
+    out["reversals"] = run("rank reversals", rank_reversals, panel, draws=resamples, **drawn)
+    out["ranks"] = run("ranks", tied_sets, panel, **drawn)
+    out["held_out"] = run("held-out ranks", compare, panel, ["raw", "cbc"], resamples=resamples, seed=seed)
+    out["structure"] = run("structure", structure, panel, level=level)
+    out["sensitivity"] = run("sensitivity", sensitivity, panel, threshold=threshold, **common)
+    if not (panel.complete or panel.by_design):
+        out["missingness"] = run("missing scores", missingness, panel, draws=199, seed=seed)
+    if panel.replicate_scores is None:
+        left_out["three-way test"] = say("left-out.three-way")
+    try:
+        out["variance"] = run("variance", variance, panel, level=level)
+    except PanelError as error:
+        left_out["variance"] = str(error)
+    try:
+        out["information"] = run("information", information, panel, permutations=permutations, level=level, seed=seed)
+    except PanelError as error:
+        left_out["information"] = str(error)
+    if threshold is not None:
+        out["gates"] = run("gate", gates, panel, threshold, at_least=at_least, base=base, **common)
+    low, high = panel.range
+    if high - low > panel.tie_gap:
+        across = low + (high - low) * np.arange(1, 10) / 10
+        return out, left_out, run("gates across the scale", gates, panel, across[4], sweep=across, **common).sweep
+    left_out["gate spread"] = say("left-out.gate-spread")
+    return out, left_out, None
 
 
 def _named(panel: Panel, e: Explanation) -> NDArray[np.bool_]:

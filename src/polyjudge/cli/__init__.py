@@ -55,6 +55,8 @@ def _root(
 
 def main() -> None:
     """Run the command line: exit 0 fine, 1 a finding (--fail-on), 2 bad input or usage, 3 an internal error."""
+    # Matrix products here are many and small: threads of them would wait for each other more than they work.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     debug = DEBUG in sys.argv[1:]
     sys.argv = [a for a in sys.argv if a != DEBUG]
     if sys.stdout is None:  # closed by whoever started us

@@ -32,6 +32,22 @@ class FailOn(enum.StrEnum):
     missing = "missing"
 
 
+RetryMissing = Annotated[
+    bool,
+    typer.Option("--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read."),
+]
+Export = Annotated[
+    Path | None, typer.Option("--export", metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
+]
+FailOnMissing = Annotated[
+    FailOn | None, typer.Option("--fail-on", help="Exit with 1 when answers are missing, also when all else is well.")
+]
+SendKey = Annotated[
+    list[str] | None,
+    typer.Option("--send-key", metavar="NAME=HOST", help="A host of the plan that may have a key, by the key's name."),
+]
+
+
 @dataclass(frozen=True)
 class Adaptive(o.Group):
     """Stop asking what no open question needs."""
@@ -74,25 +90,10 @@ def collect(
     max_cost: Annotated[
         float | None, typer.Option("--max-cost", min=0, help="Stop before this many dollars are spent in the run.")
     ] = None,
-    retry_missing: Annotated[
-        bool,
-        typer.Option(
-            "--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read."
-        ),
-    ] = False,
-    fail_on: Annotated[
-        FailOn | None,
-        typer.Option("--fail-on", help="Exit with 1 when answers are missing, also when all else is well."),
-    ] = None,
-    send_key: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--send-key", metavar="NAME=HOST", help="A host of the plan that may have a key: OPENAI_API_KEY=host."
-        ),
-    ] = None,
-    export: Annotated[
-        Path | None, typer.Option("--export", metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
-    ] = None,
+    retry_missing: RetryMissing = False,
+    fail_on: FailOnMissing = None,
+    send_key: SendKey = None,
+    export: Export = None,
 ) -> None:
     """Run the judges of a plan and keep every answer; the same command goes on where it stopped.
 

@@ -120,8 +120,6 @@ def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
         one = rubric.calls == "each"
         word, form = ("requirement", _TAGS) if one else ("requirements", "1: <satisfied>\n2: <unsatisfied>")
         first, last = (say["check"], say["verdict"]) if one else (say["check_all"], say["verdict_all"])
-        if not one:  # the number of requirements differs between items: it must not stand in the shared part
-            first, last = say["check_all"], say["verdict_all"]
         answer += f"\n\n<{word}-{{fence}}>\n{{{word}}}\n</{word}-{{fence}}>"
         head = ""
     elif rubric.kind == "compare":
@@ -133,7 +131,8 @@ def layout(rubric: Rubric, say: Mapping[str, Any]) -> tuple[str, str]:
         last = _how(rubric, say)
     request = "<request-{fence}>\n{prompt}\n</request-{fence}>"
     text = f"{first}\n\n{head}{say['material']}\n\n{request}\n\n{answer}\n\n{last}\n{form}\n"
-    return text, f"{say['again']}\n{form}"
+    each = rubric.kind == "checklist" and rubric.calls == "each"  # two tags are shown of which one is meant
+    return text, f"{say['again']}\n{last}\n{form}" if each else f"{say['again']}\n{form}"
 
 
 _TAGS = "<satisfied>\n<unsatisfied>"

@@ -111,29 +111,7 @@ def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> S
             f"join i using (task, system, replicate) where {valid} group by language, judge", [repeats],
         )
     }  # fmt: skip
-    rows = []
-    for judge in plan["judges"]:
-        u = used.get(judge["name"], {})
-        here = [counts.get((language, judge["name"]), (0, 0, 0, 0)) for language in languages]
-        answered = sum(c[0] for c in here)
-        known = prices.by_judge.get(judge["name"]) is not None
-        rows.append(
-            {
-                "judge": judge["name"],
-                "model": judge["model"],
-                "calls": calls,
-                "answered": answered,
-                "missing": sum(c[1] for c in here),
-                "errors": int(u.get("errors", 0)),
-                "remaining": max(0, calls - answered),
-                "input_tokens": int(u.get("input", 0)),
-                "output_tokens": int(u.get("output", 0)),
-                "estimated": int(u.get("estimated", 0)),
-                "cost": u.get("cost", 0.0) if known else None,
-            }
-        )
-    judges = pd.DataFrame(rows)
-    judges["cost"] = judges["cost"].astype(float)
+    judges = _judges(plan, used, prices, counts, languages, calls)
     cells = _cells(con, names, languages, counts)
     tests = _missing_tests(con, cells) if cells["missing"].sum() else _tests([])
     cell_p = tests.loc[tests["factor"] == "cells", "p"]
@@ -161,6 +139,37 @@ def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> S
         price_date=prices.date,
         dropped=read_meta(con, "dropped") or [],
     )
+
+
+def _judges(
+    plan: dict[str, Any], used: dict[str, dict[str, float]], prices: Prices, counts: dict[Any, tuple[int, ...]],
+    languages: list[str], calls: int,
+) -> pd.DataFrame:  # fmt: skip
+    """One row for each judge of the plan."""
+    rows = []
+    for judge in plan["judges"]:
+        u = used.get(judge["name"], {})
+        here = [counts.get((language, judge["name"]), (0, 0, 0, 0)) for language in languages]
+        answered = sum(c[0] for c in here)
+        known = prices.by_judge.get(judge["name"]) is not None
+        rows.append(
+            {
+                "judge": judge["name"],
+                "model": judge["model"],
+                "calls": calls,
+                "answered": answered,
+                "missing": sum(c[1] for c in here),
+                "errors": int(u.get("errors", 0)),
+                "remaining": max(0, calls - answered),
+                "input_tokens": int(u.get("input", 0)),
+                "output_tokens": int(u.get("output", 0)),
+                "estimated": int(u.get("estimated", 0)),
+                "cost": u.get("cost", 0.0) if known else None,
+            }
+        )
+    judges = pd.DataFrame(rows)
+    judges["cost"] = judges["cost"].astype(float)
+    return judges
 
 
 def _cells(con: sqlite3.Connection, judges: list[str], languages: list[str], counts: dict[Any, Any]) -> pd.DataFrame:

@@ -4,12 +4,35 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 T = TypeVar("T")
+P = ParamSpec("P")
 PATIENCE = 1.0
 """Seconds of work before a bar appears."""
+_shown: list[Progress] = []
+"""The bars on the screen: work inside other work has its bar below that one's."""
+
+
+@contextmanager
+def _bars() -> Iterator[Progress]:
+    if _shown:
+        yield _shown[-1]
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True, disable=False, auto_refresh=True) as bars:
+        _shown.append(bars)
+        try:
+            yield bars
+        finally:
+            _shown.pop()
 
 
 def track(items: Iterable[T], total: int, label: str) -> Iterator[T]:
@@ -17,12 +40,40 @@ def track(items: Iterable[T], total: int, label: str) -> Iterator[T]:
     if not sys.stderr.isatty():
         yield from items
         return
-    from rich.console import Console
-    from rich.progress import Progress
+    begun, inside = time.monotonic(), bool(_shown)
+    with _bars() as bars:
+        task = bars.add_task(label, total=total, visible=False)
+        try:
+            for item in items:
+                yield item
+                bars.update(task, advance=1, visible=time.monotonic() - begun > PATIENCE)
+        finally:
+            if inside:
+                bars.remove_task(task)
 
-    begun = time.monotonic()
-    with Progress(console=Console(stderr=True), transient=True, disable=False, auto_refresh=True) as bar:
-        task = bar.add_task(label, total=total, visible=False)
-        for item in items:
-            yield item
-            bar.update(task, advance=1, visible=time.monotonic() - begun > PATIENCE)
+
+class Stages:
+    """Calls the functions of a long piece of work, each by its name, under one bar for the whole of it."""
+
+    def __init__(self, bars: Progress | None, total: int) -> None:
+        self._bars, self._begun = bars, time.monotonic()
+        self._task = None if bars is None else bars.add_task("", total=total, visible=False)
+
+    def __call__(self, label: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._bars is None or self._task is None:
+            return function(*args, **kwargs)
+        late = time.monotonic() - self._begun > PATIENCE
+        self._bars.update(self._task, description=label, visible=late, refresh=late)
+        out = function(*args, **kwargs)
+        self._bars.update(self._task, advance=1)
+        return out
+
+
+@contextmanager
+def stages(total: int) -> Iterator[Stages]:
+    """A bar for `total` calls, shown once they have taken `PATIENCE` seconds and standard error is a terminal."""
+    if not sys.stderr.isatty():
+        yield Stages(None, total)
+        return
+    with _bars() as bars:
+        yield Stages(bars, total)
