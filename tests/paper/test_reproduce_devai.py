@@ -259,7 +259,7 @@ def test_tables(result: Reproduction) -> None:
     ]
     table = result.tables[1]
     assert len(table.frame) == 12
-    assert "| cbc | 0.902 | 0.795 | 0.968 | 1.000 | 0.902 | 0.795 | 0.968 | 1.000 | 28.44 |" in table.markdown()
+    assert "| cbc | 0.902 | 0.795 | 0.968 | 1.000 | 0.902 | 0.795 | 0.968 | 1.000 | 29.18 |" in table.markdown()
     assert "cbc & 0.902 & 0.795 & 0.968 & 1.000 & 0.902" in table.latex()
     assert table.latex().count(" \\\\") == 13
 

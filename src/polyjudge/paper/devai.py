@@ -312,7 +312,7 @@ def gain_text(found: Findings) -> str:
     """The label-free accuracy gain of CBC, in sample and held out."""
     row = found.held_out.table.set_index("method").loc["cbc"]
     return (
-        f"label-free accuracy gain on left-out tasks {row['gain']:.2f} [{row['gain_low']:.2f}, {row['gain_high']:.2f}] "
+        f"label-free gain of a judge drawn at random {row['gain']:.2f} [{row['gain_low']:.2f}, {row['gain_high']:.2f}] "
         f"points squared, above 0 in {row['gain_positive']:.1%} of resamples (in sample {row['gain_full_fit']:.3f})"
     )
 
