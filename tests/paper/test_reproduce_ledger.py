@@ -10,7 +10,7 @@ import pytest
 
 from conftest import shared_file
 from polyjudge.paper import published
-from polyjudge.paper.ledger import Answer, half_unit, settle
+from polyjudge.paper.ledger import REACH, Answer, settle
 
 
 def numbers(node: Any, path: tuple[str, ...] = ()) -> dict[tuple[str, ...], float]:
@@ -40,24 +40,47 @@ def test_every_published_value_has_its_place_in_the_paper(benchmark: published.B
 
 
 def test_verdicts() -> None:
-    assert Answer("x", 1.004, 0.005).verdict(1.0) == "reproduced"
-    assert Answer("x", 1.006, 0.005).verdict(1.0) == "differs"
-    assert Answer("x", 1.006, 0.005, "identity").verdict(1.0) == "differs"
-    assert Answer("x", 1.0, 0.0, "artefact").verdict(1.0) == "artefact"
-    assert Answer("x", None, 0.0, "artefact").verdict(1.0) == "needs data"
-    assert Answer("x", math.nan, 1.0).verdict(1.0) == "differs"
-    assert Answer("x", "Gemini").verdict("Gemini") == "reproduced"
-    assert Answer("x", "Qwen").verdict("Gemini") == "differs"
-    assert Answer("x", "none").verdict(None) == "reproduced"
-    assert Answer("x", "English").verdict(None) == "differs"
+    assert Answer("x", 1.004).verdict(1.0, 0.005) == "reproduced"
+    assert Answer("x", 1.006).verdict(1.0, 0.005) == "differs"
+    assert Answer("x", 1.006, "identity").verdict(1.0, 0.005) == "differs"
+    assert Answer("x", 1.0, "artefact").verdict(1.0, 0.0) == "artefact"
+    assert Answer("x", None, "artefact").verdict(1.0, 0.0) == "needs data"
+    assert Answer("x", math.nan).verdict(1.0, 1.0) == "differs"
+    assert Answer("x", "Gemini").verdict("Gemini", 0.0) == "reproduced"
+    assert Answer("x", "Qwen", "label").verdict("Gemini", 0.0) == "differs"
+    assert Answer("x", "none").verdict(None, 0.0) == "reproduced"
+    assert Answer("x", "English").verdict(None, 0.0) == "differs"
+    # With own draws: half a unit, and the measured scatter of two runs.
+    reach = REACH * math.sqrt(2) * 0.01
+    assert Answer("x", 1.004 + reach, scatter=0.01).verdict(1.0, 0.005) == "reproduced"
+    assert Answer("x", 1.006 + reach, scatter=0.01).verdict(1.0, 0.005) == "differs"
 
 
 def test_half_a_unit_of_the_last_digit() -> None:
-    assert half_unit(9.7e-08) == pytest.approx(5e-10)
-    assert half_unit(0.0119) == pytest.approx(5e-5)
-    assert half_unit(52.0) == pytest.approx(0.5)
-    assert Answer("x", 0.00185, half_unit(0.0019)).verdict(0.0019) == "reproduced"
-    assert Answer("x", 0.00184, half_unit(0.0019)).verdict(0.0019) == "differs"
+    for path, value, shown, half in (
+        (("rank_reversal", "rows", "0", "3"), 9.7e-08, 9.7e-08, 5e-10),
+        (("rank_reversal", "rows", "0", "2"), 400.7898, 400.8, 0.05),
+        (("bound", "tasks_for_half_of_max_beta"), 52, 52, 0.5),
+        (("held_out", "methods", "cbc", "2"), 0.9675, 0.968, 0.0005),
+        (("decisions", "cbc", "accuracy_interval", "0"), 0.999539, 0.9995, 0.00005),
+        (("decisions", "raw", "regret"), 3.226045, 3.23, 0.005),
+    ):
+        assert published.printed("devai", path, value) == pytest.approx((shown, half))
+    assert Answer("x", 0.00185).verdict(0.0019, 5e-5) == "reproduced"
+    assert Answer("x", 0.00184).verdict(0.0019, 5e-5) == "differs"
+
+
+def test_what_the_paper_does_not_contain_is_not_ascribed_to_it() -> None:
+    for benchmark, path in (
+        ("devai", ("fit", "sst")),
+        ("devai", ("information", "observed")),
+        ("devai", ("unseen_language", "raw", "Hindi")),
+        ("devai", ("held_out", "seed")),
+        ("mrewardbench", ("panel", "missing_margins")),
+        ("mrewardbench", ("panel", "subsets", "alpacaeval-easy")),
+    ):
+        assert "not in the paper" in published.place(benchmark, path)  # type: ignore[arg-type]
+    assert published.place("devai", ("unseen_language", "raw", "Spanish")) == "Section 5.3, Limitations"
 
 
 def test_a_forgotten_number_is_an_error() -> None:

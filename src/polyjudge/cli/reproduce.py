@@ -31,6 +31,16 @@ def reproduce(
     anchor: Annotated[
         Path | None, typer.Option("--anchor", metavar="FILE", help="The human-anchor sample (mrewardbench).")
     ] = None,
+    labels: Annotated[
+        Path | None, typer.Option("--labels", metavar="FILE", help="Human labels (devai). Fetched with the scores.")
+    ] = None,
+    instances: Annotated[
+        Path | None, typer.Option("--instances", metavar="FILE", help="The tasks with their requirements (devai).")
+    ] = None,
+    judgments: Annotated[
+        Path | None, typer.Option("--judgments", metavar="FILE", help="Verdicts on single requirements (devai).")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Show every table and every row.")] = False,
     output: o.Folder = None,
     figures: Annotated[
         str, typer.Option("--figures", help="Formats of the figures written to -o: svg, png, pdf, or none.")
@@ -42,7 +52,7 @@ def reproduce(
         int | None, typer.Option("--seed", min=0, help="Own random draws. By default the published seeds are used.")
     ] = None,
 ) -> None:
-    """Compute every published number of the paper again and say which hold. Exit 1 if one differs.
+    """Compute the published numbers of the paper again and say which hold. Exit 1 if one differs.
 
     Example: polyjudge reproduce devai -o paper
     """
@@ -54,7 +64,8 @@ def reproduce(
     from polyjudge.report import terminal
 
     formats = check_formats([] if figures == "none" else [f.strip() for f in figures.split(",") if f.strip()])
-    result = run(benchmark.value, data, anchor, offline=offline, seed=seed)
+    more = {"labels": labels, "instances": instances, "judgments": judgments}
+    result = run(benchmark.value, data, anchor, **more, offline=offline, seed=seed)
     written = []
     if output is not None:
         with new_folder(output, "reproduce", overwrite=o.Overwrite.of(ctx).overwrite) as folder:
@@ -63,8 +74,7 @@ def reproduce(
     if o.Json.of(ctx).as_json:
         print_json(report.payload())
     else:
-        terminal.show(report)
-        print("All rows: --json. Ledger, tables and figures as files: -o DIR." if output is None else "")
+        terminal.show(report, full=full)
     if output is not None:
         print(f"polyjudge: wrote {len(written)} files to {output}", file=sys.stderr)
     if result.ledger.counts["differs"]:

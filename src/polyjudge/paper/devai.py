@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from polyjudge.analyse.ablations import JUDGES_IDENTITY, Ablation, ablate_judges, ablate_tasks
@@ -19,10 +18,12 @@ from polyjudge.analyse.uncertainty import Uncertainty, gaussian_radius, uncertai
 from polyjudge.analyse.unseen import unseen_language
 from polyjudge.analyse.variance import Variance, variance
 from polyjudge.core.panel import Panel
-from polyjudge.estimate.kernels import double_centre, mean_tau
+from polyjudge.estimate.kernels import double_centre
 from polyjudge.paper import published
 from polyjudge.paper.draws import held_out_draws, plain_draws, subset_draws
-from polyjudge.paper.ledger import Answer, Answers, half_unit, setting, widen
+from polyjudge.paper.exact import Tau, bare_comparison, published_information
+from polyjudge.paper.ledger import Answer, Answers, label, measured_scatter, scattered, setting
+from polyjudge.paper.requirements import GROUPS, Requirements
 
 IDENTITIES = {
     "per-language norm": "Equal to raw by identity I6: it cannot change an order within a language.",
@@ -32,19 +33,22 @@ IDENTITIES = {
 FULL_FIT = "1 by identity I3: after subtracting its own interaction every language ranks alike. Not evidence."
 CONSISTENCY = "Consistency between languages, not accuracy."
 SEVERITY = "The order of mean scores: how lenient a judge is, not how good."
-NEED_REQUIREMENTS = "Needs judgments of single requirements, which are not among the released scores."
+NEED_INSTANCES = "Needs the benchmark's requirements: give them with --instances, or let them be fetched."
+NEED_JUDGMENTS = "Needs verdicts on single requirements, which are not among the released scores: --judgments FILE."
+TYPE_MAP = 'By category, and for "Other" as the released code assigns them; the map stands in docs/paper.md.'
 NEED_TOKENS = "Needs token counts and prices, which are not among the released scores."
-TAU = {"dawid-skene": 0.03, "random control": 0.01}
-END = {"dawid-skene": 0.1}
-MEAN_TAU, INTERVAL_END, FULL, REGRET, UNSEEN = 0.005, 0.02, 1e-4, 0.15, 0.01
-JUDGES_MEAN, JUDGES_SD, TASKS_MEAN, TASKS_SD, TASKS_ERROR, NATS = 0.01, 0.02, 0.02, 0.02, 0.1, 0.003
-"""Tolerances of what is random, in the unit of each number."""
-ONE_SHUFFLE = 0.3
-"""The full fit of the random control is a single shuffle: with another seed it is anywhere in this range."""
-RANDOM = ("held_out", "unseen_language", "decisions", "ablation_judges", "ablation_tasks", "information")
+BARE = "Printed as published where values that differ by rounding only count as different."
 MARKED = (("raw", 0), ("cbc", 0), ("cbc", 2))
 MANY = 10_000
 """Resamples of the run that shows what of an interval belongs to its draws."""
+
+
+@dataclass(frozen=True)
+class Types:
+    """The benchmark's requirements, and the ablation of their groups: {group: {raw, cbc}}."""
+
+    requirements: Requirements | None = None
+    tau: dict[str, dict[str, float]] | None = None
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,10 @@ class Findings:
     held_out: Comparison
     many: Comparison
     """Raw and CBC with `MANY` resamples of other draws."""
-    random_control: tuple[float, float, float, float]
+    bare: dict[str, Tau]
+    """Methods whose published values hang on bare comparisons of floating-point numbers, or on the shuffles."""
+    nats: dict[str, float]
+    """The information with the published permutations."""
     unseen: pd.DataFrame
     """language, raw, zero_shot"""
     decisions: Decisions
@@ -67,8 +74,8 @@ class Findings:
     """judges, tau, sd"""
     tasks: Ablation
     requirements: int
-    exact: bool
-    """Whether the published random draws were used."""
+    seed: int | None
+    """Of own draws; None with the published ones."""
 
     def radius(self, sigma: float, tasks: float | None = None) -> float:
         """The paper's simultaneous radius at level 95%."""
@@ -89,7 +96,6 @@ def analyse(panel: Panel, seed: int | None = None) -> Findings:
     """Run everything. Without a seed the published random draws are used, so nothing but rounding differs."""
     book = published.load("devai")
     n, k, m = panel.shape
-    exact = seed is None
 
     def seed_of(part: str) -> int:
         return int(book[part]["seed"]) if seed is None else seed
@@ -97,13 +103,11 @@ def analyse(panel: Panel, seed: int | None = None) -> Findings:
     resamples = int(book["held_out"]["replicates"])
     drawn, orders = held_out_draws(n, k, m, resamples, seed_of("held_out"))
     methods = list(book["held_out"]["methods"])
-    held = compare(panel, methods, resamples, seed_of("held_out"), draws=drawn if exact else None)
+    held = compare(panel, methods, resamples, seed_of("held_out"), draws=drawn)
     sizes, few = book["ablation_judges"]["m"], int(book["ablation_judges"]["replicates_per_subset"])
     base = 7 if seed is None else seed
-    judges = [
-        ablate_judges(panel, [s], few, base + s, draws=plain_draws(n, few, base + s) if exact else None).table
-        for s in sizes
-    ]
+    judges = [ablate_judges(panel, [s], few, base + s, draws=plain_draws(n, few, base + s)).table for s in sizes]
+    spec = book["information"]
     repeats, counts = int(book["ablation_tasks"]["repeats"]), [int(s) for s in book["ablation_tasks"]["n"]]
     stream = np.random.default_rng(seed_of("ablation_tasks"))
     subsets = {s: subset_draws(n, s, repeats, stream) for s in counts}
@@ -115,18 +119,19 @@ def analyse(panel: Panel, seed: int | None = None) -> Findings:
         information(panel, seed=seed_of("information"), permutations=int(book["information"]["permutations"])),
         held,
         compare(panel, ["raw", "cbc"], MANY, seed_of("held_out") + 1),
-        _random_control(panel, drawn, orders, seed_of("held_out")),
-        _unseen(panel, resamples, seed_of("unseen_language"), exact),
+        bare_comparison(panel, drawn, orders, seed_of("held_out")),
+        published_information(panel, int(spec["q"]), int(spec["permutations"]), seed_of("information")),
+        _unseen(panel, resamples, seed_of("unseen_language")),
         decisions(
             panel,
             resamples,
             seed_of("decisions"),
-            draws=plain_draws(n, resamples, seed_of("decisions")) if exact else None,
+            draws=plain_draws(n, resamples, seed_of("decisions")),
         ),
         pd.concat(judges, ignore_index=True),
-        ablate_tasks(panel, counts, repeats, seed_of("ablation_tasks"), draws=subsets if exact else None),
+        ablate_tasks(panel, counts, repeats, seed_of("ablation_tasks"), draws=subsets),
         requirements_behind(panel),
-        exact,
+        seed,
     )
 
 
@@ -144,39 +149,14 @@ def requirements_behind(panel: Panel, most: int = 60) -> int:
     return int((whole.argmax(axis=1) + 1).sum())
 
 
-def _random_control(
-    panel: Panel, drawn: NDArray[np.int64], orders: NDArray[np.int64], seed: int
-) -> tuple[float, float, float, float]:
-    """The random control with the published shuffles: mean tau, its interval, and one shuffle of the full fit."""
-    n, k, m = panel.shape
-    held = (drawn == 0).astype(float)
-    cells = (held @ panel.scores.reshape(n, k * m) / held.sum(axis=1, keepdims=True)).reshape(-1, k, m)
-    tau = mean_tau(np.take_along_axis(cells, orders, axis=-1), panel.tie_gap)
-    low, high = np.percentile(tau, [2.5, 97.5])
-    fresh = np.random.default_rng(seed)
-    shuffled = np.stack([row[fresh.permutation(m)] for row in panel.cell_means])
-    return float(tau.mean()), float(low), float(high), float(mean_tau(shuffled[None], panel.tie_gap)[0])
-
-
-def _unseen(panel: Panel, resamples: int, seed: int, exact: bool) -> pd.DataFrame:
+def _unseen(panel: Panel, resamples: int, seed: int) -> pd.DataFrame:
     """Raw and zero-shot agreement of each language left out, and of all together."""
-    if exact:
-        stream = np.random.default_rng(seed)
-        parts = [
-            unseen_language(
-                panel,
-                (0,),
-                resamples,
-                seed,
-                languages=[language],
-                draws=plain_draws(len(panel.tasks), resamples, stream),
-            ).table
-            for language in panel.languages
-        ]
-        table = pd.concat(parts, ignore_index=True)
-    else:
-        table = unseen_language(panel, (0,), resamples, seed).table
-    table = table[["language", "raw", "zero_shot"]]
+    stream = np.random.default_rng(seed)
+    parts = []
+    for language in panel.languages:
+        draws = plain_draws(len(panel.tasks), resamples, stream)
+        parts.append(unseen_language(panel, (0,), resamples, seed, languages=[language], draws=draws).table)
+    table = pd.concat(parts, ignore_index=True)[["language", "raw", "zero_shot"]]
     overall = pd.DataFrame(
         {"language": ["overall"], "raw": table["raw"].mean(), "zero_shot": table["zero_shot"].mean()}
     )
@@ -186,8 +166,8 @@ def _unseen(panel: Panel, resamples: int, seed: int, exact: bool) -> pd.DataFram
 # --- answers ---
 
 
-def answer(found: Findings) -> Answers:
-    """What is known about every published DevAI number."""
+def answer(found: Findings, types: Types | None = None) -> Answers:
+    """What is known about every published DevAI number; with the requirements and their ablation if they are known."""
     book = published.load("devai")
     answers = {
         **_panel(found),
@@ -200,8 +180,9 @@ def answer(found: Findings) -> Answers:
         **_ablations(book, found),
         **_information(book, found),
         **_elsewhere(book, found),
+        **_requirement_types(book, types or Types()),
     }
-    return answers if found.exact else widen(answers, RANDOM)
+    return answers if found.seed is None else scattered(answers, measured_scatter())
 
 
 def _panel(found: Findings) -> Answers:
@@ -210,17 +191,18 @@ def _panel(found: Findings) -> Answers:
         ("panel", "tasks"): Answer("tasks", len(panel.tasks)),
         ("panel", "runs"): Answer("single scores", panel.n_scores),
     }
-    for word, labels in (("languages", panel.languages), ("judges", panel.judges), ("replicates", panel.replicates)):
-        for i, label in enumerate(labels):
-            out["panel", word, str(i)] = Answer(f"{word[:-1]} {i + 1}", label)
+    for word, names in (("languages", panel.languages), ("judges", panel.judges), ("replicates", panel.replicates)):
+        for i, name in enumerate(names):
+            out["panel", word, str(i)] = label(f"{word[:-1]} {i + 1}", name)
     said = {"clear": "clear of zero", "pointwise": "clear of zero only on its own", "unclear": "not clear of zero"}
     for cell in found.uncertainty.cells.to_dict("records"):
         band = f"[{cell['band_low']:.2f}, {cell['band_high']:.2f}]"
         out["beta_hat", cell["language"], cell["judge"]] = Answer(
             f"interaction, {cell['language']} x {cell['judge']}",
             cell["interaction"],
-            1e-9,
+            "file check",
             corrected=f"95% band over all cells {band}: {said[cell['verdict']]}",
+            reading="A file with other cells is refused.",
         )
     return out
 
@@ -237,35 +219,35 @@ def _reversals(book: dict[str, Any], found: Findings) -> Answers:
             corrected=f"{held}; by chance, without interaction, as many: p = {result.p_global:.2g}",
             reading="The count of sign changes in the means. Which of them are significant is another question.",
         ),
-        (head, "pairs"): Answer("pairs of judges", len(pairs), kind="identity", reading="m(m-1)/2."),
+        (head, "pairs"): Answer("pairs of judges", len(pairs), "identity", reading="m(m-1)/2."),
     }
-    for i, (old, row) in enumerate(zip(book[head]["rows"], pairs.to_dict("records"), strict=True)):
+    for i, row in enumerate(pairs.to_dict("records")):
         here = (head, "rows", str(i))
         name = f"{row['judge_i']} / {row['judge_j']}"
         turns = row["delta"] > 0
-        out[(*here, "0")] = Answer(f"{name}: first judge", row["judge_i"])
-        out[(*here, "1")] = Answer(f"{name}: second judge", row["judge_j"])
-        out[(*here, "2")] = Answer(f"{name}: reversal strength (points squared)", row["delta"], 1e-6)
+        out[(*here, "0")] = label(f"{name}: first judge", row["judge_i"])
+        out[(*here, "1")] = label(f"{name}: second judge", row["judge_j"])
+        out[(*here, "2")] = Answer(f"{name}: reversal strength (points squared)", row["delta"])
         verdict = "holds" if row["reverses"] else "does not hold at 5%"
         out[(*here, "3")] = Answer(
             f"{name}: adjusted p",
             row["p_published"],
-            half_unit(old[3]) if turns else 0.0,
             "artefact" if turns else "reproduced",
             corrected=f"p = {row['p_selected']:.2g}, {verdict}" if turns else "",
             reading="The two languages were picked from the same data; the corrected p allows for that."
             if turns
             else "1 by definition where nothing reverses.",
         )
-        out[(*here, "4")] = Answer(f"{name}: first witness language", row["language_a"] if turns else "none")
-        out[(*here, "5")] = Answer(f"{name}: second witness language", row["language_b"] if turns else "none")
+        for at, which, language in (("4", "first", row["language_a"]), ("5", "second", row["language_b"])):
+            text = f"{name}: {which} witness language"
+            out[(*here, at)] = Answer(text, language) if turns else label(text, "none")
     named = pairs.set_index(pairs["judge_i"] + "/" + pairs["judge_j"])
     for pair, gaps in book[head]["witness_gaps"].items():
         row = named.loc[pair]
         have = {row["language_a"]: row["gap_a"], row["language_b"]: row["gap_b"]}
         for language in gaps:
             out[head, "witness_gaps", pair, language] = Answer(
-                f"{pair}: gap in {language} (points)", float(have.get(language, np.nan)), 1e-6
+                f"{pair}: gap in {language} (points)", float(have.get(language, np.nan))
             )
     means = found.panel.matrix(found.panel.cell_means)
     best = means.idxmax(axis=1)
@@ -291,7 +273,6 @@ def _bound(book: dict[str, Any], found: Findings) -> Answers:
         ("bound", "sigma_all_scores"): Answer(
             "sigma in the bound",
             all_scores,
-            1e-6,
             "artefact",
             corrected=f"{noise:.2f} (noise left by double centring)",
             reading=why,
@@ -300,7 +281,6 @@ def _bound(book: dict[str, Any], found: Findings) -> Answers:
         ("bound", "radius"): Answer(
             "simultaneous radius (points)",
             found.radius(all_scores),
-            0.05,
             "artefact",
             corrected=f"{found.radius(noise):.2f} with the noise's sigma; band {band.min():.2f} to {band.max():.2f} by "
             f"cell, {u.clear} of {len(u.cells)} cells clear of zero",
@@ -309,7 +289,6 @@ def _bound(book: dict[str, Any], found: Findings) -> Answers:
         ("bound", "tasks_for_half_of_max_beta"): Answer(
             "tasks for a radius of half the largest interaction",
             found.tasks_for(all_scores, half),
-            0,
             "artefact",
             corrected=f"{found.tasks_for(noise, half)} if the noise is known to have sd {noise:.2f}",
             reading=why,
@@ -320,12 +299,12 @@ def _bound(book: dict[str, Any], found: Findings) -> Answers:
 def _fit(found: Findings) -> Answers:
     v = found.variance
     return {
-        ("fit", "r2_simplified"): Answer("R2 without task:language", v.r2_simplified, 1e-6),
-        ("fit", "r2_full"): Answer("R2 with task:language", v.r2_full, 1e-6),
-        ("fit", "r2_increment"): Answer("what task:language adds to R2", v.r2_increment, 5e-4),
-        ("fit", "sse_simplified"): Answer("residual sum of squares without task:language", v.sse_simplified, 1e-3),
-        ("fit", "sse_full"): Answer("residual sum of squares with task:language", v.sse_full, 1e-3),
-        ("fit", "sst"): Answer("total sum of squares", v.sst, 1e-3),
+        ("fit", "r2_simplified"): Answer("R2 without task:language", v.r2_simplified),
+        ("fit", "r2_full"): Answer("R2 with task:language", v.r2_full),
+        ("fit", "r2_increment"): Answer("what task:language adds to R2", v.r2_increment),
+        ("fit", "sse_simplified"): Answer("residual sum of squares without task:language", v.sse_simplified),
+        ("fit", "sse_full"): Answer("residual sum of squares with task:language", v.sse_full),
+        ("fit", "sst"): Answer("total sum of squares", v.sst),
     }
 
 
@@ -333,7 +312,7 @@ def gain_text(found: Findings) -> str:
     """The label-free accuracy gain of CBC, in sample and held out."""
     row = found.held_out.table.set_index("method").loc["cbc"]
     return (
-        f"label-free accuracy gain on left-out tasks {row['gain']:.2f} [{row['gain_low']:.2f}, {row['gain_high']:.2f}] "
+        f"label-free gain of a judge drawn at random {row['gain']:.2f} [{row['gain_low']:.2f}, {row['gain_high']:.2f}] "
         f"points squared, above 0 in {row['gain_positive']:.1%} of resamples (in sample {row['gain_full_fit']:.3f})"
     )
 
@@ -347,26 +326,21 @@ def _held_out(book: dict[str, Any], found: Findings) -> Answers:
     }
     for name in spec["methods"]:
         row = table.loc[name]
-        values = tuple(float(row[c]) for c in ("tau", "low", "high", "full_fit"))
-        if name == "random control" and found.exact:
-            values = found.random_control
-        shuffle = name == "random control" and not found.exact
-        end = END.get(name, INTERVAL_END)
-        tolerances = (TAU.get(name, MEAN_TAU), end, end, ONE_SHUFFLE if shuffle else FULL)
-        for i, (part, value, tolerance) in enumerate(
-            zip(("held-out tau", "low end", "high end", "full-fit tau"), values, tolerances, strict=True)
-        ):
+        ours = tuple(float(row[c]) for c in ("tau", "low", "high", "full_fit"))
+        values = found.bare.get(name, ours)
+        for i, part in enumerate(("held-out tau", "low end", "high end", "full-fit tau")):
             reading = IDENTITIES.get(name, "")
             identity = bool(reading)
             corrected = _with_many(found, name) if (name, i) in MARKED else ""
             if name == "cbc" and i == 0:
                 corrected += f"; {gain_text(found)}"
+            if name in ("ensemble", "dawid-skene"):
+                corrected, reading = f"{ours[i]:.3f} with the tie rule", BARE
             if name == "cbc":
                 identity, reading = (i == 3, FULL_FIT if i == 3 else CONSISTENCY)
             out["held_out", "methods", name, str(i)] = Answer(
                 f"{name}: {part}",
-                value,
-                tolerance,
+                values[i],
                 "identity" if identity else "reproduced",
                 corrected=corrected,
                 reading=reading,
@@ -403,7 +377,6 @@ def _unseen_answers(book: dict[str, Any], found: Findings) -> Answers:
             out["unseen_language", name, language] = Answer(
                 f"left-out language, {name.replace('_', '-')}, {language}",
                 float(table.loc[language, name]),
-                MEAN_TAU if language == "overall" else UNSEEN,
                 reading="Mean imputation gives the same by arithmetic: the mean of the seen rows is 0."
                 if name == "zero_shot"
                 else "",
@@ -421,20 +394,17 @@ def with_binomial(decisions: Decisions) -> pd.DataFrame:
 def _decisions(found: Findings, book: dict[str, Any]) -> Answers:
     out: Answers = {("decisions", "seed"): setting("seed", book["decisions"]["seed"])}
     for name, row in with_binomial(found.decisions).set_index("method").iterrows():
-        kind = "artefact" if name == "cbc" else "reproduced"
-        for path, word, column, tolerance in (
-            (("accuracy",), "agreement with the model's own choice", "accuracy", 0.01),
-            (("accuracy_interval", "0"), "low end of the agreement", "accuracy_low", 0.01),
-            (("accuracy_interval", "1"), "high end of the agreement", "accuracy_high", 0.01),
-            (("regret",), "regret (points)", "regret", REGRET),
-            (("regret_interval", "0"), "low end of the regret", "regret_low", 0.3),
-            (("regret_interval", "1"), "high end of the regret", "regret_high", 0.3),
+        for path, word, column in (
+            (("accuracy",), "agreement with the model's own choice", "accuracy"),
+            (("accuracy_interval", "0"), "low end of the agreement", "accuracy_low"),
+            (("accuracy_interval", "1"), "high end of the agreement", "accuracy_high"),
+            (("regret",), "regret (points)", "regret"),
+            (("regret_interval", "0"), "low end of the regret", "regret_low"),
+            (("regret_interval", "1"), "high end of the regret", "regret_high"),
         ):
             out["decisions", str(name), *path] = Answer(
                 f"{name}: {word}",
                 float(row[column]),
-                tolerance,
-                kind,  # type: ignore[arg-type]
                 corrected=gain_text(found) if name == "cbc" and path == ("accuracy",) else "",
                 reading=str(TARGET),
             )
@@ -456,12 +426,11 @@ def _ablations(book: dict[str, Any], found: Findings) -> Answers:
         alone = size == len(found.panel.judges)
         out["ablation_judges", "m", str(i)] = setting("number of judges", size)
         out["ablation_judges", "tau", str(i)] = Answer(
-            f"{size} judges: held-out tau of CBC", row["tau"], JUDGES_MEAN, reading=str(JUDGES_IDENTITY)
+            f"{size} judges: held-out tau of CBC", row["tau"], reading=str(JUDGES_IDENTITY)
         )
         out["ablation_judges", "sd", str(i)] = Answer(
             f"{size} judges: sd over subsets",
             row["sd"],
-            JUDGES_SD,
             "identity" if alone else "reproduced",
             reading="0 by arithmetic: there is one subset." if alone else "",
         )
@@ -469,12 +438,11 @@ def _ablations(book: dict[str, Any], found: Findings) -> Answers:
     for i, row in enumerate(table.to_dict("records")):
         size = int(row["tasks"])
         out["ablation_tasks", "n", str(i)] = setting("number of tasks", size)
-        out["ablation_tasks", "tau", str(i)] = Answer(f"{size} tasks: held-out tau of CBC", row["tau"], TASKS_MEAN)
-        out["ablation_tasks", "sd", str(i)] = Answer(f"{size} tasks: sd over subsets", row["sd"], TASKS_SD)
+        out["ablation_tasks", "tau", str(i)] = Answer(f"{size} tasks: held-out tau of CBC", row["tau"])
+        out["ablation_tasks", "sd", str(i)] = Answer(f"{size} tasks: sd over subsets", row["sd"])
         out["ablation_tasks", "mean_abs_beta_error", str(i)] = Answer(
             f"{size} tasks: mean |error| (points)",
             row["error"],
-            TASKS_ERROR,
             corrected=f"bound {row['bound']:.2f} with the noise's sigma, {row['bound_all_scores']:.2f} as published",
             reading="Against the interaction of all 55 tasks, which holds the subset: at 55 it is not an error but the "
             "spread of a bootstrap.",
@@ -483,7 +451,7 @@ def _ablations(book: dict[str, Any], found: Findings) -> Answers:
 
 
 def _information(book: dict[str, Any], found: Findings) -> Answers:
-    info = found.information
+    info, nats = found.information, found.nats
     spec = book["information"]
     head = "information"
     return {
@@ -492,32 +460,50 @@ def _information(book: dict[str, Any], found: Findings) -> Answers:
         (head, "slice_size"): Answer("scores in a slice", info.slice_size),
         (head, "q"): setting("nearest neighbour that sets the distance", info.q),
         (head, "permutations"): setting("permutations", info.permutations),
-        (head, "observed"): Answer("information, plain estimate (nats)", info.observed, 1e-6),
-        (head, "null_mean"): Answer("information of permuted labels (nats)", info.null_mean, NATS),
+        (head, "observed"): Answer("information, plain estimate (nats)", info.observed),
+        (head, "null_mean"): Answer("information of permuted labels (nats)", nats["null_mean"]),
         (head, "debiased"): Answer(
             "information, debiased (nats)",
-            info.debiased,
-            NATS,
-            corrected=f"{info.with_tolerance:.4f} when distances that differ by rounding only count as ties",
+            nats["debiased"],
+            corrected=f"{info.with_tolerance:.3f} with the tie rule (and other permutations)",
+            reading=BARE,
         ),
-        (head, "interval", "0"): Answer("low end of the debiased information", info.low, NATS),
-        (head, "interval", "1"): Answer("high end of the debiased information", info.high, NATS),
+        (head, "interval", "0"): Answer("low end of the debiased information", nats["low"]),
+        (head, "interval", "1"): Answer("high end of the debiased information", nats["high"]),
         (head, "p"): Answer(
             "p of the information",
-            info.p,
-            5e-7,
+            nats["p"],
             reading=f"The smallest value that {info.permutations} permutations can give.",
         ),
     }
 
 
+def _requirement_types(book: dict[str, Any], types: Types) -> Answers:
+    known = types.requirements
+    out: Answers = {}
+    for group, row in book["requirement_types"].items():
+        names = GROUPS[group]
+        counts = {} if known is None else {n.lower().replace(" ", "_"): known.count(n) for n in names}
+        if known is not None:
+            counts |= {"requirements": known.count(*names), "tasks": known.tasks(*names)}
+        for name in row:
+            text = f"{group} requirements: {name.replace('_', ' ')}"
+            if name in ("raw", "cbc"):
+                value = types.tau[group][name] if types.tau else None
+                out["requirement_types", group, name] = Answer(
+                    f"{text}, held-out tau", value, basis="verdicts given", reading="" if types.tau else NEED_JUDGMENTS
+                )
+            else:
+                reading = TYPE_MAP if known else NEED_INSTANCES
+                out["requirement_types", group, name] = Answer(
+                    text, counts.get(name), basis="benchmark's requirements", reading=reading
+                )
+    return out
+
+
 def _elsewhere(book: dict[str, Any], found: Findings) -> Answers:
     """Numbers that the released scores do not hold, and the calls that follow from sizes."""
-    out: Answers = {
-        ("requirement_types", kind, name): Answer(f"{kind} requirements: {name}", None, reading=NEED_REQUIREMENTS)
-        for kind, row in book["requirement_types"].items()
-        for name in row
-    }
+    out: Answers = {}
     columns = book["cost"]["columns"]
     for name in ("three_language_extension", "mrewardbench_panel"):
         for i, column in enumerate(columns[1:], 1):

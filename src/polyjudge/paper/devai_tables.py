@@ -14,28 +14,56 @@ from polyjudge.analyse.held_out import GAIN_SCOPE
 from polyjudge.core.panel import Panel
 from polyjudge.core.sections import say
 from polyjudge.paper import published
-from polyjudge.paper.devai import FULL_FIT, SEVERITY, Findings, analyse, answer, gain_text, with_binomial
+from polyjudge.paper.corrections import corrections, seen
+from polyjudge.paper.devai import Findings, Types, analyse, answer, with_binomial
+from polyjudge.paper.follow_up import follow_up
+from polyjudge.paper.labels import CAVEAT, LabelCheck, check_labels
 from polyjudge.paper.ledger import settle
-from polyjudge.paper.result import Correction, Reproduction, notes
+from polyjudge.paper.result import Reproduction, notes
 from polyjudge.paper.tables import Table
 
 
-def reproduce_devai(panel: Panel, *, seed: int | None = None, inputs: dict[str, str] | None = None) -> Reproduction:
-    """Every published number of the DevAI part.
+def reproduce_devai(
+    panel: Panel,
+    *,
+    labels: pd.DataFrame | None = None,
+    types: Types | None = None,
+    seed: int | None = None,
+    inputs: dict[str, str] | None = None,
+    more: tuple[str, ...] = (),
+) -> Reproduction:
+    """The DevAI part of the paper.
 
     Parameters
     ----------
     panel : of `sources.devai_panel`
+    labels : human verdicts, of `labels.read_labels`: does the panel see, and whom does calibration help?
+    types : the requirements by type, and the ablation of their groups
     seed : own random draws from this seed; without it the published draws are used
+    more : notes
     """
     found = analyse(panel, seed)
+    check = None if labels is None else check_labels(panel, labels)
     return Reproduction(
-        settle("devai", answer(found)),
-        _corrections(found),
-        _tables(found),
+        settle("devai", answer(found, types)),
+        (*corrections(found), *seen(found, check)),
+        (*_tables(found), follow_up(panel), *(() if check is None else (_labels_table(check),))),
         _figures(found),
         inputs or {"scores": panel.fingerprint},
-        notes(seed),
+        (*notes(seed), *more, *(() if check is None else (CAVEAT,))),
+        check,
+    )
+
+
+def _labels_table(check: LabelCheck) -> Table:
+    return Table(
+        "human_labels",
+        "Each judge and language beside the humans",
+        check.cells,
+        {c: 2 if c in ("r", "low", "high") else 1 for c in check.cells.columns[2:-1]},
+        f"r: correlation with the human task scores over {check.answers} pieces of work, tasks resampled. gain: fall "
+        f"of "
+        "the squared error of the judge's language effect by calibration (points squared), with a band over all cells.",
     )
 
 
@@ -88,9 +116,7 @@ def _calibration_table(book: dict[str, Any], found: Findings) -> Table:
     table = found.held_out.table.set_index("method")
     rows = []
     for name, old in book["held_out"]["methods"].items():
-        new = tuple(table.loc[name, ["tau", "low", "high", "full_fit"]])
-        if name == "random control" and found.exact:
-            new = found.random_control
+        new = found.bare.get(name) or tuple(table.loc[name, ["tau", "low", "high", "full_fit"]])
         gain = table.loc[name, ["gain", "gain_low", "gain_high"]]
         code = table.loc[name, "identity"]
         rows.append((name, *old, *new, *gain, str(say(f"identity.{code}")) if code else ""))
@@ -238,56 +264,3 @@ def _figures(found: Findings) -> dict[str, Callable[[], Any]]:
 
     names = ("interaction_heatmap", "ranks_before_after", "reversal_strength", "convergence")
     return {name: partial(draw, name) for name in names}
-
-
-def _corrections(found: Findings) -> tuple[Correction, ...]:
-    u, rev = found.uncertainty, found.reversals
-    pairs = len(rev.pairs)
-    lost = rev.pairs[(rev.pairs["p_published"] <= rev.alpha) & ~rev.pairs["reverses"]]
-    names = "; ".join(f"{a} / {b}" for a, b in zip(lost["judge_i"], lost["judge_j"], strict=True)) or "none"
-    half = found.largest / 2
-    decided = found.decisions.table.set_index("method")["accuracy"]
-    return (
-        Correction(
-            "Pairs of judges that reverse significantly",
-            f"{rev.count_published} of {pairs}",
-            f"{rev.count_selected} of {pairs} (lost: {names}); more reversals than without interaction, p = "
-            f"{rev.p_global:.2g}",
-            "The two languages that show a reversal were picked from the same data; the corrected test allows for it.",
-        ),
-        Correction(
-            "Uncertainty of the interaction",
-            f"radius {found.radius(u.sigma_scores):.2f} points for every cell, {found.tasks_for(u.sigma_scores, half)} "
-            "tasks needed",
-            f"radius {found.radius(u.sigma_noise):.2f} with the noise's sigma ({u.sigma_noise:.2f} instead of "
-            f"{u.sigma_scores:.2f}), {found.tasks_for(u.sigma_noise, half)} tasks if that is known; the "
-            f"bootstrap band has {u.clear} of {len(u.cells)} cells clear of zero",
-            "The bound needs the sd of the noise; the sd of all scores counts tasks, judges and languages as noise.",
-        ),
-        Correction(
-            "After calibration all languages agree",
-            "full-fit tau 1.000, oracle tau 1.000, weighted CBC = CBC, per-language norm = raw, mean imputation = "
-            "zero-shot",
-            "true by arithmetic for any scores",
-            f"{FULL_FIT} The others follow from I6 and from the sums of the interaction being zero.",
-        ),
-        Correction(
-            "CBC picks the right judge",
-            f"{decided['cbc']:.1%} against {decided['raw']:.1%} raw",
-            "agreement with the model's own target, not with a truth",
-            str(TARGET),
-        ),
-        Correction(
-            "Rank consistency rises from 0.650 to 0.902",
-            "read as a better measurement",
-            gain_text(found),
-            f"Consistency is not accuracy. {GAIN_SCOPE}",
-        ),
-        Correction(
-            "More judges keep the mean tau near 0.90",
-            "a finding of the judge ablation",
-            "true by arithmetic up to the random draws; only the spread depends on the number of judges",
-            str(JUDGES_IDENTITY),
-        ),
-        Correction("Calibrated order of the judges", "best to worst", "a severity order", SEVERITY),
-    )

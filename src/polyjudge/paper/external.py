@@ -32,6 +32,8 @@ class External:
     gain: tuple[float, float, float]
     gain_positive: float
     resamples: int
+    resample_tau: dict[str, Array]
+    """Of every resample, by method."""
 
 
 def available_means(panel: Panel, weights: Array) -> Array:
@@ -67,8 +69,9 @@ def held_out(panel: Panel, resamples: int, seed: int) -> External:
         gains.append((2 * own * beta - beta**2).mean(axis=(1, 2)))
     full = available_means(panel, np.ones((1, n)))
     gain = np.concatenate(gains)
+    taus = {name: np.concatenate(parts) for name, parts in tau.items()}
     return External(
-        {name: _summary(np.concatenate(parts)) for name, parts in tau.items()},
+        {name: _summary(values) for name, values in taus.items()},
         {
             "raw": float(mean_tau(full, gap)[0]),
             "cbc": float(mean_tau(full - double_centre(full), gap)[0]),
@@ -79,6 +82,7 @@ def held_out(panel: Panel, resamples: int, seed: int) -> External:
         _summary(gain),
         float((gain > 0).mean()),
         resamples,
+        taus,
     )
 
 

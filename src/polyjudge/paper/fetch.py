@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from polyjudge.core.errors import PolyjudgeError
-from polyjudge.core.files import atomic_path
+from polyjudge.core.files import atomic_path, atomic_write
 from polyjudge.core.labels import clean
+from polyjudge.core.progress import track
 from polyjudge.paper.published import Benchmark
 
 REPOSITORY = "https://raw.githubusercontent.com/KurbanIntelligenceLab/multilingual-judge-calibration"
 COMMIT = "4436df2ed3e93b402bd1d53db7cbbc3e45c5de73"
+LABELS = "https://raw.githubusercontent.com/metauto-ai/agent-as-a-judge"
+LABELS_COMMIT = "43c2fa7b84ef0c1522e8250576e6798bace29dd0"
+"""The benchmark of which the DevAI tasks, their requirements and the human labels come (MIT licence)."""
 FILES: dict[Benchmark, str] = {
     "devai": "paper/analysis/run_level_scores.csv",
     "mrewardbench": "data/external_validation/mrewardbench_panel/analysis_1500_item/pilot_complete_panel.csv",
@@ -55,6 +62,47 @@ def fetch(
                 f"The download may have been cut, or the commit may be another one. {_by_hand(benchmark)}"
             ) from None
     return target
+
+
+def fetch_labels(tasks: Sequence[str], frameworks: Sequence[str], *, source: str = LABELS) -> tuple[Path, Path]:
+    """The benchmark's requirements and human labels in the cache: instances.jsonl and human_labels.csv.
+
+    They are put together from one small file for each task, and for each task and framework.
+    """
+    paths = cached_labels(must_exist=False)
+    assert paths is not None
+    if all(p.exists() for p in paths):
+        return paths
+    names = [f"devai/instances/{t}" for t in tasks]
+    names += [f"judgment/{f}/human_as_a_judge/{t}" for f in frameworks for t in tasks]
+    with tempfile.TemporaryDirectory() as folder:
+        part, texts = Path(folder) / "part.json", []
+        for name in track(names, len(names), "fetching requirements and labels"):
+            _download(f"{source}/{LABELS_COMMIT}/benchmark/{quote(name)}.json", part, "devai")
+            try:
+                found = json.loads(part.read_text(encoding="utf-8"))
+                texts.append({"query": found.get("query", ""), "requirements": list(found["requirements"])})
+            except (ValueError, KeyError, TypeError):
+                raise FetchError(f"{clean(name, 200)}.json of {source} is not what it was: nothing was kept.") from None
+    split = len(tasks)
+    lines = [json.dumps({"task": t, **one}, ensure_ascii=False) for t, one in zip(tasks, texts[:split], strict=True)]
+    runs = [(t, f) for f in frameworks for t in tasks]
+    rows = [
+        f"{t},{f},{int(r['requirement_id'])},{int(bool(r['satisfied']))}"
+        for (t, f), one in zip(runs, texts[split:], strict=True)
+        for r in one["requirements"]
+    ]
+    for path, text in zip(paths, (lines, ["task,framework,requirement_id,satisfied", *rows]), strict=True):
+        with atomic_write(path) as file:
+            file.write("\n".join(text) + "\n")
+    return paths
+
+
+def cached_labels(must_exist: bool = True) -> tuple[Path, Path] | None:
+    """Where the requirements and the labels are in the cache."""
+    folder = cache_folder() / LABELS_COMMIT
+    paths = folder / "instances.jsonl", folder / "human_labels.csv"
+    return paths if not must_exist or all(p.exists() for p in paths) else None
 
 
 def cached(benchmark: Benchmark) -> Path | None:

@@ -46,6 +46,8 @@ class HumanAnchor(Result):
     tolerance: float
     resamples: int
     seed: int
+    published_draws: dict[str, Array]
+    """Agreement as published in every resample: raw, cbc, gain."""
     proof: str = PROOF
 
     def to_frame(self) -> pd.DataFrame:
@@ -118,18 +120,20 @@ def human_anchor(sample: pd.DataFrame, languages: list[str], resamples: int = 10
     table.loc["all"] = table.sum()
     table = table.astype(np.int64).reset_index()
     strata = np.asarray(sample.groupby(["language", "subset"]).ngroup(), dtype=np.int64)
+    intervals, draws = _intervals(facts, strata, resamples, seed)
     return HumanAnchor(
         table,
-        _intervals(facts, strata, resamples, seed),
+        intervals,
         {str(k): int(v) for k, v in sample["subset"].value_counts().items()},
         tolerance,
         resamples,
         seed,
+        {"raw": draws[:, 0], "cbc": draws[:, 1], "gain": draws[:, 1] - draws[:, 0]},
     )
 
 
-def _intervals(facts: pd.DataFrame, strata: NDArray[np.int64], resamples: int, seed: int) -> pd.DataFrame:
-    """Percentile intervals: items are drawn with replacement inside each language and subset, as they were sampled."""
+def _intervals(facts: pd.DataFrame, strata: NDArray[np.int64], resamples: int, seed: int) -> tuple[pd.DataFrame, Array]:
+    """Percentile intervals, and the draws: items with replacement inside each language and subset, as sampled."""
     names = ["raw_published", "calibrated_published", "raw", "calibrated"]
     flags = facts[names].to_numpy(float)
     draws = strata_draws(strata, resamples, seed) @ flags / len(flags)
@@ -137,4 +141,4 @@ def _intervals(facts: pd.DataFrame, strata: NDArray[np.int64], resamples: int, s
     rows = [(name, rates[i], *np.percentile(draws[:, i], [2.5, 97.5])) for i, name in enumerate(names)]
     for name, a, b in (("gain_published", 0, 1), ("gain", 2, 3)):
         rows.append((name, rates[b] - rates[a], *np.percentile(draws[:, b] - draws[:, a], [2.5, 97.5])))
-    return pd.DataFrame(rows, columns=["quantity", "rate", "low", "high"])
+    return pd.DataFrame(rows, columns=["quantity", "rate", "low", "high"]), draws

@@ -1,11 +1,15 @@
-"""The ledger: one row per published number, with what it is when computed again and what it means."""
+"""The ledger: one row per published value, with what it is when computed again and what it means.
+
+"Reproduced" is said of a number that was computed here and prints as in the paper, and of nothing else.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from importlib.resources import files
 from typing import Literal
 
 import pandas as pd
@@ -14,21 +18,28 @@ from polyjudge.core.results import Result
 from polyjudge.paper import published
 from polyjudge.paper.published import Benchmark, Path
 
-Verdict = Literal["reproduced", "identity", "artefact", "differs", "needs data"]
+Kind = Literal["reproduced", "identity", "artefact", "file check", "setting", "label"]
+Verdict = Literal[Kind, "differs", "needs data"]
 VERDICTS: dict[Verdict, str] = {
-    "reproduced": "computed again within the tolerance",
+    "reproduced": "computed here, and prints as published",
+    "artefact": "computed here and prints as published, but is not what it is taken for",
     "identity": "true by arithmetic whatever the scores are: not evidence",
-    "artefact": "computed again, but not what it is taken for",
-    "differs": "computed again and outside the tolerance",
+    "file check": "shows that the file is the released one; with that file it cannot fail",
+    "setting": "a setting of the protocol, taken over: nothing is computed",
+    "label": "a name, taken over: nothing is computed",
+    "differs": "computed here, and does not print as published",
     "needs data": "cannot be computed from the data at hand",
 }
-OTHER_DRAWS = 5
-"""With own draws tolerances of random numbers are this much wider: two runs differ by the Monte Carlo error of both."""
+COMPUTED: tuple[Verdict, ...] = ("reproduced", "artefact", "differs")
+"""Verdicts of values that are computed and can come out otherwise."""
+REACH = 4.0
+"""With own draws a value may lie this many standard deviations of the difference of two runs from the printed one."""
 COLUMNS = [
     "key",
     "place",
     "number",
     "published",
+    "printed",
     "computed",
     "difference",
     "tolerance",
@@ -41,30 +52,35 @@ COLUMNS = [
 
 @dataclass(frozen=True)
 class Answer:
-    """What is known about one published number.
+    """What is known about one published value.
 
-    `value` is the number computed again (None: it cannot be); `kind` the verdict if it agrees within `tolerance`;
-    `basis` what it was computed from; `corrected` the value that should stand there, `reading` how to read it.
+    `value` is the number computed again (None: it cannot be); `kind` the verdict if it prints as published; `basis`
+    what it was computed from; `corrected` the value that should stand there, `reading` how to read it; `scatter` the
+    standard deviation of the value over independent draws, 0 where the published draws or none are used.
     """
 
     number: str
     value: float | str | None
-    tolerance: float = 0.0
-    kind: Literal["reproduced", "identity", "artefact"] = "reproduced"
+    kind: Kind = "reproduced"
     basis: str = "released scores"
     corrected: str = ""
     reading: str = ""
+    scatter: float = 0.0
 
-    def verdict(self, expected: float | str | None) -> Verdict:
-        """How `value` stands against the published value."""
+    def verdict(self, expected: float | str | None, half_unit: float) -> Verdict:
+        """How `value` stands against the printed value, whose last digit has this half unit."""
         if self.value is None:
             return "needs data"
         if isinstance(self.value, str) or isinstance(expected, str) or expected is None:
             return self.kind if self.value == (expected if expected is not None else "none") else "differs"
-        # The slack is rounding of the subtraction itself, for tolerances such as half a unit of the last digit.
-        slack = 1e-12 * max(abs(expected), abs(self.value))
-        agrees = math.isfinite(self.value) and abs(self.value - expected) <= self.tolerance + slack
+        # The slack is rounding of the subtraction itself.
+        slack = 1e-9 * max(1.0, abs(expected)) if half_unit > 1e-6 else 1e-6 * half_unit
+        agrees = math.isfinite(self.value) and abs(self.value - expected) <= self.tolerance(half_unit) + slack
         return self.kind if agrees else "differs"
+
+    def tolerance(self, half_unit: float) -> float:
+        """Half a unit of the last printed digit, and what two runs with independent draws scatter."""
+        return half_unit + REACH * math.sqrt(2) * self.scatter
 
 
 Answers = dict[Path, Answer]
@@ -104,50 +120,59 @@ def settle(benchmark: Benchmark, answers: Mapping[Path, Answer]) -> Ledger:
     if values.keys() != answers.keys():
         forgotten = [published.key(p) for p in values.keys() ^ answers.keys()]
         raise AssertionError(f"published values and answers do not match: {sorted(forgotten)[:10]}")
-    rows = []
-    for path, expected in values.items():
-        answer = answers[path]
-        both = isinstance(answer.value, (int, float)) and isinstance(expected, (int, float))
-        rows.append(
-            (
-                published.key(path),
-                published.place(benchmark, path),
-                answer.number,
-                "none" if expected is None else expected,
-                answer.value,
-                float(answer.value) - float(expected) if both else None,  # type: ignore[arg-type]
-                answer.tolerance if both else None,
-                answer.verdict(expected),
-                answer.basis if answer.value is not None else "",
-                answer.corrected,
-                answer.reading,
-            )
-        )
-    frame = pd.DataFrame(rows, columns=COLUMNS).astype({"published": object, "computed": object})
+    rows = [_row(benchmark, path, expected, answers[path]) for path, expected in values.items()]
+    frame = pd.DataFrame(rows, columns=COLUMNS).astype({"published": object, "printed": object, "computed": object})
     for name in ("difference", "tolerance"):
         frame[name] = pd.to_numeric(frame[name])
     return Ledger(benchmark, frame)
 
 
-def widen(answers: Answers, sections: Collection[str]) -> Answers:
-    """Wider tolerances for the random numbers of these sections, when other draws than the published ones are used."""
+def _row(benchmark: Benchmark, path: Path, expected: float | str | None, answer: Answer) -> tuple[object, ...]:
+    printed, half, difference, tolerance = expected, 0.0, None, None
+    if isinstance(expected, (int, float)):
+        printed, half = published.printed(benchmark, path, expected)
+        if isinstance(answer.value, (int, float)):
+            difference, tolerance = float(answer.value) - printed, answer.tolerance(half)
+    return (
+        published.key(path),
+        published.place(benchmark, path),
+        answer.number,
+        "none" if expected is None else expected,
+        "none" if printed is None else printed,
+        answer.value,
+        difference,
+        tolerance,
+        answer.verdict(printed, half),
+        answer.basis if answer.value is not None else "",
+        answer.corrected,
+        answer.reading,
+    )
+
+
+def scattered(answers: Answers, scatter: Mapping[str, float]) -> Answers:
+    """The answers with the scatter of their values over independent draws, by key."""
     return {
-        path: replace(a, tolerance=a.tolerance * OTHER_DRAWS) if path[0] in sections and a.tolerance >= 1e-3 else a
-        for path, a in answers.items()
+        path: replace(a, scatter=max(a.scatter, scatter.get(published.key(path), 0.0))) for path, a in answers.items()
     }
 
 
-def half_unit(printed: float) -> float:
-    """Half a unit of the last digit of a number as it is printed.
+def within(width: float) -> float:
+    """The scatter under which a value may lie this far from the printed one."""
+    return width / (REACH * math.sqrt(2))
 
-    >>> half_unit(0.0019)
-    5e-05
-    """
-    exponent = Decimal(repr(printed)).normalize().as_tuple().exponent
-    assert isinstance(exponent, int)
-    return 0.5 * 10.0**exponent
+
+def measured_scatter() -> dict[str, float]:
+    """Standard deviation of every random DevAI value over independent draws, as `polyjudge.paper.scatter` found it."""
+    text = (files("polyjudge.paper") / "data" / "scatter.json").read_text(encoding="utf-8")
+    out: dict[str, float] = json.loads(text)["sd"]
+    return out
 
 
 def setting(number: str, value: float | str) -> Answer:
     """A published setting (seed, number of resamples, level) that the recomputation takes over."""
-    return Answer(number, value, basis="setting", reading="A setting of the protocol, taken over.")
+    return Answer(number, value, "setting", "setting")
+
+
+def label(number: str, value: str) -> Answer:
+    """A name that is taken over from the published table."""
+    return Answer(number, value, "label", "label")

@@ -1,6 +1,7 @@
 """The documentation page of the reproduction, made from the ledgers.
 
-python -m polyjudge.paper.page run_level_scores.csv human_anchor_sample.csv docs/reproduce.md
+python -m polyjudge.paper.page run_level_scores.csv human_labels.csv instances.jsonl human_anchor_sample.csv
+docs/reproduce.md
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from pathlib import Path
 import pandas as pd
 
 from polyjudge.core.files import atomic_write
-from polyjudge.paper.fetch import COMMIT, FILES
-from polyjudge.paper.ledger import OTHER_DRAWS, VERDICTS
+from polyjudge.paper.fetch import COMMIT, FILES, LABELS_COMMIT
+from polyjudge.paper.labels import CAVEAT
+from polyjudge.paper.ledger import COMPUTED, REACH, VERDICTS
 from polyjudge.paper.published import PAPER
 from polyjudge.paper.result import Reproduction
 from polyjudge.paper.run import reproduce
@@ -20,17 +22,15 @@ from polyjudge.paper.tables import markdown_table, markdown_text, shown
 
 MATRICES = ("beta_hat", "raw_mean_margin", "judge_aware_btl")
 """Sections of many cells: the page counts them, the ledger file lists them."""
-TEXTS = "order|top_judge|cbc_minus_combat"
-"""Published texts that are findings; the others are labels."""
 NAMES = {"devai": "DevAI (internal benchmark)", "mrewardbench": "M-RewardBench (external validation)"}
 
 INTRODUCTION = f"""# The paper, number by number
 
 The calibrator comes from a paper:
 {PAPER}.
-`polyjudge reproduce` computes every number of it again from the scores that its authors released, and keeps a ledger:
-what was published, what comes out, and what it means. This page is made from that ledger, by
-`python -m polyjudge.paper.page`.
+`polyjudge reproduce` computes its numbers again from the scores that its authors released, and keeps a ledger: what was
+published, what comes out, and what it means. {{said}}
+This page is made from that ledger, by `python -m polyjudge.paper.page`.
 
 ```bash
 polyjudge reproduce devai -o paper              # fetches the scores once
@@ -39,8 +39,11 @@ polyjudge reproduce mrewardbench -o paper       # with --data FILE likewise
 polyjudge reproduce mrewardbench --offline --anchor human_anchor_sample.csv
 ```
 
-The folder gets `ledger.csv`, `corrections.md`, the tables as CSV, Markdown and LaTeX, and the figures as SVG, PNG and
-PDF. The exit code is 1 if any number differs. Without `--data` a file is fetched from the authors' repository
+The folder gets the report as a page (`report.html`) and as Markdown, `ledger.csv`, the tables as CSV, Markdown and
+LaTeX, and the figures as SVG, PNG and PDF. The exit code is 0 only if nothing that claims to be reproduced differs.
+
+Without
+`--data` a file is fetched from the authors' repository
 (KurbanIntelligenceLab/multilingual-judge-calibration) at commit `{COMMIT[:12]}`, checked by its content (shape,
 labels, and for DevAI all 48 interaction cells) and kept in the user's cache (`POLYJUDGE_CACHE` moves it). A file that
 fails the check is never used. The files are `{FILES["devai"]}` and
@@ -59,11 +62,26 @@ result = reproduce("mrewardbench", offline=True)
 print(result.ledger.counts)
 ```
 
-Random parts use the published seeds and, for DevAI, the published draws, so most values agree to the last published
-digit. `--seed N` takes other draws instead; tolerances of random numbers are then {{wider}} times as wide.
+"Reproduced" is said of a number that is computed here and prints as in the paper: it lies within half a unit of the "
+"last
+printed digit. Random parts use the published draws. `--seed N` takes other draws instead; a random number may then lie
+{{reach:.0f}} standard deviations of the difference of two runs further away, as measured over 100 other seeds
+(`data/scatter.json`), and the output says so. Settings and names that are taken over, and the 48 interaction cells by
+which the file is recognised, have marks of their own and count as nothing. Places say where the paper prints a
+number; what
+only the released results or the released code hold is marked so and compared at the digits that the paper prints of its
+kind.
 
-This page was made from the DevAI scores and the authors' human-anchor sample, without the M-RewardBench panel. With the
-panel the rest is computed as well, and the human-anchor sample is drawn from it with the published seed.
+With the scores the benchmark's requirements and human labels are fetched (metauto-ai/agent-as-a-judge, commit
+`{LABELS_COMMIT[:12]}`); `--instances FILE` and `--labels FILE` name files. They show whether the panel sees the
+work, who
+agrees with the humans and whom calibration helps. Verdicts on single requirements are not released: with a file of your
+own (`--judgments FILE` with task, framework, language, backbone, requirement_id, satisfied) the ablation by requirement
+type is computed too.
+
+This page was made from the DevAI scores, requirements and labels and the authors' human-anchor sample, without the
+M-RewardBench panel. With the panel the rest is computed as well, and the human-anchor sample is drawn from it with the
+published seed.
 """
 
 HUMAN_ANCHOR = """## The human anchor, end to end
@@ -71,18 +89,39 @@ HUMAN_ANCHOR = """## The human anchor, end to end
 The paper's strongest external claim was that calibration raises agreement with human preferences from 68.7% to 76.6%.
 The decision is the sign of the mean margin over the judges. Calibration subtracts a matrix whose sum over judges is
 zero, so it cannot move that mean. What moved it was rounding: a mean of exactly 0 became about 1e-17, and its sign was
-counted as agreement. The authors have retracted the gain.
+counted as agreement. 64 of the 700 margins were ties; rounding turned 55 into agreement and 9 the other way. The
+authors have
+retracted the gain (docs/RELEASE_AUDIT.md of their repository).
 
 """
 
 
 def page(devai: Reproduction, mrewardbench: Reproduction) -> str:
     """The page as Markdown."""
-    parts = [INTRODUCTION.format(wider=OTHER_DRAWS), _verdicts(devai, mrewardbench), _corrections(devai, mrewardbench)]
+    said = " ".join(map(_said, (devai, mrewardbench)))
+    parts = [INTRODUCTION.format(said=said, reach=REACH), _verdicts(devai, mrewardbench)]
+    parts += [_corrections(devai, mrewardbench), *_extra(devai)]
     anchor = next(t for t in mrewardbench.tables if t.name == "human_anchor")
     parts.append(HUMAN_ANCHOR + anchor.markdown())
     parts += [_section(devai), _section(mrewardbench)]
     return "\n".join(parts)
+
+
+def _said(result: Reproduction) -> str:
+    counts = result.ledger.counts
+    return (
+        f"{NAMES[result.ledger.benchmark]}: {sum(counts[v] for v in COMPUTED)} of {len(result.ledger.rows)} values "
+        f"can be "
+        f"computed and could come out otherwise; {counts['differs']} differ."
+    )
+
+
+def _extra(devai: Reproduction) -> list[str]:
+    tables = {t.name: t for t in devai.tables}
+    out = ["## Later work of the authors\n", tables["follow_up"].markdown()]
+    if devai.labels is not None:
+        out += ["## Beside human labels\n", markdown_text(CAVEAT) + "\n", tables["human_labels"].markdown()]
+    return out
 
 
 def _verdicts(*results: Reproduction) -> str:
@@ -95,8 +134,8 @@ def _verdicts(*results: Reproduction) -> str:
 def _corrections(*results: Reproduction) -> str:
     out = ["## What does not hold, what is arithmetic, and what can be said instead\n"]
     for r in results:
-        rows = pd.DataFrame([(c.claim, c.published, c.correct, c.why) for c in r.corrections])
-        rows.columns = pd.Index(["claim", "published", "instead", "why"])
+        rows = pd.DataFrame([(c.claim, c.published, c.conceded or "–", c.correct, c.why) for c in r.corrections])
+        rows.columns = pd.Index(["claim", "published", "the paper concedes", "instead", "why"])
         out.append(f"{NAMES[r.ledger.benchmark]}:\n\n{markdown_table(rows)}")
     return "\n".join(out)
 
@@ -107,8 +146,7 @@ def _section(result: Reproduction) -> str:
     out += [f"{markdown_text(note)}\n" for note in result.notes]
     for place, group in rows.groupby("place", sort=False):
         matrix = group["key"].str.split(" > ").str[0].isin(MATRICES)
-        plain = group[~matrix & (group["basis"] != "setting")]
-        plain = plain[~plain["published"].map(lambda v: isinstance(v, str)) | plain["key"].str.contains(TEXTS)]
+        plain = group[~matrix & ~group["verdict"].isin(["setting", "label"])]
         if not (len(plain) or matrix.any()):
             continue
         out.append(f"### {str(place)[0].upper()}{str(place)[1:]}\n")
@@ -134,8 +172,8 @@ def _numbers(rows: pd.DataFrame) -> str:
     frame = pd.DataFrame(
         {
             "number": rows["number"],
-            "published": [_published(v) for v in rows["published"]],
-            "computed": [_computed(a, b) for a, b in zip(rows["published"], rows["computed"], strict=True)],
+            "published": [shown(v) if isinstance(v, str) else repr(v) for v in rows["printed"]],
+            "computed": [_computed(a, b) for a, b in zip(rows["printed"], rows["computed"], strict=True)],
             "verdict": rows["verdict"],
             "instead": rows["corrected"].replace("", "–"),
         }
@@ -146,20 +184,16 @@ def _numbers(rows: pd.DataFrame) -> str:
     return markdown_table(frame) + ("\n" + "\n".join(notes) + "\n" if notes else "")
 
 
-def _published(value: object) -> str:
-    """As it is stored, with at most six decimals."""
-    return repr(round(value, 6)) if isinstance(value, float) and abs(value) > 1e-3 else shown(value)
-
-
 def _computed(old: object, new: object) -> str:
-    """The computed value with the decimals of the published one, two at least."""
+    """The computed value with two decimals more than the printed one."""
     if isinstance(new, float) and isinstance(old, float) and abs(old) > 1e-3:
-        return shown(new, max(2, len(_published(old).partition(".")[2])))
+        return shown(new, len(repr(old).partition(".")[2]) + 2)
     return shown(new)
 
 
 if __name__ == "__main__":
-    scores, sample, target = sys.argv[1:]
-    text = page(reproduce("devai", scores), reproduce("mrewardbench", anchor=sample, offline=True))
+    scores, human, tasks, sample, target = sys.argv[1:]
+    devai = reproduce("devai", scores, labels=human, instances=tasks)
+    text = page(devai, reproduce("mrewardbench", anchor=sample, offline=True))
     with atomic_write(Path(target)) as file:
         file.write(text)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from decimal import Decimal
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 Benchmark = Literal["devai", "mrewardbench"]
 BENCHMARKS: tuple[Benchmark, ...] = ("devai", "mrewardbench")
 Path = tuple[str, ...]
 """Keys and list positions that lead to a number, as text."""
+Value = TypeVar("Value")
 
 PAPER = (
     "Mahmood, Abdaljalil and Kurban: Rank Reversal in Multilingual LLM Judges: "
@@ -20,45 +23,72 @@ PAPER = (
 NAMES_OF_COLUMNS = "columns"
 """Lists under this key name the columns of their neighbours. They are not published values."""
 
+RELEASED = "released results, not in the paper"
+CODE = "released code, not in the paper"
+
 PLACES: dict[Benchmark, tuple[tuple[str, str], ...]] = {
     "devai": (
-        ("panel", "Section 5.1"),
-        ("beta_hat", "Figure 1"),
-        ("rank_reversal > reversing_pairs", "Section 5.2, Table 1"),
-        ("rank_reversal > pairs", "Section 5.2, Table 1"),
-        ("rank_reversal > rows", "Table 1, Appendix A"),
-        ("rank_reversal > witness_gaps", "Section 5.2"),
-        ("rank_reversal > top_judge", "Section 5.2"),
-        ("bound > tasks_for_half_of_max_beta", "Appendix B.2"),
-        ("bound", "Section 4.2, Limitations"),
-        ("fit", "Section 5.2"),
-        ("held_out > methods > dawid-skene", "Appendix D.3"),
-        ("held_out > methods > cbc-weighted", "Appendix D.2"),
-        ("held_out > methods", "Table 2"),
-        ("held_out > calibrated_order", "Figure 2"),
-        ("held_out", "Section 5.3"),
-        ("unseen_language", "Section 5.3, Limitations"),
-        ("decisions", "Table 3"),
-        ("ablation_judges", "Table 6"),
-        ("ablation_tasks > mean_abs_beta_error", "Figure 4, Appendix B.2"),
-        ("ablation_tasks", "Table 7"),
-        ("requirement_types", "Appendix B.3"),
-        ("information", "Section 6"),
-        ("cost", "Table 8"),
+        (r"panel", "Section 5.1"),
+        (r"beta_hat", "Figure 1"),
+        (r"rank_reversal > (reversing_)?pairs", "Section 5.2, Table 1"),
+        (r"rank_reversal > rows", "Table 1, Appendix A"),
+        (r"rank_reversal", "Section 5.2"),
+        (r"bound > tasks_for_half_of_max_beta", "Appendix B.2"),
+        (r"bound", "Section 4.2, Limitations"),
+        (r"fit > ss", RELEASED),
+        (r"fit", "Section 5.2"),
+        (r".* > seed$", CODE),
+        (r"held_out > methods > (dawid-skene|cbc-weighted) > 3", RELEASED),
+        (r"held_out > methods > (cbc-weighted|oracle) > [12]", RELEASED),
+        (r"held_out > methods > dawid-skene", "Appendix D.3"),
+        (r"held_out > methods > cbc-weighted", "Appendix D.2"),
+        (r"held_out > methods", "Table 2"),
+        (r"held_out > calibrated_order", "Figure 2"),
+        (r"held_out", "Section 5.3"),
+        (r"unseen_language > \w+ > (overall|Arabic|Spanish)", "Section 5.3, Limitations"),
+        (r"unseen_language", RELEASED),
+        (r"decisions", "Table 3"),
+        (r"ablation_judges > replicates_per_subset", CODE),
+        (r"ablation_judges > sd > 4", RELEASED),
+        (r"ablation_judges", "Table 6"),
+        (r"ablation_tasks > mean_abs_beta_error", "Figure 4, Appendix B.2"),
+        (r"ablation_tasks", "Table 7"),
+        (r"requirement_types > semantic > tasks", RELEASED),
+        (r"requirement_types", "Appendix B.3"),
+        (r"information > q", CODE),
+        (r"information > (observed|null_mean)", RELEASED),
+        (r"information", "Section 6"),
+        (r"cost", "Table 8"),
     ),
     "mrewardbench": (
-        ("panel", "Section 5.5"),
-        ("raw_mean_margin", "matrix behind Figure 3"),
-        ("beta_hat", "matrix behind Figure 3"),
-        ("judge_aware_btl", "matrix behind Table 4"),
-        ("held_out", "Table 4"),
-        ("full_fit", "Table 4"),
-        ("calibrated_order", "Figure 3"),
-        ("human_anchor > by_language", "released result of Table 5"),
-        ("human_anchor", "Table 5"),
+        (r"panel > (subsets|missing_margins)", RELEASED),
+        (r"panel", "Section 5.5"),
+        (r"raw_mean_margin|beta_hat", f"{RELEASED}: matrix behind Figure 3"),
+        (r"judge_aware_btl", f"{RELEASED}: matrix behind Table 4"),
+        (r".* > (seed|bootstrap)$", CODE),
+        (r"held_out|full_fit", "Table 4"),
+        (r"calibrated_order", "Figure 3"),
+        (r"human_anchor > by_language", f"{RELEASED}: behind Table 5"),
+        (r"human_anchor > (strata|sample)", "Section 5.5"),
+        (r"human_anchor > overall > gain", "Section 5.5"),
+        (r"human_anchor", "Table 5"),
     ),
 }
-"""First match wins: the beginning of a key, and where such numbers stand."""
+"""First match with the beginning of a key wins: where such numbers stand."""
+
+DECIMALS: dict[Benchmark, tuple[tuple[str, int], ...]] = {
+    "devai": (
+        (r"rank_reversal > rows > \d+ > 2|bound > radius|cost > mrewardbench_panel > 3", 1),
+        (r"rank_reversal > rows > \d+ > 3", -1),
+        (r"information > p", 6),
+        (r"decisions > cbc > accuracy_interval", 4),
+        (r"decisions > \w+ > accuracy", 3),
+        (r"beta_hat|rank_reversal|bound|decisions|cost|ablation_tasks > mean|fit > ss", 2),
+        (r"", 3),
+    ),
+    "mrewardbench": ((r"raw_mean_margin|beta_hat", 6), (r"judge_aware_btl|human_anchor > by", 2), (r"", 3)),
+}
+"""The decimals that the paper prints, and for released results those it prints of their kind. -1: as stored."""
 
 
 def load(benchmark: Benchmark) -> dict[str, Any]:
@@ -88,8 +118,27 @@ def key(path: Path) -> str:
 
 def place(benchmark: Benchmark, path: Path) -> str:
     """Where in the paper the number of a path stands."""
+    return _first(PLACES[benchmark], path)
+
+
+def printed(benchmark: Benchmark, path: Path, value: float) -> tuple[float, float]:
+    """A number as the paper prints it, and half a unit of its last digit.
+
+    >>> printed("devai", ("held_out", "methods", "cbc", "2"), 0.9675)
+    (0.968, 0.0005)
+    """
+    exact = Decimal(repr(value))
+    decimals = 0 if isinstance(value, int) else _first(DECIMALS[benchmark], path)
+    if decimals < 0:
+        exponent = exact.normalize().as_tuple().exponent
+        assert isinstance(exponent, int)
+        decimals = -exponent
+    return float(round(exact, decimals)), 0.5 * 10.0**-decimals
+
+
+def _first(rules: tuple[tuple[str, Value], ...], path: Path) -> Value:
     text = key(path)
-    for start, where in PLACES[benchmark]:
-        if text == start or text.startswith(start + " > "):
-            return where
+    for start, out in rules:
+        if re.match(start, text):
+            return out
     raise KeyError(f"no place for {text}")

@@ -1,88 +1,109 @@
-"""What a reproduction says on a screen: verdicts, what differs, what does not hold."""
+"""What a reproduction says: verdicts, what differs, what does not hold. Shown like every other report."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
 
+from polyjudge.core.panel import Panel
 from polyjudge.core.schema import envelope
-from polyjudge.core.sections import Column, Report, Section, Table
-from polyjudge.paper.ledger import VERDICTS
+from polyjudge.core.sections import Column, Finding, Report, Section, Step, Table, say
+from polyjudge.paper import tables
+from polyjudge.paper.ledger import COMPUTED, VERDICTS
 from polyjudge.paper.result import Reproduction
-from polyjudge.paper.tables import shown
 
 BENCHMARKS = {"devai": "DevAI", "mrewardbench": "M-RewardBench"}
 
 
-def build(result: Reproduction) -> Report:
-    """The ledger in short."""
-    rows = result.ledger.rows
-    counts = pd.DataFrame(
-        [(v, result.ledger.counts[v], meaning) for v, meaning in VERDICTS.items()],
-        columns=["verdict", "values", "meaning"],
-    )
-    anchors = [t.frame for t in result.tables if t.name == "human_anchor"]
-    sections = [
-        *_differs(result.ledger.differs),
-        *_needs(rows[rows["verdict"] == "needs data"]),
-        *(_anchor(frame) for frame in anchors),
-        Section(
-            name="corrections",
-            title="What does not hold, what is arithmetic, and what can be said instead",
-            says=tuple(
-                f"{c.claim}. published: {c.published} | instead: {c.correct} | why: {c.why}" for c in result.corrections
-            ),
-            folded=False,
-        ),
-        Section(name="notes", title="Notes", says=result.notes, folded=False),
-    ]
-    columns = (
-        Column(name="verdict", title="verdict"),
-        Column(name="values", title="values", kind="count"),
-        Column(name="meaning", title="meaning"),
-    )
+def build(result: Reproduction, panel: Panel | None = None) -> Report:
+    """Counts first, then what differs, what does not hold, the tables, and every row."""
+    ledger = result.ledger
+    rows, counts = ledger.rows, ledger.counts
+    differs = counts["differs"]
+    verdict = [say("paper.count", rows=len(rows), computed=sum(counts[v] for v in COMPUTED), **_plain(counts))]
+    if result.labels is not None:
+        check = result.labels
+        cells = check.helped + check.hurt + check.unclear
+        verdict.append(say("paper.labels", helped=check.helped, hurt=check.hurt, cells=cells, **check.panel))
+    frame = pd.DataFrame([(v, counts[v], m) for v, m in VERDICTS.items()], columns=["verdict", "values", "meaning"])
+    finding = (Finding("paper.differs", {"count": differs}, "serious"),) if differs else ()
+    title = BENCHMARKS[ledger.benchmark]
     return Report(
         command="reproduce",
-        title=f"{BENCHMARKS[result.ledger.benchmark]}: {len(rows)} published values",
-        picture=(Table(name="verdicts", caption="Verdicts", frame=counts, columns=columns),),
-        sections=tuple(sections),
+        title=f"{title}: the paper, number by number",
+        read=(say("paper.read", title=title, rows=len(rows)),),
+        verdict=tuple(verdict),
+        picture=(_table("verdicts", "Verdicts", frame, {"values": "count"}),),
+        findings=finding,
+        next=(
+            Step(
+                why="Every row, the tables and the figures as files",
+                command=f"polyjudge reproduce {ledger.benchmark} -o DIR",
+            ),
+        ),
+        sections=tuple(_sections(result)),
         payload=lambda: envelope("reproduce", result.to_dict()),
     )
 
 
-def _differs(rows: pd.DataFrame) -> list[Section]:
-    if rows.empty:
-        return []
-    names = ("number", "place", "published", "computed", "difference", "tolerance")
-    frame = pd.DataFrame({n: [_value(x) for x in rows[n]] for n in names})
-    columns = tuple(Column(name=n, title=n) for n in names)
-    table = Table(name="differs", caption="Values that differ", frame=frame, columns=columns)
-    return [Section(name="differs", title="These values differ", blocks=(table,), folded=False)]
+def _sections(result: Reproduction) -> list[Section]:
+    rows = result.ledger.rows
+    out = []
+    if len(result.ledger.differs):
+        names = ["number", "place", "printed", "computed", "difference", "tolerance", "reading"]
+        block = _table("differs", "Values that differ", result.ledger.differs[names])
+        out.append(Section(name="differs", title="These values differ", blocks=(block,), folded=False))
+    lacking = rows[rows["verdict"] == "needs data"]
+    if len(lacking):
+        says = tuple(
+            say("paper.needs", count=len(g), places=", ".join(g["place"].unique()), reading=reading)
+            for reading, g in lacking.groupby("reading", sort=False)
+        )
+        out.append(Section(name="needs", title="What needs data that is not here", says=says, folded=False))
+    wrong = tuple(say("paper.conceded" if c.conceded else "paper.correction", **asdict(c)) for c in result.corrections)
+    out.append(
+        Section(
+            name="corrections",
+            title="What does not hold, what is arithmetic, and what can be said instead",
+            says=wrong,
+            folded=False,
+        )
+    )
+    out.append(Section(name="notes", title="Notes", says=result.notes, folded=False))
+    for table in result.tables:
+        block = _table(table.name, table.title, table.frame.map(_whole))
+        folded = table.name != "human_anchor"
+        out.append(
+            Section(
+                name=table.name,
+                title=table.title,
+                says=(table.note,) if table.note else (),
+                blocks=(block,),
+                folded=folded,
+            )
+        )
+    names = ["place", "number", "printed", "computed", "verdict", "corrected"]
+    block = _table("ledger", "Every row", rows[names])
+    out.append(Section(name="ledger", title="The ledger", blocks=(block,)))
+    return out
 
 
-def _needs(rows: pd.DataFrame) -> list[Section]:
-    if rows.empty:
-        return []
-    groups = rows.groupby("reading", sort=False)
-    says = tuple(f"{len(g)} values ({', '.join(g['place'].unique())}): {reading}" for reading, g in groups)
-    return [Section(name="needs", title="What needs data that is not here", says=says, folded=False)]
-
-
-def _anchor(rows: pd.DataFrame) -> Section:
-    frame = pd.DataFrame({"language": rows["language"], "sampled": rows["rows"]})
-    for name, (a, b) in {
-        "as published": ("raw_published", "calibrated_published"),
-        "with tolerance": ("raw", "calibrated"),
-    }.items():
-        frame[name] = [f"{x} to {y}" for x, y in zip(rows[a], rows[b], strict=True)]
-    for name, column in {"ties": "ties", "counted by rounding": "counted", "truly changed": "changed"}.items():
-        frame[name] = rows[column]
-    columns = tuple(Column(name=n, title=n, kind="label" if n == "language" else "text") for n in frame.columns)
-    caption = "Decisions that agree with the human preference, before and after calibration"
-    table = Table(name="human_anchor", caption=caption, frame=frame, columns=columns)
-    return Section(name="anchor", title="Human anchor", blocks=(table,), folded=False)
+def _table(name: str, caption: str, frame: pd.DataFrame, kinds: dict[str, Any] | None = None) -> Table:
+    kinds = kinds or {}
+    shown = frame.assign(**{c: [_value(x) for x in frame[c]] for c in frame.columns if c not in kinds})
+    columns = tuple(Column(name=c, title=c.replace("_", " "), kind=kinds.get(c, "text")) for c in frame.columns)
+    return Table(name=name, caption=caption, frame=shown, columns=columns, most=len(frame))
 
 
 def _value(value: Any) -> str:
-    return shown(value) if not isinstance(value, float) else f"{value:.6g}"
+    return tables.shown(value) if not isinstance(value, float) or pd.isna(value) else f"{value:.6g}"
+
+
+def _whole(value: Any) -> Any:
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def _plain(counts: dict[Any, int]) -> dict[str, int]:
+    return {str(k).replace(" ", "_"): v for k, v in counts.items()}

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.core.results import Result, plain
-from polyjudge.paper.ledger import OTHER_DRAWS, Ledger
+from polyjudge.paper.labels import LabelCheck
+from polyjudge.paper.ledger import REACH, Ledger
 from polyjudge.paper.tables import Table
 
 
@@ -19,8 +20,11 @@ class Correction:
 
     claim: str
     published: str
+    """What the paper says, in its words where they are short."""
     correct: str
     why: str
+    conceded: str = ""
+    """What the paper itself says against it."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -35,15 +39,11 @@ class Reproduction(Result):
     inputs: dict[str, str]
     """What was read, by role, with the fingerprint of each."""
     notes: tuple[str, ...] = ()
+    labels: LabelCheck | None = None
+    """The panel beside human labels (DevAI)."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.ledger.rows
-
-    def __repr__(self) -> str:
-        counts = ", ".join(f"{n} {verdict}" for verdict, n in self.ledger.counts.items())
-        lines = [f"Reproduction of {self.ledger.benchmark}: {len(self.ledger.rows)} published values ({counts})"]
-        lines += [f"  {c.claim}: {c.published} -> {c.correct}" for c in self.corrections]
-        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -54,14 +54,17 @@ class Reproduction(Result):
             "ledger": plain(self.ledger.rows),
             "tables": {t.name: plain(t.frame) for t in self.tables},
             "notes": list(self.notes),
+            "labels": plain(self.labels),
         }
 
 
 def notes(seed: int | None) -> tuple[str, ...]:
     """What a reader must know about the random parts."""
     if seed is None:
-        return ("Random parts use the published seeds.",)
+        return ("Random parts use the published draws. A number is reproduced when it prints as in the paper.",)
     return (
-        f"Random parts use seed {seed}, not the published ones: they agree within Monte Carlo error only, so their "
-        f"tolerances are {OTHER_DRAWS} times as wide.",
+        f"Random parts use seed {seed}. Draws of another seed scatter: a random value may lie half a unit of its last "
+        f"printed digit and {REACH:.0f} standard deviations of the difference of two runs from the printed one. The "
+        "standard deviations are measured, for DevAI over 100 seeds, for M-RewardBench by resampling the draws; the "
+        "ledger lists the tolerance of every row.",
     )

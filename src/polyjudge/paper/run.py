@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from polyjudge.core.errors import UsageError
 from polyjudge.core.files import atomic_write
 from polyjudge.core.labels import clean
 from polyjudge.core.progress import track
+from polyjudge.core.schema import to_json
 from polyjudge.paper import sources
-from polyjudge.paper.fetch import FetchError, cached, fetch
-from polyjudge.paper.ledger import VERDICTS
+from polyjudge.paper.fetch import FetchError, cached, cached_labels, fetch, fetch_labels
 from polyjudge.paper.published import Benchmark
 from polyjudge.paper.result import Reproduction
-from polyjudge.paper.tables import Table, markdown_table, markdown_text
+from polyjudge.paper.tables import Table
 
 FORMATS = ("svg", "png", "pdf")
+NO_LABELS = (
+    "The benchmark's human labels were not at hand, so nothing is said about whom calibration helps. They are "
+    "fetched with "
+    "the scores when --data is not given; --labels and --instances name files."
+)
 
 
 def reproduce(
@@ -24,15 +30,20 @@ def reproduce(
     data: str | Path | None = None,
     anchor: str | Path | None = None,
     *,
+    labels: str | Path | None = None,
+    instances: str | Path | None = None,
+    judgments: str | Path | None = None,
     offline: bool = False,
     seed: int | None = None,
 ) -> Reproduction:
-    """Compute every published number of a benchmark again.
+    """Compute the published numbers of a benchmark again, as many as the data at hand allow.
 
     Parameters
     ----------
     data : the released scores; without it they are fetched once into the user's cache
     anchor : the human-anchor sample (M-RewardBench only)
+    labels, instances : human labels and requirements of the DevAI benchmark; fetched together with the scores
+    judgments : own verdicts on single requirements (DevAI), for the ablation by requirement type
     offline : never use the network. M-RewardBench then falls back to the published matrices
     seed : own random draws; by default the published seeds are used
     """
@@ -41,15 +52,28 @@ def reproduce(
             raise UsageError(
                 "The human anchor belongs to M-RewardBench: polyjudge reproduce mrewardbench --anchor FILE"
             )
-        return _devai(data, offline, seed)
+        return _devai(data, labels, instances, judgments, offline, seed)
     if benchmark == "mrewardbench":
+        if labels or instances or judgments:
+            raise UsageError("Labels, instances and judgments belong to DevAI: polyjudge reproduce devai.")
         return _mrewardbench(data, anchor, offline, seed)
     raise UsageError(f"The paper has the benchmarks devai and mrewardbench, not {benchmark!r}.")
 
 
-def _devai(data: str | Path | None, offline: bool, seed: int | None) -> Reproduction:
+def _devai(
+    data: str | Path | None,
+    labels: str | Path | None,
+    instances: str | Path | None,
+    judgments: str | Path | None,
+    offline: bool,
+    seed: int | None,
+) -> Reproduction:
+    from polyjudge.paper.devai import Types
     from polyjudge.paper.devai_tables import reproduce_devai
+    from polyjudge.paper.labels import read_labels
+    from polyjudge.paper.requirements import ablate_types, read_instances, read_judgments, typed
 
+    fetching = data is None and not offline
     if data is None and offline:
         data = cached("devai")
         if data is None:
@@ -57,7 +81,23 @@ def _devai(data: str | Path | None, offline: bool, seed: int | None) -> Reproduc
                 "The DevAI scores are not in the cache, and --offline forbids to fetch them: use --data FILE."
             )
     panel = sources.devai_panel(data or fetch("devai", sources.devai_panel))
-    return reproduce_devai(panel, seed=seed)
+    have = cached_labels()
+    if have is None and fetching and (labels is None or instances is None):
+        have = fetch_labels(panel.tasks, panel.replicates)
+    instances, labels = instances or (have and have[0]), labels or (have and have[1])
+    requirements = typed(read_instances(instances)) if instances else None
+    tau = None
+    if judgments is not None:
+        if requirements is None:
+            raise UsageError("--judgments needs the benchmark's requirements: add --instances FILE.")
+        tau = ablate_types(read_judgments(judgments, requirements), panel, seed)
+    return reproduce_devai(
+        panel,
+        labels=read_labels(labels, panel) if labels else None,
+        types=Types(requirements, tau),
+        seed=seed,
+        more=() if labels else (NO_LABELS,),
+    )
 
 
 def _mrewardbench(data: str | Path | None, anchor: str | Path | None, offline: bool, seed: int | None) -> Reproduction:
@@ -73,15 +113,39 @@ def _mrewardbench(data: str | Path | None, anchor: str | Path | None, offline: b
     return reproduce_mrewardbench(panel, sample, seed=seed)
 
 
+def devai_instances(path: str | Path | None) -> list[dict[str, Any]]:
+    """The benchmark's tasks: of a file, of the cache, or fetched."""
+    from polyjudge.paper.requirements import read_instances
+
+    if path is None:
+        have = cached_labels()
+        if have is None:
+            panel = sources.devai_panel(fetch("devai", sources.devai_panel))
+            have = fetch_labels(panel.tasks, panel.replicates)
+        path = have[0]
+    return read_instances(path)
+
+
 def write(result: Reproduction, folder: str | Path, formats: Iterable[str] = FORMATS) -> list[Path]:
-    """Write ledger, corrections, tables and figures into a folder; returns the paths."""
+    """Write the report as a page and as Markdown, the ledger, the tables and the figures; returns the paths."""
+    from polyjudge.paper.report import build
+    from polyjudge.report.markdown import markdown
+    from polyjudge.report.page.made import command_line
+    from polyjudge.report.page.render import render_report
+
     folder = Path(folder)
     formats = check_formats(formats)
-    rows = Table("ledger", f"Ledger of {result.ledger.benchmark}", result.ledger.rows)
-    paths = [folder / "ledger.csv", folder / "ledger.md", folder / "corrections.md"]
-    for path, text in zip(paths, (rows.csv(), _ledger_page(result, rows), corrections_page(result)), strict=True):
-        with atomic_write(path) as file:
+    report = build(result)
+    texts = {
+        "report.html": render_report(report, command_line()),
+        "summary.md": markdown(report),
+        "reproduce.json": to_json(report.payload(), indent=1) + "\n",
+        "ledger.csv": Table("ledger", "", result.ledger.rows).csv(),
+    }
+    for name, text in texts.items():
+        with atomic_write(folder / name) as file:
             file.write(text)
+    paths = [folder / name for name in texts]
     for table in result.tables:
         paths += table.write(folder / "tables")
     if formats:
@@ -99,26 +163,3 @@ def check_formats(formats: Iterable[str]) -> list[str]:
     if unknown:
         raise UsageError(f"Figures can be {', '.join(FORMATS)} or none, not {clean(unknown[0])!r}.")
     return formats
-
-
-def corrections_page(result: Reproduction) -> str:
-    """What does not hold or is arithmetic, with what can be said instead, as Markdown."""
-    out = ["# What does not hold, what is arithmetic, and what can be said instead", ""]
-    for c in result.corrections:
-        out += [
-            f"**{markdown_text(c.claim)}**",
-            "",
-            f"- Published: {markdown_text(c.published)}",
-            f"- Instead: {markdown_text(c.correct)}",
-            f"- Why: {markdown_text(c.why)}",
-            "",
-        ]
-    return "\n".join(out)
-
-
-def _ledger_page(result: Reproduction, rows: Table) -> str:
-    counts = result.ledger.counts
-    lines = [f"- {verdict} ({counts[verdict]}): {meaning}" for verdict, meaning in VERDICTS.items()]
-    head = f"# {markdown_text(rows.title)}\n\n" + "\n".join(lines)
-    notes = "".join(f"\n{markdown_text(note)}" for note in result.notes)
-    return f"{head}\n{notes}\n\n{markdown_table(rows.frame.drop(columns='key'))}"

@@ -25,8 +25,8 @@ SAME_CELL = 1e-9
 def devai_panel(path: str | Path) -> Panel:
     """The DevAI panel: 55 tasks x 8 languages x 6 judges x 3 replicates, its 48 interaction cells as published."""
     expected = published.load("devai")
-    table = _table(path)
-    _require_columns(table, DEVAI_COLUMNS, path, "run_level_scores.csv")
+    table = table_of(path)
+    require_columns(table, DEVAI_COLUMNS, path, "run_level_scores.csv")
     where = clean(str(path), 300)
     shape = expected["panel"]
     for word, name in (("languages", "language"), ("judges", "backbone"), ("replicates", "framework")):
@@ -46,7 +46,7 @@ def devai_panel(path: str | Path) -> Panel:
             f"DevAI file has {shape['tasks']} tasks and {shape['runs']} scores, none twice and none missing. "
             "It may be cut: get it again."
         )
-    array = _array(table.assign(score=score), keys, axes, "score")
+    array = array_of(table.assign(score=score), keys, axes, "score")
     panel = Panel.from_array(array, *axes, declared_range=(0.0, 100.0))
     cells = panel.matrix(double_centre(panel.cell_means))
     wanted = pd.DataFrame(expected["beta_hat"]).T.loc[cells.index, cells.columns]
@@ -64,9 +64,9 @@ def devai_panel(path: str | Path) -> Panel:
 def mrewardbench_panel(path: str | Path) -> Panel:
     """The M-RewardBench panel: margins of 1,500 items x 7 languages x 5 judges, subsets as groups, gaps kept."""
     expected = published.load("mrewardbench")["panel"]
-    table = _table(path)
+    table = table_of(path)
     where = clean(str(path), 300)
-    _require_columns(table, MREWARDBENCH_COLUMNS, path, "pilot_complete_panel.csv")
+    require_columns(table, MREWARDBENCH_COLUMNS, path, "pilot_complete_panel.csv")
     margin = pd.to_numeric(table["margin"], errors="coerce")
     if margin.isna().sum() != table["margin"].isna().sum() or np.isinf(margin).any():
         bad = table.index[(margin.isna() & table["margin"].notna()) | np.isinf(margin)][0]
@@ -92,7 +92,7 @@ def mrewardbench_panel(path: str | Path) -> Panel:
             f"{expected['missing_margins']} rows without a margin. It may be cut: get it again."
         )
     axes = [subsets.index, expected["languages"], expected["judges"]]
-    array = _array(table.assign(margin=margin), ["item_id", "language", "evaluator_model"], axes, "margin")
+    array = array_of(table.assign(margin=margin), ["item_id", "language", "evaluator_model"], axes, "margin")
     labels = tuple(expected["subsets"])
     group = Grouping("subset", labels, subsets.map(labels.index).to_numpy(np.int64))
     return Panel.from_array(array, *axes, grouping=group, declared_range=(-4.0, 4.0))
@@ -101,9 +101,9 @@ def mrewardbench_panel(path: str | Path) -> Panel:
 def anchor_sample(path: str | Path) -> pd.DataFrame:
     """The 700 sampled item-language rows of the human-anchor check, as the authors computed them."""
     expected = published.load("mrewardbench")
-    sample = _table(path)
+    sample = table_of(path)
     where = clean(str(path), 300)
-    _require_columns(sample, ANCHOR_COLUMNS, path, "human_anchor_sample.csv")
+    require_columns(sample, ANCHOR_COLUMNS, path, "human_anchor_sample.csv")
     for name in ANCHOR_COLUMNS[3:]:
         sample[name] = pd.to_numeric(sample[name], errors="coerce")
     if not np.isfinite(sample[ANCHOR_COLUMNS[3:]].to_numpy(float)).all():
@@ -119,7 +119,7 @@ def anchor_sample(path: str | Path) -> pd.DataFrame:
     return sample
 
 
-def _table(path: str | Path) -> pd.DataFrame:
+def table_of(path: str | Path) -> pd.DataFrame:
     try:
         return pd.read_csv(path, encoding="utf-8")
     except OSError as error:
@@ -128,7 +128,7 @@ def _table(path: str | Path) -> pd.DataFrame:
         raise PanelError(f"{clean(str(path), 300)} is not a CSV file: {clean(error, 120)}.") from None
 
 
-def _array(table: pd.DataFrame, keys: list[str], axes: list[Any], value: str) -> Array:
+def array_of(table: pd.DataFrame, keys: list[str], axes: list[Any], value: str) -> Array:
     """A long table without duplicates as an array with the given labels along its axes."""
     out: Array = np.full([len(a) for a in axes], np.nan)
     codes = tuple(pd.Index(a).get_indexer(pd.Index(table[k])) for k, a in zip(keys, axes, strict=True))
@@ -136,7 +136,7 @@ def _array(table: pd.DataFrame, keys: list[str], axes: list[Any], value: str) ->
     return out
 
 
-def _require_columns(table: pd.DataFrame, names: list[str], path: str | Path, original: str) -> None:
+def require_columns(table: pd.DataFrame, names: list[str], path: str | Path, original: str) -> None:
     lacking = [n for n in names if n not in table.columns]
     if lacking:
         raise PanelError(

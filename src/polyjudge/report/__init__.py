@@ -47,9 +47,10 @@ BUILDERS = {
     "calibrate.extend.Extension": "extend",
     "collect.preview.Preview": "collect",
     "collect.summary.Summary": "collect",
+    "paper.result.Reproduction": "polyjudge.paper.report",
     "validate.suite.Validation": "validate",
 }
-"""Result -> module in `report.build`, whose `build(result, panel)` makes the report."""
+"""Result -> module in `report.build` (or by its full name), whose `build(result, panel)` makes the report."""
 
 
 def report_of(result: Result, panel: Panel | None = None) -> Report | None:
@@ -58,7 +59,7 @@ def report_of(result: Result, panel: Panel | None = None) -> Report | None:
     name = BUILDERS.get(f"{kind.__module__}.{kind.__qualname__}".removeprefix("polyjudge."))
     if name is None:
         return None
-    report: Report = import_module(f"{__name__}.build.{name}").build(result, panel)
+    report: Report = import_module(name if "." in name else f"{__name__}.build.{name}").build(result, panel)
     return report
 
 

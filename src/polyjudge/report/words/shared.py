@@ -8,7 +8,7 @@ WORDS: dict[str, Template] = {
     "calibrate.outside": lambda v: (
         "{count} of {of} calibrated scores lay beyond the scale and were cut: the mean over the judges moves."
         if v["clipped"]
-        else "{count} of {of} calibrated scores lie beyond the scale. --clip cuts them, and moves the mean over the judges."
+        else "{count} of {of} calibrated scores lie beyond the scale. --clip cuts them and moves the judges' mean."
     ),
     "note": "{text:text}",
     "validate.verdict": "{missed} of {limits} limits missed, on {panels} panels per scenario. A limit counts as "

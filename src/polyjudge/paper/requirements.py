@@ -1,0 +1,135 @@
+"""Requirements by type: the paper's fourth ablation, from verdicts on single requirements.
+
+The benchmark gives every requirement a category. The paper groups requirements by type; its released code takes
+the type from the category, and for "Other" from words of the criterion. What it assigns so stands below, by task and
+requirement: with it the paper's counts come out.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.analyse.held_out import compare
+from polyjudge.core.errors import PanelError
+from polyjudge.core.labels import clean
+from polyjudge.core.panel import Panel
+from polyjudge.paper.draws import plain_draws
+from polyjudge.paper.sources import array_of, require_columns, table_of
+
+TYPES = {
+    "Dataset or Environment": "Data Loading",
+    "Save Trained Model": "Training",
+    "Machine Learning Method": "Model Construction",
+    "Performance Metrics": "Evaluation Metrics",
+    "Performence Metrics": "Evaluation Metrics",
+}
+"""Category of the benchmark (one is misspelt there) -> type of the paper. Other categories belong to neither group."""
+OTHERS: dict[str, dict[int, tuple[int, ...]]] = {
+    "Data Loading": {55: (1, 3, 7)},
+    "Training": {4: (2, 4), 8: (3,), 15: (3,), 28: (4,), 36: (4,), 53: (2,)},
+    "Model Construction": {9: (4,), 17: (7,)},
+    "Evaluation Metrics": {28: (6,), 29: (4,), 35: (4,), 38: (4, 7), 40: (3,), 41: (4,), 44: (3,), 45: (3,), 46: (4,),
+                           47: (4,), 48: (3, 4), 50: (5, 7)},
+}  # fmt: skip
+"""Type -> task number -> requirements of category "Other" or none that the released code counts to it."""
+GROUPS = {"operational": ("Data Loading", "Training"), "semantic": ("Model Construction", "Evaluation Metrics")}
+RESAMPLES, SEED = 200, 9
+"""Of the published ablation."""
+JUDGMENT_COLUMNS = ["task", "framework", "language", "backbone", "requirement_id", "satisfied"]
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """The 365 requirements with task, requirement_id, category and type ("" for neither group)."""
+
+    table: pd.DataFrame
+
+    def count(self, *types: str) -> int:
+        """How many requirements have one of these types."""
+        return int(self.table["type"].isin(types).sum())
+
+    def tasks(self, *types: str) -> int:
+        """How many tasks have such a requirement."""
+        return int(self.table.loc[self.table["type"].isin(types), "task"].nunique())
+
+
+def read_instances(path: str | Path) -> list[dict[str, Any]]:
+    """The benchmark's tasks, one JSON object a line: task, query, requirements with criteria and prerequisites."""
+    where = clean(str(path), 300)
+    try:
+        rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
+    except OSError as error:
+        raise PanelError(f"Cannot read {where}: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise PanelError(f"{where} is not JSON lines: {clean(error, 120)}.") from None
+    for i, row in enumerate(rows, 1):
+        parts = row.get("requirements") if isinstance(row, dict) else None
+        good = isinstance(parts, list) and all(
+            isinstance(r, dict) and {"requirement_id", "criteria"} <= set(r) for r in parts
+        )
+        if not good or "task" not in row:
+            raise PanelError(
+                f"{where}, line {i}: a task needs `task`, and `requirements` with requirement_id and criteria."
+            )
+    return rows
+
+
+def typed(instances: list[dict[str, Any]]) -> Requirements:
+    """The requirements of the instances with their types."""
+    chosen = {(n, r): kind for kind, tasks in OTHERS.items() for n, ids in tasks.items() for r in ids}
+    rows = []
+    for one in instances:
+        number = str(one["task"]).split("_")[0]
+        for r in one["requirements"]:
+            at = (int(number) if number.isdigit() else -1, int(r["requirement_id"]))
+            kind = TYPES.get(r.get("category") or "", chosen.get(at, ""))
+            rows.append((one["task"], at[1], r.get("category") or "", kind))
+    return Requirements(pd.DataFrame(rows, columns=["task", "requirement_id", "category", "type"]))
+
+
+def read_judgments(path: str | Path, requirements: Requirements) -> pd.DataFrame:
+    """Verdicts on single requirements: task, framework, language, backbone, requirement_id, satisfied 0 or 1."""
+    table = table_of(path)
+    require_columns(table, JUDGMENT_COLUMNS, path, "verdicts, one row for each requirement,")
+    where = clean(str(path), 300)
+    if not table["satisfied"].dropna().isin([0, 1]).all() or table.duplicated(JUDGMENT_COLUMNS[:5]).any():
+        raise PanelError(f"{where}: `satisfied` must be 0, 1 or empty, once for each run and requirement.")
+    joined = table.merge(requirements.table, how="left", on=["task", "requirement_id"])
+    unknown = joined["type"].isna()
+    if unknown.any():
+        row = joined[unknown].iloc[0]
+        raise PanelError(
+            f"{where}: {int(unknown.sum())} rows name a requirement the instances do not have, the first requirement "
+            f"{clean(row['requirement_id'])} of {clean(row['task'])}."
+        )
+    return joined
+
+
+def slice_panel(judgments: pd.DataFrame, panel: Panel, types: tuple[str, ...]) -> Panel:
+    """Mean verdict x 100 over the requirements of some types, by task, language and judge, of tasks that have any."""
+    rows = judgments[judgments["type"].isin(types)]
+    means = rows.groupby(["task", "language", "backbone"])["satisfied"].mean().mul(100).reset_index()
+    axes = [[t for t in panel.tasks if t in set(rows["task"])], panel.languages, panel.judges]
+    array = array_of(means, ["task", "language", "backbone"], axes, "satisfied")
+    return Panel.from_array(array, *axes, declared_range=(0.0, 100.0))
+
+
+def ablate_types(judgments: pd.DataFrame, panel: Panel, seed: int | None = None) -> dict[str, dict[str, float]]:
+    """Held-out tau, raw and calibrated, of each group on its own; with the published draws unless a seed is given."""
+    out = {}
+    for name, types in GROUPS.items():
+        part = slice_panel(judgments, panel, types)
+        if np.isnan(part.scores).any():
+            raise PanelError(
+                f"The verdicts on {name} requirements leave cells of the panel empty: not every judge has one."
+            )
+        draws = plain_draws(len(part.tasks), RESAMPLES, SEED if seed is None else seed)
+        table = compare(part, ["raw", "cbc"], RESAMPLES, SEED, draws=draws).table.set_index("method")["tau"]
+        out[name] = {"raw": float(table["raw"]), "cbc": float(table["cbc"])}
+    return out
