@@ -26,6 +26,7 @@ COMMANDS = (
     "swap",
     "plan",
     "collect",
+    "prepare",
     "replay",
     "diff",
     "formats",

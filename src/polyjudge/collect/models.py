@@ -345,9 +345,12 @@ class InspectAsker(Asker):
             raise Problem("setup", redact(_words(error)), fatal=True) from None
 
     async def ask(self, ask: Ask) -> Reply:
-        from inspect_ai.model import ChatMessageUser
+        from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
 
         settings = self.sampling(ask.again)
+        messages: list[ChatMessage] = [ChatMessageUser(content=ask.prompt)]
+        if settings.get("system_message"):  # the provider's own call does not put it in
+            messages.insert(0, ChatMessageSystem(content=settings["system_message"]))
         config = self._config(
             **settings, response_schema=self._schema if self.structured else None,
             **({"logprobs": True, "top_logprobs": 20} if self.expected else {}),
@@ -355,7 +358,7 @@ class InspectAsker(Asker):
         started = time.monotonic()
         try:
             async with asyncio.timeout(self.judge.timeout):
-                found = await self._api.generate([ChatMessageUser(content=ask.prompt)], [], "none", config)
+                found = await self._api.generate(messages, [], "none", config)
             output = found[0] if isinstance(found, tuple) else found
             if isinstance(output, Exception):
                 raise output

@@ -1,0 +1,75 @@
+"""`polyjudge prepare`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polyjudge.cli import options as o
+from polyjudge.cli.reproduce import Benchmark
+from polyjudge.core.errors import UsageError
+
+OPTIONS = (o.Overwrite,)
+
+
+def prepare(
+    ctx: typer.Context,
+    benchmark: Annotated[Benchmark, typer.Argument(help="devai or mrewardbench.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the plan, the items and the prompts.")
+    ],
+    workspaces: Annotated[
+        Path | None, typer.Option("--workspaces", metavar="DIR", help="The work to judge: DIR/FRAMEWORK/TASK (devai).")
+    ] = None,
+    instances: Annotated[
+        Path | None, typer.Option("--instances", metavar="FILE", help="The tasks (devai). Fetched when not given.")
+    ] = None,
+    languages: Annotated[
+        str | None, typer.Option("--languages", metavar="A,B", help="Languages; all eight of the paper when not given.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--translate", metavar="MODEL", help="Model that translates, as openai/gpt-4o.")
+    ] = None,
+    base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the translating model.")] = None,
+    translations: Annotated[
+        Path | None, typer.Option("--translations", metavar="DIR", help="Where translations are kept, to be edited.")
+    ] = None,
+    budget: Annotated[int, typer.Option("--budget", min=1000, help="Characters of a workspace a judge sees.")] = 40_000,
+    verdicts: Annotated[
+        Path | None, typer.Option("--verdicts", metavar="RUN", help="Take the verdicts out of a finished run instead.")
+    ] = None,
+) -> None:
+    """Make plan and items to repeat a collection of the paper; then run polyjudge collect.
+
+    Example: polyjudge prepare devai --workspaces workspaces --translate openai/gpt-4o -o devai
+    """
+    from polyjudge.core.files import new_folder
+    from polyjudge.paper import collection
+
+    with new_folder(output, "prepare", overwrite=o.Overwrite.of(ctx).overwrite) as folder:
+        if benchmark is Benchmark.mrewardbench:
+            written = collection.write_mrewardbench(folder)
+        else:
+            from polyjudge.paper.run import devai_instances
+
+            tasks = devai_instances(instances)
+            if verdicts is not None:
+                written = collection.write_verdicts(folder, collection.run_verdicts(verdicts), tasks)
+            elif workspaces is None:
+                raise UsageError("--workspaces DIR says where the work to judge is: DIR/FRAMEWORK/TASK.")
+            else:
+                named = collection.chosen_languages(languages)
+                place = translations or Path("translations")
+                said = collection.translations(tasks, named, place, model, base_url)
+                for language, texts in collection.doubtful(said).items():
+                    if texts:
+                        some = ", ".join(texts[:3])
+                        print(
+                            f"polyjudge: read {len(texts)} doubtful texts in {place}/{language}.jsonl: {some}",
+                            file=sys.stderr,
+                        )
+                written = collection.write_devai(folder, tasks, workspaces, said, budget)
+    print(f"polyjudge: wrote {', '.join(p.name for p in written)} to {output}", file=sys.stderr)

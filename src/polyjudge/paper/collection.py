@@ -1,0 +1,195 @@
+"""Repeating the paper's two collections: item files and plans from the benchmarks' own instances.
+
+The authors' prompts, translations and workspaces are not shipped; docs/collect.md says where they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.collect.translate import Translation, parse_judge, read_translations, translate
+from polyjudge.collect.workspace import named_files, read_workspace
+from polyjudge.core.errors import UsageError
+from polyjudge.core.files import atomic_write, safe_csv
+from polyjudge.core.labels import clean
+from polyjudge.paper.requirements import typed
+
+LANGUAGES = ("English", "Arabic", "Turkish", "Chinese", "Hindi", "Japanese", "Spanish", "Swahili")
+FRAMEWORKS = ("MetaGPT", "GPT-Pilot", "OpenHands")
+VERDICTS = ["task", "framework", "language", "backbone", "requirement_id", "satisfied"]
+
+
+def texts_of(instances: list[dict[str, Any]]) -> dict[str, str]:
+    """What has to be translated: the queries and criteria, by a name of each."""
+    out = {f"{one['task']}/query": str(one["query"]) for one in instances if one.get("query")}
+    for one in instances:
+        out |= {f"{one['task']}/{r['requirement_id']}": str(r["criteria"]) for r in one["requirements"]}
+    return out
+
+
+def write_devai(
+    folder: Path,
+    instances: list[dict[str, Any]],
+    workspaces: Path,
+    translations: Mapping[str, Mapping[str, Translation]],
+    budget: int = 40_000,
+) -> list[Path]:
+    """items.LANGUAGE.jsonl for English and each translated language, and plan.yaml; returns the paths.
+
+    One line for each task and framework that has a workspace (workspaces/FRAMEWORK/TASK); frameworks are systems.
+    """
+    kinds = typed(instances).table.set_index(["task", "requirement_id"])["type"]
+    languages = ["English", *(name for name in LANGUAGES if name in translations and name != "English")]
+    lines: dict[str, list[str]] = {language: [] for language in languages}
+    for one in instances:
+        task = one["task"]
+        named = named_files(str(r["criteria"]) for r in one["requirements"])
+        for framework in FRAMEWORKS:
+            place = workspaces / framework / task
+            if not place.is_dir():
+                continue
+            work = read_workspace(place, named, budget)
+            for language in languages:
+                say = {} if language == "English" else translations[language]
+                row = {
+                    "task": task,
+                    "framework": framework,
+                    "prompt": _in(say, f"{task}/query", str(one.get("query", ""))),
+                    "response": work,
+                    "requirements": [
+                        {
+                            "id": str(r["requirement_id"]),
+                            "type": kinds[task, int(r["requirement_id"])] or "other",
+                            "text": _in(say, f"{task}/{r['requirement_id']}", str(r["criteria"])),
+                        }
+                        for r in one["requirements"]
+                    ],
+                }
+                lines[language].append(json.dumps(row, ensure_ascii=False))
+    if not lines["English"]:
+        raise UsageError(
+            f"{workspaces} has no workspace of a task: it should hold {FRAMEWORKS[0]}/{instances[0]['task']} and so on."
+        )
+    plan = example("agent-as-a-judge.yaml")
+    plan = plan.replace(f"languages: [{', '.join(LANGUAGES)}]", f"languages: [{', '.join(languages)}]")
+    texts = {f"items.{language}.jsonl": "\n".join(rows) + "\n" for language, rows in lines.items()}
+    return _write(folder, {**texts, "plan.yaml": plan})
+
+
+def write_mrewardbench(folder: Path) -> list[Path]:
+    """The plan with one English prompt for all languages, as the paper asked, and its template."""
+    names = ("en/rating.txt", "en/reminder.txt")
+    texts = {f"prompts/{name}": example(f"mrewardbench-english/{name}") for name in names}
+    return _write(folder, {"plan.yaml": example("mrewardbench-english.yaml"), **texts})
+
+
+def run_verdicts(run: Path) -> pd.DataFrame:
+    """The verdicts of a DevAI run: one row for each requirement. A verdict that could not be read is missing."""
+    from polyjudge.sources.runs import TYPE, read_run
+
+    frame = read_run(run, group=TYPE).frame
+    if "requirement" not in frame or "system" not in frame:
+        raise UsageError(f"{run} is no run of requirements with frameworks as systems.")
+    frame = frame.rename(columns={"system": "framework", "judge": "backbone", "requirement": "requirement_id"})
+    frame["requirement_id"] = frame["requirement_id"].astype(int)
+    return frame.assign(satisfied=frame["score"] / 100)[VERDICTS]
+
+
+def honour(verdicts: pd.DataFrame, instances: list[dict[str, Any]]) -> pd.DataFrame:
+    """The verdicts where a requirement counts only if all it builds on do; unknown where one of them is."""
+    below = {str(one["task"]): _below(one["requirements"]) for one in instances}
+    out = []
+    for key, rows in verdicts.groupby(["task", "framework", "language", "backbone"], sort=False):
+        given = dict(zip(rows["requirement_id"], rows["satisfied"], strict=True))
+        chains = [[given.get(p, np.nan) for p in below[str(key[0])][r]] for r in rows["requirement_id"]]
+        # One that fails decides, whatever the others; min() of the rest is NaN where one is unknown.
+        out.append(rows.assign(satisfied=[0.0 if 0 in chain else float(np.min(chain)) for chain in chains]))
+    return pd.concat(out, ignore_index=True)
+
+
+def _below(requirements: list[dict[str, Any]]) -> dict[int, set[int]]:
+    """Requirement -> itself and all that it builds on, directly or not."""
+    needs = {int(r["requirement_id"]): {int(p) for p in r.get("prerequisites") or []} for r in requirements}
+    out = {}
+    for start in needs:
+        found, ahead = set(), [start]
+        while ahead:
+            at = ahead.pop()
+            if at not in found:
+                found.add(at)
+                ahead += needs.get(at, ())
+        out[start] = found
+    return out
+
+
+def task_scores(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """task, framework, language, backbone, score: percent satisfied; missing where a verdict is."""
+    grouped = verdicts.groupby(["task", "framework", "language", "backbone"], sort=False)["satisfied"]
+    return grouped.mean().where(grouped.count() == grouped.size()).mul(100).rename("score").reset_index()
+
+
+def write_verdicts(folder: Path, verdicts: pd.DataFrame, instances: list[dict[str, Any]]) -> list[Path]:
+    """verdicts.csv for `reproduce --judgments`; scores as the paper counts, and with prerequisites honoured."""
+    tables = {
+        "verdicts.csv": verdicts,
+        "scores.csv": task_scores(verdicts),
+        "scores_prerequisites.csv": task_scores(honour(verdicts, instances)),
+    }
+    return _write(folder, {name: safe_csv(table) for name, table in tables.items()})
+
+
+def chosen_languages(text: str | None) -> list[str]:
+    """Languages of the paper, by a list of names."""
+    names = list(LANGUAGES) if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in LANGUAGES]
+    if unknown or not names:
+        raise UsageError(f"The paper's languages are {', '.join(LANGUAGES)}; not {clean(', '.join(unknown))!r}.")
+    return names
+
+
+def translations(
+    instances: list[dict[str, Any]], languages: Sequence[str], folder: Path, model: str | None, base_url: str | None
+) -> dict[str, dict[str, Translation]]:
+    """The texts in every language but English: from the files in `folder`, the rest from a model."""
+    texts, out = texts_of(instances), {}
+    for language in languages:
+        if language == "English":
+            continue
+        path = folder / f"{language}.jsonl"
+        known = read_translations(path)
+        if all(i in known and known[i].source == text for i, text in texts.items()):
+            out[language] = known
+            continue
+        if model is None:
+            raise UsageError(f"{path} lacks translations. Name a model that makes them: --translate openai/gpt-4o.")
+        address = {"base_url": base_url} if base_url else {}
+        out[language] = translate(texts, language, parse_judge({"model": model, "name": "translator", **address}), path)
+    return out
+
+
+def example(name: str) -> str:
+    """A shipped example."""
+    return (files("polyjudge.collect") / "examples" / name).read_text(encoding="utf-8")
+
+
+def _in(say: Mapping[str, Translation], key: str, english: str) -> str:
+    return say[key].translation if key in say else english
+
+
+def _write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    for name, text in texts.items():
+        with atomic_write(folder / name) as file:
+            file.write(text)
+    return [folder / name for name in texts]
+
+
+def doubtful(translations: Mapping[str, Mapping[str, Translation]]) -> dict[str, Sequence[str]]:
+    """Language -> the texts that a person should read."""
+    return {language: [i for i, t in rows.items() if t.doubtful] for language, rows in translations.items()}
