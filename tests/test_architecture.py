@@ -18,9 +18,7 @@ ROOT = Path(__file__).parents[1]
 LONGEST = 60
 """Lines of a function, without its docstring."""
 LONGER = {
-    "analyse/audit.py audit",
-    "cli/calibrate.py calibrate", "cli/plan.py plan",
-    "paper/mrewardbench.py _anchor", "report/build/drift.py build",
+    "cli/calibrate.py calibrate", "cli/plan.py plan", "paper/mrewardbench.py _anchor",
     "report/charts/interaction.py interaction_heatmap", "report/charts/ranks.py rank_probabilities",
     "simulate.py simulate_panel",
 }  # fmt: skip

@@ -159,7 +159,7 @@ def audit(
     matters : smallest effect in points that counts; 2% of the scale unless given
     goal : what the panel is used for: "compare-systems", "gate", "rank-judges", "best-judge-per-language" or
         "panel-mean". The advice is then about that alone
-    permutations : label permutations of the information estimate
+    permutations : label permutations of the information estimate; 0 leaves it out
 
     >>> from polyjudge import simulate_panel
     >>> audit(simulate_panel(seed=1)[0]).findings[0].severity
@@ -245,6 +245,8 @@ def _sections(
     except PanelError as error:
         left_out["variance"] = str(error)
     try:
+        if permutations == 0:
+            raise PanelError("It was not asked for (--full).")
         out["information"] = run("information", information, panel, permutations=permutations, level=level, seed=seed)
     except PanelError as error:
         left_out["information"] = str(error)

@@ -102,13 +102,7 @@ def drift(
     alarms = round(1 - check_level(level), 12) / nights
     if not (np.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"tolerance must be zero or more, not {tolerance}.")
-    languages = [x for x in cal.interaction_.index if x in panel.languages]
-    judges = [x for x in cal.interaction_.columns if x in panel.judges]
-    if len(languages) < 2 or len(judges) < 2:
-        raise PanelError(
-            f"The scores share {len(languages)} languages and {len(judges)} judges with the calibrator; two of each "
-            "are needed to compare. Check the labels."
-        )
+    languages, judges = _shared(cal, panel)
     rows = cal.interaction_.index.get_indexer(pd.Index(languages))
     columns = cal.interaction_.columns.get_indexer(pd.Index(judges))
     part = np.ix_(rows, columns)
@@ -132,12 +126,7 @@ def drift(
     rounding = ROUNDING * (cal.range_[1] - cal.range_[0])
     cells = _table(common, before, after, tested, max(tolerance, rounding))
     floor = _floor(cal, common, part, SHARE_FLOOR * alarms)
-    labels = {
-        "new_languages": tuple(x for x in panel.languages if x not in cal.interaction_.index),
-        "gone_languages": tuple(x for x in cal.interaction_.index if x not in panel.languages),
-        "new_judges": tuple(x for x in panel.judges if x not in cal.interaction_.columns),
-        "gone_judges": tuple(x for x in cal.interaction_.columns if x not in panel.judges),
-    }
+    labels = _labels(cal, panel)
     kind: Kind = "none"
     broken = cells.iloc[:0][["language", "judge", "change"]].assign(low=[], high=[])
     if cells["changed"].any():
@@ -158,6 +147,28 @@ def drift(
         range_before=cal.range_, range_after=panel.range, findings=tuple(findings), seed=seed,
         kind=kind, broken=broken, effects=effects, nights=nights,
     )  # fmt: skip
+
+
+def _shared(cal: ConsensusCalibrator, panel: Panel) -> tuple[list[str], list[str]]:
+    """Languages and judges that calibrator and scores have both, at least two of each."""
+    languages = [x for x in cal.interaction_.index if x in panel.languages]
+    judges = [x for x in cal.interaction_.columns if x in panel.judges]
+    if len(languages) < 2 or len(judges) < 2:
+        raise PanelError(
+            f"The scores share {len(languages)} languages and {len(judges)} judges with the calibrator; two of each "
+            "are needed to compare. Check the labels."
+        )
+    return languages, judges
+
+
+def _labels(cal: ConsensusCalibrator, panel: Panel) -> dict[str, tuple[str, ...]]:
+    """Languages and judges that came or went."""
+    return {
+        "new_languages": tuple(x for x in panel.languages if x not in cal.interaction_.index),
+        "gone_languages": tuple(x for x in cal.interaction_.index if x not in panel.languages),
+        "new_judges": tuple(x for x in panel.judges if x not in cal.interaction_.columns),
+        "gone_judges": tuple(x for x in cal.interaction_.columns if x not in panel.judges),
+    }
 
 
 def _explained(panel: Panel, each: Array, alarms: float, seed: int) -> tuple[Kind, pd.DataFrame]:

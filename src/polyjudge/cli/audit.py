@@ -48,8 +48,10 @@ def audit(
     panel = o.load(ctx, scores)
     if drop:
         panel = without_cells(panel, [parse_cell(place, panel) for place in drop])
+    shown = o.Output.of(ctx)
     result = run(
         panel,
+        permutations=500 if shown.full or shown.as_json or shown.output else 0,  # nothing of it is on the first screen
         seed=seed,
         resamples=resamples,
         threshold=at,
