@@ -29,7 +29,7 @@ def scatter(panel: Panel, seeds: range = SEEDS) -> dict[str, float]:
     for path, first in runs[0].items():
         if isinstance(first.value, float):
             sd = float(np.std([float(r[path].value or 0.0) for r in runs], ddof=1))
-            if sd > 1e-9:
+            if round(sd, 6) > 0:  # less is rounding of sums
                 out[published.key(path)] = round(sd, 6)
     return out
 
