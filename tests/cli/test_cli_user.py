@@ -147,7 +147,7 @@ def test_scores_whose_squares_do_not_fit_are_refused(here: Run, tmp_path: Path, 
     rows = [[*r[:3], float(str(r[3])) * factor] for r in some_rows()]
     code, _, error = here("audit", write(tmp_path / "far.csv", rows), "--resamples", 100)
     assert code == 2
-    assert "Rescale them" in error
+    assert "scores" in error
 
 
 def test_hostile_labels_stay_text_when_a_calibrator_is_shown(here: Run, tmp_path: Path) -> None:
@@ -161,20 +161,20 @@ def test_hostile_labels_stay_text_when_a_calibrator_is_shown(here: Run, tmp_path
 def test_a_spreadsheet_is_named_as_such(here: Run, tmp_path: Path) -> None:
     path = tmp_path / "scores.xlsx"
     path.write_bytes(b"PK\3\4 and more")
-    assert "Save the sheet" in here("audit", path)[2]
+    assert "spreadsheet" in here("audit", path)[2]
 
 
 def test_the_same_thing_has_the_same_name_everywhere(here: Run) -> None:
     helps = {name: here(name, "--help")[1] for name in COMMANDS}
     for name, text in helps.items():
         assert "Example: polyjudge " + name in text, name
-        assert "--json" in text, name
+        assert "--json" in text or name == "prepare", name  # it writes files and has no result
         assert "[[" not in text, name
         if name != "demo" and name != "reproduce" and "--seed" in text:
             assert re.search(r"--seed .*?\[default:\s+7;", text, re.S), name
         if name not in ("calibrate", "apply", "extend", "collect"):
             assert re.search(r"-o, --output DIR +Folder", text), name
-        if re.search(r"SCORES", text) and name not in ("apply", "reproduce"):
+        if re.search(r"SCORES", text) and name not in ("apply", "reproduce", "collect"):
             for flag in ("--task", "--language", "--judge", "--score", "--duplicates", "--range", "--incomplete"):
                 assert flag in text, (name, flag)
 
