@@ -227,5 +227,5 @@ def test_functions_settle_missing_scores_as_the_command_does(lonely: Path, run_c
     assert pj.variance(lonely).to_frame().equals(pj.variance(panel).to_frame())
     renamed = pd.read_csv(lonely).rename(columns={"judge": "who"})
     assert pj.robust(renamed, judge="who").to_frame().equals(pj.robust(panel).to_frame())
-    with pytest.raises(TypeError):
+    with pytest.raises(pj.PolyjudgeError, match="read already"):
         pj.robust(panel, judge="who")
