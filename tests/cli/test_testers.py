@@ -49,8 +49,8 @@ def test_any_column_name_passes_through_json_lines(panel: pj.Panel, tmp_path: Pa
 
 
 def test_other_draws_say_that_tolerances_are_wider() -> None:
-    assert "5 times" in " ".join(notes(1))
-    assert "times" not in " ".join(notes(None))
+    assert "tolerance" in " ".join(notes(1))
+    assert "tolerance" not in " ".join(notes(None))
 
 
 def test_the_front_page_links_every_page() -> None:
