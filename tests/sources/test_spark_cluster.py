@@ -92,7 +92,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{page}/json/", timeout=5) as answer:
                     return int(json.load(answer)["aliveworkers"]) == 2
-            except OSError:
+            except (OSError, ValueError, KeyError):  # while it starts, the page answers before it can count
                 return False
 
         until(alive, 90, "The cluster does not start.")

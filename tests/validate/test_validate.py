@@ -49,7 +49,7 @@ def test_planted_faults_are_found() -> None:
     rng = np.random.default_rng(0)
     assert verdict(trials(lambda t: {**t, "band": float(rng.random() < 0.5)}), "band coverage") == "fail"
     assert verdict(trials(lambda t: {**t, "three_way_reject": 1.0}), "three-way test rejects") == "fail"
-    assert verdict(trials(lambda t: {**t, "gain": -abs(t["gain"])}), "held-out gain") == "fail"
+    assert verdict(trials(lambda t: {**t, "gain": -abs(t["gain"])}), "gain") == "fail"
 
 
 def test_a_trial_is_reproducible() -> None:

@@ -27,7 +27,7 @@ from polyjudge.core.schema import to_json
 from polyjudge.core.sections import Report
 from polyjudge.report.charts import draw
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
-from polyjudge.report.export import chart_bytes, converter
+from polyjudge.report.export import can_draw, chart_bytes, converter
 from polyjudge.report.page.made import facts
 from polyjudge.report.tables import NUMERIC, Cell, cells, entries, left_out
 from polyjudge.report.words import word
@@ -64,8 +64,8 @@ def render_report(report: Report, command: str) -> str:
             judges=list(labels(report.judges).values()),
             facts=facts(report.facts),
             command=command,
-            # The charts of the first screen are there before any script has run.
-            drawn={name: _still(pictures[name]) for c in first for i in range(len(c.data)) if (name := chart_id(c, i))},
+            # The charts of the first screen are there before any script has run, where pictures can be made.
+            drawn={name: _still(pictures[name]) for name in _first_charts(first)} if can_draw() else {},
             policy=policy,
             style=_style(),
             scripts=scripts,
@@ -73,6 +73,10 @@ def render_report(report: Report, command: str) -> str:
             payload=json_for_script(report.payload()),
         )
     )
+
+
+def _first_charts(charts: list[sections.Chart]) -> list[str]:
+    return [chart_id(chart, i) for chart in charts for i in range(len(chart.data))]
 
 
 def _still(chart: Any) -> str:
