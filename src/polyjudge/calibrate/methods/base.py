@@ -38,7 +38,7 @@ IDENTITIES: dict[str, tuple[str, ...]] = {
     "oracle": ("tau", "full_fit", "gain", "gain_positive"),
     "as-raw": ("tau", "full_fit"),
 }
-"""What is true of a method by arithmetic -> the columns of `compare` that say it (METHODS section 3: I3, I6, I7)."""
+"""What is true of a method by arithmetic -> the columns of `compare` that say it (docs/methods.md: I3, I6, I7)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ _moments: weakref.WeakKeyDictionary[Panel, Moments] = weakref.WeakKeyDictionary(
 
 
 def slopes(block: Block) -> Map:
-    """Deviations from a cell's mean over its slope (METHODS section 17); the cell's mean stays.
+    """Deviations from a cell's mean over its slope (docs/methods.md, section 17); the cell's mean stays.
 
     The slope is the loading of the cell in a one-factor model of the judges' agreement about systems within tasks (or
     about tasks, without systems) over the judge's mean loading. It takes three judges.
