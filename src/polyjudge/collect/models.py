@@ -12,6 +12,7 @@ import json
 import os
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -90,18 +91,18 @@ class Ask:
     again: int = 0
 
 
-class Asker:
+class Asker(ABC):
     """A judge's model. `structured` may be switched off during a run when the service refuses it."""
 
     def __init__(self, judge: Judge, schema: Mapping[str, Any] | None, expected: bool) -> None:
         self.judge, self.schema, self.expected = judge, schema, expected
         self.structured = schema is not None and judge.structured is not False
 
+    @abstractmethod
     async def ask(self, ask: Ask) -> Reply:
         """Ask once. Raises Problem."""
-        raise NotImplementedError
 
-    async def close(self) -> None:
+    async def close(self) -> None:  # noqa: B027  # most hold nothing
         """Let go of what it holds."""
 
     def sampling(self, again: int) -> dict[str, Any]:
@@ -153,13 +154,13 @@ class HttpAsker(Asker):
         if key:
             self.headers["Authorization"] = f"Bearer {key}"
 
+    @abstractmethod
     def body(self, ask: Ask) -> dict[str, Any]:
         """What is sent for a question."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reply(self, found: Any, latency: float) -> Reply:
         """What came back. Raises Problem."""
-        raise NotImplementedError
 
     path = ""
 
