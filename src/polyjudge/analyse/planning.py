@@ -93,19 +93,12 @@ def plan(
     (52, 43)
     """
     check_level(level)
-    if panel is None:
-        if prices is not None:
-            raise UsageError("Prices are of judges by name: give scores to plan from too (plan(panel), --from SCORES).")
-        wanted = {"judges": judges, "languages": languages, "sigma": sigma, "radius": radius}
-        missing = [name for name, given in wanted.items() if given is None]
-        if missing:
-            raise UsageError(
-                f"A plan without scores needs {', '.join(missing)}. Give them, or give scores to learn from "
-                "(plan(panel), --from SCORES)."
-            )
-        world = _assumed(int(judges or 0), int(languages or 0), sigma, radius, interaction_sd, judge_sd)
-    else:
-        world = _learned(panel, sigma, radius, judges, languages, level)
+    world = (
+        _without_scores(judges, languages, sigma, radius, interaction_sd, judge_sd, prices)
+        if panel is None
+        else _learned(panel, sigma, radius, judges, languages, level)
+    )
+    if panel is not None:
         score_range = score_range or panel.range
     if score_range is not None and not (np.isfinite(score_range).all() and score_range[1] > score_range[0]):
         raise UsageError("The score range needs a low end below its high end.")
@@ -235,6 +228,27 @@ def _positive(name: str, value: float) -> float:
     if not (math.isfinite(value) and value > 0):
         raise UsageError(f"{name} must be a positive number, not {value}.")
     return float(value)
+
+
+def _without_scores(
+    judges: int | None,
+    languages: int | None,
+    sigma: float | None,
+    radius: float | None,
+    interaction_sd: float | None,
+    judge_sd: float | None,
+    prices: Mapping[str, float] | None,
+) -> _World:
+    if prices is not None:
+        raise UsageError("Prices are of judges by name: give scores to plan from too (plan(panel), --from SCORES).")
+    wanted = {"judges": judges, "languages": languages, "sigma": sigma, "radius": radius}
+    missing = [name for name, given in wanted.items() if given is None]
+    if missing:
+        raise UsageError(
+            f"A plan without scores needs {', '.join(missing)}. Give them, or give scores to learn from "
+            "(plan(panel), --from SCORES)."
+        )
+    return _assumed(int(judges or 0), int(languages or 0), sigma, radius, interaction_sd, judge_sd)
 
 
 def _assumed(
