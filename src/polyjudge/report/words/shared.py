@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyjudge.report.words import Template
+from polyjudge.report.words import Template, plural
 
 WORDS: dict[str, Template] = {
     "calibrate.outside": lambda v: (
@@ -17,7 +17,7 @@ WORDS: dict[str, Template] = {
     ),
     "validate.detects": "So many panels find a 95% interval that covers {covers:share} or less, and a 5% test that "
     "alarms in {alarms:share} or more, in four of five runs. Smaller faults need --full.",
-    "more-rows": "... and {rows} more rows (all of them with --json)",
+    "more-rows": lambda v: "... and {rows} more " + plural(v["rows"], "row", "rows") + " (all of them with --json)",
     "more-findings": lambda v: f"{{count}} more {'remark' if v['count'] == 1 else 'remarks'}: --full",
     "details": "All details: --full. As a page: -o {command}/",
 }
