@@ -22,6 +22,7 @@ QUICK = tuple(s for s in SCENARIOS if s.check not in ("calm", "nights"))
 CHANCE = chances(100)
 
 
+@pytest.mark.statistical
 def test_every_scenario_runs_and_keeps_its_promises() -> None:
     """Two panels each; `polyjudge validate` runs the rest."""
     result = validate(panels=2, scenarios=QUICK, workers=1)
