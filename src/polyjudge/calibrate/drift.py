@@ -121,9 +121,8 @@ def drift(
             raise CalibratorError("This calibrator was saved without standard errors. Fit and save it again.")
         before, after = double_centre(cal.interaction_.to_numpy()[part]), estimate.interaction
         n_before = int(cal.counts_.to_numpy()[part].min())
-        tested = _two_samples(
-            after - before, cal.se_.to_numpy()[part], estimate, n_before, common.shape[0], alpha, seed
-        )
+        known = cal.se_.to_numpy()[part]
+        tested = _two_samples(after - before, known, estimate, n_before, common.shape[0], alpha, seed)
         paired = 0
     rounding = ROUNDING * (cal.range_[1] - cal.range_[0])
     cells = _table(common, before, after, tested, max(tolerance, rounding))
@@ -143,9 +142,8 @@ def drift(
     if watched is not None:
         effects = _effects(common, *watched, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
     findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
-    if np.isinf(tested.band).all():
-        findings.append(find("notice", "too-few-for-nights", tasks=paired or common.n_tasks, nights=nights))
-    findings = ranked([*findings, *_effect_findings(effects)])
+    blind = [find("notice", "too-few-for-nights", tasks=paired or common.n_tasks, nights=nights)]
+    findings = ranked([*findings, *_effect_findings(effects), *(blind if np.isinf(tested.band).all() else [])])
     return Drift(
         cells, floor, tested.p_global, level, tolerance, paired, n_before, common.n_tasks, **labels,
         range_before=cal.range_, range_after=panel.range, findings=tuple(findings), seed=seed,
