@@ -44,7 +44,8 @@ def test_published_value(devai: pj.Panel, published: dict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("replicates", "missing", "q"), [(3, 0.0, 2), (2, 0.0, 2), (4, 0.0, 2), (4, 0.3, 2), (5, 0.4, 3), (7, 0.0, 2), (9, 0.4, 2), (8, 0.3, 3)]
+    ("replicates", "missing", "q"),
+    [(3, 0.0, 2), (2, 0.0, 2), (4, 0.0, 2), (4, 0.3, 2), (5, 0.4, 3), (7, 0.0, 2), (9, 0.4, 2), (8, 0.3, 3)],
 )
 def test_slices_are_the_plain_loop(replicates: int, missing: float, q: int) -> None:
     rng = np.random.default_rng(replicates)
