@@ -159,6 +159,7 @@ WORDS: dict[str, Template] = {
     "few-tasks": "With {tasks} tasks every interval is wide. Plan for {enough} or more: polyjudge plan --from SCORES",
     "left-out-three-way test": LEFT_OUT,
     "left-out-variance": LEFT_OUT,
+    "left-out-bounded": LEFT_OUT,
     "left-out-information": LEFT_OUT,
     "left-out-gate spread": LEFT_OUT,
     "left-out.three-way": "It needs replicates to tell the task's own language effect from noise.",
