@@ -58,10 +58,10 @@ WORDS: dict[str, Template] = {
     "bounded.survives": _survives,
     "bounded.fails": _fails,
     "bounded-fails": _fails,
-    "bounded.method": "An ordinal mixed model (cumulative logit; two levels: logistic) by marginal likelihood, in "
-    "which answers differ by {unit_sd:.1f} logits (standard deviation). Errors come from the spread over tasks, and "
-    "the band holds for all cells at once. A cell that is clear on one scale agrees when the other has it on the same side "
-    "and its own interval there excludes 0.",
+    "bounded.method": "An ordinal mixed model (cumulative logit; two levels: logistic) by marginal likelihood. "
+    "Answers differ by {unit_sd:.1f} logits (standard deviation). Errors come from the spread over tasks, and the "
+    "band holds for all cells at once. A cell that is clear on one scale agrees when the other has it on the same "
+    "side and its own interval there excludes 0.",
     "bounded.separated": "All scores lie at one end in {count} of {cells} cells. How far off they are is known from "
     "one side only: half a score on the next level was added, and the model's own error is used.",
     "bounded.part": "Fitted to {part} of {units} answers drawn at random.",
