@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from polyjudge.analyse.uncertainty import Uncertainty, bootstrap_band, own_critical, uncertainty
+from polyjudge.analyse.uncertainty import Uncertainty, bootstraps, own_critical, uncertainty
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError
 from polyjudge.core.panel import Panel
@@ -221,7 +221,7 @@ def _cells(
     # All scores at one end leave no spread over tasks to go by: the model's own error stands in.
     weight = double_centre(np.eye(k * m).reshape(-1, k, m)).reshape(k * m, -1) ** 2
     se = np.sqrt(se**2 + (fit.separated * np.diag(fit.inverse)) @ weight)
-    *_, critical, _ = bootstrap_band(values, ones, se <= 0, level, resamples, seed)
+    *_, critical, _ = bootstraps(values, ones, se <= 0, level, resamples, seed)
     informed = np.minimum(informing(panel).ravel(), g)
     half = stdtrit(informed - 1, (1 + level) / 2) * se
     band = (critical if panel.complete else own_critical(critical, g, informed)) * se

@@ -99,9 +99,7 @@ def uncertainty(
     constant = se <= noise_gap(panel)
     se = np.where(constant, 0.0, se)
     half = stdtrit(informing(panel).ravel() - 1, (1 + level) / 2) * se
-    boot_low, boot_high, critical, method = bootstrap_band(
-        deviations.reshape(n, -1), w, constant, level, resamples, seed
-    )
+    boot_low, boot_high, critical, method = bootstraps(deviations.reshape(n, -1), w, constant, level, resamples, seed)
     band = (critical if panel.complete else own_critical(critical, n, informing(panel).ravel())) * se
     # Where every task gives the same deviation there is no spread to scale by: the sign test stands in.
     same_sign = np.where(np.abs(beta) > panel.tie_gap, 2 * 0.5**n, 1.0)
@@ -177,7 +175,7 @@ def _notes(panel: Panel, critical: float, constant: NDArray[np.bool_], scores: f
     return notes
 
 
-def bootstrap_band(
+def bootstraps(
     values: Array, w: Array, constant: NDArray[np.bool_], level: float, resamples: int, seed: int
 ) -> tuple[Array, Array, float, str]:
     """Percentile limits of every cell and the critical value of the band."""
