@@ -336,6 +336,7 @@ def simultaneous(
     part, rows = part[:, spread].astype(np.float32), (counts / total)[:, spread].astype(np.float32)
     even = bool(np.all(rows == rows[0]))
     rng = stream(seed, 0, "multipliers")
+    root = np.linalg.qr(part / np.sqrt((part * part).sum(axis=0)), mode="r")  # root' root: the correlations
     largest: list[list[Array]] = [[], []]
     for block in draw_blocks(g, resamples, seed):
         c = block.astype(np.float32)
@@ -349,9 +350,8 @@ def simultaneous(
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.abs(mean) / np.sqrt(np.maximum(variance, 0.0) * (g / (g - 1)))
         largest[0].append(np.nan_to_num(t, nan=0.0, posinf=np.inf).max(axis=1))
-        normal = rng.standard_normal((len(c), g)).astype(np.float32)
-        chi = np.sqrt(rng.chisquare(g - 1, len(c)) / (g - 1))
-        largest[1].append((np.abs(normal @ part) / se[spread]).max(axis=1) / chi * np.sqrt(g / (g - 1)))
+    chi = np.sqrt(rng.chisquare(g - 1, resamples) / (g - 1))
+    largest[1].append(np.abs(rng.standard_normal((resamples, len(root))) @ root).max(axis=1) / chi)
     place = min(resamples - 1, int(np.ceil((resamples + 1) * (1 - alpha))) - 1)
     return centre, se, max(float(np.sort(np.concatenate(kind))[place]) for kind in largest)
 
@@ -477,8 +477,8 @@ def forecast(
     state: State | None = None,
     clusters: Clusters | None = None,
     runs: int = 20,
-) -> tuple[float, float, float]:
-    """Scores still to be bought: 10th percentile, median and 90th percentile of simulated runs.
+) -> Array:
+    """Scores still to be bought of every judge in simulated runs, (runs, m).
 
     scores : (n, k, m) or (n, s, k, m) bought so far, or of a pilot when `state` is None; tasks to come are drawn from
         them with replacement
@@ -487,24 +487,20 @@ def forecast(
     begun = rule.start() if state is None else state
     known = len(by_system) if begun.look else 0
     quick = replace(rule, resamples=min(rule.resamples, 300))
-    bought = []
+    usable = np.flatnonzero(~(np.isnan(by_system) & quick.needed(begun)).any(axis=(1, 2, 3)))
+    if not len(usable):
+        usable = np.arange(len(by_system))
+    bought = np.zeros((runs, len(rule.judges)))
     for run in range(runs):
-        rng = stream(rule.seed, run, "forecast")
-        need = quick.needed(begun)
-        usable = np.flatnonzero(~(np.isnan(by_system) & need).any(axis=(1, 2, 3)))
-        if not len(usable):
-            usable = np.arange(len(by_system))
-        future = by_system[rng.choice(usable, rule.tasks - known)]
+        future = by_system[stream(rule.seed, run, "forecast").choice(usable, rule.tasks - known)]
         every = np.concatenate([by_system[:known], future])
-        now, calls = begun, 0
+        now = begun
         while (purchase := quick.next(now)) is not None:
-            calls += purchase.calls
+            bought[run] += purchase.cells.sum(axis=(0, 1)) * (purchase.stop - purchase.start)
             now = quick.look(
                 now, every[: purchase.stop], None if clusters is None else _longer(clusters, purchase.stop)
             )
-        bought.append(calls)
-    low, middle, high = np.quantile(bought, [0.1, 0.5, 0.9])
-    return float(low), float(middle), float(high)
+    return bought
 
 
 def _longer(clusters: Clusters, size: int) -> NDArray[np.int64]:
