@@ -95,7 +95,6 @@ def collect(
     Example: polyjudge collect plan.yaml -o run/ --max-cost 20 && polyjudge audit run/
     """
     from polyjudge.collect import load_plan, read_summary
-    from polyjudge.collect.runner import collect as run
 
     as_json = o.Json.of(ctx).as_json
     if after_run is not None:  # collect run PLAN
@@ -115,26 +114,34 @@ def collect(
     if plan is None:
         summary = read_summary(output)
     else:
-        from polyjudge.report.live import watching
-
         read = load_plan(plan)
-        settings = _settings(read, adaptive)
-        with watching(sys.stderr) as watch:
-            try:
-                if settings is None:
-                    summary = run(read, output, max_cost, watch, retry_missing=retry_missing, send_key=send_key or ())
-                else:
-                    if retry_missing:
-                        raise UsageError(
-                            "--retry-missing would change what looks have seen: leave it out with --until."
-                        )
-                    summary = _until_settled(read, output, settings, max_cost, watch, send_key or [])
-            except KeyboardInterrupt:
-                print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
-                raise typer.Exit(130) from None
+        summary = _ask(read, output, _settings(read, adaptive), max_cost, retry_missing, send_key or [])
     _finish(summary, output, export, as_json)
     if summary.aside or summary.failed or (fail_on is FailOn.missing and (summary.missing or not summary.complete)):
         raise typer.Exit(1)
+
+
+def _ask(
+    plan: Plan,
+    output: Path,
+    settings: dict[str, Any] | None,
+    max_cost: float | None,
+    retry_missing: bool,
+    send_key: list[str],
+) -> Summary:
+    from polyjudge.collect.runner import collect as run
+    from polyjudge.report.live import watching
+
+    if settings is not None and retry_missing:
+        raise UsageError("--retry-missing would change what looks have seen: leave it out with --until.")
+    with watching(sys.stderr) as watch:
+        try:
+            if settings is None:
+                return run(plan, output, max_cost, watch, retry_missing=retry_missing, send_key=send_key)
+            return _until_settled(plan, output, settings, max_cost, watch, send_key)
+        except KeyboardInterrupt:
+            print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
+            raise typer.Exit(130) from None
 
 
 def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
