@@ -140,10 +140,12 @@ class Found:
     """What our own engine opened."""
     read: Understood | None = None
     """How its rows become scores."""
+    looks: int = 0
 
     def assemble(self, **options: Any) -> Panel:
         """Read it into a panel."""
-        return assemble(self.engine(), self.columns, notes=self.notes, reading=self.reading, **options)
+        panel = assemble(self.engine(), self.columns, notes=self.notes, reading=self.reading, **options)
+        return replace(panel, looks=self.looks) if self.looks else panel
 
 
 def understand(
@@ -175,6 +177,7 @@ def understand(
         average=read.average,
         opened=opened,
         read=read,
+        looks=opened.looks,
     )
 
 
