@@ -148,7 +148,9 @@ def test_a_table_beside_the_source(filled: str, long: pd.DataFrame) -> None:
     done = write_calibrated(cal, f"{filled}::scores", "::")
     assert done.path.endswith("::scores_calibrated")
     assert (done.rows, done.missing) == (len(long), 0)
-    back = pj.read_panel(f"{filled}::scores_calibrated", score="calibrated").select(panel.tasks, panel.languages, panel.judges)
+    back = pj.read_panel(f"{filled}::scores_calibrated", score="calibrated").select(
+        panel.tasks, panel.languages, panel.judges
+    )
     np.testing.assert_allclose(back.scores, cal.transform(panel).scores, rtol=1e-12)
     with pytest.raises(UsageError, match="--overwrite"):
         write_calibrated(cal, f"{filled}::scores", f"{filled}::scores_calibrated")
