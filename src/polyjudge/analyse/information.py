@@ -119,15 +119,13 @@ def information(
         low, high = min(low, task_low), max(high, task_high)
     debiased = with_tolerance = total - float(null_total.mean())
     if not tolerance:
-        other = Slices(rows, labels, q, panel.tie_gap)
-        with_tolerance = float(average(other.value()) - average(other.permuted(permutations, seed)).mean())
-    notes = _notes(panel, len(chosen), len(kept), with_tolerance, debiased)
-    if (~slices.there).any():
-        notes.append(say("information.missing"))
+        slack = Slices(rows, labels, q, panel.tie_gap)
+        with_tolerance = float(average(slack.value()) - average(slack.permuted(permutations, seed)).mean())
+    notes = _notes(panel, len(chosen), len(kept), with_tolerance, debiased, bool(slices.there.all()))
     return Information(
         total,
         float(null_total.mean()),
-        total - float(null_total.mean()),
+        debiased,
         float(low),
         float(high),
         task_low,
@@ -172,7 +170,7 @@ def _single_scores(panel: Panel) -> Array:
     return panel.replicate_scores
 
 
-def _notes(panel: Panel, tasks: int, replicates: int, tolerant: float, exact: float) -> list[Say]:
+def _notes(panel: Panel, tasks: int, replicates: int, tolerant: float, exact: float, whole: bool) -> list[Say]:
     notes = []
     if abs(tolerant - exact) > 0.001:
         notes.append(say("information.ties", tolerant=tolerant, exact=exact))
@@ -180,6 +178,8 @@ def _notes(panel: Panel, tasks: int, replicates: int, tolerant: float, exact: fl
         notes.append(say("information.part", chosen=tasks, units=len(panel.tasks)))
     if replicates < len(panel.replicates):
         notes.append(say("information.replicates", kept=replicates, replicates=len(panel.replicates)))
+    if not whole:
+        notes.append(say("information.missing"))
     return notes
 
 
