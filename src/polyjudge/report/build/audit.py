@@ -370,7 +370,8 @@ def _variance(audit: Audit) -> Section:
     says: list[Words] = [say("audit.fit", simplified=v.r2_simplified, full=v.r2_full), v.three_way_meaning]
     if v.three_way_f is not None and v.three_way_df is not None:
         a, b = v.three_way_df
-        says.append(say("audit.three-way-test", df1=a, df2=b, f=v.three_way_f, p=v.three_way_p))
+        values = {"f": v.three_way_f, "p": v.three_way_p, "p_equal": v.three_way_p_equal}
+        says.append(say("audit.three-way-test", df1=a, df2=b, **values))
     if v.replicate_sd is not None:
         says.append(say("audit.replicate-noise", sd=v.replicate_sd, ratio=v.replicate_ratio))
     own, largest = parts.loc[parts["component"] == "language:judge"].iloc[0], (known if len(known) else parts).iloc[0]

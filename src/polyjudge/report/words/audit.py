@@ -212,7 +212,8 @@ WORDS: dict[str, Template] = {
     "audit.probabilities-chart": "Choose a language above, or the calibrated order that all languages share.",
     "audit.fit": "Task, judge, language and their interaction explain R² = {simplified:.4f} of the single scores; with "
     "task by language {full:.4f}. Both describe these scores and have no interval.",
-    "audit.three-way-test": "The language effect of single tasks against noise: F({df1}, {df2}) = {f:.2f}, {p:p}.",
+    "audit.three-way-test": "The language effect of single tasks against noise, which may differ between cells "
+    "and tasks: {p:p}. By F, which takes it as equal: F({df1}, {df2}) = {f:.2f}, {p_equal:p}.",
     "audit.replicate-noise": lambda v: (
         "Repeats of a score differ by {sd:points} points (standard deviation)"
         + ("." if v["ratio"] is None else ", {ratio:.2f} of the largest deviation of a cell.")
