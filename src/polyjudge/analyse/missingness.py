@@ -89,7 +89,7 @@ def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | No
         p_cell, p_interaction, part = _tests(gone, draws, seed)
         if part < 1:
             notes.append(say("missing.part", share=part))
-        notes.append(_meaning(panel, lost, n, p_cell, p_interaction))
+        notes.append(_meaning(panel, lost, n, p_cell, p_interaction, 1 / (1 + draws)))
         try:
             shift = _sensitivity(panel, cells, lost / n, shift)
         except PanelError as error:
@@ -204,13 +204,16 @@ def _p_value(
     return float((statistic >= statistic[-1] - 1e-9).sum() / (1 + draws))
 
 
-def _meaning(panel: Panel, lost: NDArray[np.int64], n: int, p_cell: float, p_interaction: float | None) -> Say:
+def _meaning(
+    panel: Panel, lost: NDArray[np.int64], n: int, p_cell: float, p_interaction: float | None, p_floor: float
+) -> Say:
     l, b = np.unravel_index(int(lost.argmax()), lost.shape)  # noqa: E741
     values = {
         "judge": panel.judges[int(b)],
         "language": panel.languages[int(l)],
         "worst": float(lost.max() / n),
         "overall": float(lost.mean() / n),
+        "p_floor": p_floor,
     }
     if p_interaction is not None and p_interaction < 0.05:
         return say("missing.together", p=p_interaction, **values)

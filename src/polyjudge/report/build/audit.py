@@ -191,7 +191,8 @@ def _panel(audit: Audit) -> Section:
     m = audit.missingness
     if m is not None:
         says.append(say("missing.rate", missing=m.missing, entries=m.entries, rate=m.rate))
-        says += [say("missing.tests", p=m.p_cell, p_together=m.p_interaction)] if m.p_cell is not None else []
+        tests = {"p": m.p_cell, "p_together": m.p_interaction, "p_floor": 1 / (1 + m.draws)}
+        says += [say("missing.tests", **tests)] if m.p_cell is not None else []
         says += notes(m.notes)
         lacking = m.cells[m.cells["missing"] > 0].sort_values("rate", ascending=False, kind="stable")
         columns = [
@@ -303,6 +304,7 @@ def _reversals(audit: Audit) -> Section:
         chance=r.null_mean,
         most=r.null_high,
         p=r.p_global,
+        p_floor=r.p_floor,
         method=r.global_method,
     )
     title = "Pairs that swap places"
@@ -412,7 +414,10 @@ def _structure(audit: Audit) -> Section:
         says.append(say("audit.scale-use", share=s.tukey_share, **slope))
     if i is not None:
         values = {n: getattr(i, n) for n in ("low", "high", "task_low", "task_high", "observed", "permutations", "p")}
-        says += [say("audit.information", nats=i.debiased, null=i.null_mean, **values), *notes(i.notes)]
+        says += [
+            say("audit.information", nats=i.debiased, null=i.null_mean, p_floor=1 / (1 + i.permutations), **values),
+            *notes(i.notes),
+        ]
     blocks: tuple[Block, ...] = ()
     if s.scale_use["slope"].notna().any():
         data = {
