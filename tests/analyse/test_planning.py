@@ -74,7 +74,7 @@ def test_decision_study_by_hand() -> None:
         assert part["reliability"].is_monotonic_increasing
     judges = overall[overall["facet"] == "judges"]["reliability"]
     assert np.ptp(judges) < 1e-12
-    assert "Doubling the languages" in advice
+    assert advice.values["facet"] == "languages"
 
 
 def test_reliability_predicts_the_agreement_of_two_panels() -> None:
@@ -131,4 +131,4 @@ def test_command(tmp_path: Path, cli: Callable) -> None:
 def test_the_advice_gives_an_interval_with_every_reliability() -> None:
     advice = pj.plan(pj.sample_panel(), draws=50).advice
     assert advice is not None
-    assert advice.count("[") == 2
+    assert str(advice).count("[") == 2

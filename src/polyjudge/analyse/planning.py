@@ -17,11 +17,14 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import benjamini_hochberg, check_level, jackknife, mean_and_se, task_interactions
 
 MOST_TASKS = 10_000_000
+
+ENDS = {"": "reliability", "_low": "low", "_high": "high"}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -39,11 +42,11 @@ class Plan(Result):
     sigma: float
     radius: float
     level: float
-    assumed: str
+    assumed: Say
     """What the expected numbers take as the truth."""
     decision: pd.DataFrame | None
-    advice: str | None
-    notes: tuple[str, ...]
+    advice: Say | None
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -99,18 +102,16 @@ def plan(
     width = None if score_range is None else score_range[1] - score_range[0]
 
     needed = _needed(world, width, level)
-    notes = [*world.notes, *(["The distribution-free bound needs the score range."] if width is None else [])]
+    notes = [*world.notes, *([say("plan.no-range")] if width is None else [])]
     sizes = _sizes(tasks, needed["tasks"].iloc[0] if pd.notna(needed["tasks"].iloc[0]) else None, world.tasks)
     table = pd.DataFrame([_row(world, n, width, level, draws, seed) for n in sizes])
     decision = advice = None
     if panel is not None and not panel.complete:
-        notes.append("Scores are missing: the decision study needs every task scored everywhere and is left out.")
+        notes.append(say("plan.no-decision-study"))
     elif panel is not None:
         decision, advice = decision_study(panel, level)
         if len(panel.replicates) < 2:
-            notes.append(
-                "Without replicates the noise cannot be told from the three-way term; replicates are left out."
-            )
+            notes.append(say("plan.no-replicates"))
     return Plan(
         needed,
         table,
@@ -210,8 +211,8 @@ class _World:
     interaction_sd: float
     judge_sd: float
     tasks: int | None
-    assumed: str
-    notes: tuple[str, ...]
+    assumed: Say
+    notes: tuple[Say, ...]
 
 
 def _positive(name: str, value: float) -> float:
@@ -231,10 +232,7 @@ def _assumed(
     effect = _positive("interaction_sd", radius if interaction_sd is None else interaction_sd)
     apart = _positive("judge_sd", radius if judge_sd is None else judge_sd)
     widest = sigma * math.sqrt((1 - 1 / k) * (1 - 1 / m))
-    assumed = (
-        f"Expected numbers take true cells with sd {effect:g}, judges' means with sd {apart:g} and independent noise "
-        f"with sd {sigma:g}."
-    )
+    assumed = say("plan.assumed", cells=effect, judges=apart, noise=sigma)
     return _World(k, m, sigma, widest, 1.0, radius, None, None, effect, apart, None, assumed, ())
 
 
@@ -267,12 +265,9 @@ def _learned(
     root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
     scale = 1.0 if sigma is None else _positive("sigma", sigma) / max(learned, np.finfo(float).tiny)
     target = float(np.abs(beta).max()) / 2 if radius is None else radius
-    notes = [] if radius is not None else [f"Target radius: half of the largest cell, {target:.2f}."]
+    notes = [] if radius is not None else [say("plan.radius", radius=target)]
     spread = np.sqrt(np.tensordot(w, (deviations - beta) ** 2, 1) / (n - 1))
-    assumed = (
-        "Expected numbers take the panel's own means and covariances as the truth, the interaction scaled to "
-        f"{factor:.2f} of its estimate to allow for noise."
-    )
+    assumed = say("plan.learned", factor=factor)
     return _World(
         k,
         m,
@@ -327,7 +322,7 @@ def _expected(world: _World, n: int, level: float, draws: int, seed: int) -> tup
 # --- decision study ---
 
 
-def decision_study(panel: Panel, level: float = 0.95) -> tuple[pd.DataFrame, str]:
+def decision_study(panel: Panel, level: float = 0.95) -> tuple[pd.DataFrame, Say]:
     """Reliability of three orders when one facet grows, from the variance components with jackknife intervals.
 
     `judges_overall`: the judges' order over all languages; `judges_in_language`: their order in one language;
@@ -366,12 +361,8 @@ def decision_study(panel: Panel, level: float = 0.95) -> tuple[pd.DataFrame, str
     doubled = frame[(frame["order"] == "judges_overall") & (frame["factor"] == 2) & (frame["facet"] != "judges")]
     now_row = frame[(frame["order"] == "judges_overall") & (frame["factor"] == 1)].iloc[0]
     best = doubled.iloc[int(doubled["reliability"].argmax())]
-    advice = (
-        f"The order of the judges over all languages has reliability {now_row['reliability']:.2f} "
-        f"[{now_row['low']:.2f}, {now_row['high']:.2f}] now. Doubling the {best['facet']} raises it most, to "
-        f"{best['reliability']:.2f} [{best['low']:.2f}, {best['high']:.2f}]. More judges do not make the order of "
-        "those there are any surer: they only settle the languages' shared shifts."
-    )
+    ends = {f"{when}{end}": row[name] for when, row in (("now", now_row), ("then", best)) for end, name in ENDS.items()}
+    advice = say("plan.double", facet=best["facet"], **ends)
     return frame, advice
 
 

@@ -19,6 +19,7 @@ from polyjudge.core.arrays import Array, tie_gap, unit_mean
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import Reading
+from polyjudge.core.sections import Words, say
 from polyjudge.core.systems import average_systems
 
 Labels = tuple[str, ...]
@@ -29,7 +30,7 @@ FARTHEST = 1e100
 """Scores beyond it, or closer together than one part of it, would overflow or vanish when they are squared."""
 
 
-BY_DESIGN = "adaptive collection: what is missing was not bought, by design"
+BY_DESIGN = say("panel.by-design")
 """Note of a panel whose holes are those of a rule, not of failures."""
 
 
@@ -98,7 +99,7 @@ class Panel:
     grouping: Grouping | None = None
     declared_range: tuple[float, float] | None = None
     observed_range: tuple[float, float] = None  # type: ignore[assignment]  # set below
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[Words, ...] = field(default=())
     reading: Reading | None = None
     systems: Labels = ()
     system_scores: Array | None = None

@@ -19,7 +19,7 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.files import check_name, matches
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import Reading, RoleRead, Unclear
-from polyjudge.core.sections import Say
+from polyjudge.core.sections import Say, Words
 from polyjudge.sources import duck
 from polyjudge.sources.duck import FILE
 from polyjudge.sources.formats import Format, find_tool, read_tool, tool_files
@@ -41,7 +41,7 @@ class Opened:
     """What the user called it."""
     format: str = ""
     limits: tuple[float, float] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()
     doubts: tuple[Say, ...] = ()
     needs: str = ""
     """What the format asks of the user."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from polyjudge.core.schema import envelope
 from polyjudge.core.sections import Column, Grid, Report, Section, Step, Table, Words, say
+from polyjudge.report.build.shared import notes
 from polyjudge.report.words.reading import HOW
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def build(result: Check, panel: Panel | None = None) -> Report:
         *(value_says(reading)),
         *((say("check.scale", scale=result.scale, low=result.low, high=result.high),) if result.readable else ()),
         *((say("read.unused", columns=list(reading.unused)),) if reading.unused else ()),
-        *(say("note", text=note) for note in result.notes),
+        *notes(result.notes),
     )
     roles = Table(
         name="roles",
