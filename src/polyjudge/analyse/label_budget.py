@@ -175,7 +175,6 @@ def _notes(table: pd.DataFrame) -> list[Say]:
     where = {
         "labels.all-equal": ~(table["sd"] > 0),
         "labels.pooled": table["pooled"],
-        "labels.out-of-reach": table["with_panel"].isna(),
     }
     listed = {code: table["language"][mask.astype(bool)].tolist() for code, mask in where.items()}
     return [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy.special import stdtr
 
+from polyjudge.analyse.choose import prices_of
 from polyjudge.analyse.reversal import selected_p
 from polyjudge.analyse.uncertainty import bonferroni_t, free_radius, gaussian_radius, noise_sigma, uncertainty
 from polyjudge.analyse.variance import COMPONENTS, components, components_left_out, replicate_noise, sums_of_squares
@@ -23,8 +24,6 @@ from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import benjamini_hochberg, check_level, jackknife, mean_and_se, task_interactions
 
 MOST_TASKS = 10_000_000
-
-ENDS = {"": "reliability", "_low": "low", "_high": "high"}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -42,6 +41,13 @@ class Plan(Result):
     sigma: float
     radius: float
     level: float
+    tasks: int | None
+    """Tasks of the pilot."""
+    enough: int | None
+    """Tasks that bring the band of an audit down to the radius; None beyond `MOST_TASKS`."""
+    scores_per_task: int
+    price_per_task: float | None
+    """What a task costs by all judges in all languages, where prices are known."""
     assumed: Say
     """What the expected numbers take as the truth."""
     decision: pd.DataFrame | None
@@ -63,6 +69,7 @@ def plan(
     interaction_sd: float | None = None,
     judge_sd: float | None = None,
     tasks: Iterable[int] | None = None,
+    prices: Mapping[str, float] | None = None,
     level: float = 0.95,
     draws: int = 400,
     seed: int = 7,
@@ -79,23 +86,19 @@ def plan(
     interaction_sd, judge_sd : sd of the true interaction and of the judges' means behind the expected numbers;
         without a panel both are `radius` unless given
     tasks : numbers of tasks of the table
+    prices : with a panel: what one score by each judge costs
 
     >>> p = plan(judges=6, languages=8, sigma=22.24, radius=20.61 / 2)
-    >>> int(p.needed["tasks"].iloc[0])
-    52
+    >>> int(p.needed["tasks"].iloc[0]), p.enough
+    (52, 43)
     """
     check_level(level)
-    if panel is None:
-        wanted = {"judges": judges, "languages": languages, "sigma": sigma, "radius": radius}
-        missing = [name for name, given in wanted.items() if given is None]
-        if missing:
-            raise UsageError(
-                f"A plan without scores needs {', '.join(missing)}. Give them, or give scores to learn from "
-                "(plan(panel), --from SCORES)."
-            )
-        world = _assumed(int(judges or 0), int(languages or 0), sigma, radius, interaction_sd, judge_sd)
-    else:
-        world = _learned(panel, sigma, radius, judges, languages, level)
+    world = (
+        _without_scores(judges, languages, sigma, radius, interaction_sd, judge_sd, prices)
+        if panel is None
+        else _learned(panel, sigma, radius, judges, languages, level)
+    )
+    if panel is not None:
         score_range = score_range or panel.range
     if score_range is not None and not (np.isfinite(score_range).all() and score_range[1] > score_range[0]):
         raise UsageError("The score range needs a low end below its high end.")
@@ -103,15 +106,17 @@ def plan(
 
     needed = _needed(world, width, level)
     notes = [*world.notes, *([say("plan.no-range")] if width is None else [])]
-    sizes = _sizes(tasks, needed["tasks"].iloc[0] if pd.notna(needed["tasks"].iloc[0]) else None, world.tasks)
+    gaussian, enough = (None if pd.isna(n) else int(n) for n in needed["tasks"][:2])
+    sizes = _sizes(tasks, (gaussian, enough, world.tasks))
     table = pd.DataFrame([_row(world, n, width, level, draws, seed) for n in sizes])
     decision = advice = None
     if panel is not None and not panel.complete:
-        notes.append(say("plan.no-decision-study"))
+        notes.append(say("plan.no-study"))
     elif panel is not None:
         decision, advice = decision_study(panel, level)
         if len(panel.replicates) < 2:
             notes.append(say("plan.no-replicates"))
+    repeats = 1 if panel is None else max(1, len(panel.systems)) * max(1, len(panel.replicates))
     return Plan(
         needed,
         table,
@@ -120,6 +125,10 @@ def plan(
         world.sigma,
         world.radius,
         level,
+        world.tasks,
+        enough,
+        world.languages * world.judges * repeats,
+        None if panel is None or prices is None else world.languages * repeats * float(prices_of(panel, prices).sum()),
         world.assumed,
         decision,
         advice,
@@ -181,14 +190,14 @@ def _smallest(radius: Callable[[int], float], target: float) -> int | None:
     return high
 
 
-def _sizes(tasks: Iterable[int] | None, needed: int | None, have: int | None) -> list[int]:
+def _sizes(tasks: Iterable[int] | None, special: Iterable[int | None]) -> list[int]:
     if tasks is not None:
         sizes = sorted(set(tasks))
         if not sizes or sizes[0] < 3:
             raise UsageError("The numbers of tasks in a plan start at 3.")
         return sizes
     ladder = {10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000}
-    return sorted(ladder | ({needed} if needed and 3 <= needed <= 100_000 else set()) | ({have} if have else set()))
+    return sorted(ladder | {n for n in special if n is not None and 3 <= n <= 100_000})
 
 
 # --- the world a plan takes as true ---
@@ -221,6 +230,27 @@ def _positive(name: str, value: float) -> float:
     return float(value)
 
 
+def _without_scores(
+    judges: int | None,
+    languages: int | None,
+    sigma: float | None,
+    radius: float | None,
+    interaction_sd: float | None,
+    judge_sd: float | None,
+    prices: Mapping[str, float] | None,
+) -> _World:
+    if prices is not None:
+        raise UsageError("Prices are of judges by name: give scores to plan from too (plan(panel), --from SCORES).")
+    wanted = {"judges": judges, "languages": languages, "sigma": sigma, "radius": radius}
+    missing = [name for name, given in wanted.items() if given is None]
+    if missing:
+        raise UsageError(
+            f"A plan without scores needs {', '.join(missing)}. Give them, or give scores to learn from "
+            "(plan(panel), --from SCORES)."
+        )
+    return _assumed(int(judges or 0), int(languages or 0), sigma, radius, interaction_sd, judge_sd)
+
+
 def _assumed(
     m: int, k: int, sigma: float | None, radius: float | None, interaction_sd: float | None, judge_sd: float | None
 ) -> _World:
@@ -232,7 +262,7 @@ def _assumed(
     effect = _positive("interaction_sd", radius if interaction_sd is None else interaction_sd)
     apart = _positive("judge_sd", radius if judge_sd is None else judge_sd)
     widest = sigma * math.sqrt((1 - 1 / k) * (1 - 1 / m))
-    assumed = say("plan.assumed", cells=effect, judges=apart, noise=sigma)
+    assumed = say("plan.assumed", effect=effect, apart=apart, sigma=sigma)
     return _World(k, m, sigma, widest, 1.0, radius, None, None, effect, apart, None, assumed, ())
 
 
@@ -265,7 +295,7 @@ def _learned(
     root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
     scale = 1.0 if sigma is None else _positive("sigma", sigma) / max(learned, np.finfo(float).tiny)
     target = float(np.abs(beta).max()) / 2 if radius is None else radius
-    notes = [] if radius is not None else [say("plan.radius", radius=target)]
+    notes = [] if radius is not None else [say("plan.own-radius", radius=target)]
     spread = np.sqrt(np.tensordot(w, (deviations - beta) ** 2, 1) / (n - 1))
     assumed = say("plan.learned", factor=factor)
     return _World(
@@ -361,8 +391,16 @@ def decision_study(panel: Panel, level: float = 0.95) -> tuple[pd.DataFrame, Say
     doubled = frame[(frame["order"] == "judges_overall") & (frame["factor"] == 2) & (frame["facet"] != "judges")]
     now_row = frame[(frame["order"] == "judges_overall") & (frame["factor"] == 1)].iloc[0]
     best = doubled.iloc[int(doubled["reliability"].argmax())]
-    ends = {f"{when}{end}": row[name] for when, row in (("now", now_row), ("then", best)) for end, name in ENDS.items()}
-    advice = say("plan.double", facet=best["facet"], **ends)
+    advice = say(
+        "plan.advice",
+        facet=best["facet"],
+        now=now_row["reliability"],
+        now_low=now_row["low"],
+        now_high=now_row["high"],
+        then=best["reliability"],
+        then_low=best["low"],
+        then_high=best["high"],
+    )
     return frame, advice
 
 

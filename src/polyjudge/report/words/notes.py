@@ -127,8 +127,6 @@ WORDS: dict[str, Template] = {
     "labels.all-equal": "{languages}: all labels are equal so far; the numbers there mean little.",
     "labels.pooled": "{languages}: fewer than {fewest} labels, so spread and correlation come from all languages "
     "together.",
-    "labels.out-of-reach": "{languages}: even with every task labelled the half-width is not reached. More tasks are "
-    "needed.",
     "anchor.missing": "{holed} of {tasks} tasks lack a score; calibration is least squares within tasks.",
     "worth.two-judges": "With two judges none can be left out.",
     "worth.agreement-only": "Without labels only the agreement between judges is known; judges can agree and all be "
@@ -137,19 +135,6 @@ WORDS: dict[str, Template] = {
     "btl.endless": "In {language}, {judge} wins or loses every comparison: its strength has no finite value, only its "
     "place in the order counts.",
     "btl.one-stratum": "The panel has no task groups, so there is one stratum and its discrimination is one.",
-    "plan.no-range": "The distribution-free bound needs the score range.",
-    "plan.no-decision-study": "Scores are missing: the decision study needs every task scored everywhere and is left "
-    "out.",
-    "plan.no-replicates": "Without replicates the noise cannot be told from the three-way term; replicates are left "
-    "out.",
-    "plan.assumed": "Expected numbers take true cells with sd {cells:g}, judges' means with sd {judges:g} and "
-    "independent noise with sd {noise:g}.",
-    "plan.radius": "Target radius: half of the largest cell, {radius:.2f}.",
-    "plan.learned": "Expected numbers take the panel's own means and covariances as the truth, the interaction scaled "
-    "to {factor:.2f} of its estimate to allow for noise.",
-    "plan.double": "The order of the judges over all languages has reliability {now/now_low/now_high:.2f} now. "
-    "Doubling the {facet} raises it most, to {then/then_low/then_high:.2f}. More judges do not make the order of those "
-    "there are any surer: they only settle the languages' shared shifts.",
     "extend.newcomer": lambda v: (
         "{label} was added from {tasks} tasks: its cells are known to about ±{half_width:points} points "
         "({level:share}), {clear} of {cells} are clearly not 0, and {shrunk:share} of the row was taken off as noise. "
