@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,16 @@ from polyjudge.validate.trial import trial
 SMALL = Scenario("small panel", "for this test", tasks=25, languages=3, judges=4, simulate={"replicates": 2})
 
 
-def test_the_fast_level_keeps_every_limit() -> None:
-    """The real suite at a third of the fast level's panels; `polyjudge validate` runs the rest."""
-    result = validate(panels=20)
-    missed = result.table[result.table["verdict"] == "fail"]
-    assert result.passed, missed.to_string()
-    assert set(result.table["scenario"]) == {s.name for s in SCENARIOS}
+@pytest.mark.statistical
+def test_the_command_keeps_every_limit(cli: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+    """The real suite with few panels; `polyjudge validate` runs more. Gross faults show: see the planted ones below."""
+    out = cli("validate", "--panels", 8, "--workers", 1, "--json", "--page", tmp_path / "page.md")
+    data = json.loads(out.stdout)
+    assert out.returncode == 0, [row for row in data["table"] if row["verdict"] == "fail"]
+    assert data["passed"] is True
+    assert data["panels"] == 8
+    assert {row["scenario"] for row in data["table"]} == {s.name for s in SCENARIOS}
+    assert "| none | 55 | 8 | 6 |" in (tmp_path / "page.md").read_text()
 
 
 def test_the_result_does_not_depend_on_the_processes() -> None:
@@ -61,15 +66,6 @@ def test_a_trial_is_reproducible() -> None:
 def test_too_few_panels() -> None:
     with pytest.raises(UsageError, match="at least 2"):
         validate(panels=1)
-
-
-def test_command(run_cli: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Any) -> None:
-    out = run_cli("validate", "--panels", 2, "--json", "--page", tmp_path / "page.md")
-    assert out.returncode in (0, 1), out.stderr
-    data = json.loads(out.stdout)
-    assert data["panels"] == 2
-    assert data["passed"] == (out.returncode == 0)
-    assert "| none | 55 | 8 | 6 |" in (tmp_path / "page.md").read_text()
 
 
 def test_two_panels_are_no_evidence_of_bias() -> None:
