@@ -92,7 +92,7 @@ def test_the_file_remembers_what_drift_needs(tmp_path: Path) -> None:
     a, b = drift(cal, new), drift(loaded, new)
     assert a.paired_tasks == b.paired_tasks == TASKS
     np.testing.assert_allclose(a.cells["change"], b.cells["change"], atol=1e-6)
-    assert a.p_global == b.p_global
+    assert a.p_global == pytest.approx(b.p_global, rel=1e-4)
     data = json.loads((tmp_path / "cal.json").read_text())
     del data["memory"], data["checksum"]  # an older file has neither
     (tmp_path / "older.json").write_text(json.dumps(data))

@@ -21,6 +21,7 @@ class Memory:
     floor, floor_se : (k, m), or None when tasks were hashed into units
     tasks, influence : labels (n,) and (n, k, m) values with mean `interaction`, or empty and None when too many
     cells : (n, k, m) values with the cell means as their mean (the scores of a complete panel); None in older files
+    floors : (n, k, m) share of a task's scores at the lowest value; None with holes and in older files
     """
 
     floor: Array | None
@@ -28,16 +29,17 @@ class Memory:
     tasks: tuple[str, ...]
     influence: Array | None
     cells: Array | None = None
+    floors: Array | None = None
 
     @classmethod
     def of(cls, panel: Panel, influence: Array, low: float, cells: Array | None = None) -> Memory:
         """Memory of a panel; `low` is the lowest value of the score scale."""
         if not np.all(panel.weights == 1):
             return cls(None, None, (), None)
-        floor, error = floor_share(panel, low)
+        floor, error, each = floor_share(panel, low)
         if influence.size > MOST:
             return cls(floor, error, (), None)
-        return cls(floor, error, panel.tasks, influence, cells)
+        return cls(floor, error, panel.tasks, influence, cells, None if np.isnan(each).any() else each)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; nine digits are enough for a comparison."""
@@ -51,6 +53,7 @@ class Memory:
             "tasks": list(self.tasks),
             "influence": rounded(self.influence),
             "cells": rounded(self.cells),
+            "floors": rounded(self.floors),
         }
 
     @classmethod
@@ -73,12 +76,12 @@ class Memory:
             return values
 
         floors = read("floor", (k, m)), read("floor_se", (k, m))
-        values = [read(key, (len(tasks), k, m)) if tasks else None for key in ("influence", "cells")]
+        values = [read(key, (len(tasks), k, m)) if tasks else None for key in ("influence", "cells", "floors")]
         return cls(*floors, tasks, *values)
 
 
-def floor_share(panel: Panel, low: float) -> tuple[Array, Array]:
-    """(k, m) share of scores at `low` in each cell, and its standard error over tasks.
+def floor_share(panel: Panel, low: float) -> tuple[Array, Array, Array]:
+    """(k, m) share of scores at `low` in each cell, its standard error over tasks, and the share of each task.
 
     The error is never below that of one half score more, so that a share of 0 or 1 is not taken as certain.
     """
@@ -90,4 +93,4 @@ def floor_share(panel: Panel, low: float) -> tuple[Array, Array]:
     share = np.nansum(each, axis=0) / n
     spread = np.sqrt(np.nansum((each - share) ** 2, axis=0) / np.maximum(n - 1, 1) / n)
     guess = (share * n + 0.5) / (n + 1)
-    return share, np.maximum(spread, np.sqrt(guess * (1 - guess) / n))
+    return share, np.maximum(spread, np.sqrt(guess * (1 - guess) / n)), each
