@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from polyjudge.core.schema import envelope
 from polyjudge.core.sections import Column, Grid, Report, Section, Step, Table, Words, say
-from polyjudge.report.build.shared import notes
 from polyjudge.report.words.reading import HOW
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def build(result: Check, panel: Panel | None = None) -> Report:
         *(value_says(reading)),
         *((say("check.scale", scale=result.scale, low=result.low, high=result.high),) if result.readable else ()),
         *((say("read.unused", columns=list(reading.unused)),) if reading.unused else ()),
-        *notes(result.notes),
+        *result.notes,
     )
     roles = Table(
         name="roles",
