@@ -72,6 +72,8 @@ class Summary(Result):
     """Places of a task that have no score."""
     source: str = ""
     """What was read, as it stands in a command after its name; empty when it is not known."""
+    looks: int = 0
+    """Looks that an adaptive collection planned."""
 
     def to_frame(self) -> pd.DataFrame:
         return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
@@ -152,7 +154,7 @@ def audit(
     ----------
     seed : of everything random; the same seed gives the same audit
     resamples : task bootstraps behind bands, intervals and rank probabilities
-    level : confidence level of every interval
+    level : confidence level of every interval; of an adaptive collection, of each interval over all looks together
     threshold : a gate; with one, pass rates are audited as well
     at_least : whether a task passes the gate at the threshold itself
     base : language that the gate contrasts with the others
@@ -170,6 +172,7 @@ def audit(
         raise UsageError("A base language needs a gate: give a threshold too (--at).")
     if check_goal(goal) == "gate" and threshold is None:
         raise UsageError("The goal gate needs its pass mark: give a threshold too (--at).")
+    level = panel.level_left(level)
     matters = what_matters(panel, matters)
     calibrator = ConsensusCalibrator().fit(panel)
     n, k, m = panel.shape
@@ -284,6 +287,7 @@ def summarise(panel: Panel) -> Summary:
         scale_of(panel).kind,
         int(np.isnan(panel.scores).sum()),
         source_words(panel),
+        panel.looks,
     )
 
 

@@ -33,7 +33,8 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
     e = result.explanation
     scale = say("read.scale", scale=s.scale, low=s.low, high=s.high, matters=e.matters * e.factor, unit=e.unit)
-    frame["read"] = (*(frame.get("read") or read_lines(s)), scale, *notes(s.notes))
+    looks = (say("audit.looks", looks=s.looks, level=result.level),) if s.looks > 1 else ()
+    frame["read"] = (*(frame.get("read") or read_lines(s)), scale, *notes(s.notes), *looks)
     advice = result.advice
     return Report(
         **frame | {"judges": s.judges},
