@@ -69,7 +69,7 @@ class Summary(Result):
     """Declared clusters of tasks."""
     scale: ScaleKind = "open"
     missing: int = 0
-    """Places of a task that have no score."""
+    """Scores that were asked for and are not there."""
     source: str = ""
     """What was read, as it stands in a command after its name; empty when it is not known."""
 
@@ -236,7 +236,7 @@ def _sections(
     out["held_out"] = run("held-out ranks", compare, panel, ["raw", "cbc"], resamples=resamples, seed=seed)
     out["structure"] = run("structure", structure, panel, level=level)
     out["sensitivity"] = run("sensitivity", sensitivity, panel, threshold=threshold, **common)
-    if not (panel.complete or panel.by_design):
+    if not ((panel.complete and panel.systems_complete) or panel.by_design):
         out["missingness"] = run("missing scores", missingness, panel, draws=199, seed=seed)
     if panel.replicate_scores is None:
         left_out["three-way test"] = say("left-out.three-way")
@@ -282,7 +282,7 @@ def summarise(panel: Panel) -> Summary:
         panel.systems,
         len(panel.clusters),
         scale_of(panel).kind,
-        int(np.isnan(panel.scores).sum()),
+        int(panel.lost.sum()),
         source_words(panel),
     )
 
