@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import ndtr, stdtrit
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.calibrate.drift_systems import Flips, judged, narrowed, paired_systems
+from polyjudge.calibrate.drift_systems import Flips, Judged, judged, narrowed, paired_systems
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
 from polyjudge.core.panel import Panel
@@ -155,22 +155,15 @@ def drift(
             # As if each task had been compared: their mean is the change, their spread its standard error.
             stretch = tested.se / np.where(estimate.se > 0, estimate.se, 1.0)
             each = after - before + (estimate.influence - estimate.interaction) * stretch
-        kind, broken = _explained(common, each, alarms, seed)
+        kind, broken = _explained(common, np.where(np.abs(each) > rounding, each, 0.0), alarms, seed)
+        broken = broken[broken["change"].abs() > rounding].reset_index(drop=True)
     effects = pd.DataFrame(columns=list(EFFECT_COLUMNS))
     if watched is not None:
-        then, now = watched
-        if kind in ("cell", "cells"):
-            now = now.copy()  # what the broken cells do to their judge and language is no change of those
-            for _, row in broken.iterrows():
-                now[:, common.languages.index(row["language"]), common.judges.index(row["judge"])] -= row["change"]
+        now = _without(common, watched[1], broken) if kind in ("cell", "cells") else watched[1]
         both = paired_systems(cal, common, systems.compared) if len(systems.compared) > 1 else None
-        effects = _effects(common, then, now, both, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
+        effects = _effects(common, watched[0], now, both, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
     findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
-    findings = [*findings, *_effect_findings(effects)]
-    if systems.unlike:
-        # It may be the systems that changed: no alarm about the judges.
-        findings = [replace(f, severity="notice") if f.code in OF_JUDGES and f.weight > 1 else f for f in findings]
-    findings = ranked([*systems.findings, *findings])
+    findings = _with_systems(systems, [*findings, *_effect_findings(effects)])
     return Drift(
         cells, floor, tested.p_global, level, tolerance, paired, n_before, common.n_tasks, **labels,
         range_before=whole, range_after=panel.range, findings=tuple(findings), seed=seed,
@@ -178,6 +171,21 @@ def drift(
         new_systems=systems.new, gone_systems=systems.gone, systems=systems.changed,
         compared_systems=systems.compared,
     )  # fmt: skip
+
+
+def _without(panel: Panel, now: Array, broken: pd.DataFrame) -> Array:
+    """Cell values without what the broken cells changed: its trace in their judge and language is no change of those."""
+    out = now.copy()
+    for _, row in broken.iterrows():
+        out[:, panel.languages.index(row["language"]), panel.judges.index(row["judge"])] -= row["change"]
+    return out
+
+
+def _with_systems(systems: Judged, findings: list[Finding]) -> list[Finding]:
+    """All findings. Where other systems were judged it may be they that changed: no alarm about the judges."""
+    if systems.unlike:
+        findings = [replace(f, severity="notice") if f.code in OF_JUDGES and f.weight > 1 else f for f in findings]
+    return ranked([*systems.findings, *findings])
 
 
 def _system_flips(alarms: float, seed: int) -> Flips:
