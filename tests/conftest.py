@@ -1,5 +1,6 @@
 """Fixtures shared by all tests: the released scores where they are at hand, and the command line."""
 
+# ruff: noqa: E402
 from __future__ import annotations
 
 import json
@@ -9,6 +10,10 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+# Before NumPy is loaded, here and in the workers: threads that wait for each other burn more than the work itself.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 import pytest
 from components import PACKAGES, find
@@ -36,10 +41,18 @@ def need(component: str) -> str:
     return path
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of a file share a worker and so its fixtures; files with slow tests begin, so that no worker waits."""
+    slow = set()
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
+        if item.get_closest_marker("slow"):
+            slow.add(item.path)
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.hookimpl(tryfirst=True)

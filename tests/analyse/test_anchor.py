@@ -370,8 +370,8 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "scores.csv", tmp_path / "gold.csv"
 
 
-def test_command_prints_the_invariance(files: tuple[Path, Path], run_cli: Any) -> None:
-    out = run_cli("anchor", *files, "--resamples", 50)
+def test_command_prints_the_invariance(files: tuple[Path, Path], cli: Any) -> None:
+    out = cli("anchor", *files, "--resamples", 50)
     assert out.returncode == 0, out.stderr
     assert str(say("anchor.invariance", holds=True, changed=0, entries=1, most=0.0))[:50] in " ".join(
         out.stdout.split()
@@ -379,12 +379,12 @@ def test_command_prints_the_invariance(files: tuple[Path, Path], run_cli: Any) -
     assert "arithmetic" in out.stdout
 
 
-def test_command_json_and_errors(files: tuple[Path, Path], run_cli: Any, tmp_path: Path) -> None:
-    out = run_cli("anchor", *files, "--resamples", 50, "--json")
+def test_command_json_and_errors(files: tuple[Path, Path], cli: Any, tmp_path: Path) -> None:
+    out = cli("anchor", *files, "--resamples", 50, "--json")
     payload = json.loads(out.stdout)
     assert payload["command"] == "anchor"
     assert {"decision", "raw", "calibrated", "changed", "raw_low", "calibrated_high"} <= set(payload["table"][0])
-    bad = run_cli("anchor", files[0], tmp_path / "none.csv")
+    bad = cli("anchor", files[0], tmp_path / "none.csv")
     assert bad.returncode == 2
     assert "no file" in bad.stderr
     assert "Traceback" not in bad.stderr

@@ -322,11 +322,11 @@ def test_too_few_labels_leave_parts_out_and_say_so() -> None:
     assert pd.isna(result.nearest.set_index("language").loc["language2", "raw"])
 
 
-def test_command_shows_every_part(tmp_path: Path, run_cli: Any) -> None:
+def test_command_shows_every_part(tmp_path: Path, cli: Any) -> None:
     panel, gold, _ = lone_judge(0, 60, tasks=80, k=3, m=4)
     panel.to_long().to_csv(tmp_path / "scores.csv", index=False)
     human_frame(panel, gold).to_csv(tmp_path / "gold.csv", index=False)
-    out = run_cli(
+    out = cli(
         "anchor", tmp_path / "scores.csv", tmp_path / "gold.csv", "--resamples", 100, "--full", "-o", tmp_path / "out"
     )
     assert out.returncode == 0, out.stderr

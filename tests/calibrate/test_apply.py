@@ -224,17 +224,17 @@ def test_a_full_disk_leaves_nothing_behind(name: str, cal: pj.ConsensusCalibrato
     assert list(folder.iterdir()) == []
 
 
-def test_commands(run_cli: Any, table: pd.DataFrame, wanted: pd.Series[float], tmp_path: Path) -> None:
+def test_commands(cli: Any, table: pd.DataFrame, wanted: pd.Series[float], tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     table.to_csv(source, index=False)
-    done = run_cli("calibrate", source, "-o", tmp_path / "out.csv", "--save", tmp_path / "cal.json")
+    done = cli("calibrate", source, "-o", tmp_path / "out.csv", "--save", tmp_path / "cal.json")
     assert done.returncode == 0, done.stderr
     assert f"Wrote {len(table)} rows" in done.stdout
-    done = run_cli("apply", tmp_path / "cal.json", source, "-o", tmp_path / "again.csv", "--json")
+    done = cli("apply", tmp_path / "cal.json", source, "-o", tmp_path / "again.csv", "--json")
     assert json.loads(done.stdout)["written"]["rows"] == len(table)
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
     back = pd.read_csv(tmp_path / "again.csv")
     np.testing.assert_allclose(back["calibrated"], wanted, rtol=1e-12)  # shrinkage by nothing costs the last digit
-    done = run_cli("calibrate", source)
+    done = cli("calibrate", source)
     assert done.returncode == 2
     assert "Say where the result goes" in done.stderr

@@ -214,10 +214,10 @@ def test_a_judge_without_the_new_language_is_said(panel: pj.Panel, cal: pj.Conse
     assert any("no scores with Dan, Eve" in note for note in wider.extension_.notes)  # type: ignore[union-attr]
 
 
-def test_command(tmp_path: Path, panel: pj.Panel, cal: pj.ConsensusCalibrator, run_cli: Run) -> None:
+def test_command(tmp_path: Path, panel: pj.Panel, cal: pj.ConsensusCalibrator, cli: Run) -> None:
     cal.save(tmp_path / "cal.json")
     panel.select(tasks=panel.tasks[:6]).to_long().to_csv(tmp_path / "few.csv", index=False)
-    done = run_cli("extend", tmp_path / "cal.json", tmp_path / "few.csv", "-o", tmp_path / "new.json")
+    done = cli("extend", tmp_path / "cal.json", tmp_path / "few.csv", "-o", tmp_path / "new.json")
     assert done.returncode == 0, done.stderr
     assert "New language: sw" in done.stdout
     assert "more tasks" in done.stdout
@@ -225,12 +225,12 @@ def test_command(tmp_path: Path, panel: pj.Panel, cal: pj.ConsensusCalibrator, r
         pj.load_calibrator(tmp_path / "new.json").interaction_,
         cal.extend(panel.select(tasks=panel.tasks[:6])).interaction_,
     )
-    done = run_cli("extend", tmp_path / "cal.json", tmp_path / "few.csv", "-o", tmp_path / "new.json", "--json")
+    done = cli("extend", tmp_path / "cal.json", tmp_path / "few.csv", "-o", tmp_path / "new.json", "--json")
     data = json.loads(done.stdout)
     assert data["command"] == "extend"
     assert data["newcomers"][0]["label"] == "sw"
     panel.select(languages=["en", "de"]).to_long().to_csv(tmp_path / "old.csv", index=False)
-    done = run_cli("extend", tmp_path / "cal.json", tmp_path / "old.csv", "-o", tmp_path / "none.json")
+    done = cli("extend", tmp_path / "cal.json", tmp_path / "old.csv", "-o", tmp_path / "none.json")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "none.json").exists()

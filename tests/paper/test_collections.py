@@ -238,19 +238,19 @@ def test_every_judge_of_the_shipped_plans_has_a_price(name: str, tmp_path: Path)
 
 
 def test_prepare_command(
-    run_cli: Any, models: Models, instances: list[dict[str, Any]], workspaces: Path, tmp_path: Path
+    cli: Any, models: Models, instances: list[dict[str, Any]], workspaces: Path, tmp_path: Path
 ) -> None:
     tasks = tmp_path / "tasks.jsonl"
     tasks.write_text("\n".join(json.dumps(one) for one in instances))
     asked = ("prepare", "devai", "--instances", tasks, "--workspaces", workspaces, "--languages", "English,Swahili")
-    lacking = run_cli(*asked, "--translations", tmp_path / "said", "-o", tmp_path / "one")
+    lacking = cli(*asked, "--translations", tmp_path / "said", "-o", tmp_path / "one")
     assert lacking.returncode == 2
     assert "--translate" in lacking.stderr
     model = ("--translate", "openai-api/local/t", "--base-url", url(models))
-    done = run_cli(*asked, "--translations", tmp_path / "said", *model, "-o", tmp_path / "two")
+    done = cli(*asked, "--translations", tmp_path / "said", *model, "-o", tmp_path / "two")
     assert done.returncode == 0, done.stderr
     assert "doubtful" in done.stderr  # Swahili lost its backticks
     assert {p.name for p in (tmp_path / "two").iterdir()} >= {"plan.yaml", "items.English.jsonl", "items.Swahili.jsonl"}
-    other = run_cli("prepare", "mrewardbench", "-o", tmp_path / "three")
+    other = cli("prepare", "mrewardbench", "-o", tmp_path / "three")
     assert other.returncode == 0, other.stderr
     assert (tmp_path / "three" / "prompts" / "en" / "rating.txt").exists()

@@ -466,12 +466,12 @@ def test_columns_by_usual_names() -> None:
     )  # fmt: skip
 
 
-def test_command_line_shows_one_paragraph(run_cli: Any, tmp_path: Path) -> None:
-    done = run_cli("audit", write(tmp_path / "s.csv", HEADER + rows() + "c,en,x,abc\n"))
+def test_command_line_shows_one_paragraph(cli: Any, tmp_path: Path) -> None:
+    done = cli("audit", write(tmp_path / "s.csv", HEADER + rows() + "c,en,x,abc\n"))
     assert done.returncode == 2
     assert done.stderr.startswith("polyjudge: The score column 'score'")
     assert "Traceback" not in done.stderr
-    done = run_cli("audit", write(tmp_path / "s.csv", HEADER + rows()), "--range", "0-5")
+    done = cli("audit", write(tmp_path / "s.csv", HEADER + rows()), "--range", "0-5")
     assert done.returncode == 2
     assert "--range takes two numbers" in done.stderr
 

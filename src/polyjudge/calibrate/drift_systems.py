@@ -19,8 +19,8 @@ from polyjudge.estimate.memory import floor_share
 ALL = "(all)"
 """The language of a change in all of them."""
 COLUMNS = ("system", "language", "change", "low", "high", "p")
-Flips = Callable[[Array], tuple[Array, Array, float]]
-"""Differences (n, x) -> their standard errors, adjusted p, and the critical |t|."""
+Flips = Callable[[Array], tuple[Array, Array, Array]]
+"""Differences (n, x) -> their standard errors, adjusted p, and the critical |t| of each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +100,10 @@ def narrowed(cal: ConsensusCalibrator, panel: Panel, found: Judged) -> tuple[Con
     single = panel.replicate_scores is None and memory.floor is not None
     if memory.floor is not None:
         single = single and bool(np.allclose(floor_share(whole, cal.range_[0])[0], memory.floor, atol=1e-6))
-    floor = floor_share(whole.select(systems=found.compared), cal.range_[0]) if single else (None, None)
-    out.memory_ = replace(out.memory_, floor=floor[0], floor_se=floor[1])
+    floor, error, each = None, None, None
+    if single:
+        floor, error, each = floor_share(whole.select(systems=found.compared), cal.range_[0])
+    out.memory_ = replace(out.memory_, floor=floor, floor_se=error, floors=each)
     return out, panel.select(systems=found.compared)
 
 
@@ -145,7 +147,7 @@ def _moved(change: Array, flips: Flips) -> tuple[int, int, dict[str, float]] | N
     if here[0] and 2 * here[1:].sum() > len(here) - 1:
         language = np.intp(0)  # what moved in most languages is said of all
     at = int(system) * own.shape[1] + int(language)
-    half = critical * se[at]
+    half = critical[at] * se[at]
     row = {"change": mean[at], "low": mean[at] - half, "high": mean[at] + half, "p": p[at]}
     return int(system), int(language), row
 

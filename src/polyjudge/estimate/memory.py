@@ -24,6 +24,7 @@ class Memory:
     floor, floor_se : (k, m), or None when tasks were hashed into units
     tasks, influence : labels (n,) and (n, k, m) values with mean `interaction`, or empty and None when too many
     cells : (n, k, m) values with the cell means as their mean (the scores of a complete panel); None in older files
+    floors : (n, k, m) share of a task's scores at the lowest value; None with holes and in older files
     systems, by_system : labels (s,) and scores (n, s, k, m), holes filled; None when too many
     """
 
@@ -32,6 +33,7 @@ class Memory:
     tasks: tuple[str, ...]
     influence: Array | None
     cells: Array | None = None
+    floors: Array | None = None
     systems: tuple[str, ...] = ()
     by_system: Array | None = None
 
@@ -40,10 +42,11 @@ class Memory:
         """Memory of a panel; `low` is the lowest value of the score scale."""
         if not np.all(panel.weights == 1):
             return cls(None, None, (), None)
-        floor, error = floor_share(panel, low)
+        floor, error, each = floor_share(panel, low)
         if influence.size > MOST:
             return cls(floor, error, (), None, systems=panel.systems)
-        return cls(floor, error, panel.tasks, influence, cells, panel.systems, _by_system(panel))
+        floors = None if np.isnan(each).any() else each
+        return cls(floor, error, panel.tasks, influence, cells, floors, panel.systems, _by_system(panel))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; nine digits are enough for a comparison."""
@@ -57,6 +60,7 @@ class Memory:
             "tasks": list(self.tasks),
             "influence": rounded(self.influence),
             "cells": rounded(self.cells),
+            "floors": rounded(self.floors),
             "systems": list(self.systems),
             "by_system": rounded(self.by_system),
         }
@@ -81,9 +85,10 @@ class Memory:
             return values
 
         floors = read("floor", (k, m)), read("floor_se", (k, m))
-        influence, cells = (read(key, (len(tasks), k, m)) if tasks else None for key in ("influence", "cells"))
+        by_task = (read(key, (len(tasks), k, m)) if tasks else None for key in ("influence", "cells", "floors"))
+        influence, cells, each = by_task
         by_system = read("by_system", (len(tasks), len(systems), k, m)) if tasks and systems else None
-        return cls(*floors, tasks, influence, cells, systems, by_system)
+        return cls(*floors, tasks, influence, cells, each, systems, by_system)
 
 
 def _by_system(panel: Panel) -> Array | None:
@@ -94,8 +99,8 @@ def _by_system(panel: Panel) -> Array | None:
     return None if np.isnan(filled).any() else filled
 
 
-def floor_share(panel: Panel, low: float) -> tuple[Array, Array]:
-    """(k, m) share of scores at `low` in each cell, and its standard error over tasks.
+def floor_share(panel: Panel, low: float) -> tuple[Array, Array, Array]:
+    """(k, m) share of scores at `low` in each cell, its standard error over tasks, and the share of each task.
 
     The error is never below that of one half score more, so that a share of 0 or 1 is not taken as certain.
     """
@@ -107,4 +112,4 @@ def floor_share(panel: Panel, low: float) -> tuple[Array, Array]:
     share = np.nansum(each, axis=0) / n
     spread = np.sqrt(np.nansum((each - share) ** 2, axis=0) / np.maximum(n - 1, 1) / n)
     guess = (share * n + 0.5) / (n + 1)
-    return share, np.maximum(spread, np.sqrt(guess * (1 - guess) / n))
+    return share, np.maximum(spread, np.sqrt(guess * (1 - guess) / n)), each

@@ -91,6 +91,8 @@ WORDS: dict[str, Template] = {
         + ("" if v["count"] == 1 else f"; {v['count'] - 1} more {plural(v['count'] - 1, 'cell', 'cells')} changed too")
         + ". Look for parser failures or refusals."
     ),
+    "too-few-for-nights": "{tasks} tasks are too few for {nights} nights: no change, however large, could be told from "
+    "chance. Score more tasks every night, or allow more false alarms (--level 0.9).",
     "not-paired": "The tasks differ from those of the fit, so only large changes can be seen. Score the same tasks "
     "again to see small ones.",
     "system-changed": lambda v: (
