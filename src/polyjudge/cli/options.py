@@ -301,6 +301,9 @@ def command_class(groups: tuple[Any, ...]) -> type[TyperCommand]:
             }
             self.params += [p for shared in self.shared.values() for p in shared]
 
+        def collect_usage_pieces(self, ctx: Any) -> list[str]:
+            return [piece for piece in super().collect_usage_pieces(ctx) if piece != "[]"]  # an argument without a name
+
         def invoke(self, ctx: Any) -> Any:
             for value in ctx.params.values():
                 if isinstance(value, str | Path):

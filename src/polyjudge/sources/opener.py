@@ -42,6 +42,8 @@ class Opened:
     format: str = ""
     limits: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
+    looks: int = 0
+    """Looks that an adaptive collection planned."""
     doubts: tuple[Say, ...] = ()
     needs: str = ""
     """What the format asks of the user."""
@@ -123,7 +125,8 @@ def _open_folder(folder: Path, format: str | None, metric: str | None, group: st
     if (folder / STORE).is_file():
         run = read_run(folder, group)
         opened = _held(run.frame, str(folder), "collection run", [])
-        return Opened(**{**vars(opened), "limits": run.declared_range, "notes": run.notes, "sure": True})
+        more = {"limits": run.declared_range, "notes": run.notes, "looks": run.looks, "sure": True}
+        return Opened(**{**vars(opened), **more})
     if matches(os.path.join(glob.escape(str(folder)), "**", "*.parquet")):
         source = duck.open_folder(folder, hive)
         return Opened(source=source, shown=str(folder), format="parquet")

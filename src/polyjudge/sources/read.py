@@ -134,10 +134,12 @@ class Found:
     limits: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
     average: bool = False
+    looks: int = 0
 
     def assemble(self, **options: Any) -> Panel:
         """Read it into a panel."""
-        return assemble(self.engine(), self.columns, notes=self.notes, reading=self.reading, **options)
+        panel = assemble(self.engine(), self.columns, notes=self.notes, reading=self.reading, **options)
+        return replace(panel, looks=self.looks) if self.looks else panel
 
 
 def understand(
@@ -166,6 +168,7 @@ def understand(
         limits=opened.limits or read.limits,
         notes=(*opened.notes, *(_doubt_note(d) for d in doubtful if d.role)),
         average=read.average,
+        looks=opened.looks,
     )
 
 
