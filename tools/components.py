@@ -20,7 +20,7 @@ PACKAGES = {
     "chromium": "chromium fonts-noto-core fonts-noto-cjk",
     "java": "default-jre-headless",
     "postgres": "postgresql",
-    "r": "r-base-core r-cran-lme4",
+    "r": "r-base-core r-cran-lme4 r-cran-ordinal",
 }
 """Debian packages of each component."""
 
@@ -64,7 +64,9 @@ def _postgres() -> str | None:
 
 def _r() -> str | None:
     path = shutil.which("Rscript")
-    return path if path and _run(path, "-e", "suppressMessages(library(lme4))") is not None else None
+    return (
+        path if path and _run(path, "-e", "suppressMessages({library(lme4); library(ordinal)})") is not None else None
+    )
 
 
 def _run(*command: str) -> str | None:

@@ -12,11 +12,11 @@ import pandas as pd
 
 from polyjudge.core.errors import CollectError, PanelError
 from polyjudge.core.labels import clean
-from polyjudge.core.panel import BY_DESIGN
 
 STORE = "store.sqlite"
 """File that makes a folder a collection run."""
 KEYS = ["task", "system", "replicate", "language", "judge"]
+BY_DESIGN = "Adaptive collection: what is missing was not bought, by design"
 TYPE = "type"
 """Group name that asks for the rows of single requirements (by their type) or of single criteria."""
 
@@ -28,6 +28,8 @@ class FolderScores:
     frame: pd.DataFrame
     declared_range: tuple[float, float] | None
     notes: tuple[str, ...]
+    looks: int = 0
+    """Looks that an adaptive run planned."""
 
 
 def read_run(folder: str | Path, group: str | None = None, every: bool = False) -> FolderScores:
@@ -49,7 +51,7 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False) 
                 raise CollectError(f"{clean(folder, 200)} has no answers yet.")
             check_answers(con)
             clusters = read_meta(con, "clusters") or {}
-            answers, notes = _settled(con, plan, every)
+            answers, notes, looks = _settled(con, plan, every)
             items = {
                 (task, system, replicate): (grp, cluster or clusters.get(task, ""), json.loads(lines))
                 for task, system, replicate, grp, cluster, lines in con.execute(
@@ -68,7 +70,7 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False) 
     missing = int(frame["score"].isna().sum())
     if missing:
         notes.append(f"{missing} of {len(frame)} scores are missing: an answer could not be read")
-    return FolderScores(frame.reset_index(drop=True), scale, tuple(notes))
+    return FolderScores(frame.reset_index(drop=True), scale, tuple(notes), looks)
 
 
 def _scores(
@@ -88,8 +90,9 @@ def _scores(
     return answers[[*KEYS, "item", "score"]], (float(low), float(high))
 
 
-def _settled(con: sqlite3.Connection, plan: dict[str, Any], every: bool) -> tuple[pd.DataFrame, list[str]]:
-    """The answers of the tasks that were asked in full, in the order of the run, and what was left out."""
+def _settled(con: sqlite3.Connection, plan: dict[str, Any], every: bool) -> tuple[pd.DataFrame, list[str], int]:
+    """The answers of the tasks that were asked in full, in the order of the run, what was left out, and the looks that
+    an adaptive run planned."""
     repeats = int(plan.get("repeats", 1))
     old = con.execute("select count(*) from pragma_table_info('answers') where name = 'repeat'").fetchone()[0] == 0
     answers = pd.read_sql_query(
@@ -115,7 +118,7 @@ def _settled(con: sqlite3.Connection, plan: dict[str, Any], every: bool) -> tupl
     if every and adaptive is not None:
         adaptive = {**adaptive, "tasks": 0}
     if adaptive is not None:
-        return _looked(answers, adaptive, languages, judges), [*notes, BY_DESIGN]
+        return _looked(answers, adaptive, languages, judges), [*notes, BY_DESIGN], len(adaptive["looks"])
     counts = answers["judge"].value_counts().reindex(judges, fill_value=0)
     behind = [judge for judge in judges if counts[judge] < counts.median() / 2]
     if behind:
@@ -123,7 +126,7 @@ def _settled(con: sqlite3.Connection, plan: dict[str, Any], every: bool) -> tupl
         judges = [judge for judge in judges if judge not in behind]
         answers = answers[answers["judge"].isin(judges)]
     answers, more = _whole_tasks(con, plan, answers, len(languages) * len(judges) * (1 if old else repeats))
-    return _in_order(answers, languages, judges), notes + more
+    return _in_order(answers, languages, judges), notes + more, 0
 
 
 def _in_order(answers: pd.DataFrame, languages: list[str], judges: list[str]) -> pd.DataFrame:
