@@ -218,12 +218,12 @@ def test_doubtful_columns() -> None:
     assert doubts(names, find_columns(names, **sure), sure.values()) == ()
 
 
-def test_a_lone_framework_is_the_system_and_that_is_said(devai_path: Path) -> None:
-    panel = pj.read_panel(devai_path)
+def test_a_lone_framework_is_the_system_and_that_is_said(devai_like_path: Path) -> None:
+    panel = pj.read_panel(devai_like_path)
     assert len(panel.systems) == 3
     assert panel.replicates == ()
     assert ("read.taken", {"column": "framework", "role": "system"}) in [(n.code, n.values) for n in panel.notes]
-    as_published = pj.read_panel(devai_path, replicate="framework")
+    as_published = pj.read_panel(devai_like_path, replicate="framework")
     assert as_published.systems == ()
     assert len(as_published.replicates) == 3
     np.testing.assert_allclose(as_published.scores, panel.scores)

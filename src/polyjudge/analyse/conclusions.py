@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
+from polyjudge.analyse.bounded import Bounded
 from polyjudge.analyse.gates import Gates
 from polyjudge.analyse.held_out import Comparison
 from polyjudge.analyse.information import Information
@@ -40,6 +41,7 @@ def conclude(
     information: Information | None,
     gates: Gates | None,
     missingness: Missingness | None = None,
+    bounded: Bounded | None = None,
     systems: Systems | None = None,
 ) -> list[Finding]:
     """The findings of an audit, most severe first."""
@@ -56,6 +58,7 @@ def conclude(
         *_cells(uncertainty),
         # Of very few tasks the lowest and highest scores seen are no ends of a scale.
         *(_ends(sensitivity) if panel.n_tasks >= TOO_FEW_TASKS else []),
+        *([find("warning", "bounded-fails", **bounded.verdict.values)] if bounded and not bounded.survives else []),
         # What drives the interaction is only asked where there is one beyond noise.
         *([*_sensitivity(sensitivity), *_structure(structure)] if uncertainty.clear else []),
         *([] if variance is None else _three_way(variance, alpha)),
@@ -241,7 +244,7 @@ def _order(ranks: TiedSets) -> list[Finding]:
 
 OF_CELLS = frozenset(
     {"reversal", "reversal-global", "reversal-unsure", "interaction", "no-clear-cell", "one-judge-drives"}
-    | {"depends-on-scale", "scale-use", "one-pattern"}
+    | {"depends-on-scale", "bounded-fails", "scale-use", "one-pattern"}
 )
 """Findings about how far cells are off: they weigh as much as the cells matter."""
 OF_ENDS = frozenset({"near-floor", "near-ceiling", "cell-at-floor", "cell-at-ceiling"})

@@ -286,9 +286,8 @@ def _shares(panel: Panel) -> list[tuple[str, Array, Array]]:
     known = np.all(panel.weights == 1)
     ends = [(values <= scale.low + gap).sum(axis=over), (values >= scale.high - gap).sum(axis=over)]
     floor, ceiling = (np.where(known, end, np.nan) for end in ends)
-    missing = np.isnan(panel.scores).sum(axis=0).astype(np.float64)
-    entries = np.full(missing.shape, float(panel.shape[0]))
-    return [("floor", floor, there), ("ceiling", ceiling, there), ("missing", missing, entries)]
+    missing, asked = panel.lost.astype(np.float64), np.maximum(panel.asked, 1).astype(np.float64)
+    return [("floor", floor, there), ("ceiling", ceiling, there), ("missing", missing, asked)]
 
 
 def _worst(panel: Panel, gaps: Array, named: NDArray[np.bool_], cells: pd.DataFrame, most: int) -> pd.DataFrame:

@@ -243,6 +243,29 @@ class Panel:
             "(panel.select, or --incomplete drop)."
         )
 
+    @cached_property
+    def asked(self) -> NDArray[np.int64]:
+        """Scores that should be there, (k, m). With systems those of answers that at least one judge scored: an answer
+        that none did was not there to be judged."""
+        if self.system_scores is None:
+            return np.full(self.shape[1:], len(self.tasks))
+        answers = (~np.isnan(self.system_scores)).any(axis=3).sum(axis=(0, 1))
+        return np.repeat(answers[:, None], len(self.judges), axis=1)
+
+    @cached_property
+    def lost(self) -> NDArray[np.int64]:
+        """Scores that should be there and are not, (k, m)."""
+        finest = self.scores[:, None] if self.system_scores is None else self.system_scores
+        out: NDArray[np.int64] = self.asked - (~np.isnan(finest)).sum(axis=(0, 1))
+        return out
+
+    @property
+    def unanswered(self) -> int:
+        """Answers (task, system, language) that no judge scored; 0 without systems."""
+        if self.system_scores is None:
+            return 0
+        return int(np.isnan(self.system_scores).all(axis=3).sum())
+
     def missing(self) -> pd.DataFrame:
         """Cells that lack scores: language, judge, missing (tasks without a score), tasks, share; worst first."""
         lacking = np.isnan(self.scores).sum(axis=0)

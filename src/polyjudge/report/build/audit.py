@@ -11,6 +11,7 @@ import pandas as pd
 from polyjudge.analyse.ties import ALL
 from polyjudge.core.labels import label, labels
 from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Table, Words, say
+from polyjudge.report.build.bounded import bounded_section
 from polyjudge.report.build.compare import held_out_section
 from polyjudge.report.build.explain import cells_section, culprit_blocks, culprit_says, heatmap, steps
 from polyjudge.report.build.gate import gate_section
@@ -60,6 +61,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
             _gates(result),
             held_out_section(result.held_out),
             _sensitivity(result),
+            *([] if result.bounded is None else [bounded_section(result.bounded)]),
             Section(name="limits", title="What this does not show", says=result.caveats),
             _methods(result),
         ),
