@@ -36,7 +36,7 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.progress import Stages, stages
 from polyjudge.core.results import Result, plain
 from polyjudge.core.scale import ScaleKind, scale_of
-from polyjudge.core.sections import Finding, Say, ranked, say
+from polyjudge.core.sections import Finding, Say, Words, ranked, say
 from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import ranks
 from polyjudge.estimate.pairs import check_pairs
@@ -64,13 +64,13 @@ class Summary(Result):
     high: float
     range_declared: bool
     fingerprint: str
-    notes: tuple[str, ...]
+    notes: tuple[Words, ...]
     systems: tuple[str, ...] = ()
     clusters: int = 0
     """Declared clusters of tasks."""
     scale: ScaleKind = "open"
     missing: int = 0
-    """Places of a task that have no score."""
+    """Scores that were asked for and are not there."""
     source: str = ""
     """What was read, as it stands in a command after its name; empty when it is not known."""
     looks: int = 0
@@ -247,7 +247,7 @@ def _sections(
             out["bounded"] = run("levels", bounded, panel, linear=out["uncertainty"], **common)
         except PanelError as error:
             left_out["bounded"] = str(error)
-    if not (panel.complete or panel.by_design):
+    if not ((panel.complete and panel.systems_complete) or panel.by_design):
         out["missingness"] = run("missing scores", missingness, panel, draws=199, seed=seed)
     if panel.replicate_scores is None:
         left_out["three-way test"] = say("left-out.three-way")
@@ -293,7 +293,7 @@ def summarise(panel: Panel) -> Summary:
         panel.systems,
         len(panel.clusters),
         scale_of(panel).kind,
-        int(np.isnan(panel.scores).sum()),
+        int(panel.lost.sum()),
         source_words(panel),
         panel.looks,
     )

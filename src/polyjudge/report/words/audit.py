@@ -293,6 +293,15 @@ WORDS: dict[str, Template] = {
     "missing.part": "The tests use a random {share:share} of the tasks that lack scores.",
     "missing.rate": "{missing} of {entries} entries ({rate:share}) have no score; missing is missing, never zero.",
     "missing.none": "No score is missing.",
+    "missing.unanswered": lambda v: (
+        "{unanswered} answers of systems no judge scored: they were not there to be judged, and count as no failed "
+        "call."
+        + (
+            " Not run at all: " + names([f"{system} in {language}" for system, language in v["absent"]]) + "."
+            if v["absent"]
+            else ""
+        )
+    ),
     "missing.together": "{judge} in {language} lacks {worst:share}, against {overall:share} overall, and that is no "
     "accident ({p/p_floor:p}). If they fail because of what they would have scored, the cell is biased: see its range.",
     "missing.margins": "Missing scores are not spread evenly ({p/p_floor:p}): {judge} in {language} lacks "
