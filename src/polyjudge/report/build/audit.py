@@ -11,6 +11,7 @@ import pandas as pd
 from polyjudge.analyse.ties import ALL
 from polyjudge.core.labels import label, labels
 from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Table, Words, say
+from polyjudge.report.build.bounded import bounded_section
 from polyjudge.report.build.compare import held_out_section
 from polyjudge.report.build.explain import cells_section, culprit_blocks, culprit_says, heatmap, steps
 from polyjudge.report.build.gate import gate_section
@@ -33,7 +34,8 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
     e = result.explanation
     scale = say("read.scale", scale=s.scale, low=s.low, high=s.high, matters=e.matters * e.factor, unit=e.unit)
-    frame["read"] = (*(frame.get("read") or read_lines(s)), scale, *notes(s.notes))
+    looks = (say("audit.looks", looks=s.looks, level=result.level),) if s.looks > 1 else ()
+    frame["read"] = (*(frame.get("read") or read_lines(s)), scale, *notes(s.notes), *looks)
     advice = result.advice
     return Report(
         **frame | {"judges": s.judges},
@@ -59,6 +61,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
             _gates(result),
             held_out_section(result.held_out),
             _sensitivity(result),
+            *([] if result.bounded is None else [bounded_section(result.bounded)]),
             Section(name="limits", title="What this does not show", says=result.caveats),
             _methods(result),
         ),
@@ -188,7 +191,8 @@ def _panel(audit: Audit) -> Section:
     m = audit.missingness
     if m is not None:
         says.append(say("missing.rate", missing=m.missing, entries=m.entries, rate=m.rate))
-        says += [say("missing.tests", p=m.p_cell, p_together=m.p_interaction)] if m.p_cell is not None else []
+        tests = {"p": m.p_cell, "p_together": m.p_interaction, "p_floor": 1 / (1 + m.draws)}
+        says += [say("missing.tests", **tests)] if m.p_cell is not None else []
         says += notes(m.notes)
         lacking = m.cells[m.cells["missing"] > 0].sort_values("rate", ascending=False, kind="stable")
         columns = [
@@ -300,6 +304,7 @@ def _reversals(audit: Audit) -> Section:
         chance=r.null_mean,
         most=r.null_high,
         p=r.p_global,
+        p_floor=r.p_floor,
         method=r.global_method,
     )
     title = "Pairs that swap places"
@@ -367,7 +372,8 @@ def _variance(audit: Audit) -> Section:
     says: list[Words] = [say("audit.fit", simplified=v.r2_simplified, full=v.r2_full), v.three_way_meaning]
     if v.three_way_f is not None and v.three_way_df is not None:
         a, b = v.three_way_df
-        says.append(say("audit.three-way-test", df1=a, df2=b, f=v.three_way_f, p=v.three_way_p))
+        values = {"f": v.three_way_f, "p": v.three_way_p, "p_equal": v.three_way_p_equal}
+        says.append(say("audit.three-way-test", df1=a, df2=b, **values))
     if v.replicate_sd is not None:
         says.append(say("audit.replicate-noise", sd=v.replicate_sd, ratio=v.replicate_ratio))
     own, largest = parts.loc[parts["component"] == "language:judge"].iloc[0], (known if len(known) else parts).iloc[0]
@@ -408,7 +414,10 @@ def _structure(audit: Audit) -> Section:
         says.append(say("audit.scale-use", share=s.tukey_share, **slope))
     if i is not None:
         values = {n: getattr(i, n) for n in ("low", "high", "task_low", "task_high", "observed", "permutations", "p")}
-        says += [say("audit.information", nats=i.debiased, null=i.null_mean, **values), *notes(i.notes)]
+        says += [
+            say("audit.information", nats=i.debiased, null=i.null_mean, p_floor=1 / (1 + i.permutations), **values),
+            *notes(i.notes),
+        ]
     blocks: tuple[Block, ...] = ()
     if s.scale_use["slope"].notna().any():
         data = {

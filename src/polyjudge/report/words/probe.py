@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polyjudge.core.labels import clean
-from polyjudge.report.words import Template, plural
+from polyjudge.report.words import Template, escape, plural
 
 
 def _seen(v: Mapping[str, Any]) -> str:
@@ -40,7 +40,7 @@ def _cells(v: Mapping[str, Any], most: int = 3) -> str:
 
 
 def _plain(text: Any) -> str:
-    return clean(text).replace("{", "{{").replace("}", "}}")
+    return escape(clean(text))
 
 
 WORDS: dict[str, Template] = {
