@@ -36,7 +36,7 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.progress import Stages, stages
 from polyjudge.core.results import Result, plain
 from polyjudge.core.scale import ScaleKind, scale_of
-from polyjudge.core.sections import Finding, Say, ranked, say
+from polyjudge.core.sections import Finding, Say, Words, ranked, say
 from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import ranks
 from polyjudge.estimate.pairs import check_pairs
@@ -64,7 +64,7 @@ class Summary(Result):
     high: float
     range_declared: bool
     fingerprint: str
-    notes: tuple[str, ...]
+    notes: tuple[Words, ...]
     systems: tuple[str, ...] = ()
     clusters: int = 0
     """Declared clusters of tasks."""

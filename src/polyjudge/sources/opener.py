@@ -20,7 +20,7 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.files import check_name, matches
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import Reading, RoleRead, Unclear
-from polyjudge.core.sections import Say
+from polyjudge.core.sections import Say, Words
 from polyjudge.sources import duck
 from polyjudge.sources.duck import FILE
 from polyjudge.sources.formats import Format, find_tool, read_tool, tool_files
@@ -42,7 +42,7 @@ class Opened:
     """What the user called it."""
     format: str = ""
     limits: tuple[float, float] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()
     looks: int = 0
     """Looks that an adaptive collection planned."""
     doubts: tuple[Say, ...] = ()

@@ -12,11 +12,12 @@ import pandas as pd
 
 from polyjudge.core.errors import CollectError, PanelError
 from polyjudge.core.labels import clean
+from polyjudge.core.sections import Words, say
 
 STORE = "store.sqlite"
 """File that makes a folder a collection run."""
 KEYS = ["task", "system", "replicate", "language", "judge"]
-BY_DESIGN = "Adaptive collection: what is missing was not bought, by design"
+BY_DESIGN = say("panel.by-design")
 TYPE = "type"
 """Group name that asks for the rows of single requirements (by their type) or of single criteria."""
 
@@ -27,7 +28,7 @@ class FolderScores:
 
     frame: pd.DataFrame
     declared_range: tuple[float, float] | None
-    notes: tuple[str, ...]
+    notes: tuple[Words, ...]
     looks: int = 0
     """Looks that an adaptive run planned."""
 
@@ -69,7 +70,7 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False) 
     frame = frame.drop(columns=["item", *(c for c in ("system", "replicate") if not frame[c].any())])
     missing = int(frame["score"].isna().sum())
     if missing:
-        notes.append(f"{missing} of {len(frame)} scores are missing: an answer could not be read")
+        notes.append(say("run.unread", count=missing, all=len(frame)))
     return FolderScores(frame.reset_index(drop=True), scale, tuple(notes), looks)
 
 
@@ -90,7 +91,7 @@ def _scores(
     return answers[[*KEYS, "item", "score"]], (float(low), float(high))
 
 
-def _settled(con: sqlite3.Connection, plan: dict[str, Any], every: bool) -> tuple[pd.DataFrame, list[str], int]:
+def _settled(con: sqlite3.Connection, plan: dict[str, Any], every: bool) -> tuple[pd.DataFrame, list[Words], int]:
     """The answers of the tasks that were asked in full, in the order of the run, what was left out, and the looks that
     an adaptive run planned."""
     repeats = int(plan.get("repeats", 1))
@@ -104,7 +105,7 @@ def _settled(con: sqlite3.Connection, plan: dict[str, Any], every: bool) -> tupl
     languages = [language["name"] for language in plan["languages"]]
     judges = [judge["name"] for judge in plan["judges"]]
     answers = answers[answers["language"].isin(languages) & answers["judge"].isin(judges)]
-    notes: list[str] = []
+    notes: list[Words] = []
     if answers.empty:
         raise PanelError("The run has no answers yet.")
     if repeats > 1 and not old:
@@ -122,7 +123,7 @@ def _settled(con: sqlite3.Connection, plan: dict[str, Any], every: bool) -> tupl
     counts = answers["judge"].value_counts().reindex(judges, fill_value=0)
     behind = [judge for judge in judges if counts[judge] < counts.median() / 2]
     if behind:
-        notes.append(f"left out, with less than half of the others' answers: {', '.join(clean(b) for b in behind)}")
+        notes.append(say("run.behind", judges=behind))
         judges = [judge for judge in judges if judge not in behind]
         answers = answers[answers["judge"].isin(judges)]
     answers, more = _whole_tasks(con, plan, answers, len(languages) * len(judges) * (1 if old else repeats))
@@ -149,7 +150,7 @@ def _looked(answers: pd.DataFrame, adaptive: dict[str, Any], languages: list[str
 
 def _whole_tasks(
     con: sqlite3.Connection, plan: dict[str, Any], answers: pd.DataFrame, cells: int
-) -> tuple[pd.DataFrame, list[str]]:
+) -> tuple[pd.DataFrame, list[Words]]:
     """The answers of tasks that lack none. Items that nobody was asked about are not in the store."""
     kind, calls = plan["rubric"]["kind"], plan["rubric"]["calls"]
     each = 2 if kind in ("pair", "compare") else 1
@@ -163,9 +164,10 @@ def _whole_tasks(
     tasks = {key[0] for key in wanted}
     unfinished = {key[0] for key, count in wanted.items() if have.get(key, 0) != count}
     if unfinished and len(tasks - unfinished) >= 2:
-        note = f"{len(unfinished)} of {len(tasks)} tasks left out: not all of their calls are answered yet"
-        return answers[~answers["task"].isin(unfinished)], [note]
-    return answers, ["the run has only begun: most entries are missing"] if unfinished else []
+        return answers[~answers["task"].isin(unfinished)], [
+            say("run.unfinished", count=len(unfinished), all=len(tasks))
+        ]
+    return answers, [say("run.begun")] if unfinished else []
 
 
 def _wide(answers: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

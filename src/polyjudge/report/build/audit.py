@@ -192,7 +192,8 @@ def _panel(audit: Audit) -> Section:
     m = audit.missingness
     if m is not None:
         says.append(say("missing.rate", missing=m.missing, entries=m.entries, rate=m.rate))
-        says += [say("missing.tests", p=m.p_cell, p_together=m.p_interaction)] if m.p_cell is not None else []
+        tests = {"p": m.p_cell, "p_together": m.p_interaction, "p_floor": 1 / (1 + m.draws)}
+        says += [say("missing.tests", **tests)] if m.p_cell is not None else []
         says += notes(m.notes)
         lacking = m.cells[m.cells["missing"] > 0].sort_values("rate", ascending=False, kind="stable")
         columns = [
@@ -304,6 +305,7 @@ def _reversals(audit: Audit) -> Section:
         chance=r.null_mean,
         most=r.null_high,
         p=r.p_global,
+        p_floor=r.p_floor,
         method=r.global_method,
     )
     title = "Pairs that swap places"
@@ -371,7 +373,8 @@ def _variance(audit: Audit) -> Section:
     says: list[Words] = [say("audit.fit", simplified=v.r2_simplified, full=v.r2_full), v.three_way_meaning]
     if v.three_way_f is not None and v.three_way_df is not None:
         a, b = v.three_way_df
-        says.append(say("audit.three-way-test", df1=a, df2=b, f=v.three_way_f, p=v.three_way_p))
+        values = {"f": v.three_way_f, "p": v.three_way_p, "p_equal": v.three_way_p_equal}
+        says.append(say("audit.three-way-test", df1=a, df2=b, **values))
     if v.replicate_sd is not None:
         says.append(say("audit.replicate-noise", sd=v.replicate_sd, ratio=v.replicate_ratio))
     own, largest = parts.loc[parts["component"] == "language:judge"].iloc[0], (known if len(known) else parts).iloc[0]
@@ -412,7 +415,10 @@ def _structure(audit: Audit) -> Section:
         says.append(say("audit.scale-use", share=s.tukey_share, **slope))
     if i is not None:
         values = {n: getattr(i, n) for n in ("low", "high", "task_low", "task_high", "observed", "permutations", "p")}
-        says += [say("audit.information", nats=i.debiased, null=i.null_mean, **values), *notes(i.notes)]
+        says += [
+            say("audit.information", nats=i.debiased, null=i.null_mean, p_floor=1 / (1 + i.permutations), **values),
+            *notes(i.notes),
+        ]
     blocks: tuple[Block, ...] = ()
     if s.scale_use["slope"].notna().any():
         data = {
