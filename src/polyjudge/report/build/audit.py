@@ -20,6 +20,7 @@ from polyjudge.report.build.systems import board, signal_section
 from polyjudge.report.build.systems import sections as systems_sections
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
+from polyjudge.report.numbers import number
 
 if TYPE_CHECKING:
     from polyjudge.analyse.audit import Audit, Summary
@@ -499,11 +500,15 @@ def _sensitivity(audit: Audit) -> Section:
 
 def _sensitivity_tables(audit: Audit) -> list[Block]:
     s = audit.sensitivity
-    tasks = s.tasks.assign(figure=[str(x).replace("_", " ") for x in s.tasks["figure"]])
-    by_task = [
-        Column(name=n, title=n.replace("_", " "), kind="number" if n in ("lowest", "highest") else "text")
-        for n in tasks.columns
-    ]
+    whole = [name == "reversing_pairs" for name in s.tasks["figure"]]  # a count stands below a number of points
+    tasks = s.tasks.assign(
+        figure=[str(x).replace("_", " ") for x in s.tasks["figure"]],
+        **{
+            c: [number(x, 0 if count else 2) for x, count in zip(s.tasks[c], whole, strict=True)]
+            for c in ("all_tasks", "lowest", "highest", "without_it")
+        },
+    )
+    by_task = [Column(name=n, title=n.replace("_", " ")) for n in tasks.columns]
     links = (
         Column(name="link", title="scale"),
         Column(name="spearman", title="rank correlation with plain cells", kind="ratio", low="low", high="high"),
