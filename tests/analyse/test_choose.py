@@ -138,21 +138,37 @@ def test_held_out_figures_do_not_flatter() -> None:
 
 
 def test_labels_add_squared_error_and_agreement() -> None:
-    rng = np.random.default_rng(3)
-    truth = 10 * rng.normal(size=(200, 1, 1))
-    noise = np.array([2.0, 15.0, 15.0])
-    panel = pj.Panel.from_array(50 + truth + noise * rng.normal(size=(200, 2, 3)))
-    gold = Gold("score", np.tile(50 + truth[:, 0], (1, 2)), panel.languages)
+    panel, gold = labelled([2.0, 15.0, 15.0])
     table = choose(panel, gold=gold).subsets.query("language == '(all)'").set_index("judges")
     assert table["squared_error"].idxmin() == "judge1"
     assert table.loc["judge1", "squared_error"] == pytest.approx(4.0, rel=0.3)
     assert table.loc["judge1", "agreement"] > table.loc["judge2", "agreement"]
 
 
-def test_weights_are_shown_only_when_they_beat_equal_ones() -> None:
+def test_weights_by_reliability_are_shown_only_when_they_beat_equal_ones() -> None:
     assert choose(planted()).weighting.empty
-    uneven = choose(planted(noise=np.array([3.0, 3.0, 30.0, 30.0, 30.0])), budget=5 * 4 * 3.0, target=None)
-    assert set(uneven.weighting["kind"]) <= {"reliability"}
+    uneven = choose(planted(noise=np.array([6.0, 6.0, 6.0, 8.5]), judges=4, tasks=600), budget=1e3, resamples=100)
+    assert set(uneven.weighting["kind"]) == {"reliability"}
+    weight = uneven.weighting.set_index("judge")["weight"]
+    assert weight["judge1"] > 1.5 * weight["judge4"]
+    assert (uneven.weighting["low"] > 0).all()
+
+
+def labelled(noise: list[float], seed: int = 3) -> tuple[pj.Panel, Gold]:
+    """200 tasks in two languages, labels without error; judges err by `noise`."""
+    rng = np.random.default_rng(seed)
+    truth = 10 * rng.normal(size=(200, 1, 1))
+    panel = pj.Panel.from_array(50 + truth + np.array(noise) * rng.normal(size=(200, 2, len(noise))))
+    return panel, Gold("score", np.tile(50 + truth[:, 0], (1, 2)), panel.languages)
+
+
+def test_weights_by_labels_are_shown_only_when_they_beat_equal_ones() -> None:
+    panel, gold = labelled([5.0, 8.0])
+    found = choose(panel, gold=gold, target=1e-6).weighting
+    assert list(found["kind"]) == ["labels", "labels"]
+    assert found["weight"].to_numpy() == pytest.approx([64 / 89, 25 / 89], abs=0.05)
+    assert found["gain"].iloc[0] == pytest.approx(np.sqrt(89 / 4) - np.sqrt(25 * 64 / 89), abs=0.2)
+    assert choose(*labelled([6.0, 6.0])[:1], gold=labelled([6.0, 6.0])[1], target=1e-6).weighting.empty
 
 
 def test_more_than_twelve_judges_are_searched_greedily() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -24,6 +24,8 @@ ALL = "(all)"
 MOST_FOR_ALL = 12
 """Up to this many judges every subset is tried; beyond it judges are added one by one, the best first."""
 FOLDS = 10
+PAIRS = 5000
+"""Pairs of labelled tasks in a language on whose order panels and labels are compared; of more, a random sample."""
 COPY = 0.3
 """Two judges are near copies when their errors surely correlate by more than this, beyond what all judges share."""
 FEWEST_FOR_COPIES = 4
@@ -42,7 +44,8 @@ class Choice(Result):
     frontier : subsets over all languages that no other beats in both cost and error
     recommended : language, judges, reliability, error, cost; languages that need another panel than the whole
     copies : judge_i, judge_j, correlation of errors, low, high, copy (bool)
-    weighting : weights that beat equal ones on left-out tasks: kind, judge, weight, gain, low, high; empty if none does
+    weighting : weights that beat equal ones on left-out tasks: kind ("reliability", gain in reliability, or "labels",
+        gain in points nearer to the labels), judge, weight, gain, low, high; empty if none does
     """
 
     subsets: pd.DataFrame
@@ -82,14 +85,18 @@ class _Moments:
     def size(self) -> int:
         return int(self.cluster.max()) + 1
 
-    def covariance(self, weights: Array) -> tuple[Array, Array]:
-        """V (k, m, m) of what judges say of systems, and U, the same less the systems' own means over tasks."""
-        share = weights / weights.sum()
-        v = np.tensordot(share, self.products, axes=1)
+    def covariance(self, weights: Array) -> Array:
+        """V (..., k, m, m) of what judges say of systems, for weights (..., n) of the tasks."""
+        return np.tensordot(weights / weights.sum(axis=-1, keepdims=True), self.products, axes=1)
+
+    def within(self, weights: Array) -> Array:
+        """U (k, m, m): V less the systems' own means over tasks."""
+        v = self.covariance(weights)
         if not self.by_system:
-            return v, v
-        means = np.tensordot(share, self.deviations, axes=1)  # (s, k, m)
-        return v, v - np.einsum("ski,skj->kij", means, means) / len(means)
+            return v
+        means = np.tensordot(weights / weights.sum(), self.deviations, axes=1)  # (s, k, m)
+        out: Array = v - np.einsum("ski,skj->kij", means, means) / len(means)
+        return out
 
 
 def choose(
@@ -126,13 +133,13 @@ def choose(
     moments = _moments(panel)
     n, _, k, m = moments.deviations.shape
     weights = np.asarray(panel.weights, float)
-    v, u = moments.covariance(weights)
+    v, u = moments.covariance(weights), moments.within(weights)
     draws = _draws(moments, weights, resamples, seed)
     copies, is_copy = _copies(panel, v, draws, level)
     z, exhaustive = _subsets(v, is_copy, max_judges or m)
     per_task = price * max(1, len(panel.systems))
     value = _figures(v, u, z, is_copy, n)
-    drawn = np.array([_reliability(a, z, is_copy) for a, _ in draws])
+    drawn = np.stack([_reliability(draws[:, language], z, is_copy).T for language in range(k)])
     subsets = _table(panel, z, value, drawn, z @ per_task, level)
     if gold is not None:
         subsets = subsets.join(_against_labels(panel, moments, gold, z, seed))
@@ -145,7 +152,7 @@ def choose(
         frontier=_frontier(subsets, k),
         recommended=_recommended(panel, z, row, value, drawn, z @ per_task, level),
         copies=copies,
-        weighting=_weighting(panel, moments, weights, z[row], is_copy, level, seed),
+        weighting=_weighting(panel, moments, weights, z[row], gold, level, seed),
         rule=rule,
         full_cost=float(per_task.sum() * k),
         exhaustive=exhaustive,
@@ -167,12 +174,15 @@ def _moments(panel: Panel) -> _Moments:
     with np.errstate(invalid="ignore"):
         mean = np.where(there, scores, 0.0).sum(axis=over, keepdims=True) / there.sum(axis=over, keepdims=True)
     deviations = np.where(there, scores - mean, 0.0)
-    behind = np.einsum("tski,tskj->tkij", there.astype(float), there.astype(float))
-    sums = np.einsum("tski,tskj->tkij", deviations, deviations, optimize=True)
-    # Where a pair of judges shares no system in a task, the task says nothing of the pair: the mean of the others.
-    with np.errstate(invalid="ignore", divide="ignore"):
-        products = sums / behind
-        products = np.where(behind > 0, products, np.nanmean(products, axis=0))
+    products = _products(deviations)
+    if there.all():
+        products /= scores.shape[1]
+    else:
+        # Where a pair of judges shares no system in a task, the task says nothing of the pair: the mean of the others.
+        behind = _products(there.astype(float))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            products = products / behind
+            products = np.where(behind > 0, products, np.nanmean(products, axis=0))
     if np.isnan(products).any():
         raise PanelError(
             "Two judges never scored the same task in one language, so their agreement is not known there."
@@ -181,12 +191,17 @@ def _moments(panel: Panel) -> _Moments:
     return _Moments(products, deviations, codes, panel.system_scores is not None)
 
 
-def _draws(moments: _Moments, weights: Array, resamples: int, seed: int) -> list[tuple[Array, Array]]:
-    """V and U of resampled tasks (or clusters)."""
-    out = []
-    for block in draw_blocks(moments.size, resamples, seed):
-        out += [moments.covariance(weights * counts[moments.cluster]) for counts in block]
+def _products(values: Array) -> Array:
+    """Sums over systems of the product of two judges in each task and language: (n, s, k, m) -> (n, k, m, m)."""
+    by_system = np.ascontiguousarray(values.transpose(0, 2, 1, 3))
+    out: Array = by_system.swapaxes(-1, -2) @ by_system
     return out
+
+
+def _draws(moments: _Moments, weights: Array, resamples: int, seed: int) -> Array:
+    """V of resampled tasks (or clusters): (R, k, m, m)."""
+    blocks = draw_blocks(moments.size, resamples, seed)
+    return np.concatenate([moments.covariance(weights * counts[:, moments.cluster]) for counts in blocks])
 
 
 def _subsets(v: Array, copies: Masks, most: int) -> tuple[Masks, bool]:
@@ -223,33 +238,38 @@ def _figures(v: Array, u: Array, z: Masks, copies: Masks, n: int) -> tuple[Array
 
 
 def _reliability(v: Array, z: Masks, copies: Masks) -> Array:
-    """What two judges share, over the variance of the subset's mean: (k, S). Near copies do not vouch for each other.
+    """What two judges share, over the variance of the subset's mean: (..., m, m) -> (..., S).
 
-    A single judge is measured by its mean correlation with all others that are not its copies.
+    Near copies do not vouch for each other. A single judge is measured by its mean correlation with all others that are
+    not its copies.
     """
     size = z.sum(axis=1)
     other = ~copies & ~np.eye(v.shape[-1], dtype=bool)
-    pairs = _quadratic(other.astype(float)[None], z)[0]
-    shared = _quadratic(v * other, z) / np.maximum(pairs, 1)
+    pairs = _quadratic(other.astype(float), z)
     with np.errstate(invalid="ignore", divide="ignore"):
-        scale = np.sqrt(np.einsum("kii->ki", v))
-        correlation = np.where(other, v / (scale[:, :, None] * scale[:, None, :]), 0.0)
-        single = correlation.sum(axis=2) / np.maximum(other.sum(axis=1), 1)  # (k, m)
-        total = _quadratic(v, z) / size**2
-        together = shared / total
-        alone = (single * np.einsum("kii->ki", v)) @ z.T.astype(float) / size / total
-    out: Array = np.where(pairs > 0, together, np.where(size > 1, alone, single @ z.T.astype(float)))
-    return np.nan_to_num(out, nan=0.0)
+        out: Array = _quadratic(v * other, z)
+        out /= np.maximum(pairs, 1)
+        out /= _quadratic(v, z) / size**2
+        few = np.flatnonzero(pairs == 0)
+        own = np.einsum("...ii->...i", v)
+        scale = np.sqrt(own)
+        correlation = np.where(other, v / (scale[..., :, None] * scale[..., None, :]), 0.0)
+        single = correlation.sum(axis=-1) / np.maximum(other.sum(axis=1), 1)  # (..., m)
+        chosen = z[few].T.astype(float)
+        alone = (single * own) @ chosen / size[few] / (_quadratic(v, z[few]) / size[few] ** 2)
+        out[..., few] = np.where(size[few] > 1, alone, single @ chosen)
+    return np.nan_to_num(out, nan=0.0, copy=False)
 
 
 def _quadratic(v: Array, z: Masks) -> Array:
-    """1'V1 over each subset: (k, m, m) -> (k, S)."""
-    f = z.astype(float)
-    out: Array = np.einsum("ksj,sj->ks", f @ v, f)
+    """1'V1 over each subset: (..., m, m) -> (..., S)."""
+    i, j = np.triu_indices(v.shape[-1])
+    both = (z[:, i] & z[:, j]).T.astype(float)
+    out: Array = (v[..., i, j] * np.where(i == j, 1.0, 2.0)) @ both
     return out
 
 
-def _copies(panel: Panel, v: Array, draws: list[tuple[Array, Array]], level: float) -> tuple[pd.DataFrame, Masks]:
+def _copies(panel: Panel, v: Array, draws: Array, level: float) -> tuple[pd.DataFrame, Masks]:
     """Correlation of every two judges' errors beyond what all judges see, languages pooled; and who are copies."""
     m = v.shape[-1]
     i, j = pair_index(m)
@@ -257,16 +277,17 @@ def _copies(panel: Panel, v: Array, draws: list[tuple[Array, Array]], level: flo
     if m < FEWEST_FOR_COPIES:
         nan = np.full(len(i), np.nan)
         return _copy_table(panel, nan, nan, nan, np.zeros(len(i), bool)), is_copy
-    pooled = np.stack([_standard(v).mean(axis=0), *(_standard(a).mean(axis=0) for a, _ in draws)])
+    pooled = np.concatenate([_standard(v).mean(axis=0)[None], _standard(draws).mean(axis=1)])
     left_out = np.zeros((m, m), bool)
     value = np.zeros((len(pooled), len(i)))
     critical = stdtrit(max(2, len(draws) - 1), 1 - (1 - level) / len(i))
     for _ in range(m):  # the clearest pair is named, leaves the fit, and the others are measured without it
+        common = _loadings(pooled, left_out, np.full(pooled.shape[:-1], 0.5))
         for p in range(len(i)):
             if not left_out[i[p], j[p]]:
                 skip = left_out.copy()
                 skip[i[p], j[p]] = skip[j[p], i[p]] = True
-                value[:, p] = _error_correlation(pooled, skip, int(i[p]), int(j[p]))
+                value[:, p] = _error_correlation(pooled, skip, common, int(i[p]), int(j[p]))
         se = value[1:].std(axis=0, ddof=1)
         lower = value[0] - critical * se
         new = np.where(left_out[i, j], -np.inf, lower)
@@ -303,17 +324,26 @@ def _standard(v: Array) -> Array:
     return np.nan_to_num(out, nan=0.0)
 
 
-def _error_correlation(r: Array, skip: Masks, i: int, j: int, rounds: int = 60) -> Array:
+def _error_correlation(r: Array, skip: Masks, start: Array, i: int, j: int) -> Array:
     """Correlation of the errors of judges i and j; one factor is fitted to all pairs but `skip`: (R, m, m) -> (R,)."""
-    m = r.shape[-1]
-    used = (~skip & ~np.eye(m, dtype=bool)).astype(float)
-    f = np.full(r.shape[:-1], 0.5)
-    for _ in range(rounds):
-        top = np.einsum("rij,ij,rj->ri", r, used, f)
-        f = 0.5 * f + 0.5 * np.clip(top / np.maximum((f**2) @ used, 1e-9), -0.999, 0.999)
+    f = _loadings(r, skip, start)
     error = np.sqrt((1 - f[:, i] ** 2) * (1 - f[:, j] ** 2))
     out: Array = np.clip((r[:, i, j] - f[:, i] * f[:, j]) / np.maximum(error, 0.05), -1, 1)
     return out
+
+
+def _loadings(r: Array, skip: Masks, start: Array, rounds: int = 60) -> Array:
+    """Loadings of one factor behind the correlations but `skip`: (R, m, m) -> (R, m)."""
+    used = (~skip & ~np.eye(r.shape[-1], dtype=bool)).astype(float)
+    seen = r * used
+    f = start
+    for _ in range(rounds):
+        top = (seen @ f[..., None])[..., 0]
+        new = 0.5 * f + 0.5 * np.clip(top / np.maximum((f**2) @ used, 1e-9), -0.999, 0.999)
+        if np.abs(new - f).max() < 1e-6:
+            return new
+        f = new
+    return f
 
 
 # --- held out ---
@@ -337,8 +367,8 @@ def _held_out(moments: _Moments, weights: Array, z: Masks, copies: Masks, n: int
     # shared and total of the chosen subset's mean, for the language of the scope, or for each when it is all of them
     parts = np.zeros((int(fold.max()) + 1, k + 1, len(sizes), k, 2))
     for f in range(len(parts)):
-        trained = _reliability(moments.covariance(weights * (fold != f))[0], z, copies)
-        left = moments.covariance(weights * (fold == f))[0]
+        trained = _reliability(moments.covariance(weights * (fold != f)), z, copies)
+        left = moments.covariance(weights * (fold == f))
         amount = weights[fold == f].sum() / weights.sum()
         for position, wanted in enumerate(sizes):
             rows = np.flatnonzero(size == wanted)
@@ -400,8 +430,8 @@ def _prices(panel: Panel, prices: Mapping[str, float] | None) -> Array:
 
 def _table(panel: Panel, z: Masks, value: tuple[Array, Array], drawn: Array, cost: Array, level: float) -> pd.DataFrame:
     reliability, error = value
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)  # (k, S) each
-    over = np.quantile(drawn.mean(axis=1), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=-1)  # (k, S) each
+    over = np.quantile(drawn.mean(axis=0), [(1 - level) / 2, (1 + level) / 2], axis=-1)
     names = [_names(panel, row) for row in z]
     k = len(panel.languages)
     frames = [
@@ -456,9 +486,9 @@ def _recommend(
             return int(np.argmin(error)), "none is enough"
         return int(np.lexsort((-score, np.where(able, cost, np.inf)))[0]), "target" if target is not None else "matters"
     top = int(np.argmax(score))
-    means = drawn.mean(axis=1)  # (R, S)
+    means = drawn.mean(axis=0)  # (S, R)
     behind = score[top] - score
-    se = (means[:, [top]] - means).std(axis=0, ddof=1)
+    se = (means[top] - means).std(axis=1, ddof=1)
     able = behind <= se
     return int(np.lexsort((-score, np.where(able, cost, np.inf)))[0]), "noise"
 
@@ -479,10 +509,10 @@ def _recommended(
         )
     ]
     fits = np.flatnonzero(cost <= cost[row] * (1 + 1e-12))
-    critical = stdtrit(max(2, len(drawn) - 1), 1 - (1 - level) / (2 * k * len(fits)))
+    critical = stdtrit(max(2, drawn.shape[-1] - 1), 1 - (1 - level) / (2 * k * len(fits)))
     for s, language in enumerate(panel.languages):
         gain = reliability[s, fits] - reliability[s, row]
-        se = (drawn[:, s][:, fits] - drawn[:, s][:, [row]]).std(axis=0, ddof=1)
+        se = (drawn[s][fits] - drawn[s][row]).std(axis=1, ddof=1)
         sure = gain > critical * se
         if sure.any():
             pick = fits[int(np.argmax(np.where(sure, gain, -np.inf)))]
@@ -519,12 +549,15 @@ def _against_labels(panel: Panel, moments: _Moments, gold: Gold, z: Masks, seed:
         errors[s] = square / len(has)
         mean = scores[has, s] @ share
         i, j = pair_index(len(has))
-        if len(i) > 20_000:
-            some = stream(seed, s, "pairs of tasks").choice(len(i), 20_000, replace=False)
+        if len(i) > PAIRS:
+            some = stream(seed, s, "pairs of tasks").choice(len(i), PAIRS, replace=False)
             i, j = i[some], j[some]
-        truth = np.sign(labels[has[i], s] - labels[has[j], s])
-        known = truth != 0
-        agree[s] = (0.5 + 0.5 * np.sign(mean[i] - mean[j]) * truth[:, None])[known].mean(axis=0)
+        apart = labels[has[i], s] - labels[has[j], s]
+        known = np.abs(apart) > panel.tie_gap
+        i, j, truth = i[known], j[known], np.sign(apart[known])
+        if len(i):
+            between = mean[i] - mean[j]
+            agree[s] = (0.5 + 0.5 * np.sign(between * (np.abs(between) > panel.tie_gap)) * truth[:, None]).mean(axis=0)
     errors[k], agree[k] = np.nanmean(errors[:k], axis=0), np.nanmean(agree[:k], axis=0)
     if np.isnan(errors[k]).all():
         raise PanelError(f"No language has {2 * FOLDS} labelled tasks: too few to compare panels of judges by labels.")
@@ -532,32 +565,76 @@ def _against_labels(panel: Panel, moments: _Moments, gold: Gold, z: Masks, seed:
 
 
 def _weighting(
-    panel: Panel, moments: _Moments, weights: Array, mask: Masks, copies: Masks, level: float, seed: int
+    panel: Panel, moments: _Moments, weights: Array, mask: Masks, gold: Gold | None, level: float, seed: int
 ) -> pd.DataFrame:
-    """Weights by reliability for the recommended panel, if they beat equal ones on left-out tasks; else empty."""
-    columns = ["kind", "judge", "weight", "gain", "low", "high"]
+    """Weights for the recommended panel, by reliability and by labels, that beat equal ones on left-out tasks."""
     members = np.flatnonzero(mask)
-    if len(members) < 3:
-        return pd.DataFrame(columns=columns)
-    fold = _fold_of(moments, seed)
+    rows: list[tuple[str, str, float, float, float, float]] = []
+    found = []
+    if len(members) >= 3:  # the reliability of two judges does not say which of them errs
+        found.append(("reliability", *_by_reliability(moments, weights, members, _fold_of(moments, seed))))
+    if gold is not None and len(members) >= 2:
+        found += [("labels", *x) for x in _by_labels(panel, gold, members, _fold_of(moments, seed))]
+    for kind, gains, final in found:
+        gain, se = float(np.mean(gains)), float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
+        half = float(stdtrit(len(gains) - 1, (1 + level) / 2)) * se
+        if gain - half > 0:
+            ends = (gain, gain - half, gain + half)
+            rows += [(kind, panel.judges[j], float(w), *ends) for j, w in zip(members, final, strict=True)]
+    return pd.DataFrame(rows, columns=["kind", "judge", "weight", "gain", "low", "high"])
+
+
+def _by_reliability(
+    moments: _Moments, weights: Array, members: NDArray[np.int64], fold: NDArray[np.int64]
+) -> tuple[list[float], Array]:
+    """Reliability gained over equal weights in each left-out fold, and the weights of all tasks."""
+
+    def among(chosen: NDArray[np.bool_]) -> Array:
+        out: Array = moments.covariance(weights * chosen).mean(axis=0)[np.ix_(members, members)]
+        return out
+
     equal = np.full(len(members), 1 / len(members))
     gains = []
     for f in range(int(fold.max()) + 1):
-        trained = moments.covariance(weights * (fold != f))[0].mean(axis=0)[np.ix_(members, members)]
-        left = moments.covariance(weights * (fold == f))[0].mean(axis=0)[np.ix_(members, members)]
-        gains.append(_weighted(left, _optimal(trained)) - _weighted(left, equal))
-    gain, se = float(np.mean(gains)), float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
-    half = float(stdtrit(len(gains) - 1, (1 + level) / 2)) * se
-    if gain - half <= 0:
-        return pd.DataFrame(columns=columns)
-    final = _optimal(moments.covariance(weights)[0].mean(axis=0)[np.ix_(members, members)])
-    return pd.DataFrame(
-        [
-            ("reliability", panel.judges[j], w, gain, gain - half, gain + half)
-            for j, w in zip(members, final, strict=True)
-        ],
-        columns=columns,
-    )
+        left = among(fold == f)
+        gains.append(_weighted(left, _optimal(among(fold != f))) - _weighted(left, equal))
+    return gains, _optimal(among(np.ones(len(fold), bool)))
+
+
+def _by_labels(
+    panel: Panel, gold: Gold, members: NDArray[np.int64], fold: NDArray[np.int64]
+) -> Iterator[tuple[list[float], Array]]:
+    """Points by which weights fitted to labels come nearer to left-out labels than equal ones, and the weights.
+
+    The judges' mean distance to the labels in a language is fitted with the weights, on the other tasks.
+    """
+    distance = panel.scores[:, :, members] - gold.values[:, :, None]  # (n, k, judges)
+    known = ~np.isnan(distance).any(axis=2)
+    equal = np.full(len(members), 1 / len(members))
+    gains = []
+    for f in range(int(fold.max()) + 1):
+        train, test = known & (fold != f)[:, None], known & (fold == f)[:, None]
+        if (train.sum(axis=0) < FOLDS).any() or not test.any():
+            continue
+        centre = np.stack([distance[train[:, s], s].mean(axis=0) for s in range(distance.shape[1])])
+        fitted = _nearest((distance - centre)[train])
+        left = (distance - centre)[test]
+        gains.append(float(np.sqrt(((left @ equal) ** 2).mean()) - np.sqrt(((left @ fitted) ** 2).mean())))
+    if len(gains) == int(fold.max()) + 1:
+        centre = np.stack([distance[known[:, s], s].mean(axis=0) for s in range(distance.shape[1])])
+        yield gains, _nearest((distance - centre)[known])
+
+
+def _nearest(errors: Array) -> Array:
+    """Weights of at least 0, summing to 1, whose mean of the errors (rows, judges) has the least square."""
+    from scipy.optimize import nnls
+
+    scale = float(np.sqrt((errors**2).mean())) or 1.0
+    square = errors.T @ errors / len(errors) / scale**2 + 1e-9 * np.eye(errors.shape[1])
+    root = np.linalg.cholesky(square).T
+    sums = 1e3 * np.ones(errors.shape[1])
+    out: Array = nnls(np.vstack([root, sums]), np.append(np.zeros(len(root)), 1e3))[0]
+    return out / out.sum()
 
 
 def _optimal(v: Array) -> Array:

@@ -34,11 +34,13 @@ COPIES = (
     Column(name="correlation", title="correlation of errors", kind="ratio", digits=2, low="low", high="high"),
     Column(name="copy", title="near copies", kind="yes"),
 )
-WEIGHTS = (
-    Column(name="judge", title="judge", kind="judge"),
-    Column(name="weight", title="weight", kind="share"),
-    Column(name="gain", title="reliability gained, left-out tasks", kind="ratio", digits=3, low="low", high="high"),
-)
+WEIGHT = (Column(name="judge", title="judge", kind="judge"), Column(name="weight", title="weight", kind="share"))
+WEIGHTS = {
+    "reliability": Column(
+        name="gain", title="reliability gained, left-out tasks", kind="ratio", digits=3, low="low", high="high"
+    ),
+    "labels": Column(name="gain", title="points nearer, left-out tasks", kind="points", low="low", high="high"),
+}
 CHANGES = (
     Column(name="kind", title="what"),
     LANGUAGE,
@@ -145,9 +147,11 @@ def _trust(c: Choice) -> Section:
     if c.copies["correlation"].isna().all():
         says.append(say("choose.few-for-copies"))
         blocks = []
-    if len(c.weighting):
-        blocks.append(Table(name="weights", caption=say("choose.weights"), frame=c.weighting, columns=WEIGHTS))
-    else:
+    for kind, frame in c.weighting.groupby("kind", sort=False):
+        caption = say("choose.weights", kind=kind)
+        name = f"weights-{kind}"
+        blocks.append(Table(name=name, caption=caption, frame=frame, columns=(*WEIGHT, WEIGHTS[str(kind)])))
+    if c.weighting.empty:
         says.append(say("choose.equal"))
     return Section(name="trust", title="Copies and weights", says=tuple(says), blocks=tuple(blocks))
 
