@@ -15,6 +15,7 @@ from polyjudge.analyse.label_budget import label_budget, labels_needed, powered_
 from polyjudge.analyse.ppi import ppi_mean
 from polyjudge.core.errors import UsageError
 from polyjudge.core.gold import Gold
+from polyjudge.report import report_of
 
 
 def pilot(labels: tuple[int, ...], tasks: int = 400, seed: int = 0) -> tuple[pj.Panel, Gold]:
@@ -138,3 +139,12 @@ def test_an_end_that_is_out_of_reach_is_not_infinite() -> None:
     table = pj.label_budget(panel, gold, half_width=0.1, resamples=100).to_frame()
     assert table["with_panel"].isna().all()
     assert not np.isinf(table.select_dtypes("number").to_numpy(float)).any()
+
+
+def test_the_first_line_is_the_answer() -> None:
+    panel, gold = pilot((15, 15))
+    (said,) = report_of(label_budget(panel, gold, 2.0, resamples=100)).verdict
+    assert said.code == "plan.labels-answer"
+    assert 0 < said.values["more"] == said.values["total"] - 30 < said.values["alone"]
+    (short,) = report_of(label_budget(panel, gold, 0.1, resamples=100)).verdict
+    assert short.values["languages"] == list(panel.languages)

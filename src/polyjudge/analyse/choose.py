@@ -129,7 +129,7 @@ def choose(
     4
     """
     check_level(level)
-    price = _prices(panel, prices)
+    price = prices_of(panel, prices)
     moments = _moments(panel)
     n, _, k, m = moments.deviations.shape
     weights = np.asarray(panel.weights, float)
@@ -416,7 +416,8 @@ def _names(panel: Panel, mask: Masks) -> str:
 # --- tables and the recommendation ---
 
 
-def _prices(panel: Panel, prices: Mapping[str, float] | None) -> Array:
+def prices_of(panel: Panel, prices: Mapping[str, float] | None) -> Array:
+    """What one score by each judge costs, in the panel's order; 1 where no prices are known."""
     if prices is None:
         return np.ones(len(panel.judges))
     lacking = [j for j in panel.judges if j not in prices]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyjudge.report.words import Template
+from polyjudge.report.words import Template, plural
 
 WORDS: dict[str, Template] = {
     "calibrate.outside": lambda v: (
@@ -14,7 +14,7 @@ WORDS: dict[str, Template] = {
     "validate.verdict": "{missed} of {limits} limits missed, on {panels} panels per scenario. A limit counts as "
     "missed when "
     "the figure lies beyond it by more than 3.5 Monte Carlo standard errors.",
-    "more-rows": "... and {rows} more rows (all of them with --json)",
+    "more-rows": lambda v: "... and {rows} more " + plural(v["rows"], "row", "rows") + " (all of them with --json)",
     "more-findings": lambda v: f"{{count}} more {'remark' if v['count'] == 1 else 'remarks'}: --full",
     "details": "All details: --full. As a page: -o {command}/",
 }

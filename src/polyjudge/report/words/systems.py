@@ -116,7 +116,7 @@ WORDS: dict[str, Template] = {
     "systems.next-probe": "See if the judges notice quality at all",
     "systems.next-plan": "How many tasks tell the best two apart",
     "separate.title": "Plan: tell systems apart",
-    "separate.needed": "To tell two systems {points:points} points apart you need {needed} tasks with these judges and "
+    "separate.needed": "To tell two systems {points} points apart you need {needed} tasks with these judges and "
     "languages ({power:share} of the time, {level:share} sure).",
     "separate.now": lambda v: (
         "Your {tasks} tasks already tell {first} and {second} apart: {difference/low/high:points} points."
@@ -124,9 +124,9 @@ WORDS: dict[str, Template] = {
         else "Your {tasks} tasks leave {first} and {second} {difference/low/high:+points} points apart."
     ),
     "separate.judges": lambda v: (
-        "More judges help little: {few} judges need {few_tasks} tasks, {many} need {many_tasks}."
-        if v["many_tasks"] > 0.8 * v["few_tasks"]
-        else "More judges help: {few} judges need {few_tasks} tasks, {many} need {many_tasks}."
+        ("More judges help little: " if v["many_tasks"] > 0.8 * v["few_tasks"] else "More judges help: ")
+        + ("1 judge needs" if v["few"] == 1 else "{few} judges need")
+        + " {few_tasks} tasks, {many} need {many_tasks}."
     ),
     "separate.table": "Tasks needed",
     "separate.components": "Where the scores of systems vary, share of the variance",
