@@ -27,7 +27,7 @@ Sight = Literal["sees", "blind", "cannot tell"]
 Verdict = Literal["severity", "blind", "competence", "cannot tell", ""]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Probe(Result):
     """How judges react to damage.
 
