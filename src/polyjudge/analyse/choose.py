@@ -160,8 +160,9 @@ def cheapest(
 
     def per_task(chosen: NDArray[np.bool_], by: Array, rows: Masks) -> Array:
         """Squared error of a difference from one task, over all languages."""
-        out: Array = errors_of(moments.within(weights * chosen), by, rows, 1.0)[-1] ** 2
-        return out * chosen.sum() / max(chosen.sum() - 1, 1)
+        more = float(chosen.sum() / max(chosen.sum() - 1, 1))
+        out: Array = more * errors_of(moments.within(weights * chosen), by, rows, 1.0)[-1] ** 2
+        return out
 
     fold = _fold_of(moments, seed)
     left = []
@@ -271,7 +272,7 @@ def _loadings(r: Array, skip: Masks, start: Array, rounds: int = 60) -> Array:
     f = start
     for _ in range(rounds):
         top = (seen @ f[..., None])[..., 0]
-        new = 0.5 * f + 0.5 * np.clip(top / np.maximum((f**2) @ used, 1e-9), -0.999, 0.999)
+        new: Array = 0.5 * f + 0.5 * np.clip(top / np.maximum((f**2) @ used, 1e-9), -0.999, 0.999)
         if np.abs(new - f).max() < 1e-6:
             return new
         f = new
@@ -553,7 +554,7 @@ def _by_labels(
     The judges' mean distance to the labels in a language is fitted with the weights, on the other tasks.
     """
     distance = panel.scores[:, :, members] - gold.values[:, :, None]  # (n, k, judges)
-    known = ~np.isnan(distance).any(axis=2)
+    known = np.asarray(~np.isnan(distance).any(axis=2))
     equal = np.full(len(members), 1 / len(members))
     gains = []
     for f in range(int(fold.max()) + 1):
@@ -577,8 +578,9 @@ def _nearest(errors: Array) -> Array:
     square = errors.T @ errors / len(errors) / scale**2 + 1e-9 * np.eye(errors.shape[1])
     root = np.linalg.cholesky(square).T
     sums = 1e3 * np.ones(errors.shape[1])
-    out: Array = nnls(np.vstack([root, sums]), np.append(np.zeros(len(root)), 1e3))[0]
-    return out / out.sum()
+    found = nnls(np.vstack([root, sums]), np.append(np.zeros(len(root)), 1e3))[0]
+    out: Array = found / found.sum()
+    return out
 
 
 def _optimal(v: Array) -> Array:

@@ -142,8 +142,9 @@ def slopes_of(v: Array, copies: Masks) -> Array:
     Loadings of one factor behind the covariances. A judge that does not see, or squeezes its scores, has little noise
     and shows little; per point of what the panel sees it errs more.
     """
-    used = ~copies & ~np.eye(v.shape[-1], dtype=bool)
-    f = loadings_of(v, used)
+    if v.shape[-1] < 3:  # what two share does not tell which of them shows more
+        return np.ones(v.shape[:-1])
+    f = loadings_of(v, ~copies & ~np.eye(v.shape[-1], dtype=bool))
     mean = f.mean(axis=(-1, -2), keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         out: Array = np.where(mean > 0, f / mean, 1.0)
@@ -166,10 +167,10 @@ def errors_of(u: Array, slopes: Array, z: Masks, tasks: float) -> Array:
 def loadings_of(v: Array, used: Masks, rounds: int = 200) -> Array:
     """Loadings (at least 0) of one factor behind the covariances that are used: (..., m, m) -> (..., m)."""
     seen, count = v * used, used.astype(float)
-    f = np.sqrt(np.einsum("...ii->...i", v) / 2)
+    f: Array = np.sqrt(np.einsum("...ii->...i", v) / 2)
     for _ in range(rounds):
         top = (seen @ f[..., None])[..., 0]
-        new = 0.5 * f + 0.5 * np.maximum(top / np.maximum((f**2) @ count, 1e-12), 0.0)
+        new: Array = 0.5 * f + 0.5 * np.maximum(top / np.maximum((f**2) @ count, 1e-12), 0.0)
         if np.abs(new - f).max() <= 1e-7 * max(float(np.abs(f).max()), 1e-12):
             return new
         f = new
