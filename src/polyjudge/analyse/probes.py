@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,9 +15,9 @@ from polyjudge.core.errors import PanelError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Finding
+from polyjudge.core.versions import VERSION
 from polyjudge.estimate.resample import check_level
 
-VERSION = re.compile(r"(?P<clean>clean)|damage-(?P<severity>[1-9])(-.*)?|(?P<placebo>placebo)(-.*)?", re.IGNORECASE)
 SEES, BLIND = 0.2, 0.4
 """A judge sees where its reaction is surely above this share of the usual one, and is blind where surely below."""
 USUAL = 75
