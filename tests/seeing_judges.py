@@ -38,6 +38,7 @@ def _pool(language: str) -> list[str]:
     return sorted({w.strip(".。،,؟?!") for w in words(text)} - {""})
 
 
+@cache
 def response(task: str, language: str) -> str:
     """A clean answer of 48 words in sentences of eight."""
     pool = _pool(language)
