@@ -66,9 +66,10 @@ def test_a_judge_that_form_alone_moves_is_named() -> None:
     false = np.zeros((3, 4))
     false[:, 1] = 10.0
     result = probe(panels(np.ones((3, 4)), false=false)[0])
-    named = result.cells[result.cells["false"]]
-    assert set(named["judge"]) == {"judge2"}
-    assert any(f.code == "probe-false-reaction" for f in result.findings)
+    named = result.judges[result.judges["false"]]
+    assert list(named["judge"]) == ["judge2"]
+    assert named["false_reaction"].iloc[0] == pytest.approx(10.0, abs=2.0)
+    assert [f.values["judge"] for f in result.findings if f.code == "probe-false-reaction"] == ["judge2"]
 
 
 def test_nobody_reacts() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from polyjudge.analyse.choose import cheapest, prices_of
 from polyjudge.analyse.leaderboard import require_systems
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
@@ -65,6 +67,14 @@ class Separation(Result):
     """Tasks of the pilot."""
     needed: int
     """Tasks needed with the judges and languages of the pilot."""
+    kept: tuple[str, ...]
+    """The judges that tell such systems apart at the least cost; measured on tasks that did not choose them."""
+    kept_tasks: int
+    kept_cost: float
+    """In the unit of the prices; scores where there are none."""
+    cost: float
+    """The same of all judges on the tasks that they need."""
+    priced: bool
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -112,11 +122,21 @@ def system_variance(panel: Panel, *, level: float = 0.95) -> SystemVariance:
     return SystemVariance(components=table, replicated=noise is not None, level=level)
 
 
-def separate(panel: Panel, points: float, *, power: float = 0.8, level: float = 0.95, most: int = 2) -> Separation:
+def separate(
+    panel: Panel,
+    points: float,
+    *,
+    power: float = 0.8,
+    level: float = 0.95,
+    most: int = 2,
+    prices: Mapping[str, float] | None = None,
+    seed: int = 7,
+) -> Separation:
     """How many tasks, judges and languages separate the two best systems when they differ by `points`, from a pilot.
 
     power : chance of telling them apart
     most : judges and languages are tabulated up to this many times the pilot's
+    prices : what one score by each judge costs; every score counts 1 without them
     """
     check_level(level)
     if not points > 0:
@@ -157,7 +177,15 @@ def separate(panel: Panel, points: float, *, power: float = 0.8, level: float = 
     gaps = (scores[:, first] - scores[:, second]).mean(axis=(1, 2))
     units = add_up(np.stack([gaps, np.ones(len(gaps))], axis=1), panel.weights, panel.cluster)
     away = units[:, 0] - units[:, 1] * gaps.mean()
+    kept, kept_tasks, kept_cost = cheapest(panel, points, z, prices, seed)
+    needed = max(2, int(np.ceil((z * sd("task:", m, k) / points) ** 2)))
+    each = prices_of(panel, prices).sum() * k * len(panel.systems)
     return Separation(
+        kept=kept,
+        kept_tasks=kept_tasks,
+        kept_cost=kept_cost,
+        cost=float(needed * each),
+        priced=prices is not None,
         table=pd.DataFrame(rows),
         variance=found,
         points=points,
@@ -167,7 +195,7 @@ def separate(panel: Panel, points: float, *, power: float = 0.8, level: float = 
         difference=float(gaps.mean()),
         se=float(np.sqrt(len(away) / (len(away) - 1) * (away**2).sum()) / len(gaps)),
         tasks=len(gaps),
-        needed=max(2, int(np.ceil((z * sd("task:", m, k) / points) ** 2))),
+        needed=needed,
     )
 
 

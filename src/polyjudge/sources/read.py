@@ -252,3 +252,17 @@ def _doubt_note(doubt: Doubt) -> str:
             f"{name} is taken as the system, the thing that is judged; if it repeats a measurement: --replicate {name}"
         )
     return f"{name} is taken as repeats of one measurement; if it is what is judged: --system {name}"
+
+
+def read_probes(source: Any, **options: Any) -> Panel:
+    """The scores of probes: `read_panel`, but of a collection run with `probes:` in its plan the versions, not items.
+
+    options : of `read_panel`
+    """
+    from polyjudge.sources.runs import holds_probes, read_run
+
+    if isinstance(source, (str, Path)) and holds_probes(source):
+        run = read_run(source, probes=True)
+        given = {name: value for name, value in options.items() if name in ("languages", "judges", "incomplete")}
+        return read_panel(run.frame, system="system", range=run.declared_range, **given)
+    return read_panel(source, **options)

@@ -21,7 +21,7 @@ BEST = (
 FRONTIER = (
     Column(name="judges", title="panel"),
     Column(name="cost", title="cost a task", kind="number"),
-    Column(name="error", title="error of a system difference", kind="points"),
+    Column(name="error", title="error of a system difference", kind="points", low="error_low", high="error_high"),
     Column(name="reliability", title="reliability", kind="ratio", digits=3, low="low", high="high"),
 )
 LABELS = (

@@ -65,6 +65,9 @@ WORDS: dict[str, Template] = {
     "probe-no-reaction": "No judge surely notices damage. Do not use these scores.",
     "probe-blind": lambda v: f"Blind to damage: {_cells(v)}. Leave them out there.",
     "probe-competence": lambda v: f"{_cells(v)}: sees where most others do not. Do not calibrate it towards them.",
-    "probe-false-reaction": lambda v: f"Form alone moves the score of {_cells(v)}.",
+    "probe-false-reaction": lambda v: (
+        "Form alone, such as line breaks or length, moves {judge} by {value/low/high:+points} points"
+        + (", most surely in {languages}." if v["languages"] else ".")
+    ),
     "probe-severity": lambda v: f"Sees as well as elsewhere and is only more severe or lenient: {_cells(v)}.",
 }
