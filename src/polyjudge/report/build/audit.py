@@ -11,6 +11,7 @@ import pandas as pd
 from polyjudge.analyse.ties import ALL
 from polyjudge.core.labels import label, labels
 from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Table, Words, say
+from polyjudge.report.build.bounded import bounded_section
 from polyjudge.report.build.compare import held_out_section
 from polyjudge.report.build.explain import cells_section, culprit_blocks, culprit_says, heatmap, steps
 from polyjudge.report.build.gate import gate_section
@@ -35,7 +36,8 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
     e = result.explanation
     scale = say("read.scale", scale=s.scale, low=s.low, high=s.high, matters=e.matters * e.factor, unit=e.unit)
-    frame["read"] = (*(frame.get("read") or read_lines(s)), scale, *notes(s.notes))
+    looks = (say("audit.looks", looks=s.looks, level=result.level),) if s.looks > 1 else ()
+    frame["read"] = (*(frame.get("read") or read_lines(s)), scale, *notes(s.notes), *looks)
     advice = result.advice
     return Report(
         **frame | {"judges": s.judges},
@@ -62,6 +64,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
             _gates(result),
             held_out_section(result.held_out),
             _sensitivity(result),
+            *([] if result.bounded is None else [bounded_section(result.bounded)]),
             Section(name="limits", title="What this does not show", says=result.caveats),
             _methods(result),
         ),

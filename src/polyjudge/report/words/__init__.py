@@ -54,11 +54,20 @@ def word(what: Words) -> str:
 
 
 def names(labels: Sequence[Any], most: int = 4) -> str:
-    """A short list of names as text.
+    """A short list of names for use inside a template: braces in them are no fields.
 
-    >>> names(["a", "b", "c"]), names(list("abcdefg"))
-    ('a, b and c', 'a, b, c, d and 3 more')
+    >>> names(["a", "b", "c"]), names(list("abcdefg")), names(["{x}"])
+    ('a, b and c', 'a, b, c, d and 3 more', '{{x}}')
     """
+    return escape(_listed(labels, most))
+
+
+def escape(text: str) -> str:
+    """Text as a template shows it literally."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _listed(labels: Sequence[Any], most: int = 4) -> str:
     shown = [clean(x, 40) for x in labels[:most]]
     if len(labels) > most:
         return f"{', '.join(shown)} and {len(labels) - most} more"
@@ -96,7 +105,7 @@ def _single(value: Any, kind: str, sign: bool) -> str:
     if kind == "text":
         return clean(value, 800)
     if isinstance(value, (list, tuple)):
-        return names(value)
+        return _listed(value)
     if value is None:
         return n.NONE
     if not _is_number(value):
@@ -136,13 +145,9 @@ def _with_interval(value: tuple[Any, Any, Any], kind: str, sign: bool) -> str:
 
 def places(cells: Sequence[tuple[Any, Any]], most: int = 3) -> str:
     """Judges and languages, for a template."""
-    shown = [f"{_plain(judge)} in {_plain(language)}" for language, judge in cells[:most]]
+    shown = [f"{escape(clean(judge))} in {escape(clean(language))}" for language, judge in cells[:most]]
     more = len(cells) - most
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
-
-
-def _plain(text: Any) -> str:
-    return clean(text).replace("{", "{{").replace("}", "}}")
 
 
 def readings(v: Mapping[str, Any]) -> str:

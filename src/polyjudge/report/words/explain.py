@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from polyjudge.report.numbers import number, percent, points
+from polyjudge.report.numbers import number, percent
 from polyjudge.report.words import Template, names, places, readings
 
 Values = Mapping[str, Any]
@@ -67,14 +67,6 @@ def _diffuse(v: Values) -> str:
     judges = "spread over all judges" if len(v["judges"]) == v["panel"] else f"by {names(v['judges'])}"
     count = f"{{count}} of {{cells}} cells are off by more than {{matters:.2g}} {{unit}}, {judges}"
     return f"Beyond that, {count}." if v["also"] else f"Language changes your judges: {count}."
-
-
-def _lowest_highest(v: Values, what: str) -> str:
-    low, high = v["lowest"], v["highest"]
-    return (
-        f"from {points(low['excess'], sign=True)} {{unit}} {low[what]!s} to "
-        f"{points(high['excess'], sign=True)} {high[what]!s}"
-    )
 
 
 def _probed(v: Mapping[str, Any]) -> str:
