@@ -10,7 +10,7 @@ demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
 
 test: .venv/test.stamp .venv/system.stamp
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 lint: .venv/test.stamp
 	$(BIN)/ruff format --check .

@@ -50,9 +50,10 @@ def brute_force(panel: pj.Panel, size: int) -> dict[str, str]:
     return best
 
 
-@pytest.mark.real_data
-def test_best_pair_and_triple_equal_brute_force_on_real_judges() -> None:
-    panel = pj.read_panel(shared_file("data/gemba/wmt22_da.csv.gz"), task="segment")
+@pytest.mark.parametrize("judged", ["planted", pytest.param("real", marks=pytest.mark.real_data)])
+def test_best_pair_and_triple_equal_brute_force(judged: str) -> None:
+    real = judged == "real"
+    panel = pj.read_panel(shared_file("data/gemba/wmt22_da.csv.gz"), task="segment") if real else planted(tasks=40)
     best = choose(panel, resamples=100).best
     for size in (2, 3):
         mine = best[(best["size"] == size) & (best["language"] != ALL)].set_index("language")["judges"]

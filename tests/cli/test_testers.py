@@ -84,8 +84,8 @@ def test_extend_does_not_ask_for_tasks_that_are_not_there(panel: pj.Panel) -> No
     few = known.extend(full.select(tasks=full.tasks[:6]), target=0.05).extension_.newcomers[0]
     assert few.left_tasks == 34
     assert few.more_tasks > few.left_tasks
-    assert "Score the 34 tasks it lacks" in few.words
-    assert f"Score {few.more_tasks} more tasks" not in few.words
+    assert "Score the 34 tasks it lacks" in str(few.words)
+    assert f"Score {few.more_tasks} more tasks" not in str(few.words)
 
 
 def test_a_panel_that_lacks_most_scores_is_told_so() -> None:

@@ -178,7 +178,7 @@ def test_a_failing_judge_is_set_aside_and_the_others_finish(tmp_path: Path) -> N
         assert server.stats()["requests"]["500"] <= 3 * 4  # and one call more that was under way
     panel = pj.read_panel(tmp_path / "run")
     assert panel.judges == ("ja", "jc")
-    assert any("jb" in note for note in panel.notes)
+    assert any(n.values.get("judges") == ["jb"] for n in panel.notes)
     attempts = rows(tmp_path / "run", "select max(attempt), min(kind), max(kind) from errors")
     assert attempts == [(3, "http 500", "http 500")]
 
@@ -221,7 +221,7 @@ def test_no_layer_below_asks_again(tmp_path: Path, model: str) -> None:
 
 def test_retry_after_is_honoured_once(tmp_path: Path) -> None:
     planted = js.plant("rating", 2, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "faults": {"429": 0.5}, "retry_after": "1"}, tmp_path) as server:
+    with js.running({**planted, "faults": {"429": 0.5}, "retry_after": "0.4"}, tmp_path) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 1})
         assert collect(load_plan(path), tmp_path / "run").complete
         refused = server.stats()["requests"]["429"]
@@ -232,7 +232,7 @@ def test_retry_after_is_honoured_once(tmp_path: Path) -> None:
         "where e.attempt = a.attempt - 1",
     )
     assert len(waits) >= 2
-    assert min(wait for (wait,) in waits) > 0.9
+    assert min(wait for (wait,) in waits) > 0.36
     with js.running({**planted, "faults": {"429": 0.5}, "retry_after": "99"}, tmp_path) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"max_wait": 10})
         summary = collect(load_plan(path), tmp_path / "far")

@@ -31,6 +31,7 @@ from polyjudge.core.gold import Contradictions, Gold, Kind, align_gold, by_answe
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Words, say
 from polyjudge.estimate.kernels import BLOCK, draw_blocks
 
 
@@ -80,7 +81,7 @@ class Anchor(Result):
     resamples: int
     folds: int
     seed: int
-    notes: tuple[str, ...]
+    notes: tuple[Words, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -133,7 +134,7 @@ def anchor(
     if threshold is not None:
         _check_threshold(panel, labels, threshold)
     fit = crossfit(panel, seed, folds)
-    notes = [*labels.notes, *_missing(panel)]
+    notes: list[Words] = [*labels.notes, *_missing(panel)]
     entries = Labelled.of(panel, labels, threshold or 0.0)
     calibrated = entries.calibrated(fit, panel.weights)
     raw_decisions, new_decisions = decide(entries.margins, entries.gap), decide(calibrated, entries.gap)
@@ -166,11 +167,11 @@ def anchor(
     )
 
 
-def _missing(panel: Panel) -> list[str]:
+def _missing(panel: Panel) -> list[Words]:
     if panel.complete:
         return []
     holed = int((np.isnan(panel.scores).sum(axis=(1, 2)) > 0).sum())
-    return [f"{holed} of {len(panel.tasks)} tasks lack a score; calibration is least squares within tasks."]
+    return [say("anchor.missing", holed=holed, tasks=len(panel.tasks))]
 
 
 def _check_threshold(panel: Panel, labels: Gold, threshold: float) -> None:
@@ -181,7 +182,7 @@ def _check_threshold(panel: Panel, labels: Gold, threshold: float) -> None:
         raise UsageError(f"The threshold {threshold:g} lies outside the scores [{low:g}, {high:g}). Choose one inside.")
 
 
-def _helped(panel: Panel, labels: Gold, resamples: int, seed: int, notes: list[str]) -> Helped | None:
+def _helped(panel: Panel, labels: Gold, resamples: int, seed: int, notes: list[Words]) -> Helped | None:
     try:
         return whom_it_helps(panel, labels, resamples=resamples, seed=seed)
     except PanelError as error:

@@ -24,7 +24,7 @@ surely below that share."""
 USUAL = 75
 """The usual reaction is this percentile over all cells: blind ones, if not most, do not lower it."""
 Sight = Literal["sees", "blind", "cannot tell"]
-Verdict = Literal["severity", "blind", "competence", "cannot tell", ""]
+VERDICTS = ("severity", "blind", "competence", "cannot tell")
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)

@@ -33,6 +33,12 @@ def audit(
         list[str] | None,
         typer.Option("--drop", metavar="LANGUAGE,JUDGE", help="Leave out this place. May be given several times."),
     ] = None,
+    probes: Annotated[
+        str | None,
+        typer.Option(
+            "--probes", metavar="SCORES", help="Scores of probes (or a run that has them): error or competence?"
+        ),
+    ] = None,
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,
 ) -> None:
@@ -44,6 +50,7 @@ def audit(
     from polyjudge.analyse.advise import check_goal
     from polyjudge.analyse.explain import parse_cell, without_cells
     from polyjudge.cli.output import emit
+    from polyjudge.sources import read_probes
 
     panel = o.load(ctx, scores)
     if drop:
@@ -59,6 +66,7 @@ def audit(
         base=base,
         matters=matters,
         goal=check_goal(goal),
+        probes=None if probes is None else read_probes(probes),
     )
     tables = {
         "cells": result.uncertainty.to_frame(),
@@ -67,4 +75,6 @@ def audit(
         "reversals": result.reversals.to_frame(),
         "ranks": result.ranks.to_frame().drop(columns="tied_with"),
     }
+    if result.probes is not None:
+        tables["probes"] = result.probes.cells
     emit(ctx, result, panel, tables=tables)

@@ -37,12 +37,7 @@ OPTIONS = (o.Columns, o.Reading, o.Json, o.Overwrite)
 def calibrate(
     ctx: typer.Context,
     scores: o.Scores,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="OUT", help="Calibrated scores: .csv, .jsonl, .parquet (also .gz), or a folder."
-        ),
-    ] = None,
+    output: Annotated[str | None, o.CALIBRATED] = None,
     save: Annotated[Path | None, typer.Option("--save", metavar="CAL", help="Save the calibrator (JSON).")] = None,
     method: Annotated[
         str, typer.Option("--method", metavar="NAME", help="A method of compare: cbc, cbc-shrunken, z-score, ...")
@@ -75,7 +70,7 @@ def calibrate(
     cal = _fitted(panel, method, weights, shrinkage, location)
     written = None
     if output is not None:
-        reading, columns = o.Reading.of(ctx), o.Columns.of(ctx)
+        reading = o.Reading.of(ctx)
         part = reading.languages is not None or reading.judges is not None
         part = part or panel.shape[1:] != everything.shape[1:]
         written = write_calibrated(
@@ -84,11 +79,11 @@ def calibrate(
             output,
             column=column,
             unseen="keep" if part else "error",
-            engine=reading.engine.value,
             partition_by=partition_by,
             overwrite=o.Overwrite.of(ctx).overwrite,
             spreadsheet_safe=spreadsheet_safe,
-            **{n: getattr(columns, n) for n in ("task", "language", "judge", "score", "replicate")},
+            **reading.layout(),
+            **vars(o.Columns.of(ctx)),
         )
     if save is not None:
         cal.save(save)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from polyjudge.collect.adaptive import Expected, expected
 from polyjudge.collect.calls import Work, prepare
 from polyjudge.collect.cost import Estimate, estimate, learnt_output
 from polyjudge.collect.languages import phrases, shipped
@@ -15,6 +16,7 @@ from polyjudge.collect.plan import Plan
 from polyjudge.collect.prompts import parts, render
 from polyjudge.collect.store import FILE, damaged, open_store
 from polyjudge.collect.tokens import characters
+from polyjudge.core.arrays import Array
 from polyjudge.core.results import Result
 
 SAMPLE = 1000
@@ -25,8 +27,9 @@ SAMPLE = 1000
 class Preview(Result):
     """A plan seen before it runs. `prompts` has the first item's first prompt in every language; `answered` counts the
     calls that the run folder already holds; `unreviewed` are languages whose prompts no speaker has reviewed;
-    `examples` is how many example answers the plan's parser read as it should. `probes` has what the plan's probes take
-    of it: tasks, versions, calls, cost (None without prices), and shares discarded by language."""
+    `examples` is how many example answers the plan's parser read as it should; `expected` is for an adaptive run.
+    `probes` has what the plan's probes take of it: tasks, versions, calls, cost (None without prices), and shares
+    discarded by language."""
 
     name: str
     tasks: int
@@ -40,14 +43,24 @@ class Preview(Result):
     prompts: pd.DataFrame
     unreviewed: list[str]
     examples: int
+    expected: Expected | None = None
     probes: dict[str, Any] | None = None
 
     def to_frame(self) -> pd.DataFrame:
         return self.estimate.judges
 
 
-def preview(plan: Plan, folder: str | Path | None = None) -> Preview:
-    """Check a plan and count what it would take. Makes no request and writes nothing."""
+def preview(
+    plan: Plan,
+    folder: str | Path | None = None,
+    settings: dict[str, Any] | None = None,
+    pilot: Array | None = None,
+) -> Preview:
+    """Check a plan and count what it would take. Makes no request and writes nothing.
+
+    settings : of the rule, for an adaptive run
+    pilot : earlier scores from which the adaptive run is simulated
+    """
     work = prepare(plan)
     aligned = work.aligned
     shown: list[tuple[str, str, str, str]] = []
@@ -66,6 +79,7 @@ def preview(plan: Plan, folder: str | Path | None = None) -> Preview:
         con.close()
     own = plan.rubric.templates is not None
     codes = {} if own else {language.name: shipped(language.template) or "en" for language in plan.languages}
+    costs = estimate(plan, work.prices, work.calls, counts, learnt)
     return Preview(
         plan.name,
         len({name.task for name in aligned.names}),
@@ -75,10 +89,11 @@ def preview(plan: Plan, folder: str | Path | None = None) -> Preview:
         work.calls * len(plan.judges),
         answered,
         [list(d) for d in aligned.dropped],
-        estimate(plan, work.prices, work.calls, counts, learnt),
+        costs,
         pd.DataFrame(shown, columns=["language", "task", "part", "prompt"]),
         [name for name, code in codes.items() if not phrases(code)["reviewed"]],
         len(plan.rubric.examples),
+        None if settings is None else expected(plan, settings, costs, pilot),
         _probes(work, versions, learnt),
     )
 

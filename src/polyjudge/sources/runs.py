@@ -12,12 +12,13 @@ import pandas as pd
 
 from polyjudge.core.errors import CollectError, PanelError
 from polyjudge.core.labels import clean
-from polyjudge.core.panel import BY_DESIGN
+from polyjudge.core.sections import Words, say
 from polyjudge.core.versions import is_version
 
 STORE = "store.sqlite"
 """File that makes a folder a collection run."""
 KEYS = ["task", "system", "replicate", "language", "judge"]
+BY_DESIGN = say("panel.by-design")
 TYPE = "type"
 """Group name that asks for the rows of single requirements (by their type) or of single criteria."""
 
@@ -28,7 +29,9 @@ class FolderScores:
 
     frame: pd.DataFrame
     declared_range: tuple[float, float] | None
-    notes: tuple[str, ...]
+    notes: tuple[Words, ...]
+    looks: int = 0
+    """Looks that an adaptive run planned."""
 
 
 def holds_probes(folder: str | Path) -> bool:
@@ -64,7 +67,7 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False, 
                 raise CollectError(f"{clean(folder, 200)} has no answers yet.")
             check_answers(con)
             clusters = read_meta(con, "clusters") or {}
-            answers, notes = _settled(con, plan, every, probes)
+            answers, notes, looks = _settled(con, plan, every, probes)
             items = {
                 (task, system, replicate): (grp, cluster or clusters.get(task, ""), json.loads(lines))
                 for task, system, replicate, grp, cluster, lines in con.execute(
@@ -82,8 +85,8 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False, 
     frame = frame.drop(columns=["item", *(c for c in ("system", "replicate") if not frame[c].any())])
     missing = int(frame["score"].isna().sum())
     if missing:
-        notes.append(f"{missing} of {len(frame)} scores are missing: an answer could not be read")
-    return FolderScores(frame.reset_index(drop=True), scale, tuple(notes))
+        notes.append(say("run.unread", count=missing, all=len(frame)))
+    return FolderScores(frame.reset_index(drop=True), scale, tuple(notes), looks)
 
 
 def _scores(
@@ -105,8 +108,9 @@ def _scores(
 
 def _settled(
     con: sqlite3.Connection, plan: dict[str, Any], every: bool, probes: bool
-) -> tuple[pd.DataFrame, list[str]]:
-    """The answers of the tasks that were asked in full, in the order of the run, and what was left out."""
+) -> tuple[pd.DataFrame, list[Words], int]:
+    """The answers of the tasks that were asked in full, in the order of the run, what was left out, and the looks that
+    an adaptive run planned."""
     repeats = int(plan.get("repeats", 1))
     old = con.execute("select count(*) from pragma_table_info('answers') where name = 'repeat'").fetchone()[0] == 0
     answers = pd.read_sql_query(
@@ -120,7 +124,7 @@ def _settled(
     answers = answers[answers["language"].isin(languages) & answers["judge"].isin(judges)]
     if plan.get("probes"):
         answers = answers[answers["system"].map(is_version) == probes]
-    notes: list[str] = []
+    notes: list[Words] = []
     if answers.empty:
         raise PanelError("The run has no answers yet." if not probes else "The run has no answers to probes yet.")
     if repeats > 1 and not old:
@@ -134,15 +138,15 @@ def _settled(
     if every and adaptive is not None:
         adaptive = {**adaptive, "tasks": 0}
     if adaptive is not None:
-        return _looked(answers, adaptive, languages, judges), [*notes, BY_DESIGN]
+        return _looked(answers, adaptive, languages, judges), [*notes, BY_DESIGN], len(adaptive["looks"])
     counts = answers["judge"].value_counts().reindex(judges, fill_value=0)
     behind = [judge for judge in judges if counts[judge] < counts.median() / 2]
     if behind:
-        notes.append(f"left out, with less than half of the others' answers: {', '.join(clean(b) for b in behind)}")
+        notes.append(say("run.behind", judges=behind))
         judges = [judge for judge in judges if judge not in behind]
         answers = answers[answers["judge"].isin(judges)]
     answers, more = _whole_tasks(con, plan, answers, len(languages) * len(judges) * (1 if old else repeats), probes)
-    return _in_order(answers, languages, judges), notes + more
+    return _in_order(answers, languages, judges), notes + more, 0
 
 
 def _in_order(answers: pd.DataFrame, languages: list[str], judges: list[str]) -> pd.DataFrame:
@@ -165,7 +169,7 @@ def _looked(answers: pd.DataFrame, adaptive: dict[str, Any], languages: list[str
 
 def _whole_tasks(
     con: sqlite3.Connection, plan: dict[str, Any], answers: pd.DataFrame, cells: int, probes: bool
-) -> tuple[pd.DataFrame, list[str]]:
+) -> tuple[pd.DataFrame, list[Words]]:
     """The answers of tasks that lack none. Items that nobody was asked about are not in the store."""
     kind, calls = plan["rubric"]["kind"], plan["rubric"]["calls"]
     each = 2 if kind in ("pair", "compare") else 1
@@ -180,9 +184,10 @@ def _whole_tasks(
     tasks = {key[0] for key in wanted}
     unfinished = {key[0] for key, count in wanted.items() if have.get(key, 0) != count}
     if unfinished and len(tasks - unfinished) >= 2:
-        note = f"{len(unfinished)} of {len(tasks)} tasks left out: not all of their calls are answered yet"
-        return answers[~answers["task"].isin(unfinished)], [note]
-    return answers, ["the run has only begun: most entries are missing"] if unfinished else []
+        return answers[~answers["task"].isin(unfinished)], [
+            say("run.unfinished", count=len(unfinished), all=len(tasks))
+        ]
+    return answers, [say("run.begun")] if unfinished else []
 
 
 def _wide(answers: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

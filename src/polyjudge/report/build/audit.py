@@ -11,9 +11,12 @@ import pandas as pd
 from polyjudge.analyse.ties import ALL
 from polyjudge.core.labels import label, labels
 from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Table, Words, say
+from polyjudge.report.build.bounded import bounded_section
 from polyjudge.report.build.compare import held_out_section
 from polyjudge.report.build.explain import cells_section, culprit_blocks, culprit_says, heatmap, steps
 from polyjudge.report.build.gate import gate_section
+from polyjudge.report.build.probe import section as probe_section
+from polyjudge.report.build.probe import sight as probe_sight
 from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, notes, pivot, value
 from polyjudge.report.build.systems import board, signal_section
 from polyjudge.report.build.systems import sections as systems_sections
@@ -33,7 +36,8 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
     e = result.explanation
     scale = say("read.scale", scale=s.scale, low=s.low, high=s.high, matters=e.matters * e.factor, unit=e.unit)
-    frame["read"] = (*(frame.get("read") or read_lines(s)), scale, *notes(s.notes))
+    looks = (say("audit.looks", looks=s.looks, level=result.level),) if s.looks > 1 else ()
+    frame["read"] = (*(frame.get("read") or read_lines(s)), scale, *notes(s.notes), *looks)
     advice = result.advice
     return Report(
         **frame | {"judges": s.judges},
@@ -48,6 +52,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         sections=(
             _places(result),
             cells_section(result.explanation, result.certificate),
+            *([] if result.probes is None else [probe_section(result.probes)]),
             *(replace(section, folded=True) for section in _judged(result)),
             _panel(result),
             _ranks(result),
@@ -59,6 +64,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
             _gates(result),
             held_out_section(result.held_out),
             _sensitivity(result),
+            *([] if result.bounded is None else [bounded_section(result.bounded)]),
             Section(name="limits", title="What this does not show", says=result.caveats),
             _methods(result),
         ),
@@ -82,9 +88,11 @@ def _picture(audit: Audit) -> tuple[Block, ...]:
 
 
 def _beside(audit: Audit) -> tuple[Block, ...]:
-    """Who wins, when the judges see that; else how the judges rank in every language."""
+    """Who notices damage, with probes; who wins, when the judges see that; else how the judges rank."""
     if audit.advice.state == "constant":
         return ()
+    if audit.probes is not None:
+        return (probe_sight(audit.probes),)
     if audit.systems is not None and audit.signal.verdict != "blind":
         return (board(audit.systems.leaderboard),)
     table = audit.ranks.table

@@ -13,13 +13,16 @@ from polyjudge.report.build.shared import JUDGE, LANGUAGE
 
 if TYPE_CHECKING:
     from polyjudge.collect.preview import Preview
-    from polyjudge.collect.summary import Summary
+    from polyjudge.collect.summary import Progress, Summary
     from polyjudge.core.panel import Panel
 
 LOST = 0.1
 """Share of probe versions that a language may lose without a word."""
 UNEVEN = 0.01
 """p-value under which answers are called unevenly lost."""
+
+MOST_OPEN = 5
+"""Open questions that are named."""
 
 
 def build(result: Any, panel: Panel | None = None) -> Report:
@@ -29,7 +32,9 @@ def build(result: Any, panel: Panel | None = None) -> Report:
 
 def _summary(s: Summary) -> Report:
     verdict: list[Words] = []
-    if s.complete:
+    if s.adaptive is not None:
+        verdict.append(_progress(s, s.adaptive))
+    elif s.complete:
         verdict.append(say("collect.complete", calls=int(s.judges["calls"].sum())))
     else:
         verdict.append(say("collect.left", left=int(s.judges["remaining"].sum()), limit=s.stopped == "cost"))
@@ -52,6 +57,25 @@ def _summary(s: Summary) -> Report:
         next=tuple(steps),
         sections=(*_position(s), *_unreadable(s)),
         payload=lambda: envelope("collect", {**s.to_dict(), "cost": s.cost}),
+    )
+
+
+def _progress(s: Summary, p: Progress) -> Words:
+    names = [
+        f"{clean(first)} and {clean(second)} in {clean(language)}" if second else f"{clean(first)} in {clean(language)}"
+        for language, first, second in p.open.head(MOST_OPEN).itertuples(index=False)
+    ]
+    return say(
+        "collect.adaptive",
+        finished=p.finished,
+        of=p.of,
+        open=len(p.open),
+        names="; ".join(names) + ("; ..." if len(p.open) > MOST_OPEN else ""),
+        answered=int(s.judges["answered"].sum()),
+        calls=int(s.judges["calls"].sum()),
+        look=p.look + 1,
+        looks=p.looks,
+        limit=s.stopped == "cost",
     )
 
 
@@ -137,6 +161,9 @@ def _preview(p: Preview) -> Report:
             for language, share in p.probes["discarded"].items()
             if share > LOST
         ]
+    if p.expected is not None:
+        e = p.expected
+        verdict.append(say("adaptive.expected", looks=list(e.looks), whole=e.whole, calls=e.calls, money=e.money))
     if p.dropped:
         verdict.append(say("collect.dropped", count=len(p.dropped)))
     if p.unreviewed:

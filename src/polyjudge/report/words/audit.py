@@ -159,6 +159,7 @@ WORDS: dict[str, Template] = {
     "few-tasks": "With {tasks} tasks every interval is wide. Plan for {enough} or more: polyjudge plan --from SCORES",
     "left-out-three-way test": LEFT_OUT,
     "left-out-variance": LEFT_OUT,
+    "left-out-bounded": LEFT_OUT,
     "left-out-information": LEFT_OUT,
     "left-out-gate spread": LEFT_OUT,
     "left-out.three-way": "It needs replicates to tell the task's own language effect from noise.",
@@ -175,6 +176,10 @@ WORDS: dict[str, Template] = {
         "{scores} scores from {low:.4g} to {high:.4g}, " + ("{missing} missing." if v["missing"] else "none missing.")
     ),
     "read.scale": lambda v: f"{SCALES[v['scale']]}; effects of {{matters:.2g}} {{unit}} or more matter (--matters).",
+    "audit.looks": lambda v: (
+        f"It could stop at {{looks}} looks, so each interval is at {100 * v['level']:.4g}%: together they keep "
+        f"{100 * (1 - (1 - v['level']) * v['looks']):.4g}%."
+    ),
     "audit.title": "Audit of {judges} judges in {languages} languages",
     "audit.names": "{what}: {names:text}",
     # sections
@@ -285,6 +290,15 @@ WORDS: dict[str, Template] = {
     "missing.part": "The tests use a random {share:share} of the tasks that lack scores.",
     "missing.rate": "{missing} of {entries} entries ({rate:share}) have no score; missing is missing, never zero.",
     "missing.none": "No score is missing.",
+    "missing.unanswered": lambda v: (
+        "{unanswered} answers of systems no judge scored: they were not there to be judged, and count as no failed "
+        "call."
+        + (
+            " Not run at all: " + names([f"{system} in {language}" for system, language in v["absent"]]) + "."
+            if v["absent"]
+            else ""
+        )
+    ),
     "missing.together": "{judge} in {language} lacks {worst:share}, against {overall:share} overall, and that is no "
     "accident ({p:p}). If they fail because of what they would have scored, the cell is biased: see its range.",
     "missing.margins": "Missing scores are not spread evenly ({p:p}): {judge} in {language} lacks {worst:share}, "

@@ -92,10 +92,4 @@ WORDS: dict[str, Template] = {
     "plan.labels": "Labels for ±{half_width} ({level:share}): {quantity:text}",
     "plan.next": "Where the next {batch} labels help most",
     "extend.title": "New {kind}: {label}",
-    "extend.newcomer": lambda v: (
-        "{label} was added from {tasks} tasks: its cells are known to about ±{half_width:points} points "
-        "({level:share}), "
-        "{clear} of {cells} are clearly not 0, and {shrunk:share} was taken off as noise. "
-        + ("Score {more} more tasks to {goal:text}." if v["more"] else "No more tasks are needed to {goal:text}.")
-    ),
 }

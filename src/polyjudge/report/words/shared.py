@@ -11,9 +11,12 @@ WORDS: dict[str, Template] = {
         else "{count} of {of} calibrated scores lie beyond the scale. --clip cuts them and moves the judges' mean."
     ),
     "note": "{text:text}",
-    "validate.verdict": "{missed} of {limits} limits missed, on {panels} panels per scenario. A limit counts as "
-    "missed when "
-    "the figure lies beyond it by more than 3.5 Monte Carlo standard errors.",
+    "validate.verdict": lambda v: (
+        "{missed} of {limits} promises broken, on {panels} panels per scenario."
+        + (" {known} more are not kept where no method keeps them; there polyjudge says so." if v["known"] else "")
+    ),
+    "validate.detects": "So many panels find a 95% interval that covers {covers:share} or less, and a 5% test that "
+    "alarms in {alarms:share} or more, in four of five runs. Smaller faults need --full.",
     "more-rows": lambda v: "... and {rows} more " + plural(v["rows"], "row", "rows") + " (all of them with --json)",
     "more-findings": lambda v: f"{{count}} more {'remark' if v['count'] == 1 else 'remarks'}: --full",
     "details": "All details: --full. As a page: -o {command}/",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polyjudge.core.labels import clean
-from polyjudge.report.words import Template, plural
+from polyjudge.report.words import Template, escape, plural
 
 
 def _objects(v: Mapping[str, Any]) -> str:
@@ -67,7 +67,7 @@ def _judge_blind(v: Mapping[str, Any]) -> str:
 
 
 def _plain(text: Any) -> str:
-    return clean(text).replace("{", "{{").replace("}", "}}")
+    return escape(clean(text))
 
 
 def _own(v: Mapping[str, Any]) -> str:
