@@ -109,7 +109,7 @@ def test_an_audit_with_probes_follows_them() -> None:
     """The same deviation is to be calibrated when it is severity, left out when blind, kept when competence."""
     for sees, code, kept in (
         (np.ones((4, 5)), "severity", True),
-        (cell(4, 5, 0.0, 1.0), "blind", True),
+        (cell(4, 5, 0.0, 1.0), "blind", False),
         (np.vstack([np.array([1.0, 0, 0, 0, 0]), np.ones((3, 5))]), "competence", False),
     ):
         probes, audited = panels(sees, cell(4, 5, -25.0))
@@ -119,6 +119,8 @@ def test_an_audit_with_probes_follows_them() -> None:
         assert verdict.values[code] >= 1
         steps = [step.why.code for step in found.advice.steps]
         assert ("step.correct-alone" in steps) == kept
+        assert "step.without" in steps if code == "severity" else "step.without" not in steps
+        assert (found.advice.uses["panel-mean"].code == "use.mean.probed") == (code == "competence")
         assert ("step.without-blind" in steps) == bool(verdict.values["blind_places"])
         assert any(f.code == f"probe-{code}" for f in found.findings)
         text = str(found)
@@ -127,7 +129,7 @@ def test_an_audit_with_probes_follows_them() -> None:
 
 def test_probes_of_other_judges_are_refused() -> None:
     probes, audited = panels(np.ones((3, 4)))
-    other = probes.select(judges=[*probes.judges[:1]] + [probes.judges[2]])
+    other = probes.select(judges=[probes.judges[0], probes.judges[2]])
     assert pj.audit(audited, probes=other, resamples=100, permutations=0).probes is not None
     renamed = pj.Panel.from_array(
         np.array(probes.system_scores), systems=VERSIONS, judges=["a", "b", "c", "d"], declared_range=(0.0, 100.0)

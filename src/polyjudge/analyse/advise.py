@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -104,6 +105,8 @@ def advise(
         verdict.insert(1, _probe_verdict(probes))
         uses["rank-judges"] = say("use.rank.probed", state=_rank(panel, explanation, certificate), **_counts(probes))
         uses["best-judge-per-language"] = say("use.best.probed", **_counts(probes))
+        if _counts(probes)["competence"]:
+            uses["panel-mean"] = say("use.mean.probed", **_counts(probes))
     if goal is not None:
         uses = {goal: uses[goal]}
     elif not panel.systems:
@@ -115,7 +118,7 @@ def advise(
         goal=goal,
         verdict=tuple(verdict[:3]),
         uses=uses,
-        steps=_probe_steps(probes, _steps(panel, explanation, certificate, state, goal)),
+        steps=_probe_steps(probes, explanation.named, _steps(panel, explanation, certificate, state, goal)),
     )
 
 
@@ -136,14 +139,17 @@ def _probe_verdict(p: Probe) -> Finding:
     return Finding("verdict.probes", {**values, "tasks": p.tasks}, "serious" if grave else "info")
 
 
-def _probe_steps(p: Probe | None, steps: tuple[Advised, ...]) -> tuple[Advised, ...]:
+def _probe_steps(p: Probe | None, named: Sequence[tuple[str, str]], steps: tuple[Advised, ...]) -> tuple[Advised, ...]:
     """Blind places are left out first; nothing is calibrated that probes call competence."""
     if p is None:
         return steps
     values = _counts(p)
-    kept = tuple(s for s in steps if s.why.code != "step.probe")
+    gone = {"step.probe"}
     if not values["reacts"] or values["competence"]:
-        kept = tuple(s for s in kept if s.why.code not in ("step.calibrate", "step.compare", "step.correct-alone"))
+        gone |= {"step.calibrate", "step.compare", "step.correct-alone", "step.without"}
+    if set(named) <= set(values["blind_places"]):
+        gone |= {"step.without", "step.correct-alone"}
+    kept = tuple(s for s in steps if s.why.code not in gone)
     if values["reacts"] and values["blind_places"]:
         drops = [word for place in values["blind_places"] for word in ("--drop", ",".join(map(str, place)))]
         kept = (_step("step.without-blind", "audit", SCORES, *drops), *kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -124,6 +125,6 @@ def _steps(p: Probe) -> tuple[Step, ...]:
     blind = p.cells[p.cells["sight"] == "blind"]
     if not len(blind) or p.usual_low <= 0:
         return ()
-    first = blind.iloc[0]
-    why = say("probe.next-drop", language=first["language"], judge=first["judge"])
-    return (Step(why=why, command=f"polyjudge audit SCORES --drop '{first['language']},{first['judge']}'"),)
+    places = list(zip(blind["language"], blind["judge"], strict=True))
+    drops = [word for place in places for word in ("--drop", ",".join(map(str, place)))]
+    return (Step(why=say("probe.next-drop"), command=shlex.join(["polyjudge", "audit", "SCORES", *drops])),)

@@ -152,6 +152,10 @@ WORDS: dict[str, Template] = {
         "To pick a judge for a language: probes show who notices damage, not who is best."
         + (f" Leave out {places(v['blind_places'])}." if v["blind_places"] and v["reacts"] else "")
     ),
+    "use.mean.probed": lambda v: (
+        f"To average the judges: not where most of them are blind. There {places(v['competence_places'])} sees more "
+        "than the mean."
+    ),
     "verdict.probes": _probed,
     "step.without-blind": "See the panel without the places that cannot see",
     "use.mean.nothing": "To average the judges: do it. Calibrating changes nothing there, by arithmetic.",
