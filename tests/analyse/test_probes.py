@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import polyjudge as pj
@@ -136,3 +137,32 @@ def test_probes_of_other_judges_are_refused() -> None:
     )
     with pytest.raises(pj.PanelError, match="share"):
         pj.audit(audited, probes=renamed, resamples=100, permutations=0)
+
+
+def test_labels_and_probes_are_compared_where_both_exist() -> None:
+    """Labels are the quality that seeing judges follow; the blind one is told by both."""
+    rng = np.random.default_rng(4)
+    sees = cell(3, 4, 0.0, 1.0)
+    probes, _ = panels(sees)
+    quality = rng.normal(0, 10, (120, 3))
+    scores = 60 + quality[:, :, None] * sees + cell(3, 4, -25.0) + rng.normal(0, 5, (120, 3, 4))
+    panel = pj.Panel.from_array(scores, declared_range=(0.0, 100.0))
+    gold = pd.DataFrame(
+        [(t, x, 60 + quality[i, j]) for i, t in enumerate(panel.tasks) for j, x in enumerate(panel.languages)],
+        columns=["task", "language", "score"],
+    )
+    found = pj.anchor(panel, gold, probes=probes, resamples=50)
+    assert found.probes is not None
+    table = found.probes.set_index(["language", "judge"])
+    assert table.loc[("language1", "judge1"), ["sight", "answer"]].tolist() == ["blind", "agrees"]
+    assert table.loc[("language1", "judge1"), "correlation"] == pytest.approx(0, abs=0.2)
+    calm = table[table["verdict"] == ""]
+    assert len(calm) >= 3
+    assert set(calm["answer"]) == {"agrees"}
+    # next to a broken cell the consensus is off: probes see severity there, labels see that calibrating hurts
+    assert set(table[table["answer"] == "contradicts"]["calibrating"]) == {"hurt"}
+    assert "Labels and probes agree" in str(found)
+    turned, _ = panels(1 - sees)  # probes that say the opposite
+    answers = pj.anchor(panel, gold, probes=turned, resamples=50).probes
+    assert answers is not None
+    assert (answers[answers["sight"] == "blind"]["answer"] == "contradicts").all()

@@ -194,11 +194,7 @@ def audit(
         bands = sections["uncertainty"]
         explanation = run("explanation", explain, panel, matters=matters, level=level, seed=seed, bands=bands)
         judged: Systems | None = sections["systems"]
-        seen = (
-            run("signal", signal, panel, level=level, resamples=resamples, seed=seed)
-            if judged is None
-            else judged.signal
-        )
+        seen = _signal(panel, run, judged, {"level": level, "resamples": resamples, "seed": seed})
     language_effect = _effect(panel, 2, level, "language", panel.languages)
     held = certificate(bands, matters)
     concluded = weigh(conclude(panel, language_effect, left_out, **sections), held, scale_of(panel))
@@ -225,6 +221,11 @@ def audit(
         probes=probed,
         **sections,
     )
+
+
+def _signal(panel: Panel, run: Stages, judged: Systems | None, drawn: dict[str, Any]) -> Signal:
+    found: Signal = run("signal", signal, panel, **drawn) if judged is None else judged.signal
+    return found
 
 
 def _probed(panel: Panel, probes: Panel | None, matters: float, level: float) -> Probe | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -172,31 +173,40 @@ def separate(
         for spoken in sorted({1, k, most * k})
         for j in sorted({1, *range(2, m + 1), most * m})
     ]
-    means = scores.mean(axis=(0, 2, 3))
-    first, second = (int(i) for i in np.argsort(-means, kind="stable")[:2])
-    gaps = (scores[:, first] - scores[:, second]).mean(axis=(1, 2))
-    units = add_up(np.stack([gaps, np.ones(len(gaps))], axis=1), panel.weights, panel.cluster)
-    away = units[:, 0] - units[:, 1] * gaps.mean()
-    kept, kept_tasks, kept_cost = cheapest(panel, points, z, prices, seed)
+    best, gap, se = _two_best(panel, scores)
     needed = max(2, int(np.ceil((z * sd("task:", m, k) / points) ** 2)))
-    each = prices_of(panel, prices).sum() * k * len(panel.systems)
     return Separation(
-        kept=kept,
-        kept_tasks=kept_tasks,
-        kept_cost=kept_cost,
-        cost=float(needed * each),
-        priced=prices is not None,
+        **_choice(panel, points, z, prices, needed, seed),
         table=pd.DataFrame(rows),
         variance=found,
         points=points,
         power=power,
         level=level,
-        best=(panel.systems[first], panel.systems[second]),
-        difference=float(gaps.mean()),
-        se=float(np.sqrt(len(away) / (len(away) - 1) * (away**2).sum()) / len(gaps)),
-        tasks=len(gaps),
+        best=best,
+        difference=gap,
+        se=se,
+        tasks=len(scores),
         needed=needed,
     )
+
+
+def _two_best(panel: Panel, scores: Array) -> tuple[tuple[str, str], float, float]:
+    """The two best systems of the pilot, their difference and its standard error."""
+    first, second = (int(i) for i in np.argsort(-scores.mean(axis=(0, 2, 3)), kind="stable")[:2])
+    gaps = (scores[:, first] - scores[:, second]).mean(axis=(1, 2))
+    units = add_up(np.stack([gaps, np.ones(len(gaps))], axis=1), panel.weights, panel.cluster)
+    away = units[:, 0] - units[:, 1] * gaps.mean()
+    se = float(np.sqrt(len(away) / (len(away) - 1) * (away**2).sum()) / len(gaps))
+    return (panel.systems[first], panel.systems[second]), float(gaps.mean()), se
+
+
+def _choice(
+    panel: Panel, points: float, z: float, prices: Mapping[str, float] | None, needed: int, seed: int
+) -> dict[str, Any]:
+    """The cheapest judges for the difference, and what all of them cost on the tasks that they need."""
+    kept, tasks, cost = cheapest(panel, points, z, prices, seed)
+    each = float(prices_of(panel, prices).sum()) * len(panel.languages) * len(panel.systems)
+    return {"kept": kept, "kept_tasks": tasks, "kept_cost": cost, "cost": needed * each, "priced": prices is not None}
 
 
 def _subsets(size: int) -> list[tuple[int, ...]]:

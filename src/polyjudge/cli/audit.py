@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polyjudge.cli import options as o
+
+if TYPE_CHECKING:
+    from polyjudge.analyse.audit import Audit
 
 OPTIONS = (o.Columns, o.Reading, o.Output)
 
@@ -68,6 +71,11 @@ def audit(
         goal=check_goal(goal),
         probes=None if probes is None else read_probes(probes),
     )
+    emit(ctx, result, panel, tables=_tables(result))
+
+
+def _tables(result: Audit) -> dict[str, Any]:
+    """What is written beside the page."""
     tables = {
         "cells": result.uncertainty.to_frame(),
         "explained": result.explanation.to_frame(),
@@ -75,6 +83,4 @@ def audit(
         "reversals": result.reversals.to_frame(),
         "ranks": result.ranks.to_frame().drop(columns="tied_with"),
     }
-    if result.probes is not None:
-        tables["probes"] = result.probes.cells
-    emit(ctx, result, panel, tables=tables)
+    return tables if result.probes is None else {**tables, "probes": result.probes.cells}

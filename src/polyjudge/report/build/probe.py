@@ -107,7 +107,11 @@ def _interaction(p: Probe) -> Chart:
         draw="interaction_heatmap",
         data=({"result": cells},),
         caption=say("probe.interaction", own=p.own_interaction),
-        alt=say("probe.interaction", own=p.own_interaction),
+        alt=say(
+            "probe.interaction-alt",
+            largest=float(p.cells["interaction"].abs().max()),
+            count=int(p.cells["large"].sum()),
+        ),
     )
 
 

@@ -38,7 +38,7 @@ def signal_heatmap(
     cell = base.mark_rect(stroke=colour("paper"), strokeWidth=1).encode(
         color=alt.Color(
             "reliability:Q",
-            title="reliability",
+            title="share" if note else "reliability",
             scale=alt.Scale(domain=[0, 1], range=[colour("middle"), colour("high")]),
             legend=alt.Legend(gradientLength=160, orient="bottom", direction="horizontal"),
         ),

@@ -153,7 +153,8 @@ def places(cells: Sequence[tuple[Any, Any]], most: int = 3) -> str:
 def readings(v: Mapping[str, Any]) -> str:
     """What the deviations that matter are, and what to do with each kind."""
     parts = {
-        "severity": "{severity} are severity: calibrating them is safe",
+        "severity": "{severity} are severity: calibrating them is safe"
+        + (" once the blind are out" * bool(v["blind"])),
         "blind": "{blind} come from judges that cannot see there: leave them out",
         "competence": "{competence} may be competence: do not calibrate them",
         "cannot_tell": "{cannot_tell} cannot be told",

@@ -32,6 +32,7 @@ WORDS: dict[str, Template] = {
     "probe.interaction": lambda v: (
         "Interaction of language and judge" + (", clean versions only." if v["own"] else ", in question.")
     ),
+    "probe.interaction-alt": "Largest {largest:points} points; {count} deviations matter.",
     "probe.placebo": "What form alone does to each judge, all languages",
     "probe.scope": "Measured on {tasks} tasks. Damage shows whether a judge perceives surface quality: the order of "
     "versions, not their level. Steps are equal in the share of text edited, not in harm.",
