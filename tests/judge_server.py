@@ -240,6 +240,7 @@ class Server(asyncio.Protocol):
             "id": "x", "object": "chat.completion", "created": 0, "model": name, "choices": [choice],
             "usage": {"prompt_tokens": len(prompt) // 4, "completion_tokens": 20, "total_tokens": 99},
         }  # fmt: skip
+        answer["usage"] |= self.config.get("usage", {})
         if fault == "nousage":
             answer["usage"] = None
         if self.config.get("echo"):  # a service that sends a key back in a field of its own

@@ -124,7 +124,13 @@ def _reversal(r: RankReversals, alpha: float) -> list[Finding]:
     if not r.count:
         out.append(find("info", "no-reversal", pairs=pairs))
     severity: Severity = "warning" if r.p_global <= alpha and not len(sure) else "info"
-    values = {"chance": r.null_mean, "most": r.null_high, "p": r.p_global, "more": bool(r.p_global <= r.alpha)}
+    values = {
+        "chance": r.null_mean,
+        "most": r.null_high,
+        "p": r.p_global,
+        "p_floor": r.p_floor,
+        "more": bool(r.p_global <= r.alpha),
+    }
     out.append(find(severity, "reversal-global", count=r.count, **values))
     return out
 
@@ -211,7 +217,7 @@ def _structure(s: Structure) -> list[Finding]:
 def _information(i: Information | None) -> list[Finding]:
     if i is None:
         return []
-    values = {"nats": i.debiased, "low": i.task_low, "high": i.task_high, "p": i.p}
+    values = {"nats": i.debiased, "low": i.task_low, "high": i.task_high, "p": i.p, "p_floor": 1 / (1 + i.permutations)}
     return [find("info", "information", carries=bool(i.p <= 1 - i.level), **values)]
 
 

@@ -124,7 +124,7 @@ HOLES: tuple[Scenario, ...] = (
     Scenario("clusters, 10% missing", "at random, 20 clusters of 5", "holes", tasks=100,
              simulate={"missing": 0.1, "clusters": 20}),
     Scenario("one judge has holes", "at random, all in one judge", "holes", plant={"holes": (None, 0, 0.3, 1.0)}),
-    Scenario("a cell hides its low scores", "the lowest 30% of one cell are mostly missing", "holes",
+    Scenario("a cell hides its low scores", "the lowest 30% of one cell are mostly missing", "holes", tasks=200,
              plant={"holes": (0, 0, 0.3, 0.0)}, ask={"hidden": True}),
     Scenario("a judge hides its low scores", "the lowest 30% of one judge are mostly missing", "holes",
              plant={"holes": (None, 0, 0.3, 0.0)}, ask={"hidden": True}),
@@ -173,8 +173,9 @@ SYSTEMS: tuple[Scenario, ...] = (
              ask={"sees": 1.0, "quality": 0.0}),
     Scenario("systems, blind", "scores do not show the systems", "systems", 60, 3, 4, ask={"sees": 0.0}),
     Scenario("systems, clusters", "four systems, tasks in 15 clusters of 4", "systems", 60, 3, 4,
-             simulate={"clusters": 15}, ask={"sees": 1.0}),
-    Scenario("systems, 10% missing", "at random", "systems", 40, 3, 4, simulate={"missing": 0.1}, ask={"sees": 1.0}),
+             simulate={"clusters": 15}, ask={"sees": 1.0}, share=0.5, why="signal and leaderboard take 50 ms"),
+    Scenario("systems, 10% missing", "at random", "systems", 40, 3, 4, simulate={"missing": 0.1}, ask={"sees": 1.0},
+             share=0.5, why="signal and leaderboard take 50 ms"),
 )  # fmt: skip
 
 DECISIONS: tuple[Scenario, ...] = (

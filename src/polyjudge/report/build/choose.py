@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyjudge.analyse.choose import ALL, Choice
@@ -102,6 +103,8 @@ def _best(c: Choice) -> Table:
 
 def _frontier(c: Choice) -> Section:
     columns = (*FRONTIER, *(LABELS if "squared_error" in c.frontier else ()))
+    if (c.frontier["cost"] % 1 == 0).all():  # without prices the cost is a number of scores
+        columns = tuple(replace(x, kind="count") if x.name == "cost" else x for x in columns)
     table = Table(name="frontier", caption=say("choose.frontier"), frame=c.frontier, columns=columns)
     every = c.subsets[c.subsets["language"] == ALL]
     chart = Chart(

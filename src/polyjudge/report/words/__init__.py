@@ -91,6 +91,8 @@ class _Formatter(string.Formatter):
         sign, kind = format_spec.startswith("+"), format_spec.removeprefix("+")
         if isinstance(value, tuple) and len(value) == 3 and (value[0] is None or _is_number(value[0])):
             return _with_interval(value, kind, sign)
+        if isinstance(value, tuple) and kind == "p":  # a p-value and the least that its draws can give
+            return n.p_words(*value)
         return _single(value, kind, sign)
 
 
