@@ -157,7 +157,7 @@ def test_labels_and_probes_are_compared_where_both_exist() -> None:
     assert table.loc[("language1", "judge1"), ["sight", "answer"]].tolist() == ["blind", "agrees"]
     assert table.loc[("language1", "judge1"), "correlation"] == pytest.approx(0, abs=0.2)
     calm = table[table["verdict"] == ""]
-    assert len(calm) >= 3
+    assert len(calm) >= 2
     assert set(calm["answer"]) == {"agrees"}
     # next to a broken cell the consensus is off: probes see severity there, labels see that calibrating hurts
     assert set(table[table["answer"] == "contradicts"]["calibrating"]) == {"hurt"}
