@@ -117,12 +117,12 @@ def _band(panel: Panel, planted: Array, seed: int, matters: float | None) -> Fou
 def _ranks(panel: Panel, means: Array, seed: int) -> Found:
     found = tied_sets(panel, resamples=BOOTSTRAPS, seed=seed)
     out: Found = {}
-    for scope, name, true in (
-        ("language", "rank sets, coverage", means),
-        ("calibrated", "order over all, coverage", means.mean(axis=0, keepdims=True)),
+    lowest, highest = (found.table[x].to_numpy(int) for x in ("rank_low", "rank_high"))
+    for name, true, rows in (  # languages stand first, then the order over all
+        ("rank sets, coverage", means, slice(0, means.size)),
+        ("order over all, coverage", means.mean(axis=0, keepdims=True), slice(means.size, None)),
     ):
-        rows = found.table[found.table["scope"] == scope]
-        low, high = (rows[x].to_numpy(int).reshape(true.shape) for x in ("rank_low", "rank_high"))
+        low, high = lowest[rows].reshape(true.shape), highest[rows].reshape(true.shape)
         best = 1 + (true[:, None, :] > true[:, :, None] + 1e-9).sum(axis=2)
         worst = true.shape[1] - (true[:, None, :] < true[:, :, None] - 1e-9).sum(axis=2)
         # every rank that ties leave open must be in the set
