@@ -77,7 +77,7 @@ MUTANTS = (
            "a judge hides its low scores", "holes not at random are said"),
     Mutant("sensitivity to holes left out", "analyse/missingness.py",
            "reach = worst * shift + ", "reach = 0 * shift + ",
-           "a judge hides its low scores", "sensitivity range, coverage"),
+           "a cell hides its low scores", "sensitivity range, coverage"),
     Mutant("certificate of the estimate, not of its band", "analyse/matters.py",
            "delta = float(np.maximum(np.abs(low), np.abs(high)).max())", "delta = float(np.abs(low + high).max() / 2)",
            "certificate", "certified bound holds"),

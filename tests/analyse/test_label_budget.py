@@ -75,7 +75,7 @@ def test_languages_with_few_labels_borrow() -> None:
     assert result.table["pooled"].tolist() == [False, True, True]
     assert np.isfinite(result.table["labels_only"]).all()
     assert np.isnan(result.table["half_width"].iloc[2])
-    assert any("language2, language3" in note for note in result.notes)
+    assert any(n.values.get("languages") == ["language2", "language3"] for n in result.notes)
     json.dumps(result.to_dict(), allow_nan=False)
 
 
@@ -83,7 +83,7 @@ def test_too_few_tasks_say_so() -> None:
     panel, gold = pilot((40, 40), tasks=50)
     result = label_budget(panel, gold, 1.0, resamples=50)
     assert result.table["with_panel"].isna().all()
-    assert any("More tasks are needed" in note for note in result.notes)
+    assert [s.code for s in report_of(result).verdict] == ["plan.labels-short"]
 
 
 def test_a_batch_never_exceeds_the_tasks() -> None:

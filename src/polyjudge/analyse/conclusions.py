@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
+from polyjudge.analyse.bounded import Bounded
 from polyjudge.analyse.gates import Gates
 from polyjudge.analyse.held_out import Comparison
 from polyjudge.analyse.information import Information
@@ -40,6 +41,7 @@ def conclude(
     information: Information | None,
     gates: Gates | None,
     missingness: Missingness | None = None,
+    bounded: Bounded | None = None,
     systems: Systems | None = None,
 ) -> list[Finding]:
     """The findings of an audit, most severe first."""
@@ -56,6 +58,7 @@ def conclude(
         *_cells(uncertainty),
         # Of very few tasks the lowest and highest scores seen are no ends of a scale.
         *(_ends(sensitivity) if panel.n_tasks >= TOO_FEW_TASKS else []),
+        *([find("warning", "bounded-fails", **bounded.verdict.values)] if bounded and not bounded.survives else []),
         # What drives the interaction is only asked where there is one beyond noise.
         *([*_sensitivity(sensitivity), *_structure(structure)] if uncertainty.clear else []),
         *([] if variance is None else _three_way(variance, alpha)),
@@ -121,7 +124,13 @@ def _reversal(r: RankReversals, alpha: float) -> list[Finding]:
     if not r.count:
         out.append(find("info", "no-reversal", pairs=pairs))
     severity: Severity = "warning" if r.p_global <= alpha and not len(sure) else "info"
-    values = {"chance": r.null_mean, "most": r.null_high, "p": r.p_global, "more": bool(r.p_global <= r.alpha)}
+    values = {
+        "chance": r.null_mean,
+        "most": r.null_high,
+        "p": r.p_global,
+        "p_floor": r.p_floor,
+        "more": bool(r.p_global <= r.alpha),
+    }
     out.append(find(severity, "reversal-global", count=r.count, **values))
     return out
 
@@ -208,7 +217,7 @@ def _structure(s: Structure) -> list[Finding]:
 def _information(i: Information | None) -> list[Finding]:
     if i is None:
         return []
-    values = {"nats": i.debiased, "low": i.task_low, "high": i.task_high, "p": i.p}
+    values = {"nats": i.debiased, "low": i.task_low, "high": i.task_high, "p": i.p, "p_floor": 1 / (1 + i.permutations)}
     return [find("info", "information", carries=bool(i.p <= 1 - i.level), **values)]
 
 
@@ -241,7 +250,7 @@ def _order(ranks: TiedSets) -> list[Finding]:
 
 OF_CELLS = frozenset(
     {"reversal", "reversal-global", "reversal-unsure", "interaction", "no-clear-cell", "one-judge-drives"}
-    | {"depends-on-scale", "scale-use", "one-pattern"}
+    | {"depends-on-scale", "bounded-fails", "scale-use", "one-pattern"}
 )
 """Findings about how far cells are off: they weigh as much as the cells matter."""
 OF_ENDS = frozenset({"near-floor", "near-ceiling", "cell-at-floor", "cell-at-ceiling"})

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from polyjudge.collect.summary import Progress, Summary
     from polyjudge.core.panel import Panel
 
+LOST = 0.1
+"""Share of probe versions that a language may lose without a word."""
 UNEVEN = 0.01
 """p-value under which answers are called unevenly lost."""
 
@@ -163,6 +165,13 @@ def _preview(p: Preview) -> Report:
             answered=p.answered,
         )
     ]
+    if p.probes is not None:
+        verdict.append(say("collect.probes", **p.probes))
+        verdict += [
+            say("probe.lost", language=language, share=share)
+            for language, share in p.probes["discarded"].items()
+            if share > LOST
+        ]
     if p.expected is not None:
         e = p.expected
         verdict.append(say("adaptive.expected", looks=list(e.looks), whole=e.whole, calls=e.calls, money=e.money))
