@@ -185,7 +185,10 @@ def _panel(audit: Audit) -> Section:
         ),
         Table(
             name="languages", caption="Language effects: a shared shift, which stays in the scores, in points",
-            frame=language, columns=(LANGUAGE, *effect),
+            frame=language,
+            columns=(
+                LANGUAGE, effect[0], value("median", "median judge", "median_low", "median_high", sign=True), effect[1],
+            ),
         ),
     ]  # fmt: skip
     m = audit.missingness

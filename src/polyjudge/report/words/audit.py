@@ -158,6 +158,19 @@ WORDS: dict[str, Template] = {
         if v["count"]
         else "No language is surely shifted by all judges together."
     ),
+    "shift-of-one-judge": lambda v: (
+        "In {language} the judges do not shift together: their mean moves by {effect/low/high:+points} points, their "
+        "median by {median:+points}. {odd} makes the difference; look there first (polyjudge explain)."
+        + (" The same holds for {others}." if v["others"] else "")
+    ),
+    "contaminated": lambda v: (
+        "A few tasks carry nearly all of the difference between "
+        + ("{judge_i} and {judge_j}" if v["judge"] is None else "{judge} and the other judges")
+        + " ({carried:share} in one task of twenty"
+        + ("" if v["count"] == 1 else "; {count} pairs are so")
+        + "). Look for failed calls there; until then do not trust "
+        + ("their order." if v["judge"] is None else "its rank.")
+    ),
     "few-tasks": "With {tasks} tasks every interval is wide. Plan for {enough} or more: polyjudge plan --from SCORES",
     "left-out-three-way test": LEFT_OUT,
     "left-out-variance": LEFT_OUT,
