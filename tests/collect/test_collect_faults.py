@@ -239,6 +239,16 @@ def test_retry_after_is_honoured_once(tmp_path: Path) -> None:
     assert "asked to wait 99 s" in next(iter(summary.aside.values()))
 
 
+@pytest.mark.parametrize("said", [7, 10**40, 2**63, -5, 1e300, "many", True])
+def test_an_absurd_count_of_tokens_is_estimated(tmp_path: Path, said: object) -> None:
+    planted = js.plant("rating", 1, ["en"], ["ja"])
+    with js.running({**planted, "usage": {"prompt_tokens": said}}, tmp_path) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", planted)
+        assert collect(load_plan(path), tmp_path / "run").complete
+    ((kept,),) = rows(tmp_path / "run", "select input_tokens from answers")
+    assert kept == 7 if said == 7 else 50 < kept < 1000
+
+
 @pytest.mark.parametrize("limit", ["requests_per_minute", "tokens_per_minute"])
 def test_rates_per_minute_are_kept(tmp_path: Path, limit: str) -> None:
     planted = js.plant("rating", 8, ["en", "ar"], ["ja", "jb"])

@@ -15,11 +15,14 @@ from polyjudge.report.build.bounded import bounded_section
 from polyjudge.report.build.compare import held_out_section
 from polyjudge.report.build.explain import cells_section, culprit_blocks, culprit_says, heatmap, steps
 from polyjudge.report.build.gate import gate_section
+from polyjudge.report.build.probe import section as probe_section
+from polyjudge.report.build.probe import sight as probe_sight
 from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, notes, pivot, value
 from polyjudge.report.build.systems import board, signal_section
 from polyjudge.report.build.systems import sections as systems_sections
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
+from polyjudge.report.numbers import number
 
 if TYPE_CHECKING:
     from polyjudge.analyse.audit import Audit, Summary
@@ -50,6 +53,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         sections=(
             _places(result),
             cells_section(result.explanation, result.certificate),
+            *([] if result.probes is None else [probe_section(result.probes)]),
             *(replace(section, folded=True) for section in _judged(result)),
             _panel(result),
             _ranks(result),
@@ -85,9 +89,11 @@ def _picture(audit: Audit) -> tuple[Block, ...]:
 
 
 def _beside(audit: Audit) -> tuple[Block, ...]:
-    """Who wins, when the judges see that; else how the judges rank in every language."""
+    """Who notices damage, with probes; who wins, when the judges see that; else how the judges rank."""
     if audit.advice.state == "constant":
         return ()
+    if audit.probes is not None:
+        return (probe_sight(audit.probes),)
     if audit.systems is not None and audit.signal.verdict != "blind":
         return (board(audit.systems.leaderboard),)
     table = audit.ranks.table
@@ -502,11 +508,15 @@ def _sensitivity(audit: Audit) -> Section:
 
 def _sensitivity_tables(audit: Audit) -> list[Block]:
     s = audit.sensitivity
-    tasks = s.tasks.assign(figure=[str(x).replace("_", " ") for x in s.tasks["figure"]])
-    by_task = [
-        Column(name=n, title=n.replace("_", " "), kind="number" if n in ("lowest", "highest") else "text")
-        for n in tasks.columns
-    ]
+    whole = [name == "reversing_pairs" for name in s.tasks["figure"]]  # a count stands below a number of points
+    tasks = s.tasks.assign(
+        figure=[str(x).replace("_", " ") for x in s.tasks["figure"]],
+        **{
+            c: [number(x, 0 if count else 2) for x, count in zip(s.tasks[c], whole, strict=True)]
+            for c in ("all_tasks", "lowest", "highest", "without_it")
+        },
+    )
+    by_task = [Column(name=n, title=n.replace("_", " ")) for n in tasks.columns]
     links = (
         Column(name="link", title="scale"),
         Column(name="spearman", title="rank correlation with plain cells", kind="ratio", low="low", high="high"),

@@ -83,8 +83,8 @@ def _end(end: str) -> Template:
 
 GAIN = {
     "gain.advised": "If you use a single judge, calibrate: one picked at random comes "
-    "{closer/closer_low/closer_high:points} closer to the panel. If you average the judges, nothing changes. Which "
-    "judge gains most needs labels.",
+    "{closer/closer_low/closer_high:points} points closer to the panel. If you average the judges, nothing changes. "
+    "Which judge gains most needs labels.",
     "gain.open": "Do not calibrate: it may only add noise (squared distance to the panel falls by "
     "{gain/low/high:+points}, which includes 0). More tasks, or shrinkage, may show a gain.",
     "gain.loss": "Do not calibrate: it adds error (squared distance to the panel changes by {gain/low/high:+points}). "
