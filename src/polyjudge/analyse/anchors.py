@@ -24,6 +24,8 @@ from polyjudge.analyse.helped import Helped, whom_it_helps
 from polyjudge.analyse.human_error import PanelGain, error_tables
 from polyjudge.analyse.panel_worth import PanelWorth, panel_worth
 from polyjudge.analyse.ppi import LanguageMeans, language_means
+from polyjudge.analyse.probe_labels import beside_labels
+from polyjudge.analyse.probes import probe
 from polyjudge.analyse.shift import SharedShift, shared_shift
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
@@ -82,6 +84,8 @@ class Anchor(Result):
     folds: int
     seed: int
     notes: tuple[Words, ...]
+    probes: pd.DataFrame | None = None
+    """What probes say of the judges beside what the labels say (`analyse.probe_labels`); None without probes."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -92,6 +96,7 @@ class Anchor(Result):
         out = {"anchor": self.table, "anchor_by_language": self.by_language}
         out |= {name: part.to_frame() for name, part in parts.items() if part is not None}
         out |= {} if self.nearest is None else {"nearest": self.nearest}
+        out |= {} if self.probes is None else {"probes": self.probes}
         return out | {"language_means": self.means.table, "panel_worth": self.worth.table}
 
 
@@ -105,6 +110,7 @@ def anchor(
     scale: tuple[float, float] | None = None,
     contradictions: Contradictions = "error",
     sample: int | None = None,
+    probes: Panel | None = None,
     resamples: int = 1000,
     folds: int = FOLDS,
     seed: int = 7,
@@ -118,12 +124,11 @@ def anchor(
     trusted : a judge of the panel to take as the human, instead of `gold`
     threshold : with human scores, compare the decisions "above the threshold" instead of the squared error
     sample : use at most this many labels per language, in proportion to the panel's strata
+    probes : scores of probes; what they say of each judge is compared with what the labels say
     resamples, seed : of the task bootstrap behind the intervals; `folds` of the calibration fitted on other tasks
     """
-    if (gold is None) == (trusted is None):
-        raise UsageError("anchor needs either a table of labels (gold) or a trusted judge (trusted), one of the two.")
-    if resamples < 2 or folds < 2 or seed < 0:
-        raise UsageError("anchor needs resamples >= 2, folds >= 2 and a seed of 0 or more.")
+    whole = panel
+    _check(gold, trusted, resamples, folds, seed)
     if trusted is not None:
         panel, labels = judge_as_gold(panel.by_system(), trusted)
     else:
@@ -164,7 +169,26 @@ def anchor(
         fit.folds,
         seed,
         tuple(notes),
+        None if probes is None else _beside(whole, panel, labels, probes, helped),
     )
+
+
+def _check(gold: Any, trusted: str | None, resamples: int, folds: int, seed: int) -> None:
+    if (gold is None) == (trusted is None):
+        raise UsageError("anchor needs either a table of labels (gold) or a trusted judge (trusted), one of the two.")
+    if resamples < 2 or folds < 2 or seed < 0:
+        raise UsageError("anchor needs resamples >= 2, folds >= 2 and a seed of 0 or more.")
+
+
+def _beside(whole: Panel, panel: Panel, labels: Gold, probes: Panel, helped: Helped | None) -> pd.DataFrame:
+    """What the probes of these judges say, beside the labels."""
+    keep = {
+        "languages": [x for x in whole.languages if x in probes.languages],
+        "judges": [x for x in whole.judges if x in probes.judges],
+    }
+    if min(map(len, keep.values())) < 2:
+        raise PanelError("The probes and the scores share fewer than two languages or judges: nothing to compare.")
+    return beside_labels(panel, labels, probe(probes.select(**keep), audit=whole), helped)
 
 
 def _missing(panel: Panel) -> list[Words]:

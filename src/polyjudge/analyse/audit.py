@@ -21,6 +21,7 @@ from polyjudge.analyse.held_out import Comparison, compare
 from polyjudge.analyse.information import Information, information
 from polyjudge.analyse.matters import Certificate, certificate, what_matters
 from polyjudge.analyse.missingness import Missingness, missingness
+from polyjudge.analyse.probes import Probe, probe
 from polyjudge.analyse.reversal import RankReversals, rank_reversals
 from polyjudge.analyse.sensitivity import Sensitivity, sensitivity
 from polyjudge.analyse.signal import Signal, signal
@@ -121,6 +122,8 @@ class Audit(Result):
     """The interaction on a scale without ends; None where the scale does not ask for it."""
     systems: Systems | None = None
     """Whether the judges see the systems, who wins and who favours whom; None for a panel without systems."""
+    probes: Probe | None = None
+    """Whether the judges notice damage, and what that makes of the interaction; None without probes."""
     left_out: dict[str, Say | str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
@@ -149,6 +152,7 @@ def audit(
     base: str | None = None,
     matters: float | None = None,
     goal: Goal | None = None,
+    probes: Panel | None = None,
     permutations: int = 500,
 ) -> Audit:
     """Audit a panel: does language change the judges' ranking, how much, where, and how sure is that?
@@ -164,6 +168,8 @@ def audit(
     matters : smallest effect in points that counts; 2% of the scale unless given
     goal : what the panel is used for: "compare-systems", "gate", "rank-judges", "best-judge-per-language" or
         "panel-mean". The advice is then about that alone
+    probes : scores of probes (clean, damaged and placebo versions as systems): they tell severity from blindness and
+        competence, and the advice about calibrating follows them
     permutations : label permutations of the information estimate; 0 leaves it out
 
     >>> from polyjudge import simulate_panel
@@ -188,16 +194,14 @@ def audit(
         bands = sections["uncertainty"]
         explanation = run("explanation", explain, panel, matters=matters, level=level, seed=seed, bands=bands)
         judged: Systems | None = sections["systems"]
-        seen = (
-            run("signal", signal, panel, level=level, resamples=resamples, seed=seed)
-            if judged is None
-            else judged.signal
-        )
+        seen = _signal(panel, run, judged, {"level": level, "resamples": resamples, "seed": seed})
     language_effect = _effect(panel, 2, level, "language", panel.languages)
     held = certificate(bands, matters)
     concluded = weigh(conclude(panel, language_effect, left_out, **sections), held, scale_of(panel))
     swap = next((f for f in concluded if f.code == "reversal"), None)
-    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal)
+    probed = _probed(panel, probes, matters, level)
+    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal, probes=probed)
+    concluded += () if probed is None else probed.findings
     return Audit(
         explanation=explanation,
         certificate=held,
@@ -214,8 +218,28 @@ def audit(
         left_out=left_out,
         findings=ranked([*advice.verdict, *(f for f in concluded if f not in advice.verdict)]),
         gate_spread=gate_spread,
+        probes=probed,
         **sections,
     )
+
+
+def _signal(panel: Panel, run: Stages, judged: Systems | None, drawn: dict[str, Any]) -> Signal:
+    found: Signal = run("signal", signal, panel, **drawn) if judged is None else judged.signal
+    return found
+
+
+def _probed(panel: Panel, probes: Panel | None, matters: float, level: float) -> Probe | None:
+    """The reading of probes for the languages and judges that the panel has."""
+    if probes is None:
+        return None
+    languages = [x for x in panel.languages if x in probes.languages]
+    judges = [x for x in panel.judges if x in probes.judges]
+    if min(len(languages), len(judges)) < 2:
+        raise PanelError(
+            f"The probes share {len(languages)} languages and {len(judges)} judges with the scores; two of each are "
+            "needed. Probe the judges of this panel, in its languages."
+        )
+    return probe(probes.select(languages=languages, judges=judges), audit=panel, matters=matters, level=level)
 
 
 def _sections(

@@ -268,3 +268,17 @@ def _check_options(
             f"range must be two numbers up to {LARGEST_SCORE:g}, the lower one first, not {clean(repr(limits), 100)}."
         )
     return low, high
+
+
+def read_probes(source: Any, **options: Any) -> Panel:
+    """The scores of probes: `read_panel`, but of a collection run with `probes:` in its plan the versions, not items.
+
+    options : of `read_panel`
+    """
+    from polyjudge.sources.runs import holds_probes, read_run
+
+    if isinstance(source, (str, Path)) and holds_probes(source):
+        run = read_run(source, probes=True)
+        given = {name: value for name, value in options.items() if name in ("languages", "judges", "incomplete")}
+        return read_panel(run.frame, system="system", range=run.declared_range, **given)
+    return read_panel(source, **options)

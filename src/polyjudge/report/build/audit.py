@@ -15,6 +15,8 @@ from polyjudge.report.build.bounded import bounded_section
 from polyjudge.report.build.compare import held_out_section
 from polyjudge.report.build.explain import cells_section, culprit_blocks, culprit_says, heatmap, steps
 from polyjudge.report.build.gate import gate_section
+from polyjudge.report.build.probe import section as probe_section
+from polyjudge.report.build.probe import sight as probe_sight
 from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, notes, pivot, value
 from polyjudge.report.build.systems import board, signal_section
 from polyjudge.report.build.systems import sections as systems_sections
@@ -51,6 +53,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         sections=(
             _places(result),
             cells_section(result.explanation, result.certificate),
+            *([] if result.probes is None else [probe_section(result.probes)]),
             *(replace(section, folded=True) for section in _judged(result)),
             _panel(result),
             _ranks(result),
@@ -86,9 +89,11 @@ def _picture(audit: Audit) -> tuple[Block, ...]:
 
 
 def _beside(audit: Audit) -> tuple[Block, ...]:
-    """Who wins, when the judges see that; else how the judges rank in every language."""
+    """Who notices damage, with probes; who wins, when the judges see that; else how the judges rank."""
     if audit.advice.state == "constant":
         return ()
+    if audit.probes is not None:
+        return (probe_sight(audit.probes),)
     if audit.systems is not None and audit.signal.verdict != "blind":
         return (board(audit.systems.leaderboard),)
     table = audit.ranks.table
