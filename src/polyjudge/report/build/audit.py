@@ -313,6 +313,7 @@ def _reversals(audit: Audit) -> Section:
         chance=r.null_mean,
         most=r.null_high,
         p=r.p_global,
+        p_unequal=r.p_global_unequal,
         p_floor=r.p_floor,
         method=r.global_method,
     )
