@@ -124,13 +124,13 @@ def _reversal(r: RankReversals, alpha: float) -> list[Finding]:
         out.append(find("notice", "reversal-unsure", count=r.count - len(sure), sure=len(sure)))
     if not r.count:
         out.append(find("info", "no-reversal", pairs=pairs))
-    severity: Severity = "warning" if r.p_global <= alpha and not len(sure) else "info"
+    severity: Severity = "warning" if r.p_more <= alpha and not len(sure) else "info"
     values = {
         "chance": r.null_mean,
         "most": r.null_high,
-        "p": r.p_global,
+        "p": r.p_more,
         "p_floor": r.p_floor,
-        "more": bool(r.p_global <= r.alpha),
+        "more": bool(r.p_more <= r.alpha),
     }
     out.append(find(severity, "reversal-global", count=r.count, **values))
     return out

@@ -218,8 +218,8 @@ WORDS: dict[str, Template] = {
     "audit.heatmap-note": "* clear of the {level:share} band over all cells at once.  . only its own interval "
     "excludes 0.",
     "audit.reversals": "{count} of {pairs} pairs swap places in the means, {sure} of them surely, allowing for the "
-    "choice "
-    "of the two languages. By chance {chance:.1f} would (95% of draws: at most {most:.0f}; {p/p_floor:p}, {method}).",
+    "choice of the two languages. By chance {chance:.1f} would (95% of draws: at most {most:.0f}; {p/p_floor:p}, "
+    "{method}; with the noise of each cell its own: {p_unequal/p_floor:p}).",
     "audit.gaps-chart": lambda v: (
         "Each row is a pair; strokes right of 0 are languages in which the first judge is above."
         + (" The {drawn} clearest of {turned} pairs are drawn." if v["turned"] > v["drawn"] else "")
