@@ -36,7 +36,7 @@ def _file(path: Path) -> dict[str, float]:
 def _run(folder: Path) -> dict[str, float] | None:
     """Dollars for each answer, from what the run recorded; None when it is no run or has no prices."""
     from polyjudge.collect.cost import usage
-    from polyjudge.collect.store import FILE, open_store
+    from polyjudge.core.store import FILE, open_store
 
     if not (folder / FILE).is_file():
         return None
