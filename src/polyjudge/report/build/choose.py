@@ -35,7 +35,7 @@ COPIES = (
     Column(name="judge_i", title="judge", kind="judge"),
     Column(name="judge_j", title="and", kind="judge"),
     Column(name="correlation", title="correlation of errors", kind="ratio", digits=2, low="low", high="high"),
-    Column(name="family", title="of one maker", kind="label"),
+    Column(name="family", title="of one maker"),
     Column(name="copy", title="near copies", kind="yes"),
 )
 WEIGHT = (Column(name="judge", title="judge", kind="judge"), Column(name="weight", title="weight", kind="share"))
@@ -87,6 +87,7 @@ def _choice(c: Choice, panel: Panel | None) -> Report:
         title=say("choose.title"),
         verdict=tuple(verdict),
         picture=(_best(c),),
+        beside=(_frontier_chart(c),),
         findings=findings,
         sections=(_frontier(c), _languages(c), _trust(c)),
     )
@@ -113,23 +114,24 @@ def _best(c: Choice) -> Table:
     return Table(name="best", caption=say("choose.best"), frame=c.best[c.best["language"] == ALL], columns=BEST)
 
 
+def _frontier_chart(c: Choice) -> Chart:
+    every = c.subsets[c.subsets["language"] == ALL]
+    return Chart(
+        name="frontier-chart",
+        draw="frontier",
+        data=({"subsets": every, "frontier": c.frontier, "kept": c.recommended["judges"].iloc[0]},),
+        caption=say("choose.frontier"),
+        alt=say("choose.frontier-chart", count=len(every), best=len(c.frontier)),
+    )
+
+
 def _frontier(c: Choice) -> Section:
     columns = (*FRONTIER, *(LABELS if "squared_error" in c.frontier else ()))
     if (c.frontier["cost"] % 1 == 0).all():  # without prices the cost is a number of scores
         columns = tuple(replace(x, kind="count") if x.name == "cost" else x for x in columns)
     table = Table(name="frontier", caption=say("choose.frontier"), frame=c.frontier, columns=columns)
-    every = c.subsets[c.subsets["language"] == ALL]
-    chart = Chart(
-        name="frontier",
-        draw="frontier",
-        data=({"subsets": every, "frontier": c.frontier, "kept": c.recommended["judges"].iloc[0]},),
-        caption=say("choose.frontier"),
-        alt=say("choose.frontier-chart", count=len(every), best=len(c.frontier)),
-        instead=table,
-    )
-    return Section(
-        name="frontier", title="Cost against error", says=(say("choose.searched", all=c.exhaustive),), blocks=(chart,)
-    )
+    says = (say("choose.searched", all=c.exhaustive),)
+    return Section(name="frontier", title="Cost against error", says=says, blocks=(table,))
 
 
 def _languages(c: Choice) -> Section:
