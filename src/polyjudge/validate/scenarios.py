@@ -123,6 +123,16 @@ CELLS: tuple[Scenario, ...] = (
              ask={"structure": True, "reversals": False}),
 )  # fmt: skip
 
+FITTED = "fitting a model of levels takes 40 ms"
+LEVELS: tuple[Scenario, ...] = (
+    Scenario("ordinal, 5 levels", "drawn in logits, interaction of sd 0.5", "levels", 55, 4, 4,
+             ask={"logits": 0.5, "cuts": (-2, -0.7, 0.7, 2)}, share=0.5, why=FITTED),
+    Scenario("ordinal, at the ceiling", "half of the scores are the highest, no interaction", "levels", 55, 4, 4,
+             ask={"logits": 0.0, "cuts": (-3, -2, -1, 0)}, share=0.5, why=FITTED),
+    Scenario("binary, in logits", "pass or fail, mostly pass, no interaction in logits", "levels", 100, 4, 4,
+             ask={"logits": 0.0, "cuts": (-1,)}, share=0.5, why=FITTED),
+)  # fmt: skip
+
 HOLES: tuple[Scenario, ...] = (
     Scenario("10% missing", "at random", "holes", simulate={"missing": 0.1}),
     Scenario("30% missing", "at random", "holes", simulate={"missing": 0.3}),
@@ -213,4 +223,4 @@ CALM: tuple[Scenario, ...] = tuple(
     )
 )
 
-SCENARIOS: tuple[Scenario, ...] = (*CELLS, *HOLES, *LABELS, *DRIFT, *SYSTEMS, *DECISIONS, *CALM)
+SCENARIOS: tuple[Scenario, ...] = (*CELLS, *LEVELS, *HOLES, *LABELS, *DRIFT, *SYSTEMS, *DECISIONS, *CALM)
