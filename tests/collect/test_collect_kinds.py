@@ -72,6 +72,7 @@ def test_retry_missing_and_fail_on_missing(tmp_path: Path) -> None:
     assert rows(tmp_path / "run", "select count(*) from answers where reminded") == [(missing,)]
 
 
+@pytest.mark.statistical
 def test_missingness_that_follows_the_content_is_found() -> None:
     from polyjudge.collect.summary import follows
 
