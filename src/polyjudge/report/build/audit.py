@@ -67,10 +67,14 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
             held_out_section(result.held_out),
             _sensitivity(result),
             *([] if result.bounded is None else [bounded_section(result.bounded)]),
-            Section(name="limits", title="What this does not show", says=result.caveats),
+            Section(name="limits", title="What this does not show", says=_limits(result)),
             _methods(result),
         ),
     )
+
+
+def _limits(audit: Audit) -> tuple[Words, ...]:
+    return audit.caveats if audit.probes is None else (*audit.caveats, say("probe.scope", tasks=audit.probes.tasks))
 
 
 def read_lines(s: Summary) -> tuple[Words, ...]:
