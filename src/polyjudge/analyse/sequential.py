@@ -469,8 +469,8 @@ def _residuals(values: Array, codes: NDArray[np.int64], contrast: Array) -> tupl
     there = ~np.isnan(values)
     mean = np.nanmean(values, axis=0)
     deviation = np.where(there, values - mean, 0.0)
-    sums = np.stack([np.bincount(codes, column) for column in deviation.T], axis=1)
-    known = np.stack([np.bincount(codes, column) for column in there.T], axis=1) > 0
+    sums: Array = np.stack([np.bincount(codes, column) for column in deviation.T], axis=1).astype(np.float64)
+    known = np.stack([np.bincount(codes, column.astype(np.float64)) for column in there.T], axis=1) > 0
     some = known.any(axis=1)
     sums, known = np.where(known, sums, np.nan)[some], known[some]
     if known.all():

@@ -13,8 +13,8 @@ import pandas as pd
 
 from polyjudge.collect.cost import Prices, usage
 from polyjudge.collect.plan import Price
-from polyjudge.collect.store import FILE, KEY, damaged, open_store, read_meta
 from polyjudge.core.results import Result
+from polyjudge.core.store import FILE, KEY, damaged, open_store, read_meta
 
 DRAWS = 4000
 ALARM = 0.01
