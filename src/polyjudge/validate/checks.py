@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.analyse.audit import audit
+from polyjudge.analyse.bounded import bounded
 from polyjudge.analyse.choose import choose
 from polyjudge.analyse.explain import explain
 from polyjudge.analyse.held_out import full_gain
@@ -117,12 +118,12 @@ def _band(panel: Panel, planted: Array, seed: int, matters: float | None) -> Fou
 def _ranks(panel: Panel, means: Array, seed: int) -> Found:
     found = tied_sets(panel, resamples=BOOTSTRAPS, seed=seed)
     out: Found = {}
-    for scope, name, true in (
-        ("language", "rank sets, coverage", means),
-        ("calibrated", "order over all, coverage", means.mean(axis=0, keepdims=True)),
+    lowest, highest = (found.table[x].to_numpy(int) for x in ("rank_low", "rank_high"))
+    for name, true, rows in (  # languages stand first, then the order over all
+        ("rank sets, coverage", means, slice(0, means.size)),
+        ("order over all, coverage", means.mean(axis=0, keepdims=True), slice(means.size, None)),
     ):
-        rows = found.table[found.table["scope"] == scope]
-        low, high = (rows[x].to_numpy(int).reshape(true.shape) for x in ("rank_low", "rank_high"))
+        low, high = lowest[rows].reshape(true.shape), highest[rows].reshape(true.shape)
         best = 1 + (true[:, None, :] > true[:, :, None] + 1e-9).sum(axis=2)
         worst = true.shape[1] - (true[:, None, :] < true[:, :, None] - 1e-9).sum(axis=2)
         # every rank that ties leave open must be in the set
@@ -160,6 +161,22 @@ def _structure(panel: Panel, means: Array, planted: Array) -> Found:
         out["scale use claimed, none is"] = found.tukey_p is not None and found.tukey_p <= 1 - LEVEL
     else:
         out["scale use found"] = found.tukey_p is not None and found.tukey_p <= 1 - LEVEL
+    return out
+
+
+def levels(scenario: Scenario, seed: int) -> Found:
+    """Scores with few levels, drawn in logits: is the interaction there what the model of levels says?"""
+    rng = np.random.default_rng(seed)
+    n, k, m, ask = scenario.tasks, scenario.languages, scenario.judges, scenario.ask
+    planted = double_centre(rng.normal(0, 1, (k, m))) * ask["logits"]
+    latent = rng.normal(0, 1.5, (n, 1, 1)) + planted + np.linspace(-1, 1, m) + np.linspace(-1, 1, k)[:, None]
+    noisy = latent + ask.get("mean", 0.0) + rng.logistic(0, 1, (n, k, m))
+    panel = Panel.from_array((noisy[..., None] > np.asarray(ask["cuts"])).sum(axis=-1).astype(float))
+    found = bounded(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
+    low, high = (found.cells[x].to_numpy(float).reshape(k, m) for x in ("band_low", "band_high"))
+    out: Found = {"band in logits, coverage": _within(low, planted, high).all()}
+    if not ask["logits"]:
+        out["any cell called off in logits, none is"] = found.clear > 0
     return out
 
 
@@ -392,6 +409,7 @@ def calm(scenario: Scenario, seed: int) -> Found:
 
 CHECKS: dict[str, Callable[[Scenario, int], Found]] = {
     "cells": cells,
+    "levels": levels,
     "holes": holes,
     "labels": labels,
     "anchors": anchors,

@@ -9,6 +9,7 @@ import pandas as pd
 from polyjudge.core.labels import clean
 from polyjudge.core.schema import envelope
 from polyjudge.core.sections import Column, Report, Section, Step, Table, Words, say
+from polyjudge.report.build.replay import ANSWERS
 from polyjudge.report.build.shared import JUDGE, LANGUAGE
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def _summary(s: Summary) -> Report:
         verdict=tuple(verdict),
         picture=(_money(s.judges),),
         next=tuple(steps),
-        sections=(*_position(s), *_unreadable(s)),
+        sections=(*_answers(s), *_position(s), *_unreadable(s)),
         payload=lambda: envelope("collect", {**s.to_dict(), "cost": s.cost}),
     )
 
@@ -65,12 +66,12 @@ def _summary(s: Summary) -> Report:
 def _progress(s: Summary, p: Progress) -> Words:
     names = [
         f"{clean(first)} and {clean(second)} in {clean(language)}" if second else f"{clean(first)} in {clean(language)}"
-        for language, first, second in p.open.head(MOST_OPEN).itertuples(index=False)
+        for language, first, second in p.open[["language", "first", "second"]].head(MOST_OPEN).itertuples(index=False)
     ]
     return say(
         "collect.adaptive",
         finished=p.finished,
-        of=p.of,
+        of=len(p.answers),
         open=len(p.open),
         names="; ".join(names) + ("; ..." if len(p.open) > MOST_OPEN else ""),
         answered=int(s.judges["answered"].sum()),
@@ -78,6 +79,16 @@ def _progress(s: Summary, p: Progress) -> Words:
         look=p.look + 1,
         looks=p.looks,
         limit=s.stopped == "cost",
+    )
+
+
+def _answers(s: Summary) -> tuple[Section, ...]:
+    """What an adaptive run asked, and the answers."""
+    if s.adaptive is None or not s.adaptive.look:
+        return ()
+    table = Table(name="questions", caption=say("replay.questions"), frame=s.adaptive.answers, columns=ANSWERS)
+    return (
+        Section(name="questions", title="The questions", says=(say("replay.scope"),), blocks=(table,), folded=False),
     )
 
 
