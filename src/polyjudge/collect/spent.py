@@ -39,7 +39,7 @@ def _run(folder: Path) -> dict[str, float] | None:
     A score may need several answers: both texts of a pair, each line of a checklist.
     """
     from polyjudge.collect.cost import usage
-    from polyjudge.collect.store import FILE, open_store
+    from polyjudge.core.store import FILE, open_store
 
     if not (folder / FILE).is_file():
         return None
