@@ -59,6 +59,7 @@ def run(server: Running, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     assert "cost limit" in stopped.stdout
     done = command("collect", plan, "-o", folder / "run")
     assert done.returncode == 0, done.stderr
+    assert "--probes" in done.stdout
     return plan, folder / "run"
 
 

@@ -41,8 +41,8 @@ WORDS: dict[str, Template] = {
     "left out.",
     "probe.lost": "{language} lost {share:share} of its versions: its responses may be too short or too uniform.",
     "probe.short": "Too short to damage, left out: {tasks}.",
-    "probe.ask": "Score them with a plan that has items: {{path: {path:text}, system: version}}. Then: polyjudge probe "
-    "read RUN",
+    "probe.ask": "Score them: add probes: {{path: {path:text}}} to the plan of the items. Then: polyjudge audit RUN "
+    "--probes RUN",
     "probe-no-reaction": "No judge surely notices damage. Do not use these scores.",
     "probe-blind": lambda v: f"Blind to damage: {places(v['cells'])}. Leave them out there.",
     "probe-competence": lambda v: (
