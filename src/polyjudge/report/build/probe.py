@@ -81,7 +81,7 @@ def section(p: Probe) -> Section:
         high=p.cells["sensitivity_high"],
         verdict=p.cells["sight"],
     )
-    table = Table(name="cells", caption=say("probe.cells", level=p.level), frame=p.cells, columns=CELLS, most=400)
+    table = Table(name="cells", caption=say("probe.cells", level=p.level), frame=p.cells, columns=CELLS, most=200)
     blocks: tuple[Block, ...] = (
         Chart(
             name="probe-sight",
