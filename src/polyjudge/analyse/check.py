@@ -12,7 +12,7 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.reading import Reading
 from polyjudge.core.results import Result
 from polyjudge.core.scale import scale_of
-from polyjudge.core.sections import Finding
+from polyjudge.core.sections import Finding, Words
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -36,7 +36,7 @@ class Check(Result):
     """"binary", "likert", "percent" or "open"."""
     coverage: pd.DataFrame
     """language, judge, tasks, scored, share"""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()
     fingerprint: str = ""
     findings: list[Finding]
 

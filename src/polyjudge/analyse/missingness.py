@@ -94,7 +94,7 @@ def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | No
         p_cell, p_interaction, part = _tests(gone, asked, draws, seed)
         if part < 1:
             notes.append(say("missing.part", share=part))
-        notes.append(_meaning(panel, lost, n, p_cell, p_interaction))
+        notes.append(_meaning(panel, lost, n, p_cell, p_interaction, 1 / (1 + draws)))
         try:
             shift = _sensitivity(panel, cells, lost / n, shift)
         except PanelError as error:
@@ -241,7 +241,12 @@ def _p_value(
 
 
 def _meaning(
-    panel: Panel, lost: NDArray[np.int64], n: NDArray[np.int64], p_cell: float, p_interaction: float | None
+    panel: Panel,
+    lost: NDArray[np.int64],
+    n: NDArray[np.int64],
+    p_cell: float,
+    p_interaction: float | None,
+    floor: float,
 ) -> Say:
     l, b = np.unravel_index(int((lost / n).argmax()), lost.shape)  # noqa: E741
     values = {
@@ -249,6 +254,7 @@ def _meaning(
         "language": panel.languages[int(l)],
         "worst": float((lost / n).max()),
         "overall": float(lost.sum() / n.sum()),
+        "p_floor": floor,
     }
     if p_interaction is not None and p_interaction < 0.05:
         return say("missing.together", p=p_interaction, **values)

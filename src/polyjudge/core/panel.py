@@ -19,6 +19,7 @@ from polyjudge.core.arrays import Array, tie_gap, unit_mean
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import Reading
+from polyjudge.core.sections import Words
 from polyjudge.core.systems import average_systems
 
 Labels = tuple[str, ...]
@@ -95,7 +96,7 @@ class Panel:
     grouping: Grouping | None = None
     declared_range: tuple[float, float] | None = None
     observed_range: tuple[float, float] = None  # type: ignore[assignment]  # set below
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[Words, ...] = field(default=())
     reading: Reading | None = None
     systems: Labels = ()
     system_scores: Array | None = None

@@ -71,7 +71,7 @@ def build(result: Check, panel: Panel | None = None) -> Report:
         *(value_says(reading)),
         *((say("check.scale", scale=result.scale, low=result.low, high=result.high),) if result.readable else ()),
         *((say("read.unused", columns=list(reading.unused)),) if reading.unused else ()),
-        *(say("note", text=note) for note in result.notes),
+        *result.notes,
     )
     roles = Table(
         name="roles",

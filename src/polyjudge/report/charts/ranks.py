@@ -163,6 +163,5 @@ def rank_probabilities(result: RankReversals) -> Any:
         )
     width = alt.Step(step(44 if roomy else 17, len(judge)))
     chart = alt.layer(*layers).properties(width=width, height=alt.Step(26 if roomy else 17))
-    return finish(chart, "Probability of each rank", "share of resampled task sets; under 0.5% left empty").add_params(
-        alt.param(name=SCOPE, value=start)
-    )
+    note = "share of resampled task sets; under 0.5% left empty"
+    return finish(chart, "Probability of each rank", note).add_params(alt.param(name=SCOPE, value=start))

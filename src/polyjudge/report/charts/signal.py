@@ -12,12 +12,15 @@ from polyjudge.report.charts.interaction import ROOMY
 from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot, step
 
 
-def signal_heatmap(cells: pd.DataFrame, least: float, title: str = "Agreement about the systems of a task") -> Any:
+def signal_heatmap(
+    cells: pd.DataFrame, least: float, title: str = "Agreement about the systems of a task", note: str = ""
+) -> Any:
     """Reliability of each judge in each language, 0 pale to 1 strong; blind cells are framed.
 
     cells : language, judge, reliability, low, high, verdict
     """
-    return _shares(cells, title, "reliability", ".2f", f"framed: blind, surely below {least:g}")
+    unit = "share" if note else "reliability"
+    return _shares(cells, title, unit, ".2f", note or f"framed: blind, surely below {least:g}")
 
 
 def pass_rates(cells: pd.DataFrame, title: str) -> Any:

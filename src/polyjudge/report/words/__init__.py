@@ -91,6 +91,8 @@ class _Formatter(string.Formatter):
         sign, kind = format_spec.startswith("+"), format_spec.removeprefix("+")
         if isinstance(value, tuple) and len(value) == 3 and (value[0] is None or _is_number(value[0])):
             return _with_interval(value, kind, sign)
+        if isinstance(value, tuple) and kind == "p":  # a p-value and the least that its draws can give
+            return n.p_words(*value)
         return _single(value, kind, sign)
 
 
@@ -141,3 +143,22 @@ def _with_interval(value: tuple[Any, Any, Any], kind: str, sign: bool) -> str:
         write = lambda v: _single(v, kind, sign)  # noqa: E731
     ends = f"[{write(low)}, {write(high)}]"
     return ends if middle is None else f"{write(middle)} {ends}"
+
+
+def places(cells: Sequence[tuple[Any, Any]], most: int = 3) -> str:
+    """Judges and languages, for a template."""
+    shown = [f"{escape(clean(judge))} in {escape(clean(language))}" for language, judge in cells[:most]]
+    more = len(cells) - most
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def readings(v: Mapping[str, Any]) -> str:
+    """What the deviations that matter are, and what to do with each kind."""
+    parts = {
+        "severity": "{severity} are severity: calibrating them is safe"
+        + (" once the blind are out" * bool(v["blind"])),
+        "blind": "{blind} come from judges that cannot see there: leave them out",
+        "competence": "{competence} may be competence: do not calibrate them",
+        "cannot_tell": "{cannot_tell} cannot be told",
+    }
+    return f"of {{of}} deviations that matter, {'; '.join(text for name, text in parts.items() if v[name])}."
