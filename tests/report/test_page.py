@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -282,6 +284,28 @@ def test_labels_do_not_overlap_on_a_large_page(hostile: Path, open_page: Callabl
     opened = open_page(hostile)
     for chart in ("chart-rank-lines-0", "chart-effects-0", "chart-rank-probabilities-0", "chart-gaps-0"):
         assert opened.js(overlaps, chart) == [], chart
+
+
+def test_long_data_is_packed_and_charts_are_there_when_the_page_has_loaded(
+    folder: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit = pj.audit(pj.simulate_panel(12, 3, 3, seed=1)[0], resamples=100)
+    plain = audit.to_html()
+    monkeypatch.setattr("polyjudge.report.page.render.LONG", 1000)
+    path = folder / "packed.html"
+    audit.to_html(path)
+    assert path.stat().st_size < len(plain.encode())
+    page = browser.new_page()
+    page.goto(path.as_uri(), wait_until="load")  # a printer waits for this and no longer
+    blank = "() => [...document.querySelectorAll('.chart')].filter((c) => !c.querySelector('svg .mark-group')).length"
+    assert page.evaluate(blank) == 0
+    packed = page.locator("#results").text_content() or ""
+    kept = plain.split('id="results">')[1].split("</script>")[0]
+    assert json.loads(zlib.decompress(base64.b64decode(packed))) == json.loads(kept)
+    with page.expect_download() as saved:
+        page.evaluate("() => document.getElementById('save').click()")
+    assert json.loads(Path(saved.value.path()).read_text(encoding="utf-8")) == json.loads(kept)
+    page.close()
 
 
 def test_json_in_the_page_is_the_result(demo: Path, open_page: Callable[..., Opened]) -> None:

@@ -106,6 +106,18 @@ WORDS: dict[str, Template] = {
         f"{_differ(v)}, so what changed may be the systems and not the judges. To tell, score the systems of the fit "
         "on its tasks again."
     ),
+    "drift.picture": "Change of each judge in each language since the fit, in points.",
+    "drift.picture-note": lambda v: (
+        ("[ ] broke; " if v["broke"] else "") + ". not clear of noise, or within the tolerance"
+    ),
+    "drift.picture-chart": lambda v: (
+        "Nothing is clear of noise." if not v["changed"] else "{changed} of {cells} are clear of noise."
+    ),
+    "drift.judge-offset": "Leniency of each judge: change against the mean of the judges",
+    "drift.language-shift": "Level of each language: change against the mean of the languages",
+    "drift.discrimination": "How each judge follows the others over the tasks: change of the slope",
+    "drift.sight": "How each judge follows the others over the systems of a task: change of the slope",
+    "drift.effect-chart": "{changed} of {of} changed; the intervals hold for all together.",
     "drift.systems": "Systems that themselves changed, points against the other systems",
     "drift.cells": "Change of each cell in points, clearest first; the intervals hold for all cells together",
     "drift.floor": "Share of scores at the lowest value, then and now",
