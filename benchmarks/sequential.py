@@ -164,7 +164,7 @@ def measure(draw: Draw, truth: np.ndarray, matters: float, cluster: int, runs: i
             false = [wrong(c, true, matters).any() for c in (claims, once, peeked)]
             rows.append((*false, replay.share, (claims != "open").mean(), (once != "open").mean()))
             errors[0].append(replay.differences()[0] - true)
-            errors[1].append(replay.unbiased(runs=100)[0] - true)
+            errors[1].append(replay.unbiased(runs=30)[0] - true)
     plain, mended = (np.abs(np.mean(e, axis=0)) / np.std(e, axis=0, ddof=1) for e in errors)
     chance = np.abs(np.random.default_rng(5).standard_normal((2000, len(true)))) / np.sqrt(runs)
     columns = ("wrong", "wrong_fixed", "wrong_peeking", "share", "settled", "settled_fixed")

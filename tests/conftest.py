@@ -97,10 +97,25 @@ def devai(devai_path: Path) -> pj.Panel:
 
 
 @pytest.fixture(scope="session")
-def devai_like_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The DevAI scores, or where they are absent a generated file of the same layout with the same interaction."""
-    path = SHARED / "data/devai/run_level_scores.csv"
-    return path if path.exists() else stand_in.devai(tmp_path_factory.mktemp("devai") / "run_level_scores.csv")
+def like(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A released file, or where it is absent a generated one of the same layout (`stand_in`)."""
+    makers = {
+        "data/devai/run_level_scores.csv": stand_in.devai,
+        "data/devai/instances.jsonl": stand_in.instances,
+        "data/devai/human_labels.csv": stand_in.human_labels,
+        "data/mrewardbench/human_anchor_sample.csv": stand_in.anchor_sample,
+    }
+
+    def find(name: str) -> Path:
+        path = SHARED / name
+        return path if path.exists() else makers[name](tmp_path_factory.mktemp("like") / path.name)
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def devai_like_path(like: Callable[[str], Path]) -> Path:
+    return like("data/devai/run_level_scores.csv")
 
 
 @pytest.fixture(scope="session")
@@ -109,9 +124,8 @@ def devai_like(devai_like_path: Path) -> pj.Panel:
 
 
 @pytest.fixture(scope="session")
-def anchor_like_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = SHARED / "data/mrewardbench/human_anchor_sample.csv"
-    return path if path.exists() else stand_in.anchor_sample(tmp_path_factory.mktemp("anchor") / "sample.csv")
+def anchor_like_path(like: Callable[[str], Path]) -> Path:
+    return like("data/mrewardbench/human_anchor_sample.csv")
 
 
 @pytest.fixture(scope="session")

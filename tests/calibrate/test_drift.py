@@ -53,6 +53,65 @@ def test_a_change_of_three_points_is_found_and_nothing_else(monkeypatch: pytest.
     assert false <= 8  # 5% of 60 is 3, plus three standard deviations
 
 
+def with_systems(seed: int, systems: int = 4) -> tuple[pj.Panel, np.ndarray, np.ndarray]:
+    """Two runs of the same systems on the same tasks, as arrays."""
+    truth, _ = pj.simulate_panel(TASKS, 4, 5, systems=systems, seed=seed, noise_sd=0, three_way_sd=4.0)
+    rng = np.random.default_rng([seed, 9])
+    assert truth.system_scores is not None
+    old, new = (truth.system_scores + rng.normal(0, RUN_NOISE, truth.system_scores.shape) for _ in range(2))
+    return truth, old, new
+
+
+def compared(truth: pj.Panel, old: np.ndarray, new: np.ndarray, systems: Any = None) -> Drift:
+    labels = truth.tasks, truth.languages, truth.judges
+    cal = pj.ConsensusCalibrator().fit(pj.Panel.from_array(old, *labels, systems=truth.systems))
+    return drift(cal, pj.Panel.from_array(new, *labels, systems=systems or truth.systems))
+
+
+def test_a_system_that_changed_is_no_drift_of_the_judges() -> None:
+    truth, old, new = with_systems(1)
+    assert compared(truth, old, new).compared_systems == truth.systems
+    better = new.copy()
+    better[:, 1] += 12 * np.array([0.5, 0.8, 1, 1.2, 1.5])  # judges show it by different amounts
+    result = compared(truth, old, better)
+    assert not alarms(result)
+    assert result.systems["system"].tolist() == ["system2"]
+    assert result.compared_systems == ("system1", "system3", "system4")
+    assert "system2 itself changed" in result.findings[0].text
+    there = new.copy()
+    there[:, 1, 2] += 12
+    assert compared(truth, old, there).systems["language"].tolist() == ["language3"]
+    better[:, :, 2, 3] -= 8  # and a judge broke in one language
+    result = compared(truth, old, better)
+    assert result.kind == "cell"
+    assert [f.code for f in result.findings if f.weight >= 2] == ["cell-broke"]
+
+
+def test_a_judge_that_lost_its_sight_is_no_change_of_the_systems() -> None:
+    truth, old, new = with_systems(1)
+    new[..., 3] = new[..., 3].mean(axis=1, keepdims=True)
+    result = compared(truth, old, new)
+    assert result.systems.empty
+    assert [f.code for f in result.findings if f.weight >= 2] == ["sight-changed"]
+
+
+def test_judges_are_compared_on_the_systems_that_both_have(tmp_path: Path) -> None:
+    truth, old, new = with_systems(1)
+    new[:, 3, 2, 3] -= 60  # what replaced the fourth system is hated by one judge
+    result = compared(truth, old, new, (*truth.systems[:3], "other"))
+    assert (result.new_systems, result.gone_systems) == (("other",), ("system4",))
+    assert not alarms(result)
+    unlike = compared(truth, old, new, tuple("wxyz"))
+    assert not alarms(unlike)
+    assert unlike.findings[0].code == "systems-unlike"
+    labels = truth.tasks, truth.languages, truth.judges
+    cal = pj.ConsensusCalibrator().fit(pj.Panel.from_array(old, *labels, systems=truth.systems))
+    cal.save(tmp_path / "cal.json")
+    after = pj.Panel.from_array(new[:, :3], *labels, systems=truth.systems[:3])
+    a, b = drift(cal, after), drift(pj.load_calibrator(tmp_path / "cal.json"), after)
+    np.testing.assert_allclose(a.cells["change"], b.cells["change"], atol=1e-6)
+
+
 def test_other_tasks_are_compared_as_two_samples() -> None:
     old, _ = runs(1, 0.0)
     other, _ = pj.simulate_panel(200, LANGUAGES, JUDGES, seed=77)

@@ -26,9 +26,15 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def heed_interrupts() -> None:
+    """Tests that run in the background would hand down that interrupts are ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(*args: object, **options: Any) -> subprocess.Popen[str]:
     command = [sys.executable, *options.pop("flags", []), "-m", "polyjudge", *map(str, args)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, text=True, preexec_fn=heed_interrupts, **{**pipes, **options})
 
 
 def test_an_internal_error_is_3_and_asks_for_a_report(cli: Run, scores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +104,9 @@ def test_an_interrupted_audit_leaves_nothing_half_written(cli: Run, scores: Path
     code = "import sys, polyjudge.analyse as a; from polyjudge.cli import main; run = a.audit\n"
     code += "a.audit = lambda *x, **y: (print('begun', file=sys.stderr, flush=True), run(*x, **y))[1]\nmain()"
     command = [sys.executable, "-c", code, "audit", scores, "--resamples", 1_000_000, "-o", out, "--overwrite"]
-    with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        list(map(str, command)), stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    ) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "begun\n"
         time.sleep(1)

@@ -12,12 +12,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import collect, load_plan
-from polyjudge.collect.adaptive import Look, Outcome, collect_until
+from polyjudge.collect.adaptive import Look, Outcome, audited_scores, collect_until
 from polyjudge.core.errors import CollectError
 from polyjudge.sources.runs import read_run
 
@@ -168,6 +169,24 @@ def test_the_command_says_each_look_and_what_it_saved(tmp_path: Path) -> None:
         assert dry.returncode == 0, dry.stderr
         assert re.search(r"Until all is settled: about \d+ of 576 calls \(\d+ to \d+\), \$", words(dry.stdout))
         assert "looks after 24, 48 and 96 tasks" in words(js.command("collect", path, "--dry-run").stdout)
+
+
+def test_an_earlier_audit_serves_as_a_pilot(tmp_path: Path) -> None:
+    config = planted()
+    plan = load_plan(js.write_plan(tmp_path, "http://127.0.0.1:9/v1", "rating", config))
+    panel = pj.simulate_panel(tasks=24, languages=["zh", "en"], judges=["jc", "ja", "jb"], seed=1)[0]
+    file = tmp_path / "audit.json"
+    file.write_text(json.dumps(pj.audit(panel, resamples=100).to_dict()))
+    same = panel.select(languages=["en", "zh"], judges=["ja", "jb", "jc"]).scores
+    assert audited_scores(file, plan) == pytest.approx(same, abs=1e-6)
+    holes = np.where(np.arange(24)[:, None, None] > 20, np.nan, panel.scores)
+    holes[:, 0, 0] = panel.scores[:, 0, 0]
+    lacking = pj.Panel.from_array(holes, languages=panel.languages, judges=panel.judges)
+    file.write_text(json.dumps(pj.audit(lacking, resamples=100).to_dict()))
+    with pytest.raises(CollectError, match="complete scores"):
+        audited_scores(file, plan)
+    file.write_text("{}")
+    assert audited_scores(file, plan) is None
 
 
 def test_options_of_the_rule_need_until(tmp_path: Path) -> None:

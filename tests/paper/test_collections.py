@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from conftest import shared_file
 from polyjudge.collect import collect, load_plan
 from polyjudge.collect.preview import preview
 from polyjudge.collect.translate import parse_judge, read_translations, translate
@@ -84,8 +83,8 @@ def url(server: Models) -> str:
 
 
 @pytest.fixture
-def instances() -> list[dict[str, Any]]:
-    return read_instances(shared_file("data/devai/instances.jsonl"))[:4]
+def instances(like: Callable[[str], Path]) -> list[dict[str, Any]]:
+    return read_instances(like("data/devai/instances.jsonl"))[:4]
 
 
 @pytest.fixture

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from polyjudge.analyse.advise import Advice, Goal, advise, check_goal
 from polyjudge.analyse.bounded import Bounded, asks, bounded
 from polyjudge.analyse.conclusions import conclude, weigh
 from polyjudge.analyse.distribution import distribution
+from polyjudge.analyse.effects import judge_effect, language_effect
 from polyjudge.analyse.explain import Explanation, explain
 from polyjudge.analyse.gates import Gates, gates
 from polyjudge.analyse.held_out import Comparison, compare
 from polyjudge.analyse.information import Information, information
 from polyjudge.analyse.matters import Certificate, certificate, what_matters
 from polyjudge.analyse.missingness import Missingness, missingness
+from polyjudge.analyse.probes import Probe, probe
 from polyjudge.analyse.reversal import RankReversals, rank_reversals
 from polyjudge.analyse.sensitivity import Sensitivity, sensitivity
 from polyjudge.analyse.signal import Signal, signal
@@ -36,14 +37,12 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.progress import Stages, stages
 from polyjudge.core.results import Result, plain
 from polyjudge.core.scale import ScaleKind, scale_of
-from polyjudge.core.sections import Finding, Say, ranked, say
-from polyjudge.estimate.incomplete import sampling_panel
-from polyjudge.estimate.kernels import ranks
+from polyjudge.core.sections import Finding, Say, Words, ranked, say
 from polyjudge.estimate.pairs import check_pairs
-from polyjudge.estimate.resample import check_level, mean_and_se
+from polyjudge.estimate.resample import check_level
 
 if TYPE_CHECKING:
-    from polyjudge.core.arrays import Array
+    pass
 
 STAGES = 15
 """Analyses of an audit that has everything: the length of its progress bar."""
@@ -64,13 +63,13 @@ class Summary(Result):
     high: float
     range_declared: bool
     fingerprint: str
-    notes: tuple[str, ...]
+    notes: tuple[Words, ...]
     systems: tuple[str, ...] = ()
     clusters: int = 0
     """Declared clusters of tasks."""
     scale: ScaleKind = "open"
     missing: int = 0
-    """Places of a task that have no score."""
+    """Scores that were asked for and are not there."""
     source: str = ""
     """What was read, as it stands in a command after its name; empty when it is not known."""
     looks: int = 0
@@ -88,7 +87,8 @@ class Audit(Result):
     summary: Summary
     calibrator: ConsensusCalibrator
     language_effect: pd.DataFrame
-    """The shared shift of each language, with interval: language, effect, se, low, high. Calibration leaves it in."""
+    """The shared shift of each language, with interval: language, effect, se, low, high; by the median over judges:
+    median, median_low, median_high; odd (the judge farthest from it), disagrees. Calibration leaves it in."""
     judge_effect: pd.DataFrame
     """Overall mean of each judge less the grand mean, with interval: judge, effect, se, low, high, rank."""
     uncertainty: Uncertainty
@@ -121,6 +121,8 @@ class Audit(Result):
     """The interaction on a scale without ends; None where the scale does not ask for it."""
     systems: Systems | None = None
     """Whether the judges see the systems, who wins and who favours whom; None for a panel without systems."""
+    probes: Probe | None = None
+    """Whether the judges notice damage, and what that makes of the interaction; None without probes."""
     left_out: dict[str, Say | str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
@@ -149,6 +151,7 @@ def audit(
     base: str | None = None,
     matters: float | None = None,
     goal: Goal | None = None,
+    probes: Panel | None = None,
     permutations: int = 500,
 ) -> Audit:
     """Audit a panel: does language change the judges' ranking, how much, where, and how sure is that?
@@ -164,6 +167,8 @@ def audit(
     matters : smallest effect in points that counts; 2% of the scale unless given
     goal : what the panel is used for: "compare-systems", "gate", "rank-judges", "best-judge-per-language" or
         "panel-mean". The advice is then about that alone
+    probes : scores of probes (clean, damaged and placebo versions as systems): they tell severity from blindness and
+        competence, and the advice about calibrating follows them
     permutations : label permutations of the information estimate; 0 leaves it out
 
     >>> from polyjudge import simulate_panel
@@ -188,16 +193,14 @@ def audit(
         bands = sections["uncertainty"]
         explanation = run("explanation", explain, panel, matters=matters, level=level, seed=seed, bands=bands)
         judged: Systems | None = sections["systems"]
-        seen = (
-            run("signal", signal, panel, level=level, resamples=resamples, seed=seed)
-            if judged is None
-            else judged.signal
-        )
-    language_effect = _effect(panel, 2, level, "language", panel.languages)
+        seen = _signal(panel, run, judged, {"level": level, "resamples": resamples, "seed": seed})
+    shifts = language_effect(panel, level, matters, resamples, seed)
     held = certificate(bands, matters)
-    concluded = weigh(conclude(panel, language_effect, left_out, **sections), held, scale_of(panel))
+    concluded = weigh(conclude(panel, shifts, left_out, **sections), held, scale_of(panel))
     swap = next((f for f in concluded if f.code == "reversal"), None)
-    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal)
+    probed = _probed(panel, probes, matters, level)
+    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal, probes=probed)
+    concluded += () if probed is None else probed.findings
     return Audit(
         explanation=explanation,
         certificate=held,
@@ -206,16 +209,36 @@ def audit(
         distribution=distribution(panel, _named(panel, explanation)),
         summary=summarise(panel),
         calibrator=calibrator,
-        language_effect=language_effect,
-        judge_effect=_effect(panel, 1, level, "judge", panel.judges),
+        language_effect=shifts,
+        judge_effect=judge_effect(panel, level),
         caveats=CAVEATS,
         seed=seed,
         level=level,
         left_out=left_out,
         findings=ranked([*advice.verdict, *(f for f in concluded if f not in advice.verdict)]),
         gate_spread=gate_spread,
+        probes=probed,
         **sections,
     )
+
+
+def _signal(panel: Panel, run: Stages, judged: Systems | None, drawn: dict[str, Any]) -> Signal:
+    found: Signal = run("signal", signal, panel, **drawn) if judged is None else judged.signal
+    return found
+
+
+def _probed(panel: Panel, probes: Panel | None, matters: float, level: float) -> Probe | None:
+    """The reading of probes for the languages and judges that the panel has."""
+    if probes is None:
+        return None
+    languages = [x for x in panel.languages if x in probes.languages]
+    judges = [x for x in panel.judges if x in probes.judges]
+    if min(len(languages), len(judges)) < 2:
+        raise PanelError(
+            f"The probes share {len(languages)} languages and {len(judges)} judges with the scores; two of each are "
+            "needed. Probe the judges of this panel, in its languages."
+        )
+    return probe(probes.select(languages=languages, judges=judges), audit=panel, matters=matters, level=level)
 
 
 def _sections(
@@ -247,7 +270,7 @@ def _sections(
             out["bounded"] = run("levels", bounded, panel, linear=out["uncertainty"], **common)
         except PanelError as error:
             left_out["bounded"] = str(error)
-    if not (panel.complete or panel.by_design):
+    if not ((panel.complete and panel.systems_complete) or panel.by_design):
         out["missingness"] = run("missing scores", missingness, panel, draws=199, seed=seed)
     if panel.replicate_scores is None:
         left_out["three-way test"] = say("left-out.three-way")
@@ -293,7 +316,7 @@ def summarise(panel: Panel) -> Summary:
         panel.systems,
         len(panel.clusters),
         scale_of(panel).kind,
-        int(np.isnan(panel.scores).sum()),
+        int(panel.lost.sum()),
         source_words(panel),
         panel.looks,
     )
@@ -310,15 +333,3 @@ def source_words(panel: Panel) -> str:
         if role is None or role.how in ("named", "pattern"):
             words += [flag, given]
     return shlex.join(words)
-
-
-def _effect(panel: Panel, over: int, level: float, word: str, labels: tuple[str, ...]) -> pd.DataFrame:
-    """Main effect of languages (`over` the judge axis) or of judges, from its value in every task."""
-    panel = sampling_panel(panel)
-    scores = panel.scores
-    values: Array = scores.mean(axis=over) - scores.mean(axis=(1, 2))[:, None]
-    effect, se = mean_and_se(values, panel.weights)
-    half = stdtrit(len(values) - 1, (1 + level) / 2) * se
-    frame = pd.DataFrame({word: labels, "effect": effect, "se": se, "low": effect - half, "high": effect + half})
-    frame["rank"] = ranks(effect, panel.tie_gap)
-    return frame

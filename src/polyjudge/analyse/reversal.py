@@ -61,6 +61,11 @@ class RankReversals(Result):
     def to_frame(self) -> pd.DataFrame:
         return self.pairs
 
+    @property
+    def p_more(self) -> float:
+        """The verdict's p: the larger of both global ones, so that neither equal nor unequal noise makes a finding."""
+        return max(self.p_global, self.p_global_unequal)
+
 
 def rank_reversals(
     panel: Panel, *, alpha: float = 0.05, draws: int = 1000, resamples: int = 1000, seed: int = 7

@@ -107,19 +107,7 @@ class Purchase:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sequential:
-    """The rule of one collection.
-
-    Parameters
-    ----------
-    questions : "judges" (the order of every two judges in each language), "systems" (of every two systems in each
-        language, panel mean), "cells" (the interaction of every language and judge), "gate" (the same for pass rates,
-        in percentage points)
-    tasks : how many may be bought in all
-    matters : the smallest difference of interest, in points
-    level : of all claims of the run together
-    threshold, at_least : of the gate; a score passes when it is above (or at least) the threshold
-    first : tasks at the first look
-    resamples, seed : of the intervals and of the order in which tasks are bought
+    """The rule of one collection; `sequential` says what the settings are.
 
     >>> rule = Sequential(languages=("en", "de"), judges=("a", "b"), tasks=100, matters=3.0)
     >>> rule.next(rule.start()).calls
@@ -422,16 +410,21 @@ class Replay(Result):
     def unbiased(self, runs: int = 1000) -> tuple[Array, Array]:
         """`differences` less what stopping adds to them: (q,) and (q,).
 
-        A question that was settled by a lucky draw is settled early and keeps the luck. The rule is replayed on normal
-        scores with the means and covariance of what was bought; the mean error of those replays is taken off, and
-        again from the means so corrected.
+        A question that was settled by a lucky draw is settled early and keeps the luck. The rule is replayed on scores
+        drawn anew from what was bought; the mean error of those replays is taken off, and again from the means so
+        corrected.
         """
         plain_, se = self.differences()
         groups = enumerate(self.rule.items(self.bought))
         return plain_ - np.concatenate([_stopping_bias(self, values, runs, g) for g, values in groups]), se
 
+    @cached_property
+    def final(self) -> Array:
+        """`unbiased` estimates, (q,)."""
+        return self.unbiased(300)[0]
+
     def to_frame(self) -> pd.DataFrame:
-        return self.rule.table(self.state)
+        return self.rule.table(self.state).assign(final=self.final)
 
     def to_dict(self) -> dict[str, Any]:
         settings = {name: plain(getattr(self.rule, name)) for name in self.rule.__dataclass_fields__}
@@ -446,33 +439,75 @@ class Replay(Result):
 
 
 def _stopping_bias(replay: Replay, values: Array, runs: int, group: int) -> Array:
-    """Mean error of the final differences over replays on normal scores, (questions of this group,).
+    """Mean error of the final differences over replays on resampled scores, (questions of this group,).
 
     values : (n, items) as bought
     """
-    rule, counts = replay.rule, np.array(replay.rule.looks[: replay.state.look])
+    rule, counts = replay.rule, np.array(replay.rule.looks)
     paired = rule.questions in ("judges", "systems")
     contrast = _contrasts(values.shape[1]) if paired else np.eye(values.shape[1])
-    mean, covariance = _moments(values, replay.clusters)
-    root = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(len(mean)))
-    spread = np.sqrt(np.maximum(np.einsum("qi,ij,qj->q", contrast, covariance, contrast), 0.0))
-    size = np.diff(counts, prepend=0)
+    codes = np.arange(len(values)) if replay.clusters is None else replay.clusters
+    units = np.maximum.accumulate([round(n / len(codes[:n]) * len(np.unique(codes[:n]))) for n in counts])
+    mean, residuals, scale = _residuals(values, codes, contrast)
     rng = stream(rule.seed + group, 0, "stopping")
-    noise = rng.standard_normal((runs, len(counts), len(mean))) @ root.T / np.sqrt(size)[:, None]
-    running = np.cumsum(noise * size[:, None], axis=1) / counts[:, None]  # error of the means after each look
-    error = running @ contrast.T  # (runs, looks, q)
-    half = np.array(replay.state.critical)[:, None] * spread / np.sqrt(counts)[:, None]
+    error, se = (scale * x for x in _resampled(residuals, contrast, units, counts, runs, rng))
+    critical = np.array(replay.state.critical)
+    critical = np.append(critical, np.repeat(critical[-1], len(counts) - len(critical)))
+    half = np.full(se.shape, np.inf)  # as in the run: without any spread nothing is settled
+    np.multiply(se, critical[:, None], out=half, where=se > 0)
     found: Array = np.zeros(len(contrast))
     for _ in range(PASSES):
-        centre = contrast @ mean - found
-        found = _error_at_end(error, error + centre, half, rule.matters, contrast != 0 if paired else None)
+        estimate = error + contrast @ mean - found
+        found = _error_at_end(error, estimate, half, rule.matters, contrast != 0 if paired else None)
     return found
+
+
+def _residuals(values: Array, codes: NDArray[np.int64], contrast: Array) -> tuple[Array, list[Array], Array]:
+    """Means of the items; what their units (tasks or clusters) add to the errors of the means: the rows of all items
+    together, or, where some were bought for fewer tasks, each item's own, less what its task adds to all; and by how
+    much the spread of the contrasts is then too small, (q,)."""
+    there = ~np.isnan(values)
+    mean = np.nanmean(values, axis=0)
+    deviation = np.where(there, values - mean, 0.0)
+    sums: Array = np.stack([np.bincount(codes, column) for column in deviation.T], axis=1).astype(np.float64)
+    known = np.stack([np.bincount(codes, column.astype(np.float64)) for column in there.T], axis=1) > 0
+    some = known.any(axis=1)
+    sums, known = np.where(known, sums, np.nan)[some], known[some]
+    if known.all():
+        return mean, [sums], np.ones(len(contrast))
+    shared = np.nanmedian(sums, axis=1)
+    own = [(column - shared)[~np.isnan(column)] for column in sums.T]
+    own = [x - x.mean() for x in own]
+    apart = contrast**2 @ np.array([x.var() for x in own])
+    both = np.array([np.nanvar(sums[:, row != 0] @ row[row != 0]) for row in contrast])
+    return mean, [x[:, None] for x in own], np.sqrt(both / np.maximum(apart, 1e-300))
+
+
+def _resampled(
+    residuals: list[Array], contrast: Array, units: NDArray[np.int64], counts: NDArray[np.int64], runs: int,
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Errors of the contrasts after every look, (runs, looks, q), and the standard errors that the run would see."""
+    total = np.zeros((runs, contrast.shape[1]))
+    products = np.zeros((runs, contrast.shape[1], contrast.shape[1]))
+    errors, squares = [], []
+    for drawn in np.diff(units, prepend=0):
+        part = [x[rng.integers(len(x), size=(runs, drawn))] for x in residuals]
+        block = np.concatenate(part, axis=2)
+        total += block.sum(axis=1)
+        products += block.transpose(0, 2, 1) @ block
+        errors.append(total @ contrast.T)
+        squares.append(np.einsum("qi,rij,qj->rq", contrast, products, contrast, optimize=True))
+    error, square = np.stack(errors, axis=1), np.stack(squares, axis=1)
+    g, n = units[:, None], counts[:, None]
+    se = np.sqrt(np.maximum(square - error**2 / g, 0.0) * g / np.maximum(g - 1, 1)) / n
+    return error / n, se
 
 
 def _error_at_end(error: Array, estimate: Array, half: Array, matters: float, used: NDArray[np.bool_] | None) -> Array:
     """Mean error, (q,), where each run stops buying what no open question needs.
 
-    error, estimate : (runs, looks, q); half : (looks, q) half-widths; used : (q, items) what a question compares, None
+    error, estimate, half : (runs, looks, q), half the half-width; used : (q, items) what a question compares, None
         when every question needs all
     """
     still = np.ones(error[:, 0].shape, bool)
@@ -480,7 +515,7 @@ def _error_at_end(error: Array, estimate: Array, half: Array, matters: float, us
     for look in range(error.shape[1]):
         final = np.where(bought, error[:, look], final)
         size = np.abs(estimate[:, look])
-        still &= (size <= half[look]) & (size + half[look] >= matters)
+        still &= (size <= half[:, look]) & (size + half[:, look] >= matters)
         if used is None:
             bought &= still.any(axis=1, keepdims=True)
         else:
@@ -497,19 +532,6 @@ def _contrasts(size: int) -> Array:
     rows = np.arange(len(i))
     out[rows, i], out[rows, j] = 1.0, -1.0
     return out
-
-
-def _moments(values: Array, clusters: NDArray[np.int64] | None) -> tuple[Array, Array]:
-    """Means and covariance of columns with holes, from all pairs of values; the nearest that is no negative. With
-    clusters the covariance of independent tasks whose means would vary as much."""
-    there = (~np.isnan(values)).astype(float)
-    mean = np.nanmean(values, axis=0)
-    deviation = np.where(there > 0, values - mean, 0.0)
-    if clusters is not None:
-        deviation = np.stack([np.bincount(clusters, column) for column in deviation.T], axis=1)
-    covariance = deviation.T @ deviation / np.maximum(there.T @ there - 1, 1)
-    size, vectors = np.linalg.eigh(covariance)
-    return mean, (vectors * np.maximum(size, 0.0)) @ vectors.T
 
 
 def forecast(
@@ -552,9 +574,46 @@ def _longer(clusters: Clusters, size: int) -> NDArray[np.int64]:
     return np.concatenate([codes, more])
 
 
-def sequential(**settings: Any) -> Sequential:
-    """The rule as an object: state and scores in, what to buy next out. See `Sequential` for the settings."""
-    return Sequential(**settings)
+def sequential(
+    *,
+    languages: Sequence[str],
+    judges: Sequence[str],
+    tasks: int,
+    matters: float,
+    systems: Sequence[str] = (),
+    questions: Questions = "judges",
+    level: float = 0.95,
+    threshold: float | None = None,
+    at_least: bool = False,
+    first: int = FIRST_LOOK,
+    resamples: int = 1000,
+    seed: int = 7,
+) -> Sequential:
+    """The rule of adaptive collection as an object: state and scores in, what to buy next out.
+
+    `order()` says in which order to take the tasks, `looks` after how many it looks. `start()` is the first state;
+    `next(state)` what to buy (tasks `start` to `stop` of the order, in `cells`, (systems, languages, judges)), None at
+    the end; `look(state, scores)` the state after it, with scores (tasks, languages, judges) or (tasks, systems,
+    languages, judges) of all tasks so far, NaN where nothing was bought; `table(state)` the answers. A state is plain
+    values: `to_dict()` and `from_dict()`.
+
+    Parameters
+    ----------
+    questions : "judges" (the order of every two judges in each language), "systems" (of every two systems in each
+        language, panel mean), "cells" (the interaction of every language and judge), "gate" (the same for pass rates,
+        in percentage points)
+    tasks : how many may be bought in all
+    matters : the smallest difference of interest, in points
+    level : of all claims of the run together
+    threshold, at_least : of the gate; a score passes when it is above (or at least) the threshold
+    first : tasks at the first look
+    resamples, seed : of the intervals and of the order in which tasks are bought
+    """
+    return Sequential(
+        languages=tuple(languages), judges=tuple(judges), systems=tuple(systems), tasks=tasks, matters=matters,
+        questions=questions, level=level, threshold=threshold, at_least=at_least, first=first, resamples=resamples,
+        seed=seed,
+    )  # fmt: skip
 
 
 def replay(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.calibrate.drift_systems import Flips, Judged, judged, narrowed, paired_systems
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
 from polyjudge.core.panel import Panel
@@ -34,6 +35,12 @@ BROKE = {"cell": "cell-broke", "cells": "cells-broke", "judge": "judge-changed",
 SHARE_FLOOR, SHARE_EFFECTS = 0.2, 0.3
 """Parts of the error level that the floor shares and the effects of judges and languages get; the interaction has the
 rest, so that all together keep to it. Where tasks cannot be paired the effects take no part."""
+SHARE_SYSTEMS = 0.1
+"""Part that the systems get, before the others, where they can be compared task by task."""
+OF_JUDGES = frozenset({*BROKE.values(), "interaction-changed", "floor-changed"}) | {
+    f"{x}-changed" for x in ("judge-offset", "language-shift", "discrimination", "sight")
+}
+"""Findings that say that judges changed."""
 TAIL = 25
 """With fewer drawn flips than this beyond it, a critical value comes from their law instead (`flip_critical`)."""
 
@@ -71,10 +78,18 @@ class Drift(Result):
     """The cells that explain it: language, judge, change, low, high."""
     effects: pd.DataFrame = field(default_factory=pd.DataFrame)
     """What the interaction does not show, of paired tasks: effect ("judge-offset", "language-shift", "discrimination":
-    how much a judge's score rises with the other judges', over tasks; needs three judges), label, before, after,
+    how much a judge's score rises with the other judges', over tasks, "sight": the same over the systems of a task;
+    these two need three judges), label, before, after,
     change, low, high, p (adjusted), changed. Empty for calibrators saved before, and for other tasks."""
     nights: int = 1
     """The error level is kept over this many comparisons with the same calibrator."""
+    new_systems: tuple[str, ...] = ()
+    gone_systems: tuple[str, ...] = ()
+    systems: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Systems that themselves changed: system, language ("(all)": everywhere), change (against the other systems), low,
+    high, p (adjusted). The judges are compared without them."""
+    compared_systems: tuple[str, ...] = ()
+    """Systems on which the judges are compared; empty where there are none."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.cells
@@ -105,6 +120,11 @@ def drift(
     if not (np.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"tolerance must be zero or more, not {tolerance}.")
     languages, judges = _shared(cal, panel)
+    labels, whole = _labels(cal, panel), cal.range_
+    systems = judged(cal, panel.select(languages=languages, judges=judges), LEAST_PAIRED, _system_flips(alarms, seed))
+    cal, panel = narrowed(cal, panel, systems)
+    if systems.compared:
+        alarms *= 1 - SHARE_SYSTEMS
     rows = cal.interaction_.index.get_indexer(pd.Index(languages))
     columns = cal.interaction_.columns.get_indexer(pd.Index(judges))
     part = np.ix_(rows, columns)
@@ -113,42 +133,70 @@ def drift(
     differences = _paired(cal, common, estimate, rows, columns)
     watched = None if differences is None else _paired_cells(cal, common, estimate, rows, columns)
     alpha = (1 - SHARE_FLOOR - (0.0 if watched is None else SHARE_EFFECTS)) * alarms
-    if differences is not None:
-        before, after, tested = _sign_flips(*differences, ROUNDING * (cal.range_[1] - cal.range_[0]), alpha, seed)
-        paired, n_before = len(differences[0]), len(differences[0])
-    else:
-        if cal.se_ is None:
-            raise CalibratorError("This calibrator was saved without standard errors. Fit and save it again.")
-        before, after = double_centre(cal.interaction_.to_numpy()[part]), estimate.interaction
-        n_before = int(cal.counts_.to_numpy()[part].min())
-        known = cal.se_.to_numpy()[part]
-        tested = _two_samples(after - before, known, estimate, n_before, common.shape[0], alpha, seed)
-        paired = 0
+    paired = 0 if differences is None else len(differences[0])
     rounding = ROUNDING * (cal.range_[1] - cal.range_[0])
+    if differences is not None:
+        before, after, tested = _sign_flips(*differences, rounding, alpha, seed)
+        n_before = paired
+    else:
+        before, after, tested, n_before = _as_samples(cal, part, estimate, common.shape[0], alpha, seed)
     cells = _table(common, before, after, tested, max(tolerance, rounding))
     floor = _floor(cal, common, part, SHARE_FLOOR * alarms, bool(paired))
-    labels = _labels(cal, panel)
     kind: Kind = "none"
     broken = cells.iloc[:0][["language", "judge", "change"]].assign(low=[], high=[])
     if cells["changed"].any():
-        if differences is not None:
-            each = differences[1] - differences[0]
-        else:
-            # As if each task had been compared: their mean is the change, their spread its standard error.
-            stretch = tested.se / np.where(estimate.se > 0, estimate.se, 1.0)
-            each = after - before + (estimate.influence - estimate.interaction) * stretch
-        kind, broken = _explained(common, each, alarms, seed)
+        each = _each(after - before, estimate, tested.se) if differences is None else differences[1] - differences[0]
+        kind, broken = _explained(common, np.where(np.abs(each) > rounding, each, 0.0), alarms, seed)
+        broken = broken[broken["change"].abs() > rounding].reset_index(drop=True)
     effects = pd.DataFrame(columns=list(EFFECT_COLUMNS))
     if watched is not None:
-        effects = _effects(common, *watched, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
+        now = _without(common, watched[1], broken) if kind in ("cell", "cells") else watched[1]
+        both = paired_systems(cal, common, systems.compared) if len(systems.compared) > 1 else None
+        effects = _effects(common, watched[0], now, both, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
     findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
     blind = [find("notice", "too-few-for-nights", tasks=paired or common.n_tasks, nights=nights)]
-    findings = ranked([*findings, *_effect_findings(effects), *(blind if np.isinf(tested.band).all() else [])])
+    findings += [*_effect_findings(effects), *(blind if np.isinf(tested.band).all() else [])]
+    findings = _with_systems(systems, findings)
     return Drift(
         cells, floor, tested.p_global, level, tolerance, paired, n_before, common.n_tasks, **labels,
-        range_before=cal.range_, range_after=panel.range, findings=tuple(findings), seed=seed,
+        range_before=whole, range_after=panel.range, findings=tuple(findings), seed=seed,
         kind=kind, broken=broken, effects=effects, nights=nights,
+        new_systems=systems.new, gone_systems=systems.gone, systems=systems.changed,
+        compared_systems=systems.compared,
     )  # fmt: skip
+
+
+def _each(change: Array, estimate: InteractionEstimate, se: Array) -> Array:
+    """As if each task had been compared: their mean is the change, their spread its standard error."""
+    stretch = se / np.where(estimate.se > 0, estimate.se, 1.0)
+    out: Array = change + (estimate.influence - estimate.interaction) * stretch
+    return out
+
+
+def _without(panel: Panel, now: Array, broken: pd.DataFrame) -> Array:
+    """Cell values without what the broken cells changed: its trace in judge and language is no change of those."""
+    out = now.copy()
+    for _, row in broken.iterrows():
+        out[:, panel.languages.index(row["language"]), panel.judges.index(row["judge"])] -= row["change"]
+    return out
+
+
+def _with_systems(systems: Judged, findings: list[Finding]) -> list[Finding]:
+    """All findings. Where other systems were judged it may be they that changed: no alarm about the judges."""
+    if systems.unlike:
+        findings = [replace(f, severity="notice") if f.code in OF_JUDGES and f.weight > 1 else f for f in findings]
+    return ranked([*systems.findings, *findings])
+
+
+def _system_flips(alarms: float, seed: int) -> Flips:
+    """The test of systems' changes against the others: sign flips of whole tasks."""
+
+    def flips(values: Array) -> tuple[Array, Array, Array]:
+        gap = ROUNDING * max(float(np.abs(values).max()), np.finfo(float).tiny)
+        tested = _sign_flips(np.zeros_like(values), values, gap, SHARE_SYSTEMS * alarms, seed)[2]
+        return tested.se, tested.p_cell, np.asarray(tested.critical)
+
+    return flips
 
 
 def _shared(cal: ConsensusCalibrator, panel: Panel) -> tuple[list[str], list[str]]:
@@ -262,25 +310,54 @@ def _watched(cells: Array, then: Array) -> Array:
         return np.concatenate([judge, language], axis=-1)
     own, old = (x.mean(axis=-2) - x.mean(axis=(-3, -2))[..., None, :] for x in (cells, then))
     others = (own.sum(axis=-1, keepdims=True) - own) / (m - 1)
-    products = old.T @ old / len(old)
-    both = products.sum() - np.trace(products) - 2 * (products.sum(axis=1) - np.diag(products))
-    shared = both / ((m - 1) * (m - 2))
-    scale = np.where(shared > 1e-3 * np.trace(products) / m, shared, np.inf)  # no shared spread: nothing to follow
+    scale = _scale_of_others(old.T @ old / len(old))
     return np.concatenate([judge, language, own * others / scale], axis=-1)
 
 
-def _effects(panel: Panel, then: Array, now: Array, tolerance: float, alpha: float, seed: int) -> pd.DataFrame:
-    """Changes of judge offsets, language shifts and discrimination, all tested together by sign flips."""
+def _sight(now: Array, then: Array) -> Array:
+    """(n, m): how each judge goes with the others about the systems of a task, scaled by the others' products then."""
+    own, old = ((x - x.mean(axis=1, keepdims=True)).mean(axis=2) for x in (now, then))  # (n, s, m), mean over languages
+    m = own.shape[2]
+    others = (own.sum(axis=2, keepdims=True) - own) / (m - 1)
+    products = np.einsum("tsj,tsi->ji", old, old) / len(old)
+    scale = _scale_of_others(products)
+    out: Array = (own * others).sum(axis=1) / scale
+    return out
+
+
+def _scale_of_others(products: Array) -> Array:
+    """(m,): mean product of every two of the other judges; without bound where they share no spread."""
+    m = len(products)
+    both = products.sum() - np.trace(products) - 2 * (products.sum(axis=1) - np.diag(products))
+    shared = both / ((m - 1) * (m - 2))
+    out: Array = np.where(shared > 1e-3 * np.trace(products) / m, shared, np.inf)
+    return out
+
+
+def _effects(
+    panel: Panel,
+    then: Array,
+    now: Array,
+    systems: tuple[Array, Array] | None,
+    tolerance: float,
+    alpha: float,
+    seed: int,
+) -> pd.DataFrame:
+    """Changes of judge offsets, language shifts, discrimination and sight, all tested together by sign flips."""
     k, m = len(panel.languages), len(panel.judges)
     gap = ROUNDING * max(float(np.ptp(then)), np.finfo(float).tiny)
-    before, after, tested = _sign_flips(_watched(then, then), _watched(now, then), gap, alpha, seed)
-    change, band = after - before, tested.band
+    values = [_watched(then, then), _watched(now, then)]
     names = ["judge-offset"] * m + ["language-shift"] * k + ["discrimination"] * (m if m > 2 else 0)
+    if systems is not None and m > 2 and len(systems[0]) == len(then):
+        values = [np.concatenate([x, _sight(y, systems[0])], axis=1) for x, y in zip(values, systems, strict=True)]
+        names += ["sight"] * m
+    before, after, tested = _sign_flips(values[0], values[1], gap, alpha, seed)
+    change, band = after - before, tested.band
     enough = np.where(np.arange(len(names)) < m + k, tolerance, ROUNDING)
-    labels = [*panel.judges, *panel.languages, *panel.judges][: len(names)]
-    values = (labels, before, after, change, change - band, change + band)
+    labels = [*panel.judges, *panel.languages, *panel.judges, *panel.judges][: len(names)]
+    columns = (labels, before, after, change, change - band, change + band)
     return pd.DataFrame(
-        dict(zip(EFFECT_COLUMNS, (names, *values, tested.p_cell, np.abs(change) - band > enough), strict=True))
+        dict(zip(EFFECT_COLUMNS, (names, *columns, tested.p_cell, np.abs(change) - band > enough), strict=True))
     )
 
 
@@ -359,6 +436,18 @@ def _sign_flips(then: Array, now: Array, gap: float, alpha: float, seed: int) ->
     critical = np.broadcast_to(critical, d.shape[1]).reshape(shape)
     tested = _Tested(se, n - 1.0, critical, p_cell.reshape(shape), float(p_cell.min()))
     return then.mean(axis=0), now.mean(axis=0), tested
+
+
+def _as_samples(
+    cal: ConsensusCalibrator, part: Any, estimate: InteractionEstimate, n_after: int, alpha: float, seed: int
+) -> tuple[Array, Array, _Tested, int]:
+    """Other tasks: the interaction then and now, their comparison, and the tasks then."""
+    if cal.se_ is None:
+        raise CalibratorError("This calibrator was saved without standard errors. Fit and save it again.")
+    before, after = double_centre(cal.interaction_.to_numpy()[part]), estimate.interaction
+    n_before = int(cal.counts_.to_numpy()[part].min())
+    known = cal.se_.to_numpy()[part]
+    return before, after, _two_samples(after - before, known, estimate, n_before, n_after, alpha, seed), n_before
 
 
 def _two_samples(

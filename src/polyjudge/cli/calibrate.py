@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -56,11 +56,8 @@ def calibrate(
 
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """
-    from polyjudge.cli.output import print_json, print_written
     from polyjudge.core.errors import UsageError
-    from polyjudge.core.sections import say
     from polyjudge.estimate.identify import settle_incomplete
-    from polyjudge.report.words import word
     from polyjudge.sources.writers import write_calibrated
 
     if output is None and save is None:
@@ -87,6 +84,15 @@ def calibrate(
         )
     if save is not None:
         cal.save(save)
+    _show(ctx, panel, cal, written, save, clip)
+
+
+def _show(ctx: typer.Context, panel: Panel, cal: Any, written: Any, save: Path | None, clip: bool) -> None:
+    """Say what was fitted, how many scores leave the scale, and where everything went."""
+    from polyjudge.cli.output import print_json, print_written
+    from polyjudge.core.sections import say
+    from polyjudge.report.words import word
+
     outside = _outside(cal, panel)
     if o.Json.of(ctx).as_json:
         more = {"written": vars(written) if written else None, "outside": outside, "clipped": clip}

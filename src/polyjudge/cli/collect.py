@@ -56,7 +56,11 @@ class Adaptive(o.Group):
     at: Annotated[float | None, typer.Option("--at", help="The threshold, for --questions gate.")] = None
     pilot: Annotated[
         str | None,
-        typer.Option("--pilot", metavar="SCORES", help="With --dry-run --until: earlier scores to simulate the run."),
+        typer.Option(
+            "--pilot",
+            metavar="SCORES",
+            help="With --dry-run --until: earlier scores, or an audit, to simulate the run.",
+        ),
     ] = None
 
     @property
@@ -183,12 +187,16 @@ def _until_settled(
 
 def _pilot(source: str | None, plan: Plan, settings: dict[str, Any] | None) -> Array | None:
     """Earlier scores of the plan's languages and judges."""
+    from polyjudge.collect.adaptive import audited_scores
     from polyjudge.sources import read_panel
 
     if source is None:
         return None
     if settings is None:
         raise UsageError("--pilot goes with --until settled.")
+    audit = Path(source) / "audit.json" if Path(source).is_dir() else Path(source)
+    if audit.suffix == ".json" and (found := audited_scores(audit, plan)) is not None:
+        return found
     panel = read_panel(source, languages=[x.name for x in plan.languages], judges=[x.name for x in plan.judges])
     return panel.scores if panel.system_scores is None else panel.system_scores
 

@@ -352,6 +352,14 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
         raise UsageError(f"--range takes two numbers with a colon between them, such as 0:100, not {text!r}.") from None
 
 
+def load_probes(ctx: typer.Context, scores: str) -> Panel:
+    """The scores of probes, as `load` reads scores; of a run that has them beside its items, the probes."""
+    from polyjudge.estimate.identify import settle_incomplete
+    from polyjudge.sources import read_probes
+
+    return settle_incomplete(read_probes(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx))))
+
+
 def load(ctx: typer.Context, scores: str, **columns: Any) -> Panel:
     """The panel a command works on: `read`, without the languages and judges that missing scores leave unknown."""
     from polyjudge.estimate.identify import settle_incomplete

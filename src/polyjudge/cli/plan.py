@@ -70,7 +70,7 @@ def plan(
 
         if panel is None or labels is not None:
             raise UsageError("--separate plans from a pilot with systems: add --from SCORES, without --labels.")
-        apart = tell_apart(panel, separate)
+        apart = tell_apart(panel, separate, prices=read_prices(prices, source or ""), seed=seed)
         emit(ctx, apart, panel, tables={"plan": apart.table, "variance": apart.variance.components})
         return
     if labels is not None:

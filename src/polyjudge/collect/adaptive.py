@@ -7,6 +7,7 @@ decisions.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +17,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.analyse.sequential import Purchase, Sequential, State, forecast
+from polyjudge.analyse.sequential import Purchase, Sequential, State, forecast, replay_of
 from polyjudge.collect.calls import Call, Remaining, prepare
 from polyjudge.collect.cost import Estimate
 from polyjudge.collect.items import load_items
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.runner import Status, collect
-from polyjudge.collect.store import FILE, create_store, damaged, locked, open_store, read_meta, write_meta
+from polyjudge.collect.store import create_store, locked, write_meta
 from polyjudge.collect.summary import ADAPTIVE, Summary, read_summary
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CollectError
-from polyjudge.core.results import Result
+from polyjudge.core.labels import clean
+from polyjudge.core.results import Result, plain
+from polyjudge.core.store import FILE, damaged, open_store, read_meta
 
 Read = Callable[[Path], pd.DataFrame]
 """The scores of a run folder: task, [system], language, judge, score."""
@@ -38,8 +41,8 @@ Range = tuple[float, float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What one look found, for the line that is shown. `calls` of `whole` are made; `ahead` are still to come, and
-    `money` they will cost, where prices are known."""
+    """What one look found, for the line that is shown. `calls` of `whole` are made, `saved` are not needed any more,
+    `ahead` are still to come and will cost `money`, where prices are known."""
 
     look: int
     looks: int
@@ -48,6 +51,7 @@ class Look:
     open: int
     calls: int
     whole: int
+    saved: int
     cost: float | None
     ahead: Range
     money: Range | None
@@ -209,7 +213,7 @@ def collect_until(
         scores = work.scores(read(folder), purchase.stop)
         clusters = None if work.clusters is None else work.clusters[: purchase.stop]
         state = work.rule.look(state, scores, clusters)
-        _keep(folder, settings, work, state)
+        _keep(folder, settings, work, state, scores, clusters)
         summary = read_summary(folder) if work.rule.next(state) is None else summary
         if tell is not None:
             tell(_line(work, state, purchase, summary, scores, clusters))
@@ -226,11 +230,15 @@ def _line(
 ) -> Look:
     """What a look found, and what is still to come at the calls and the money that each score took so far."""
     judges = summary.judges
-    ahead, money = (0.0, 0.0, 0.0), None
+    calls, whole = (int(judges[column].sum()) for column in ("answered", "calls"))
+    ahead, money, saved = (0.0, 0.0, 0.0), None, whole - calls
     if work.rule.next(state) is not None:
         bought = forecast(work.rule, scores, state, clusters, runs=10)
         had = np.maximum(1, (~np.isnan(scores)).sum(axis=(0, 1, 2)))
-        ahead = _range(bought @ (judges["answered"].to_numpy() / had))
+        each = judges["answered"].to_numpy() / had  # calls of a score
+        ahead = _range(bought @ each)
+        idle = (~work.rule.needed(state.open)).sum(axis=(0, 1)) * (work.rule.tasks - purchase.stop)
+        saved = round(float(idle @ each))
         money = _range(bought @ (judges["cost"].to_numpy() / had)) if judges["cost"].notna().all() else None
     still = int(state.open.sum())
     return Look(
@@ -239,8 +247,9 @@ def _line(
         tasks=purchase.stop,
         settled=len(state.verdict) - still,
         open=still,
-        calls=int(judges["answered"].sum()),
-        whole=int(judges["calls"].sum()),
+        calls=calls,
+        whole=whole,
+        saved=saved,
         cost=summary.cost,
         ahead=ahead,
         money=money,
@@ -273,6 +282,28 @@ def expected(plan: Plan, settings: dict[str, Any], costs: Estimate, pilot: Array
         ends = [_range(bought @ judges[c].to_numpy()) for c in ("cost_low", "cost", "cost_high")]
         money = (ends[0][0], ends[1][1], ends[2][2])
     return Expected(looks=rule.looks, whole=whole, calls=_range(bought @ judges["calls"].to_numpy()), money=money)
+
+
+def audited_scores(path: Path, plan: Plan) -> Array | None:
+    """The scores that an audit's JSON remembers, (n, k, m) of the plan's languages and judges; None for other files."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))["calibrator"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    try:
+        cells = np.array(kept["memory"]["cells"], dtype=float)
+        languages, judges = (
+            [list(map(str, kept[axis])).index(part.name) for part in parts]
+            for axis, parts in (("languages", plan.languages), ("judges", plan.judges))
+        )
+        if cells.ndim != 3 or (np.array(kept["counts"]) != len(cells)).any():
+            raise ValueError
+        return cells[:, languages][:, :, judges]
+    except (ValueError, KeyError, TypeError):
+        raise CollectError(
+            f"{clean(path, 200)} does not hold complete scores of the plan's languages and judges. Give the scores "
+            "themselves: --pilot SCORES."
+        ) from None
 
 
 def _planned(folder: Path, work: _Work, settings: dict[str, Any]) -> State:
@@ -313,12 +344,19 @@ def _note(settings: dict[str, Any], work: _Work, state: State) -> dict[str, Any]
     }
 
 
-def _keep(folder: Path, settings: dict[str, Any], work: _Work, state: State) -> None:
+def _keep(
+    folder: Path, settings: dict[str, Any], work: _Work, state: State, scores: Array,
+    clusters: NDArray[np.int64] | None,
+) -> None:  # fmt: skip
+    """Note what a look found; after the last one also what all scores together say."""
+    note = _note(settings, work, state)
+    if work.rule.next(state) is None:
+        note["final"] = plain(replay_of(work.rule, state, scores, clusters).unbiased(300)[0])
     with locked(folder):
         con = create_store(folder)
         try:
             with damaged(folder / FILE):
-                write_meta(con, ADAPTIVE, _note(settings, work, state))
+                write_meta(con, ADAPTIVE, note)
         finally:
             con.close()
 

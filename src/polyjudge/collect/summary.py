@@ -13,8 +13,8 @@ import pandas as pd
 
 from polyjudge.collect.cost import Prices, usage
 from polyjudge.collect.plan import Price
-from polyjudge.collect.store import FILE, KEY, damaged, open_store, read_meta
 from polyjudge.core.results import Result
+from polyjudge.core.store import FILE, KEY, damaged, open_store, read_meta
 
 DRAWS = 4000
 ALARM = 0.01
@@ -26,12 +26,17 @@ FACTORS = ("cells", "group", "task", "length", "digits")
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Progress(Result):
-    """Where an adaptive run stands. `open`: language, first, second of the questions without an answer."""
+    """Where an adaptive run stands. `answers`: language, first, second, verdict, settled_at (look), estimate, low and
+    high at that look, and at the end `final`: from all scores bought, less what stopping adds."""
 
-    of: int
-    open: pd.DataFrame
+    answers: pd.DataFrame
     look: int
     looks: int
+
+    @property
+    def open(self) -> pd.DataFrame:
+        """The questions without an answer."""
+        return self.answers[self.answers["verdict"] == "open"]
 
     @property
     def finished(self) -> bool:
@@ -39,7 +44,7 @@ class Progress(Result):
         return self.open.empty or self.look == self.looks
 
     def to_frame(self) -> pd.DataFrame:
-        return self.open
+        return self.answers
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -77,6 +82,8 @@ class Summary(Result):
     price_date: str
     dropped: list[list[str]]
     adaptive: Progress | None = None
+    probes: bool = False
+    """Whether probe versions were scored beside the items."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.judges
@@ -164,6 +171,7 @@ def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> S
         price_date=prices.date,
         dropped=read_meta(con, "dropped") or [],
         adaptive=adaptive,
+        probes=bool(plan.get("probes")),
     )
 
 
@@ -173,9 +181,11 @@ def read_progress(con: sqlite3.Connection) -> Progress | None:
     if kept is None:
         return None
     state = kept["state"]
-    still = [name for name, verdict in zip(kept["questions"], state["verdict"], strict=True) if verdict == "open"]
-    frame = pd.DataFrame(still, columns=["language", "first", "second"])
-    return Progress(of=len(state["verdict"]), open=frame, look=int(state["look"]), looks=len(kept["looks"]))
+    frame = pd.DataFrame(kept["questions"], columns=["language", "first", "second"])
+    for name in ("verdict", "settled_at", "estimate", "low", "high"):
+        frame[name] = state[name] if name in ("verdict", "settled_at") else pd.Series(state[name], dtype=float)
+    frame["final"] = pd.Series(kept.get("final") or [None] * len(frame), dtype=float)
+    return Progress(answers=frame, look=int(state["look"]), looks=len(kept["looks"]))
 
 
 def _judges(

@@ -19,6 +19,7 @@ from polyjudge.core.arrays import Array, tie_gap, unit_mean
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import Reading
+from polyjudge.core.sections import Words
 from polyjudge.core.systems import average_systems
 
 Labels = tuple[str, ...]
@@ -95,7 +96,7 @@ class Panel:
     grouping: Grouping | None = None
     declared_range: tuple[float, float] | None = None
     observed_range: tuple[float, float] = None  # type: ignore[assignment]  # set below
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[Words, ...] = field(default=())
     reading: Reading | None = None
     systems: Labels = ()
     system_scores: Array | None = None
@@ -241,6 +242,29 @@ class Panel:
             "Score the missing entries, or drop the tasks, languages or judges that lack them "
             "(panel.select, or --incomplete drop)."
         )
+
+    @cached_property
+    def asked(self) -> NDArray[np.int64]:
+        """Scores that should be there, (k, m). With systems those of answers that at least one judge scored: an answer
+        that none did was not there to be judged."""
+        if self.system_scores is None:
+            return np.full(self.shape[1:], len(self.tasks))
+        answers = (~np.isnan(self.system_scores)).any(axis=3).sum(axis=(0, 1))
+        return np.repeat(answers[:, None], len(self.judges), axis=1)
+
+    @cached_property
+    def lost(self) -> NDArray[np.int64]:
+        """Scores that should be there and are not, (k, m)."""
+        finest = self.scores[:, None] if self.system_scores is None else self.system_scores
+        out: NDArray[np.int64] = self.asked - (~np.isnan(finest)).sum(axis=(0, 1))
+        return out
+
+    @property
+    def unanswered(self) -> int:
+        """Answers (task, system, language) that no judge scored; 0 without systems."""
+        if self.system_scores is None:
+            return 0
+        return int(np.isnan(self.system_scores).all(axis=3).sum())
 
     def missing(self) -> pd.DataFrame:
         """Cells that lack scores: language, judge, missing (tasks without a score), tasks, share; worst first."""

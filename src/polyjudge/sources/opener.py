@@ -20,7 +20,7 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.files import check_name, matches
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import Reading, RoleRead, Unclear
-from polyjudge.core.sections import Say
+from polyjudge.core.sections import Say, Words
 from polyjudge.sources import duck
 from polyjudge.sources.duck import FILE
 from polyjudge.sources.formats import Format, find_tool, read_tool, tool_files
@@ -42,7 +42,7 @@ class Opened:
     """What the user called it."""
     format: str = ""
     limits: tuple[float, float] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()
     looks: int = 0
     """Looks that an adaptive collection planned."""
     doubts: tuple[Say, ...] = ()
@@ -123,9 +123,10 @@ def file_of(address: str) -> str | None:
 
 
 def _open_folder(folder: Path, format: str | None, metric: str | None, group: str | None, hive: bool) -> Opened | None:
-    from polyjudge.sources.runs import STORE, read_run
+    from polyjudge.core.store import FILE
+    from polyjudge.sources.runs import read_run
 
-    if (folder / STORE).is_file():
+    if (folder / FILE).is_file():
         run = read_run(folder, group)
         opened = _held(run.frame, str(folder), "collection run", [])
         more = {"limits": run.declared_range, "notes": run.notes, "looks": run.looks, "sure": True}

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from polyjudge.core.columns import Columns, Doubt, doubts
+from polyjudge.core.columns import Columns, doubts
 from polyjudge.core.errors import PanelError, UsageError, foreign_errors
 from polyjudge.core.labels import clean, redact
 from polyjudge.core.panel import Panel
 from polyjudge.core.reading import ROLES, Reading, RoleRead
-from polyjudge.core.sections import Say
+from polyjudge.core.sections import Say, Words, say
 from polyjudge.sources import duck
 from polyjudge.sources.assemble import assemble
 from polyjudge.sources.duck_engine import DuckEngine
@@ -134,7 +134,7 @@ class Found:
     columns: Columns
     reading: Reading
     limits: tuple[float, float] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()
     average: bool = False
     opened: Opened | None = None
     """What our own engine opened."""
@@ -173,7 +173,7 @@ def understand(
         columns=read.columns,
         reading=how,
         limits=opened.limits or read.limits,
-        notes=(*opened.notes, *(_doubt_note(d) for d in doubtful if d.role)),
+        notes=(*opened.notes, *(say("read.taken", column=d.column, role=d.role) for d in doubtful if d.role)),
         average=read.average,
         opened=opened,
         read=read,
@@ -216,7 +216,7 @@ def _open_foreign(
         doubts=tuple(Say("read.role_doubt", {"column": d.column, "role": d.role}) for d in doubtful),
         options={f"--{role}": taken[role] for role in ROLES if role in taken},
     )
-    notes = tuple(_doubt_note(d) for d in doubtful if d.role)
+    notes = tuple(say("read.taken", column=d.column, role=d.role) for d in doubtful if d.role)
     return Found(engine=lambda: opened, columns=columns, reading=reading, notes=notes)
 
 
@@ -270,11 +270,15 @@ def _check_options(
     return low, high
 
 
-def _doubt_note(doubt: Doubt) -> str:
-    """What was made of a column whose name leaves room for another reading, and how to change it."""
-    name = clean(doubt.column)
-    if doubt.role == "system":
-        return (
-            f"{name} is taken as the system, the thing that is judged; if it repeats a measurement: --replicate {name}"
-        )
-    return f"{name} is taken as repeats of one measurement; if it is what is judged: --system {name}"
+def read_probes(source: Any, **options: Any) -> Panel:
+    """The scores of probes: `read_panel`, but of a collection run with `probes:` in its plan the versions, not items.
+
+    options : of `read_panel`
+    """
+    from polyjudge.sources.runs import holds_probes, read_run
+
+    if isinstance(source, (str, Path)) and holds_probes(source):
+        run = read_run(source, probes=True)
+        given = {name: value for name, value in options.items() if name in ("languages", "judges", "incomplete")}
+        return read_panel(run.frame, system="system", range=run.declared_range, **given)
+    return read_panel(source, **options)

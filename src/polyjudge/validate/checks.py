@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from polyjudge.analyse.audit import audit
+from polyjudge.analyse.bounded import bounded
 from polyjudge.analyse.choose import choose
 from polyjudge.analyse.explain import explain
 from polyjudge.analyse.held_out import full_gain
@@ -118,12 +118,12 @@ def _band(panel: Panel, planted: Array, seed: int, matters: float | None) -> Fou
 def _ranks(panel: Panel, means: Array, seed: int) -> Found:
     found = tied_sets(panel, resamples=BOOTSTRAPS, seed=seed)
     out: Found = {}
-    for scope, name, true in (
-        ("language", "rank sets, coverage", means),
-        ("calibrated", "order over all, coverage", means.mean(axis=0, keepdims=True)),
+    lowest, highest = (found.table[x].to_numpy(int) for x in ("rank_low", "rank_high"))
+    for name, true, rows in (  # languages stand first, then the order over all
+        ("rank sets, coverage", means, slice(0, means.size)),
+        ("order over all, coverage", means.mean(axis=0, keepdims=True), slice(means.size, None)),
     ):
-        rows = found.table[found.table["scope"] == scope]
-        low, high = (rows[x].to_numpy(int).reshape(true.shape) for x in ("rank_low", "rank_high"))
+        low, high = lowest[rows].reshape(true.shape), highest[rows].reshape(true.shape)
         best = 1 + (true[:, None, :] > true[:, :, None] + 1e-9).sum(axis=2)
         worst = true.shape[1] - (true[:, None, :] < true[:, :, None] - 1e-9).sum(axis=2)
         # every rank that ties leave open must be in the set
@@ -164,6 +164,22 @@ def _structure(panel: Panel, means: Array, planted: Array) -> Found:
     return out
 
 
+def levels(scenario: Scenario, seed: int) -> Found:
+    """Scores with few levels, drawn in logits: is the interaction there what the model of levels says?"""
+    rng = np.random.default_rng(seed)
+    n, k, m, ask = scenario.tasks, scenario.languages, scenario.judges, scenario.ask
+    planted = double_centre(rng.normal(0, 1, (k, m))) * ask["logits"]
+    latent = rng.normal(0, 1.5, (n, 1, 1)) + planted + np.linspace(-1, 1, m) + np.linspace(-1, 1, k)[:, None]
+    noisy = latent + ask.get("mean", 0.0) + rng.logistic(0, 1, (n, k, m))
+    panel = Panel.from_array((noisy[..., None] > np.asarray(ask["cuts"])).sum(axis=-1).astype(float))
+    found = bounded(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
+    low, high = (found.cells[x].to_numpy(float).reshape(k, m) for x in ("band_low", "band_high"))
+    out: Found = {"band in logits, coverage": _within(low, planted, high).all()}
+    if not ask["logits"]:
+        out["any cell called off in logits, none is"] = found.clear > 0
+    return out
+
+
 # --- holes ---
 
 
@@ -176,9 +192,11 @@ def holes(scenario: Scenario, seed: int) -> Found:
         found.cells[name].to_numpy(float).reshape(planted.shape) for name in ("sensitivity_low", "sensitivity_high")
     )
     said = {note.code for note in found.notes}
-    out: Found = {"sensitivity range, coverage": _within(low, planted, high).mean()}
     if scenario.ask.get("hidden"):
+        first = scenario.plant["holes"][:2] if scenario.plant["holes"][0] is not None else (slice(None), 0)
+        out = {"sensitivity range, coverage": _within(low, planted, high)[first].mean()}
         return {**out, "holes not at random are said": bool(said & {"missing.together", "missing.one-holder"})}
+    out = {"sensitivity range, coverage": _within(low, planted, high).mean()}
     if "missing" in scenario.simulate:
         out["holes at random called dependent"] = found.p_interaction is not None and found.p_interaction < 1 - LEVEL
     return {**_band(panel, planted, seed, None), **_ranks(panel, means, seed), **out}
@@ -291,11 +309,14 @@ def nights(scenario: Scenario, seed: int) -> Found:
 QUALITY = (-6.0, -2.0, 2.0, 6.0)
 
 
-@cache
 def _reliability(sees: float, quality: float) -> float:
-    """Reliability of one judge, from very many tasks."""
-    panel, _ = _judged(20_000, 2, 4, 1, sees, quality, {})
-    return float(signal(panel, level=LEVEL, resamples=100).mean_one)
+    """Reliability of one judge: variance of what judges share of the systems within a task, over that with noise.
+
+    Qualities differ between systems (`QUALITY`) and from task to task (sd 8); the noise of a score has sd 8 as well.
+    """
+    within = 8.0**2 * (1 - 1 / len(QUALITY))
+    shared = sees**2 * (quality**2 * float(np.mean(np.square(QUALITY))) + within)
+    return shared / (shared + within)
 
 
 def _judged(n: int, k: int, m: int, seed: int, sees: float, quality: float, more: Found) -> tuple[Panel, Any]:
@@ -312,7 +333,7 @@ def judged(scenario: Scenario, seed: int) -> Found:
     panel, _ = _judged(*shape, seed, sees, quality, scenario.simulate)
     seen = signal(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
     board = leaderboard(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
-    true = 0.0 if sees == 0 else _reliability(sees, quality)
+    true = _reliability(sees, quality)
     out: Found = {
         "signal interval, coverage": _within(seen.languages["one_low"], true, seen.languages["one_high"]).mean(),
         "signal verdict wrong": seen.verdict == ("sees" if sees == 0 else "blind"),
@@ -388,6 +409,7 @@ def calm(scenario: Scenario, seed: int) -> Found:
 
 CHECKS: dict[str, Callable[[Scenario, int], Found]] = {
     "cells": cells,
+    "levels": levels,
     "holes": holes,
     "labels": labels,
     "anchors": anchors,

@@ -26,8 +26,10 @@ def draw(scenario: Scenario, seed: int) -> tuple[Panel, Truth, Array]:
         side = np.where(np.arange(scenario.judges) % 2, 1.0, -1.0)
         scores += plant["skewed"] * side * (rng.exponential(1.0, scores.shape) - 1)
     if "failed" in plant:  # of scores around 50, so that a failed call is far below
-        scores = np.where(rng.random(scores.shape) < plant["failed"], 0.0, scores)
-        cells = (50 + cells) * (1 - plant["failed"])
+        share = np.broadcast_to(plant["failed"], scenario.judges)
+        better = plant.get("better", 0.0)  # what judges are better by as long as no call fails
+        scores = np.where(rng.random(scores.shape) < share, 0.0, scores + better)
+        cells = (50 + cells + better) * (1 - share)
     if "holes" in plant:
         scores = _holes(rng, scores, *plant["holes"])
     if scenario.plant:

@@ -57,6 +57,8 @@ PROMISES: dict[str, Promise] = {
     "scale use, interval coverage": COVERS,
     "scale use claimed, none is": AT_MOST,
     "scale use found": MOSTLY,
+    "band in logits, coverage": COVERS,
+    "any cell called off in logits, none is": AT_MOST,
     "sensitivity range, coverage": COVERS,
     "holes not at random are said": Promise(low=0.93),
     "holes at random called dependent": AT_MOST,

@@ -82,7 +82,7 @@ def validate(
     workers : processes; by default one per core. The result does not depend on it
     """
     count = panels or (FULL if full else FAST)
-    if count < 2:
+    if count < 2 or not scenarios:
         raise UsageError("validate needs at least 2 panels per scenario.")
     jobs = []
     for s in scenarios:

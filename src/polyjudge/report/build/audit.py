@@ -15,14 +15,18 @@ from polyjudge.report.build.bounded import bounded_section
 from polyjudge.report.build.compare import held_out_section
 from polyjudge.report.build.explain import cells_section, culprit_blocks, culprit_says, heatmap, steps
 from polyjudge.report.build.gate import gate_section
+from polyjudge.report.build.probe import section as probe_section
+from polyjudge.report.build.probe import sight as probe_sight
 from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, notes, pivot, value
 from polyjudge.report.build.systems import board, signal_section
 from polyjudge.report.build.systems import sections as systems_sections
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
+from polyjudge.report.numbers import number
 
 if TYPE_CHECKING:
     from polyjudge.analyse.audit import Audit, Summary
+    from polyjudge.analyse.missingness import Missingness
     from polyjudge.analyse.recovery import Recovery
     from polyjudge.core.panel import Panel
 
@@ -50,6 +54,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         sections=(
             _places(result),
             cells_section(result.explanation, result.certificate),
+            *([] if result.probes is None else [probe_section(result.probes)]),
             *(replace(section, folded=True) for section in _judged(result)),
             _panel(result),
             _ranks(result),
@@ -62,10 +67,14 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
             held_out_section(result.held_out),
             _sensitivity(result),
             *([] if result.bounded is None else [bounded_section(result.bounded)]),
-            Section(name="limits", title="What this does not show", says=result.caveats),
+            Section(name="limits", title="What this does not show", says=_limits(result)),
             _methods(result),
         ),
     )
+
+
+def _limits(audit: Audit) -> tuple[Words, ...]:
+    return audit.caveats if audit.probes is None else (*audit.caveats, say("probe.scope", tasks=audit.probes.tasks))
 
 
 def read_lines(s: Summary) -> tuple[Words, ...]:
@@ -85,9 +94,11 @@ def _picture(audit: Audit) -> tuple[Block, ...]:
 
 
 def _beside(audit: Audit) -> tuple[Block, ...]:
-    """Who wins, when the judges see that; else how the judges rank in every language."""
+    """Who notices damage, with probes; who wins, when the judges see that; else how the judges rank."""
     if audit.advice.state == "constant":
         return ()
+    if audit.probes is not None:
+        return (probe_sight(audit.probes),)
     if audit.systems is not None and audit.signal.verdict != "blind":
         return (board(audit.systems.leaderboard),)
     table = audit.ranks.table
@@ -185,27 +196,37 @@ def _panel(audit: Audit) -> Section:
         ),
         Table(
             name="languages", caption="Language effects: a shared shift, which stays in the scores, in points",
-            frame=language, columns=(LANGUAGE, *effect),
+            frame=language,
+            columns=(
+                LANGUAGE, effect[0], value("median", "median judge", "median_low", "median_high", sign=True), effect[1],
+            ),
         ),
     ]  # fmt: skip
-    m = audit.missingness
-    if m is not None:
-        says.append(say("missing.rate", missing=m.missing, entries=m.entries, rate=m.rate))
-        says += [say("missing.tests", p=m.p_cell, p_together=m.p_interaction)] if m.p_cell is not None else []
-        says += notes(m.notes)
-        lacking = m.cells[m.cells["missing"] > 0].sort_values("rate", ascending=False, kind="stable")
-        columns = [
-            LANGUAGE,
-            JUDGE,
-            Column(name="missing", title="missing", kind="count"),
-            Column(name="tasks", title="of tasks", kind="count"),
-            Column(name="rate", title="rate", kind="share"),
-        ]
-        if "sensitivity_low" in lacking:
-            title = "interaction, and its range if missing scores lie off"
-            columns.append(value("interaction", title, "sensitivity_low", "sensitivity_high", sign=True))
-        blocks.append(Table(name="missing", caption="Cells that lack scores", frame=lacking, columns=tuple(columns)))
+    if audit.missingness is not None:
+        more, table = _lacking(audit.missingness)
+        says += more
+        blocks.append(table)
     return Section(name="panel", title="The panel and its coverage", says=tuple(says), blocks=tuple(blocks))
+
+
+def _lacking(m: Missingness) -> tuple[list[Words], Table]:
+    """What is said of missing scores, and the cells that lack some."""
+    says: list[Words] = [say("missing.rate", missing=m.missing, entries=m.entries, rate=m.rate)]
+    tests = {"p": m.p_cell, "p_together": m.p_interaction, "p_floor": 1 / (1 + m.draws)}
+    says += [say("missing.tests", **tests)] if m.p_cell is not None else []
+    says += notes(m.notes)
+    lacking = m.cells[m.cells["missing"] > 0].sort_values("rate", ascending=False, kind="stable")
+    columns = [
+        LANGUAGE,
+        JUDGE,
+        Column(name="missing", title="missing", kind="count"),
+        Column(name="tasks", title="of tasks", kind="count"),
+        Column(name="rate", title="rate", kind="share"),
+    ]
+    if "sensitivity_low" in lacking:
+        title = "interaction, and its range if missing scores lie off"
+        columns.append(value("interaction", title, "sensitivity_low", "sensitivity_high", sign=True))
+    return says, Table(name="missing", caption="Cells that lack scores", frame=lacking, columns=tuple(columns))
 
 
 def _effects(frame: pd.DataFrame, what: str, title: str) -> dict[str, Any]:
@@ -303,6 +324,8 @@ def _reversals(audit: Audit) -> Section:
         chance=r.null_mean,
         most=r.null_high,
         p=r.p_global,
+        p_unequal=r.p_global_unequal,
+        p_floor=r.p_floor,
         method=r.global_method,
     )
     title = "Pairs that swap places"
@@ -370,7 +393,8 @@ def _variance(audit: Audit) -> Section:
     says: list[Words] = [say("audit.fit", simplified=v.r2_simplified, full=v.r2_full), v.three_way_meaning]
     if v.three_way_f is not None and v.three_way_df is not None:
         a, b = v.three_way_df
-        says.append(say("audit.three-way-test", df1=a, df2=b, f=v.three_way_f, p=v.three_way_p))
+        values = {"f": v.three_way_f, "p": v.three_way_p, "p_equal": v.three_way_p_equal}
+        says.append(say("audit.three-way-test", df1=a, df2=b, **values))
     if v.replicate_sd is not None:
         says.append(say("audit.replicate-noise", sd=v.replicate_sd, ratio=v.replicate_ratio))
     own, largest = parts.loc[parts["component"] == "language:judge"].iloc[0], (known if len(known) else parts).iloc[0]
@@ -411,7 +435,10 @@ def _structure(audit: Audit) -> Section:
         says.append(say("audit.scale-use", share=s.tukey_share, **slope))
     if i is not None:
         values = {n: getattr(i, n) for n in ("low", "high", "task_low", "task_high", "observed", "permutations", "p")}
-        says += [say("audit.information", nats=i.debiased, null=i.null_mean, **values), *notes(i.notes)]
+        says += [
+            say("audit.information", nats=i.debiased, null=i.null_mean, p_floor=1 / (1 + i.permutations), **values),
+            *notes(i.notes),
+        ]
     blocks: tuple[Block, ...] = ()
     if s.scale_use["slope"].notna().any():
         data = {
@@ -493,11 +520,15 @@ def _sensitivity(audit: Audit) -> Section:
 
 def _sensitivity_tables(audit: Audit) -> list[Block]:
     s = audit.sensitivity
-    tasks = s.tasks.assign(figure=[str(x).replace("_", " ") for x in s.tasks["figure"]])
-    by_task = [
-        Column(name=n, title=n.replace("_", " "), kind="number" if n in ("lowest", "highest") else "text")
-        for n in tasks.columns
-    ]
+    whole = [name == "reversing_pairs" for name in s.tasks["figure"]]  # a count stands below a number of points
+    tasks = s.tasks.assign(
+        figure=[str(x).replace("_", " ") for x in s.tasks["figure"]],
+        **{
+            c: [number(x, 0 if count else 2) for x, count in zip(s.tasks[c], whole, strict=True)]
+            for c in ("all_tasks", "lowest", "highest", "without_it")
+        },
+    )
+    by_task = [Column(name=n, title=n.replace("_", " ")) for n in tasks.columns]
     links = (
         Column(name="link", title="scale"),
         Column(name="spearman", title="rank correlation with plain cells", kind="ratio", low="low", high="high"),

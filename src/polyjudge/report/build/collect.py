@@ -9,6 +9,7 @@ import pandas as pd
 from polyjudge.core.labels import clean
 from polyjudge.core.schema import envelope
 from polyjudge.core.sections import Column, Report, Section, Step, Table, Words, say
+from polyjudge.report.build.replay import ANSWERS
 from polyjudge.report.build.shared import JUDGE, LANGUAGE
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from polyjudge.collect.summary import Progress, Summary
     from polyjudge.core.panel import Panel
 
+LOST = 0.1
+"""Share of probe versions that a language may lose without a word."""
 UNEVEN = 0.01
 """p-value under which answers are called unevenly lost."""
 
@@ -46,14 +49,16 @@ def _summary(s: Summary) -> Report:
         command = f"polyjudge collect PLAN -o {clean(s.folder, 400)} --retry-missing"
         steps.append(Step(why=say("collect.retry"), command=command))
     if s.complete:
-        steps.append(Step(why=say("collect.next"), command=f"polyjudge audit {clean(s.folder, 400)}"))
+        folder = clean(s.folder, 400)
+        command = f"polyjudge audit {folder}" + (f" --probes {folder}" if s.probes else "")
+        steps.append(Step(why=say("collect.next"), command=command))
     return Report(
         command="collect",
         title=say("collect.title", name=s.name, folder=s.folder),
         verdict=tuple(verdict),
         picture=(_money(s.judges),),
         next=tuple(steps),
-        sections=(*_position(s), *_unreadable(s)),
+        sections=(*_answers(s), *_position(s), *_unreadable(s)),
         payload=lambda: envelope("collect", {**s.to_dict(), "cost": s.cost}),
     )
 
@@ -61,12 +66,12 @@ def _summary(s: Summary) -> Report:
 def _progress(s: Summary, p: Progress) -> Words:
     names = [
         f"{clean(first)} and {clean(second)} in {clean(language)}" if second else f"{clean(first)} in {clean(language)}"
-        for language, first, second in p.open.head(MOST_OPEN).itertuples(index=False)
+        for language, first, second in p.open[["language", "first", "second"]].head(MOST_OPEN).itertuples(index=False)
     ]
     return say(
         "collect.adaptive",
         finished=p.finished,
-        of=p.of,
+        of=len(p.answers),
         open=len(p.open),
         names="; ".join(names) + ("; ..." if len(p.open) > MOST_OPEN else ""),
         answered=int(s.judges["answered"].sum()),
@@ -74,6 +79,16 @@ def _progress(s: Summary, p: Progress) -> Words:
         look=p.look + 1,
         looks=p.looks,
         limit=s.stopped == "cost",
+    )
+
+
+def _answers(s: Summary) -> tuple[Section, ...]:
+    """What an adaptive run asked, and the answers."""
+    if s.adaptive is None or not s.adaptive.look:
+        return ()
+    table = Table(name="questions", caption=say("replay.questions"), frame=s.adaptive.answers, columns=ANSWERS)
+    return (
+        Section(name="questions", title="The questions", says=(say("replay.scope"),), blocks=(table,), folded=False),
     )
 
 
@@ -152,6 +167,13 @@ def _preview(p: Preview) -> Report:
             answered=p.answered,
         )
     ]
+    if p.probes is not None:
+        verdict.append(say("collect.probes", **p.probes))
+        verdict += [
+            say("probe.lost", language=language, share=share)
+            for language, share in p.probes["discarded"].items()
+            if share > LOST
+        ]
     if p.expected is not None:
         e = p.expected
         verdict.append(say("adaptive.expected", looks=list(e.looks), whole=e.whole, calls=e.calls, money=e.money))

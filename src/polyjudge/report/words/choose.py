@@ -62,7 +62,7 @@ WORDS: dict[str, Template] = {
     "choose.per-cost": "The same per unit of cost, % of the best",
     "choose.copies": "Errors that two judges share beyond what all judges see",
     "choose.few-for-copies": "With fewer than four judges, shared errors of two cannot be told from the third's.",
-    "choose.weights": "Weights by reliability beat equal ones on left-out tasks",
+    "choose.weights": "Weights by {kind} beat equal ones on left-out tasks",
     "choose.equal": "Equal weights are as good as any on left-out tasks.",
     "choose.scope": lambda v: (
         (
@@ -73,7 +73,12 @@ WORDS: dict[str, Template] = {
         + "Panels are measured on other tasks than they were chosen on ({level:share} intervals over tasks). Near "
         "copies do not vouch for each other. Agreement is not accuracy: labels decide that (--gold)."
     ),
-    "choose-copies": "{first} and {second} are near copies: their errors correlate by {value/low/high:.2f}. Keep one.",
+    "choose-copies": lambda v: (
+        "{first} and {second}"
+        + (" (both {family:text})" if v["family"] else "")
+        + " are near copies: their errors correlate by {value/low/high:.2f}. Keep one."
+    ),
+    "choose.heatmap-alt": "From {low:.2f} to {high:.2f}.",
     "swap.title": "May {into} replace {out}?",
     "swap.accepted": "Yes: with {into} in place of {out} nothing moves by more than {matters} points.",
     "swap.refused": lambda v: (

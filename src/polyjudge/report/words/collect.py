@@ -40,6 +40,10 @@ WORDS: dict[str, Template] = {
         "{tasks} tasks ({items} items) x {languages} languages x {judges} judges: {calls} calls"
         + (", {answered} of them already answered." if v["answered"] else ".")
     ),
+    "collect.probes": lambda v: (
+        "Probes: {tasks} tasks x {versions} versions, {calls} of these calls"
+        + (", {cost:money}." if v["cost"] is not None else ".")
+    ),
     "collect.estimate": "Estimate (prices of {date})",
     "collect.range": "The cost lies between {low:money} and {high:money}: tokens are estimated from the text.",
     "collect.batch": "Judges in batch mode are priced as batches.",

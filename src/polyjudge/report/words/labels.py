@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from polyjudge.report.words import Template, plural
+from polyjudge.report.words import Template, places, plural
 
 
 def _plan(v: Mapping[str, Any]) -> str:
@@ -56,6 +56,12 @@ WORDS: dict[str, Template] = {
         + " more per language. The others need more tasks, not labels."
     ),
     "anchor.shift": "What all judges together give more (or less) than the humans. Calibrating leaves it in.",
+    "anchor.probes": lambda v: (
+        "Labels and probes agree about {agrees} pairs of language and judge"
+        + (f" and contradict each other about {places(v['places'])}: trust the labels." if v["places"] else ".")
+        + (" {open} are open." if v["open"] else "")
+    ),
+    "anchor.probes-table": "What probes and labels say of every judge",
     "anchor.means": "The panel-only interval knows nothing of a shared shift. Labelled tasks must be a random part of "
     "all tasks.",
     "plan.answer": _plan,
@@ -92,10 +98,4 @@ WORDS: dict[str, Template] = {
     "plan.labels": "Labels for ±{half_width} ({level:share}): {quantity:text}",
     "plan.next": "Where the next {batch} labels help most",
     "extend.title": "New {kind}: {label}",
-    "extend.newcomer": lambda v: (
-        "{label} was added from {tasks} tasks: its cells are known to about ±{half_width:points} points "
-        "({level:share}), "
-        "{clear} of {cells} are clearly not 0, and {shrunk:share} was taken off as noise. "
-        + ("Score {more} more tasks to {goal:text}." if v["more"] else "No more tasks are needed to {goal:text}.")
-    ),
 }

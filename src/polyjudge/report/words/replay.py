@@ -30,13 +30,12 @@ def _saved(v: Mapping[str, Any]) -> str:
 def _look(v: Mapping[str, Any]) -> str:
     spent = "" if v["cost"] is None else " for {cost:money}"
     low, middle, high = v["ahead"]
-    left = "{look} of {looks}"
     ahead = (
         f" Expected to follow: {middle:,.0f} calls ({low:,.0f} to {high:,.0f}){_dollars(v['money'])}." if high else ""
     )
     return (
-        f"Look {left}, {{tasks}} tasks: {{settled}} settled, {{open}} open after {{calls}} of {{whole}} calls{spent}; "
-        f"{1 - v['calls'] / v['whole']:.0%} saved so far.{ahead}"
+        f"Look {{look}} of {{looks}}, {{tasks}} tasks: {{settled}} settled, {{open}} open after {{calls}} calls{spent};"
+        f" {{saved}} of {{whole}} are no longer needed.{ahead}"
     )
 
 
@@ -66,5 +65,6 @@ WORDS: dict[str, Template] = {
     "replay.looks": "Looks, planned before the first call",
     "replay.questions": "What was asked, and the answer when it was settled",
     "replay.scope": "above, below: the first surely has the higher mean, or the lower. tied: surely no further apart "
-    "than what matters. All answers of a run together hold at the level asked for, however many looks it took.",
+    "than what matters. All answers of a run together hold at the level asked for, however many looks it took. In the "
+    "end: from all scores bought, less what stopping at a lucky moment adds.",
 }

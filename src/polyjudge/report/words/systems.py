@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polyjudge.core.labels import clean
-from polyjudge.report.words import Template
+from polyjudge.report.words import Template, escape, plural
 
 
 def _objects(v: Mapping[str, Any]) -> str:
@@ -67,7 +67,7 @@ def _judge_blind(v: Mapping[str, Any]) -> str:
 
 
 def _plain(text: Any) -> str:
-    return clean(text).replace("{", "{{").replace("}", "}}")
+    return escape(clean(text))
 
 
 def _own(v: Mapping[str, Any]) -> str:
@@ -96,6 +96,15 @@ def _effects(v: Mapping[str, Any]) -> str:
     return f"{what}: points, band over all {{of}}; {{clear}} clear"
 
 
+def _choice(v: Mapping[str, Any]) -> str:
+    """The judges to keep, as "3 judges, 140 tasks, $41 instead of $195"."""
+    if len(v["judges"]) == v["all"] or v["cost"] >= v["full"]:
+        return "Keep all {all} judges: no smaller panel is cheaper."
+    count = f"{len(v['judges'])} {plural(len(v['judges']), 'judge', 'judges')}"
+    money = "${cost:,.2f} instead of ${full:,.2f}" if v["priced"] else "{cost:,.0f} scores instead of {full:,.0f}"
+    return f"Cheapest: {count} ({{judges}}), {{tasks}} tasks, {money}."
+
+
 WORDS: dict[str, Template] = {
     "systems.title": "Systems",
     "systems.board": "Leaderboard",
@@ -118,6 +127,7 @@ WORDS: dict[str, Template] = {
     "separate.title": "Plan: tell systems apart",
     "separate.needed": "To tell two systems {points} points apart you need {needed} tasks with these judges and "
     "languages ({power:share} of the time, {level:share} sure).",
+    "separate.choice": _choice,
     "separate.now": lambda v: (
         "Your {tasks} tasks already tell {first} and {second} apart: {difference/low/high:points} points."
         if v["low"] > 0
