@@ -322,7 +322,10 @@ def test_cost_estimate_follows_the_prices(tmp_path: Path) -> None:
     (tmp_path / "prices.json").write_text(
         json.dumps({"date": "2026-02-03", "models": {"x/gpt-4o": {"input": 10, "output": 30}}})
     )
-    judges = [{"name": "a", "model": "router/x/gpt-4o"}, {"name": "b", "model": "x/gpt-4o-z", "price": {"input": 1, "output": 0}}]
+    judges = [
+        {"name": "a", "model": "router/x/gpt-4o"},
+        {"name": "b", "model": "x/gpt-4o-z", "price": {"input": 1, "output": 0}},
+    ]
     plan = parse_plan(plan_of(tmp_path, judges=judges, prices="prices.json"), tmp_path)
     result = preview(plan)
     table = result.estimate.judges.set_index("judge")
