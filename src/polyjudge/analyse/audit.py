@@ -25,26 +25,25 @@ from polyjudge.analyse.sensitivity import Sensitivity, sensitivity
 from polyjudge.analyse.signal import Signal, signal
 from polyjudge.analyse.structure import Structure, structure
 from polyjudge.analyse.systems import Systems, systems
-from polyjudge.analyse.ties import TiedSets, tied_sets
+from polyjudge.analyse.ties import TiedSets, order_judges, tied_sets
 from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
 from polyjudge.analyse.variance import Variance, variance
 from polyjudge.calibrate import ConsensusCalibrator
-from polyjudge.core.errors import PanelError, UsageError
-from polyjudge.core.memory import require
+from polyjudge.core.errors import PanelError, TooWide, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import Stages, stages
 from polyjudge.core.results import Result, plain
 from polyjudge.core.scale import ScaleKind, scale_of
 from polyjudge.core.sections import Finding, Say, ranked, say
-from polyjudge.estimate.incomplete import sampling_panel
+from polyjudge.estimate.incomplete import informing, sampling_panel
 from polyjudge.estimate.kernels import ranks
-from polyjudge.estimate.pairs import check_pairs
+from polyjudge.estimate.pairs import PairOrder
 from polyjudge.estimate.resample import check_level, mean_and_se
 
 if TYPE_CHECKING:
     from polyjudge.core.arrays import Array
 
-STAGES = 14
+STAGES = 15
 """Analyses of an audit that has everything: the length of its progress bar."""
 CAVEATS = (say("caveat.leniency"), say("caveat.shared-shift"), say("caveat.unseen"), say("caveat.tasks"))
 
@@ -80,7 +79,7 @@ class Summary(Result):
 @dataclass(frozen=True, repr=False, eq=False)
 class Audit(Result):
     """Everything an audit found. Each section is a result of its own; a section that could not be had is None and
-    `left_out` says why."""
+    `left_out` says why: what compares every two of thousands is left out, all else is there."""
 
     summary: Summary
     calibrator: ConsensusCalibrator
@@ -89,8 +88,8 @@ class Audit(Result):
     judge_effect: pd.DataFrame
     """Overall mean of each judge less the grand mean, with interval: judge, effect, se, low, high, rank."""
     uncertainty: Uncertainty
-    reversals: RankReversals
-    ranks: TiedSets
+    reversals: RankReversals | None
+    ranks: TiedSets | None
     held_out: Comparison
     variance: Variance | None
     structure: Structure
@@ -106,8 +105,8 @@ class Audit(Result):
     """Which places are off."""
     certificate: Certificate
     """How far any judge can be off in any language."""
-    signal: Signal
-    """Whether the judges see what they judge."""
+    signal: Signal | None
+    """Whether the judges see what they judge; None where too many judges would have to be compared."""
     advice: Advice
     """Verdict, what follows for each use, and what to do next."""
     distribution: pd.DataFrame
@@ -115,7 +114,8 @@ class Audit(Result):
     missingness: Missingness | None = None
     """Where scores are missing and whether that depends on the cell; None for a complete panel."""
     systems: Systems | None = None
-    """Whether the judges see the systems, who wins and who favours whom; None for a panel without systems."""
+    """Whether the judges see the systems, who wins and who favours whom; None for a panel without systems, or with too
+    many judges to compare."""
     left_out: dict[str, Say | str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
@@ -172,9 +172,6 @@ def audit(
         raise UsageError("The goal gate needs its pass mark: give a threshold too (--at).")
     matters = what_matters(panel, matters)
     calibrator = ConsensusCalibrator().fit(panel)
-    n, k, m = panel.shape
-    check_pairs(n, k, m, resamples)
-    require(8.0 * resamples * k * (2 * k + m), f"Comparing {k} languages with each other")
     with stages(STAGES) as run:
         sections, left_out, gate_spread = _sections(
             panel, run, seed, resamples, level, permutations, (threshold, at_least, base)
@@ -182,11 +179,9 @@ def audit(
         bands = sections["uncertainty"]
         explanation = run("explanation", explain, panel, matters=matters, level=level, seed=seed, bands=bands)
         judged: Systems | None = sections["systems"]
-        seen = (
-            run("signal", signal, panel, level=level, resamples=resamples, seed=seed)
-            if judged is None
-            else judged.signal
-        )
+        seen = None if judged is None else judged.signal
+        if not panel.systems:
+            seen = _part(left_out, run, "signal", signal, panel, level=level, resamples=resamples, seed=seed)
     language_effect = _effect(panel, 2, level, "language", panel.languages)
     held = certificate(bands, matters)
     concluded = weigh(conclude(panel, language_effect, left_out, **sections), held, scale_of(panel))
@@ -225,14 +220,17 @@ def _sections(
     threshold, at_least, base = gate
     common: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     drawn: dict[str, Any] = {"alpha": 1 - level, "resamples": resamples, "seed": seed}
-    out: dict[str, Any] = dict.fromkeys(("systems", "variance", "information", "gates", "missingness"))
+    absent = ("systems", "reversals", "ranks", "variance", "information", "gates", "missingness")
+    out: dict[str, Any] = dict.fromkeys(absent)
     left_out: dict[str, Say | str] = {}
     # First of all: where the judges do not see what they judge, all else is of little use.
     if panel.systems:
-        out["systems"] = run("systems", systems, panel, **common)
+        out["systems"] = _part(left_out, run, "systems", systems, panel, **common)
     out["uncertainty"] = run("uncertainty", uncertainty, panel, **common)
-    out["reversals"] = run("rank reversals", rank_reversals, panel, draws=resamples, **drawn)
-    out["ranks"] = run("ranks", tied_sets, panel, **drawn)
+    order = _part(left_out, run, "rank reversals", _ordered, panel, **drawn)
+    if order is not None:
+        out["reversals"] = run("rank reversals", rank_reversals, panel, draws=resamples, order=order, **drawn)
+        out["ranks"] = run("ranks", tied_sets, panel, order=order, **drawn)
     out["held_out"] = run("held-out ranks", compare, panel, ["raw", "cbc"], resamples=resamples, seed=seed)
     out["structure"] = run("structure", structure, panel, level=level)
     out["sensitivity"] = run("sensitivity", sensitivity, panel, threshold=threshold, **common)
@@ -251,13 +249,30 @@ def _sections(
     except PanelError as error:
         left_out["information"] = str(error)
     if threshold is not None:
-        out["gates"] = run("gate", gates, panel, threshold, at_least=at_least, base=base, **common)
+        out["gates"] = _part(left_out, run, "gate", gates, panel, threshold, at_least=at_least, base=base, **common)
     low, high = panel.range
     if high - low > panel.tie_gap:
         across = low + (high - low) * np.arange(1, 10) / 10
-        return out, left_out, run("gates across the scale", gates, panel, across[4], sweep=across, **common).sweep
+        spread = _part(left_out, run, "gate spread", gates, panel, across[4], sweep=across, **common)
+        return out, left_out, None if spread is None else spread.sweep
     left_out["gate spread"] = say("left-out.gate-spread")
     return out, left_out, None
+
+
+def _part(
+    left_out: dict[str, Say | str], run: Stages, name: str, analysis: Any, panel: Panel, *at: Any, **how: Any
+) -> Any:
+    """An analysis of the panel; None, and why, where the panel is too wide for it."""
+    try:
+        return run(name, analysis, panel, *at, **how)
+    except TooWide as error:
+        left_out[name] = str(error)
+        return None
+
+
+def _ordered(panel: Panel, **how: Any) -> PairOrder:
+    """The judges compared, as reversals and ranks both need them."""
+    return order_judges(sampling_panel(panel), informing(panel), **how)
 
 
 def _named(panel: Panel, e: Explanation) -> NDArray[np.bool_]:

@@ -30,8 +30,8 @@ def conclude(
     left_out: Mapping[str, Say | str],
     *,
     uncertainty: Uncertainty,
-    reversals: RankReversals,
-    ranks: TiedSets,
+    reversals: RankReversals | None,
+    ranks: TiedSets | None,
     held_out: Comparison,
     variance: Variance | None,
     structure: Structure,
@@ -49,7 +49,7 @@ def conclude(
     blind = systems is not None and systems.signal.verdict == "blind"
     out = [
         *([] if systems is None else systems.findings),
-        *_reversal(reversals),
+        *([] if reversals is None else _reversal(reversals)),
         *(f for f in _gain(held_out) if not blind or f.code not in ADVICE),
         *_cells(uncertainty),
         # Of very few tasks the lowest and highest scores seen are no ends of a scale.
@@ -60,7 +60,7 @@ def conclude(
         *_missing(missingness),
         *_information(information),
         *_gates(gates),
-        *_order(ranks),
+        *([] if ranks is None else _order(ranks)),
         *_shift(language_effect),
     ]
     if panel.n_tasks < FEW_TASKS:
@@ -116,7 +116,8 @@ def _gain(c: Comparison) -> list[Finding]:
     rows = {method: c.table[c.table["method"] == method].iloc[0] for method in ("raw", "cbc")}
     ends = (("tau", ""), ("low", "_low"), ("high", "_high"))
     taus = {f"{method}{end}": float(row[name]) for method, row in rows.items() for name, end in ends}
-    return [gain, find("info", "rank-agreement", **taus)]
+    measured = rows["raw"]["tau"] == rows["raw"]["tau"]  # not of panels with too many pairs
+    return [gain, *([find("info", "rank-agreement", **taus)] if measured else [])]
 
 
 def _ends(s: Sensitivity) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +17,9 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import sampling_panel
-from polyjudge.estimate.kernels import double_centre, ranks
+from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, pair_chunks, ranks
 from polyjudge.estimate.resample import (
-    bootstrap_means,
+    bootstrap_blocks,
     check_level,
     check_resamples,
     in_groups,
@@ -31,7 +31,8 @@ SURVIVES = 0.9
 """The linear conclusion survives a link when the lower limit of the rank correlation of cells is at least this ..."""
 FLIPS = 0.05
 """... and at most this share of the cells of one percent of the range or more changes sign."""
-CHUNK = 4_000_000
+MOST_RANKED = 60_000_000
+"""Cells ranked over all resamples; beyond it fewer resamples are made."""
 KNOTS = 50_000
 """Percentile ranks of more distinct scores than this are interpolated between as many of them."""
 
@@ -80,7 +81,10 @@ def sensitivity(
     q = float(median if threshold is None else threshold)
     if np.ptp(panel.observed_range) <= panel.tie_gap:
         notes.append(say("sensitivity.constant"))
-    links = _links(panel, distribution, q, resamples, seed, level)
+    made = min(resamples, max(100, MOST_RANKED // (4 * means.size)))
+    if made < resamples:
+        notes.append(say("sensitivity.fewer-resamples", made=made, asked=resamples))
+    links = _links(panel, distribution, q, made, seed, level)
     failing = links.loc[~links["survives"], "link"].tolist()
     verdict = say("scale.depends", links=failing) if failing else say("scale.survives")
     return Sensitivity(
@@ -103,11 +107,15 @@ def _judges(panel: Panel, notes: list[Say]) -> pd.DataFrame:
     if m < 3:
         notes.append(say("sensitivity.two-judges"))
         return pd.DataFrame([], columns=columns)
+    means = sampling_panel(panel).cell_means
+    own = np.zeros(m, np.int64)  # reversing pairs that a judge is in: without it there are so many fewer
+    for i, j, there in reversing(means, panel.tie_gap):
+        own += np.bincount(i[there], minlength=m) + np.bincount(j[there], minlength=m)
+    total = int(own.sum()) // 2
     rows = []
     for b, name in enumerate(panel.judges):
-        rest = np.delete(sampling_panel(panel).cell_means, b, axis=1)
-        largest = float(np.abs(double_centre(rest)).max())
-        rows.append((name, largest, int(count_reversals(rest, panel.tie_gap)), (m - 1) * (m - 2) // 2))
+        largest = float(np.abs(double_centre(np.delete(means, b, axis=1))).max())
+        rows.append((name, largest, total - int(own[b]), (m - 1) * (m - 2) // 2))
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -118,7 +126,7 @@ def _tasks(panel: Panel) -> pd.DataFrame:
     n, k, m = panel.shape
     total = np.tensordot(w, panel.scores, 1)
     largest, counts = np.empty(n), np.empty(n)
-    step = max(1, CHUNK // (k * m * m))
+    step = max(1, CHUNK // (k * m))
     for start in range(0, n, step):
         part = slice(start, start + step)
         rest = (total - w[part, None, None] * panel.scores[part]) / (w.sum() - w[part])[:, None, None]
@@ -187,25 +195,25 @@ def _links(
     linear, weights = task_interactions(panel), sampling_panel(panel).weights
     beta, se = (x.ravel() for x in mean_and_se(linear, weights))
     large = np.abs(beta) >= 0.01 * (high - low)
-    turns = reversing(sampling_panel(panel).cell_means, panel.tie_gap)
+    plain, least = sampling_panel(panel).cell_means, panel.tie_gap
     links = link_functions(panel, distribution)
     bent = {name: panel.with_scores(_linked(panel, link)) for name, link in links.items()}
     linked = {name: task_interactions(other) for name, other in bent.items()}
     values, grouped = in_groups(np.stack([linear, *linked.values()], axis=1), weights)
     # One resampling for all scales: drawing the tasks is what takes the time.
-    resampled = bootstrap_means(values, grouped, resamples, seed).reshape(resamples, 1 + len(links), -1)
-    drawn, *redrawn = resampled.transpose(1, 0, 2)
+    again = np.concatenate([_rank_correlations(x) for x in bootstrap_blocks(values, grouped, resamples, seed)])
     gates_linear = _gate_spread(panel, sampling_panel(panel).cell_means, q, panel.tie_gap)
     rows = []
-    for (name, link), again in zip(links.items(), redrawn, strict=True):
+    for (name, link), correlations in zip(links.items(), again.T, strict=True):
         other, other_se = (x.ravel() for x in mean_and_se(linked[name], weights))
         means = sampling_panel(bent[name]).cell_means
         gap = bent[name].tie_gap
         flips = large & (np.sign(beta) != np.sign(other))
         sure = (np.abs(beta) > 2 * se) & (np.abs(other) > 2 * other_se)
-        limits = np.quantile(spearman(drawn, again), [(1 - level) / 2, (1 + level) / 2])
+        limits = np.quantile(correlations, [(1 - level) / 2, (1 + level) / 2])
         correlation = float(spearman(beta[None], other[None])[0])
-        there = reversing(means, gap)
+        pairs = zip(reversing(plain, least), reversing(means, gap), strict=True)
+        there, both = np.sum([(b[2].sum(), (a[2] & b[2]).sum()) for a, b in pairs], axis=0)
         threshold = float(link(np.array([q]))[0])
         gate = _gate_spread(bent[name], means, threshold, gap)
         rows.append(
@@ -217,8 +225,8 @@ def _links(
                 "large_cells": int(large.sum()),
                 "sign_flips": int(flips.sum()),
                 "sure_flips": int((flips & sure).sum()),
-                "reversing_pairs": int(there.sum()),
-                "same_reversals": int((there & turns).sum()),
+                "reversing_pairs": int(there),
+                "same_reversals": int(both),
                 "spread_raw": gates_linear[0],
                 "spread_calibrated_linear": gates_linear[1],
                 "spread_calibrated_link": gate[1],
@@ -230,11 +238,25 @@ def _links(
     return pd.DataFrame(rows)
 
 
-def reversing(means: Array, gap: float) -> NDArray[np.bool_]:
-    """Which judge pairs change places between languages: (k, m) -> (pairs,)."""
-    i, j = np.triu_indices(means.shape[-1], 1)
-    d = means[:, i] - means[:, j]
-    out: NDArray[np.bool_] = (d.max(axis=0) > gap) & (d.min(axis=0) < -gap)
+def reversing(means: Array, gap: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]:
+    """Judge pairs and whether they change places between languages, in parts: (k, m) -> first, second, (pairs,)."""
+    for i, j in pair_chunks(means.shape[-1], len(means)):
+        d = means[:, i] - means[:, j]
+        yield i, j, (d.max(axis=0) > gap) & (d.min(axis=0) < -gap)
+
+
+def _rank_correlations(drawn: Array) -> Array:
+    """Rank correlation of the plain cells with those of each link: (b, 1 + links, k, m) -> (b, links)."""
+    out = np.empty((len(drawn), drawn.shape[1] - 1))
+    step = min(BLOCK, max(1, CHUNK // drawn[0].size))
+    for start in range(0, len(drawn), step):
+        part = drawn[start : start + step].reshape(-1, *drawn.shape[1:2], drawn[0, 0].size)
+        place = ranks(part, 0.0)
+        place -= place.mean(axis=2, keepdims=True)
+        square = (place**2).sum(axis=2)
+        scale = np.sqrt(square[:, :1] * square[:, 1:])
+        top = (place[:, :1] * place[:, 1:]).sum(axis=2)
+        out[start : start + step] = np.divide(top, scale, out=np.ones_like(top), where=scale > 0)
     return out
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from polyjudge.analyse.families import families as find_families
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
+from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Finding
@@ -134,6 +135,8 @@ def signal(
     check_resamples(resamples)
     if not 0 < least < 1:
         raise UsageError(f"least is a reliability between 0 and 1, not {least}.")
+    _, k, m = panel.shape
+    require_time(2.5 * resamples * k * m * m, f"Whether every two of {m} judges agree in each of {k} languages")
     moments = Moments.of(panel)
     of = find_families(panel.judges, families)
     kin = np.array([[of[a] == of[b] for b in panel.judges] for a in panel.judges])
@@ -196,7 +199,7 @@ def _statistics(moments: Moments, times: Array, kin: NDArray[np.bool_]) -> dict[
         between = moments.of_means(times)
         out["leaderboard"] = _ratio(*off_and_on(between))
         out["within"] = _ratio(*off_and_on(v - between))
-    if m >= 3:
+    if m >= 3 and moments.units >= FEWEST:  # with fewer no language is said to be seen, and slopes are of those
         out["lambda"] = one_factor(v)
     return out
 

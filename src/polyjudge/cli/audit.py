@@ -64,7 +64,8 @@ def audit(
         "cells": result.uncertainty.to_frame(),
         "explained": result.explanation.to_frame(),
         "worst": result.explanation.worst,
-        "reversals": result.reversals.to_frame(),
-        "ranks": result.ranks.to_frame().drop(columns="tied_with"),
     }
+    if result.reversals is not None and result.ranks is not None:
+        tables["reversals"] = result.reversals.to_frame()
+        tables["ranks"] = result.ranks.to_frame().drop(columns="tied_with")
     emit(ctx, result, panel, tables=tables)

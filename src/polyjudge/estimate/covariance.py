@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.core.arrays import Array
+from polyjudge.core.memory import require
 from polyjudge.core.panel import Panel
+from polyjudge.estimate.kernels import BLOCK
 from polyjudge.estimate.resample import tracked_draws
 
 MOST_UNITS = 5000
@@ -48,6 +50,9 @@ class Moments:
         by_task : one unit for each of the panel's, in their order, whatever their number and clusters
         """
         w = panel.weights
+        n, k, m = panel.shape
+        size = 8.0 * k * m * m * (4 * min(n, MOST_UNITS) + 6 * BLOCK)
+        require(size, f"Comparing every two of {m} judges in each of {k} languages, task by task,")
 
         def add(values: Array) -> Array:
             return values * w.reshape(-1, *[1] * (values.ndim - 1)) if by_task else add_up(values, w, panel.cluster)

@@ -35,6 +35,8 @@ from polyjudge.estimate.kernels import double_centre
 
 DENSE_BYTES = 256 << 20
 """Normal matrices of all missingness patterns are kept up to this size; beyond it the solution is iterative."""
+DENSE_CELLS = 400
+"""The same for the number of cells: every resample would solve as many equations."""
 
 _estimates: WeakKeyDictionary[Panel, InteractionEstimate] = WeakKeyDictionary()
 _stand_ins: WeakKeyDictionary[Panel, Panel] = WeakKeyDictionary()
@@ -400,7 +402,8 @@ class _Fit:
         self.weights, self.group = patterns, group
         k, m = scores.shape[1:]
         self.basis = basis(k, m, design)
-        self.dense = len(self.weights) * len(self.basis) ** 2 * 8 <= DENSE_BYTES
+        p = len(self.basis)
+        self.dense = len(self.weights) * p**2 * 8 <= DENSE_BYTES and p <= DENSE_CELLS
         self.times = np.bincount(self.group, minlength=len(self.weights)).astype(np.float64)
         flat = self.basis.reshape(len(self.basis), -1)
         self.right = np.concatenate(

@@ -15,6 +15,15 @@ WORDS: dict[str, Template] = {
     "missed when "
     "the figure lies beyond it by more than 3.5 Monte Carlo standard errors.",
     "more-rows": "... and {rows} more rows (all of them with --json)",
+    "grid-cut": lambda v: (
+        f"{'{note:text}; shown' if v['note'] else 'Shown'} are the {{rows}} of {{of_rows}} rows and {{columns}} of "
+        "{of_columns} columns with the largest values (all of them with --json)"
+    ),
+    "not-drawn": lambda v: (
+        "A chart is not drawn: it would hold too much."
+        if v["charts"] == 1
+        else "{charts} charts are not drawn: they would hold too much."
+    ),
     "more-findings": lambda v: f"{{count}} more {'remark' if v['count'] == 1 else 'remarks'}: --full",
     "details": "All details: --full. As a page: -o {command}/",
 }
