@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,3 +57,26 @@ def test_what_is_no_report_of_this_version_is_refused(content: str, tmp_path: Pa
         pj.read_report(tmp_path / "x.json")
     with pytest.raises(pj.PolyjudgeError):
         pj.read_report(tmp_path / "absent\0.json")
+
+
+def test_the_first_version_is_compared_with_the_present_one(
+    audit: pj.Audit, tmp_path: Path, cli: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    (tmp_path / "audit.json").write_text(to_json(envelope("audit", audit.to_dict())), encoding="utf-8")
+    done = cli("diff", FIRST, tmp_path)
+    assert done.returncode == 0, done.stderr
+    newer = json.loads(FIRST.read_text()) | {"schema": SCHEMA + 1}
+    (tmp_path / "audit.json").write_text(json.dumps(newer), encoding="utf-8")
+    done = cli("diff", FIRST, tmp_path)
+    assert done.returncode == 2
+    assert "report format" in done.stderr
+
+
+@pytest.mark.parametrize("at", ["summary", "uncertainty", "judge_effect", "language_effect", "level"])
+@pytest.mark.parametrize("value", [None, [], {}, "x", [1], {"cells": [{"judge": 1}]}])
+def test_a_damaged_report_is_bad_input(
+    at: str, value: Any, tmp_path: Path, cli: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    (tmp_path / "audit.json").write_text(json.dumps(json.loads(FIRST.read_text()) | {at: value}), encoding="utf-8")
+    done = cli("diff", FIRST, tmp_path)
+    assert done.returncode in (0, 2), done.stderr
