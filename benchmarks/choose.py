@@ -1,6 +1,8 @@
 """Choosing judges on planted truth: is the right panel recommended, are copies named, are held-out figures unbiased?
+Does a swap keep its level at the border?
 
-python benchmarks/choose.py [--panels 500]
+    python benchmarks/choose.py [--panels 500]
+    python benchmarks/choose.py --large         12 judges x 30 languages x 2,000 tasks x 10 systems, in seconds
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy as np
 
 import polyjudge as pj
 from polyjudge.analyse.choose import choose
+from polyjudge.analyse.swap import swap
 
 TASKS, SYSTEMS, LANGUAGES, JUDGES = 150, 4, 3, 5
 SD = 10.0
@@ -109,11 +112,43 @@ def run(name: str, setting: dict[str, object], panels: int) -> dict[str, object]
     }
 
 
+def border(panels: int, languages: int, systems: int, alone: bool) -> float:
+    """Share of panels that accept a swap whose true change of one system difference is just what matters."""
+    accepted = 0
+    for seed in range(panels):
+        rng = np.random.default_rng([26, seed])
+        shape = (100, systems, languages)
+        scores = 50 + SD * rng.normal(size=(*shape, 1)) + 4 * rng.normal(size=(*shape, 3))
+        scores[:, 0, 0, 1] += 3.0 if alone else 6.0
+        panel = pj.Panel.from_array(scores, judges=["a", "b", "c"], systems=[f"s{i}" for i in range(systems)])
+        accepted += swap(panel, "a", "b", matters=3.0, alone=alone).answer == "accepted"
+    return accepted / panels
+
+
+def large() -> None:
+    rng = np.random.default_rng(0)
+    scores = 50 + SD * rng.normal(size=(2000, 10, 1, 1)) + SD * rng.normal(size=(2000, 10, 30, 12))
+    panel = pj.Panel.from_array(scores, systems=[f"s{i}" for i in range(10)])
+    begun, used = time.perf_counter(), time.process_time()
+    choose(panel, prices=dict.fromkeys(panel.judges, 1.0))
+    print(f"{time.perf_counter() - begun:.1f} s ({time.process_time() - used:.1f} s of CPU)")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--panels", type=int, default=100)
+    parser.add_argument("--large", action="store_true")
     options = parser.parse_args()
-    out = {}
+    if options.large:
+        return large()
+    out: dict[str, object] = {"panels": options.panels}
+    out["swap accepted at the border"] = {
+        f"{languages} languages x {systems} systems{', alone' * alone}": border(
+            options.panels, languages, systems, alone
+        )
+        for languages, systems, alone in ((2, 2, True), (3, 4, True), (3, 4, False))
+    }
+    print(out, flush=True)
     for name, setting in scenarios().items():
         begun = time.perf_counter()
         out[name] = run(name, setting, options.panels)

@@ -50,7 +50,7 @@ def small(panel: pj.Panel, plain_resamples: int) -> None:
     print("| what | seconds | of the processor | ratio of these |\n|---|---:|---:|---:|")
     print(f"| plain reference, raw + CBC ({plain_resamples} resamples, scaled) | {slow[0]:.1f} | {slow[1]:.1f} | 1 |")
     print(f"| compare, raw + CBC | {fast[0]:.3f} | {fast[1]:.3f} | {slow[1] / fast[1]:,.0f} |")
-    calls: dict[str, Callable[[], object]] = {"compare, all twelve methods": lambda: pj.compare(panel, ORDER)}
+    calls: dict[str, Callable[[], object]] = {"compare, all methods": lambda: pj.compare(panel, ORDER)}
     calls |= {f"compare, {name}": lambda name=name: pj.compare(panel, name) for name in ORDER}
     calls |= {c.__name__: lambda c=c: c(panel) for c in (pj.unseen_language, pj.unseen_judge, pj.decisions)}
     for what, call in calls.items():

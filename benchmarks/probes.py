@@ -1,98 +1,173 @@
-"""Reading probes on planted truth: judges that see, see half, are blind, severe or competent.
+"""Reading probes on planted truth: judges that see, see half, are blind, severe or competent, or follow form.
 
-    python benchmarks/probes.py [--panels 500]
+    python benchmarks/probes.py [--panels 500] [--through-server 2]
 
-30 tasks x 6 versions (clean, three severities, two placebos) x 4 languages x 5 judges. The interaction is that of an
-audit of 60 other tasks. "right" is the share of panels in which the planted cell gets its verdict, "confused" that in
-which a blind cell anywhere is called competent or the reverse.
+60 items x 4 languages (en, ar, ko, th) x 5 judges, and probes of 30 of them: 6 versions by `make_probes`. The judges of
+tests/seeing_judges.py score each text from the text alone: how many words of the clean answer are there in their
+order. They answer in memory; with `--through-server` as many panels of each kind are also collected from a loopback
+server by a plan with `probes:`, and must be equal, score by score.
+
+"right" is the share of panels in which the planted cell gets its verdict; "confused" that in which a blind cell
+anywhere is called competent or seeing, or a seeing one blind; "false_placebo_alarms" that in which a judge is said to
+follow form that does not.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import polyjudge as pj
 from polyjudge.analyse.probes import probe
+from polyjudge.collect import load_plan
+from polyjudge.collect.items import load_items
+from seeing_judges import Seeing, items
 
-TASKS, LANGUAGES, JUDGES = 30, 4, 5
-VERSIONS = ("clean", "damage-1", "damage-2", "damage-3", "placebo-1", "placebo-2")
-STEP = np.array([0.0, 1.0, 2.0, 3.0, 0.0, 0.0])
-REACTION, NOISE = 8.0, 8.0
-
-
-def make(
-    rng: np.random.Generator, sees: np.ndarray, shift: np.ndarray, false: float = 0.0
-) -> tuple[pj.Panel, pj.Panel]:
-    """A probe panel and an audited one. `sees` (k, m) multiplies the reaction, `shift` (k, m) is the interaction."""
-
-    def scores(tasks: int, versions: int, step: np.ndarray) -> np.ndarray:
-        quality = rng.normal(0, 10, (tasks, 1, LANGUAGES, 1))
-        fall = REACTION * step[:, None, None] * sees
-        bump = np.zeros((versions, 1, 1))
-        bump[4:] = false
-        moved = bump * (np.arange(JUDGES) == 1)
-        noise = rng.normal(0, NOISE, (tasks, versions, LANGUAGES, JUDGES))
-        return 60 + quality * sees - fall + shift + moved + noise
-
-    probes = pj.Panel.from_array(scores(TASKS, len(VERSIONS), STEP), systems=VERSIONS, declared_range=(0, 100))
-    return probes, pj.Panel.from_array(scores(60, 1, np.zeros(1))[:, 0], declared_range=(0, 100))
+ITEMS, TASKS = 60, 30
+LANGUAGES = ["en", "ar", "ko", "th"]
+JUDGES = [f"judge{j + 1}" for j in range(5)]
+SEVERE = {"shift": {"en": -25.0}}
 
 
-def scenarios() -> dict[str, tuple[np.ndarray, np.ndarray, tuple[int, int], str]]:
-    even, none = np.ones((LANGUAGES, JUDGES)), np.zeros((LANGUAGES, JUDGES))
-    off = none.copy()
-    off[0, 0] = -25.0
-    half, blind, crowd = even.copy(), even.copy(), even.copy()
-    half[:, 0] = 0.5
-    blind[0, 0] = 0.0
-    crowd[0, 1:] = 0.0
+def scenarios() -> dict[str, tuple[dict[str, Any], str | None]]:
+    """Settings of judges (those not named see), and the verdict of judge1 in the first language."""
+    others = {name: {"sees": {"en": 0.0}} for name in JUDGES[1:]}
+    half = dict.fromkeys(LANGUAGES, 0.5)
     return {
-        "all see, one severe cell": (even, off, (0, 0), "severity"),
-        "one sees half, severe cell": (half, off, (0, 0), "severity"),
-        "blind in one language": (blind, off, (0, 0), "blind"),
-        "competent where the others are blind": (crowd, off, (0, 0), "competence"),
+        "all see, judge1 severe in one language": ({"judge1": SEVERE}, "severity"),
+        "judge1 sees half, severe in one language": ({"judge1": {**SEVERE, "sees": half}}, "severity"),
+        "judge1 blind in one language": ({"judge1": {**SEVERE, "sees": {"en": 0.0}}}, "blind"),
+        "judge1 competent where the others are blind": ({"judge1": SEVERE, **others}, "competence"),
+        "judge2 follows form (8 points)": ({"judge2": {"placebo": 8.0}}, None),
+        "judge2 scores length alone": (
+            {"judge2": {"sees": dict.fromkeys(LANGUAGES, 0.0), "length": 40.0}}, None,
+        ),
+    }  # fmt: skip
+
+
+def configuration(judges: dict[str, Any], seed: int) -> dict[str, Any]:
+    return {"seeing": {"seed": seed, "judges": {name: judges.get(name, {}) for name in JUDGES}}}
+
+
+def write_plan(folder: Path, url: str) -> Path:
+    """The plan that a user would write: items, a rubric, judges, and probes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = items(ITEMS, LANGUAGES)
+    (folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    plan = {
+        "languages": LANGUAGES,
+        "items": {"path": "items.jsonl"},
+        "rubric": {"kind": "rating", "scale": [0, 100]},
+        "probes": {"tasks": TASKS},
+        "defaults": {"base_url": url, "concurrency": 32, "price": {"input": 1, "output": 2}},
+        "judges": [{"name": j, "model": f"openai-api/local/{j}"} for j in JUDGES],
     }
+    (folder / "plan.json").write_text(json.dumps(plan))
+    return folder / "plan.json"
+
+
+class Texts:
+    """Items and versions of the plan, and the panels that judges give them in memory."""
+
+    def __init__(self, plan: Path) -> None:
+        aligned = load_items(load_plan(plan))
+        self.first = aligned.first_version or 0
+        found = [aligned.item(place) for place in range(len(aligned))]
+        self.items = [(item.name.task, item.fields) for item in found[: self.first]]
+        self.tasks = list(dict.fromkeys(item.name.task for item in found[self.first :]))
+        self.versions = list(dict.fromkeys(item.name.system for item in found[self.first :]))
+        self.probes = {(item.name.task, item.name.system): item.fields for item in found[self.first :]}
+
+    def panels(self, judges: Seeing) -> tuple[pj.Panel, pj.Panel]:
+        """The probes and the items."""
+
+        def row(task: str, fields: Any) -> list[list[float]]:
+            texts = {x: fields[x]["response"].strip() for x in LANGUAGES}
+            return [[judges.score(judge, task, x, texts[x]) for judge in JUDGES] for x in LANGUAGES]
+
+        probes = [[row(t, self.probes[t, v]) for v in self.versions] for t in self.tasks]
+        names: dict[str, Any] = {"languages": LANGUAGES, "judges": JUDGES, "declared_range": (0.0, 100.0)}
+        own = np.array([row(task, fields) for task, fields in self.items], float)
+        return (
+            pj.Panel.from_array(np.array(probes, float), tasks=self.tasks, systems=self.versions, **names),
+            pj.Panel.from_array(own, tasks=[task for task, _ in self.items], **names),
+        )
+
+
+def read(texts: Texts, judges: dict[str, Any], wanted: str | None, seed: int) -> dict[str, bool]:
+    """What one panel shows."""
+    config = configuration(judges, seed)
+    probes, audited = texts.panels(Seeing(config))
+    result = probe(probes, audit=audited)
+    cells = result.cells
+    sight = dict(zip(zip(cells["language"], cells["judge"], strict=True), cells["sight"], strict=True))
+    truth = {(x, j): config["seeing"]["judges"][j].get("sees", {}).get(x, 1.0) for x in LANGUAGES for j in JUDGES}
+    verdict = cells[(cells["language"] == "en") & (cells["judge"] == "judge1")]["verdict"].iloc[0]
+    competent = set(zip(*(cells.loc[cells["verdict"] == "competence", c] for c in ("language", "judge")), strict=True))
+    moved = set(result.judges.loc[result.judges["false"], "judge"])
+    followers = {name for name, entry in judges.items() if "placebo" in entry or "length" in entry}
+    return {
+        "right": verdict == wanted if wanted is not None else followers <= moved,
+        "confused": any(
+            (sight[cell] == "blind" and sees == 1) or (sees == 0 and (sight[cell] == "sees" or cell in competent))
+            for cell, sees in truth.items()
+            if not followers
+        ),
+        "false_placebo_alarms": bool(moved - followers),
+    }
+
+
+def through_server(folder: Path, panels: int) -> int:
+    """Collects panels from a server; how many, all of them equal to those in memory (else an error)."""
+    from judge_server import running
+    from polyjudge.collect import collect
+    from polyjudge.sources import read_panel, read_probes
+
+    count = 0
+    with running(configuration({}, 0), folder) as server:
+        plan = write_plan(folder / "served", server.url)
+        texts = Texts(plan)
+        for number, (judges, _) in enumerate(scenarios().values()):
+            for seed in range(panels):
+                config = configuration(judges, seed)
+                server.set(**config)
+                run = folder / f"run-{number}-{seed}"
+                collect(load_plan(plan), run)
+                probes, audited = texts.panels(Seeing(config))
+                for served, direct in ((read_probes(run), probes), (read_panel(run), audited)):
+                    part = served.select(systems=direct.systems) if direct.systems else served
+                    mine, theirs = (x.to_long().sort_values([*x.to_long().columns][:-1]) for x in (direct, part))
+                    assert (mine.to_numpy() == theirs[mine.columns].to_numpy()).all(), (number, seed)
+                count += 1
+                print(f"through the server: {count} panels equal", flush=True)
+    return count
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--panels", type=int, default=500)
+    parser.add_argument("--through-server", type=int, default=0)
     options = parser.parse_args()
-    out = {}
-    for name, (sees, shift, (l, b), wanted) in scenarios().items():  # noqa: E741
-        begun = time.perf_counter()
-        right = confused = false = 0
-        for seed in range(options.panels):
-            probes, audited = make(np.random.default_rng([24, seed]), sees, shift)
-            result = probe(probes, audit=audited)
-            cells = result.cells
-            verdict = cells["verdict"].to_numpy().reshape(LANGUAGES, JUDGES)
-            right += verdict[l, b] == wanted
-            confused += bool(
-                ((verdict == "competence") & (sees == 0)).any()
-                or ((cells["sight"].to_numpy().reshape(sees.shape) == "blind") & (sees == 1)).any()
-            )
-            false += bool(cells["false"].any())
-        out[name] = {
-            "right": right / options.panels,
-            "confused": confused / options.panels,
-            "false_placebo_alarms": false / options.panels,
-        }
-        print(name, json.dumps(out[name]), f"({time.perf_counter() - begun:.0f} s)", flush=True)
-    named = 0
-    even = np.ones((LANGUAGES, JUDGES))
-    for seed in range(options.panels):
-        probes, audited = make(np.random.default_rng([25, seed]), even, 0 * even, false=8.0)
-        cells = probe(probes, audit=audited).cells
-        named += set(cells.loc[cells["false"], "judge"]) == {"judge2"}
-    out["a judge that placebos move is named, alone"] = {"right": named / options.panels}
-    print(out["a judge that placebos move is named, alone"])
-    Path(__file__).with_name("results").joinpath("probes.json").write_text(json.dumps(out, indent=1) + "\n")
+    out: dict[str, Any] = {"panels": options.panels}
+    with tempfile.TemporaryDirectory() as folder:
+        if options.through_server:
+            out["equal_through_server"] = through_server(Path(folder), options.through_server)
+        texts = Texts(write_plan(Path(folder) / "direct", "http://127.0.0.1:1/v1"))
+        for name, (judges, wanted) in scenarios().items():
+            begun = time.perf_counter()
+            found = [read(texts, judges, wanted, seed) for seed in range(options.panels)]
+            out[name] = {key: float(np.mean([f[key] for f in found])) for key in found[0]}
+            print(name, json.dumps(out[name]), f"({time.perf_counter() - begun:.0f} s)", flush=True)
+    if options.panels >= 500:
+        Path(__file__).with_name("results").joinpath("probes.json").write_text(json.dumps(out, indent=1) + "\n")
 
 
 if __name__ == "__main__":

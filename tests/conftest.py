@@ -1,5 +1,6 @@
 """Fixtures shared by all tests: the released scores where they are at hand, and the command line."""
 
+# ruff: noqa: E402
 from __future__ import annotations
 
 import json
@@ -9,6 +10,10 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+# Before NumPy is loaded, here and in the workers: threads that wait for each other burn more than the work itself.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 import pytest
 from components import PACKAGES, find
@@ -36,10 +41,18 @@ def need(component: str) -> str:
     return path
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of a file share a worker and so its fixtures; files with slow tests begin, so that no worker waits."""
+    slow = set()
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
+        if item.get_closest_marker("slow"):
+            slow.add(item.path)
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -84,10 +97,25 @@ def devai(devai_path: Path) -> pj.Panel:
 
 
 @pytest.fixture(scope="session")
-def devai_like_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The DevAI scores, or where they are absent a generated file of the same layout with the same interaction."""
-    path = SHARED / "data/devai/run_level_scores.csv"
-    return path if path.exists() else stand_in.devai(tmp_path_factory.mktemp("devai") / "run_level_scores.csv")
+def like(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A released file, or where it is absent a generated one of the same layout (`stand_in`)."""
+    makers = {
+        "data/devai/run_level_scores.csv": stand_in.devai,
+        "data/devai/instances.jsonl": stand_in.instances,
+        "data/devai/human_labels.csv": stand_in.human_labels,
+        "data/mrewardbench/human_anchor_sample.csv": stand_in.anchor_sample,
+    }
+
+    def find(name: str) -> Path:
+        path = SHARED / name
+        return path if path.exists() else makers[name](tmp_path_factory.mktemp("like") / path.name)
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def devai_like_path(like: Callable[[str], Path]) -> Path:
+    return like("data/devai/run_level_scores.csv")
 
 
 @pytest.fixture(scope="session")
@@ -96,9 +124,8 @@ def devai_like(devai_like_path: Path) -> pj.Panel:
 
 
 @pytest.fixture(scope="session")
-def anchor_like_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = SHARED / "data/mrewardbench/human_anchor_sample.csv"
-    return path if path.exists() else stand_in.anchor_sample(tmp_path_factory.mktemp("anchor") / "sample.csv")
+def anchor_like_path(like: Callable[[str], Path]) -> Path:
+    return like("data/mrewardbench/human_anchor_sample.csv")
 
 
 @pytest.fixture(scope="session")

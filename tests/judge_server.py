@@ -5,6 +5,8 @@ sum of task, language, judge and interaction terms, rounded at random (by a hash
 is the planted one. The answer depends on the prompt and the model alone. Faults come at set rates, by a hash of prompt,
 model and the number of times it was asked.
 
+With "seeing" in its configuration the judges of `seeing_judges.py` answer instead.
+
     python judge_server.py CONFIG.json      prints its port, then serves until its standard input closes
 """
 
@@ -25,6 +27,9 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any, ClassVar
+
+sys.path.insert(0, str(Path(__file__).parent))
+from seeing_judges import Seeing
 
 MARK = re.compile(r"\[\[(\S+) (\S+) (\S+)\]\]")
 REQUIREMENT = re.compile(r"\(\((\S+)\)\)")
@@ -84,7 +89,7 @@ class Server(asyncio.Protocol):
     """One connection. HTTP/1.1 with keep-alive, just enough of it."""
 
     config: dict[str, Any]
-    planted: Planted
+    planted: Planted | Seeing
     asked: ClassVar[Counter[str]] = Counter()
     requests: ClassVar[Counter[str]] = Counter()
     state: ClassVar[dict[str, int]] = {"flying": 0, "most": 0, "answered": 0}
@@ -235,6 +240,7 @@ class Server(asyncio.Protocol):
             "id": "x", "object": "chat.completion", "created": 0, "model": name, "choices": [choice],
             "usage": {"prompt_tokens": len(prompt) // 4, "completion_tokens": 20, "total_tokens": 99},
         }  # fmt: skip
+        answer["usage"] |= self.config.get("usage", {})
         if fault == "nousage":
             answer["usage"] = None
         if self.config.get("echo"):  # a service that sends a key back in a field of its own
@@ -380,7 +386,7 @@ class Batches:
 
 
 async def serve(config: dict[str, Any]) -> None:
-    Server.config, Server.planted = config, Planted(config)
+    Server.config, Server.planted = config, Seeing(config) if "seeing" in config else Planted(config)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(Server, "127.0.0.1", 0, backlog=512)
     print(server.sockets[0].getsockname()[1], flush=True)

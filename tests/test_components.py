@@ -34,3 +34,27 @@ def test_hidden_components_are_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find("java") is None
     assert find("r") is None
     find.cache_clear()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="apt needs root")
+@pytest.mark.parametrize("lacks", ["nothing", "postgresql"])
+def test_what_is_absent_is_asked_of_apt(tmp_path: Path, lacks: str) -> None:
+    """A stand-in for apt-get notes what it is asked for. One package it does not have keeps no other away."""
+    log = tmp_path / "log"
+    apt = f'#!/bin/sh\necho "$@" >> {log}\ncase "$*" in *{lacks}*) exit 100;; esac\n'
+    for name, script in (("apt-get", apt), ("chromium", "#!/bin/sh\n")):
+        (tmp_path / name).write_text(script)
+        (tmp_path / name).chmod(0o755)
+    environment = {**os.environ, "PATH": str(tmp_path), HIDE: "java,postgres,r"}
+    command = [sys.executable, str(ROOT / "tools" / "components.py")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    asked = log.read_text().splitlines()
+    wanted = [p for c in ("java", "postgres", "r", "chromium") for p in PACKAGES[c].split() if p != "chromium"]
+    assert asked[0].endswith(" update")
+    assert asked[1].endswith(" ".join(wanted))
+    single = [line.split()[-1] for line in asked[2:]]
+    assert single == ([] if lacks == "nothing" else wanted)
+    absent = [line for line in done.stdout.splitlines() if line.startswith("Absent: ")]
+    assert [line.split()[1] for line in absent] == ["java.", "postgres.", "r."]
+    assert all(f"apt install {PACKAGES[c]}" in line for c, line in zip(("java", "postgres", "r"), absent, strict=True))

@@ -20,7 +20,7 @@ PACKAGES = {
     "chromium": "chromium fonts-noto-core fonts-noto-cjk",
     "java": "default-jre-headless",
     "postgres": "postgresql",
-    "r": "r-base-core r-cran-lme4",
+    "r": "r-base-core r-cran-lme4 r-cran-ordinal",
 }
 """Debian packages of each component."""
 
@@ -64,7 +64,9 @@ def _postgres() -> str | None:
 
 def _r() -> str | None:
     path = shutil.which("Rscript")
-    return path if path and _run(path, "-e", "suppressMessages(library(lme4))") is not None else None
+    return (
+        path if path and _run(path, "-e", "suppressMessages({library(lme4); library(ordinal)})") is not None else None
+    )
 
 
 def _run(*command: str) -> str | None:
@@ -89,29 +91,35 @@ def _missing_packages() -> list[str]:
     return [p for p in dict.fromkeys(wanted) if p not in there]
 
 
+def _quietly(*command: str, seconds: float) -> bool:
+    """Whether a command went well in its time; what it prints is not shown."""
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        return subprocess.run(command, env=environment, check=False, timeout=seconds, **quiet).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
 def install() -> None:
     """Get what is absent where this is allowed, and say what stays absent."""
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
     if is_root and shutil.which("apt-get") and (need := _missing_packages()):
         print(f"Installing {' '.join(need)} with apt (once)", flush=True)
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        subprocess.run(["apt-get", "update", "-qq"], env=environment, **quiet)  # type: ignore[call-overload]
-        apt = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"]
-        if subprocess.run([*apt, *need], env=environment, **quiet).returncode:  # type: ignore[call-overload]
+        apt = ("apt-get", "-qq", "-o", "Acquire::http::Timeout=20", "-o", "DPkg::Lock::Timeout=120")
+        _quietly(*apt, "update", seconds=300)
+        get = (*apt, "install", "-y", "--no-install-recommends")
+        if not _quietly(*get, *need, seconds=1200):
             for package in need:  # one that this system does not have must not keep the others away
-                subprocess.run([*apt, package], env=environment, **quiet)  # type: ignore[call-overload]
+                _quietly(*get, package, seconds=600)
     find.cache_clear()
     if find("chromium") is None:
         print("Installing Chromium with Playwright (once)", flush=True)
-        subprocess.run([sys.executable, "-m", "playwright", "install", "chromium"], timeout=600, **quiet)  # type: ignore[call-overload]
+        _quietly(sys.executable, "-m", "playwright", "install", "chromium", seconds=300)
         find.cache_clear()
     for component in absent():
         print(f"Absent: {component}. Its tests skip. Debian: apt install {PACKAGES[component]}", flush=True)
 
 
 if __name__ == "__main__":
-    try:
-        install()
-    except (OSError, subprocess.SubprocessError) as error:
-        print(f"Set-up of the machine stopped ({error}): tests that need what is absent skip.")
+    install()

@@ -30,6 +30,7 @@ _PUBLIC = {
     "audit": "polyjudge.analyse",
     "certificate": "polyjudge.analyse.matters",
     "explain": "polyjudge.analyse.explain",
+    "bounded": "polyjudge.analyse.bounded",
     "uncertainty": "polyjudge.analyse",
     "rank_reversals": "polyjudge.analyse",
     "compare": "polyjudge.analyse",

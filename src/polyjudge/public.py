@@ -39,6 +39,8 @@ def public(function: Callable[..., Any]) -> Callable[..., Any]:
                 given = (*given[:place], panel, *given[place + 1 :])
             else:
                 options["panel"] = panel
+        if "probes" in own and options.get("probes") is not None:
+            options["probes"] = _read(options["probes"], {}, "probe")
         try:
             inspect.signature(function).bind(*given, **options)
         except TypeError as error:
@@ -70,7 +72,7 @@ def check(source: Any, **columns: Any) -> Check:
 
 
 def _read(source: Any, reading: dict[str, Any], name: str) -> Panel:
-    from polyjudge.sources import read_panel
+    from polyjudge.sources import read_panel, read_probes
 
     known = inspect.signature(read_panel).parameters
     unknown = [n for n in reading if n not in known]
@@ -83,7 +85,7 @@ def _read(source: Any, reading: dict[str, Any], name: str) -> Panel:
                 "together with the file or table they are in."
             )
         return source
-    return read_panel(source, **reading)
+    return read_probes(source, **reading) if name == "probe" else read_panel(source, **reading)
 
 
 def _panel(source: Any, reading: dict[str, Any], others: list[Any], name: str) -> Any:

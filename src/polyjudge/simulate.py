@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr
 
 from polyjudge.core.arrays import Array
@@ -55,36 +56,16 @@ class Truth(Result):
 
 
 def simulate_panel(
-    tasks: int = 55,
-    languages: int | Sequence[str] = 8,
-    judges: int | Sequence[str] = 6,
-    replicates: int = 1,
-    seed: int = 0,
-    *,
-    interaction: float | Array = 5.0,
-    language_sd: float = 4.0,
-    judge_sd: float = 8.0,
-    task_sd: float = 12.0,
-    task_language_sd: float = 3.0,
-    task_judge_sd: float = 5.0,
-    three_way_sd: float = 0.0,
-    noise_sd: float = 8.0,
-    noise: Noise = "gaussian",
-    scale: Scale = "continuous",
-    mean: float = 50.0,
-    low: float = 0.0,
-    high: float = 100.0,
-    steps: int = 5,
-    missing: float = 0.0,
-    systems: int | Sequence[str] = 0,
-    system_sd: float | Array = 6.0,
-    task_system_sd: float = 8.0,
-    judge_system: float | Array = 0.0,
-    system_language: float | Array = 0.0,
-    sees: float | Array = 1.0,
-    clusters: int = 0,
-    cluster_share: float = 0.2,
-) -> tuple[Panel, Truth]:
+    tasks: int = 55, languages: int | Sequence[str] = 8, judges: int | Sequence[str] = 6, replicates: int = 1,
+    seed: int = 0, *,
+    interaction: float | Array = 5.0, language_sd: float = 4.0, judge_sd: float = 8.0, task_sd: float = 12.0,
+    task_language_sd: float = 3.0, task_judge_sd: float = 5.0, three_way_sd: float = 0.0,
+    noise_sd: float = 8.0, noise: Noise = "gaussian", missing: float = 0.0,
+    scale: Scale = "continuous", mean: float = 50.0, low: float = 0.0, high: float = 100.0, steps: int = 5,
+    systems: int | Sequence[str] = 0, system_sd: float | Array = 6.0, task_system_sd: float = 8.0,
+    judge_system: float | Array = 0.0, system_language: float | Array = 0.0, sees: float | Array = 1.0,
+    clusters: int = 0, cluster_share: float = 0.2,
+) -> tuple[Panel, Truth]:  # fmt: skip
     """Draw a panel and return it with its truth.
 
     Parameters
@@ -111,31 +92,15 @@ def simulate_panel(
     """
     if tasks < 2 or replicates < 1 or not 0 <= missing < 1:
         raise UsageError("simulate_panel needs tasks >= 2, replicates >= 1 and 0 <= missing < 1.")
-    *names, system_names = [
-        tuple(f"{word}{i + 1}" for i in range(given)) if isinstance(given, int) else tuple(given)
-        for given, word in ((languages, "language"), (judges, "judge"), (systems, "system"))
-    ]
+    if clusters and not 2 <= clusters <= tasks:
+        raise UsageError(f"simulate_panel needs from 2 to {tasks} clusters for {tasks} tasks, not {clusters}.")
+    *names, system_names = _names(languages, "language"), _names(judges, "judge"), _names(systems, "system")
     n, k, m, r, s = tasks, len(names[0]), len(names[1]), replicates, len(system_names)
     rng = np.random.default_rng(seed)
-    if clusters and not 2 <= clusters <= n:
-        raise UsageError(f"simulate_panel needs from 2 to {n} clusters for {n} tasks, not {clusters}.")
-    cluster = np.arange(n) % clusters if clusters else None
-
-    def shared(draw: Callable[[], Array]) -> Array:
-        """Draws (n, ...) of which tasks in one cluster have a share in common."""
-        own = draw()
-        if cluster is None:
-            return own
-        out: Array = np.sqrt(cluster_share) * draw()[cluster] + np.sqrt(1 - cluster_share) * own
-        return out
-
-    def centred(sd: float, size: int) -> Array:
-        draw = rng.normal(0, sd, size)
-        out: Array = draw - draw.mean()
-        return out
-
+    draws = _Draws(rng, np.arange(n) % clusters if clusters else None, cluster_share)
+    shared, centred = draws.shared, draws.centred
     mu, alpha, g = centred(task_sd, n), centred(judge_sd, m), centred(language_sd, k)
-    if cluster is not None:
+    if clusters:
         mu = shared(lambda: centred(task_sd, n))
     drawn = rng.normal(0, 1, (k, m))
     beta = double_centre(interaction * drawn) if np.ndim(interaction) == 0 else np.asarray(interaction, float)
@@ -166,12 +131,45 @@ def simulate_panel(
         cells = cells + middle.mean(axis=0)
     if missing:
         scores[rng.random(scores.shape[:-1]) < missing] = np.nan
-    task_names = tuple(f"task{i + 1:0{len(str(n))}d}" for i in range(n))
-    more: dict[str, Any] = {"systems": system_names} if s else {}
-    if cluster is not None:
-        more |= {"clusters": tuple(f"cluster{i + 1}" for i in range(clusters)), "cluster": cluster}
-    panel = Panel.from_array(scores if r > 1 else scores[..., 0], task_names, *names, **more)
+    panel = _panel(scores if r > 1 else scores[..., 0], names, system_names, draws.cluster)
     return panel, _truth(panel, cells, mu, planted)
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """Random terms, of which the tasks of a cluster have a share in common."""
+
+    rng: np.random.Generator
+    cluster: NDArray[np.int64] | None
+    share: float
+
+    def shared(self, draw: Callable[[], Array]) -> Array:
+        """Draws (n, ...) of which tasks in one cluster have a share in common."""
+        own = draw()
+        if self.cluster is None:
+            return own
+        out: Array = np.sqrt(self.share) * draw()[self.cluster] + np.sqrt(1 - self.share) * own
+        return out
+
+    def centred(self, sd: float, size: int) -> Array:
+        """Draws with mean 0."""
+        draw = self.rng.normal(0, sd, size)
+        out: Array = draw - draw.mean()
+        return out
+
+
+def _names(given: int | Sequence[str], word: str) -> tuple[str, ...]:
+    return tuple(f"{word}{i + 1}" for i in range(given)) if isinstance(given, int) else tuple(given)
+
+
+def _panel(
+    scores: Array, names: list[tuple[str, ...]], systems: tuple[str, ...], cluster: NDArray[np.int64] | None
+) -> Panel:
+    n = len(scores)
+    more: dict[str, Any] = {"systems": systems} if systems else {}
+    if cluster is not None:
+        more |= {"clusters": _names(int(cluster.max()) + 1, "cluster"), "cluster": cluster}
+    return Panel.from_array(scores, tuple(f"task{i + 1:0{len(str(n))}d}" for i in range(n)), *names, **more)
 
 
 def _truth(panel: Panel, cells: Array, mu: Array, planted: PlantedSystems | None) -> Truth:

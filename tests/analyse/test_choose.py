@@ -9,7 +9,7 @@ import pytest
 
 import polyjudge as pj
 from conftest import shared_file
-from polyjudge.analyse.choose import ALL, choose
+from polyjudge.analyse.choose import ALL, cheapest, choose
 from polyjudge.analyse.swap import swap
 from polyjudge.core.gold import Gold
 
@@ -50,9 +50,10 @@ def brute_force(panel: pj.Panel, size: int) -> dict[str, str]:
     return best
 
 
-@pytest.mark.real_data
-def test_best_pair_and_triple_equal_brute_force_on_real_judges() -> None:
-    panel = pj.read_panel(shared_file("data/gemba/wmt22_da.csv.gz"), task="segment")
+@pytest.mark.parametrize("judged", ["planted", pytest.param("real", marks=pytest.mark.real_data)])
+def test_best_pair_and_triple_equal_brute_force(judged: str) -> None:
+    real = judged == "real"
+    panel = pj.read_panel(shared_file("data/gemba/wmt22_da.csv.gz"), task="segment") if real else planted(tasks=40)
     best = choose(panel, resamples=100).best
     for size in (2, 3):
         mine = best[(best["size"] == size) & (best["language"] != ALL)].set_index("language")["judges"]
@@ -76,7 +77,40 @@ def test_the_error_is_the_standard_error_of_a_system_difference() -> None:
     panel = planted(sees=0.0, tasks=2000)
     table = choose(panel).subsets
     row = table[(table["language"] == "language1") & (table["size"] == 5)].iloc[0]
-    assert row["error"] == pytest.approx(np.sqrt(2 * 0.75 * 100 / 5 / 2000), rel=0.05)
+    assert row["error"] == pytest.approx(np.sqrt(2 * 100 / 5 / 2000), rel=0.05)
+
+
+def test_the_error_over_languages_counts_what_tasks_share() -> None:
+    """The same task is hard in every language, so two languages are not two tasks."""
+    panel = planted(tasks=400)
+    scores = panel.system_scores
+    assert scores is not None
+    table = choose(panel, resamples=100).subsets
+    row = table[(table["language"] == ALL) & (table["size"] == 5)].iloc[0]
+    mean = scores.mean(axis=(2, 3))
+    each = [(mean[:, i] - mean[:, j]).var() for i, j in combinations(range(4), 2)]
+    assert row["error"] == pytest.approx(np.sqrt(np.mean(each) / 400), rel=0.02)
+
+
+def test_a_judge_that_hardly_sees_does_not_win_by_hardly_moving() -> None:
+    sees, noise = np.array([1.0, 1.0, 1.0, 1.0, 0.0]), np.array([10.0, 10.0, 10.0, 10.0, 1.0])
+    result = choose(planted(sees=sees, noise=noise), matters=3.0)
+    assert "judge5" not in " ".join(result.frontier["judges"].head(3))
+    assert "judge5" not in result.recommended["judges"].iloc[0]
+    assert (result.frontier["error_low"] < result.frontier["error"]).all()
+
+
+def test_the_cheapest_panel_for_a_difference_of_systems() -> None:
+    sees, noise = np.array([1.0, 1.0, 1.0, 1.0, 0.0]), np.array([4.0, 10.0, 10.0, 10.0, 1.0])
+    panel = planted(sees=sees, noise=noise)
+    found = pj.separate(panel, 2.0, prices={"judge1": 0.02, **dict.fromkeys(panel.judges[1:], 0.01)})
+    assert "judge5" not in found.kept
+    assert found.kept_cost < found.cost
+    # what judge1 needs alone: noise of the quality in a task, and of its own scores in three languages
+    assert cheapest(panel.select(judges=["judge1", "judge2"]), 2.0, 2.8, {"judge1": 0.0, "judge2": 1.0})[
+        1
+    ] == pytest.approx((2.8 / 2) ** 2 * 2 * (100 + 16 / 3), rel=0.25)
+    assert "instead of $" in str(found)
 
 
 def test_near_copies_are_named_and_do_not_vouch_for_each_other() -> None:
@@ -128,7 +162,7 @@ def test_held_out_figures_do_not_flatter() -> None:
     """Five equal judges: the truth of every pair is 2/3. 60 panels; the chosen pair's own figure is too high."""
     held, inside = [], []
     for seed in range(60):
-        best = choose(planted(seed), max_judges=2, resamples=100, seed=seed).best
+        best = choose(planted(seed), max_judges=2, resamples=20, seed=seed).best
         row = best[(best["language"] == ALL) & (best["size"] == 2)].iloc[0]
         held.append(row["held_out"] - 2 / 3)
         inside.append(row["in_sample"] - 2 / 3)
@@ -138,21 +172,37 @@ def test_held_out_figures_do_not_flatter() -> None:
 
 
 def test_labels_add_squared_error_and_agreement() -> None:
-    rng = np.random.default_rng(3)
-    truth = 10 * rng.normal(size=(200, 1, 1))
-    noise = np.array([2.0, 15.0, 15.0])
-    panel = pj.Panel.from_array(50 + truth + noise * rng.normal(size=(200, 2, 3)))
-    gold = Gold("score", np.tile(50 + truth[:, 0], (1, 2)), panel.languages)
+    panel, gold = labelled([2.0, 15.0, 15.0])
     table = choose(panel, gold=gold).subsets.query("language == '(all)'").set_index("judges")
     assert table["squared_error"].idxmin() == "judge1"
     assert table.loc["judge1", "squared_error"] == pytest.approx(4.0, rel=0.3)
     assert table.loc["judge1", "agreement"] > table.loc["judge2", "agreement"]
 
 
-def test_weights_are_shown_only_when_they_beat_equal_ones() -> None:
+def test_weights_by_reliability_are_shown_only_when_they_beat_equal_ones() -> None:
     assert choose(planted()).weighting.empty
-    uneven = choose(planted(noise=np.array([3.0, 3.0, 30.0, 30.0, 30.0])), budget=5 * 4 * 3.0, target=None)
-    assert set(uneven.weighting["kind"]) <= {"reliability"}
+    uneven = choose(planted(noise=np.array([6.0, 6.0, 6.0, 8.5]), judges=4, tasks=600), budget=1e3, resamples=100)
+    assert set(uneven.weighting["kind"]) == {"reliability"}
+    weight = uneven.weighting.set_index("judge")["weight"]
+    assert weight["judge1"] > 1.5 * weight["judge4"]
+    assert (uneven.weighting["low"] > 0).all()
+
+
+def labelled(noise: list[float], seed: int = 3) -> tuple[pj.Panel, Gold]:
+    """200 tasks in two languages, labels without error; judges err by `noise`."""
+    rng = np.random.default_rng(seed)
+    truth = 10 * rng.normal(size=(200, 1, 1))
+    panel = pj.Panel.from_array(50 + truth + np.array(noise) * rng.normal(size=(200, 2, len(noise))))
+    return panel, Gold("score", np.tile(50 + truth[:, 0], (1, 2)), panel.languages)
+
+
+def test_weights_by_labels_are_shown_only_when_they_beat_equal_ones() -> None:
+    panel, gold = labelled([5.0, 8.0])
+    found = choose(panel, gold=gold, target=1e-6).weighting
+    assert list(found["kind"]) == ["labels", "labels"]
+    assert found["weight"].to_numpy() == pytest.approx([64 / 89, 25 / 89], abs=0.05)
+    assert found["gain"].iloc[0] == pytest.approx(np.sqrt(89 / 4) - np.sqrt(25 * 64 / 89), abs=0.2)
+    assert choose(*labelled([6.0, 6.0])[:1], gold=labelled([6.0, 6.0])[1], target=1e-6).weighting.empty
 
 
 def test_more_than_twelve_judges_are_searched_greedily() -> None:

@@ -53,6 +53,27 @@ def test_level_and_power() -> None:
     assert share["planted"].min() >= 0.8
 
 
+def test_a_system_that_was_not_run_in_a_language_is_no_failed_call() -> None:
+    panel, _ = pj.simulate_panel(40, 3, 4, systems=3, seed=1)
+    scores = np.array(panel.system_scores)
+    scores[:, 0, 1] = np.nan  # not run in language2
+    scores[5, 2, 0] = np.nan  # one answer that was lost before it was judged
+    absent = pj.missingness(pj.Panel.from_array(scores, systems=panel.systems), draws=20)
+    assert (absent.missing, absent.unanswered) == (0, 41)
+    assert absent.absent == (("system1", "language2"),)
+    assert absent.p_cell is None
+    scores[:25, 1, 2, 3] = np.nan  # failed calls of one judge in one language
+    report = pj.missingness(pj.Panel.from_array(scores, systems=panel.systems), draws=99)
+    cells = report.cells.set_index(["language", "judge"])
+    assert report.missing == cells.loc[("language3", "judge4"), "missing"] == 25
+    assert report.entries == 4 * (3 * 40 * 3 - 41)
+    assert cells.loc[("language2", "judge1"), "tasks"] == 80
+    assert report.p_cell is not None
+    assert report.p_cell <= 0.01
+    assert "language3" in str(report.notes[0])
+    assert "system1 in language2" in str(report.notes[-1])
+
+
 def test_words_name_the_cell() -> None:
     rates = np.full((4, 3), 0.03)
     rates[2, 1] = 0.5

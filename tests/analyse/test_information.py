@@ -44,7 +44,8 @@ def test_published_value(devai: pj.Panel, published: dict) -> None:
 
 
 @pytest.mark.parametrize(
-    ("replicates", "missing", "q"), [(3, 0.0, 2), (2, 0.0, 2), (4, 0.0, 2), (4, 0.3, 2), (5, 0.4, 3)]
+    ("replicates", "missing", "q"),
+    [(3, 0.0, 2), (2, 0.0, 2), (4, 0.0, 2), (4, 0.3, 2), (5, 0.4, 3), (7, 0.0, 2), (9, 0.4, 2), (8, 0.3, 3)],
 )
 def test_slices_are_the_plain_loop(replicates: int, missing: float, q: int) -> None:
     rng = np.random.default_rng(replicates)
@@ -56,12 +57,13 @@ def test_slices_are_the_plain_loop(replicates: int, missing: float, q: int) -> N
     np.testing.assert_allclose(Slices(values, labels, q, 0.0).value(), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_permutations_are_permutations_of_the_points(missing: float) -> None:
+@pytest.mark.parametrize(("missing", "replicates"), [(0.0, 3), (0.3, 3), (0.0, 8), (0.3, 8)])
+def test_permutations_are_permutations_of_the_points(missing: float, replicates: int) -> None:
     """Any order gives what the plain loop gives with the points moved to those slots."""
     rng = np.random.default_rng(2)
-    values = rng.normal(size=(6, 12))
-    labels = np.repeat(np.arange(4), 3)
+    size = 4 * replicates
+    values = rng.normal(size=(6, size)).round(1)
+    labels = np.repeat(np.arange(4), replicates)
     values[rng.random(values.shape) < missing] = np.nan
     values[:, :2] = 1.0, 2.0
     slices = Slices(values, labels, 2, 0.0)
@@ -74,10 +76,10 @@ def test_permutations_are_permutations_of_the_points(missing: float) -> None:
 
     slices.value = spy  # type: ignore[method-assign]
     null = slices.permuted(5, 3)
-    moved = np.take_along_axis(np.broadcast_to(np.where(slices.points, values, np.nan), (5, 6, 12)), seen[0], axis=2)
+    moved = np.take_along_axis(np.broadcast_to(np.where(slices.points, values, np.nan), (5, 6, size)), seen[0], axis=2)
     for draw in range(5):
         for s in range(6):
-            assert sorted(seen[0][draw, s]) == list(range(12))
+            assert sorted(seen[0][draw, s]) == list(range(size))
             assert null[draw, s] == pytest.approx(plain(moved[draw, s], labels, 2))
 
 
@@ -122,7 +124,7 @@ def test_large_panels_are_sampled_and_said(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_many_replicates_are_sampled_only_when_too_few_tasks_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     panel, _ = pj.simulate_panel(30, 2, 2, 12, 1)
-    monkeypatch.setattr(sys.modules[Slices.__module__], "MOST_STEPS", 30 * 2 * 16 * 7 * 19)
+    monkeypatch.setattr(sys.modules[Slices.__module__], "MOST_STEPS", 20 * 2 * 24 * 4 * 19 - 1)
     result = pj.information(panel, permutations=19)
     assert result.slice_size == 16
     assert any((n.values.get("kept"), n.values.get("replicates")) == (8, 12) for n in result.notes)

@@ -15,6 +15,7 @@ from polyjudge.analyse.label_budget import label_budget, labels_needed, powered_
 from polyjudge.analyse.ppi import ppi_mean
 from polyjudge.core.errors import UsageError
 from polyjudge.core.gold import Gold
+from polyjudge.report import report_of
 
 
 def pilot(labels: tuple[int, ...], tasks: int = 400, seed: int = 0) -> tuple[pj.Panel, Gold]:
@@ -74,7 +75,7 @@ def test_languages_with_few_labels_borrow() -> None:
     assert result.table["pooled"].tolist() == [False, True, True]
     assert np.isfinite(result.table["labels_only"]).all()
     assert np.isnan(result.table["half_width"].iloc[2])
-    assert any("language2, language3" in note for note in result.notes)
+    assert any(n.values.get("languages") == ["language2", "language3"] for n in result.notes)
     json.dumps(result.to_dict(), allow_nan=False)
 
 
@@ -82,7 +83,7 @@ def test_too_few_tasks_say_so() -> None:
     panel, gold = pilot((40, 40), tasks=50)
     result = label_budget(panel, gold, 1.0, resamples=50)
     assert result.table["with_panel"].isna().all()
-    assert any("More tasks are needed" in note for note in result.notes)
+    assert [s.code for s in report_of(result).verdict] == ["plan.labels-short"]
 
 
 def test_a_batch_never_exceeds_the_tasks() -> None:
@@ -113,7 +114,7 @@ def test_bad_input() -> None:
         label_budget(panel, flat, 1.0)
 
 
-def test_command(tmp_path: Path, run_cli: Any) -> None:
+def test_command(tmp_path: Path, cli: Any) -> None:
     panel, gold = pilot((60, 60))
     panel.to_long().to_csv(tmp_path / "scores.csv", index=False)
     t, l = np.nonzero(gold.there)  # noqa: E741
@@ -122,11 +123,11 @@ def test_command(tmp_path: Path, run_cli: Any) -> None:
     )
     frame.to_csv(tmp_path / "gold.csv", index=False)
     common = ("plan", "--labels", tmp_path / "gold.csv")
-    out = run_cli(*common, "--from", tmp_path / "scores.csv", "--half-width", 2, "-o", tmp_path / "out")
+    out = cli(*common, "--from", tmp_path / "scores.csv", "--half-width", 2, "-o", tmp_path / "out")
     assert out.returncode == 0, out.stderr
     assert "Where the next 100 labels help most" in out.stdout
     assert json.loads((tmp_path / "out" / "label_plan.json").read_text())["half_width"] == 2
-    bad = run_cli(*common, "--half-width", 2)
+    bad = cli(*common, "--half-width", 2)
     assert bad.returncode == 2
     assert "--from SCORES" in bad.stderr
 
@@ -138,3 +139,12 @@ def test_an_end_that_is_out_of_reach_is_not_infinite() -> None:
     table = pj.label_budget(panel, gold, half_width=0.1, resamples=100).to_frame()
     assert table["with_panel"].isna().all()
     assert not np.isinf(table.select_dtypes("number").to_numpy(float)).any()
+
+
+def test_the_first_line_is_the_answer() -> None:
+    panel, gold = pilot((15, 15))
+    (said,) = report_of(label_budget(panel, gold, 2.0, resamples=100)).verdict
+    assert said.code == "plan.labels-answer"
+    assert 0 < said.values["more"] == said.values["total"] - 30 < said.values["alone"]
+    (short,) = report_of(label_budget(panel, gold, 0.1, resamples=100)).verdict
+    assert short.values["languages"] == list(panel.languages)

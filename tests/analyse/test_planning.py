@@ -12,6 +12,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.analyse.planning import band_radius, decision_study
 from polyjudge.analyse.uncertainty import free_radius, gaussian_radius
+from polyjudge.report import report_of
 
 
 def test_published_number_of_tasks() -> None:
@@ -74,7 +75,7 @@ def test_decision_study_by_hand() -> None:
         assert part["reliability"].is_monotonic_increasing
     judges = overall[overall["facet"] == "judges"]["reliability"]
     assert np.ptp(judges) < 1e-12
-    assert "Doubling the languages" in advice
+    assert advice.values["facet"] == "languages"
 
 
 def test_reliability_predicts_the_agreement_of_two_panels() -> None:
@@ -131,4 +132,28 @@ def test_command(tmp_path: Path, cli: Callable) -> None:
 def test_the_advice_gives_an_interval_with_every_reliability() -> None:
     advice = pj.plan(pj.sample_panel(), draws=50).advice
     assert advice is not None
-    assert advice.count("[") == 2
+    assert str(advice).count("[") == 2
+
+
+def test_the_first_line_is_the_answer() -> None:
+    """How many tasks, then at what cost, then what they show; a pilot that is large enough is told so."""
+    panel = pj.sample_panel()
+    pilot = pj.plan(panel, radius=1.0, draws=50, tasks=[10])
+    assert pilot.enough is not None
+    assert pilot.enough > panel.n_tasks
+    first, cost, *_ = report_of(pilot).verdict
+    assert first.code == "plan.answer"
+    assert first.values["more"] == pilot.enough - panel.n_tasks
+    assert str(first).startswith(f"Score {pilot.enough - panel.n_tasks} more tasks")
+    assert cost.values["scores"] == first.values["more"] * pilot.scores_per_task
+    assert cost.values["cost"] is None
+    priced = pj.plan(panel, radius=1.0, draws=50, tasks=[10], prices=dict.fromkeys(panel.judges, 0.5))
+    assert report_of(priced).verdict[1].values["cost"] == pytest.approx(cost.values["scores"] / 2)
+    enough = report_of(pj.plan(panel, radius=50.0, draws=50)).verdict
+    assert enough[0].values["more"] == 0
+    assert "plan.cost" not in [v.code for v in enough]
+    none = report_of(pj.plan(judges=3, languages=3, sigma=1e6, radius=1e-3, tasks=[10], draws=50)).verdict
+    assert [v.code for v in none] == ["plan.answer"]
+    assert none[0].values["enough"] is None
+    with pytest.raises(pj.PolyjudgeError, match="Prices"):
+        pj.plan(judges=3, languages=3, sigma=1, radius=1, prices={"a": 1.0})

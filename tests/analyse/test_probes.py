@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import polyjudge as pj
@@ -66,9 +67,10 @@ def test_a_judge_that_form_alone_moves_is_named() -> None:
     false = np.zeros((3, 4))
     false[:, 1] = 10.0
     result = probe(panels(np.ones((3, 4)), false=false)[0])
-    named = result.cells[result.cells["false"]]
-    assert set(named["judge"]) == {"judge2"}
-    assert any(f.code == "probe-false-reaction" for f in result.findings)
+    named = result.judges[result.judges["false"]]
+    assert list(named["judge"]) == ["judge2"]
+    assert named["false_reaction"].iloc[0] == pytest.approx(10.0, abs=2.0)
+    assert [f.values["judge"] for f in result.findings if f.code == "probe-false-reaction"] == ["judge2"]
 
 
 def test_nobody_reacts() -> None:
@@ -102,3 +104,65 @@ def test_other_systems_are_refused(systems: tuple[str, ...]) -> None:
 def test_without_systems_there_are_no_probes() -> None:
     with pytest.raises(pj.PanelError, match="--system"):
         probe(pj.simulate_panel(5, 2, 2, seed=1)[0])
+
+
+def test_an_audit_with_probes_follows_them() -> None:
+    """The same deviation is to be calibrated when it is severity, left out when blind, kept when competence."""
+    for sees, code, kept in (
+        (np.ones((4, 5)), "severity", True),
+        (cell(4, 5, 0.0, 1.0), "blind", False),
+        (np.vstack([np.array([1.0, 0, 0, 0, 0]), np.ones((3, 5))]), "competence", False),
+    ):
+        probes, audited = panels(sees, cell(4, 5, -25.0))
+        found = pj.audit(audited, probes=probes, resamples=100, permutations=0)
+        assert found.probes is not None
+        verdict = next(f for f in found.advice.verdict if f.code == "verdict.probes")
+        assert verdict.values[code] >= 1
+        steps = [step.why.code for step in found.advice.steps]
+        assert ("step.correct-alone" in steps) == kept
+        assert "step.without" in steps if code == "severity" else "step.without" not in steps
+        assert (found.advice.uses["panel-mean"].code == "use.mean.probed") == (code == "competence")
+        assert ("step.without-blind" in steps) == bool(verdict.values["blind_places"])
+        assert any(f.code == f"probe-{code}" for f in found.findings)
+        text = str(found)
+        assert "Probes (30 tasks)" in text
+
+
+def test_probes_of_other_judges_are_refused() -> None:
+    probes, audited = panels(np.ones((3, 4)))
+    other = probes.select(judges=[probes.judges[0], probes.judges[2]])
+    assert pj.audit(audited, probes=other, resamples=100, permutations=0).probes is not None
+    renamed = pj.Panel.from_array(
+        np.array(probes.system_scores), systems=VERSIONS, judges=["a", "b", "c", "d"], declared_range=(0.0, 100.0)
+    )
+    with pytest.raises(pj.PanelError, match="share"):
+        pj.audit(audited, probes=renamed, resamples=100, permutations=0)
+
+
+def test_labels_and_probes_are_compared_where_both_exist() -> None:
+    """Labels are the quality that seeing judges follow; the blind one is told by both."""
+    rng = np.random.default_rng(4)
+    sees = cell(3, 4, 0.0, 1.0)
+    probes, _ = panels(sees)
+    quality = rng.normal(0, 10, (120, 3))
+    scores = 60 + quality[:, :, None] * sees + cell(3, 4, -25.0) + rng.normal(0, 5, (120, 3, 4))
+    panel = pj.Panel.from_array(scores, declared_range=(0.0, 100.0))
+    gold = pd.DataFrame(
+        [(t, x, 60 + quality[i, j]) for i, t in enumerate(panel.tasks) for j, x in enumerate(panel.languages)],
+        columns=["task", "language", "score"],
+    )
+    found = pj.anchor(panel, gold, probes=probes, resamples=50)
+    assert found.probes is not None
+    table = found.probes.set_index(["language", "judge"])
+    assert table.loc[("language1", "judge1"), ["sight", "answer"]].tolist() == ["blind", "agrees"]
+    assert table.loc[("language1", "judge1"), "correlation"] == pytest.approx(0, abs=0.2)
+    calm = table[table["verdict"] == ""]
+    assert len(calm) >= 2
+    assert set(calm["answer"]) == {"agrees"}
+    # next to a broken cell the consensus is off: probes see severity there, labels see that calibrating hurts
+    assert set(table[table["answer"] == "contradicts"]["calibrating"]) == {"hurt"}
+    assert "Labels and probes agree" in str(found)
+    turned, _ = panels(1 - sees)  # probes that say the opposite
+    answers = pj.anchor(panel, gold, probes=turned, resamples=50).probes
+    assert answers is not None
+    assert (answers[answers["sight"] == "blind"]["answer"] == "contradicts").all()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
-from polyjudge.analyse.sequential import Sequential, State, planned_looks, run_rule, simultaneous
+from polyjudge.analyse.sequential import Sequential, State, planned_looks, run_rule, simultaneous, simultaneous_by_run
 
 LANGUAGES, JUDGES = ("en", "de"), ("a", "b", "c")
 
@@ -57,7 +57,7 @@ def test_a_settled_pair_is_no_longer_bought() -> None:
 def test_cells_are_all_bought_until_all_are_settled() -> None:
     asked = rule(questions="cells")
     state = asked.start()
-    assert asked.needed(state).all()
+    assert asked.needed(state.open).all()
     replay = run_rule(asked, scores())
     assert not np.isnan(replay.bought[: replay.looks["tasks"].iloc[-1]]).any()
 
@@ -166,3 +166,38 @@ def test_stopping_bias_is_taken_off() -> None:
         plain.append(replay.differences()[0] + 3.0)
         moved.append(replay.unbiased(runs=400)[0] + 3.0)
     assert abs(np.mean(moved)) < abs(np.mean(plain))
+
+
+def test_runs_that_share_resamples_get_what_each_gets_alone() -> None:
+    rng = np.random.default_rng(4)
+    first, second = rng.exponential(10, (48, 3)), rng.normal(5, 10, (48, 2))
+    run = np.array([0, 0, 0, 1, 1])
+    centre, se, critical = simultaneous_by_run(np.hstack([first, second]), None, 0.01, 300, 7, run)
+    for values, mine, limit in ((first, run == 0, critical[0]), (second, run == 1, critical[1])):
+        alone = simultaneous(values, None, 0.01, 300, 7)
+        assert np.array_equal(centre[mine], alone[0])
+        assert np.array_equal(se[mine], alone[1])
+        assert limit == pytest.approx(alone[2], rel=1e-4)
+
+
+@pytest.mark.statistical
+def test_the_luck_of_stopping_is_taken_off() -> None:
+    gaps = np.array([6.0, 0.0, -3.0])
+    true = np.tile([6.0, 9.0, 3.0], 2)
+    errors = []
+    for r in range(120):
+        drawn = 50 + gaps + np.random.default_rng([5, r]).normal(0, 12, (384, 2, 3))
+        replay = run_rule(rule(matters=2.0, seed=r, resamples=200), drawn)
+        errors.append((replay.differences()[0] - true, replay.unbiased(runs=60)[0] - true))
+    plain, mended = (np.mean(errors, axis=0) / np.std(errors, axis=0)).mean(axis=1)
+    assert plain > 0.15
+    assert abs(mended) < 0.1
+
+
+def test_clusters_widen_what_is_said_at_the_end() -> None:
+    rng = np.random.default_rng(3)
+    drawn = scores() + rng.normal(0, 6, (48, 2, 3)).repeat(8, axis=0)
+    codes = np.arange(384) // 8
+    alone, together = run_rule(rule(), drawn), run_rule(rule(), drawn, codes)
+    assert (together.differences()[1] > alone.differences()[1] * 0.9).all()
+    assert np.isfinite(together.unbiased(runs=50)[0]).all()

@@ -39,7 +39,7 @@ def test_the_judges_of_devai_do_not_see_the_frameworks(frameworks: pj.Panel) -> 
     assert set(found.languages["verdict"]) <= {"blind", "cannot tell"}
     assert found.verdict == "blind"
     assert "signal-blind" in codes(found)
-    assert list(found.to_frame()) == ["language", "judge", "reliability", "low", "high", "verdict"]
+    assert list(found.to_frame())[:6] == ["language", "judge", "reliability", "low", "high", "verdict"]
     assert set(found.to_frame()["judge"]) == {*frameworks.judges, "(panel)"}
 
 
@@ -168,6 +168,22 @@ def test_a_blind_judge_in_one_language_is_named() -> None:
     assert found.blind == [("language2", "judge3")]
     assert "signal-judge-blind" in codes(found)
     assert "signal-blind" not in codes(found)
+
+
+def test_a_blind_judge_is_named_though_it_pulls_its_language_down() -> None:
+    """With pass or fail scores the blind judge leaves its language below 0.1: the other three still see there."""
+    sees = np.ones((3, 4))
+    sees[1, 2] = 0.0
+    panel, _ = pj.simulate_panel(300, 3, 4, systems=8, sees=sees, scale="integer", steps=2, interaction=0.0, seed=10012)
+    found = pj.signal(panel, resamples=200)
+    assert found.languages["verdict"][1] != "sees"
+    assert found.blind == [("language2", "judge3")]
+    assert found.blind_languages == []
+    assert codes(found) & {"signal-blind", "signal-unclear", "signal-judge-blind"} == {"signal-judge-blind"}
+    scores = np.delete(panel.system_scores, 2, axis=3)  # type: ignore[arg-type]
+    without = pj.signal(pj.Panel.from_array(scores, systems=panel.systems), resamples=100).languages["one"]
+    cells = found.cells.set_index(["language", "judge"])
+    np.testing.assert_allclose(cells["others"].xs("judge3", level="judge"), without)
 
 
 def test_the_same_seed_gives_the_same_answer_and_few_tasks_none() -> None:

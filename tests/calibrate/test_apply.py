@@ -163,7 +163,7 @@ def test_missing_scores_stay_missing(table: pd.DataFrame, cal: pj.ConsensusCalib
 def test_bad_input(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     table.assign(score=table["score"].astype(object).where(table.index != 2, "abc")).to_csv(source, index=False)
-    with pytest.raises(PanelError, match="holds text in 1 rows"):
+    with pytest.raises(PanelError, match=r"holds text .* in 1 rows: line 4"):
         write_calibrated(cal, source, tmp_path / "out.csv")
     with pytest.raises(PanelError, match="text"):
         cal.apply(pd.read_csv(source))
@@ -171,7 +171,7 @@ def test_bad_input(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_path: P
     with pytest.raises(UsageError, match="already has a column 'code'"):
         write_calibrated(cal, source, tmp_path / "out.csv", column="code")
     with pytest.raises(UsageError, match=r"write \.csv"):
-        write_calibrated(cal, source, tmp_path / "out.xlsx")
+        write_calibrated(cal, source, tmp_path / "out.docx")
     with pytest.raises(UsageError, match="needs a folder"):
         write_calibrated(cal, source, tmp_path / "out.csv", partition_by="language")
     (tmp_path / "mine").mkdir()
@@ -224,17 +224,17 @@ def test_a_full_disk_leaves_nothing_behind(name: str, cal: pj.ConsensusCalibrato
     assert list(folder.iterdir()) == []
 
 
-def test_commands(run_cli: Any, table: pd.DataFrame, wanted: pd.Series[float], tmp_path: Path) -> None:
+def test_commands(cli: Any, table: pd.DataFrame, wanted: pd.Series[float], tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     table.to_csv(source, index=False)
-    done = run_cli("calibrate", source, "-o", tmp_path / "out.csv", "--save", tmp_path / "cal.json")
+    done = cli("calibrate", source, "-o", tmp_path / "out.csv", "--save", tmp_path / "cal.json")
     assert done.returncode == 0, done.stderr
     assert f"Wrote {len(table)} rows" in done.stdout
-    done = run_cli("apply", tmp_path / "cal.json", source, "-o", tmp_path / "again.csv", "--json")
+    done = cli("apply", tmp_path / "cal.json", source, "-o", tmp_path / "again.csv", "--json")
     assert json.loads(done.stdout)["written"]["rows"] == len(table)
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
     back = pd.read_csv(tmp_path / "again.csv")
     np.testing.assert_allclose(back["calibrated"], wanted, rtol=1e-12)  # shrinkage by nothing costs the last digit
-    done = run_cli("calibrate", source)
+    done = cli("calibrate", source)
     assert done.returncode == 2
     assert "Say where the result goes" in done.stderr

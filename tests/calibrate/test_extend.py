@@ -65,7 +65,7 @@ def test_a_new_judge_is_the_same_with_roles_exchanged(panel: pj.Panel) -> None:
     wider = known.extend(few)
     expected, _ = by_definition(few.scores.transpose(0, 2, 1))
     np.testing.assert_allclose(wider.interaction_["Eve"], expected, atol=1e-10)
-    assert any("the mean may move" in note for note in wider.extension_.notes)  # type: ignore[union-attr]
+    assert "extend.mean-moves" in [n.code for n in wider.extension_.notes]  # type: ignore[union-attr]
     assert wider.judge_weights_.sum() == pytest.approx(1)
 
 
@@ -132,7 +132,7 @@ def test_the_recommendation_is_about_right() -> None:
         reached.append(again.more_tasks / n)
     assert np.mean(reached) < 0.2
     target = known.extend(panel.select(tasks=panel.tasks[:10]), target=1.0).extension_  # type: ignore[union-attr]
-    assert "±1 points" in target.newcomers[0].words  # type: ignore[union-attr]
+    assert target.newcomers[0].goal.values == {"target": 1.0}  # type: ignore[union-attr]
 
 
 def test_devai_a_few_tasks_beat_none(devai: pj.Panel) -> None:
@@ -182,7 +182,7 @@ def test_saved_and_loaded(tmp_path: Path, panel: pj.Panel, cal: pj.ConsensusCali
     }
     revived = pj.ConsensusCalibrator.from_dict(old).extend(panel.select(tasks=panel.tasks[:5]))
     np.testing.assert_allclose(revived.interaction_, wider.interaction_)
-    assert "as many tasks" in revived.extension_.newcomers[0].words  # type: ignore[union-attr]
+    assert revived.extension_.newcomers[0].goal.code == "extend.goal.as-many"  # type: ignore[union-attr]
 
 
 def test_refusals(panel: pj.Panel, cal: pj.ConsensusCalibrator) -> None:
@@ -211,26 +211,26 @@ def test_a_judge_without_the_new_language_is_said(panel: pj.Panel, cal: pj.Conse
     wider = cal.extend(panel.select(tasks=panel.tasks[:6], judges=["Ada", "Bob", "Cleo"]))
     assert wider.interaction_.loc["sw", "Eve"] == 0
     assert wider.counts_.loc["sw", "Eve"] == 0
-    assert any("no scores with Dan, Eve" in note for note in wider.extension_.notes)  # type: ignore[union-attr]
+    assert any(n.values.get("others") == ["Dan", "Eve"] for n in wider.extension_.notes)  # type: ignore[union-attr]
 
 
-def test_command(tmp_path: Path, panel: pj.Panel, cal: pj.ConsensusCalibrator, run_cli: Run) -> None:
+def test_command(tmp_path: Path, panel: pj.Panel, cal: pj.ConsensusCalibrator, cli: Run) -> None:
     cal.save(tmp_path / "cal.json")
     panel.select(tasks=panel.tasks[:6]).to_long().to_csv(tmp_path / "few.csv", index=False)
-    done = run_cli("extend", tmp_path / "cal.json", tmp_path / "few.csv", "-o", tmp_path / "new.json")
+    done = cli("extend", tmp_path / "cal.json", tmp_path / "few.csv", "-o", tmp_path / "new.json")
     assert done.returncode == 0, done.stderr
     assert "New language: sw" in done.stdout
-    assert "more tasks" in done.stdout
+    assert "tasks it lacks" in done.stdout
     np.testing.assert_allclose(
         pj.load_calibrator(tmp_path / "new.json").interaction_,
         cal.extend(panel.select(tasks=panel.tasks[:6])).interaction_,
     )
-    done = run_cli("extend", tmp_path / "cal.json", tmp_path / "few.csv", "-o", tmp_path / "new.json", "--json")
+    done = cli("extend", tmp_path / "cal.json", tmp_path / "few.csv", "-o", tmp_path / "new.json", "--json")
     data = json.loads(done.stdout)
     assert data["command"] == "extend"
     assert data["newcomers"][0]["label"] == "sw"
     panel.select(languages=["en", "de"]).to_long().to_csv(tmp_path / "old.csv", index=False)
-    done = run_cli("extend", tmp_path / "cal.json", tmp_path / "old.csv", "-o", tmp_path / "none.json")
+    done = cli("extend", tmp_path / "cal.json", tmp_path / "old.csv", "-o", tmp_path / "none.json")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "none.json").exists()

@@ -79,7 +79,7 @@ def test_disagreement_is_noted_and_quiet_otherwise() -> None:
     scores[::12, 0, 0] += 150
     result = pj.robust(pj.Panel.from_array(scores, panel.tasks, ("en", "de", "sw"), ("Ada", "Bob", "Cleo")))
     assert result.disagree.loc["en", "Ada"]
-    assert any("en x Ada" in note and "a few tasks carry this cell" in note for note in result.notes)
+    assert any((n.values["language"], n.values["judge"]) == ("en", "Ada") for n in result.notes)
     assert list(result.to_frame()) == ["language", "judge", "mean", "trimmed", "median_of_means", "huber", "disagree"]
 
 

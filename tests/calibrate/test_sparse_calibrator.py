@@ -55,9 +55,9 @@ def test_nothing_moves_in_an_additive_panel() -> None:
     assert "no cell moves" in repr(cal)
 
 
-def test_it_names_what_explain_names(devai: pj.Panel) -> None:
-    cal = pj.SparseCalibrator().fit(devai)
-    frame = pj.explain(devai).to_frame()
+def test_it_names_what_explain_names(devai_like: pj.Panel) -> None:
+    cal = pj.SparseCalibrator().fit(devai_like)
+    frame = pj.explain(devai_like).to_frame()
     assert np.array_equal(frame["named"].to_numpy(), cal.named_.to_numpy().ravel())
     assert frame["excess"].to_numpy() == pytest.approx(cal.excess_.to_numpy().ravel())
 

@@ -88,8 +88,8 @@ def test_every_other_protocol_prints_what_it_must_say() -> None:
         assert ablation.identity is None or str(ablation.identity) in text
 
 
-def test_json_of_the_main_protocol(run_cli: Run, scores: Path, tmp_path: Path) -> None:
-    done = run_cli(
+def test_json_of_the_main_protocol(cli: Run, scores: Path, tmp_path: Path) -> None:
+    done = cli(
         "compare", scores, "--methods", "raw,cbc,per-language-norm", "--resamples", 100, "--json", "-o", tmp_path
     )
     assert done.returncode == 0, done.stderr

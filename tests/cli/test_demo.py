@@ -62,39 +62,39 @@ def test_demo_ends_with_the_planted_truth(run_cli: Run) -> None:
     assert max(map(len, out.stdout.splitlines())) <= 100
 
 
-def test_demo_json(run_cli: Run) -> None:
-    out = run_cli("demo", "--json")
+def test_demo_json(cli: Run) -> None:
+    out = cli("demo", "--json")
     data = json.loads(out.stdout)
     assert data["schema"] == 1
     assert data["recovery"]["in_band"] is True
     assert len(data["recovery"]["cells"]) == 48
 
 
-def test_demo_writes_scores_that_audit_reads(run_cli: Run, tmp_path: Path) -> None:
-    assert run_cli("demo", "--write", tmp_path / "scores.csv").returncode == 0
+def test_demo_writes_scores_that_audit_reads(cli: Run, tmp_path: Path) -> None:
+    assert cli("demo", "--write", tmp_path / "scores.csv").returncode == 0
     assert pj.read_panel(tmp_path / "scores.csv").fingerprint == pj.sample_panel().fingerprint
 
 
-def test_bad_usage_exits_with_2_and_no_traceback(run_cli: Run, tmp_path: Path) -> None:
+def test_bad_usage_exits_with_2_and_no_traceback(cli: Run, tmp_path: Path) -> None:
     for args in (
         ["audit", tmp_path / "none.csv"],
         ["demo", "--seed", "-1"],
         ["nonsense"],
         ["demo", "--write", "/proc/x/y"],
     ):
-        out = run_cli(*args)
+        out = cli(*args)
         assert out.returncode == 2, args
         assert "Traceback" not in out.stderr
         assert out.stderr.strip()
 
 
-def test_every_command_has_help_with_an_example(run_cli: Run) -> None:
-    listed = run_cli("--help").stdout
+def test_every_command_has_help_with_an_example(cli: Run) -> None:
+    listed = cli("--help").stdout
     commands = [line.split()[0] for line in listed.partition("Commands:")[2].splitlines() if line.strip()]
     commands = [c for c in commands if c.isidentifier() and f"  {c} " in listed]
     assert "audit" in commands
     for command in commands:
-        out = run_cli(command, "--help")
+        out = cli(command, "--help")
         assert out.returncode == 0
         assert "xample" in out.stdout, f"{command} --help shows no example"
 

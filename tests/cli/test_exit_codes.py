@@ -26,9 +26,15 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def heed_interrupts() -> None:
+    """Tests that run in the background would hand down that interrupts are ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(*args: object, **options: Any) -> subprocess.Popen[str]:
     command = [sys.executable, *options.pop("flags", []), "-m", "polyjudge", *map(str, args)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, text=True, preexec_fn=heed_interrupts, **{**pipes, **options})
 
 
 def test_an_internal_error_is_3_and_asks_for_a_report(cli: Run, scores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,17 +93,23 @@ def test_a_signal_inside_a_query_cleans_up(tmp_path: Path, number: int, code: in
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize("before", [False, True])
-def test_an_interrupted_audit_leaves_nothing_half_written(scores: Path, tmp_path: Path, before: bool) -> None:
+def test_an_interrupted_audit_leaves_nothing_half_written(cli: Run, scores: Path, tmp_path: Path, before: bool) -> None:
     """A million resamples take minutes; what lay in the folder before stays as it was."""
     out = tmp_path / "there" / "audit"
     out.parent.mkdir()
     if before:
-        with start("audit", scores, "--resamples", 100, "-o", out) as process:
-            process.communicate(timeout=120)
+        assert cli("audit", scores, "--resamples", 100, "-o", out).returncode == 0
     held = {p.relative_to(tmp_path): p.stat().st_mtime_ns for p in tmp_path.rglob("*") if p.is_file()}
     assert bool(held) is before
-    with start("audit", scores, "--resamples", 1_000_000, "-o", out, "--overwrite") as process:
-        time.sleep(8)
+    code = "import sys, polyjudge.analyse as a; from polyjudge.cli import main; run = a.audit\n"
+    code += "a.audit = lambda *x, **y: (print('begun', file=sys.stderr, flush=True), run(*x, **y))[1]\nmain()"
+    command = [sys.executable, "-c", code, "audit", scores, "--resamples", 1_000_000, "-o", out, "--overwrite"]
+    with subprocess.Popen(
+        list(map(str, command)), stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "begun\n"
+        time.sleep(1)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)

@@ -17,7 +17,9 @@ import pytest
 import polyjudge as pj
 from polyjudge.core.files import safe_csv
 from polyjudge.core.schema import to_json
+from polyjudge.core.sections import Table
 from polyjudge.paper.result import notes
+from polyjudge.report import report_of
 from polyjudge.sources.writers import write_calibrated
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -84,8 +86,8 @@ def test_extend_does_not_ask_for_tasks_that_are_not_there(panel: pj.Panel) -> No
     few = known.extend(full.select(tasks=full.tasks[:6]), target=0.05).extension_.newcomers[0]
     assert few.left_tasks == 34
     assert few.more_tasks > few.left_tasks
-    assert "Score the 34 tasks it lacks" in few.words
-    assert f"Score {few.more_tasks} more tasks" not in few.words
+    assert "Score the 34 tasks it lacks" in str(few.words)
+    assert f"Score {few.more_tasks} more tasks" not in str(few.words)
 
 
 def test_a_panel_that_lacks_most_scores_is_told_so() -> None:
@@ -110,3 +112,26 @@ def test_one_to_one_is_one() -> None:
 
     assert "1 to 1" not in word(say("anchor.more-labels", cells=2, few=1, most=1))
     assert "1 to 3" in word(say("anchor.more-labels", cells=2, few=1, most=3))
+
+
+def test_counts_are_whole_numbers(panel: pj.Panel) -> None:
+    """A count below a number of points keeps its own digits."""
+    sections = {s.name: s for s in report_of(pj.audit(panel, resamples=100)).sections}
+    (table,) = [b for b in sections["sensitivity"].blocks if isinstance(b, Table) and b.name == "tasks"]
+    row = table.frame.set_index("figure").loc["reversing pairs"]
+    assert all(re.fullmatch(r"\d+", row[c]) for c in ("all_tasks", "lowest", "highest", "without_it"))
+
+
+def test_an_explanation_without_places_has_no_section_of_them() -> None:
+    """Neither an empty section, nor what the panel would be without no place at all."""
+    calm = pj.simulate_panel(20, 3, 3, seed=1, interaction=0.0)[0]
+    (only,) = report_of(pj.explain(calm, resamples=20)).sections
+    assert [b.name for b in only.blocks] == ["explained"]
+    assert only.says == ()
+
+
+def test_codes_of_the_methods_are_not_shown(panel: pj.Panel) -> None:
+    report = pj.audit(panel, resamples=100).to_html()
+    assert report is not None
+    body = re.sub(r"<script.*?</script>", "", report, flags=re.DOTALL)
+    assert not re.search(r"\([IV]\d\)", body)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import signal
 import sqlite3
 import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import judge_server as js
 import polyjudge as pj
-from polyjudge.collect import load_plan
-from polyjudge.collect.adaptive import Look, Outcome, collect_until
+from polyjudge.collect import collect, load_plan
+from polyjudge.collect.adaptive import Look, Outcome, audited_scores, collect_until
 from polyjudge.core.errors import CollectError
 from polyjudge.sources.runs import read_run
 
@@ -49,6 +51,10 @@ def answers(folder: Path) -> set[tuple[str, ...]]:
         con.close()
 
 
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
 def run_in_process(path: str, folder: str) -> None:
     os.environ["LOCAL_API_KEY"] = "a-key-for-loopback"
     run(Path(path), Path(folder))
@@ -73,10 +79,14 @@ def test_only_what_open_questions_need_is_bought(tmp_path: Path) -> None:
             open_until = table.loc[[language]].query("first == @judge or second == @judge")["settled_at"]
             last = outcome.state.look if (open_until == 0).any() else int(open_until.max())
             assert len([a for a in bought if a[1:3] == (language, judge)]) == outcome.rule.looks[last - 1]
-    assert sum(asked["calls"].values()) if isinstance(asked.get("calls"), dict) else True
+    assert asked["total"] == len(bought)
     panel = pj.read_panel(tmp_path / "run")
     assert panel.by_design
-    assert pj.audit(panel, resamples=100).missingness is None
+    assert not panel.complete
+    audit = pj.audit(panel, resamples=100)
+    assert audit.missingness is None
+    assert audit.level == pytest.approx(1 - 0.05 / 3)  # one of three looks it could have stopped at
+    assert pj.audit(panel, resamples=100, level=0.9).level == pytest.approx(1 - 0.1 / 3)
     again = run(path, tmp_path / "run")
     assert answers(tmp_path / "run") == bought
     assert again.state.verdict == outcome.state.verdict
@@ -125,23 +135,58 @@ def test_money_ends_it_with_what_is_open(tmp_path: Path) -> None:
         )
         assert not outcome.finished
         assert outcome.state.look == 0
+        done = js.command("collect", "-o", tmp_path / "run")
+        assert "6 of 6 questions still open: ja and jb in en; ja and jc in en;" in words(done.stdout)
+
+
+def test_an_adaptive_run_is_not_gone_on_with_in_another_way(tmp_path: Path) -> None:
+    config = planted()
+    with js.running(config, tmp_path) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", config)
+        run(path, tmp_path / "run")
+        bought = answers(tmp_path / "run")
+        with pytest.raises(CollectError, match="--until settled"):
+            collect(load_plan(path), tmp_path / "run")
+    assert answers(tmp_path / "run") == bought
 
 
 def test_the_command_says_each_look_and_what_it_saved(tmp_path: Path) -> None:
     config = planted()
     with js.running(config, tmp_path) as server:
         path = js.write_plan(tmp_path, server.url, "rating", config, until={"matters": 0.6, "seed": 3})
-        done = js.command("collect", path, "-o", tmp_path / "run")
+        done = js.command("collect", "run", path, "-o", tmp_path / "run", "--fail-on", "missing")
         assert done.returncode == 0, done.stderr
-        assert "Look 1 of 3" in done.stderr
+        assert "Look 1 of 3, 24 tasks: " in done.stderr
+        assert re.search(r"Expected to follow: \d+ calls \(\d+ to \d+\), \$\S+ \(\$\S+ to \$\S+\)\.", done.stderr)
+        assert "questions are settled" in done.stdout
         panel = pj.read_panel(tmp_path / "run")
-        assert js.command("audit", tmp_path / "run", "--json").returncode == 0
+        audit = js.command("audit", tmp_path / "run")
+        assert "It could stop at 3 looks, so each interval is at 98.33%: together they keep 95%." in words(audit.stdout)
         assert not panel.complete
         pilot = tmp_path / "pilot.csv"
         panel.select(tasks=panel.tasks[:24]).to_long().to_csv(pilot, index=False)
         dry = js.command("collect", path, "--dry-run", "--pilot", pilot)
         assert dry.returncode == 0, dry.stderr
-        assert "Until all is settled" in dry.stdout
+        assert re.search(r"Until all is settled: about \d+ of 576 calls \(\d+ to \d+\), \$", words(dry.stdout))
+        assert "looks after 24, 48 and 96 tasks" in words(js.command("collect", path, "--dry-run").stdout)
+
+
+def test_an_earlier_audit_serves_as_a_pilot(tmp_path: Path) -> None:
+    config = planted()
+    plan = load_plan(js.write_plan(tmp_path, "http://127.0.0.1:9/v1", "rating", config))
+    panel = pj.simulate_panel(tasks=24, languages=["zh", "en"], judges=["jc", "ja", "jb"], seed=1)[0]
+    file = tmp_path / "audit.json"
+    file.write_text(json.dumps(pj.audit(panel, resamples=100).to_dict()))
+    same = panel.select(languages=["en", "zh"], judges=["ja", "jb", "jc"]).scores
+    assert audited_scores(file, plan) == pytest.approx(same, abs=1e-6)
+    holes = np.where(np.arange(24)[:, None, None] > 20, np.nan, panel.scores)
+    holes[:, 0, 0] = panel.scores[:, 0, 0]
+    lacking = pj.Panel.from_array(holes, languages=panel.languages, judges=panel.judges)
+    file.write_text(json.dumps(pj.audit(lacking, resamples=100).to_dict()))
+    with pytest.raises(CollectError, match="complete scores"):
+        audited_scores(file, plan)
+    file.write_text("{}")
+    assert audited_scores(file, plan) is None
 
 
 def test_options_of_the_rule_need_until(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_unreadable_answers_are_missing_with_their_text(folder: Path) -> None:
     assert missing == [("A fine piece of work that I enjoyed.", None, "no score found")] * prose
     panel = pj.read_panel(folder / "run")
     assert int(np.isnan(panel.scores).sum()) == prose
-    assert any("missing" in note for note in panel.notes)
+    assert "run.unread" in [n.code for n in panel.notes]
     assert summary.missing_p is not None
 
 

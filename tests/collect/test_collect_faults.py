@@ -178,7 +178,7 @@ def test_a_failing_judge_is_set_aside_and_the_others_finish(tmp_path: Path) -> N
         assert server.stats()["requests"]["500"] <= 3 * 4  # and one call more that was under way
     panel = pj.read_panel(tmp_path / "run")
     assert panel.judges == ("ja", "jc")
-    assert any("jb" in note for note in panel.notes)
+    assert any(n.values.get("judges") == ["jb"] for n in panel.notes)
     attempts = rows(tmp_path / "run", "select max(attempt), min(kind), max(kind) from errors")
     assert attempts == [(3, "http 500", "http 500")]
 
@@ -221,7 +221,7 @@ def test_no_layer_below_asks_again(tmp_path: Path, model: str) -> None:
 
 def test_retry_after_is_honoured_once(tmp_path: Path) -> None:
     planted = js.plant("rating", 2, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "faults": {"429": 0.5}, "retry_after": "1"}, tmp_path) as server:
+    with js.running({**planted, "faults": {"429": 0.5}, "retry_after": "0.4"}, tmp_path) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 1})
         assert collect(load_plan(path), tmp_path / "run").complete
         refused = server.stats()["requests"]["429"]
@@ -232,11 +232,21 @@ def test_retry_after_is_honoured_once(tmp_path: Path) -> None:
         "where e.attempt = a.attempt - 1",
     )
     assert len(waits) >= 2
-    assert min(wait for (wait,) in waits) > 0.9
+    assert min(wait for (wait,) in waits) > 0.36
     with js.running({**planted, "faults": {"429": 0.5}, "retry_after": "99"}, tmp_path) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"max_wait": 10})
         summary = collect(load_plan(path), tmp_path / "far")
     assert "asked to wait 99 s" in next(iter(summary.aside.values()))
+
+
+@pytest.mark.parametrize("said", [7, 10**40, 2**63, -5, 1e300, "many", True])
+def test_an_absurd_count_of_tokens_is_estimated(tmp_path: Path, said: object) -> None:
+    planted = js.plant("rating", 1, ["en"], ["ja"])
+    with js.running({**planted, "usage": {"prompt_tokens": said}}, tmp_path) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", planted)
+        assert collect(load_plan(path), tmp_path / "run").complete
+    ((kept,),) = rows(tmp_path / "run", "select input_tokens from answers")
+    assert kept == 7 if said == 7 else 50 < kept < 1000
 
 
 @pytest.mark.parametrize("limit", ["requests_per_minute", "tokens_per_minute"])

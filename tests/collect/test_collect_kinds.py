@@ -276,18 +276,17 @@ def test_judges_of_one_account_share_its_limits(tmp_path: Path) -> None:
 def test_a_hanging_judge_stalls_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from polyjudge.collect import calls
 
-    monkeypatch.setattr(calls, "PATIENCE", 1.0)
-    planted = js.plant("rating", 40, ["en", "ar"], ["ja", "jb"])
+    monkeypatch.setattr(calls, "PATIENCE", 0.3)
+    planted = js.plant("rating", 20, ["en", "ar"], ["ja", "jb"])
     with js.running({**planted, "hang": 20, "dead": {"ja": "hang"}}, tmp_path) as server:
-        limits = {"timeout": 8, "retries": 0, "give_up_after": 2, "concurrency": 2}
+        limits = {"timeout": 4, "retries": 0, "give_up_after": 2, "concurrency": 2}
         path = js.write_plan(tmp_path, server.url, "rating", planted, lead=2, defaults=limits)
-        begun = time.time()
         summary = collect(load_plan(path), tmp_path / "run")
     assert set(summary.aside) == {"ja"}
     assert summary.reasons.iloc[0][["judge", "kind"]].tolist() == ["ja", "timeout"]
     count, last = rows(tmp_path / "run", "select count(*), max(at) from answers where judge = 'jb'")[0]
-    assert count == 80
-    assert last - begun < 7  # done before the first call of the other gave up
+    assert count == 40
+    assert last < rows(tmp_path / "run", "select min(at) from errors")[0][0]  # before the other gave up
 
 
 # --- prompts in all languages ---

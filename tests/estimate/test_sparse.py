@@ -145,3 +145,12 @@ def test_clusters_are_what_is_left_out_and_resampled() -> None:
     naive = Units.of(double_centre(scores), scores, np.ones(60))
     assert choose(naive).kind != "none"  # as if the tasks were independent
     assert choose(u).kind == "none"
+
+
+def test_weights_that_vanish_leave_a_fit() -> None:
+    """The interior point drives weights towards 0; a column without any weight is left to chance, not to an error."""
+    weights = np.ones((3, 4))
+    weights[:, 2] = 0.0
+    fitted = additive(np.arange(12.0).reshape(3, 4), weights)
+    assert np.isfinite(fitted).all()
+    np.testing.assert_allclose(fitted[:, [0, 1, 3]], np.arange(12.0).reshape(3, 4)[:, [0, 1, 3]], atol=1e-6)

@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from conftest import shared_file
 from polyjudge.collect import collect, load_plan
 from polyjudge.collect.preview import preview
 from polyjudge.collect.translate import parse_judge, read_translations, translate
@@ -84,8 +83,8 @@ def url(server: Models) -> str:
 
 
 @pytest.fixture
-def instances() -> list[dict[str, Any]]:
-    return read_instances(shared_file("data/devai/instances.jsonl"))[:4]
+def instances(like: Callable[[str], Path]) -> list[dict[str, Any]]:
+    return read_instances(like("data/devai/instances.jsonl"))[:4]
 
 
 @pytest.fixture
@@ -238,19 +237,19 @@ def test_every_judge_of_the_shipped_plans_has_a_price(name: str, tmp_path: Path)
 
 
 def test_prepare_command(
-    run_cli: Any, models: Models, instances: list[dict[str, Any]], workspaces: Path, tmp_path: Path
+    cli: Any, models: Models, instances: list[dict[str, Any]], workspaces: Path, tmp_path: Path
 ) -> None:
     tasks = tmp_path / "tasks.jsonl"
     tasks.write_text("\n".join(json.dumps(one) for one in instances))
     asked = ("prepare", "devai", "--instances", tasks, "--workspaces", workspaces, "--languages", "English,Swahili")
-    lacking = run_cli(*asked, "--translations", tmp_path / "said", "-o", tmp_path / "one")
+    lacking = cli(*asked, "--translations", tmp_path / "said", "-o", tmp_path / "one")
     assert lacking.returncode == 2
     assert "--translate" in lacking.stderr
     model = ("--translate", "openai-api/local/t", "--base-url", url(models))
-    done = run_cli(*asked, "--translations", tmp_path / "said", *model, "-o", tmp_path / "two")
+    done = cli(*asked, "--translations", tmp_path / "said", *model, "-o", tmp_path / "two")
     assert done.returncode == 0, done.stderr
     assert "doubtful" in done.stderr  # Swahili lost its backticks
     assert {p.name for p in (tmp_path / "two").iterdir()} >= {"plan.yaml", "items.English.jsonl", "items.Swahili.jsonl"}
-    other = run_cli("prepare", "mrewardbench", "-o", tmp_path / "three")
+    other = cli("prepare", "mrewardbench", "-o", tmp_path / "three")
     assert other.returncode == 0, other.stderr
     assert (tmp_path / "three" / "prompts" / "en" / "rating.txt").exists()

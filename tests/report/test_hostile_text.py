@@ -32,7 +32,7 @@ from polyjudge.report.page.render import json_for_script
 
 NAMES = (
     "</script><img src=x onerror=alert(1)>",
-    "=cmd()|' /C calc'!A0",
+    "=cmd()|' /C calc'!A0 {judge} {0} {",
     "bell\x07\x1b[31mred\x00",
     "abc\u202egnp.exe",
     "\N{ROCKET} [bold]judge[/bold] :smile:",

@@ -332,9 +332,9 @@ def test_policy_forbids_the_network_and_foreign_scripts(demo: Path, browser: Bro
 
 @pytest.mark.real_data
 def test_devai_page_in_time_and_without_error(
-    devai_like_path: Path, folder: Path, open_page: Callable[..., Opened], run_cli: Callable[..., Any]
+    devai_like_path: Path, folder: Path, open_page: Callable[..., Opened], cli: Callable[..., Any]
 ) -> None:
-    done = run_cli("audit", devai_like_path, "--replicate", "framework", "-o", folder / "devai", "--json")
+    done = cli("audit", devai_like_path, "--replicate", "framework", "-o", folder / "devai", "--json")
     assert done.returncode == 0, done.stderr
     page = folder / "devai" / "report.html"
     opened = open_page(page)

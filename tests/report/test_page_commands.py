@@ -120,10 +120,10 @@ def test_figures_in_all_formats(inputs: dict[str, Path], tmp_path: Path, run_her
     ("more", "words"), [(["--figures", "gif", "-o", "OUT"], "svg, png, pdf"), (["--figures", "svg"], "-o DIR")]
 )
 def test_bad_figures_are_refused_before_the_work(
-    more: list[str], words: str, inputs: dict[str, Path], tmp_path: Path, run_cli: Callable[..., Any]
+    more: list[str], words: str, inputs: dict[str, Path], tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
     arguments = [part.replace("OUT", str(tmp_path / "out")) for part in more]
-    done = run_cli("gate", inputs["SCORES"], "--at", 50, *arguments)
+    done = cli("gate", inputs["SCORES"], "--at", 50, *arguments)
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr

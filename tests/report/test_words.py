@@ -106,3 +106,14 @@ def test_columns_share_digits_and_mark_arithmetic() -> None:
 def test_a_sentence_without_words_is_an_error() -> None:
     with pytest.raises(KeyError):
         word(say("no.such.code"))
+
+
+def test_a_p_value_at_the_floor_of_its_draws_is_below_it() -> None:
+    panel, _ = pj.simulate_panel(30, 4, 4, interaction=12.0, judge_sd=3.0, noise_sd=3.0, seed=1)
+    audit = pj.audit(panel, resamples=100, permutations=0)
+    assert audit.reversals.p_global == audit.reversals.p_floor == 1 / 101
+    assert "(p below 0.0099)" in next(f.text for f in audit.findings if f.code == "reversal-global")
+    assert word(say("missing.tests", p=0.005, p_together=0.4, p_floor=1 / 200)).count("p below 0.005") == 1
+    column = Column(name="p", title="p", kind="p", floor=1 / 501)
+    table = Table(name="t", caption="", frame=pd.DataFrame({"p": [1 / 501, 0.03]}), columns=(column,))
+    assert [cell.text for (cell,) in cells(table)] == ["<0.002", "0.03"]

@@ -135,3 +135,60 @@ def test_a_session_only_reads(filled: str) -> None:
     with pytest.raises(Exception, match="read-only"), con.cursor() as cursor:
         cursor.execute("DELETE FROM scores")
     con.rollback()
+
+
+def test_a_table_beside_the_source(filled: str, long: pd.DataFrame) -> None:
+    """Made on the server in one transaction; the source and the tables of others stay."""
+    import psycopg
+
+    from polyjudge.sources.writers import write_calibrated
+
+    panel = pj.read_panel(long)
+    cal = pj.ConsensusCalibrator().fit(panel)
+    done = write_calibrated(cal, f"{filled}::scores", "::")
+    assert done.path.endswith("::scores_calibrated")
+    assert (done.rows, done.missing) == (len(long), 0)
+    back = pj.read_panel(f"{filled}::scores_calibrated", score="calibrated").select(
+        panel.tasks, panel.languages, panel.judges
+    )
+    np.testing.assert_allclose(back.scores, cal.transform(panel).scores, rtol=1e-12)
+    with pytest.raises(UsageError, match="--overwrite"):
+        write_calibrated(cal, f"{filled}::scores", f"{filled}::scores_calibrated")
+    write_calibrated(cal, f"{filled}::public.scores", "::", overwrite=True)
+    for name, words in (("scores", "is what is read"), ("odd", "did not write")):
+        with pytest.raises(UsageError, match=words):
+            write_calibrated(cal, f"{filled}::scores", f"::{name}", overwrite=True)
+    with pytest.raises(PanelError, match="holds text"):
+        write_calibrated(cal, f"{filled}::odd", "::new")
+    with pytest.raises(UsageError, match="Write to a file"):
+        write_calibrated(cal, f"{filled}::odd", "::new", map="abc=")
+    with psycopg.connect(filled) as con, con.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('new'), (SELECT count(*) FROM scores), (SELECT count(*) FROM odd)")
+        assert cursor.fetchone() == (None, len(long), len(long))
+
+
+def test_readings_that_only_our_engine_can_do(filled: str, long: pd.DataFrame, tmp_path: Path) -> None:
+    """Words, wide tables and labels inside others: the rows are copied out and read as files are."""
+    import psycopg
+
+    from polyjudge.sources.writers import write_calibrated
+
+    wide = long[long["replicate"] == long["replicate"].iloc[0]].pivot(
+        index=["task", "language"], columns="judge", values="score"
+    )
+    with psycopg.connect(filled) as con, con.cursor() as cursor:
+        cursor.execute("CREATE TABLE wide (task text, place text, a_points float8, b_points float8)")
+        for (task, language), row in wide.iterrows():
+            cursor.execute("INSERT INTO wide VALUES (%s, %s, %s, %s)", (task, f"eu/{language}", row["A"], row["B"]))
+    options: dict[str, Any] = {"wide": "{judge}_points", "language_from": "place:eu/{language}"}
+    panel = pj.read_panel(f"{filled}::wide", **options)
+    assert (panel.languages, panel.judges) == (("de", "en", "fr"), ("a", "b"))
+    assert any("copied" in note for note in panel.notes)
+    np.testing.assert_array_equal(panel.cell_means, pj.read_panel(table(filled, "wide"), **options).cell_means)
+    done = write_calibrated(pj.ConsensusCalibrator().fit(panel), f"{filled}::wide", tmp_path / "out.csv", **options)
+    assert (done.rows, done.missing) == (len(wide), 0)
+    assert list(pd.read_csv(tmp_path / "out.csv").columns[-2:]) == ["a_points_calibrated", "b_points_calibrated"]
+    odd = pj.read_panel(f"{filled}::odd", map={"abc": None})
+    assert odd.n_scores == len(long) - 2
+    with pytest.raises(UsageError, match="--format"):
+        pj.read_panel(f"{filled}::scores", format="inspect")

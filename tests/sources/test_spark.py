@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,16 @@ import pytest
 import polyjudge as pj
 from polyjudge.core.errors import CalibratorError, PanelError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Short runs are mostly compilation."""
 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["JDK_JAVA_OPTIONS"] = QUICK_JAVA
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
     session = (
@@ -38,7 +43,7 @@ def spark() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    panel, _ = pj.simulate_panel(tasks=600, languages=["fr", "de", "en"], judges=["B", "A"], replicates=2, seed=3)
+    panel, _ = pj.simulate_panel(tasks=120, languages=["fr", "de", "en"], judges=["B", "A"], replicates=2, seed=3)
     path = tmp_path_factory.mktemp("spark") / "scores.parquet"
     panel.to_long().to_parquet(path)
     return path
@@ -59,7 +64,7 @@ def test_spark_and_duckdb_give_the_same_panel(spark: Any, scores: Path, max_unit
 
 
 def test_bad_input_is_the_same_error(spark: Any, scores: Path) -> None:
-    frame = pd.read_parquet(scores)
+    frame = pd.read_parquet(scores).head(40)
     text = frame.astype({"score": str})
     text.loc[5, "score"] = "abc"
     with pytest.raises(PanelError, match=r"holds text in 1 rows: task .* \('abc'\)"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -10,6 +11,7 @@ import pandas as pd
 from polyjudge.analyse.explain import Explanation
 from polyjudge.analyse.gates import Gates
 from polyjudge.analyse.matters import Certificate
+from polyjudge.analyse.probes import VERDICTS, Probe
 from polyjudge.analyse.signal import Signal
 from polyjudge.core.errors import UsageError
 from polyjudge.core.labels import clean
@@ -76,10 +78,12 @@ def advise(
     gates: Gates | None = None,
     swap: Finding | None = None,
     goal: Goal | None = None,
+    probes: Probe | None = None,
 ) -> Advice:
     """Verdict, consequences and steps. Every part is a code with values; the words are the report's.
 
-    `swap` is the finding that two judges swap places between languages, if there is one.
+    `swap` is the finding that two judges swap places between languages, if there is one. `probes` tell which deviations
+    are severity, blindness or competence; what to calibrate follows them.
 
     >>> import polyjudge as pj
     >>> panel, _ = pj.simulate_panel(tasks=400, interaction=0.0, seed=1)
@@ -97,6 +101,12 @@ def advise(
     if swap is not None and swap.matter == "material" and _state(explanation, certificate) == "diffuse":
         verdict.append(Finding("verdict.swap", swap.values, "serious", "material"))
     uses = _uses(panel, explanation, certificate, state, signal, gates)
+    if probes is not None:
+        verdict.insert(1, _probe_verdict(probes))
+        uses["rank-judges"] = say("use.rank.probed", state=_rank(panel, explanation, certificate), **_counts(probes))
+        uses["best-judge-per-language"] = say("use.best.probed", **_counts(probes))
+        if _counts(probes)["competence"]:
+            uses["panel-mean"] = say("use.mean.probed", **_counts(probes))
     if goal is not None:
         uses = {goal: uses[goal]}
     elif not panel.systems:
@@ -108,8 +118,42 @@ def advise(
         goal=goal,
         verdict=tuple(verdict[:3]),
         uses=uses,
-        steps=_steps(panel, explanation, certificate, state, goal),
+        steps=_probe_steps(probes, explanation.named, _steps(panel, explanation, certificate, state, goal)),
     )
+
+
+def _counts(p: Probe) -> dict[str, Any]:
+    """How many deviations that matter have which reading, and the places that are blind or competent."""
+    large = p.cells[p.cells["large"]]
+    out: dict[str, Any] = {v.replace(" ", "_"): int((large["verdict"] == v).sum()) for v in VERDICTS}
+    places = {
+        name: p.cells[p.cells[column] == name] for name, column in (("blind", "sight"), ("competence", "verdict"))
+    }
+    out |= {f"{name}_places": list(zip(x["language"], x["judge"], strict=True)) for name, x in places.items()}
+    return {**out, "of": len(large), "reacts": bool(p.usual_low > 0)}
+
+
+def _probe_verdict(p: Probe) -> Finding:
+    values = _counts(p)
+    grave = not values["reacts"] or values["blind_places"] or values["competence"]
+    return Finding("verdict.probes", {**values, "tasks": p.tasks}, "serious" if grave else "info")
+
+
+def _probe_steps(p: Probe | None, named: Sequence[tuple[str, str]], steps: tuple[Advised, ...]) -> tuple[Advised, ...]:
+    """Blind places are left out first; nothing is calibrated that probes call competence."""
+    if p is None:
+        return steps
+    values = _counts(p)
+    gone = {"step.probe"}
+    if not values["reacts"] or values["competence"]:
+        gone |= {"step.calibrate", "step.compare", "step.correct-alone", "step.without"}
+    if set(named) <= set(values["blind_places"]):
+        gone |= {"step.without", "step.correct-alone"}
+    kept = tuple(s for s in steps if s.why.code not in gone)
+    if values["reacts"] and values["blind_places"]:
+        drops = [word for place in values["blind_places"] for word in ("--drop", ",".join(map(str, place)))]
+        kept = (_step("step.without-blind", "audit", SCORES, *drops), *kept)
+    return kept
 
 
 def _state(e: Explanation, c: Certificate) -> State:

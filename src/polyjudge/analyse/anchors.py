@@ -24,6 +24,8 @@ from polyjudge.analyse.helped import Helped, whom_it_helps
 from polyjudge.analyse.human_error import PanelGain, error_tables
 from polyjudge.analyse.panel_worth import PanelWorth, panel_worth
 from polyjudge.analyse.ppi import LanguageMeans, language_means
+from polyjudge.analyse.probe_labels import beside_labels
+from polyjudge.analyse.probes import probe
 from polyjudge.analyse.shift import SharedShift, shared_shift
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
@@ -31,6 +33,7 @@ from polyjudge.core.gold import Contradictions, Gold, Kind, align_gold, by_answe
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Words, say
 from polyjudge.estimate.kernels import BLOCK, draw_blocks
 
 
@@ -80,7 +83,9 @@ class Anchor(Result):
     resamples: int
     folds: int
     seed: int
-    notes: tuple[str, ...]
+    notes: tuple[Words, ...]
+    probes: pd.DataFrame | None = None
+    """What probes say of the judges beside what the labels say (`analyse.probe_labels`); None without probes."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -91,6 +96,7 @@ class Anchor(Result):
         out = {"anchor": self.table, "anchor_by_language": self.by_language}
         out |= {name: part.to_frame() for name, part in parts.items() if part is not None}
         out |= {} if self.nearest is None else {"nearest": self.nearest}
+        out |= {} if self.probes is None else {"probes": self.probes}
         return out | {"language_means": self.means.table, "panel_worth": self.worth.table}
 
 
@@ -104,6 +110,7 @@ def anchor(
     scale: tuple[float, float] | None = None,
     contradictions: Contradictions = "error",
     sample: int | None = None,
+    probes: Panel | None = None,
     resamples: int = 1000,
     folds: int = FOLDS,
     seed: int = 7,
@@ -117,12 +124,11 @@ def anchor(
     trusted : a judge of the panel to take as the human, instead of `gold`
     threshold : with human scores, compare the decisions "above the threshold" instead of the squared error
     sample : use at most this many labels per language, in proportion to the panel's strata
+    probes : scores of probes; what they say of each judge is compared with what the labels say
     resamples, seed : of the task bootstrap behind the intervals; `folds` of the calibration fitted on other tasks
     """
-    if (gold is None) == (trusted is None):
-        raise UsageError("anchor needs either a table of labels (gold) or a trusted judge (trusted), one of the two.")
-    if resamples < 2 or folds < 2 or seed < 0:
-        raise UsageError("anchor needs resamples >= 2, folds >= 2 and a seed of 0 or more.")
+    whole = panel
+    _check(gold, trusted, resamples, folds, seed)
     if trusted is not None:
         panel, labels = judge_as_gold(panel.by_system(), trusted)
     else:
@@ -133,7 +139,7 @@ def anchor(
     if threshold is not None:
         _check_threshold(panel, labels, threshold)
     fit = crossfit(panel, seed, folds)
-    notes = [*labels.notes, *_missing(panel)]
+    notes: list[Words] = [*labels.notes, *_missing(panel)]
     entries = Labelled.of(panel, labels, threshold or 0.0)
     calibrated = entries.calibrated(fit, panel.weights)
     raw_decisions, new_decisions = decide(entries.margins, entries.gap), decide(calibrated, entries.gap)
@@ -163,14 +169,33 @@ def anchor(
         fit.folds,
         seed,
         tuple(notes),
+        None if probes is None else _beside(whole, panel, labels, probes, helped),
     )
 
 
-def _missing(panel: Panel) -> list[str]:
+def _check(gold: Any, trusted: str | None, resamples: int, folds: int, seed: int) -> None:
+    if (gold is None) == (trusted is None):
+        raise UsageError("anchor needs either a table of labels (gold) or a trusted judge (trusted), one of the two.")
+    if resamples < 2 or folds < 2 or seed < 0:
+        raise UsageError("anchor needs resamples >= 2, folds >= 2 and a seed of 0 or more.")
+
+
+def _beside(whole: Panel, panel: Panel, labels: Gold, probes: Panel, helped: Helped | None) -> pd.DataFrame:
+    """What the probes of these judges say, beside the labels."""
+    keep = {
+        "languages": [x for x in whole.languages if x in probes.languages],
+        "judges": [x for x in whole.judges if x in probes.judges],
+    }
+    if min(map(len, keep.values())) < 2:
+        raise PanelError("The probes and the scores share fewer than two languages or judges: nothing to compare.")
+    return beside_labels(panel, labels, probe(probes.select(**keep), audit=whole), helped)
+
+
+def _missing(panel: Panel) -> list[Words]:
     if panel.complete:
         return []
     holed = int((np.isnan(panel.scores).sum(axis=(1, 2)) > 0).sum())
-    return [f"{holed} of {len(panel.tasks)} tasks lack a score; calibration is least squares within tasks."]
+    return [say("anchor.missing", holed=holed, tasks=len(panel.tasks))]
 
 
 def _check_threshold(panel: Panel, labels: Gold, threshold: float) -> None:
@@ -181,7 +206,7 @@ def _check_threshold(panel: Panel, labels: Gold, threshold: float) -> None:
         raise UsageError(f"The threshold {threshold:g} lies outside the scores [{low:g}, {high:g}). Choose one inside.")
 
 
-def _helped(panel: Panel, labels: Gold, resamples: int, seed: int, notes: list[str]) -> Helped | None:
+def _helped(panel: Panel, labels: Gold, resamples: int, seed: int, notes: list[Words]) -> Helped | None:
     try:
         return whom_it_helps(panel, labels, resamples=resamples, seed=seed)
     except PanelError as error:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.analyse.advise import Advice, Goal, advise, check_goal
+from polyjudge.analyse.bounded import Bounded, asks, bounded
 from polyjudge.analyse.conclusions import conclude, weigh
 from polyjudge.analyse.distribution import distribution
 from polyjudge.analyse.explain import Explanation, explain
@@ -20,6 +21,7 @@ from polyjudge.analyse.held_out import Comparison, compare
 from polyjudge.analyse.information import Information, information
 from polyjudge.analyse.matters import Certificate, certificate, what_matters
 from polyjudge.analyse.missingness import Missingness, missingness
+from polyjudge.analyse.probes import Probe, probe
 from polyjudge.analyse.reversal import RankReversals, rank_reversals
 from polyjudge.analyse.sensitivity import Sensitivity, sensitivity
 from polyjudge.analyse.signal import Signal, signal
@@ -34,7 +36,7 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.progress import Stages, stages
 from polyjudge.core.results import Result, plain
 from polyjudge.core.scale import ScaleKind, scale_of
-from polyjudge.core.sections import Finding, Say, ranked, say
+from polyjudge.core.sections import Finding, Say, Words, ranked, say
 from polyjudge.estimate.incomplete import informing, sampling_panel
 from polyjudge.estimate.kernels import ranks
 from polyjudge.estimate.pairs import PairOrder
@@ -62,15 +64,17 @@ class Summary(Result):
     high: float
     range_declared: bool
     fingerprint: str
-    notes: tuple[str, ...]
+    notes: tuple[Words, ...]
     systems: tuple[str, ...] = ()
     clusters: int = 0
     """Declared clusters of tasks."""
     scale: ScaleKind = "open"
     missing: int = 0
-    """Places of a task that have no score."""
+    """Scores that were asked for and are not there."""
     source: str = ""
     """What was read, as it stands in a command after its name; empty when it is not known."""
+    looks: int = 0
+    """Looks that an adaptive collection planned."""
 
     def to_frame(self) -> pd.DataFrame:
         return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
@@ -113,9 +117,13 @@ class Audit(Result):
     """Shares of scores by place: language, judge, low, high, share."""
     missingness: Missingness | None = None
     """Where scores are missing and whether that depends on the cell; None for a complete panel."""
+    bounded: Bounded | None = None
+    """The interaction on a scale without ends; None where the scale does not ask for it."""
     systems: Systems | None = None
     """Whether the judges see the systems, who wins and who favours whom; None for a panel without systems, or with too
     many judges to compare."""
+    probes: Probe | None = None
+    """Whether the judges notice damage, and what that makes of the interaction; None without probes."""
     left_out: dict[str, Say | str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
@@ -144,6 +152,7 @@ def audit(
     base: str | None = None,
     matters: float | None = None,
     goal: Goal | None = None,
+    probes: Panel | None = None,
     permutations: int = 500,
 ) -> Audit:
     """Audit a panel: does language change the judges' ranking, how much, where, and how sure is that?
@@ -152,13 +161,15 @@ def audit(
     ----------
     seed : of everything random; the same seed gives the same audit
     resamples : task bootstraps behind bands, intervals and rank probabilities
-    level : confidence level of every interval
+    level : confidence level of every interval; of an adaptive collection, of each interval over all looks together
     threshold : a gate; with one, pass rates are audited as well
     at_least : whether a task passes the gate at the threshold itself
     base : language that the gate contrasts with the others
     matters : smallest effect in points that counts; 2% of the scale unless given
     goal : what the panel is used for: "compare-systems", "gate", "rank-judges", "best-judge-per-language" or
         "panel-mean". The advice is then about that alone
+    probes : scores of probes (clean, damaged and placebo versions as systems): they tell severity from blindness and
+        competence, and the advice about calibrating follows them
     permutations : label permutations of the information estimate; 0 leaves it out
 
     >>> from polyjudge import simulate_panel
@@ -170,6 +181,7 @@ def audit(
         raise UsageError("A base language needs a gate: give a threshold too (--at).")
     if check_goal(goal) == "gate" and threshold is None:
         raise UsageError("The goal gate needs its pass mark: give a threshold too (--at).")
+    level = panel.level_left(level)
     matters = what_matters(panel, matters)
     calibrator = ConsensusCalibrator().fit(panel)
     with stages(STAGES) as run:
@@ -186,7 +198,9 @@ def audit(
     held = certificate(bands, matters)
     concluded = weigh(conclude(panel, language_effect, left_out, **sections), held, scale_of(panel))
     swap = next((f for f in concluded if f.code == "reversal"), None)
-    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal)
+    probed = _probed(panel, probes, matters, level)
+    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal, probes=probed)
+    concluded += () if probed is None else probed.findings
     return Audit(
         explanation=explanation,
         certificate=held,
@@ -203,8 +217,23 @@ def audit(
         left_out=left_out,
         findings=ranked([*advice.verdict, *(f for f in concluded if f not in advice.verdict)]),
         gate_spread=gate_spread,
+        probes=probed,
         **sections,
     )
+
+
+def _probed(panel: Panel, probes: Panel | None, matters: float, level: float) -> Probe | None:
+    """The reading of probes for the languages and judges that the panel has."""
+    if probes is None:
+        return None
+    languages = [x for x in panel.languages if x in probes.languages]
+    judges = [x for x in panel.judges if x in probes.judges]
+    if min(len(languages), len(judges)) < 2:
+        raise PanelError(
+            f"The probes share {len(languages)} languages and {len(judges)} judges with the scores; two of each are "
+            "needed. Probe the judges of this panel, in its languages."
+        )
+    return probe(probes.select(languages=languages, judges=judges), audit=panel, matters=matters, level=level)
 
 
 def _sections(
@@ -220,7 +249,7 @@ def _sections(
     threshold, at_least, base = gate
     common: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     drawn: dict[str, Any] = {"alpha": 1 - level, "resamples": resamples, "seed": seed}
-    absent = ("systems", "reversals", "ranks", "variance", "information", "gates", "missingness")
+    absent = ("systems", "reversals", "ranks", "variance", "information", "gates", "missingness", "bounded")
     out: dict[str, Any] = dict.fromkeys(absent)
     left_out: dict[str, Say | str] = {}
     # First of all: where the judges do not see what they judge, all else is of little use.
@@ -234,7 +263,12 @@ def _sections(
     out["held_out"] = run("held-out ranks", compare, panel, ["raw", "cbc"], resamples=resamples, seed=seed)
     out["structure"] = run("structure", structure, panel, level=level)
     out["sensitivity"] = run("sensitivity", sensitivity, panel, threshold=threshold, **common)
-    if not (panel.complete or panel.by_design):
+    if asks(panel) is not None:
+        try:
+            out["bounded"] = run("levels", bounded, panel, linear=out["uncertainty"], **common)
+        except PanelError as error:
+            left_out["bounded"] = str(error)
+    if not ((panel.complete and panel.systems_complete) or panel.by_design):
         out["missingness"] = run("missing scores", missingness, panel, draws=199, seed=seed)
     if panel.replicate_scores is None:
         left_out["three-way test"] = say("left-out.three-way")
@@ -297,8 +331,9 @@ def summarise(panel: Panel) -> Summary:
         panel.systems,
         len(panel.clusters),
         scale_of(panel).kind,
-        int(np.isnan(panel.scores).sum()),
+        int(panel.lost.sum()),
         source_words(panel),
+        panel.looks,
     )
 
 

@@ -12,7 +12,7 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.reading import Reading
 from polyjudge.core.results import Result
 from polyjudge.core.scale import scale_of
-from polyjudge.core.sections import Finding
+from polyjudge.core.sections import Finding, Words
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -36,7 +36,7 @@ class Check(Result):
     """"binary", "likert", "percent" or "open"."""
     coverage: pd.DataFrame
     """language, judge, tasks, scored, share"""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()
     fingerprint: str = ""
     findings: list[Finding]
 
@@ -84,8 +84,8 @@ def check_panel(panel: Panel) -> Check:
         judges=panel.judges,
         replicates=panel.replicates,
         scores=panel.n_scores,
-        missing=int(np.isnan(panel.scores).sum()),
-        entries=panel.scores.size,
+        missing=int(panel.lost.sum()),
+        entries=int(panel.asked.sum()),
         low=low,
         high=high,
         scale=scale_of(panel).kind,

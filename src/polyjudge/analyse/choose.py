@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -12,37 +11,50 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from polyjudge.analyse.subsets import (
+    Masks,
+    Moments,
+    draws_of,
+    errors_of,
+    loadings_of,
+    moments_of,
+    quadratic,
+    reliability_of,
+    slopes_of,
+)
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
-from polyjudge.estimate.kernels import draw_blocks, pair_index, stream
+from polyjudge.estimate.kernels import pair_index, stream
 from polyjudge.estimate.resample import check_level
 
 ALL = "(all)"
 MOST_FOR_ALL = 12
 """Up to this many judges every subset is tried; beyond it judges are added one by one, the best first."""
 FOLDS = 10
+PAIRS = 5000
+"""Pairs of labelled tasks in a language on whose order panels and labels are compared; of more, a random sample."""
 COPY = 0.3
 """Two judges are near copies when their errors surely correlate by more than this, beyond what all judges share."""
 FEWEST_FOR_COPIES = 4
 """With three judges a shared error of two cannot be told from a third that sees less."""
-Masks = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Choice(Result):
     """What each subset of judges is worth.
 
     subsets : language ("(all)" for the mean over languages), judges (names with " + "), size, reliability with low and
-        high, error (standard error of a difference of two systems, in points), cost (per task); with labels also
-        squared_error and agreement (both held out)
+        high, error (standard error of a difference of two systems, in points of the whole panel's scale), cost (per
+        task); with labels also squared_error and agreement (both held out)
     best : the best subset of each size by language, with `in_sample` and `held_out` reliability and its interval
-    frontier : subsets over all languages that no other beats in both cost and error
+    frontier : subsets over all languages that no other beats in both cost and error, with error_low and error_high
     recommended : language, judges, reliability, error, cost; languages that need another panel than the whole
     copies : judge_i, judge_j, correlation of errors, low, high, copy (bool)
-    weighting : weights that beat equal ones on left-out tasks: kind, judge, weight, gain, low, high; empty if none does
+    weighting : weights that beat equal ones on left-out tasks: kind ("reliability", gain in reliability, or "labels",
+        gain in points nearer to the labels), judge, weight, gain, low, high; empty if none does
     """
 
     subsets: pd.DataFrame
@@ -62,34 +74,6 @@ class Choice(Result):
 
     def to_frame(self) -> pd.DataFrame:
         return self.subsets
-
-
-@dataclass(frozen=True, eq=False)
-class _Moments:
-    """Sums over tasks from which every figure of every subset follows.
-
-    products : (n, k, m, m) mean over systems of the product of two judges' deviations in a task
-    deviations : (n, s, k, m) scores less the mean over systems (over tasks without systems)
-    cluster : (n,) codes of what is resampled
-    """
-
-    products: Array
-    deviations: Array
-    cluster: NDArray[np.int64]
-    by_system: bool
-
-    @cached_property
-    def size(self) -> int:
-        return int(self.cluster.max()) + 1
-
-    def covariance(self, weights: Array) -> tuple[Array, Array]:
-        """V (k, m, m) of what judges say of systems, and U, the same less the systems' own means over tasks."""
-        share = weights / weights.sum()
-        v = np.tensordot(share, self.products, axes=1)
-        if not self.by_system:
-            return v, v
-        means = np.tensordot(share, self.deviations, axes=1)  # (s, k, m)
-        return v, v - np.einsum("ski,skj->kij", means, means) / len(means)
 
 
 def choose(
@@ -122,17 +106,18 @@ def choose(
     4
     """
     check_level(level)
-    price = _prices(panel, prices)
-    moments = _moments(panel)
+    price = prices_of(panel, prices)
+    moments = moments_of(panel)
     n, _, k, m = moments.deviations.shape
     weights = np.asarray(panel.weights, float)
-    v, u = moments.covariance(weights)
-    draws = _draws(moments, weights, resamples, seed)
+    v, u = moments.covariance(weights), moments.within(weights)
+    draws, drawn_u = draws_of(moments, weights, resamples, seed)
     copies, is_copy = _copies(panel, v, draws, level)
     z, exhaustive = _subsets(v, is_copy, max_judges or m)
     per_task = price * max(1, len(panel.systems))
-    value = _figures(v, u, z, is_copy, n)
-    drawn = np.array([_reliability(a, z, is_copy) for a, _ in draws])
+    slopes, drawn_slopes = _slopes(v, draws, is_copy, level)
+    value = reliability_of(v, z, is_copy), errors_of(u, slopes, z, n)
+    drawn = np.stack([reliability_of(draws[:, language], z, is_copy).T for language in range(k)])
     subsets = _table(panel, z, value, drawn, z @ per_task, level)
     if gold is not None:
         subsets = subsets.join(_against_labels(panel, moments, gold, z, seed))
@@ -142,10 +127,10 @@ def choose(
     return Choice(
         subsets=subsets,
         best=best,
-        frontier=_frontier(subsets, k),
+        frontier=_frontier(subsets, lambda rows: errors_of(drawn_u, drawn_slopes, z[rows], n)[:, -1], level),
         recommended=_recommended(panel, z, row, value, drawn, z @ per_task, level),
         copies=copies,
-        weighting=_weighting(panel, moments, weights, z[row], is_copy, level, seed),
+        weighting=_weighting(panel, moments, weights, z[row], gold, level, seed),
         rule=rule,
         full_cost=float(per_task.sum() * k),
         exhaustive=exhaustive,
@@ -155,38 +140,40 @@ def choose(
     )
 
 
-# --- moments ---
+def cheapest(
+    panel: Panel, points: float, sigmas: float, prices: Mapping[str, float] | None = None, seed: int = 7
+) -> tuple[tuple[str, ...], int, float]:
+    """The judges that tell systems `points` apart at the least cost: their names, tasks and cost.
 
+    sigmas : standard errors that `points` must be, by level and power. Tasks and cost of the chosen judges are measured
+    on tasks that did not choose them.
+    """
+    price = prices_of(panel, prices) * len(panel.languages) * max(1, len(panel.systems))
+    moments = moments_of(panel)
+    weights = np.asarray(panel.weights, float)
+    v = moments.covariance(weights)
+    draws, _ = draws_of(moments, weights, 100, seed)
+    is_copy = _copies(panel, v, draws, 0.95)[1]
+    z, _ = _subsets(v, is_copy, len(panel.judges))
+    slopes = _slopes(v, draws, is_copy, 0.95)[0]
+    flat = bool((slopes == 1).all())
 
-def _moments(panel: Panel) -> _Moments:
-    if len(panel.judges) < 2:
-        raise PanelError("Choosing needs at least two judges.")
-    scores = panel.scores[:, None] if panel.system_scores is None else panel.system_scores
-    over = 0 if panel.system_scores is None else 1
-    there = ~np.isnan(scores)
-    with np.errstate(invalid="ignore"):
-        mean = np.where(there, scores, 0.0).sum(axis=over, keepdims=True) / there.sum(axis=over, keepdims=True)
-    deviations = np.where(there, scores - mean, 0.0)
-    behind = np.einsum("tski,tskj->tkij", there.astype(float), there.astype(float))
-    sums = np.einsum("tski,tskj->tkij", deviations, deviations, optimize=True)
-    # Where a pair of judges shares no system in a task, the task says nothing of the pair: the mean of the others.
-    with np.errstate(invalid="ignore", divide="ignore"):
-        products = sums / behind
-        products = np.where(behind > 0, products, np.nanmean(products, axis=0))
-    if np.isnan(products).any():
-        raise PanelError(
-            "Two judges never scored the same task in one language, so their agreement is not known there."
-        )
-    codes = np.unique(panel.cluster, return_inverse=True)[1]
-    return _Moments(products, deviations, codes, panel.system_scores is not None)
+    def per_task(chosen: NDArray[np.bool_], by: Array, rows: Masks) -> Array:
+        """Squared error of a difference from one task, over all languages."""
+        more = float(chosen.sum() / max(chosen.sum() - 1, 1))
+        out: Array = more * errors_of(moments.within(weights * chosen), by, rows, 1.0)[-1] ** 2
+        return out
 
-
-def _draws(moments: _Moments, weights: Array, resamples: int, seed: int) -> list[tuple[Array, Array]]:
-    """V and U of resampled tasks (or clusters)."""
-    out = []
-    for block in draw_blocks(moments.size, resamples, seed):
-        out += [moments.covariance(weights * counts[moments.cluster]) for counts in block]
-    return out
+    fold = _fold_of(moments, seed)
+    left = []
+    for f in range(int(fold.max()) + 1):
+        by = slopes if flat else slopes_of(moments.covariance(weights * (fold != f)), is_copy)
+        pick = int(np.argmin(per_task(fold != f, by, z) * (z @ price)))
+        left.append(float(per_task(fold == f, by, z[[pick]])[0]) * (fold == f).mean())
+    best = int(np.argmin(per_task(np.ones(len(fold), bool), slopes, z) * (z @ price)))
+    tasks = max(2, int(np.ceil(sigmas**2 * sum(left) / points**2)))
+    kept = tuple(name for name, there in zip(panel.judges, z[best], strict=True) if there)
+    return kept, tasks, tasks * float(z[best] @ price)
 
 
 def _subsets(v: Array, copies: Masks, most: int) -> tuple[Masks, bool]:
@@ -196,11 +183,11 @@ def _subsets(v: Array, copies: Masks, most: int) -> tuple[Masks, bool]:
         rows = [c for size in range(1, min(most, m) + 1) for c in combinations(range(m), size)]
         return _rows(rows, m), True
     tried: list[tuple[int, ...]] = [(j,) for j in range(m)] + list(combinations(range(m), 2))
-    values = _reliability(v, _rows(tried, m), copies).mean(axis=0)
+    values = reliability_of(v, _rows(tried, m), copies).mean(axis=0)
     held = tried[m + int(np.argmax(values[m:]))]
     while len(held) < min(most, m):
         step = [tuple(sorted((*held, j))) for j in range(m) if j not in held]
-        held = step[int(np.argmax(_reliability(v, _rows(step, m), copies).mean(axis=0)))]
+        held = step[int(np.argmax(reliability_of(v, _rows(step, m), copies).mean(axis=0)))]
         tried += step
     return _rows(list(dict.fromkeys(tried)), m), False
 
@@ -215,41 +202,7 @@ def _rows(subsets: list[tuple[int, ...]], m: int) -> Masks:
 # --- figures of subsets ---
 
 
-def _figures(v: Array, u: Array, z: Masks, copies: Masks, n: int) -> tuple[Array, Array]:
-    """Reliability of the mean of each subset in every language, (k, S), and its error of a system difference."""
-    size = z.sum(axis=1)
-    spread = _quadratic(u, z) / size**2
-    return _reliability(v, z, copies), np.sqrt(np.maximum(2 * spread, 0.0) / n)
-
-
-def _reliability(v: Array, z: Masks, copies: Masks) -> Array:
-    """What two judges share, over the variance of the subset's mean: (k, S). Near copies do not vouch for each other.
-
-    A single judge is measured by its mean correlation with all others that are not its copies.
-    """
-    size = z.sum(axis=1)
-    other = ~copies & ~np.eye(v.shape[-1], dtype=bool)
-    pairs = _quadratic(other.astype(float)[None], z)[0]
-    shared = _quadratic(v * other, z) / np.maximum(pairs, 1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scale = np.sqrt(np.einsum("kii->ki", v))
-        correlation = np.where(other, v / (scale[:, :, None] * scale[:, None, :]), 0.0)
-        single = correlation.sum(axis=2) / np.maximum(other.sum(axis=1), 1)  # (k, m)
-        total = _quadratic(v, z) / size**2
-        together = shared / total
-        alone = (single * np.einsum("kii->ki", v)) @ z.T.astype(float) / size / total
-    out: Array = np.where(pairs > 0, together, np.where(size > 1, alone, single @ z.T.astype(float)))
-    return np.nan_to_num(out, nan=0.0)
-
-
-def _quadratic(v: Array, z: Masks) -> Array:
-    """1'V1 over each subset: (k, m, m) -> (k, S)."""
-    f = z.astype(float)
-    out: Array = np.einsum("ksj,sj->ks", f @ v, f)
-    return out
-
-
-def _copies(panel: Panel, v: Array, draws: list[tuple[Array, Array]], level: float) -> tuple[pd.DataFrame, Masks]:
+def _copies(panel: Panel, v: Array, draws: Array, level: float) -> tuple[pd.DataFrame, Masks]:
     """Correlation of every two judges' errors beyond what all judges see, languages pooled; and who are copies."""
     m = v.shape[-1]
     i, j = pair_index(m)
@@ -257,16 +210,17 @@ def _copies(panel: Panel, v: Array, draws: list[tuple[Array, Array]], level: flo
     if m < FEWEST_FOR_COPIES:
         nan = np.full(len(i), np.nan)
         return _copy_table(panel, nan, nan, nan, np.zeros(len(i), bool)), is_copy
-    pooled = np.stack([_standard(v).mean(axis=0), *(_standard(a).mean(axis=0) for a, _ in draws)])
+    pooled = np.concatenate([_standard(v).mean(axis=0)[None], _standard(draws).mean(axis=1)])
     left_out = np.zeros((m, m), bool)
     value = np.zeros((len(pooled), len(i)))
     critical = stdtrit(max(2, len(draws) - 1), 1 - (1 - level) / len(i))
     for _ in range(m):  # the clearest pair is named, leaves the fit, and the others are measured without it
+        common = _loadings(pooled, left_out, np.full(pooled.shape[:-1], 0.5))
         for p in range(len(i)):
             if not left_out[i[p], j[p]]:
                 skip = left_out.copy()
                 skip[i[p], j[p]] = skip[j[p], i[p]] = True
-                value[:, p] = _error_correlation(pooled, skip, int(i[p]), int(j[p]))
+                value[:, p] = _error_correlation(pooled, skip, common, int(i[p]), int(j[p]))
         se = value[1:].std(axis=0, ddof=1)
         lower = value[0] - critical * se
         new = np.where(left_out[i, j], -np.inf, lower)
@@ -303,29 +257,38 @@ def _standard(v: Array) -> Array:
     return np.nan_to_num(out, nan=0.0)
 
 
-def _error_correlation(r: Array, skip: Masks, i: int, j: int, rounds: int = 60) -> Array:
+def _error_correlation(r: Array, skip: Masks, start: Array, i: int, j: int) -> Array:
     """Correlation of the errors of judges i and j; one factor is fitted to all pairs but `skip`: (R, m, m) -> (R,)."""
-    m = r.shape[-1]
-    used = (~skip & ~np.eye(m, dtype=bool)).astype(float)
-    f = np.full(r.shape[:-1], 0.5)
-    for _ in range(rounds):
-        top = np.einsum("rij,ij,rj->ri", r, used, f)
-        f = 0.5 * f + 0.5 * np.clip(top / np.maximum((f**2) @ used, 1e-9), -0.999, 0.999)
+    f = _loadings(r, skip, start)
     error = np.sqrt((1 - f[:, i] ** 2) * (1 - f[:, j] ** 2))
     out: Array = np.clip((r[:, i, j] - f[:, i] * f[:, j]) / np.maximum(error, 0.05), -1, 1)
     return out
 
 
+def _loadings(r: Array, skip: Masks, start: Array, rounds: int = 60) -> Array:
+    """Loadings of one factor behind the correlations but `skip`: (R, m, m) -> (R, m)."""
+    used = (~skip & ~np.eye(r.shape[-1], dtype=bool)).astype(float)
+    seen = r * used
+    f = start
+    for _ in range(rounds):
+        top = (seen @ f[..., None])[..., 0]
+        new: Array = 0.5 * f + 0.5 * np.clip(top / np.maximum((f**2) @ used, 1e-9), -0.999, 0.999)
+        if np.abs(new - f).max() < 1e-6:
+            return new
+        f = new
+    return f
+
+
 # --- held out ---
 
 
-def _fold_of(moments: _Moments, seed: int) -> NDArray[np.int64]:
+def _fold_of(moments: Moments, seed: int) -> NDArray[np.int64]:
     """(n,) the fold of each task; tasks of a cluster stay together."""
     order = stream(seed, 0, "folds").permutation(moments.size)
     return (order % min(FOLDS, moments.size))[moments.cluster]
 
 
-def _held_out(moments: _Moments, weights: Array, z: Masks, copies: Masks, n: int, seed: int) -> Array:
+def _held_out(moments: Moments, weights: Array, z: Masks, copies: Masks, n: int, seed: int) -> Array:
     """Reliability of the best subset of each size, chosen without the tasks it is measured on: (k + 1, sizes, 2).
 
     The last axis is the figure and its standard error (jackknife over folds). Row k is over all languages.
@@ -337,14 +300,14 @@ def _held_out(moments: _Moments, weights: Array, z: Masks, copies: Masks, n: int
     # shared and total of the chosen subset's mean, for the language of the scope, or for each when it is all of them
     parts = np.zeros((int(fold.max()) + 1, k + 1, len(sizes), k, 2))
     for f in range(len(parts)):
-        trained = _reliability(moments.covariance(weights * (fold != f))[0], z, copies)
-        left = moments.covariance(weights * (fold == f))[0]
+        trained = reliability_of(moments.covariance(weights * (fold != f)), z, copies)
+        left = moments.covariance(weights * (fold == f))
         amount = weights[fold == f].sum() / weights.sum()
         for position, wanted in enumerate(sizes):
             rows = np.flatnonzero(size == wanted)
             picks = [int(np.argmax(x)) for x in (*trained[:, rows], trained[:, rows].mean(axis=0))]
-            total = _quadratic(left, z[rows[picks]]) / wanted**2  # (k, k + 1)
-            shared = _reliability(left, z[rows[picks]], copies) * total
+            total = quadratic(left, z[rows[picks]]) / wanted**2  # (k, k + 1)
+            shared = reliability_of(left, z[rows[picks]], copies) * total
             parts[f, :, position] = amount * np.stack([shared.T, total.T], axis=-1)
     whole = parts.sum(axis=0)
     again = np.stack([_scopes(whole - part) for part in parts])
@@ -386,7 +349,8 @@ def _names(panel: Panel, mask: Masks) -> str:
 # --- tables and the recommendation ---
 
 
-def _prices(panel: Panel, prices: Mapping[str, float] | None) -> Array:
+def prices_of(panel: Panel, prices: Mapping[str, float] | None) -> Array:
+    """What one score by each judge costs, in the panel's order; 1 where no prices are known."""
     if prices is None:
         return np.ones(len(panel.judges))
     lacking = [j for j in panel.judges if j not in prices]
@@ -400,8 +364,8 @@ def _prices(panel: Panel, prices: Mapping[str, float] | None) -> Array:
 
 def _table(panel: Panel, z: Masks, value: tuple[Array, Array], drawn: Array, cost: Array, level: float) -> pd.DataFrame:
     reliability, error = value
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)  # (k, S) each
-    over = np.quantile(drawn.mean(axis=1), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=-1)  # (k, S) each
+    over = np.quantile(drawn.mean(axis=0), [(1 - level) / 2, (1 + level) / 2], axis=-1)
     names = [_names(panel, row) for row in z]
     k = len(panel.languages)
     frames = [
@@ -413,7 +377,7 @@ def _table(panel: Panel, z: Masks, value: tuple[Array, Array], drawn: Array, cos
                 "reliability": reliability.mean(axis=0) if s == k else reliability[s],
                 "low": over[0] if s == k else low[s],
                 "high": over[1] if s == k else high[s],
-                "error": np.sqrt((error**2).mean(axis=0) / k) if s == k else error[s],
+                "error": error[s],
                 "cost": cost * (k if s == k else 1),
             }
         )
@@ -422,12 +386,23 @@ def _table(panel: Panel, z: Masks, value: tuple[Array, Array], drawn: Array, cos
     return pd.concat(frames, ignore_index=True)
 
 
-def _frontier(subsets: pd.DataFrame, k: int) -> pd.DataFrame:
+def _frontier(subsets: pd.DataFrame, drawn: Callable[[NDArray[np.int64]], Array], level: float) -> pd.DataFrame:
     """Subsets over all languages that no other beats in both cost and error, cheapest first."""
-    frame = subsets[subsets["language"] == ALL].sort_values(["cost", "error"], kind="stable")
+    frame = subsets[subsets["language"] == ALL].reset_index(drop=True)
+    frame = frame.sort_values(["cost", "error"], kind="stable")
     best = frame["error"].cummin()
-    first = frame["error"] < best.shift(fill_value=np.inf)
-    return frame[first].reset_index(drop=True)
+    frame = frame[frame["error"] < best.shift(fill_value=np.inf)]
+    ends = np.quantile(drawn(frame.index.to_numpy()), [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return frame.assign(error_low=ends[0], error_high=ends[1]).reset_index(drop=True)
+
+
+def _slopes(v: Array, draws: Array, copies: Masks, level: float) -> tuple[Array, Array]:
+    """Slopes of the judges (k, m) and of every draw; all are 1 where the judges do not surely see anything."""
+    other = ~copies & ~np.eye(v.shape[-1], dtype=bool)
+    shared = (draws * other).sum(axis=(-1, -2)).mean(axis=1)
+    if np.quantile(shared, (1 - level) / 2) <= 0:
+        return np.ones(v.shape[:-1]), np.ones(draws.shape[:-1])
+    return slopes_of(v, copies), slopes_of(draws, copies)
 
 
 def _recommend(
@@ -443,7 +418,7 @@ def _recommend(
     if sum(x is not None for x in (matters, budget, target)) > 1:
         raise UsageError("Give one of matters, budget and target: each names the panel by itself.")
     score = value[0].mean(axis=0)
-    error = np.sqrt((value[1] ** 2).mean(axis=0) / len(value[1]))
+    error = value[1][-1]
     if budget is not None:
         able = cost <= budget
         if not able.any():
@@ -456,9 +431,9 @@ def _recommend(
             return int(np.argmin(error)), "none is enough"
         return int(np.lexsort((-score, np.where(able, cost, np.inf)))[0]), "target" if target is not None else "matters"
     top = int(np.argmax(score))
-    means = drawn.mean(axis=1)  # (R, S)
+    means = drawn.mean(axis=0)  # (S, R)
     behind = score[top] - score
-    se = (means[:, [top]] - means).std(axis=0, ddof=1)
+    se = (means[top] - means).std(axis=1, ddof=1)
     able = behind <= se
     return int(np.lexsort((-score, np.where(able, cost, np.inf)))[0]), "noise"
 
@@ -474,15 +449,15 @@ def _recommended(
             ALL,
             _names(panel, z[row]),
             reliability[:, row].mean(),
-            float(np.sqrt((error[:, row] ** 2).mean() / k)),
+            error[-1, row],
             cost[row] * k,
         )
     ]
     fits = np.flatnonzero(cost <= cost[row] * (1 + 1e-12))
-    critical = stdtrit(max(2, len(drawn) - 1), 1 - (1 - level) / (2 * k * len(fits)))
+    critical = stdtrit(max(2, drawn.shape[-1] - 1), 1 - (1 - level) / (2 * k * len(fits)))
     for s, language in enumerate(panel.languages):
         gain = reliability[s, fits] - reliability[s, row]
-        se = (drawn[:, s][:, fits] - drawn[:, s][:, [row]]).std(axis=0, ddof=1)
+        se = (drawn[s][fits] - drawn[s][row]).std(axis=1, ddof=1)
         sure = gain > critical * se
         if sure.any():
             pick = fits[int(np.argmax(np.where(sure, gain, -np.inf)))]
@@ -493,7 +468,7 @@ def _recommended(
 # --- labels and weights ---
 
 
-def _against_labels(panel: Panel, moments: _Moments, gold: Gold, z: Masks, seed: int) -> pd.DataFrame:
+def _against_labels(panel: Panel, moments: Moments, gold: Gold, z: Masks, seed: int) -> pd.DataFrame:
     """Held-out squared error of every subset's mean against the labels, and agreement on the order of tasks.
 
     The mean difference of panel and labels in a language is fitted on the other folds, so that a judge's leniency
@@ -519,12 +494,15 @@ def _against_labels(panel: Panel, moments: _Moments, gold: Gold, z: Masks, seed:
         errors[s] = square / len(has)
         mean = scores[has, s] @ share
         i, j = pair_index(len(has))
-        if len(i) > 20_000:
-            some = stream(seed, s, "pairs of tasks").choice(len(i), 20_000, replace=False)
+        if len(i) > PAIRS:
+            some = stream(seed, s, "pairs of tasks").choice(len(i), PAIRS, replace=False)
             i, j = i[some], j[some]
-        truth = np.sign(labels[has[i], s] - labels[has[j], s])
-        known = truth != 0
-        agree[s] = (0.5 + 0.5 * np.sign(mean[i] - mean[j]) * truth[:, None])[known].mean(axis=0)
+        apart = labels[has[i], s] - labels[has[j], s]
+        known = np.abs(apart) > panel.tie_gap
+        i, j, truth = i[known], j[known], np.sign(apart[known])
+        if len(i):
+            between = mean[i] - mean[j]
+            agree[s] = (0.5 + 0.5 * np.sign(between * (np.abs(between) > panel.tie_gap)) * truth[:, None]).mean(axis=0)
     errors[k], agree[k] = np.nanmean(errors[:k], axis=0), np.nanmean(agree[:k], axis=0)
     if np.isnan(errors[k]).all():
         raise PanelError(f"No language has {2 * FOLDS} labelled tasks: too few to compare panels of judges by labels.")
@@ -532,40 +510,82 @@ def _against_labels(panel: Panel, moments: _Moments, gold: Gold, z: Masks, seed:
 
 
 def _weighting(
-    panel: Panel, moments: _Moments, weights: Array, mask: Masks, copies: Masks, level: float, seed: int
+    panel: Panel, moments: Moments, weights: Array, mask: Masks, gold: Gold | None, level: float, seed: int
 ) -> pd.DataFrame:
-    """Weights by reliability for the recommended panel, if they beat equal ones on left-out tasks; else empty."""
-    columns = ["kind", "judge", "weight", "gain", "low", "high"]
+    """Weights for the recommended panel, by reliability and by labels, that beat equal ones on left-out tasks."""
     members = np.flatnonzero(mask)
-    if len(members) < 3:
-        return pd.DataFrame(columns=columns)
-    fold = _fold_of(moments, seed)
+    rows: list[tuple[str, str, float, float, float, float]] = []
+    found = []
+    if len(members) >= 3:  # the reliability of two judges does not say which of them errs
+        found.append(("reliability", *_by_reliability(moments, weights, members, _fold_of(moments, seed))))
+    if gold is not None and len(members) >= 2:
+        found += [("labels", *x) for x in _by_labels(panel, gold, members, _fold_of(moments, seed))]
+    for kind, gains, final in found:
+        gain, se = float(np.mean(gains)), float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
+        half = float(stdtrit(len(gains) - 1, (1 + level) / 2)) * se
+        if gain - half > 0:
+            ends = (gain, gain - half, gain + half)
+            rows += [(kind, panel.judges[j], float(w), *ends) for j, w in zip(members, final, strict=True)]
+    return pd.DataFrame(rows, columns=["kind", "judge", "weight", "gain", "low", "high"])
+
+
+def _by_reliability(
+    moments: Moments, weights: Array, members: NDArray[np.int64], fold: NDArray[np.int64]
+) -> tuple[list[float], Array]:
+    """Reliability gained over equal weights in each left-out fold, and the weights of all tasks."""
+
+    def among(chosen: NDArray[np.bool_]) -> Array:
+        out: Array = moments.covariance(weights * chosen).mean(axis=0)[np.ix_(members, members)]
+        return out
+
     equal = np.full(len(members), 1 / len(members))
     gains = []
     for f in range(int(fold.max()) + 1):
-        trained = moments.covariance(weights * (fold != f))[0].mean(axis=0)[np.ix_(members, members)]
-        left = moments.covariance(weights * (fold == f))[0].mean(axis=0)[np.ix_(members, members)]
-        gains.append(_weighted(left, _optimal(trained)) - _weighted(left, equal))
-    gain, se = float(np.mean(gains)), float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
-    half = float(stdtrit(len(gains) - 1, (1 + level) / 2)) * se
-    if gain - half <= 0:
-        return pd.DataFrame(columns=columns)
-    final = _optimal(moments.covariance(weights)[0].mean(axis=0)[np.ix_(members, members)])
-    return pd.DataFrame(
-        [
-            ("reliability", panel.judges[j], w, gain, gain - half, gain + half)
-            for j, w in zip(members, final, strict=True)
-        ],
-        columns=columns,
-    )
+        left = among(fold == f)
+        gains.append(_weighted(left, _optimal(among(fold != f))) - _weighted(left, equal))
+    return gains, _optimal(among(np.ones(len(fold), bool)))
+
+
+def _by_labels(
+    panel: Panel, gold: Gold, members: NDArray[np.int64], fold: NDArray[np.int64]
+) -> Iterator[tuple[list[float], Array]]:
+    """Points by which weights fitted to labels come nearer to left-out labels than equal ones, and the weights.
+
+    The judges' mean distance to the labels in a language is fitted with the weights, on the other tasks.
+    """
+    distance = panel.scores[:, :, members] - gold.values[:, :, None]  # (n, k, judges)
+    known = np.asarray(~np.isnan(distance).any(axis=2))
+    equal = np.full(len(members), 1 / len(members))
+    gains = []
+    for f in range(int(fold.max()) + 1):
+        train, test = known & (fold != f)[:, None], known & (fold == f)[:, None]
+        if (train.sum(axis=0) < FOLDS).any() or not test.any():
+            continue
+        centre = np.stack([distance[train[:, s], s].mean(axis=0) for s in range(distance.shape[1])])
+        fitted = _nearest((distance - centre)[train])
+        left = (distance - centre)[test]
+        gains.append(float(np.sqrt(((left @ equal) ** 2).mean()) - np.sqrt(((left @ fitted) ** 2).mean())))
+    if len(gains) == int(fold.max()) + 1:
+        centre = np.stack([distance[known[:, s], s].mean(axis=0) for s in range(distance.shape[1])])
+        yield gains, _nearest((distance - centre)[known])
+
+
+def _nearest(errors: Array) -> Array:
+    """Weights of at least 0, summing to 1, whose mean of the errors (rows, judges) has the least square."""
+    from scipy.optimize import nnls
+
+    scale = float(np.sqrt((errors**2).mean())) or 1.0
+    square = errors.T @ errors / len(errors) / scale**2 + 1e-9 * np.eye(errors.shape[1])
+    root = np.linalg.cholesky(square).T
+    sums = 1e3 * np.ones(errors.shape[1])
+    found = nnls(np.vstack([root, sums]), np.append(np.zeros(len(root)), 1e3))[0]
+    out: Array = found / found.sum()
+    return out
 
 
 def _optimal(v: Array) -> Array:
     """Weights of at least 0, summing to 1, that make the mean follow what the judges share: loading over error."""
-    used = ~np.eye(len(v), dtype=bool)
-    f = np.sqrt(np.diag(v) / 2)
-    for _ in range(200):
-        f = 0.5 * f + 0.5 * np.maximum((v * used) @ f / np.maximum(used @ f**2, 1e-12), 0.0)
+    f = loadings_of(v, ~np.eye(len(v), dtype=bool))
     error = np.maximum(np.diag(v) - f**2, 0.05 * np.diag(v))
     raw = np.maximum(f / error, 0.0)
     out: Array = raw / raw.sum() if raw.sum() > 0 else np.full(len(v), 1 / len(v))

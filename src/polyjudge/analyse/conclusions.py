@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pandas as pd
+from scipy.special import ndtr, ndtri
 
+from polyjudge.analyse.bounded import Bounded
 from polyjudge.analyse.gates import Gates
 from polyjudge.analyse.held_out import Comparison
 from polyjudge.analyse.information import Information
@@ -39,6 +41,7 @@ def conclude(
     information: Information | None,
     gates: Gates | None,
     missingness: Missingness | None = None,
+    bounded: Bounded | None = None,
     systems: Systems | None = None,
 ) -> list[Finding]:
     """The findings of an audit, most severe first."""
@@ -47,17 +50,19 @@ def conclude(
         return [find("warning", "constant", score=low)]
     # Advice about calibrating yields to a panel that does not see what it judges.
     blind = systems is not None and systems.signal.verdict == "blind"
+    alpha = (1 - uncertainty.level) / _checks(variance, missingness, systems)
     out = [
-        *([] if systems is None else systems.findings),
-        *([] if reversals is None else _reversal(reversals)),
+        *([] if systems is None else _of_systems(systems, alpha)),
+        *([] if reversals is None else _reversal(reversals, alpha)),
         *(f for f in _gain(held_out) if not blind or f.code not in ADVICE),
         *_cells(uncertainty),
         # Of very few tasks the lowest and highest scores seen are no ends of a scale.
         *(_ends(sensitivity) if panel.n_tasks >= TOO_FEW_TASKS else []),
+        *([find("warning", "bounded-fails", **bounded.verdict.values)] if bounded and not bounded.survives else []),
         # What drives the interaction is only asked where there is one beyond noise.
         *([*_sensitivity(sensitivity), *_structure(structure)] if uncertainty.clear else []),
-        *([] if variance is None else _three_way(variance)),
-        *_missing(missingness),
+        *([] if variance is None else _three_way(variance, alpha)),
+        *_missing(missingness, alpha),
         *_information(information),
         *_gates(gates),
         *([] if ranks is None else _order(ranks)),
@@ -77,7 +82,33 @@ END_SHARE = 0.5
 """Share of scores at one end of the scale from which a judge is called near it."""
 
 
-def _reversal(r: RankReversals) -> list[Finding]:
+def _checks(variance: Variance | None, missingness: Missingness | None, systems: Systems | None) -> int:
+    """Tests of this audit that can warn of something where nothing is: they share its error level.
+
+    The cells (with the judges' swaps, which weigh as much as the cells); task-specific effects; holes; swaps of systems
+    and favour for the own family.
+    """
+    three_way = variance is not None and variance.three_way_p is not None
+    return 1 + int(three_way) + int(missingness is not None) + (0 if systems is None else 2)
+
+
+def _of_systems(s: Systems, alpha: float) -> list[Finding]:
+    """What is said of systems; a warning must stand at the level that all checks of an audit leave it."""
+    out = []
+    for f in s.findings:
+        p = f.values["p"] if f.code == "systems-swap-language" else None
+        own = s.favour.self_preference
+        if f.code == "favour-own-family" and own is not None:
+            # The interval is about 95%: how far its lower end is from 0 says how much wider it could be.
+            se = (own.effect - own.low) / float(ndtri((1 + s.favour.level) / 2))
+            p = float(2 * ndtr(-own.effect / se)) if se > 0 else 0.0
+        if f.severity == "warning" and p is not None and p > alpha:
+            f = replace(f, severity="notice")
+        out.append(f)
+    return out
+
+
+def _reversal(r: RankReversals, alpha: float) -> list[Finding]:
     pairs = len(r.pairs)
     sure = r.pairs[r.pairs["reverses"]].sort_values(["p_selected", "delta"], ascending=[True, False])
     out = []
@@ -92,8 +123,14 @@ def _reversal(r: RankReversals) -> list[Finding]:
         out.append(find("notice", "reversal-unsure", count=r.count - len(sure), sure=len(sure)))
     if not r.count:
         out.append(find("info", "no-reversal", pairs=pairs))
-    severity: Severity = "warning" if r.p_global <= r.alpha and not len(sure) else "info"
-    values = {"chance": r.null_mean, "most": r.null_high, "p": r.p_global, "more": bool(r.p_global <= r.alpha)}
+    severity: Severity = "warning" if r.p_global <= alpha and not len(sure) else "info"
+    values = {
+        "chance": r.null_mean,
+        "most": r.null_high,
+        "p": r.p_global,
+        "p_floor": r.p_floor,
+        "more": bool(r.p_global <= r.alpha),
+    }
     out.append(find(severity, "reversal-global", count=r.count, **values))
     return out
 
@@ -138,11 +175,11 @@ def _ends(s: Sensitivity) -> list[Finding]:
     return out
 
 
-def _missing(m: Missingness | None) -> list[Finding]:
+def _missing(m: Missingness | None, alpha: float) -> list[Finding]:
     if m is None:
         return []
-    one = any(note.code == "missing.one-holder" for note in m.notes) and m.p_cell is not None and m.p_cell < 0.05
-    depends = one or (m.p_interaction is not None and m.p_interaction < 0.05)
+    one = any(note.code == "missing.one-holder" for note in m.notes) and m.p_cell is not None and m.p_cell <= alpha
+    depends = one or (m.p_interaction is not None and m.p_interaction <= alpha)
     values = {"missing": m.missing, "entries": m.entries, "rate": m.rate, "notes": [str(note) for note in m.notes]}
     return [find("warning" if depends else "info", "missing-scores", **values)]
 
@@ -160,14 +197,15 @@ def _sensitivity(s: Sensitivity) -> list[Finding]:
     return out
 
 
-def _three_way(v: Variance) -> list[Finding]:
+def _three_way(v: Variance, alpha: float) -> list[Finding]:
     if v.three_way_p is None:
         return []
     three, two = float(v.share("task:language:judge")), float(v.share("language:judge"))
     values = {"p": v.three_way_p, "three": three, "two": two, "clear": bool(v.three_way_p <= 1 - v.level)}
     if not values["clear"]:
         return [find("info", "three-way", **values)]
-    return [find("warning", "three-way-large", **values) if three > two else find("notice", "three-way", **values)]
+    large: Severity = "warning" if v.three_way_p <= alpha else "notice"
+    return [find(large, "three-way-large", **values) if three > two else find("notice", "three-way", **values)]
 
 
 def _structure(s: Structure) -> list[Finding]:
@@ -180,7 +218,7 @@ def _structure(s: Structure) -> list[Finding]:
 def _information(i: Information | None) -> list[Finding]:
     if i is None:
         return []
-    values = {"nats": i.debiased, "low": i.task_low, "high": i.task_high, "p": i.p}
+    values = {"nats": i.debiased, "low": i.task_low, "high": i.task_high, "p": i.p, "p_floor": 1 / (1 + i.permutations)}
     return [find("info", "information", carries=bool(i.p <= 1 - i.level), **values)]
 
 
@@ -213,7 +251,7 @@ def _order(ranks: TiedSets) -> list[Finding]:
 
 OF_CELLS = frozenset(
     {"reversal", "reversal-global", "reversal-unsure", "interaction", "no-clear-cell", "one-judge-drives"}
-    | {"depends-on-scale", "scale-use", "one-pattern"}
+    | {"depends-on-scale", "bounded-fails", "scale-use", "one-pattern"}
 )
 """Findings about how far cells are off: they weigh as much as the cells matter."""
 OF_ENDS = frozenset({"near-floor", "near-ceiling", "cell-at-floor", "cell-at-ceiling"})

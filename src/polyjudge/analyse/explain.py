@@ -20,6 +20,7 @@ from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.scale import Scale, scale_of
+from polyjudge.core.sections import say
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
@@ -202,8 +203,8 @@ def without_cells(panel: Panel, cells: list[tuple[str, str]]) -> Panel:
         filled(panel.system_scores, 2),
         filled(panel.system_replicates, 2),
     )
-    words = ", ".join(f"{clean(judge)} in {clean(language)}" for language, judge in cells)
-    return replace(out, notes=(*panel.notes, f"Left out: {words}."), declared_range=panel.declared_range)
+    note = say("panel.left-out", cells=[(str(language), str(judge)) for language, judge in cells])
+    return replace(out, notes=(*panel.notes, note), declared_range=panel.declared_range)
 
 
 def parse_cell(text: str, panel: Panel) -> tuple[str, str]:
@@ -292,9 +293,8 @@ def _shares(panel: Panel) -> list[tuple[str, Array, Array]]:
     known = np.all(panel.weights == 1)
     ends = [(values <= scale.low + gap).sum(axis=over), (values >= scale.high - gap).sum(axis=over)]
     floor, ceiling = (np.where(known, end, np.nan) for end in ends)
-    missing = np.isnan(panel.scores).sum(axis=0).astype(np.float64)
-    entries = np.full(missing.shape, float(panel.shape[0]))
-    return [("floor", floor, there), ("ceiling", ceiling, there), ("missing", missing, entries)]
+    missing, asked = panel.lost.astype(np.float64), np.maximum(panel.asked, 1).astype(np.float64)
+    return [("floor", floor, there), ("ceiling", ceiling, there), ("missing", missing, asked)]
 
 
 def _worst(panel: Panel, gaps: Array, named: NDArray[np.bool_], cells: pd.DataFrame, most: int) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from polyjudge.core.errors import PanelError
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import stand_in
 from polyjudge.estimate.kernels import double_centre, draw_blocks
 
@@ -47,7 +48,7 @@ class Helped(Result):
     level: float
     resamples: int
     seed: int
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.cells
@@ -171,9 +172,9 @@ def whom_it_helps(panel: Panel, gold: Gold, *, level: float = 0.95, resamples: i
     notes = []
     if q < k:
         left = [lang for i, lang in enumerate(panel.languages) if i not in f.shift.languages]
-        notes.append(f"{', '.join(left)}: fewer than two labels. The other languages are compared among themselves.")
+        notes.append(say("labels.under-two", languages=left))
     if f.shift.labels.min() < FEWEST_FOR_BOOTSTRAP:
-        notes.append("Languages with fewer than 10 labels get wide intervals by Student's t.")
+        notes.append(say("labels.few-wide", fewest=FEWEST_FOR_BOOTSTRAP))
     count = cells["verdict"].value_counts()
     return Helped(
         cells,

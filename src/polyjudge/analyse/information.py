@@ -2,7 +2,9 @@
 
 The nearest-neighbour estimator needs, for each point, the number of other points as near as its q-th nearest one of
 the same label. That number grows with the distance. So a table of it for every pair of points of a slice, made once,
-answers every permutation of the labels with a gather and a small sort, for all slices at once.
+answers every permutation of the labels with a gather and a small sort, for all slices at once. Scores lie on a line, so
+of many points of a label only the q next ones on either side can be the q-th nearest: with points numbered by their
+order, the cost of a permutation is linear in them.
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ from polyjudge.estimate.resample import check_level, mean_and_se
 
 CHUNK = 8
 """Permutations made at a time; each chunk has its own random stream."""
-MOST_STEPS = 120_000_000
+MOST_STEPS = 60_000_000
 """Look-ups over all permutations. With more, whole tasks are drawn at random, and `ENOUGH` replicates at need."""
-MOST_ENTRIES = 8_000_000
-"""Entries of the table that is looked up (64 MB); the same holds."""
+MOST_ENTRIES = 6_000_000
+"""Entries of the table that is looked up (48 MB); the same holds."""
+AT_ONCE = 1_000_000
+"""Points of permutations that are looked up together: memory stays below 300 MB."""
 ENOUGH = 8
 FEWEST_TASKS = 20
 """A panel of which fewer tasks would fill these limits is not measured."""
@@ -91,10 +95,10 @@ def information(
         raise UsageError("information needs q >= 1 and at least 19 permutations.")
     single = _single_scores(panel)
     n, k, m = panel.shape
-    chosen, kept = _sample(panel, permutations, seed)
+    chosen, kept = _sample(panel, permutations, q, seed)
     rows = single[chosen][..., kept].transpose(0, 2, 1, 3).reshape(len(chosen) * m, -1)
     labels = np.repeat(np.arange(k), len(kept))
-    slices, other = (Slices(rows, labels, q, panel.tie_gap if t else 0.0) for t in (tolerance, not tolerance))
+    slices = Slices(rows, labels, q, panel.tie_gap if tolerance else 0.0)
     observed = slices.value()
     null = slices.permuted(permutations, seed)
     if not slices.points.any():
@@ -111,18 +115,17 @@ def information(
     difference = total - null_total
     low, high = np.quantile(difference, [(1 - level) / 2, (1 + level) / 2])
     judges, (task_low, task_high) = _over_tasks(panel, gain, has, panel.weights[chosen], panel.cluster[chosen], level)
-    if len(chosen) < n:
+    if len(chosen) < n or len(kept) < len(panel.replicates):
         low, high = min(low, task_low), max(high, task_high)
     debiased = with_tolerance = total - float(null_total.mean())
     if not tolerance:
-        with_tolerance = float(average(other.value()) - average(other.permuted(permutations, seed)).mean())
-    notes = _notes(panel, len(chosen), len(kept), with_tolerance, debiased)
-    if (~slices.there).any():
-        notes.append(say("information.missing"))
+        slack = Slices(rows, labels, q, panel.tie_gap)
+        with_tolerance = float(average(slack.value()) - average(slack.permuted(permutations, seed)).mean())
+    notes = _notes(panel, len(chosen), len(kept), with_tolerance, debiased, bool(slices.there.all()))
     return Information(
         total,
         float(null_total.mean()),
-        total - float(null_total.mean()),
+        debiased,
         float(low),
         float(high),
         task_low,
@@ -167,7 +170,7 @@ def _single_scores(panel: Panel) -> Array:
     return panel.replicate_scores
 
 
-def _notes(panel: Panel, tasks: int, replicates: int, tolerant: float, exact: float) -> list[Say]:
+def _notes(panel: Panel, tasks: int, replicates: int, tolerant: float, exact: float, whole: bool) -> list[Say]:
     notes = []
     if abs(tolerant - exact) > 0.001:
         notes.append(say("information.ties", tolerant=tolerant, exact=exact))
@@ -175,10 +178,12 @@ def _notes(panel: Panel, tasks: int, replicates: int, tolerant: float, exact: fl
         notes.append(say("information.part", chosen=tasks, units=len(panel.tasks)))
     if replicates < len(panel.replicates):
         notes.append(say("information.replicates", kept=replicates, replicates=len(panel.replicates)))
+    if not whole:
+        notes.append(say("information.missing"))
     return notes
 
 
-def _sample(panel: Panel, permutations: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _sample(panel: Panel, permutations: int, q: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Positions of the tasks and of the replicates that are measured: all of them where they fit the limits."""
     n, k, m = panel.shape
     rng = np.random.default_rng([seed, 0])
@@ -186,7 +191,7 @@ def _sample(panel: Panel, permutations: int, seed: int) -> tuple[NDArray[np.int6
     def fit(replicates: int) -> int:
         """Tasks that fit the limits."""
         points = k * replicates
-        steps = m * points * max(replicates - 1, 1) * permutations
+        steps = m * points * min(max(replicates - 1, 1), 2 * q) * permutations
         return min(MOST_STEPS // steps, MOST_ENTRIES // (m * points**2))
 
     replicates = len(panel.replicates)
@@ -206,7 +211,10 @@ def _sample(panel: Panel, permutations: int, seed: int) -> tuple[NDArray[np.int6
 
 
 class Slices:
-    """Equal-sized slices of labelled points, with missing ones masked, ready for many label permutations."""
+    """Equal-sized slices of labelled points, with missing ones masked, ready for many label permutations.
+
+    `labels` name each label's slots in one run, all of the same length.
+    """
 
     def __init__(self, values: Array, labels: NDArray[np.int64], q: int, gap: float) -> None:
         size = values.shape[1]
@@ -216,16 +224,20 @@ class Slices:
         width = int(same.sum(axis=1).max())
         # The other slots of each slot's label; all labels have the same number of slots.
         self.mates = np.array([np.flatnonzero(row) for row in same]).reshape(size, width)
-        mate_there = self.there[:, self.mates] & self.there[..., None]
-        of_class = mate_there.sum(axis=2)
+        present = self.there.reshape(len(values), -1, width + 1).sum(axis=2).repeat(width + 1, axis=1)
+        of_class = np.where(self.there, present - 1, 0)
         self.points = self.there & (of_class > 0)
         """Points that count: those with another point of their label."""
         self.reach = np.minimum(q, of_class)
         count = self.points.sum(axis=1)
         # A label with a single point says nothing about its spread; such points are left out of the slice.
         self.values = np.where(self.points, values, np.nan)
-        self.nearer = digamma(_counts_within(self.values, gap))
+        self.rank = np.argsort(np.argsort(self.values, axis=1, kind="stable"), axis=1) if width > 2 * q else None
+        """Where labels have many points: place of each among its slice's values, the missing last."""
+        numbered = self.values if self.rank is None else np.sort(self.values, axis=1)
+        self.nearer = digamma(_counts_within(numbered, gap))
         self.uniform = bool(self.points.all())
+        self.q = q
         held = np.maximum(count, 1)
         constant = np.where(self.points, digamma(np.maximum(self.reach, 1)) - digamma(np.maximum(of_class + 1, 1)), 0.0)
         self.constant = digamma(held) + constant.sum(axis=1) / held
@@ -239,19 +251,41 @@ class Slices:
             first: Array = self.value(order)[0]
             return first
         base = (np.arange(slices) * size * size)[:, None]
-        own = base + order * size
         flat = self.nearer.ravel()
-        if self.uniform:
+        if self.rank is not None:
+            term = self._from_neighbours(order, flat, base)
+        elif self.uniform:
+            own = base + order * size
             steps = [flat[own + order[..., self.mates[:, j]]] for j in range(self.mates.shape[1])]
             term = _smallest(steps, int(self.reach[0, 0]))
         else:
-            near = flat[own[..., None] + order[..., self.mates]]
+            near = flat[(base + order * size)[..., None] + order[..., self.mates]]
             near = np.where(self.points[:, self.mates], near, np.inf)
             near.sort(axis=-1)
             pick = np.broadcast_to(np.maximum(self.reach - 1, 0)[None, ..., None], (*near.shape[:-1], 1))
             term = np.where(self.points, np.take_along_axis(near, pick, axis=-1)[..., 0], 0.0)
         out: Array = self.constant - term.sum(axis=-1) / self.count
         return out
+
+    def _from_neighbours(self, order: NDArray[np.int64], flat: Array, base: NDArray[np.int64]) -> Array:
+        """What each point adds, from the `q` points of its label next to it on either side."""
+        draws, slices, size = order.shape
+        assert self.rank is not None
+        most = len(self.mates[0]) + 1
+        held = np.take_along_axis(np.broadcast_to(self.rank, order.shape), order, 2).reshape(draws, slices, -1, most)
+        held.sort(axis=-1)
+        there = held < self.points.sum(axis=1)[:, None, None]
+        own = base[..., None] + held * size
+        near = np.full((2 * self.q, *held.shape), np.inf)
+        for step in range(1, self.q + 1):
+            left, right = held[..., :-step], held[..., step:]
+            near[2 * step - 2, ..., :-step] = np.where(there[..., step:], flat[own[..., :-step] + right], np.inf)
+            near[2 * step - 1, ..., step:] = flat[own[..., step:] + left]
+        near.sort(axis=0)
+        pick = np.maximum(self.reach.reshape(slices, -1, most).max(axis=-1) - 1, 0)[None, None, ..., None]
+        chosen = np.take_along_axis(near, np.broadcast_to(pick, (1, *held.shape)), axis=0)[0]
+        term: Array = np.where(there, chosen, 0.0).reshape(order.shape)
+        return term
 
     def permuted(self, permutations: int, seed: int) -> Array:
         """Estimates under permuted labels: (permutations, s)."""
@@ -271,7 +305,8 @@ class Slices:
                 shuffled = np.take_along_axis(np.broadcast_to(taken, key.shape), key.argsort(axis=2), 2)
                 order = np.empty((width, slices, size), np.int64)
                 np.put_along_axis(order, np.broadcast_to(taken, order.shape), shuffled, 2)
-            out.append(self.value(order))
+            at_once = max(1, AT_ONCE // (slices * size))
+            out += [self.value(order[at : at + at_once]) for at in range(0, width, at_once)]
         return np.concatenate(out)
 
 
@@ -292,11 +327,9 @@ def _counts_within(values: Array, gap: float) -> Array:
     """C[s, i, j] = number of points other than i at most as far from i as j is (ties included), at least 1."""
     slices, size = values.shape
     out = np.ones((slices, size, size))
-    step = max(1, 4_000_000 // size**3)
-    for start in range(0, slices, step):
-        v = values[start : start + step]
-        distance = np.abs(v[:, :, None] - v[:, None, :])
+    for at, v in enumerate(values):
+        distance = np.abs(v[:, None] - v[None, :])
         distance[np.isnan(distance)] = np.inf
-        near = (distance[:, :, None, :] <= distance[:, :, :, None] + gap).sum(axis=3) - 1
-        out[start : start + step] = np.maximum(near, 1)
-    return out
+        for row, far, near in zip(out[at], distance, np.sort(distance, axis=1), strict=True):
+            row[:] = near.searchsorted(far + gap, "right") - 1
+    return np.maximum(out, 1, out=out)

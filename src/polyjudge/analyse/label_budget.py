@@ -18,9 +18,9 @@ from polyjudge.analyse.ppi import predictor
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.gold import Gold
-from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.kernels import draw_blocks
 
 FEWEST = 5
@@ -42,7 +42,7 @@ class LabelBudget(Result):
     level: float
     batch: int
     quantity: str
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -170,23 +170,17 @@ def _needed(
     return {name: labels_needed(sd, r, room, *ask), **ends}
 
 
-def _notes(table: pd.DataFrame) -> list[str]:
-    notes = [
-        "Needed labels take the pilot's spread and correlation as true; their intervals are over tasks of the pilot."
+def _notes(table: pd.DataFrame) -> list[Say]:
+    """What the numbers take for granted, and the languages where they mean little."""
+    where = {
+        "labels.all-equal": ~(table["sd"] > 0),
+        "labels.pooled": table["pooled"],
+    }
+    listed = {code: table["language"][mask.astype(bool)].tolist() for code, mask in where.items()}
+    return [
+        say("labels.pilot"),
+        *(say(code, languages=names, fewest=FEWEST) for code, names in listed.items() if names),
     ]
-    same = [clean(x) for x in table["language"][~(table["sd"] > 0)]]
-    if same:
-        notes.append(f"{', '.join(same)}: all labels are equal so far; the numbers there mean little.")
-    if table["pooled"].any():
-        names = ", ".join(clean(x) for x in table["language"][table["pooled"]])
-        notes.append(
-            f"{names}: fewer than {FEWEST} labels, so spread and correlation come from all languages together."
-        )
-    short = table[table["with_panel"].isna()]
-    if len(short):
-        names = ", ".join(clean(x) for x in short["language"])
-        notes.append(f"{names}: even with every task labelled the half-width is not reached. More tasks are needed.")
-    return notes
 
 
 def _share_out(sd: Array, correlation: Array, tasks: Array, labels: Array, batch: int) -> Array:

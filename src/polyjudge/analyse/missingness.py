@@ -22,7 +22,8 @@ WORK = 200_000_000
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Missingness(Result):
-    """Missing scores of a panel.
+    """Missing scores of a panel. With systems, of the answers that at least one judge scored: an answer that no judge
+    scored was not there to be judged, and is no failed call.
 
     cells : language, judge, missing, tasks, rate, and for panels that can be estimated interaction, sensitivity_low,
         sensitivity_high (the cell if missing scores lay up to `shift` points off what the model expects, in whatever
@@ -44,6 +45,10 @@ class Missingness(Result):
     shift: float | None
     draws: int
     notes: tuple[Say, ...]
+    unanswered: int = 0
+    """Answers of systems (task, system, language) that no judge scored."""
+    absent: tuple[tuple[str, str], ...] = ()
+    """(system, language) without any score: the system was not run there."""
 
     @property
     def rate(self) -> float:
@@ -71,39 +76,42 @@ def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | No
         raise UsageError(f"draws must be at least 1, not {draws}.")
     if shift is not None and not (shift > 0 and np.isfinite(shift)):
         raise UsageError(f"shift must be a positive number of score points, not {shift}.")
-    n, k, m = panel.shape
-    gone = np.isnan(panel.scores)
-    lost = gone.sum(axis=0)
+    k, m = panel.shape[1:]
+    gone, asked = _gone(panel)
+    lost, n = panel.lost, np.maximum(panel.asked, 1)
     cells = pd.DataFrame(
         {
             "language": np.repeat(np.array(panel.languages, dtype=object), m),
             "judge": np.tile(np.array(panel.judges, dtype=object), k),
             "missing": lost.ravel(),
-            "tasks": n,
-            "rate": lost.ravel() / n,
+            "tasks": n.ravel(),
+            "rate": (lost / n).ravel(),
         }
     )
     p_cell = p_interaction = None
     notes: list[Say] = []
     if gone.any():
-        p_cell, p_interaction, part = _tests(gone, draws, seed)
+        p_cell, p_interaction, part = _tests(gone, asked, draws, seed)
         if part < 1:
             notes.append(say("missing.part", share=part))
-        notes.append(_meaning(panel, lost, n, p_cell, p_interaction))
+        notes.append(_meaning(panel, lost, n, p_cell, p_interaction, 1 / (1 + draws)))
         try:
             shift = _sensitivity(panel, cells, lost / n, shift)
         except PanelError as error:
             notes.append(say("note", text=str(error)))
     else:
         notes.append(say("missing.none"))
+    absent = _absent(panel)
+    if panel.unanswered:
+        notes.append(say("missing.unanswered", unanswered=panel.unanswered, absent=absent))
     by_task = gone.sum(axis=(1, 2))
     worst = np.argsort(-by_task, kind="stable")[: int((by_task > 0).sum())]
     return Missingness(
-        int(gone.sum()),
-        gone.size,
+        int(lost.sum()),
+        int(n.sum()),
         cells,
-        _rates("language", panel.languages, gone.mean(axis=(0, 2))),
-        _rates("judge", panel.judges, gone.mean(axis=(0, 1))),
+        _rates("language", panel.languages, lost.sum(axis=1) / n.sum(axis=1)),
+        _rates("judge", panel.judges, lost.sum(axis=0) / n.sum(axis=0)),
         pd.DataFrame(
             {"task": [panel.tasks[i] for i in worst], "missing": by_task[worst], "rate": by_task[worst] / (k * m)}
         ),
@@ -112,7 +120,31 @@ def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | No
         shift,
         draws,
         tuple(notes),
+        panel.unanswered,
+        absent,
     )
+
+
+def _gone(panel: Panel) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(n, k, m) entries that lack a score, and that were asked for.
+
+    With systems an entry lacks a score when that of any answer is missing which another judge scored.
+    """
+    if panel.system_scores is None:
+        gone = np.isnan(panel.scores)
+        return gone, np.ones_like(gone)
+    there = ~np.isnan(panel.system_scores)
+    answered = np.broadcast_to(there.any(axis=3, keepdims=True), there.shape)
+    lost = answered & ~there
+    return np.asarray(lost.any(axis=1)), np.asarray(answered.any(axis=1))
+
+
+def _absent(panel: Panel) -> tuple[tuple[str, str], ...]:
+    """Systems that a whole language lacks."""
+    if panel.system_scores is None:
+        return ()
+    s, l = np.nonzero(np.isnan(panel.system_scores).all(axis=(0, 3)))  # noqa: E741
+    return tuple((panel.systems[i], panel.languages[j]) for i, j in zip(s, l, strict=True))
 
 
 def _rates(word: str, labels: tuple[str, ...], rate: Array) -> pd.DataFrame:
@@ -140,45 +172,49 @@ def _sensitivity(panel: Panel, cells: pd.DataFrame, rate: Array, shift: float | 
     return shift
 
 
-def _tests(gone: NDArray[np.bool_], draws: int, seed: int) -> tuple[float, float, float]:
+def _tests(gone: NDArray[np.bool_], asked: NDArray[np.bool_], draws: int, seed: int) -> tuple[float, float, float]:
     """p_cell, p_interaction, and the share of the tasks that lack scores which the tests use."""
     n, k, m = gone.shape
     rng = np.random.default_rng(seed)
-    flat = gone.reshape(n, -1)
+    flat, of = gone.reshape(n, -1), asked.reshape(n, -1)
     count = flat.sum(axis=1)
-    some = np.flatnonzero((count > 0) & (count < k * m))  # a task without any score says nothing about cells
+    some = np.flatnonzero((count > 0) & (count < of.sum(axis=1)))  # all or nothing says nothing about cells
     if len(some) == 0:
         return 1.0, 1.0, 1.0
     most = max(50, WORK // (draws * k * m))
     part = min(1.0, most / len(some))
     if part < 1:
         some = np.sort(rng.choice(some, most, replace=False))
-    flat, count = flat[some], count[some]
+    flat, count, of = flat[some], count[some], of[some]
     # Under the first null a task's missing entries fall on any cells; under the second, on cells in proportion to the
     # product of language and judge rates. Either way each task keeps its number of missing entries.
     even = np.zeros((k, m))
     seen = flat.sum(axis=0).reshape(k, m).astype(np.float64)
     margins = np.outer(seen.sum(axis=1), seen.sum(axis=0))
-    p_cell = _p_value(seen, count, even, draws, rng)
+    p_cell = _p_value(seen, count, of, even, draws, rng)
     if (margins > 0).sum() < 2 or np.count_nonzero(seen.sum(axis=1)) < 2 or np.count_nonzero(seen.sum(axis=0)) < 2:
         # One language or judge has all: are they even over its judges, or languages? One cell is its own answer.
         rows, columns = (np.flatnonzero(seen.sum(axis=x)) for x in (1, 0))
         if len(rows) == 1 and len(columns) == 1:
             return p_cell, p_cell, part
-        line = flat.reshape(-1, k, m)[:, rows[0]] if len(rows) == 1 else flat.reshape(-1, k, m)[:, :, columns[0]]
-        some = line.sum(axis=1) < line.shape[1]  # a task that lacks the whole line says nothing about its cells
+        line, here = (
+            x.reshape(-1, k, m)[:, rows[0]] if len(rows) == 1 else x.reshape(-1, k, m)[:, :, columns[0]]
+            for x in (flat, of)
+        )
+        some = line.sum(axis=1) < here.sum(axis=1)  # a task that lacks the whole line says nothing about its cells
         if not some.any():
             return p_cell, 1.0, part
         totals = line[some].sum(axis=0).astype(np.float64)[None]
-        return p_cell, _p_value(totals, line[some].sum(axis=1), np.zeros(totals.shape), draws, rng), part
+        return p_cell, _p_value(totals, line[some].sum(axis=1), here[some], np.zeros(totals.shape), draws, rng), part
     with np.errstate(divide="ignore"):
-        p_interaction = _p_value(seen, count, np.log(margins), draws, rng, beyond_margins=True)
+        p_interaction = _p_value(seen, count, of, np.log(margins), draws, rng, beyond_margins=True)
     return p_cell, p_interaction, part
 
 
 def _p_value(
     seen: Array,
     count: NDArray[np.int64],
+    asked: NDArray[np.bool_],
     log_odds: Array,
     draws: int,
     rng: np.random.Generator,
@@ -191,7 +227,7 @@ def _p_value(
     rank = np.arange(cells)
     for i in range(draws):
         # The top `count` of log odds + Gumbel noise are draws without replacement.
-        noise = rng.gumbel(size=(len(count), cells)) + log_odds.ravel()
+        noise = np.where(asked, rng.gumbel(size=(len(count), cells)) + log_odds.ravel(), -np.inf)
         order = np.argsort(-noise, axis=1)
         tables[i] = np.bincount(order[rank < count[:, None]], minlength=cells)
     every = np.concatenate([tables.reshape(draws, *seen.shape), seen[None]])
@@ -204,13 +240,21 @@ def _p_value(
     return float((statistic >= statistic[-1] - 1e-9).sum() / (1 + draws))
 
 
-def _meaning(panel: Panel, lost: NDArray[np.int64], n: int, p_cell: float, p_interaction: float | None) -> Say:
-    l, b = np.unravel_index(int(lost.argmax()), lost.shape)  # noqa: E741
+def _meaning(
+    panel: Panel,
+    lost: NDArray[np.int64],
+    n: NDArray[np.int64],
+    p_cell: float,
+    p_interaction: float | None,
+    floor: float,
+) -> Say:
+    l, b = np.unravel_index(int((lost / n).argmax()), lost.shape)  # noqa: E741
     values = {
         "judge": panel.judges[int(b)],
         "language": panel.languages[int(l)],
-        "worst": float(lost.max() / n),
-        "overall": float(lost.mean() / n),
+        "worst": float((lost / n).max()),
+        "overall": float(lost.sum() / n.sum()),
+        "p_floor": floor,
     }
     if p_interaction is not None and p_interaction < 0.05:
         return say("missing.together", p=p_interaction, **values)

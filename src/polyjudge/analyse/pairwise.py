@@ -12,6 +12,7 @@ from polyjudge.core.errors import PanelError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.kernels import BLOCK, draw_blocks
 
 
@@ -31,7 +32,7 @@ class Pairwise(Result):
     """Share of the comparisons left out because a margin is missing."""
     resamples: int
     seed: int
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -86,12 +87,9 @@ def pairwise(panel: Panel, resamples: int = 1000, seed: int = 7) -> Pairwise:
     endless = table[table["strength"].abs() >= FARTHEST - 1]
     if len(endless):
         first = endless.iloc[0]
-        notes.append(
-            f"In {first['language']}, {first['judge']} wins or loses every comparison: its strength has no finite "
-            "value, only its place in the order counts."
-        )
+        notes.append(say("btl.endless", language=first["language"], judge=first["judge"]))
     if len(names) == 1:
-        notes.append("The panel has no task groups, so there is one stratum and its discrimination is one.")
+        notes.append(say("btl.one-stratum"))
         strata[["low", "high"]] = np.nan
     diff = panel.scores[:, :, i] - panel.scores[:, :, j]
     weight = np.broadcast_to(panel.weights[:, None, None], diff.shape)

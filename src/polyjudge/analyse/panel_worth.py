@@ -17,6 +17,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.kernels import draw_blocks
 
 
@@ -31,7 +32,7 @@ class PanelWorth(Result):
     """
 
     table: pd.DataFrame
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -76,11 +77,8 @@ def panel_worth(panel: Panel, gold: Gold | None = None, *, resamples: int = 1000
         frame[f"{name}_high"] = np.where(known, high, np.nan).ravel()
     notes = []
     if m == 2:
-        notes.append("With two judges none can be left out.")
-    if gold is None:
-        notes.append("Without labels only the agreement between judges is known; judges can agree and all be wrong.")
-    else:
-        notes.append("Noise of the labels counts as a shared error: the correlation is an upper bound.")
+        notes.append(say("worth.two-judges"))
+    notes.append(say("worth.agreement-only" if gold is None else "worth.upper-bound"))
     return PanelWorth(frame, tuple(notes))
 
 

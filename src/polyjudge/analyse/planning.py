@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from scipy.special import stdtr
 
+from polyjudge.analyse.choose import prices_of
 from polyjudge.analyse.reversal import selected_p
 from polyjudge.analyse.uncertainty import bonferroni_t, free_radius, gaussian_radius, noise_sigma, uncertainty
 from polyjudge.analyse.variance import COMPONENTS, components, components_left_out, replicate_noise, sums_of_squares
@@ -17,6 +18,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import benjamini_hochberg, check_level, jackknife, mean_and_se, task_interactions
@@ -39,11 +41,18 @@ class Plan(Result):
     sigma: float
     radius: float
     level: float
-    assumed: str
+    tasks: int | None
+    """Tasks of the pilot."""
+    enough: int | None
+    """Tasks that bring the band of an audit down to the radius; None beyond `MOST_TASKS`."""
+    scores_per_task: int
+    price_per_task: float | None
+    """What a task costs by all judges in all languages, where prices are known."""
+    assumed: Say
     """What the expected numbers take as the truth."""
     decision: pd.DataFrame | None
-    advice: str | None
-    notes: tuple[str, ...]
+    advice: Say | None
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -60,6 +69,7 @@ def plan(
     interaction_sd: float | None = None,
     judge_sd: float | None = None,
     tasks: Iterable[int] | None = None,
+    prices: Mapping[str, float] | None = None,
     level: float = 0.95,
     draws: int = 400,
     seed: int = 7,
@@ -76,41 +86,37 @@ def plan(
     interaction_sd, judge_sd : sd of the true interaction and of the judges' means behind the expected numbers;
         without a panel both are `radius` unless given
     tasks : numbers of tasks of the table
+    prices : with a panel: what one score by each judge costs
 
     >>> p = plan(judges=6, languages=8, sigma=22.24, radius=20.61 / 2)
-    >>> int(p.needed["tasks"].iloc[0])
-    52
+    >>> int(p.needed["tasks"].iloc[0]), p.enough
+    (52, 43)
     """
     check_level(level)
-    if panel is None:
-        wanted = {"judges": judges, "languages": languages, "sigma": sigma, "radius": radius}
-        missing = [name for name, given in wanted.items() if given is None]
-        if missing:
-            raise UsageError(
-                f"A plan without scores needs {', '.join(missing)}. Give them, or give scores to learn from "
-                "(plan(panel), --from SCORES)."
-            )
-        world = _assumed(int(judges or 0), int(languages or 0), sigma, radius, interaction_sd, judge_sd)
-    else:
-        world = _learned(panel, sigma, radius, judges, languages, level)
+    world = (
+        _without_scores(judges, languages, sigma, radius, interaction_sd, judge_sd, prices)
+        if panel is None
+        else _learned(panel, sigma, radius, judges, languages, level)
+    )
+    if panel is not None:
         score_range = score_range or panel.range
     if score_range is not None and not (np.isfinite(score_range).all() and score_range[1] > score_range[0]):
         raise UsageError("The score range needs a low end below its high end.")
     width = None if score_range is None else score_range[1] - score_range[0]
 
     needed = _needed(world, width, level)
-    notes = [*world.notes, *(["The distribution-free bound needs the score range."] if width is None else [])]
-    sizes = _sizes(tasks, needed["tasks"].iloc[0] if pd.notna(needed["tasks"].iloc[0]) else None, world.tasks)
+    notes = [*world.notes, *([say("plan.no-range")] if width is None else [])]
+    gaussian, enough = (None if pd.isna(n) else int(n) for n in needed["tasks"][:2])
+    sizes = _sizes(tasks, (gaussian, enough, world.tasks))
     table = pd.DataFrame([_row(world, n, width, level, draws, seed) for n in sizes])
     decision = advice = None
     if panel is not None and not panel.complete:
-        notes.append("Scores are missing: the decision study needs every task scored everywhere and is left out.")
+        notes.append(say("plan.no-study"))
     elif panel is not None:
         decision, advice = decision_study(panel, level)
         if len(panel.replicates) < 2:
-            notes.append(
-                "Without replicates the noise cannot be told from the three-way term; replicates are left out."
-            )
+            notes.append(say("plan.no-replicates"))
+    repeats = 1 if panel is None else max(1, len(panel.systems)) * max(1, len(panel.replicates))
     return Plan(
         needed,
         table,
@@ -119,6 +125,10 @@ def plan(
         world.sigma,
         world.radius,
         level,
+        world.tasks,
+        enough,
+        world.languages * world.judges * repeats,
+        None if panel is None or prices is None else world.languages * repeats * float(prices_of(panel, prices).sum()),
         world.assumed,
         decision,
         advice,
@@ -180,14 +190,14 @@ def _smallest(radius: Callable[[int], float], target: float) -> int | None:
     return high
 
 
-def _sizes(tasks: Iterable[int] | None, needed: int | None, have: int | None) -> list[int]:
+def _sizes(tasks: Iterable[int] | None, special: Iterable[int | None]) -> list[int]:
     if tasks is not None:
         sizes = sorted(set(tasks))
         if not sizes or sizes[0] < 3:
             raise UsageError("The numbers of tasks in a plan start at 3.")
         return sizes
     ladder = {10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000}
-    return sorted(ladder | ({needed} if needed and 3 <= needed <= 100_000 else set()) | ({have} if have else set()))
+    return sorted(ladder | {n for n in special if n is not None and 3 <= n <= 100_000})
 
 
 # --- the world a plan takes as true ---
@@ -210,14 +220,35 @@ class _World:
     interaction_sd: float
     judge_sd: float
     tasks: int | None
-    assumed: str
-    notes: tuple[str, ...]
+    assumed: Say
+    notes: tuple[Say, ...]
 
 
 def _positive(name: str, value: float) -> float:
     if not (math.isfinite(value) and value > 0):
         raise UsageError(f"{name} must be a positive number, not {value}.")
     return float(value)
+
+
+def _without_scores(
+    judges: int | None,
+    languages: int | None,
+    sigma: float | None,
+    radius: float | None,
+    interaction_sd: float | None,
+    judge_sd: float | None,
+    prices: Mapping[str, float] | None,
+) -> _World:
+    if prices is not None:
+        raise UsageError("Prices are of judges by name: give scores to plan from too (plan(panel), --from SCORES).")
+    wanted = {"judges": judges, "languages": languages, "sigma": sigma, "radius": radius}
+    missing = [name for name, given in wanted.items() if given is None]
+    if missing:
+        raise UsageError(
+            f"A plan without scores needs {', '.join(missing)}. Give them, or give scores to learn from "
+            "(plan(panel), --from SCORES)."
+        )
+    return _assumed(int(judges or 0), int(languages or 0), sigma, radius, interaction_sd, judge_sd)
 
 
 def _assumed(
@@ -231,10 +262,7 @@ def _assumed(
     effect = _positive("interaction_sd", radius if interaction_sd is None else interaction_sd)
     apart = _positive("judge_sd", radius if judge_sd is None else judge_sd)
     widest = sigma * math.sqrt((1 - 1 / k) * (1 - 1 / m))
-    assumed = (
-        f"Expected numbers take true cells with sd {effect:g}, judges' means with sd {apart:g} and independent noise "
-        f"with sd {sigma:g}."
-    )
+    assumed = say("plan.assumed", effect=effect, apart=apart, sigma=sigma)
     return _World(k, m, sigma, widest, 1.0, radius, None, None, effect, apart, None, assumed, ())
 
 
@@ -267,12 +295,9 @@ def _learned(
     root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
     scale = 1.0 if sigma is None else _positive("sigma", sigma) / max(learned, np.finfo(float).tiny)
     target = float(np.abs(beta).max()) / 2 if radius is None else radius
-    notes = [] if radius is not None else [f"Target radius: half of the largest cell, {target:.2f}."]
+    notes = [] if radius is not None else [say("plan.own-radius", radius=target)]
     spread = np.sqrt(np.tensordot(w, (deviations - beta) ** 2, 1) / (n - 1))
-    assumed = (
-        "Expected numbers take the panel's own means and covariances as the truth, the interaction scaled to "
-        f"{factor:.2f} of its estimate to allow for noise."
-    )
+    assumed = say("plan.learned", factor=factor)
     return _World(
         k,
         m,
@@ -327,7 +352,7 @@ def _expected(world: _World, n: int, level: float, draws: int, seed: int) -> tup
 # --- decision study ---
 
 
-def decision_study(panel: Panel, level: float = 0.95) -> tuple[pd.DataFrame, str]:
+def decision_study(panel: Panel, level: float = 0.95) -> tuple[pd.DataFrame, Say]:
     """Reliability of three orders when one facet grows, from the variance components with jackknife intervals.
 
     `judges_overall`: the judges' order over all languages; `judges_in_language`: their order in one language;
@@ -366,11 +391,15 @@ def decision_study(panel: Panel, level: float = 0.95) -> tuple[pd.DataFrame, str
     doubled = frame[(frame["order"] == "judges_overall") & (frame["factor"] == 2) & (frame["facet"] != "judges")]
     now_row = frame[(frame["order"] == "judges_overall") & (frame["factor"] == 1)].iloc[0]
     best = doubled.iloc[int(doubled["reliability"].argmax())]
-    advice = (
-        f"The order of the judges over all languages has reliability {now_row['reliability']:.2f} "
-        f"[{now_row['low']:.2f}, {now_row['high']:.2f}] now. Doubling the {best['facet']} raises it most, to "
-        f"{best['reliability']:.2f} [{best['low']:.2f}, {best['high']:.2f}]. More judges do not make the order of "
-        "those there are any surer: they only settle the languages' shared shifts."
+    advice = say(
+        "plan.advice",
+        facet=best["facet"],
+        now=now_row["reliability"],
+        now_low=now_row["low"],
+        now_high=now_row["high"],
+        then=best["reliability"],
+        then_low=best["low"],
+        then_high=best["high"],
     )
     return frame, advice
 

@@ -18,6 +18,7 @@ from polyjudge.core.errors import UsageError
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.resample import holm, mean_and_se
 
 FEW_LABELS = 20
@@ -160,7 +161,7 @@ class LanguageMeans(Result):
     """Are the labelled tasks like the others? language, labelled, others (panel means), difference, p (Holm)"""
     quantity: str
     level: float
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -199,14 +200,14 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
             row |= {"estimate": both.estimate, "low": both.low, "high": both.high, "weight": both.weight}
             row |= {"labels_only": alone.estimate, "labels_low": alone.low, "labels_high": alone.high}
             if count < FEW_LABELS:
-                notes.append(f"{language} has only {count} labels; its intervals lean on the shape of the scores.")
+                notes.append(say("labels.few", language=language, labels=count))
         else:
             row |= dict.fromkeys(
                 ("estimate", "low", "high", "weight", "labels_only", "labels_low", "labels_high"), np.nan
             )
             if count == 1:
                 row["labels_only"] = float(y[0])
-            notes.append(f"{language} has {'one label' if count else 'no labels'}: no estimate.")
+            notes.append(say("labels.no-estimate", language=language, labels=count))
         everyone = known[:, i]
         whole = ppi_mean(
             guess[everyone, i], guess[everyone, i], [], level=level, label_weights=w[everyone],
@@ -223,10 +224,7 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
     even = _balance(panel, gold)
     odd = even.loc[even["p"] <= 1 - level, "language"].tolist()
     if odd:
-        notes.append(
-            f"The labelled tasks are not like the others in {', '.join(odd)}: the panel scores them differently. Means "
-            "from labels hold only for labels on a random part of the tasks."
-        )
+        notes.append(say("labels.not-random", languages=odd))
     return LanguageMeans(pd.DataFrame(rows), even, quantity, level, tuple(notes))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,18 +15,19 @@ from polyjudge.core.errors import PanelError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Finding
+from polyjudge.core.versions import VERSION
 from polyjudge.estimate.resample import check_level
 
-VERSION = re.compile(r"(?P<clean>clean)|damage-(?P<severity>[1-9])(-.*)?|(?P<placebo>placebo)(-.*)?", re.IGNORECASE)
-SEES, BLIND = 0.2, 0.4
-"""A judge sees where its reaction is surely above this share of the usual one, and is blind where surely below."""
+SEES, BLIND = 0.1, 0.4
+"""A judge sees where its reaction is surely (one-sided) above this share of the usual one, and is blind where it is
+surely below that share."""
 USUAL = 75
 """The usual reaction is this percentile over all cells: blind ones, if not most, do not lower it."""
 Sight = Literal["sees", "blind", "cannot tell"]
-Verdict = Literal["severity", "blind", "competence", "cannot tell", ""]
+VERDICTS = ("severity", "blind", "competence", "cannot tell")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Probe(Result):
     """How judges react to damage.
 
@@ -36,9 +36,12 @@ class Probe(Result):
         the clean version scores above a damaged one, ties half) with low and high, sight ("sees", "blind", "cannot
         tell"), interaction, large (bool: it matters), verdict (of large ones: "severity", "blind", "competence",
         "cannot tell")
+    judges : judge, false_reaction over all languages with low and high, false (bool: it, or one of its cells, surely
+        moves under placebo)
     """
 
     cells: pd.DataFrame
+    judges: pd.DataFrame
     usual: float
     """The usual reaction, in points for each step."""
     usual_low: float
@@ -86,16 +89,18 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
     limit = 0.02 * (high - low) if matters is None else matters
     scores = panel.system_scores
     rise = _slope(scores, np.maximum(severity, 0), severity >= 0)
-    reaction, reaction_se, df = _over_tasks(-rise, panel)
+    reaction, reaction_se, df, _ = _over_tasks(-rise, panel)
     steps = severity > 0
     wins = np.sign(np.where(np.abs(d := scores[:, [clean]] - scores[:, steps]) <= panel.tie_gap, 0.0, d)) / 2 + 0.5
-    sensitivity, sense_se, _ = _over_tasks(_mean(wins, 1), panel)
+    sensitivity, sense_se, _, _ = _over_tasks(_mean(wins, 1), panel)
     shift = _mean(scores[:, placebos], 1) - scores[:, clean] if placebos else np.full(scores[:, clean].shape, np.nan)
-    wrong, wrong_se, _ = _over_tasks(shift, panel)
+    wrong, wrong_se, _, skew = _over_tasks(shift, panel)
     t = float(stdtrit(df, (1 + level) / 2))
-    everywhere = stdtrit(df, 1 - (1 - level) / (2 * reaction.size))
+    half = (1 + level) / 2  # cells and judges share the chance of a false alarm
+    moved = _moved(wrong, wrong_se, skew, df, half) & (np.abs(wrong) > limit / 2)
+    judges = _judges(panel, shift, moved.any(axis=0), limit, level)
     usual, usual_low = _usual(reaction, reaction_se, t)
-    sight = _sight(reaction, t * reaction_se, usual, usual_low)
+    sight = _sight(reaction, float(stdtrit(df, level)) * reaction_se, usual, usual_low)
     beta, large, own = _interaction(audit, panel, clean, limit, level)
     cells = pd.DataFrame(
         {
@@ -103,7 +108,7 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
             "judge": np.tile(np.array(panel.judges, object), len(panel.languages)),
             **_interval("reaction", reaction, t * reaction_se),
             **_interval("false_reaction", wrong, t * wrong_se),
-            "false": (np.abs(wrong) > everywhere * wrong_se).ravel() & (np.abs(wrong) > limit / 2).ravel(),
+            "false": moved.ravel(),
             **_interval("sensitivity", sensitivity, t * sense_se, (0.0, 1.0), len(panel.tasks)),
             "sight": sight.ravel(),
             "interaction": beta.ravel(),
@@ -113,6 +118,7 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
     )
     return Probe(
         cells=cells,
+        judges=judges,
         usual=usual,
         usual_low=usual_low,
         tasks=len(panel.tasks),
@@ -121,7 +127,7 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
         level=level,
         matters=limit,
         own_interaction=own,
-        findings=_findings(cells, usual_low),
+        findings=_findings(cells, judges, usual_low),
     )
 
 
@@ -145,8 +151,32 @@ def _mean(values: Array, axis: int) -> Array:
     return out
 
 
-def _over_tasks(values: Array, panel: Panel) -> tuple[Array, Array, int]:
-    """Weighted mean over tasks that have a value, its standard error over clusters, and degrees of freedom."""
+def _moved(value: Array, se: Array, skew: Array, df: int, level: float) -> NDArray[np.bool_]:
+    """Cells that surely differ from 0, all of them together; also after Johnson's correction for skewness."""
+    critical = stdtrit(df, 1 - (1 - level) / (2 * value.size))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = value / se
+        corrected = t + skew / (6 * np.sqrt(df + 1)) * (1 + 2 * t**2)
+        out: NDArray[np.bool_] = (np.abs(t) > critical) & (np.abs(corrected) > critical)
+    return out
+
+
+def _judges(panel: Panel, shift: Array, cells: NDArray[np.bool_], limit: float, level: float) -> pd.DataFrame:
+    """What placebos do to each judge over all languages: a liking for form, such as length, shows sooner there."""
+    value, se, df, skew = _over_tasks(_mean(shift, 1)[:, None], panel)
+    over = _moved(value, se, skew, df, (1 + level) / 2) & (np.abs(value) > limit / 2)
+    half = float(stdtrit(df, (1 + level) / 2)) * se
+    return pd.DataFrame(
+        {
+            "judge": np.array(panel.judges, object),
+            **_interval("false_reaction", value, half),
+            "false": over.ravel() | cells,
+        }
+    )
+
+
+def _over_tasks(values: Array, panel: Panel) -> tuple[Array, Array, int, Array]:
+    """Weighted mean over tasks that have a value, its standard error over clusters, degrees of freedom, skewness."""
     there = ~np.isnan(values)
     weight = np.where(there, panel.weights[:, None, None], 0.0)
     codes = np.unique(panel.cluster, return_inverse=True)[1]
@@ -156,8 +186,10 @@ def _over_tasks(values: Array, panel: Panel) -> tuple[Array, Array, int]:
         mean = np.where(there, values * weight, 0.0).sum(axis=0) / total
         part = np.zeros((g, *values.shape[1:]))
         np.add.at(part, codes, np.where(there, (values - mean) * weight / total, 0.0))
-        se = np.sqrt(g / max(g - 1, 1) * (part**2).sum(axis=0))
-    return mean, se, max(g - 1, 1)
+        square = (part**2).sum(axis=0)
+        se = np.sqrt(g / max(g - 1, 1) * square)
+        skew = np.nan_to_num(np.sqrt(max(g - 1, 1)) * g / max(g - 2, 1) * (part**3).sum(axis=0) / square**1.5)
+    return mean, se, max(g - 1, 1), skew
 
 
 def _interval(
@@ -224,7 +256,7 @@ def _interaction(
     return beta, clear & (np.abs(beta) >= limit), audit is None
 
 
-def _findings(cells: pd.DataFrame, usual_low: float) -> tuple[Finding, ...]:
+def _findings(cells: pd.DataFrame, judges: pd.DataFrame, usual_low: float) -> tuple[Finding, ...]:
     def where(rows: pd.DataFrame) -> list[tuple[str, str]]:
         return [(str(r.language), str(r.judge)) for r in rows.itertuples()]
 
@@ -234,9 +266,12 @@ def _findings(cells: pd.DataFrame, usual_low: float) -> tuple[Finding, ...]:
     for code, severity, rows in (
         ("probe-blind", "serious", cells[cells["sight"] == "blind"]),
         ("probe-competence", "warning", cells[cells["verdict"] == "competence"]),
-        ("probe-false-reaction", "warning", cells[cells["false"]]),
         ("probe-severity", "info", cells[cells["verdict"] == "severity"]),
     ):
         if len(rows):
             out.append(Finding(code, {"cells": where(rows), "of": len(cells)}, severity))  # type: ignore[arg-type]
+    for r in judges[judges["false"]].itertuples():
+        ends = {"value": r.false_reaction, "low": r.false_reaction_low, "high": r.false_reaction_high}
+        there = cells[cells["false"] & (cells["judge"] == r.judge)]["language"].tolist()
+        out.append(Finding("probe-false-reaction", {"judge": str(r.judge), "languages": there, **ends}, "warning"))
     return tuple(out)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain, combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from polyjudge.analyse.choose import cheapest, prices_of
 from polyjudge.analyse.leaderboard import require_systems
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
@@ -65,6 +68,14 @@ class Separation(Result):
     """Tasks of the pilot."""
     needed: int
     """Tasks needed with the judges and languages of the pilot."""
+    kept: tuple[str, ...]
+    """The judges that tell such systems apart at the least cost; measured on tasks that did not choose them."""
+    kept_tasks: int
+    kept_cost: float
+    """In the unit of the prices; scores where there are none."""
+    cost: float
+    """The same of all judges on the tasks that they need."""
+    priced: bool
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -112,11 +123,21 @@ def system_variance(panel: Panel, *, level: float = 0.95) -> SystemVariance:
     return SystemVariance(components=table, replicated=noise is not None, level=level)
 
 
-def separate(panel: Panel, points: float, *, power: float = 0.8, level: float = 0.95, most: int = 2) -> Separation:
+def separate(
+    panel: Panel,
+    points: float,
+    *,
+    power: float = 0.8,
+    level: float = 0.95,
+    most: int = 2,
+    prices: Mapping[str, float] | None = None,
+    seed: int = 7,
+) -> Separation:
     """How many tasks, judges and languages separate the two best systems when they differ by `points`, from a pilot.
 
     power : chance of telling them apart
     most : judges and languages are tabulated up to this many times the pilot's
+    prices : what one score by each judge costs; every score counts 1 without them
     """
     check_level(level)
     if not points > 0:
@@ -152,23 +173,40 @@ def separate(panel: Panel, points: float, *, power: float = 0.8, level: float = 
         for spoken in sorted({1, k, most * k})
         for j in sorted({1, *range(2, m + 1), most * m})
     ]
-    means = scores.mean(axis=(0, 2, 3))
-    first, second = (int(i) for i in np.argsort(-means, kind="stable")[:2])
-    gaps = (scores[:, first] - scores[:, second]).mean(axis=(1, 2))
-    units = add_up(np.stack([gaps, np.ones(len(gaps))], axis=1), panel.weights, panel.cluster)
-    away = units[:, 0] - units[:, 1] * gaps.mean()
+    best, gap, se = _two_best(panel, scores)
+    needed = max(2, int(np.ceil((z * sd("task:", m, k) / points) ** 2)))
     return Separation(
+        **_choice(panel, points, z, prices, needed, seed),
         table=pd.DataFrame(rows),
         variance=found,
         points=points,
         power=power,
         level=level,
-        best=(panel.systems[first], panel.systems[second]),
-        difference=float(gaps.mean()),
-        se=float(np.sqrt(len(away) / (len(away) - 1) * (away**2).sum()) / len(gaps)),
-        tasks=len(gaps),
-        needed=max(2, int(np.ceil((z * sd("task:", m, k) / points) ** 2))),
+        best=best,
+        difference=gap,
+        se=se,
+        tasks=len(scores),
+        needed=needed,
     )
+
+
+def _two_best(panel: Panel, scores: Array) -> tuple[tuple[str, str], float, float]:
+    """The two best systems of the pilot, their difference and its standard error."""
+    first, second = (int(i) for i in np.argsort(-scores.mean(axis=(0, 2, 3)), kind="stable")[:2])
+    gaps = (scores[:, first] - scores[:, second]).mean(axis=(1, 2))
+    units = add_up(np.stack([gaps, np.ones(len(gaps))], axis=1), panel.weights, panel.cluster)
+    away = units[:, 0] - units[:, 1] * gaps.mean()
+    se = float(np.sqrt(len(away) / (len(away) - 1) * (away**2).sum()) / len(gaps))
+    return (panel.systems[first], panel.systems[second]), float(gaps.mean()), se
+
+
+def _choice(
+    panel: Panel, points: float, z: float, prices: Mapping[str, float] | None, needed: int, seed: int
+) -> dict[str, Any]:
+    """The cheapest judges for the difference, and what all of them cost on the tasks that they need."""
+    kept, tasks, cost = cheapest(panel, points, z, prices, seed)
+    each = float(prices_of(panel, prices).sum()) * len(panel.languages) * len(panel.systems)
+    return {"kept": kept, "kept_tasks": tasks, "kept_cost": cost, "cost": needed * each, "priced": prices is not None}
 
 
 def _subsets(size: int) -> list[tuple[int, ...]]:

@@ -201,10 +201,9 @@ class Sequential:
             look=0, verdict=tuple("open" for _ in range(q)), settled_at=(0,) * q, estimate=nan, low=nan, high=nan
         )
 
-    def needed(self, state: State) -> NDArray[np.bool_]:
-        """(s, k, m): what the open questions need."""
+    def needed(self, still: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """(s, k, m): what open questions need; `still` is (q,), which are."""
         k, m, s = len(self.languages), len(self.judges), max(1, len(self.systems))
-        still = state.open
         out = np.zeros((s, k, m), bool)
         if self.questions in ("cells", "gate"):  # a cell stands against all others: none can be spared
             out[:] = still.any()
@@ -222,8 +221,11 @@ class Sequential:
         """What to buy before the next look; None when all is settled or bought."""
         if state.look == len(self.looks) or not state.open.any():
             return None
-        start = 0 if state.look == 0 else self.looks[state.look - 1]
-        return Purchase(start=start, stop=self.looks[state.look], cells=self.needed(state))
+        return self.purchase(state.look, state.open)
+
+    def purchase(self, taken: int, still: NDArray[np.bool_]) -> Purchase:
+        """What is bought after so many looks, with these questions open."""
+        return Purchase(start=(0, *self.looks)[taken], stop=self.looks[taken], cells=self.needed(still))
 
     def look(self, state: State, scores: Array, clusters: Clusters | None = None) -> State:
         """The state after the next look.
@@ -242,14 +244,18 @@ class Sequential:
         which = np.flatnonzero(state.open)
         values = self.values(scores)[:, which]
         alpha = (1 - self.level) / len(self.looks)
-        centre, se, critical = simultaneous(values, clusters, alpha, self.resamples, self.seed + state.look)
-        moved = (np.abs(values - np.nanmedian(values, axis=0)) > 0).sum(axis=0)
+        return self.settle(
+            state, values, *simultaneous(values, clusters, alpha, self.resamples, self.seed + state.look)
+        )
+
+    def settle(self, state: State, values: Array, centre: Array, se: Array, critical: float) -> State:
+        """The state after a look that found these means, standard errors and half-width of the open questions."""
+        which = np.flatnonzero(state.open)
+        middle = (np.nanmedian if np.isnan(values).any() else np.median)(values, axis=0)
+        moved = (np.abs(values - middle) > 0).sum(axis=0)
         sure = (moved >= FEWEST_CHANGES) & np.isfinite(critical) & (se > 0)
         half = np.full(len(which), np.inf)
         half[sure] = critical * se[sure]
-        return self._settle(state, which, centre, half, critical)
-
-    def _settle(self, state: State, which: NDArray[np.int64], centre: Array, half: Array, critical: float) -> State:
         columns: dict[str, list[Any]] = {
             name: list(getattr(state, name)) for name in ("verdict", "settled_at", "estimate", "low", "high")
         }
@@ -284,16 +290,13 @@ class Sequential:
             return _pairs(means)
         return double_centre(means).reshape(len(means), -1)
 
-    def items(self, scores: Array) -> list[tuple[Array, slice]]:
-        """Groups of questions that stop together or not at all: the values they compare, (n, items), and where they
-        stand among the questions."""
+    def items(self, scores: Array) -> list[Array]:
+        """Groups of questions that stop together or not at all, in their order: the values they compare, (n, items)."""
         if self.questions in ("cells", "gate"):
-            values = self.values(scores)
-            return [(values, slice(0, values.shape[1]))]
+            return [self.values(scores)]
         by_system = scores if scores.ndim == 4 else scores[:, None]
         means = by_system.mean(axis=3).transpose(0, 2, 1) if self.questions == "systems" else by_system.mean(axis=1)
-        pairs = len(pair_index(means.shape[2])[0])
-        return [(means[:, g], slice(g * pairs, (g + 1) * pairs)) for g in range(means.shape[1])]
+        return [means[:, g] for g in range(means.shape[1])]
 
     def table(self, state: State) -> pd.DataFrame:
         """The questions with their answers: language, first, second, verdict, estimate, low, high, settled_at."""
@@ -317,26 +320,28 @@ def simultaneous(
 
     values : (n, q); NaN where a task has no value for a question
     """
-    there = ~np.isnan(values)
-    sums, counts = np.where(there, values, 0.0), there.astype(float)
-    if clusters is not None:
-        _, codes = np.unique(np.asarray(clusters), return_inverse=True)
-        size = int(codes.max()) + 1
-        sums, counts = (np.stack([np.bincount(codes, x, size) for x in a.T], axis=1) for a in (sums, counts))
-    g = len(sums)
-    total = counts.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        centre = sums.sum(axis=0) / total
-        part = (sums - centre * counts) / total  # a cluster's share of the mean's error
-        se = np.sqrt(g / (g - 1) * (part**2).sum(axis=0))
-    spread = np.isfinite(se) & (se > 1e-12 * np.abs(values[there]).max(initial=0.0))
-    se = np.where(spread, se, 0.0)
+    one = np.zeros(values.shape[1], np.int64)
+    centre, se, critical = simultaneous_by_run(values, clusters, alpha, resamples, seed, one)
+    return centre, se, float(critical[0])
+
+
+def simultaneous_by_run(
+    values: Array, clusters: Clusters | None, alpha: float, resamples: int, seed: int, run: NDArray[np.int64]
+) -> tuple[Array, Array, Array]:
+    """`simultaneous` for the questions of several runs that bought equally many tasks: a half-width for each run.
+
+    values : (n, q) of all runs' questions
+    run : (q,) the run of each question, ascending from 0
+    """
+    centre, se, part, rows = _parts(values, clusters)
+    g, spread = len(part), se > 0
+    critical = np.full(int(run.max(initial=-1)) + 1, np.inf)
     if g < 3 or not spread.any():
-        return centre, se, float("inf")
-    part, rows = part[:, spread].astype(np.float32), (counts / total)[:, spread].astype(np.float32)
+        return centre, se, critical
+    part, rows, run = part[:, spread].astype(np.float32), rows[:, spread].astype(np.float32), run[spread]
+    held, first = np.unique(run, return_index=True)
     even = bool(np.all(rows == rows[0]))
-    rng = stream(seed, 0, "multipliers")
-    largest: list[list[Array]] = [[], []]
+    largest = []
     for block in draw_blocks(g, resamples, seed):
         c = block.astype(np.float32)
         weight = 1.0 if even else c @ rows
@@ -348,12 +353,42 @@ def simultaneous(
             variance = (square - 2 * mean * (c @ (part * rows)) + mean**2 * (c @ (rows * rows))) / weight**2
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.abs(mean) / np.sqrt(np.maximum(variance, 0.0) * (g / (g - 1)))
-        largest[0].append(np.nan_to_num(t, nan=0.0, posinf=np.inf).max(axis=1))
-        normal = rng.standard_normal((len(c), g)).astype(np.float32)
-        chi = np.sqrt(rng.chisquare(g - 1, len(c)) / (g - 1))
-        largest[1].append((np.abs(normal @ part) / se[spread]).max(axis=1) / chi * np.sqrt(g / (g - 1)))
+        largest.append(np.maximum.reduceat(np.nan_to_num(t, nan=0.0, posinf=np.inf), first, axis=1))
     place = min(resamples - 1, int(np.ceil((resamples + 1) * (1 - alpha))) - 1)
-    return centre, se, max(float(np.sort(np.concatenate(kind))[place]) for kind in largest)
+    skewed = np.sort(np.concatenate(largest), axis=0)[place]
+    normal = [_normal_largest(p, resamples, seed)[place] for p in np.split(part, first[1:], axis=1)]
+    critical[held] = np.maximum(skewed, normal)
+    return centre, se, critical
+
+
+def _parts(values: Array, clusters: Clusters | None) -> tuple[Array, Array, Array, Array]:
+    """Means, their standard errors (0 without spread), and of every task or cluster its share of each mean's error and
+    of its values, (g, q)."""
+    there = ~np.isnan(values)
+    sums, counts = np.where(there, values, 0.0), there.astype(float)
+    if clusters is not None:
+        _, codes = np.unique(np.asarray(clusters), return_inverse=True)
+        size = int(codes.max()) + 1
+        sums, counts = (np.stack([np.bincount(codes, x, size) for x in a.T], axis=1) for a in (sums, counts))
+    g = len(sums)
+    total = counts.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        centre = sums.sum(axis=0) / total
+        part = (sums - centre * counts) / total
+        se = np.sqrt(g / (g - 1) * (part**2).sum(axis=0))
+        rows = counts / total
+    spread = np.isfinite(se) & (se > 1e-12 * np.abs(values[there]).max(initial=0.0))
+    return centre, np.where(spread, se, 0.0), part, rows
+
+
+def _normal_largest(part: Array, resamples: int, seed: int) -> Array:
+    """The largest |t| of all means if the values were normal with these correlations, sorted."""
+    rng = stream(seed, 0, "multipliers")
+    root = np.linalg.qr(part / np.sqrt((part * part).sum(axis=0)), mode="r")  # root' root: the correlations
+    g = len(part)
+    chi = np.sqrt(rng.chisquare(g - 1, resamples) / (g - 1))
+    out: Array = np.sort(np.abs(rng.standard_normal((resamples, len(root))) @ root).max(axis=1) / chi)
+    return out
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -366,6 +401,8 @@ class Replay(Result):
     """look, tasks, settled, open, calls (so far), share (of all calls)"""
     bought: Array
     """(n, s, k, m) in the order of buying, NaN where nothing was bought"""
+    clusters: NDArray[np.int64] | None = None
+    """(n,) cluster of each task, when tasks are not independent"""
 
     @property
     def calls(self) -> int:
@@ -379,31 +416,27 @@ class Replay(Result):
 
     def differences(self) -> tuple[Array, Array]:
         """What each question is about, from all scores bought: estimate (q,) and standard error (q,)."""
-        values = self.rule.values(self.bought)
-        count = (~np.isnan(values)).sum(axis=0)
-        return np.nanmean(values, axis=0), np.nanstd(values, axis=0, ddof=1) / np.sqrt(count)
+        centre, se, _, _ = _parts(self.rule.values(self.bought), self.clusters)
+        return centre, se
 
     def unbiased(self, runs: int = 1000) -> tuple[Array, Array]:
         """`differences` less what stopping adds to them: (q,) and (q,).
 
-        A question that was settled by a lucky draw is settled early and keeps the luck. The rule is replayed on normal
-        scores with the means and covariance of what was bought; the mean error of those replays is taken off, and
-        again from the means so corrected.
+        A question that was settled by a lucky draw is settled early and keeps the luck. The rule is replayed on scores
+        drawn anew from what was bought; the mean error of those replays is taken off, and again from the means so
+        corrected.
         """
         plain_, se = self.differences()
-        items = self.rule.items(self.bought)
-        correction = np.zeros(len(plain_))
-        for _ in range(PASSES):
-            correction = np.concatenate(
-                [
-                    _stopping_bias(self.rule, self.state, part, correction[at], runs, self.rule.seed + g)
-                    for g, (part, at) in enumerate(items)
-                ]
-            )
-        return plain_ - correction, se
+        groups = enumerate(self.rule.items(self.bought))
+        return plain_ - np.concatenate([_stopping_bias(self, values, runs, g) for g, values in groups]), se
+
+    @cached_property
+    def final(self) -> Array:
+        """`unbiased` estimates, (q,)."""
+        return self.unbiased(300)[0]
 
     def to_frame(self) -> pd.DataFrame:
-        return self.rule.table(self.state)
+        return self.rule.table(self.state).assign(final=self.final)
 
     def to_dict(self) -> dict[str, Any]:
         settings = {name: plain(getattr(self.rule, name)) for name in self.rule.__dataclass_fields__}
@@ -417,37 +450,87 @@ class Replay(Result):
         }
 
 
-def _stopping_bias(rule: Sequential, state: State, values: Array, known: Array, runs: int, seed: int) -> Array:
-    """Mean error of the final differences over replays on normal scores, (questions of this group,).
+def _stopping_bias(replay: Replay, values: Array, runs: int, group: int) -> Array:
+    """Mean error of the final differences over replays on resampled scores, (questions of this group,).
 
-    values : (n, items) as bought; known : what an earlier pass found, taken off the means first
+    values : (n, items) as bought
     """
-    taken = state.look
-    counts = np.array(rule.looks[:taken])
+    rule, counts = replay.rule, np.array(replay.rule.looks)
     paired = rule.questions in ("judges", "systems")
     contrast = _contrasts(values.shape[1]) if paired else np.eye(values.shape[1])
-    mean, covariance = _moments(values)
-    mean = mean - np.linalg.pinv(contrast) @ known
-    root = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(len(mean)))
-    spread = np.sqrt(np.maximum(np.einsum("qi,ij,qj->q", contrast, covariance, contrast), 0.0))
-    size = np.diff(counts, prepend=0)
-    rng = stream(seed, 0, "stopping")
-    noise = rng.standard_normal((runs, taken, len(mean))) @ root.T / np.sqrt(size)[:, None]
-    running = np.cumsum(noise * size[:, None], axis=1) / counts[:, None]  # error of the means after each look
-    used = contrast != 0
-    still = np.ones((runs, len(contrast)), bool)
-    final = np.zeros((runs, len(contrast)))
-    bought = np.ones((runs, len(contrast)), bool)
-    for look in range(taken):
-        error = running[:, look] @ contrast.T
-        final = np.where(bought, error, final)
-        estimate, half = error + contrast @ mean, state.critical[look] * spread / np.sqrt(counts[look])
-        still &= (np.abs(estimate) <= half) & (np.abs(estimate) + half >= rule.matters)
-        if paired:
-            need = (still[:, :, None] & used).any(axis=1)
-            bought &= (need[:, None, :] | ~used).all(axis=2)
-        else:
+    codes = np.arange(len(values)) if replay.clusters is None else replay.clusters
+    units = np.maximum.accumulate([round(n / len(codes[:n]) * len(np.unique(codes[:n]))) for n in counts])
+    mean, residuals, scale = _residuals(values, codes, contrast)
+    rng = stream(rule.seed + group, 0, "stopping")
+    error, se = (scale * x for x in _resampled(residuals, contrast, units, counts, runs, rng))
+    critical = np.array(replay.state.critical)
+    half = np.append(critical, np.repeat(critical[-1], len(counts) - len(critical)))[:, None] * se
+    found: Array = np.zeros(len(contrast))
+    for _ in range(PASSES):
+        estimate = error + contrast @ mean - found
+        found = _error_at_end(error, estimate, half, rule.matters, contrast != 0 if paired else None)
+    return found
+
+
+def _residuals(values: Array, codes: NDArray[np.int64], contrast: Array) -> tuple[Array, list[Array], Array]:
+    """Means of the items; what their units (tasks or clusters) add to the errors of the means: the rows of all items
+    together, or, where some were bought for fewer tasks, each item's own, less what its task adds to all; and by how
+    much the spread of the contrasts is then too small, (q,)."""
+    there = ~np.isnan(values)
+    mean = np.nanmean(values, axis=0)
+    deviation = np.where(there, values - mean, 0.0)
+    sums = np.stack([np.bincount(codes, column) for column in deviation.T], axis=1)
+    known = np.stack([np.bincount(codes, column) for column in there.T], axis=1) > 0
+    some = known.any(axis=1)
+    sums, known = np.where(known, sums, np.nan)[some], known[some]
+    if known.all():
+        return mean, [sums], np.ones(len(contrast))
+    shared = np.nanmedian(sums, axis=1)
+    own = [(column - shared)[~np.isnan(column)] for column in sums.T]
+    own = [x - x.mean() for x in own]
+    apart = contrast**2 @ np.array([x.var() for x in own])
+    both = np.array([np.nanvar(sums[:, row != 0] @ row[row != 0]) for row in contrast])
+    return mean, [x[:, None] for x in own], np.sqrt(both / np.maximum(apart, 1e-300))
+
+
+def _resampled(
+    residuals: list[Array], contrast: Array, units: NDArray[np.int64], counts: NDArray[np.int64], runs: int,
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Errors of the contrasts after every look, (runs, looks, q), and the standard errors that the run would see."""
+    total = np.zeros((runs, contrast.shape[1]))
+    products = np.zeros((runs, contrast.shape[1], contrast.shape[1]))
+    errors, squares = [], []
+    for drawn in np.diff(units, prepend=0):
+        part = [x[rng.integers(len(x), size=(runs, drawn))] for x in residuals]
+        block = np.concatenate(part, axis=2)
+        total += block.sum(axis=1)
+        products += block.transpose(0, 2, 1) @ block
+        errors.append(total @ contrast.T)
+        squares.append(np.einsum("qi,rij,qj->rq", contrast, products, contrast, optimize=True))
+    error, square = np.stack(errors, axis=1), np.stack(squares, axis=1)
+    g, n = units[:, None], counts[:, None]
+    se = np.sqrt(np.maximum(square - error**2 / g, 0.0) * g / np.maximum(g - 1, 1)) / n
+    return error / n, se
+
+
+def _error_at_end(error: Array, estimate: Array, half: Array, matters: float, used: NDArray[np.bool_] | None) -> Array:
+    """Mean error, (q,), where each run stops buying what no open question needs.
+
+    error, estimate, half : (runs, looks, q), half the half-width; used : (q, items) what a question compares, None
+        when every question needs all
+    """
+    still = np.ones(error[:, 0].shape, bool)
+    bought, final = still.copy(), np.zeros(still.shape)
+    for look in range(error.shape[1]):
+        final = np.where(bought, error[:, look], final)
+        size = np.abs(estimate[:, look])
+        still &= (size <= half[:, look]) & (size + half[:, look] >= matters)
+        if used is None:
             bought &= still.any(axis=1, keepdims=True)
+        else:
+            need = still @ used  # does any open question compare it?
+            bought &= ~((~need) @ used.T)
     out: Array = final.mean(axis=0)
     return out
 
@@ -461,24 +544,14 @@ def _contrasts(size: int) -> Array:
     return out
 
 
-def _moments(values: Array) -> tuple[Array, Array]:
-    """Means and covariance of columns with holes, from all pairs of values; the nearest that is no negative."""
-    there = (~np.isnan(values)).astype(float)
-    mean = np.nanmean(values, axis=0)
-    deviation = np.where(there > 0, values - mean, 0.0)
-    covariance = deviation.T @ deviation / np.maximum(there.T @ there - 1, 1)
-    size, vectors = np.linalg.eigh(covariance)
-    return mean, (vectors * np.maximum(size, 0.0)) @ vectors.T
-
-
 def forecast(
     rule: Sequential,
     scores: Array,
     state: State | None = None,
     clusters: Clusters | None = None,
     runs: int = 20,
-) -> tuple[float, float, float]:
-    """Scores still to be bought: 10th percentile, median and 90th percentile of simulated runs.
+) -> Array:
+    """Scores still to be bought of every judge in simulated runs, (runs, m).
 
     scores : (n, k, m) or (n, s, k, m) bought so far, or of a pilot when `state` is None; tasks to come are drawn from
         them with replacement
@@ -487,24 +560,20 @@ def forecast(
     begun = rule.start() if state is None else state
     known = len(by_system) if begun.look else 0
     quick = replace(rule, resamples=min(rule.resamples, 300))
-    bought = []
+    usable = np.flatnonzero(~(np.isnan(by_system) & quick.needed(begun.open)).any(axis=(1, 2, 3)))
+    if not len(usable):
+        usable = np.arange(len(by_system))
+    bought = np.zeros((runs, len(rule.judges)))
     for run in range(runs):
-        rng = stream(rule.seed, run, "forecast")
-        need = quick.needed(begun)
-        usable = np.flatnonzero(~(np.isnan(by_system) & need).any(axis=(1, 2, 3)))
-        if not len(usable):
-            usable = np.arange(len(by_system))
-        future = by_system[rng.choice(usable, rule.tasks - known)]
+        future = by_system[stream(rule.seed, run, "forecast").choice(usable, rule.tasks - known)]
         every = np.concatenate([by_system[:known], future])
-        now, calls = begun, 0
+        now = begun
         while (purchase := quick.next(now)) is not None:
-            calls += purchase.calls
+            bought[run] += purchase.cells.sum(axis=(0, 1)) * (purchase.stop - purchase.start)
             now = quick.look(
                 now, every[: purchase.stop], None if clusters is None else _longer(clusters, purchase.stop)
             )
-        bought.append(calls)
-    low, middle, high = np.quantile(bought, [0.1, 0.5, 0.9])
-    return float(low), float(middle), float(high)
+    return bought
 
 
 def _longer(clusters: Clusters, size: int) -> NDArray[np.int64]:
@@ -568,14 +637,26 @@ def run_rule(rule: Sequential, scores: Array, clusters: Clusters | None = None) 
     by_system = scores if scores.ndim == 4 else scores[:, None]
     bought = np.full(by_system.shape, np.nan)
     codes = None if clusters is None else np.asarray(clusters)
-    state, calls, rows = rule.start(), 0, []
-    whole = int((~np.isnan(by_system)).sum())
+    state = rule.start()
     while (purchase := rule.next(state)) is not None:
         part = slice(purchase.start, purchase.stop)
         bought[part] = np.where(purchase.cells, by_system[part], np.nan)
-        calls += int((~np.isnan(by_system[part]) & purchase.cells).sum())
         state = rule.look(state, bought[: purchase.stop], None if codes is None else codes[: purchase.stop])
-        still = int(state.open.sum())
-        rows.append((state.look, purchase.stop, len(state.verdict) - still, still, calls, calls / whole))
+    return replay_of(rule, state, scores, codes)
+
+
+def replay_of(rule: Sequential, state: State, scores: Array, clusters: NDArray[np.int64] | None = None) -> Replay:
+    """What a run over `scores` that ended in `state` bought, look by look."""
+    by_system = scores if scores.ndim == 4 else scores[:, None]
+    bought = np.full(by_system.shape, np.nan)
+    at, rows, calls = np.array(state.settled_at), [], 0
+    whole = int((~np.isnan(by_system)).sum())
+    for look in range(state.look):
+        purchase = rule.purchase(look, (at == 0) | (at > look))
+        part = slice(purchase.start, purchase.stop)
+        bought[part] = np.where(purchase.cells, by_system[part], np.nan)
+        calls += int((~np.isnan(bought[part])).sum())
+        settled = int(((at > 0) & (at <= look + 1)).sum())
+        rows.append((look + 1, purchase.stop, settled, len(at) - settled, calls, calls / whole))
     looks = pd.DataFrame(rows, columns=["look", "tasks", "settled", "open", "calls", "share"])
-    return Replay(rule=rule, state=state, looks=looks, bought=bought)
+    return Replay(rule=rule, state=state, looks=looks, bought=bought, clusters=clusters)

@@ -17,6 +17,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -25,7 +26,7 @@ class SharedShift(Result):
     languages), centred_low, centred_high. Intervals are 95%, by t over the labelled tasks."""
 
     table: pd.DataFrame
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -54,10 +55,10 @@ def shared_shift(panel: Panel, gold: Gold, level: float = 0.95) -> SharedShift:
         columns["centred_high"][at] = estimate.centred + half if sure else np.nan
     counts: NDArray[np.int64] = np.zeros(k, np.int64)
     counts[at] = labels
-    notes = [f"{panel.languages[i]} has one label: no interval." for i in at[~enough]]
+    notes = [say("labels.one", language=panel.languages[i]) for i in at[~enough]]
     lost = int(gold.there.sum() - counts.sum())
     if lost:
-        notes.append(f"{lost} labels stand where a judge's score is missing; the panel mean is not comparable there.")
+        notes.append(say("labels.no-panel-mean", count=lost))
     table = pd.DataFrame({"language": panel.languages, "labels": counts, **columns})
     return SharedShift(table, tuple(notes))
 

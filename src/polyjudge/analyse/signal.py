@@ -39,16 +39,17 @@ FEWEST = 8
 class Signal(Result):
     """Whether judges agree about the systems within a task.
 
-    cells : language, judge, reliability, low, high, verdict. Of a judge: its mean correlation with the others. Of
-        "(panel)": the reliability of the mean of all judges, with the verdict of the language
+    cells : language, judge, reliability, low, high, verdict, others, others_low, others_high. Of a judge: its mean
+        correlation with the others, and the reliability of one judge among those others. Of "(panel)": the reliability
+        of the mean of all judges, with the verdict of the language
     languages : language, verdict, and with low and high each: one (reliability of one judge), panel (of their mean),
         across (of one judge, pairs of different families only), leaderboard and within (of one judge, about the
         systems' means, and about what is left within tasks)
     slopes : language, judge, slope (how much a judge spreads the systems in a language, over its mean), low, high
         (pointwise), own (slope over the mean slope of the language: what the other judges do not share; what they share
         may be systems that differ more there), band_low, band_high (of `own`, all cells at once), clear (the band
-        excludes 1), material (it lies beyond 1 +- 0.15); empty with fewer than three judges, or where they do not
-        see in two languages
+        excludes 1), material (it lies beyond 1 +- 0.15); only of languages in which the judges, or all but one of
+        them, see: empty with fewer than two of those, or with fewer than three judges
     families : judge, family
     """
 
@@ -77,24 +78,28 @@ class Signal(Result):
 
     @property
     def blind(self) -> list[tuple[str, str]]:
-        """(language, judge) that do not see, though their language does."""
-        seeing = set(self.languages.loc[self.languages["verdict"] == "sees", "language"])
-        rows = self.cells[(self.cells["judge"] != PANEL) & (self.cells["verdict"] == "blind")]
-        rows = rows[rows["language"].isin(seeing)]
+        """(language, judge) that do not see, though the other judges do there."""
+        rows = self.cells[(self.cells["verdict"] == "blind") & (self.cells["others_low"] > self.least)]
         return list(zip(rows["language"], rows["judge"], strict=True))
+
+    @property
+    def blind_languages(self) -> list[str]:
+        """Languages in which the judges do not see, and that not by one judge alone."""
+        blind = self.languages.loc[self.languages["verdict"] == "blind", "language"]
+        return [x for x in blind if x not in {language for language, _ in self.blind}]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What a person should know, as data."""
         out = []
-        blind = list(self.languages.loc[self.languages["verdict"] == "blind", "language"])
+        blind = self.blind_languages
         values: dict[str, Any] = {
             "languages": blind, "all": len(blind) == len(self.languages), "by_task": self.by_task, "one": self.mean_one,
             "low": self.mean_one_low, "high": self.mean_one_high, "most": float(self.languages["one_high"].max()),
         }  # fmt: skip
         if blind:
             out.append(Finding("signal-blind", values, "serious"))
-        elif (self.languages["verdict"] != "sees").all():
+        elif (self.languages["verdict"] != "sees").all() and not self.blind:
             out.append(Finding("signal-unclear", values, "notice"))
         if self.blind:
             out.append(Finding("signal-judge-blind", {"cells": self.blind}, "warning"))
@@ -171,7 +176,7 @@ def signal(
     return Signal(
         cells=_cells(panel, full, limits, verdicts("judge"), verdicts("one")),
         languages=by_language,
-        slopes=_slopes(panel, full, drawn, by_language["verdict"].to_numpy() == "sees", level),
+        slopes=_slopes(panel, full, drawn, _seeing(limits, least), level),
         families=pd.DataFrame({"judge": list(of), "family": list(of.values())}),
         **means,
         verdict="cannot tell" if few else overall,
@@ -201,7 +206,17 @@ def _statistics(moments: Moments, times: Array, kin: NDArray[np.bool_]) -> dict[
         out["within"] = _ratio(*off_and_on(v - between))
     if m >= 3 and moments.units >= FEWEST:  # with fewer no language is said to be seen, and slopes are of those
         out["lambda"] = one_factor(v)
+        diagonal = np.diagonal(v, axis1=-2, axis2=-1)
+        rest = v.sum(axis=(-2, -1))[..., None] - 2 * v.sum(axis=-1) + diagonal  # without the judge's row and column
+        trace = diagonal.sum(axis=-1, keepdims=True) - diagonal
+        out["others"] = _ratio((rest - trace) / ((m - 1) * (m - 2)), trace / (m - 1))
     return out
+
+
+def _seeing(limits: dict[str, Array], least: float) -> NDArray[np.bool_]:
+    """(k,): languages in which the judges see, or would without one of them."""
+    out: NDArray[np.bool_] = limits["one"][0] > least
+    return out | (limits["others"][0] > least).any(axis=-1) if "others" in limits else out
 
 
 def _ratio(top: Array, bottom: Array) -> Array:
@@ -214,6 +229,8 @@ def _cells(
     panel: Panel, full: dict[str, Array], limits: dict[str, Array], of_judge: NDArray[Any], of_language: NDArray[Any]
 ) -> pd.DataFrame:
     _, k, m = panel.shape
+    none = np.full((k, m), np.nan)
+    others = [full["others"][0], *limits["others"]] if "others" in full else [none] * 3
 
     def column(judge: NDArray[Any], whole: NDArray[Any]) -> NDArray[Any]:
         out: NDArray[Any] = np.concatenate([judge, whole[:, None]], axis=1).ravel()
@@ -227,6 +244,10 @@ def _cells(
             "low": column(limits["judge"][0], limits["panel"][0]),
             "high": column(limits["judge"][1], limits["panel"][1]),
             "verdict": column(of_judge, of_language),
+            **{
+                name: column(values, none[:, 0])
+                for name, values in zip(("others", "others_low", "others_high"), others, strict=True)
+            },
         }
     )
 
@@ -234,7 +255,7 @@ def _cells(
 def _slopes(
     panel: Panel, full: dict[str, Array], drawn: dict[str, Array], sees: NDArray[np.bool_], level: float
 ) -> pd.DataFrame:
-    """lambda of each cell over the judge's mean, in the languages where the judges see; a band over all cells."""
+    """lambda of each cell over the judge's mean, in the languages that are seen; a band over all cells."""
     names = ["language", "judge", "slope", "low", "high", "own", "band_low", "band_high", "clear", "material"]
     if "lambda" not in full or int(sees.sum()) < 2:
         return pd.DataFrame(columns=names)

@@ -19,7 +19,7 @@ from polyjudge.estimate.resample import check_level
 Answer = Literal["accepted", "refused", "open"]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Swap(Result):
     """What changes in the panel mean when one judge takes the place of another.
 

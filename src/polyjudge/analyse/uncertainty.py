@@ -101,8 +101,8 @@ def uncertainty(
     constant = se <= noise_gap(panel)
     se = np.where(constant, 0.0, se)
     half = stdtrit(informing(panel).ravel() - 1, (1 + level) / 2) * se
-    boot_low, boot_high, critical, method = _bootstrap(deviations.reshape(n, -1), w, constant, level, resamples, seed)
-    band = (critical if panel.complete else _own_critical(critical, n, informing(panel).ravel())) * se
+    boot_low, boot_high, critical, method = bootstraps(deviations.reshape(n, -1), w, constant, level, resamples, seed)
+    band = (critical if panel.complete else own_critical(critical, n, informing(panel).ravel())) * se
     # Where every task gives the same deviation there is no spread to scale by: the sign test stands in.
     same_sign = np.where(np.abs(beta) > panel.tie_gap, 2 * 0.5**n, 1.0)
     clear = np.where(constant, same_sign * k * m <= 1 - level, np.abs(beta) > band)
@@ -177,7 +177,7 @@ def _notes(panel: Panel, critical: float, constant: NDArray[np.bool_], scores: f
     return notes
 
 
-def _bootstrap(
+def bootstraps(
     values: Array, w: Array, constant: NDArray[np.bool_], level: float, resamples: int, seed: int
 ) -> tuple[Array, Array, float, str]:
     """Percentile limits of every cell and the critical value of the band."""
@@ -205,7 +205,7 @@ def _bootstrap(
     return centre + low, centre + high, mixed, "studentised bootstrap and Bonferroni t"
 
 
-def _own_critical(critical: float, n: int, tasks: NDArray[np.int64]) -> Array:
+def own_critical(critical: float, n: int, tasks: NDArray[np.int64]) -> Array:
     """The critical value of each cell, (cells,): the same tail probability with as many tasks as inform the cell."""
     tail = stdtr(n - 1, -critical)
     out: Array = np.maximum(critical, -stdtrit(tasks - 1, tail)) if tail > 0 else np.full(tasks.shape, critical)

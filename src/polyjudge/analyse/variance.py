@@ -10,15 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import fdtrc
+from scipy.special import fdtrc, stdtr
 
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
+from polyjudge.estimate.incomplete import sum_clusters
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.estimate.resample import check_level, jackknife, leave_out
+from polyjudge.estimate.resample import check_level, jackknife, leave_out, mean_and_se
 
 FEWEST_WHOLE = 0.5
 """Variance components need tasks without holes; at least this share of them must be so."""
@@ -54,6 +55,9 @@ class Variance(Result):
     fit_method: str
     three_way_f: float | None
     three_way_p: float | None
+    """By t over tasks: the noise may differ between cells and between tasks."""
+    three_way_p_equal: float | None
+    """By F, which takes the noise as equal everywhere."""
     three_way_df: tuple[int, int] | None
     three_way_meaning: Say
     replicate_sd: float | None
@@ -91,7 +95,8 @@ def variance(panel: Panel, *, level: float = 0.95) -> Variance:
         notes.append(say("variance.whole-tasks", whole=int(whole.sum()), tasks=len(whole)))
         panel = panel.select(tasks=[t for t, keep in zip(panel.tasks, whole, strict=True) if keep])
     sst, simplified, full, how = fit(panel)
-    table, (f, p, df) = _components(panel, level)
+    table, (f, equal, df) = _components(panel, level)
+    p = None if f is None else three_way_p(panel)
     sd = ratio = None
     if panel.replicate_scores is None:
         meaning = say("three-way.no-replicates")
@@ -119,6 +124,7 @@ def variance(panel: Panel, *, level: float = 0.95) -> Variance:
         how,
         f,
         p,
+        None if p is None else equal,
         df,
         meaning,
         sd,
@@ -289,6 +295,19 @@ def replicate_noise(panel: Panel) -> tuple[Array, Array, Array, Array, Array] | 
 
     Sum of squares, its degrees of freedom, mean of 1/replicates; then the first two per unit.
     """
+    spread = _within(panel)
+    if spread is None:
+        return None
+    square, count, r = spread
+    ss = panel.weights * square.sum(axis=(1, 2))
+    df = (count - 1).sum(axis=(1, 2)).astype(float)
+    inverse = np.average((1 / count).mean(axis=(1, 2)), weights=panel.weights)
+    return ss.sum(), df.sum() - (r - 1), inverse, ss, df
+
+
+def _within(panel: Panel) -> tuple[Array, NDArray[np.int64], int] | None:
+    """Squares over the replicates of each entry, a constant effect of each replicate taken out, (n, k, m); their number
+    there; and the replicates of the panel. None without noise to measure."""
     if panel.replicate_scores is None:
         return None
     rows = panel.replicate_scores
@@ -304,12 +323,38 @@ def replicate_noise(panel: Panel) -> tuple[Array, Array, Array, Array, Array] | 
     effect = np.linalg.pinv(gram) @ np.einsum("t,tlbf->f", w, within)
     shift = np.where(there, effect, 0.0)
     within = np.where(there, within - effect + shift.sum(axis=3, keepdims=True) / np.maximum(count, 1)[..., None], 0.0)
-    ss = w * (within**2).sum(axis=(1, 2, 3))
-    df = (count - 1).sum(axis=(1, 2)).astype(float)
-    if df.sum() <= r - 1:
+    return None if (count - 1).sum() <= r - 1 else ((within**2).sum(axis=3), count, r)
+
+
+def three_way_p(panel: Panel) -> float | None:
+    """Does the interaction differ from task to task beyond replicate noise, wherever that noise is large or small?
+
+    Each task has its own squared deviation from the interaction less what its own replicates say noise makes of it; the
+    mean over tasks is 0 without a three-way effect, and its error is that over tasks (or clusters). One-sided, by t
+    with as many degrees of freedom as equally loud tasks would have: few where a few tasks hold most of the noise.
+    """
+    spread = _within(panel)
+    if spread is None:
         return None
-    inverse = np.average((1 / count).mean(axis=(1, 2)), weights=w)
-    return ss.sum(), df.sum() - (r - 1), inverse, ss, df
+    square, count, r = spread
+    n, k, m = panel.shape
+    w, several = panel.weights, count > 1
+    df = np.maximum(count - 1, 1)
+    noise = square / df * (df * several).sum() / ((df * several).sum() - (r - 1))
+    # an entry with one replicate takes the noise of its cell, or of all
+    total = np.einsum("t,tlb->lb", w, np.where(several, noise, 0.0))
+    seen = np.einsum("t,tlb->lb", w, several.astype(np.float64))
+    cell = np.divide(total, seen, out=np.full((k, m), total.sum() / seen.sum()), where=seen > 0)
+    noise = (np.where(several, noise, cell) / count).mean(axis=(1, 2))
+    deviation = double_centre(panel.scores)
+    deviation = deviation - np.tensordot(w / w.sum(), deviation, 1)
+    own = (deviation**2).sum(axis=(1, 2)) * n / ((n - 1) * (k - 1) * (m - 1)) - noise
+    mean, se = mean_and_se(own[:, None], w, panel.cluster)
+    if se[0] <= 0:
+        return None
+    loud = sum_clusters(w * noise, panel.cluster)
+    even = max(loud.sum() ** 2 / (loud**2).sum() - 1, 1.0) if loud.any() else float(panel.cluster.max())
+    return float(stdtr(even, -mean[0] / se[0]))
 
 
 def components(panel: Panel, squares: Array, noise: tuple[Array, Array, Array] | None, n: Array | None = None) -> Array:

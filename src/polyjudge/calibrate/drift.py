@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, stdtrit
+from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.calibrate.drift_systems import Flips, Judged, judged, narrowed, paired_systems
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Finding, Severity, find, ranked
+from polyjudge.estimate.flips import flip_critical, flip_tail, share_p
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.estimate.memory import floor_share
+from polyjudge.estimate.memory import Memory, floor_share
 from polyjudge.estimate.resample import check_level, mean_and_se
 from polyjudge.estimate.sparse import Kind, Units, choose, least_absolute, named_cells, offset_maps
 
@@ -32,8 +35,14 @@ BROKE = {"cell": "cell-broke", "cells": "cells-broke", "judge": "judge-changed",
 SHARE_FLOOR, SHARE_EFFECTS = 0.2, 0.3
 """Parts of the error level that the floor shares and the effects of judges and languages get; the interaction has the
 rest, so that all together keep to it. Where tasks cannot be paired the effects take no part."""
+SHARE_SYSTEMS = 0.1
+"""Part that the systems get, before the others, where they can be compared task by task."""
+OF_JUDGES = frozenset({*BROKE.values(), "interaction-changed", "floor-changed"}) | {
+    f"{x}-changed" for x in ("judge-offset", "language-shift", "discrimination", "sight")
+}
+"""Findings that say that judges changed."""
 TAIL = 25
-"""With fewer sign flips than this beyond it, a critical value is continued by Student's t."""
+"""With fewer drawn flips than this beyond it, a critical value comes from their law instead (`flip_critical`)."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -69,10 +78,18 @@ class Drift(Result):
     """The cells that explain it: language, judge, change, low, high."""
     effects: pd.DataFrame = field(default_factory=pd.DataFrame)
     """What the interaction does not show, of paired tasks: effect ("judge-offset", "language-shift", "discrimination":
-    how much a judge's score rises with the other judges', over tasks; needs three judges), label, before, after,
+    how much a judge's score rises with the other judges', over tasks, "sight": the same over the systems of a task;
+    these two need three judges), label, before, after,
     change, low, high, p (adjusted), changed. Empty for calibrators saved before, and for other tasks."""
     nights: int = 1
     """The error level is kept over this many comparisons with the same calibrator."""
+    new_systems: tuple[str, ...] = ()
+    gone_systems: tuple[str, ...] = ()
+    systems: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Systems that themselves changed: system, language ("(all)": everywhere), change (against the other systems), low,
+    high, p (adjusted). The judges are compared without them."""
+    compared_systems: tuple[str, ...] = ()
+    """Systems on which the judges are compared; empty where there are none."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.cells
@@ -103,6 +120,11 @@ def drift(
     if not (np.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"tolerance must be zero or more, not {tolerance}.")
     languages, judges = _shared(cal, panel)
+    labels, whole = _labels(cal, panel), cal.range_
+    systems = judged(cal, panel.select(languages=languages, judges=judges), LEAST_PAIRED, _system_flips(alarms, seed))
+    cal, panel = narrowed(cal, panel, systems)
+    if systems.compared:
+        alarms *= 1 - SHARE_SYSTEMS
     rows = cal.interaction_.index.get_indexer(pd.Index(languages))
     columns = cal.interaction_.columns.get_indexer(pd.Index(judges))
     part = np.ix_(rows, columns)
@@ -111,42 +133,70 @@ def drift(
     differences = _paired(cal, common, estimate, rows, columns)
     watched = None if differences is None else _paired_cells(cal, common, estimate, rows, columns)
     alpha = (1 - SHARE_FLOOR - (0.0 if watched is None else SHARE_EFFECTS)) * alarms
-    if differences is not None:
-        before, after, tested = _sign_flips(*differences, ROUNDING * (cal.range_[1] - cal.range_[0]), alpha, seed)
-        paired, n_before = len(differences[0]), len(differences[0])
-    else:
-        if cal.se_ is None:
-            raise CalibratorError("This calibrator was saved without standard errors. Fit and save it again.")
-        before, after = double_centre(cal.interaction_.to_numpy()[part]), estimate.interaction
-        n_before = int(cal.counts_.to_numpy()[part].min())
-        tested = _two_samples(
-            after - before, cal.se_.to_numpy()[part], estimate, n_before, common.shape[0], alpha, seed
-        )
-        paired = 0
+    paired = 0 if differences is None else len(differences[0])
     rounding = ROUNDING * (cal.range_[1] - cal.range_[0])
+    if differences is not None:
+        before, after, tested = _sign_flips(*differences, rounding, alpha, seed)
+        n_before = paired
+    else:
+        before, after, tested, n_before = _as_samples(cal, part, estimate, common.shape[0], alpha, seed)
     cells = _table(common, before, after, tested, max(tolerance, rounding))
-    floor = _floor(cal, common, part, SHARE_FLOOR * alarms)
-    labels = _labels(cal, panel)
+    floor = _floor(cal, common, part, SHARE_FLOOR * alarms, bool(paired))
     kind: Kind = "none"
     broken = cells.iloc[:0][["language", "judge", "change"]].assign(low=[], high=[])
     if cells["changed"].any():
-        if differences is not None:
-            each = differences[1] - differences[0]
-        else:
-            # As if each task had been compared: their mean is the change, their spread its standard error.
-            stretch = tested.se / np.where(estimate.se > 0, estimate.se, 1.0)
-            each = after - before + (estimate.influence - estimate.interaction) * stretch
-        kind, broken = _explained(common, each, alarms, seed)
+        each = _each(after - before, estimate, tested.se) if differences is None else differences[1] - differences[0]
+        kind, broken = _explained(common, np.where(np.abs(each) > rounding, each, 0.0), alarms, seed)
+        broken = broken[broken["change"].abs() > rounding].reset_index(drop=True)
     effects = pd.DataFrame(columns=list(EFFECT_COLUMNS))
     if watched is not None:
-        effects = _effects(common, *watched, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
+        now = _without(common, watched[1], broken) if kind in ("cell", "cells") else watched[1]
+        both = paired_systems(cal, common, systems.compared) if len(systems.compared) > 1 else None
+        effects = _effects(common, watched[0], now, both, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
     findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
-    findings = ranked([*findings, *_effect_findings(effects)])
+    blind = [find("notice", "too-few-for-nights", tasks=paired or common.n_tasks, nights=nights)]
+    findings += [*_effect_findings(effects), *(blind if np.isinf(tested.band).all() else [])]
+    findings = _with_systems(systems, findings)
     return Drift(
         cells, floor, tested.p_global, level, tolerance, paired, n_before, common.n_tasks, **labels,
-        range_before=cal.range_, range_after=panel.range, findings=tuple(findings), seed=seed,
+        range_before=whole, range_after=panel.range, findings=tuple(findings), seed=seed,
         kind=kind, broken=broken, effects=effects, nights=nights,
+        new_systems=systems.new, gone_systems=systems.gone, systems=systems.changed,
+        compared_systems=systems.compared,
     )  # fmt: skip
+
+
+def _each(change: Array, estimate: InteractionEstimate, se: Array) -> Array:
+    """As if each task had been compared: their mean is the change, their spread its standard error."""
+    stretch = se / np.where(estimate.se > 0, estimate.se, 1.0)
+    out: Array = change + (estimate.influence - estimate.interaction) * stretch
+    return out
+
+
+def _without(panel: Panel, now: Array, broken: pd.DataFrame) -> Array:
+    """Cell values without what the broken cells changed: its trace in judge and language is no change of those."""
+    out = now.copy()
+    for _, row in broken.iterrows():
+        out[:, panel.languages.index(row["language"]), panel.judges.index(row["judge"])] -= row["change"]
+    return out
+
+
+def _with_systems(systems: Judged, findings: list[Finding]) -> list[Finding]:
+    """All findings. Where other systems were judged it may be they that changed: no alarm about the judges."""
+    if systems.unlike:
+        findings = [replace(f, severity="notice") if f.code in OF_JUDGES and f.weight > 1 else f for f in findings]
+    return ranked([*systems.findings, *findings])
+
+
+def _system_flips(alarms: float, seed: int) -> Flips:
+    """The test of systems' changes against the others: sign flips of whole tasks."""
+
+    def flips(values: Array) -> tuple[Array, Array, Array]:
+        gap = ROUNDING * max(float(np.abs(values).max()), np.finfo(float).tiny)
+        tested = _sign_flips(np.zeros_like(values), values, gap, SHARE_SYSTEMS * alarms, seed)[2]
+        return tested.se, tested.p_cell, np.asarray(tested.critical)
+
+    return flips
 
 
 def _shared(cal: ConsensusCalibrator, panel: Panel) -> tuple[list[str], list[str]]:
@@ -200,9 +250,16 @@ def _explained(panel: Panel, each: Array, alarms: float, seed: int) -> tuple[Kin
 class _Tested:
     se: Array
     df: float
-    critical: float
+    critical: Array | float
     p_cell: Array
     p_global: float
+
+    @property
+    def band(self) -> Array:
+        """Half-width of the simultaneous band; infinite where no change could be told from chance."""
+        far = np.isinf(self.critical)
+        out: Array = np.where(far, np.inf, np.where(far, 0.0, self.critical) * self.se)
+        return out
 
 
 def _paired(
@@ -212,12 +269,18 @@ def _paired(
     memory = cal.memory_
     if memory is None or memory.influence is None or not np.all(panel.weights == 1):
         return None
-    place = {task: i for i, task in enumerate(memory.tasks)}
-    here = [i for i, task in enumerate(panel.tasks) if task in place]
+    there, here = _common(memory, panel)
     if len(here) < LEAST_PAIRED:
         return None
-    then = memory.influence[[place[panel.tasks[i]] for i in here]][:, rows][:, :, columns]
+    then = memory.influence[there][:, rows][:, :, columns]
     return double_centre(then), double_centre(estimate.influence[here])
+
+
+def _common(memory: Memory, panel: Panel) -> tuple[list[int], list[int]]:
+    """Where the tasks that both hold stand in the memory and in the panel."""
+    place = {task: i for i, task in enumerate(memory.tasks)}
+    here = [i for i, task in enumerate(panel.tasks) if task in place]
+    return [place[panel.tasks[i]] for i in here], here
 
 
 def _paired_cells(
@@ -227,47 +290,74 @@ def _paired_cells(
     assert cal.memory_ is not None
     if cal.memory_.cells is None:
         return None
-    place = {task: i for i, task in enumerate(cal.memory_.tasks)}
-    here = [i for i, task in enumerate(panel.tasks) if task in place]
-    then = cal.memory_.cells[[place[panel.tasks[i]] for i in here]][:, rows][:, :, columns]
-    return then, estimate.cell_influence[here]
+    there, here = _common(cal.memory_, panel)
+    return cal.memory_.cells[there][:, rows][:, :, columns], estimate.cell_influence[here]
 
 
 EFFECT_COLUMNS = ("effect", "label", "before", "after", "change", "low", "high", "p", "changed")
 
 
 def _watched(cells: Array, then: Array) -> Array:
-    """(n, m + k [+ m]) values per task: judge offsets, language shifts, and how each judge goes with the others.
+    """(..., n, m + k [+ m]) values per task: judge offsets, language shifts, and how each judge goes with the others.
 
     Products of different judges have no noise of their own in them, so that more replicates make no difference; they
     are scaled by the mean product of the others `then`.
     """
-    grand = cells.mean(axis=(1, 2), keepdims=True)
-    judge, language = cells.mean(axis=1) - grand[..., 0], cells.mean(axis=2) - grand[..., 0]
-    m = cells.shape[2]
+    grand = cells.mean(axis=(-2, -1), keepdims=True)
+    judge, language = cells.mean(axis=-2) - grand[..., 0], cells.mean(axis=-1) - grand[..., 0]
+    m = cells.shape[-1]
     if m < 3:
-        return np.concatenate([judge, language], axis=1)
-    own, old = (x.mean(axis=1) - x.mean(axis=(0, 1)) for x in (cells, then))
-    others = (own.sum(axis=1, keepdims=True) - own) / (m - 1)
-    products = old.T @ old / len(old)
+        return np.concatenate([judge, language], axis=-1)
+    own, old = (x.mean(axis=-2) - x.mean(axis=(-3, -2))[..., None, :] for x in (cells, then))
+    others = (own.sum(axis=-1, keepdims=True) - own) / (m - 1)
+    scale = _scale_of_others(old.T @ old / len(old))
+    return np.concatenate([judge, language, own * others / scale], axis=-1)
+
+
+def _sight(now: Array, then: Array) -> Array:
+    """(n, m): how each judge goes with the others about the systems of a task, scaled by the others' products then."""
+    own, old = ((x - x.mean(axis=1, keepdims=True)).mean(axis=2) for x in (now, then))  # (n, s, m), mean over languages
+    m = own.shape[2]
+    others = (own.sum(axis=2, keepdims=True) - own) / (m - 1)
+    products = np.einsum("tsj,tsi->ji", old, old) / len(old)
+    scale = _scale_of_others(products)
+    out: Array = (own * others).sum(axis=1) / scale
+    return out
+
+
+def _scale_of_others(products: Array) -> Array:
+    """(m,): mean product of every two of the other judges; without bound where they share no spread."""
+    m = len(products)
     both = products.sum() - np.trace(products) - 2 * (products.sum(axis=1) - np.diag(products))
     shared = both / ((m - 1) * (m - 2))
-    scale = np.where(shared > 1e-3 * np.trace(products) / m, shared, np.inf)  # no shared spread: nothing to follow
-    return np.concatenate([judge, language, own * others / scale], axis=1)
+    out: Array = np.where(shared > 1e-3 * np.trace(products) / m, shared, np.inf)
+    return out
 
 
-def _effects(panel: Panel, then: Array, now: Array, tolerance: float, alpha: float, seed: int) -> pd.DataFrame:
-    """Changes of judge offsets, language shifts and discrimination, all tested together by sign flips."""
+def _effects(
+    panel: Panel,
+    then: Array,
+    now: Array,
+    systems: tuple[Array, Array] | None,
+    tolerance: float,
+    alpha: float,
+    seed: int,
+) -> pd.DataFrame:
+    """Changes of judge offsets, language shifts, discrimination and sight, all tested together by sign flips."""
     k, m = len(panel.languages), len(panel.judges)
     gap = ROUNDING * max(float(np.ptp(then)), np.finfo(float).tiny)
-    before, after, tested = _sign_flips(_watched(then, then), _watched(now, then), gap, alpha, seed)
-    change, band = after - before, tested.critical * tested.se
+    values = [_watched(then, then), _watched(now, then)]
     names = ["judge-offset"] * m + ["language-shift"] * k + ["discrimination"] * (m if m > 2 else 0)
+    if systems is not None and m > 2 and len(systems[0]) == len(then):
+        values = [np.concatenate([x, _sight(y, systems[0])], axis=1) for x, y in zip(values, systems, strict=True)]
+        names += ["sight"] * m
+    before, after, tested = _sign_flips(values[0], values[1], gap, alpha, seed)
+    change, band = after - before, tested.band
     enough = np.where(np.arange(len(names)) < m + k, tolerance, ROUNDING)
-    labels = [*panel.judges, *panel.languages, *panel.judges][: len(names)]
-    values = (labels, before, after, change, change - band, change + band)
+    labels = [*panel.judges, *panel.languages, *panel.judges, *panel.judges][: len(names)]
+    columns = (labels, before, after, change, change - band, change + band)
     return pd.DataFrame(
-        dict(zip(EFFECT_COLUMNS, (names, *values, tested.p_cell, np.abs(change) - band > enough), strict=True))
+        dict(zip(EFFECT_COLUMNS, (names, *columns, tested.p_cell, np.abs(change) - band > enough), strict=True))
     )
 
 
@@ -280,14 +370,39 @@ def _effect_findings(effects: pd.DataFrame) -> list[Finding]:
     return out
 
 
-def _critical(null: Array, alpha: float, n: int, size: int) -> float:
-    """What the largest of `size` |t| exceeds with probability `alpha`; beyond the flips, Student's t goes on."""
-    if alpha * len(null) >= TAIL:
-        return float(np.quantile(null, 1 - alpha, method="higher"))
-    share = TAIL / len(null)
-    start = float(np.quantile(null, 1 - share, method="higher"))
-    t_start, t_end = (float(-stdtrit(n - 1, x / (2 * size))) for x in (share, alpha))
-    return t_end * max(start / t_start, 1.0)
+def adjusted_p(d: Array) -> Array:
+    """Two-sided p of every column of differences (..., n, p) by flipped signs, adjusted for their number.
+
+    Exact enough at any level (`flip_tail`), so that a year of nights can be judged.
+    """
+    total = np.abs(d.sum(axis=-2))
+    size = np.sqrt((d**2).sum(axis=-2))
+    out = np.ones(total.shape)
+    far = total > 2 * size  # nearer to 0 no column of several can be rare
+    if far.any():
+        columns = np.moveaxis(d, -2, -1)[far].T
+        out[far] = np.minimum(2 * d.shape[-1] * flip_tail(columns, total[far]), 1.0)
+    return out
+
+
+def nightly(
+    then: Array, now: Array, floor_then: Array, floor_now: Array, *, level: float = 0.95, nights: int = 365
+) -> NDArray[np.bool_]:
+    """Which of many runs on the same tasks would alarm: `drift` without its tables, for whole years at once.
+
+    then, now : (n, k, m) and (..., n, k, m) scores; floor_then, floor_now : the shares of them at the lowest value
+    """
+    alarms = (1 - check_level(level)) / nights
+    out = np.zeros(now.shape[:-3], bool)
+    for share, d in (
+        (1 - SHARE_FLOOR - SHARE_EFFECTS, double_centre(now) - double_centre(then)),
+        (SHARE_EFFECTS, _watched(now, then) - _watched(then, then)),
+        (SHARE_FLOOR, floor_now - floor_then),
+    ):
+        d = d.reshape(*now.shape[:-2], -1)
+        d = np.where(np.abs(d) > ROUNDING * max(float(np.ptp(then)), np.finfo(float).tiny), d, 0.0)
+        out |= (adjusted_p(d) <= share * alarms).any(axis=-1)
+    return out
 
 
 def _sign_flips(then: Array, now: Array, gap: float, alpha: float, seed: int) -> tuple[Array, Array, _Tested]:
@@ -308,12 +423,31 @@ def _sign_flips(then: Array, now: Array, gap: float, alpha: float, seed: int) ->
     rng = np.random.default_rng([seed, 0])
     flips = np.sign(rng.random((FLIPS, n)) - 0.5)
     null = largest(flips @ d / n).max(axis=1)
-    p_cell = (1 + (null[:, None] >= observed).sum(axis=0)) / (1 + FLIPS)
-    critical = _critical(null, alpha, n, d.shape[1])
+    beyond = (null[:, None] >= observed).sum(axis=0)
+    p_cell = (1 + beyond) / (1 + FLIPS)
+    p_cell = np.where(beyond < TAIL, np.minimum(p_cell, adjusted_p(d)), p_cell)
+    if alpha * FLIPS >= TAIL:
+        critical: Array | float = float(np.quantile(null, 1 - alpha, method="higher"))
+    else:
+        reach = flip_critical(d, alpha / (2 * d.shape[1])) / n
+        critical = np.where(np.isinf(reach), np.inf, largest(np.where(np.isinf(reach), 0.0, reach)))
     shape = then.shape[1:]
     se = np.sqrt(np.maximum(square / n - mean**2, 0.0) / (n - 1)).reshape(shape)
+    critical = np.broadcast_to(critical, d.shape[1]).reshape(shape)
     tested = _Tested(se, n - 1.0, critical, p_cell.reshape(shape), float(p_cell.min()))
     return then.mean(axis=0), now.mean(axis=0), tested
+
+
+def _as_samples(
+    cal: ConsensusCalibrator, part: Any, estimate: InteractionEstimate, n_after: int, alpha: float, seed: int
+) -> tuple[Array, Array, _Tested, int]:
+    """Other tasks: the interaction then and now, their comparison, and the tasks then."""
+    if cal.se_ is None:
+        raise CalibratorError("This calibrator was saved without standard errors. Fit and save it again.")
+    before, after = double_centre(cal.interaction_.to_numpy()[part]), estimate.interaction
+    n_before = int(cal.counts_.to_numpy()[part].min())
+    known = cal.se_.to_numpy()[part]
+    return before, after, _two_samples(after - before, known, estimate, n_before, n_after, alpha, seed), n_before
 
 
 def _two_samples(
@@ -337,7 +471,10 @@ def _two_samples(
         z = z[:, : len(base)] @ base
         null[start : start + size] = np.abs(z / np.sqrt(rng.chisquare(df, size) / df)[:, None]).max(axis=1)
     p_cell = (1 + (null[:, None] >= observed.ravel()).sum(axis=0)) / (1 + DRAWS)
-    critical = float(np.quantile(null, 1 - alpha, method="higher"))
+    if alpha * DRAWS >= TAIL:
+        critical = float(np.quantile(null, 1 - alpha, method="higher"))
+    else:
+        critical = float(stdtrit(df, 1 - alpha / (2 * change.size)))
     return _Tested(se, df, critical, p_cell.reshape(se.shape), float(p_cell.min()))
 
 
@@ -351,7 +488,7 @@ def _square_root(centred: Array) -> Array:
 def _table(panel: Panel, before: Array, after: Array, tested: _Tested, tolerance: float) -> pd.DataFrame:
     change = after - before
     half = stdtrit(tested.df, 0.975) * tested.se
-    band = tested.critical * tested.se
+    band = tested.band
     language, judge = np.indices(change.shape).reshape(2, -1)
     changed = np.abs(change) - band > tolerance
     return pd.DataFrame(
@@ -372,17 +509,24 @@ def _table(panel: Panel, before: Array, after: Array, tested: _Tested, tolerance
     )
 
 
-def _floor(cal: ConsensusCalibrator, panel: Panel, part: Any, alpha: float) -> pd.DataFrame:
-    """Shares of scores at the lowest value of the scale, as two samples, adjusted for the number of cells."""
+def _floor(cal: ConsensusCalibrator, panel: Panel, part: Any, alpha: float, paired: bool) -> pd.DataFrame:
+    """Shares of scores at the lowest value of the scale, adjusted for the number of cells: task by task, or exactly as
+    two samples of tasks (Fisher)."""
     names = ["language", "judge", "before", "after", "change", "low", "high", "p", "changed"]
     memory = cal.memory_
     if memory is None or memory.floor is None or memory.floor_se is None or not np.all(panel.weights == 1):
         return pd.DataFrame({n: [] for n in names})
     before, error = memory.floor[part], memory.floor_se[part]
-    after, error_after = floor_share(panel, cal.range_[0])
+    after, error_after, each = floor_share(panel, cal.range_[0])
     se = np.sqrt(error**2 + error_after**2)
     change = after - before
-    p = np.minimum(2 * ndtr(-np.abs(change) / se) * change.size, 1.0)
+    if memory.floors is not None and paired and not np.isnan(each).any():
+        then, now = _common(memory, panel)
+        d = each[now] - memory.floors[then][(slice(None), *part)]
+        p = adjusted_p(d.reshape(len(d), -1)).reshape(change.shape)
+    else:
+        counts = cal.counts_.to_numpy()[part], (~np.isnan(each)).sum(axis=0)
+        p = np.minimum(share_p(before, after, *counts) * change.size, 1.0)
     language, judge = np.indices(change.shape).reshape(2, -1)
     columns = [
         [panel.languages[i] for i in language],

@@ -24,6 +24,7 @@ from polyjudge.core.errors import CalibratorError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.designs import RANK_TOLERANCE, Elimination
 from polyjudge.estimate.incomplete import entry_weights
 
@@ -52,7 +53,7 @@ class Newcomer(Result):
     shrunk: float
     half_width: float
     more_tasks: int
-    goal: str
+    goal: Say
     level: float
     left_tasks: int
 
@@ -60,23 +61,21 @@ class Newcomer(Result):
         return self.table
 
     @property
-    def words(self) -> str:
+    def words(self) -> Say:
         """The result and the advice, in one paragraph."""
-        more = f"Score {self.more_tasks} more tasks to {self.goal}."
-        if not self.more_tasks:
-            more = f"No more tasks are needed to {self.goal}."
-        elif self.more_tasks > self.left_tasks:
-            rest = f"Score the {self.left_tasks} tasks it lacks. " if self.left_tasks else ""
-            whole = math.sqrt(self.tasks / (self.tasks + self.left_tasks)) * self.half_width
-            more = (
-                f"{rest}All {self.tasks + self.left_tasks} tasks of the calibrator give about ±{whole:.3g} points; to "
-                f"{self.goal} takes {self.more_tasks - self.left_tasks} tasks that are new to every {self.kind}."
-            )
-        clear = int(((self.table["low"] > 0) | (self.table["high"] < 0)).sum())
-        return (
-            f"{clean(self.label)} was added from {self.tasks} tasks: its cells are known to about "
-            f"±{self.half_width:.3g} points ({self.level:.0%}), {clear} of {len(self.table)} are clearly not 0, and "
-            f"{self.shrunk:.0%} of the row was taken off as noise. {more}"
+        whole = math.sqrt(self.tasks / (self.tasks + self.left_tasks)) * self.half_width
+        counts = {"label": self.label, "kind": self.kind, "tasks": self.tasks, "goal": self.goal}
+        return say(
+            "extend.newcomer",
+            **counts,
+            half_width=self.half_width,
+            level=self.level,
+            clear=int(((self.table["low"] > 0) | (self.table["high"] < 0)).sum()),
+            cells=len(self.table),
+            shrunk=self.shrunk,
+            more=self.more_tasks,
+            left=self.left_tasks,
+            whole=whole,
         )
 
     def __repr__(self) -> str:
@@ -88,14 +87,14 @@ class Extension(Result):
     """What `extend` added, one entry for each new language and judge."""
 
     newcomers: tuple[Newcomer, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         """language, judge, interaction, plain, se, low, high, tasks: the new cells."""
         return pd.concat([n.table for n in self.newcomers], ignore_index=True)
 
     def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), *(n.words for n in self.newcomers), *self.notes])
+        return "\n".join([super().__repr__(), *(str(n.words) for n in self.newcomers), *map(str, self.notes)])
 
 
 def extend(
@@ -128,22 +127,15 @@ def extend(
         newcomers.append(_add(new, panel, "language", label, target, level))
     for label in judges:
         newcomers.append(_add(new, panel, "judge", label, target, level))
-    notes = ["The cells fitted before are unchanged. Fitting again on all scores would use the new tasks for them too."]
+    notes = [say("extend.unchanged")]
     if judges:
-        notes.append(
-            "The mean over judges of calibrated scores equals the raw mean over the judges fitted before; with a new "
-            "judge in it the mean may move by that judge's cells."
-        )
+        notes.append(say("extend.mean-moves"))
     for n in newcomers:
         other = "judge" if n.kind == "language" else "language"
         cells = new.interaction_.columns if n.kind == "language" else new.interaction_.index
-        lacking = [clean(x) for x in cells if x not in set(n.table[other]) and x not in (*languages, *judges)]
+        lacking = [x for x in cells if x not in set(n.table[other]) and x not in (*languages, *judges)]
         if lacking:
-            notes.append(
-                f"{clean(n.label)} has no scores with {', '.join(lacking[:6])}"
-                + (f" and {len(lacking) - 6} more" if len(lacking) > 6 else "")
-                + ": those cells are 0, so nothing is taken off there."
-            )
+            notes.append(say("extend.lacking", label=n.label, others=lacking))
     extension = Extension(tuple(newcomers), tuple(notes))
     new.extension_ = extension
     return new, extension
@@ -291,16 +283,16 @@ def _effect(
 
 def _more_tasks(
     calibrator: ConsensusCalibrator, n: int, error: float, target: float | None, level: float
-) -> tuple[int, str]:
+) -> tuple[int, Say]:
     """How many more tasks bring the root mean square standard error of the plain row down to the goal, and the goal."""
     if target is not None:
-        goal = f"know the row to ±{target:g} points"
+        goal = say("extend.goal.target", target=target)
         aim = target / float(stdtrit(max(n - 1, 30), (1 + level) / 2))
     elif calibrator.se_ is not None:
-        goal = "know the row as well as the cells fitted before"
+        goal = say("extend.goal.as-well")
         aim = math.sqrt(float((calibrator.se_.to_numpy(dtype=np.float64) ** 2).mean()))
     else:
-        goal = "have as many tasks as the cells fitted before"
+        goal = say("extend.goal.as-many")
         return max(0, round(float(np.median(calibrator.counts_.to_numpy()))) - n), goal
     return (max(0, math.ceil(n * (error / aim) ** 2 - 1e-9) - n) if aim > 0 else 0), goal
 

@@ -17,9 +17,9 @@ from scipy.special import ndtri
 
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
-from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, stack_cells
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 
@@ -49,26 +49,19 @@ class Robust(Result):
     disagree: pd.DataFrame
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Where the robust estimates disagree with the mean, in words; empty when they do not."""
+    def notes(self) -> tuple[Say, ...]:
+        """Where the robust estimates disagree with the mean; empty when they do not."""
         frame = self.to_frame()
         frame = frame[frame["disagree"]]
-        out = []
-        for row in frame.itertuples():
-            others = ", ".join(f"{name} {getattr(row, name):+.2f}" for name in LOCATIONS[1:])
-            out.append(
-                f"{clean(row.language)} x {clean(row.judge)}: the mean gives {row.mean:+.2f} but {others}: a few tasks "
-                "carry this cell; look at them before trusting it."
-            )
-        return tuple(out)
+        rows = frame.drop(columns="disagree").to_dict("records")
+        return tuple(say("robust.apart", **{str(k): v for k, v in row.items()}) for row in rows)
 
     def to_frame(self) -> pd.DataFrame:
         """language, judge, mean, trimmed, median_of_means, huber, disagree."""
         return stack_cells(**{name: getattr(self, name) for name in (*LOCATIONS, "disagree")})
 
     def __repr__(self) -> str:
-        notes = self.notes or ("Trimmed mean, median of means and Huber agree with the mean.",)
-        return "\n".join([super().__repr__(), *notes])
+        return "\n".join([super().__repr__(), *map(str, self.notes or (say("robust.agree"),))])
 
 
 def robust(panel: Panel) -> Robust:

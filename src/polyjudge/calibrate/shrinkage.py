@@ -18,6 +18,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, stack_cells
+from polyjudge.core.sections import Say, say
 from polyjudge.estimate.designs import basis
 from polyjudge.estimate.incomplete import InteractionEstimate, by_cluster, estimate_interaction
 
@@ -50,19 +51,18 @@ class Shrinkage(Result):
     level: float
 
     @property
-    def advice(self) -> str:
-        """Whether to shrink, in words."""
+    def advice(self) -> Say:
+        """Whether to shrink."""
         if self.amount == 0:
-            return "The tasks are enough for the cells: shrinking would change nothing worth having."
-        size = f"shrinking takes {self.amount:.0%} off the interaction"
-        if self.difference_low > 0:
-            return f"Shrink: {size}, and left-out tasks say it helps ({self._gain()})."
-        return f"Shrinking is expected to help: {size}. The tasks are too few to prove it ({self._gain()})."
-
-    def _gain(self) -> str:
-        return (
-            f"gain {self.gain_difference:+.3g} points² per score, "
-            f"{self.level:.0%} interval {self.difference_low:.3g} to {self.difference_high:.3g}"
+            return say("shrink.no")
+        return say(
+            "shrink.yes",
+            amount=self.amount,
+            proven=self.difference_low > 0,
+            gain=self.gain_difference,
+            low=self.difference_low,
+            high=self.difference_high,
+            level=self.level,
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -34,6 +34,10 @@ def anchor(
     sample: Annotated[
         int | None, typer.Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
     ] = None,
+    probes: Annotated[
+        str | None,
+        typer.Option("--probes", metavar="SCORES", help="Scores of probes: do they and the labels say the same?"),
+    ] = None,
     resamples: Annotated[
         int, typer.Option("--resamples", min=2, max=o.MOST_RESAMPLES, help="Resamples of the tasks.")
     ] = 1000,
@@ -47,6 +51,7 @@ def anchor(
     """
     from polyjudge.analyse.anchors import anchor as analyse
     from polyjudge.cli.output import emit
+    from polyjudge.sources import read_probes
     from polyjudge.sources.gold import read_gold
 
     if (gold is None) == (trusted is None):
@@ -62,6 +67,7 @@ def anchor(
         scale=scale,
         contradictions=contradictions,  # type: ignore[arg-type]  # checked there
         sample=sample,
+        probes=None if probes is None else read_probes(probes),
         resamples=resamples,
         seed=seed,
     )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Labels, o.Engine, o.Json, o.Overwrite)
+OPTIONS = (o.Labels, o.Layout, o.Json, o.Overwrite)
 
 
 class Unseen(StrEnum):
@@ -24,12 +23,7 @@ def apply(
     ctx: typer.Context,
     calibrator: o.Calibrator,
     scores: Annotated[str, typer.Argument(metavar="SCORES", help="Scores to calibrate; as for audit.")],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", metavar="OUT", help="Calibrated scores: .csv, .jsonl, .parquet (also .gz), or a folder."
-        ),
-    ],
+    output: Annotated[str, o.CALIBRATED],
     unseen: Annotated[
         Unseen, typer.Option("--unseen", help="Rows of a language or judge the calibrator does not know.")
     ] = Unseen.error,
@@ -56,10 +50,10 @@ def apply(
         output,
         column=column,
         unseen=unseen.value,
-        engine=o.Engine.of(ctx).engine.value,
         partition_by=partition_by,
         overwrite=o.Overwrite.of(ctx).overwrite,
         spreadsheet_safe=spreadsheet_safe,
+        **o.Layout.of(ctx).layout(),
         **vars(o.Labels.of(ctx)),
     )
     if o.Json.of(ctx).as_json:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polyjudge.cli import options as o
+
+if TYPE_CHECKING:
+    from polyjudge.analyse.audit import Audit
 
 OPTIONS = (o.Columns, o.Reading, o.Output)
 
@@ -33,6 +36,12 @@ def audit(
         list[str] | None,
         typer.Option("--drop", metavar="LANGUAGE,JUDGE", help="Leave out this place. May be given several times."),
     ] = None,
+    probes: Annotated[
+        str | None,
+        typer.Option(
+            "--probes", metavar="SCORES", help="Scores of probes (or a run that has them): error or competence?"
+        ),
+    ] = None,
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,
 ) -> None:
@@ -44,6 +53,7 @@ def audit(
     from polyjudge.analyse.advise import check_goal
     from polyjudge.analyse.explain import parse_cell, without_cells
     from polyjudge.cli.output import emit
+    from polyjudge.sources import read_probes
 
     panel = o.load(ctx, scores)
     if drop:
@@ -59,7 +69,13 @@ def audit(
         base=base,
         matters=matters,
         goal=check_goal(goal),
+        probes=None if probes is None else read_probes(probes),
     )
+    emit(ctx, result, panel, tables=_tables(result))
+
+
+def _tables(result: Audit) -> dict[str, Any]:
+    """What is written beside the page."""
     tables = {
         "cells": result.uncertainty.to_frame(),
         "explained": result.explanation.to_frame(),
@@ -68,4 +84,4 @@ def audit(
     if result.reversals is not None and result.ranks is not None:
         tables["reversals"] = result.reversals.to_frame()
         tables["ranks"] = result.ranks.to_frame().drop(columns="tied_with")
-    emit(ctx, result, panel, tables=tables)
+    return tables if result.probes is None else {**tables, "probes": result.probes.cells}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,12 +37,7 @@ OPTIONS = (o.Columns, o.Reading, o.Json, o.Overwrite)
 def calibrate(
     ctx: typer.Context,
     scores: o.Scores,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="OUT", help="Calibrated scores: .csv, .jsonl, .parquet (also .gz), or a folder."
-        ),
-    ] = None,
+    output: Annotated[str | None, o.CALIBRATED] = None,
     save: Annotated[Path | None, typer.Option("--save", metavar="CAL", help="Save the calibrator (JSON).")] = None,
     method: Annotated[
         str, typer.Option("--method", metavar="NAME", help="A method of compare: cbc, cbc-shrunken, z-score, ...")
@@ -61,11 +56,8 @@ def calibrate(
 
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """
-    from polyjudge.cli.output import print_json, print_written
     from polyjudge.core.errors import UsageError
-    from polyjudge.core.sections import say
     from polyjudge.estimate.identify import settle_incomplete
-    from polyjudge.report.words import word
     from polyjudge.sources.writers import write_calibrated
 
     if output is None and save is None:
@@ -75,7 +67,7 @@ def calibrate(
     cal = _fitted(panel, method, weights, shrinkage, location)
     written = None
     if output is not None:
-        reading, columns = o.Reading.of(ctx), o.Columns.of(ctx)
+        reading = o.Reading.of(ctx)
         part = reading.languages is not None or reading.judges is not None
         part = part or panel.shape[1:] != everything.shape[1:]
         written = write_calibrated(
@@ -84,14 +76,23 @@ def calibrate(
             output,
             column=column,
             unseen="keep" if part else "error",
-            engine=reading.engine.value,
             partition_by=partition_by,
             overwrite=o.Overwrite.of(ctx).overwrite,
             spreadsheet_safe=spreadsheet_safe,
-            **{n: getattr(columns, n) for n in ("task", "language", "judge", "score", "replicate")},
+            **reading.layout(),
+            **vars(o.Columns.of(ctx)),
         )
     if save is not None:
         cal.save(save)
+    _show(ctx, panel, cal, written, save, clip)
+
+
+def _show(ctx: typer.Context, panel: Panel, cal: Any, written: Any, save: Path | None, clip: bool) -> None:
+    """Say what was fitted, how many scores leave the scale, and where everything went."""
+    from polyjudge.cli.output import print_json, print_written
+    from polyjudge.core.sections import say
+    from polyjudge.report.words import word
+
     outside = _outside(cal, panel)
     if o.Json.of(ctx).as_json:
         more = {"written": vars(written) if written else None, "outside": outside, "clipped": clip}

@@ -12,18 +12,14 @@ import typer
 
 from polyjudge.cli import options as o
 from polyjudge.cli.output import print_json
+from polyjudge.cli.replay import Questions, Until
 from polyjudge.core.errors import UsageError
 
 if TYPE_CHECKING:
     from polyjudge.collect.plan import Plan
     from polyjudge.collect.summary import Summary
+    from polyjudge.core.arrays import Array
     from polyjudge.core.results import Result
-
-
-class Until(enum.StrEnum):
-    """When an adaptive run stops."""
-
-    settled = "settled"
 
 
 class FailOn(enum.StrEnum):
@@ -55,20 +51,22 @@ class Adaptive(o.Group):
     until: Annotated[
         Until | None, typer.Option("--until", help="Buy only what open questions need, and stop when all are settled.")
     ] = None
-    questions: Annotated[
-        str | None, typer.Option("--questions", metavar="judges|systems|cells|gate", help="What is to be settled.")
-    ] = None
+    questions: Annotated[Questions | None, typer.Option("--questions", help="What is to be settled.")] = None
     matters: o.Matters = None
     at: Annotated[float | None, typer.Option("--at", help="The threshold, for --questions gate.")] = None
     pilot: Annotated[
         str | None,
-        typer.Option("--pilot", metavar="SCORES", help="With --dry-run --until: earlier scores to simulate the run."),
+        typer.Option(
+            "--pilot",
+            metavar="SCORES",
+            help="With --dry-run --until: earlier scores, or an audit, to simulate the run.",
+        ),
     ] = None
 
     @property
     def given(self) -> dict[str, Any]:
         """Settings of the rule that the user named."""
-        named = {"questions": self.questions, "matters": self.matters, "threshold": self.at}
+        named = {"questions": self.questions and self.questions.value, "matters": self.matters, "threshold": self.at}
         return {name: value for name, value in named.items() if value is not None}
 
 
@@ -81,6 +79,7 @@ def collect(
         Path | None,
         typer.Argument(metavar="PLAN", help="The plan (YAML or JSON). Without it, the run folder is only summed up."),
     ] = None,
+    after_run: Annotated[Path | None, typer.Argument(metavar="", hidden=True)] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="RUN", help="Run folder: begun, or gone on with.")
     ] = None,
@@ -100,40 +99,53 @@ def collect(
     Example: polyjudge collect plan.yaml -o run/ --max-cost 20 && polyjudge audit run/
     """
     from polyjudge.collect import load_plan, read_summary
-    from polyjudge.collect.runner import collect as run
 
     as_json = o.Json.of(ctx).as_json
+    if after_run is not None:  # collect run PLAN
+        if str(plan) != "run":
+            raise UsageError(f"One plan at a time; {str(after_run)!r} is the second.")
+        plan = after_run
     if plan is None and output is None:
         raise UsageError("Give a plan, a run folder (-o RUN), or both. Example: polyjudge collect plan.yaml -o run/")
     if export is not None and export.suffix not in (".parquet", ".csv"):
         raise UsageError(f"--export writes .parquet or .csv, not {export.name!r}.")
     adaptive = Adaptive.of(ctx)
     if dry_run:
-        _preview(plan, output, as_json)
-        if plan is not None:
-            _forecast(plan, adaptive)
+        _preview(plan, output, adaptive, as_json)
         return
     if output is None:
         raise UsageError("Say where the run is kept: -o RUN (or --dry-run to see what the plan would do).")
     if plan is None:
         summary = read_summary(output)
     else:
-        from polyjudge.report.live import watching
-
         read = load_plan(plan)
-        settings = _settings(read, adaptive)
-        with watching(sys.stderr) as watch:
-            try:
-                if settings is None:
-                    summary = run(read, output, max_cost, watch, retry_missing=retry_missing, send_key=send_key or ())
-                else:
-                    summary = _until_settled(read, output, settings, max_cost, watch, send_key or [])
-            except KeyboardInterrupt:
-                print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
-                raise typer.Exit(130) from None
+        summary = _ask(read, output, _settings(read, adaptive), max_cost, retry_missing, send_key or [])
     _finish(summary, output, export, as_json)
     if summary.aside or summary.failed or (fail_on is FailOn.missing and (summary.missing or not summary.complete)):
         raise typer.Exit(1)
+
+
+def _ask(
+    plan: Plan,
+    output: Path,
+    settings: dict[str, Any] | None,
+    max_cost: float | None,
+    retry_missing: bool,
+    send_key: list[str],
+) -> Summary:
+    from polyjudge.collect.runner import collect as run
+    from polyjudge.report.live import watching
+
+    if settings is not None and retry_missing:
+        raise UsageError("--retry-missing would change what looks have seen: leave it out with --until.")
+    with watching(sys.stderr) as watch:
+        try:
+            if settings is None:
+                return run(plan, output, max_cost, watch, retry_missing=retry_missing, send_key=send_key)
+            return _until_settled(plan, output, settings, max_cost, watch, send_key)
+        except KeyboardInterrupt:
+            print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
+            raise typer.Exit(130) from None
 
 
 def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
@@ -152,7 +164,6 @@ def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
 def _until_settled(
     plan: Plan, output: Path, settings: dict[str, Any], max_cost: float | None, watch: Any, send_key: list[str]
 ) -> Summary:
-    from polyjudge.collect import read_summary
     from polyjudge.collect.adaptive import Look, collect_until
     from polyjudge.core.sections import say
     from polyjudge.report.words import word
@@ -171,48 +182,34 @@ def _until_settled(
         tell=tell,
         send_key=send_key,
     )
-    still = int(outcome.state.open.sum())
-    print(
-        word(
-            say(
-                "adaptive.end",
-                finished=outcome.finished,
-                open=still,
-                of=len(outcome.state.verdict),
-                calls=outcome.calls,
-                whole=outcome.whole,
-            )
-        ),
-        file=sys.stderr,
-    )
-    return outcome.summary or read_summary(output)
+    return outcome.summary
 
 
-def _forecast(path: Path, options: Adaptive) -> None:
-    from polyjudge.collect import load_plan
-    from polyjudge.collect.adaptive import expected
-    from polyjudge.core.sections import say
-    from polyjudge.report.words import word
+def _pilot(source: str | None, plan: Plan, settings: dict[str, Any] | None) -> Array | None:
+    """Earlier scores of the plan's languages and judges."""
+    from polyjudge.collect.adaptive import audited_scores
     from polyjudge.sources import read_panel
 
-    plan = load_plan(path)
-    settings = _settings(plan, options)
-    if settings is None or options.pilot is None:
-        return
-    panel = read_panel(options.pilot, languages=[x.name for x in plan.languages], judges=[x.name for x in plan.judges])
-    scores = panel.scores if panel.system_scores is None else panel.system_scores
-    rule, ahead, whole = expected(plan, settings, scores)
-    print(word(say("adaptive.expected", ahead=ahead, whole=whole, looks=list(rule.looks))))
+    if source is None:
+        return None
+    if settings is None:
+        raise UsageError("--pilot goes with --until settled.")
+    audit = Path(source) / "audit.json" if Path(source).is_dir() else Path(source)
+    if audit.suffix == ".json" and (found := audited_scores(audit, plan)) is not None:
+        return found
+    panel = read_panel(source, languages=[x.name for x in plan.languages], judges=[x.name for x in plan.judges])
+    return panel.scores if panel.system_scores is None else panel.system_scores
 
 
-def _preview(plan: Path | None, output: Path | None, as_json: bool) -> None:
+def _preview(plan: Path | None, output: Path | None, adaptive: Adaptive, as_json: bool) -> None:
     from polyjudge.collect import load_plan
     from polyjudge.collect.preview import preview
 
     if plan is None:
         raise UsageError("--dry-run needs a plan.")
-    result = preview(load_plan(plan), output)
-    _show(result, as_json)
+    read = load_plan(plan)
+    settings = _settings(read, adaptive)
+    _show(preview(read, output, settings, _pilot(adaptive.pilot, read, settings)), as_json)
 
 
 def _finish(summary: Summary, output: Path, export: Path | None, as_json: bool) -> None:

@@ -55,7 +55,16 @@ Matters = Annotated[
 ]
 
 Calibrator = Annotated[Path, typer.Argument(metavar="CAL", help="A calibrator that calibrate --save wrote.")]
-NewColumn = Annotated[str, typer.Option("--column", help="Name of the column with the calibrated scores.")]
+CALIBRATED = typer.Option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    help="Calibrated scores in the shape they came in: .csv, .jsonl, .json (also .gz), .xlsx, .parquet, a folder, or "
+    "::TABLE beside the database table that is read.",
+)
+NewColumn = Annotated[
+    str, typer.Option("--column", help="Name of the new column; of wide tables, ending of the new columns.")
+]
 PartitionBy = Annotated[
     str | None, typer.Option("--partition-by", metavar="COLUMN", help="Divide a folder of Parquet by this column.")
 ]
@@ -153,29 +162,9 @@ class Engine(Group):
 
 
 @dataclass(frozen=True)
-class Reading(Engine):
-    """How scores are read."""
+class Layout(Engine):
+    """Where scores stand and how they are written."""
 
-    score_range: Annotated[
-        str | None,
-        typer.Option("--range", metavar="LOW:HIGH", help="The score scale. A score outside it is an error."),
-    ] = None
-    duplicates: Annotated[
-        Duplicates,
-        typer.Option("--duplicates", help="Several rows of one task, system, language, judge and replicate."),
-    ] = Duplicates.error
-    languages: Annotated[
-        str | None, typer.Option("--languages", metavar="A,B,...", help="Read only these languages, in this order.")
-    ] = None
-    judges: Annotated[
-        str | None, typer.Option("--judges", metavar="A,B,...", help="Read only these judges, in this order.")
-    ] = None
-    incomplete: Annotated[Incomplete, typer.Option("--incomplete", help="Entries without a score.")] = (
-        Incomplete.estimate
-    )
-    max_units: Annotated[
-        int, typer.Option("--max-units", min=2, help="Beyond this many tasks, tasks are hashed into units.")
-    ] = 100_000
     language_from: Annotated[
         str | None,
         typer.Option(
@@ -208,6 +197,38 @@ class Reading(Engine):
         str | None, typer.Option("--metric", metavar="NAME", help="Which one of several metrics in a tool's files.")
     ] = None
 
+    def layout(self) -> dict[str, Any]:
+        """What the user said about it, as arguments of `read_panel`."""
+        own = ("language_from", "judge_from", "wide", "decimal", "winner", "swapped", "format", "metric")
+        said = {name: getattr(self, name) for name in own}
+        return {"engine": self.engine.value, "hive": self.hive, "map": self.values, **said}
+
+
+@dataclass(frozen=True)
+class Reading(Layout):
+    """How scores are read."""
+
+    score_range: Annotated[
+        str | None,
+        typer.Option("--range", metavar="LOW:HIGH", help="The score scale. A score outside it is an error."),
+    ] = None
+    duplicates: Annotated[
+        Duplicates,
+        typer.Option("--duplicates", help="Several rows of one task, system, language, judge and replicate."),
+    ] = Duplicates.error
+    languages: Annotated[
+        str | None, typer.Option("--languages", metavar="A,B,...", help="Read only these languages, in this order.")
+    ] = None
+    judges: Annotated[
+        str | None, typer.Option("--judges", metavar="A,B,...", help="Read only these judges, in this order.")
+    ] = None
+    incomplete: Annotated[Incomplete, typer.Option("--incomplete", help="Entries without a score.")] = (
+        Incomplete.estimate
+    )
+    max_units: Annotated[
+        int, typer.Option("--max-units", min=2, help="Beyond this many tasks, tasks are hashed into units.")
+    ] = 100_000
+
     def arguments(self) -> dict[str, Any]:
         """What the user asked, as arguments of `read_panel`."""
 
@@ -221,14 +242,8 @@ class Reading(Engine):
             "judges": parts(self.judges),
             "incomplete": self.incomplete.value,
             "max_units": self.max_units,
-            "engine": self.engine.value,
-            "hive": self.hive,
-            "map": self.values,
-            **{name: getattr(self, name) for name in _PLAIN},
+            **self.layout(),
         }
-
-
-_PLAIN = ("language_from", "judge_from", "wide", "decimal", "winner", "swapped", "format", "metric")
 
 
 @dataclass(frozen=True)
@@ -301,6 +316,9 @@ def command_class(groups: tuple[Any, ...]) -> type[TyperCommand]:
             }
             self.params += [p for shared in self.shared.values() for p in shared]
 
+        def collect_usage_pieces(self, ctx: Any) -> list[str]:
+            return [piece for piece in super().collect_usage_pieces(ctx) if piece != "[]"]  # an argument without a name
+
         def invoke(self, ctx: Any) -> Any:
             for value in ctx.params.values():
                 if isinstance(value, str | Path):
@@ -332,6 +350,14 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
         return float(low), float(high)
     except ValueError:
         raise UsageError(f"--range takes two numbers with a colon between them, such as 0:100, not {text!r}.") from None
+
+
+def load_probes(ctx: typer.Context, scores: str) -> Panel:
+    """The scores of probes, as `load` reads scores; of a run that has them beside its items, the probes."""
+    from polyjudge.estimate.identify import settle_incomplete
+    from polyjudge.sources import read_probes
+
+    return settle_incomplete(read_probes(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx))))
 
 
 def load(ctx: typer.Context, scores: str, **columns: Any) -> Panel:

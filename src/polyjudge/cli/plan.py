@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,6 +35,10 @@ def plan(
     half_width: Annotated[
         float | None, typer.Option("--half-width", help="With --labels: half-width wanted for each language's mean.")
     ] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option("--prices", metavar="FILE", help="With --from: what one score costs, CSV with judge, price."),
+    ] = None,
     next_labels: Annotated[
         int, typer.Option("--next-labels", min=1, help="With --labels: labels to share out next.")
     ] = 100,
@@ -41,9 +46,12 @@ def plan(
 ) -> None:
     """Say how many tasks a panel needs, and what to buy more of.
 
+    A collection run brings its own prices.
+
     Example: polyjudge plan --judge-count 6 --language-count 8 --sigma 22.24 --radius 10.3
     """
     from polyjudge.analyse.planning import plan as run
+    from polyjudge.collect.spent import read_prices
     from polyjudge.core.errors import UsageError
 
     if labels is None and half_width is not None:
@@ -62,7 +70,7 @@ def plan(
 
         if panel is None or labels is not None:
             raise UsageError("--separate plans from a pilot with systems: add --from SCORES, without --labels.")
-        apart = tell_apart(panel, separate)
+        apart = tell_apart(panel, separate, prices=read_prices(prices, source or ""), seed=seed)
         emit(ctx, apart, panel, tables={"plan": apart.table, "variance": apart.variance.components})
         return
     if labels is not None:
@@ -79,6 +87,7 @@ def plan(
         score_range=o.parse_range(reading.score_range),
         interaction_sd=interaction_sd,
         judge_sd=judge_sd,
+        prices=read_prices(prices, source or ""),
         seed=seed,
     )
     from polyjudge.cli.output import emit

@@ -39,7 +39,8 @@ def probe(
     """Tell error from competence without annotators: damage responses in a known order and see who notices.
 
     make writes versions of the responses to -o FILE (JSON lines); collect their scores with a plan whose items are that
-    file and whose items.system is version. read takes those scores.
+    file and whose items.system is version, or write probes: true in the plan of the items themselves. read takes those
+    scores.
 
     Example: polyjudge probe make items.jsonl -o probes.jsonl
     Example: polyjudge probe read run/ --audit scores.csv
@@ -50,8 +51,11 @@ def probe(
     from polyjudge.analyse.probes import probe as run
     from polyjudge.cli.output import emit
     from polyjudge.sources import read_panel
+    from polyjudge.sources.runs import holds_probes
 
-    panel = o.load(ctx, source)
+    panel = o.load_probes(ctx, source)
+    if audit is None and holds_probes(source):
+        audit = source  # the items of the same run
     audited = None if audit is None else read_panel(audit)
     result = run(panel, audit=audited, matters=matters)
     emit(ctx, result, panel, tables={"probes": result.cells})

@@ -7,6 +7,7 @@ decisions.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,24 +17,31 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.analyse.sequential import Purchase, Sequential, State, forecast
+from polyjudge.analyse.sequential import Purchase, Sequential, State, forecast, replay_of
 from polyjudge.collect.calls import Call, Remaining, prepare
+from polyjudge.collect.cost import Estimate
 from polyjudge.collect.items import load_items
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.runner import Status, collect
 from polyjudge.collect.store import FILE, create_store, damaged, locked, open_store, read_meta, write_meta
-from polyjudge.collect.summary import Summary
+from polyjudge.collect.summary import ADAPTIVE, Summary, read_summary
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CollectError
+from polyjudge.core.labels import clean
+from polyjudge.core.results import Result, plain
 
-META = "adaptive"
 Read = Callable[[Path], pd.DataFrame]
 """The scores of a run folder: task, [system], language, judge, score."""
 
 
+Range = tuple[float, float, float]
+"""10th percentile, median and 90th percentile of simulated runs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What one look found, for the line that is shown."""
+    """What one look found, for the line that is shown. `calls` of `whole` are made, `saved` are not needed any more,
+    `ahead` are still to come and will cost `money`, where prices are known."""
 
     look: int
     looks: int
@@ -42,9 +50,10 @@ class Look:
     open: int
     calls: int
     whole: int
+    saved: int
     cost: float | None
-    ahead: tuple[float, float, float]
-    """Scores still to buy: 10th percentile, median, 90th percentile."""
+    ahead: Range
+    money: Range | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,11 +62,25 @@ class Outcome:
 
     rule: Sequential
     state: State
-    summary: Summary | None
+    summary: Summary
     calls: int
     whole: int
     finished: bool
     """Whether the rule has nothing left to buy."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Expected(Result):
+    """What an adaptive run is expected to take. `calls` of `whole`, and `money` where prices are known; None without
+    earlier scores to simulate it from."""
+
+    looks: tuple[int, ...]
+    whole: int
+    calls: Range | None = None
+    money: Range | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        return pd.DataFrame({"look": range(1, len(self.looks) + 1), "tasks": self.looks})
 
 
 class InLook:
@@ -173,7 +196,6 @@ def collect_until(
     work = _Work(plan, settings)
     state = _planned(folder, work, settings)
     summary: Summary | None = None
-    whole = len(work.tasks) * max(1, len(work.systems)) * len(work.rule.languages) * len(work.rule.judges)
     while (purchase := work.rule.next(state)) is not None:
         places, cells = work.places(purchase), work.cells(purchase)
         names = [judge.name for judge in plan.judges]
@@ -186,45 +208,101 @@ def collect_until(
             order=lambda remaining: InLook(remaining, names, places, cells),  # noqa: B023  # used at once
         )
         if _unanswered(folder, plan, places, cells):
-            return Outcome(
-                rule=work.rule, state=state, summary=summary, calls=_bought(folder), whole=whole, finished=False
-            )
+            return _outcome(work, state, summary, finished=False)
         scores = work.scores(read(folder), purchase.stop)
         clusters = None if work.clusters is None else work.clusters[: purchase.stop]
         state = work.rule.look(state, scores, clusters)
-        _keep(folder, settings, work, state)
+        _keep(folder, settings, work, state, scores, clusters)
+        summary = read_summary(folder) if work.rule.next(state) is None else summary
         if tell is not None:
-            ahead = forecast(work.rule, scores, state, clusters, runs=10) if work.rule.next(state) else (0.0, 0.0, 0.0)
-            still = int(state.open.sum())
-            tell(
-                Look(
-                    look=state.look,
-                    looks=len(work.rule.looks),
-                    tasks=purchase.stop,
-                    settled=len(state.verdict) - still,
-                    open=still,
-                    calls=_bought(folder),
-                    whole=whole,
-                    cost=summary.cost,
-                    ahead=ahead,
-                )
-            )
-    return Outcome(rule=work.rule, state=state, summary=summary, calls=_bought(folder), whole=whole, finished=True)
+            tell(_line(work, state, purchase, summary, scores, clusters))
+    return _outcome(work, state, summary or read_summary(folder), finished=True)
 
 
-def expected(plan: Plan, settings: dict[str, Any], pilot: Array) -> tuple[Sequential, tuple[float, float, float], int]:
-    """Before a run: the rule, the scores it is expected to buy (10th, 50th, 90th percentile), and all there are.
+def _outcome(work: _Work, state: State, summary: Summary, finished: bool) -> Outcome:
+    calls, whole = (int(summary.judges[column].sum()) for column in ("answered", "calls"))
+    return Outcome(rule=work.rule, state=state, summary=summary, calls=calls, whole=whole, finished=finished)
 
-    pilot : (n, k, m) or (n, s, k, m) scores of the plan's languages and judges
+
+def _line(
+    work: _Work, state: State, purchase: Purchase, summary: Summary, scores: Array, clusters: NDArray[np.int64] | None
+) -> Look:
+    """What a look found, and what is still to come at the calls and the money that each score took so far."""
+    judges = summary.judges
+    calls, whole = (int(judges[column].sum()) for column in ("answered", "calls"))
+    ahead, money, saved = (0.0, 0.0, 0.0), None, whole - calls
+    if work.rule.next(state) is not None:
+        bought = forecast(work.rule, scores, state, clusters, runs=10)
+        had = np.maximum(1, (~np.isnan(scores)).sum(axis=(0, 1, 2)))
+        each = judges["answered"].to_numpy() / had  # calls of a score
+        ahead = _range(bought @ each)
+        idle = (~work.rule.needed(state.open)).sum(axis=(0, 1)) * (work.rule.tasks - purchase.stop)
+        saved = round(float(idle @ each))
+        money = _range(bought @ (judges["cost"].to_numpy() / had)) if judges["cost"].notna().all() else None
+    still = int(state.open.sum())
+    return Look(
+        look=state.look,
+        looks=len(work.rule.looks),
+        tasks=purchase.stop,
+        settled=len(state.verdict) - still,
+        open=still,
+        calls=calls,
+        whole=whole,
+        saved=saved,
+        cost=summary.cost,
+        ahead=ahead,
+        money=money,
+    )
+
+
+def _range(values: Array) -> Range:
+    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
+    return float(low), float(middle), float(high)
+
+
+def expected(plan: Plan, settings: dict[str, Any], costs: Estimate, pilot: Array | None) -> Expected:
+    """Before a run: the looks, and the calls and money it is expected to take.
+
+    pilot : (n, k, m) or (n, s, k, m) earlier scores of the plan's languages and judges
     """
     work = _Work(plan, settings)
     rule = work.rule
+    judges = costs.judges
+    whole = int(judges["calls"].sum())
+    if pilot is None:
+        return Expected(looks=rule.looks, whole=whole)
     if pilot.shape[-2:] != (len(rule.languages), len(rule.judges)):
         raise CollectError("The pilot must have the plan's languages and judges.")
     if rule.systems and (pilot.ndim != 4 or pilot.shape[1] != len(rule.systems)):
         raise CollectError("The pilot must have the plan's systems.")
-    whole = rule.tasks * max(1, len(work.systems)) * len(rule.languages) * len(rule.judges)
-    return rule, forecast(rule, pilot), whole
+    bought = forecast(rule, pilot) / (rule.tasks * max(1, len(rule.systems)) * len(rule.languages))  # shares of all
+    money = None
+    if judges["cost"].notna().all():
+        ends = [_range(bought @ judges[c].to_numpy()) for c in ("cost_low", "cost", "cost_high")]
+        money = (ends[0][0], ends[1][1], ends[2][2])
+    return Expected(looks=rule.looks, whole=whole, calls=_range(bought @ judges["calls"].to_numpy()), money=money)
+
+
+def audited_scores(path: Path, plan: Plan) -> Array | None:
+    """The scores that an audit's JSON remembers, (n, k, m) of the plan's languages and judges; None for other files."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))["calibrator"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    try:
+        cells = np.array(kept["memory"]["cells"], dtype=float)
+        languages, judges = (
+            [list(map(str, kept[axis])).index(part.name) for part in parts]
+            for axis, parts in (("languages", plan.languages), ("judges", plan.judges))
+        )
+        if cells.ndim != 3 or (np.array(kept["counts"]) != len(cells)).any():
+            raise ValueError
+        return cells[:, languages][:, :, judges]
+    except (ValueError, KeyError, TypeError):
+        raise CollectError(
+            f"{clean(path, 200)} does not hold complete scores of the plan's languages and judges. Give the scores "
+            "themselves: --pilot SCORES."
+        ) from None
 
 
 def _planned(folder: Path, work: _Work, settings: dict[str, Any]) -> State:
@@ -233,14 +311,14 @@ def _planned(folder: Path, work: _Work, settings: dict[str, Any]) -> State:
         con = create_store(folder)
         try:
             with damaged(folder / FILE):
-                kept = read_meta(con, META)
+                kept = read_meta(con, ADAPTIVE)
                 if kept is None:
                     if con.execute("select 1 from answers limit 1").fetchone():
                         raise CollectError(
                             "This run was begun without --until. Answers bought in another order cannot be looked at "
                             "with a guarantee: use a new folder (-o)."
                         )
-                    write_meta(con, META, _note(settings, work, work.rule.start()))
+                    write_meta(con, ADAPTIVE, _note(settings, work, work.rule.start()))
                     return work.rule.start()
         finally:
             con.close()
@@ -259,17 +337,25 @@ def _note(settings: dict[str, Any], work: _Work, state: State) -> dict[str, Any]
         "settings": settings,
         "looks": list(work.rule.looks),
         "order": work.order,
+        "questions": work.rule.asked.to_numpy().tolist(),
         "state": state.to_dict(),
         "tasks": 0 if state.look == 0 else work.rule.looks[state.look - 1],
     }
 
 
-def _keep(folder: Path, settings: dict[str, Any], work: _Work, state: State) -> None:
+def _keep(
+    folder: Path, settings: dict[str, Any], work: _Work, state: State, scores: Array,
+    clusters: NDArray[np.int64] | None,
+) -> None:  # fmt: skip
+    """Note what a look found; after the last one also what all scores together say."""
+    note = _note(settings, work, state)
+    if work.rule.next(state) is None:
+        note["final"] = plain(replay_of(work.rule, state, scores, clusters).unbiased(300)[0])
     with locked(folder):
         con = create_store(folder)
         try:
             with damaged(folder / FILE):
-                write_meta(con, META, _note(settings, work, state))
+                write_meta(con, ADAPTIVE, note)
         finally:
             con.close()
 
@@ -284,16 +370,6 @@ def _unanswered(folder: Path, plan: Plan, places: Sequence[int], cells: set[tupl
             for judge in plan.judges
             for call in remaining.of(judge.name, places)
         )
-    finally:
-        con.close()
-
-
-def _bought(folder: Path) -> int:
-    """Scores bought so far, whatever number of calls each took."""
-    con = open_store(folder)
-    try:
-        rows = "select distinct task, system, replicate, repeat, language, judge from answers"
-        return int(con.execute(f"select count(*) from ({rows})").fetchone()[0])
     finally:
         con.close()
 

@@ -16,15 +16,19 @@ import tempfile
 import urllib.request
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from polyjudge.collect.plan import NEEDED, Plan
 from polyjudge.collect.store import Name, storable
 from polyjudge.core.errors import CollectError
 from polyjudge.core.files import atomic_path
 from polyjudge.core.labels import clean
+from polyjudge.core.versions import is_version
+
+if TYPE_CHECKING:
+    from polyjudge.collect.probes import Probes as Made
 
 HUB = "https://huggingface.co/datasets/CohereLabsCommunity/multilingual-reward-bench/resolve/main/{code}/raw.json"
 MREWARDBENCH_CODES = {
@@ -98,6 +102,10 @@ class Aligned:
         self.digests: dict[str, array[int]] = {}
         self.rows: dict[str, Rows] = {}
         self.dropped: list[tuple[str, str]] = []
+        self.probes: Made | None = None
+        self.versions: Rows | None = None
+        self.first_version: int | None = None
+        """Place of the first probe version; versions come after all items."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -116,6 +124,8 @@ class Aligned:
         wording: dict[str, list[tuple[str, str, str]]] = {}
         name = self.names[place]
         for language, rows in self.rows.items():
+            if self.versions is not None and self.first_version is not None and place >= self.first_version:
+                rows = self.versions
             texts, lines, _ = _texts(self.columns, rows.read(self.places[language][place]), name)
             if texts is None or _digest(texts, lines) != self.digests[language][place]:
                 raise CollectError(f"{clean(rows.name)} has changed while it was in use. Start again.")
@@ -172,7 +182,78 @@ def load_items(plan: Plan) -> Aligned:
         out.rows[language] = seen.source
         out.places[language] = array("q", [seen.rows[n] for n in kept])
         out.digests[language] = array("Q", [seen.digests[n] for n in kept])
+    if plan.probes is not None:
+        _add_probes(plan, out)
     return out
+
+
+def _add_probes(plan: Plan, out: Aligned) -> None:
+    """Versions of some tasks as systems of these tasks, behind all items."""
+    from polyjudge.collect.probes import make_probes
+
+    assert plan.probes is not None
+    settings = plan.probes
+    taken = sorted({name.system for name in out.names if is_version(name.system)})
+    if taken:
+        raise CollectError(
+            f"The items have a system {clean(taken[0])!r}, which is the name of a probe version. Rename it; or leave "
+            "probes out: versions that you made yourself need only items.system."
+        )
+    first: dict[str, int] = {}
+    for place, name in enumerate(out.names):
+        first.setdefault(name.task, place)
+    rows, short = _long_enough(out, first, settings.tasks, settings.seed)
+    chosen: dict[str, Any] = {"kinds": settings.kinds, "placebos": settings.placebos}
+    made = make_probes(
+        rows, task="task", tasks=settings.tasks, every_kind=settings.every_kind, seed=settings.seed,
+        **{name: value for name, value in chosen.items() if value is not None},
+    )  # fmt: skip
+    column = dict(out.columns)["response"]
+    store = Rows(tempfile.TemporaryFile(prefix="polyjudge-"), "the probes of the plan")  # noqa: SIM115
+    whole: dict[tuple[str, str], dict[str, int]] = {}
+    for number, row in enumerate(made.rows):
+        language, place = row["language"], first[row["task"]]
+        full = {**out.rows[language].read(out.places[language][place]), column: row["response"]}
+        store.starts.append(store.file.tell())
+        store.file.write(json.dumps(full, default=str).encode("utf-8", "surrogatepass") + b"\n")
+        whole.setdefault((row["task"], row["version"]), {})[language] = number
+    out.probes, out.versions, out.first_version = replace(made, short=tuple(short)), store, len(out.names)
+    for (task, version), numbers in whole.items():
+        if len(numbers) == len(out.rows):  # a version that is lost in one language is not asked in the others
+            _add_version(out, Name(task, version, ""), first[task], store, numbers)
+
+
+def _long_enough(
+    out: Aligned, first: Mapping[str, int], tasks: int, seed: int
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Responses of one task more than asked for, drawn by the seed, and tasks that were passed over as too short."""
+    import numpy as np
+
+    from polyjudge.collect.probes import FEWEST_GRAPHEMES, graphemes
+
+    names, rows, short = list(first), list[dict[str, Any]](), list[str]()
+    for i in np.random.default_rng([seed, 21]).permutation(len(names)):
+        fields = out.item(first[names[i]]).fields
+        texts = {language: fields[language]["response"] for language in out.rows}
+        if min(len(graphemes(text[:1000])) for text in texts.values()) < FEWEST_GRAPHEMES:
+            short.append(names[i])
+            continue
+        rows += [{"task": names[i], "language": language, "response": text} for language, text in texts.items()]
+        if len(rows) > tasks * len(texts):
+            break
+    return rows, short
+
+
+def _add_version(out: Aligned, name: Name, place: int, store: Rows, numbers: Mapping[str, int]) -> None:
+    out.names.append(name)
+    out.groups.append(out.groups[place])
+    out.clusters.append(out.clusters[place])
+    if out.requirements:
+        out.requirements.append(out.requirements[place])
+    for language, number in numbers.items():
+        texts, lines, _ = _texts(out.columns, store.read(number), name)
+        out.places[language].append(number)
+        out.digests[language].append(_digest(texts or {}, lines))
 
 
 class _Seen:

@@ -45,6 +45,9 @@ _BROKEN = re.compile(
 _TAG = re.compile(r"[<\[]\s{0,9}/?\s{0,9}(un)?satisfied\s{0,9}/?\s{0,9}[>\]]", re.IGNORECASE)
 _LINE = re.compile(r"^\W{0,20}(\d{1,9})\W{0,20}?[:.)\-]\s*(.*)$")
 _DECORATION = " \t*_#•-"
+_LONE = re.compile(
+    rf"[*_]{{0,3}}[^\W\d]{{1,24}}\s?[*_]{{0,3}}[:=][*_]{{0,3}}\s?({_N}\s?/\s?\d{{1,9}})[*_]{{0,3}}(?=\n|$)"
+)
 _TAIL = re.compile(
     r"(?:です|だ|입니다|이다|\s?है|\s?ነው)?[\s*_\])]{0,9}(?:[.。।።!](?=\s|[*_]|$|[^\d])|[(（]|\s[-–—]\s|[—–]|$)([^\n]*)$"
 )
@@ -144,7 +147,16 @@ def _claims(text: str, high: float) -> set[float | None] | str:
     alone = _amount().fullmatch(text.strip(" \t\n*_[]().。।።\"'"))
     if alone:
         return {_over(alone, high)}
-    return _said(prose, high)
+    return _said(prose, high) or _lone_fraction(prose, high)
+
+
+def _lone_fraction(text: str, high: float) -> set[float | None]:
+    """The value of a first line that is some word and a number over the top of the scale (a misspelt label), where
+    nothing else in the answer is a number."""
+    match = _LONE.match(text.strip())
+    if match is None or any(c.isdecimal() for c in text.strip()[match.end() :]):
+        return set()
+    return {_number(match[1], high)}
 
 
 def _labelled(text: str, high: float) -> set[float | None]:

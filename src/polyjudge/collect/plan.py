@@ -262,6 +262,21 @@ class Until(_Part):
     seed: Annotated[int, Field(ge=0)] = 7
 
 
+class ProbePlan(_Part):
+    """Damaged and placebo versions of some tasks, scored beside the items (docs/probes.md)."""
+
+    tasks: Annotated[int, Field(ge=1, le=100_000)] = 30
+    kinds: Annotated[tuple[Name, ...], BeforeValidator(_pair), Field(min_length=1)] | None = None
+    placebos: Annotated[tuple[Name, ...], BeforeValidator(_pair)] | None = None
+    every_kind: bool = False
+    seed: Annotated[int, Field(ge=0)] = 7
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, raw: Any) -> Any:
+        return {} if raw is True else raw
+
+
 class Plan(_Part):
     """A collection: languages x judges over items, by one rubric."""
 
@@ -275,6 +290,7 @@ class Plan(_Part):
     lead: Count | None = 25
     prices: Text | None = None
     until: Until | None = None
+    probes: ProbePlan | None = None
     folder: Path = Path()
 
     @model_validator(mode="before")
@@ -310,6 +326,10 @@ class Plan(_Part):
             raise ValueError(f"accounts: there is no account {clean(', '.join(lost))}")
         if self.items.format == "mrewardbench" and self.rubric.kind not in ("pair", "compare"):
             raise ValueError("items.format mrewardbench has preference pairs: use rubric.kind pair or compare")
+        if self.probes is not None and self.rubric.kind not in ("rating", "checklist"):
+            raise ValueError("probes: damage is done to a response, so rubric.kind must be rating or checklist")
+        if self.probes is not None and self.until is not None:
+            raise ValueError("probes: an adaptive run (until) cannot hold them. Give them a plan of their own")
         if isinstance(self.rubric.criteria, Mapping):
             for language in self.languages:
                 if language.name not in self.rubric.criteria:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from polyjudge.collect.calls import prepare
+from polyjudge.collect.adaptive import Expected, expected
+from polyjudge.collect.calls import Work, prepare
 from polyjudge.collect.cost import Estimate, estimate, learnt_output
 from polyjudge.collect.languages import phrases, shipped
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.prompts import parts, render
 from polyjudge.collect.store import FILE, damaged, open_store
 from polyjudge.collect.tokens import characters
+from polyjudge.core.arrays import Array
 from polyjudge.core.results import Result
 
 SAMPLE = 1000
@@ -24,7 +27,9 @@ SAMPLE = 1000
 class Preview(Result):
     """A plan seen before it runs. `prompts` has the first item's first prompt in every language; `answered` counts the
     calls that the run folder already holds; `unreviewed` are languages whose prompts no speaker has reviewed;
-    `examples` is how many example answers the plan's parser read as it should."""
+    `examples` is how many example answers the plan's parser read as it should; `expected` is for an adaptive run.
+    `probes` has what the plan's probes take of it: tasks, versions, calls, cost (None without prices), and shares
+    discarded by language."""
 
     name: str
     tasks: int
@@ -38,31 +43,32 @@ class Preview(Result):
     prompts: pd.DataFrame
     unreviewed: list[str]
     examples: int
+    expected: Expected | None = None
+    probes: dict[str, Any] | None = None
 
     def to_frame(self) -> pd.DataFrame:
         return self.estimate.judges
 
 
-def preview(plan: Plan, folder: str | Path | None = None) -> Preview:
-    """Check a plan and count what it would take. Makes no request and writes nothing."""
+def preview(
+    plan: Plan,
+    folder: str | Path | None = None,
+    settings: dict[str, Any] | None = None,
+    pilot: Array | None = None,
+) -> Preview:
+    """Check a plan and count what it would take. Makes no request and writes nothing.
+
+    settings : of the rule, for an adaptive run
+    pilot : earlier scores from which the adaptive run is simulated
+    """
     work = prepare(plan)
     aligned = work.aligned
-    counts: dict[str, int] = {}
-    shown = []
-    step = max(1, len(aligned) // SAMPLE)
-    places = range(0, len(aligned), step)
-    for place in places:
-        item = aligned.item(place)
-        for language in plan.languages:
-            template = work.templates[language.name]
-            for j, part in enumerate(parts(plan, tuple(line[0] for line in aligned.lines(place)))):
-                text = render(plan, template, item, language.name, part)
-                for code, n in characters(text, language.template).items():
-                    counts[code] = counts.get(code, 0) + n * plan.repeats
-                if place == j == 0:
-                    shown.append((language.name, item.name.task, part, text))
-    counts = {code: round(n * len(aligned) / len(places)) for code, n in counts.items()}
-    answered, learnt = 0, {}
+    shown: list[tuple[str, str, str, str]] = []
+    own = len(aligned) if aligned.first_version is None else aligned.first_version
+    counts = _characters(work, range(0, own, max(1, own // SAMPLE)), own, shown)
+    versions = _characters(work, range(own, len(aligned)), len(aligned) - own, shown)
+    counts = {code: counts.get(code, 0) + versions.get(code, 0) for code in {**counts, **versions}}
+    answered, learnt = 0, dict[str, float]()
     if folder is not None and (Path(folder) / FILE).is_file():
         con = open_store(Path(folder))
         with damaged(Path(folder) / FILE):
@@ -73,6 +79,7 @@ def preview(plan: Plan, folder: str | Path | None = None) -> Preview:
         con.close()
     own = plan.rubric.templates is not None
     codes = {} if own else {language.name: shipped(language.template) or "en" for language in plan.languages}
+    costs = estimate(plan, work.prices, work.calls, counts, learnt)
     return Preview(
         plan.name,
         len({name.task for name in aligned.names}),
@@ -82,8 +89,44 @@ def preview(plan: Plan, folder: str | Path | None = None) -> Preview:
         work.calls * len(plan.judges),
         answered,
         [list(d) for d in aligned.dropped],
-        estimate(plan, work.prices, work.calls, counts, learnt),
+        costs,
         pd.DataFrame(shown, columns=["language", "task", "part", "prompt"]),
         [name for name, code in codes.items() if not phrases(code)["reviewed"]],
         len(plan.rubric.examples),
+        None if settings is None else expected(plan, settings, costs, pilot),
+        _probes(work, versions, learnt),
     )
+
+
+def _characters(work: Work, places: range, stands_for: int, shown: list[tuple[str, str, str, str]]) -> dict[str, int]:
+    """Characters by script of the prompts at `places`, which stand for so many items."""
+    plan, counts = work.plan, dict[str, int]()
+    for place in places:
+        item = work.aligned.item(place)
+        for language in plan.languages:
+            template = work.templates[language.name]
+            for j, part in enumerate(parts(plan, tuple(line[0] for line in work.aligned.lines(place)))):
+                text = render(plan, template, item, language.name, part)
+                for code, n in characters(text, language.template).items():
+                    counts[code] = counts.get(code, 0) + n * plan.repeats
+                if place == j == 0:
+                    shown.append((language.name, item.name.task, part, text))
+    return {code: round(n * stands_for / max(1, len(places))) for code, n in counts.items()}
+
+
+def _probes(work: Work, versions: dict[str, int], learnt: dict[str, float]) -> dict[str, Any] | None:
+    """What the probes take: their share of the calls and of the cost."""
+    aligned = work.aligned
+    if aligned.probes is None or aligned.first_version is None:
+        return None
+    calls = sum(work.size(place) for place in range(aligned.first_version, len(aligned)))
+    found = estimate(work.plan, work.prices, calls, versions, learnt).judges
+    priced = bool(found["cost"].notna().all())
+    return {
+        "tasks": aligned.probes.tasks,
+        "versions": len({name.system for name in aligned.names[aligned.first_version :]}),
+        "calls": calls * len(work.plan.judges),
+        "cost": float(found["cost"].sum()) if priced else None,
+        "discarded": aligned.probes.lost(),
+        "short": list(aligned.probes.short),
+    }

@@ -59,7 +59,7 @@ class Probes:
     """(language, kind) -> versions that came out equal to their source or off their share"""
     made: Mapping[tuple[str, str], int]
     short: tuple[str, ...] = ()
-    """Tasks left out because a response is too short."""
+    """Tasks passed over because a response is too short."""
     shares: Mapping[tuple[str, int], float] = field(default_factory=dict)
     """(language, severity) -> mean share edited"""
 
@@ -295,8 +295,17 @@ def make_probes(
     table = _by_task(rows, task, language, response)
     names = list(table)
     order = np.random.default_rng([seed, 20]).permutation(len(names))
-    cut = {t: {where: graphemes(_text(row[response])) for where, row in table[t].items()} for t in names}
-    long = [names[i] for i in order if min(map(len, cut[names[i]].values())) >= FEWEST_GRAPHEMES]
+    cut: dict[str, dict[str, Parts]] = {}
+    short: list[str] = []
+    for i in order:  # one more than asked for: the last needs the answer to another task
+        if len(cut) > tasks:
+            break
+        parts = {where: graphemes(_text(row[response])) for where, row in table[names[i]].items()}
+        if min(map(len, parts.values())) >= FEWEST_GRAPHEMES:
+            cut[names[i]] = parts
+        else:
+            short.append(names[i])
+    long = list(cut)
     chosen = long[:tasks]
     if not chosen:
         raise CollectError(f"No task has a response of at least {FEWEST_GRAPHEMES} characters in every language.")
@@ -316,8 +325,7 @@ def make_probes(
                 else [placebos[(place + i) % len(placebos)] for i in range(min(2, len(placebos)))]
             )
             collected.add_task(dict(row), (name, where, response), source, damages, forms, every_kind)
-    short = tuple(t for t in names if t not in long)
-    return collected.probes(len(chosen), short)
+    return collected.probes(len(chosen), tuple(short))
 
 
 class _Collected:

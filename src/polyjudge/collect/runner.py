@@ -40,7 +40,7 @@ from polyjudge.collect.store import (
     open_store,
     read_meta,
 )
-from polyjudge.collect.summary import Summary, summarise
+from polyjudge.collect.summary import ADAPTIVE, Summary, summarise
 from polyjudge.collect.tokens import characters, tokens
 from polyjudge.core.errors import CollectError
 
@@ -96,6 +96,11 @@ def collect(
         con = create_store(folder)
         try:
             with damaged(folder / FILE):
+                if order is None and read_meta(con, ADAPTIVE) is not None:
+                    raise CollectError(
+                        "This run buys only what open questions need. Go on with --until settled and the same options, "
+                        "or use a new folder (-o) to ask everything."
+                    )
                 remaining = begin(con, work, retry_missing)
                 used = usage(con, work.prices)
                 learnt = learnt_output(con)

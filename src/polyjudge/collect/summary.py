@@ -19,7 +19,32 @@ from polyjudge.core.results import Result
 DRAWS = 4000
 ALARM = 0.01
 """Missing answers are called uneven when chance alone is less likely than this (shared out over the tests)."""
+ADAPTIVE = "adaptive"
+"""Where the store keeps the plan and the state of an adaptive run."""
 FACTORS = ("cells", "group", "task", "length", "digits")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Progress(Result):
+    """Where an adaptive run stands. `answers`: language, first, second, verdict, settled_at (look), estimate, low and
+    high at that look, and at the end `final`: from all scores bought, less what stopping adds."""
+
+    answers: pd.DataFrame
+    look: int
+    looks: int
+
+    @property
+    def open(self) -> pd.DataFrame:
+        """The questions without an answer."""
+        return self.answers[self.answers["verdict"] == "open"]
+
+    @property
+    def finished(self) -> bool:
+        """Whether the rule has nothing left to buy."""
+        return self.open.empty or self.look == self.looks
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.answers
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -31,7 +56,8 @@ class Summary(Result):
     charged by an estimate), cost. `cells`: language, judge, answers, missing, lenient, asked_again, reminded and
     the share missing. `missing_tests`: factor (cells, group, task, length of the prompt, digits in it), p (how
     likely missing answers follow it as much by chance), alarm. `missing_p` and `asked_again_p` are those of the
-    cells. `orphans`: answers of judges, languages, items or repeats that the plan no longer has. `models`: names
+    cells. An adaptive run (`adaptive`) is complete, and nothing remains, when its rule has nothing left to buy.
+    `orphans`: answers of judges, languages, items or repeats that the plan no longer has. `models`: names
     that the services report, where one judge has several. `reasons`: why calls have no answer. `position`:
     preference for the first answer, for comparisons.
     """
@@ -55,6 +81,7 @@ class Summary(Result):
     cost_of_removed: float
     price_date: str
     dropped: list[list[str]]
+    adaptive: Progress | None = None
 
     def to_frame(self) -> pd.DataFrame:
         return self.judges
@@ -112,6 +139,9 @@ def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> S
         )
     }  # fmt: skip
     judges = _judges(plan, used, prices, counts, languages, calls)
+    adaptive = read_progress(con)
+    if adaptive is not None and adaptive.finished:
+        judges["remaining"] = 0
     cells = _cells(con, names, languages, counts)
     tests = _missing_tests(con, cells) if cells["missing"].sum() else _tests([])
     cell_p = tests.loc[tests["factor"] == "cells", "p"]
@@ -138,7 +168,21 @@ def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> S
         cost_of_removed=float(sum(u["cost"] for name, u in used.items() if name not in names)),
         price_date=prices.date,
         dropped=read_meta(con, "dropped") or [],
+        adaptive=adaptive,
     )
+
+
+def read_progress(con: sqlite3.Connection) -> Progress | None:
+    """Where an adaptive run stands; None for an ordinary one."""
+    kept = read_meta(con, ADAPTIVE)
+    if kept is None:
+        return None
+    state = kept["state"]
+    frame = pd.DataFrame(kept["questions"], columns=["language", "first", "second"])
+    for name in ("verdict", "settled_at", "estimate", "low", "high"):
+        frame[name] = state[name] if name in ("verdict", "settled_at") else pd.Series(state[name], dtype=float)
+    frame["final"] = pd.Series(kept.get("final") or [None] * len(frame), dtype=float)
+    return Progress(answers=frame, look=int(state["look"]), looks=len(kept["looks"]))
 
 
 def _judges(

@@ -25,6 +25,9 @@ _FAMILIES = (
     (r"qwen|qwq", "qwen"),
     (r"mistral|mixtral|magistral|codestral", "tekken"),
     (r"deepseek", "deepseek"),
+    (r"llama-?3", "llama3"),
+    (r"gemma-?[34]", "gemma"),
+    (r"command-r", "command-r"),
 )
 
 

@@ -153,7 +153,9 @@ class Adjustment:
                 rows.append((language == name, ibis.cases(*cells, else_=rest)))
             return ibis.cases(*rows, else_=rest)
 
-        out = table[columns.score].cast("float64") - pick(self.shift, 0.0)
+        score = table[columns.score]
+        score = score.strip().nullif("") if score.type().is_string() else score
+        out = score.cast("float64") - pick(self.shift, 0.0)
         if self.scale is not None:
             out = out / pick(self.scale, 1.0)
         return table.mutate(**{column: out if self.limits is None else out.clip(*self.limits)})

@@ -14,6 +14,7 @@ from polyjudge.core.columns import USUAL
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
+from polyjudge.core.sections import Say, say
 
 Kind = Literal["preference", "score"]
 Contradictions = Literal["error", "mean", "drop"]
@@ -32,7 +33,7 @@ class Gold:
     kind: Kind
     values: Array
     languages: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Say, ...] = ()
     unknown: int = 0
 
     @property
@@ -46,7 +47,7 @@ class Gold:
         index = pd.Index(self.languages, name="language")
         return pd.Series(self.there.sum(axis=0), index=index, name="labels")
 
-    def keep(self, mask: NDArray[np.bool_], note: str) -> Gold:
+    def keep(self, mask: NDArray[np.bool_], note: Say) -> Gold:
         """The labels under `mask` (n, k)."""
         return Gold(self.kind, np.where(mask, self.values, np.nan), self.languages, (*self.notes, note), self.unknown)
 
@@ -75,7 +76,7 @@ def align_gold(
     if contradictions not in ("error", "mean", "drop"):
         raise UsageError(f"contradictions must be 'error', 'mean' or 'drop', not {contradictions!r}.")
     frame, kind = _columns(table, kind)
-    notes: list[str] = []
+    notes: list[Say] = []
     frame, unknown = _known(panel, frame, notes)
     frame["label"] = _preference_values(frame, notes) if kind == "preference" else _score_values(panel, frame, scale)
     frame = _merge(frame, kind, contradictions, notes)
@@ -85,7 +86,7 @@ def align_gold(
         _check_scale(panel, values, notes)
     bare = [lang for lang, n in zip(panel.languages, (~np.isnan(values)).sum(axis=0), strict=True) if n == 0]
     if bare:
-        notes.append(f"No labels in {_some(bare)}: nothing is said about {'it' if len(bare) == 1 else 'them'}.")
+        notes.append(say("gold.bare", languages=bare))
     return Gold(kind, values, panel.languages, tuple(notes), unknown)
 
 
@@ -117,7 +118,7 @@ def judge_as_gold(panel: Panel, judge: str) -> tuple[Panel, Gold]:
     if len(others) < 2:
         raise PanelError("A trusted judge needs at least two others beside it: with one there is no panel to check.")
     values = panel.scores[:, :, panel.judges.index(judge)].copy()
-    note = f"The scores of {clean(judge)} stand in for human labels: what it shares with the others stays hidden."
+    note = say("gold.trusted", judge=judge)
     return panel.select(judges=others), Gold("score", values, panel.languages, (note,))
 
 
@@ -139,8 +140,8 @@ def stratified_sample(panel: Panel, gold: Gold, per_language: int, seed: int = 7
         rng = np.random.default_rng([seed, column])
         for stratum, size in enumerate(proportional(np.bincount(strata[there]), per_language)):
             mask[rng.choice(there[strata[there] == stratum], size, replace=False), column] = True
-    by = "" if grouping is None or grouping.task is None else f", in proportion to {clean(grouping.name)}"
-    return gold.keep(mask, f"A sample of at most {per_language} labels per language{by} (seed {seed}).")
+    by = None if grouping is None or grouping.task is None else grouping.name
+    return gold.keep(mask, say("gold.sample", labels=per_language, group=by, seed=seed))
 
 
 def proportional(sizes: NDArray[np.int64], total: int) -> NDArray[np.int64]:
@@ -195,7 +196,7 @@ def _text(column: pd.Series[Any]) -> NDArray[Any]:
     return column.astype(str).to_numpy(object)
 
 
-def _known(panel: Panel, frame: pd.DataFrame, notes: list[str]) -> tuple[pd.DataFrame, int]:
+def _known(panel: Panel, frame: pd.DataFrame, notes: list[Say]) -> tuple[pd.DataFrame, int]:
     """Rows whose task and language the panel has, with their positions; the others counted and named."""
     for role, short, labels in (("task", "t", panel.tasks), ("language", "l", panel.languages)):
         frame[short] = pd.Index(labels).get_indexer(pd.Index(frame[role]))
@@ -206,9 +207,7 @@ def _known(panel: Panel, frame: pd.DataFrame, notes: list[str]) -> tuple[pd.Data
                 f"labels name {_some(strange.unique())}. Both tables must use the same {role} names."
             )
         if len(strange):
-            notes.append(
-                f"{len(strange)} labels name a {role} that the panel does not have: {_some(strange.unique())}."
-            )
+            notes.append(say("gold.strange", count=len(strange), role=role, names=strange.unique().tolist()))
     known = (frame["t"] >= 0) & (frame["l"] >= 0)
     if not known.any():
         raise PanelError("No label names both a task and a language of this panel.")
@@ -230,7 +229,7 @@ def _numbers(frame: pd.DataFrame, what: str) -> pd.Series[float]:
     return numbers
 
 
-def _preference_values(frame: pd.DataFrame, notes: list[str]) -> pd.Series[float]:
+def _preference_values(frame: pd.DataFrame, notes: list[Say]) -> pd.Series[float]:
     numbers = _numbers(frame, "preference")
     strange = frame[numbers.notna() & ~numbers.isin((-1, 0, 1))]
     if len(strange):
@@ -243,12 +242,9 @@ def _preference_values(frame: pd.DataFrame, notes: list[str]) -> pd.Series[float
     if not seen - {0.0}:
         raise PanelError("Every preference is 0 (a tie): there is no human choice to agree with.")
     if seen == {0.0, 1.0}:
-        notes.append("The preferences are only 1 and 0. Here 0 is a tie; write the other side as -1.")
+        notes.append(say("gold.no-minus"))
     if len(seen - {0.0}) == 1:
-        notes.append(
-            "Every human choice is the same side, so AUC and kappa say nothing, and agreement cannot tell a good judge "
-            "from one that always favours that side."
-        )
+        notes.append(say("gold.one-side"))
     return numbers
 
 
@@ -268,7 +264,7 @@ def _score_values(panel: Panel, frame: pd.DataFrame, scale: tuple[float, float] 
     return bottom + (numbers - low) * (top - bottom) / (high - low)
 
 
-def _check_scale(panel: Panel, values: Array, notes: list[str]) -> None:
+def _check_scale(panel: Panel, values: Array, notes: list[Say]) -> None:
     """Human scores must be on the panel's scale; a different one is an error or, where it may be chance, a note."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     bottom, top = panel.range
@@ -282,14 +278,15 @@ def _check_scale(panel: Panel, values: Array, notes: list[str]) -> None:
             f"scales. {advice}"
         )
     if np.isfinite(values).sum() >= 5 and high - low < 0.1 * (top - bottom):
-        notes.append(f"Labels span only {low:g} to {high:g} while scores span {bottom:g} to {top:g}. {advice}")
+        ends = {"low": low, "high": high, "bottom": bottom, "top": top}
+        notes.append(say("gold.narrow", **ends, declared=panel.declared_range is not None))
 
 
-def _merge(frame: pd.DataFrame, kind: Kind, contradictions: Contradictions, notes: list[str]) -> pd.DataFrame:
+def _merge(frame: pd.DataFrame, kind: Kind, contradictions: Contradictions, notes: list[Say]) -> pd.DataFrame:
     """One label for each (task, language)."""
     empty = int(frame["label"].isna().sum())
     if empty:
-        notes.append(f"{empty} rows have no label and are left out.")
+        notes.append(say("gold.empty", count=empty))
         frame = frame[frame["label"].notna()]
     if frame.empty:
         raise PanelError("No row of this panel has a label.")
@@ -298,7 +295,7 @@ def _merge(frame: pd.DataFrame, kind: Kind, contradictions: Contradictions, note
     clash = several[several["nunique"] > 1]
     repeated = several[(several["size"] > 1) & (several["nunique"] == 1)]
     if len(repeated):
-        notes.append(f"{len(repeated)} pairs of task and language have the same label more than once; it counts once.")
+        notes.append(say("gold.repeated", count=len(repeated)))
     if len(clash):
         if contradictions == "error":
             t, l = clash.iloc[0][["t", "l"]].astype(int)  # noqa: E741
@@ -311,9 +308,9 @@ def _merge(frame: pd.DataFrame, kind: Kind, contradictions: Contradictions, note
             )
         if contradictions == "drop":
             several = several[several["nunique"] == 1]
-            notes.append(f"{len(clash)} pairs of task and language with contradictory labels are left out.")
+            notes.append(say("gold.contradictory", count=len(clash)))
         else:
-            notes.append(f"{len(clash)} pairs of task and language have several labels; their mean is used.")
+            notes.append(say("gold.several", count=len(clash)))
     label = several["mean"]
     return several.assign(label=np.sign(label) if kind == "preference" else label)
 

@@ -19,6 +19,7 @@ from polyjudge.core.arrays import Array, tie_gap, unit_mean
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import Reading
+from polyjudge.core.sections import Words
 from polyjudge.core.systems import average_systems
 
 Labels = tuple[str, ...]
@@ -27,10 +28,6 @@ LEAST = 2
 """Tasks, languages and judges of a panel, at least."""
 FARTHEST = 1e100
 """Scores beyond it, or closer together than one part of it, would overflow or vanish when they are squared."""
-
-
-BY_DESIGN = "adaptive collection: what is missing was not bought, by design"
-"""Note of a panel whose holes are those of a rule, not of failures."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +73,7 @@ class Panel:
     system_replicates : (n, s, k, m, r) with NaN for missing, or None: the single scores of systems with replicates
     clusters : labels of the clusters of tasks; empty when none were declared
     cluster : (n,) index of each unit's cluster. Without clusters every unit is its own: clusters are what is resampled
+    looks : looks that an adaptive collection planned, after any of which it may have stopped; 0 for other panels
     counts : (n, k, m) number of rows averaged into each entry, 0 where it is missing
     weights : (n,) number of tasks in each unit (1 unless tasks were hashed into units)
     grouping : strata of tasks, or of rows inside tasks
@@ -98,13 +96,14 @@ class Panel:
     grouping: Grouping | None = None
     declared_range: tuple[float, float] | None = None
     observed_range: tuple[float, float] = None  # type: ignore[assignment]  # set below
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[Words, ...] = field(default=())
     reading: Reading | None = None
     systems: Labels = ()
     system_scores: Array | None = None
     system_replicates: Array | None = None
     clusters: Labels = ()
     cluster: NDArray[np.int64] = None  # type: ignore[assignment]  # set below
+    looks: int = 0
 
     def __post_init__(self) -> None:
         # Everything is set here, once; cached properties and this block write to the same dictionary.
@@ -203,7 +202,12 @@ class Panel:
     @property
     def by_design(self) -> bool:
         """Whether what is missing was not bought, by the rule of an adaptive collection."""
-        return BY_DESIGN in self.notes
+        return self.looks > 0
+
+    def level_left(self, level: float) -> float:
+        """The level of one interval such that, whenever an adaptive collection stopped, all looks together keep
+        `level`; `level` itself for other panels."""
+        return 1 - (1 - level) / max(1, self.looks)
 
     @property
     def clustered(self) -> bool:
@@ -238,6 +242,29 @@ class Panel:
             "Score the missing entries, or drop the tasks, languages or judges that lack them "
             "(panel.select, or --incomplete drop)."
         )
+
+    @cached_property
+    def asked(self) -> NDArray[np.int64]:
+        """Scores that should be there, (k, m). With systems those of answers that at least one judge scored: an answer
+        that none did was not there to be judged."""
+        if self.system_scores is None:
+            return np.full(self.shape[1:], len(self.tasks))
+        answers = (~np.isnan(self.system_scores)).any(axis=3).sum(axis=(0, 1))
+        return np.repeat(answers[:, None], len(self.judges), axis=1)
+
+    @cached_property
+    def lost(self) -> NDArray[np.int64]:
+        """Scores that should be there and are not, (k, m)."""
+        finest = self.scores[:, None] if self.system_scores is None else self.system_scores
+        out: NDArray[np.int64] = self.asked - (~np.isnan(finest)).sum(axis=(0, 1))
+        return out
+
+    @property
+    def unanswered(self) -> int:
+        """Answers (task, system, language) that no judge scored; 0 without systems."""
+        if self.system_scores is None:
+            return 0
+        return int(np.isnan(self.system_scores).all(axis=3).sum())
 
     def missing(self) -> pd.DataFrame:
         """Cells that lack scores: language, judge, missing (tasks without a score), tasks, share; worst first."""
@@ -315,6 +342,7 @@ class Panel:
             None if self.grouping is None else self.grouping.take(t, l, b),
             self.declared_range,
             notes=self.notes,
+            looks=self.looks,
             reading=self.reading,
             systems=() if one else tuple(self.systems[i] for i in s),
             system_scores=None if one else by_system,
@@ -380,6 +408,7 @@ class Panel:
             declared_range=self.declared_range,
             observed_range=self.observed_range,
             notes=self.notes,
+            looks=self.looks,
             reading=self.reading,
             clusters=self.clusters or self.tasks,
             cluster=self.cluster[t],
@@ -433,6 +462,7 @@ class Panel:
             self.weights,
             self.grouping if self.grouping is None or self.grouping.task is not None else None,
             notes=self.notes,
+            looks=self.looks,
             reading=self.reading,
             systems=self.systems if system_scores is not None else (),
             system_scores=system_scores,

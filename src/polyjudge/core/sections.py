@@ -77,6 +77,8 @@ class Column:
     low: str = ""
     high: str = ""
     se: str = ""
+    floor: float = 0.0
+    """Of p-values: the least that so many draws can give, shown as below it."""
     pale: str = ""
     """Column of bool: where it is true the entry is true by arithmetic and is shown pale."""
     words: Mapping[Any, str] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
+from polyjudge.core.sections import Say, Words, say
 from polyjudge.estimate.designs import (
     CHUNK_BYTES,
     RANK_TOLERANCE,
@@ -24,11 +26,6 @@ from polyjudge.estimate.designs import (
 )
 
 Mask = NDArray[np.bool_]
-LEAST_SQUARES = "cell means are least squares within tasks"
-ADDITIVE = (
-    "with task and cell effects only: too few tasks have two languages scored by the same two judges, so a judge's own "
-    "view of single tasks is not removed"
-)
 
 
 def identified_design(panel: Panel) -> Design | None:
@@ -99,10 +96,10 @@ def settle_incomplete(panel: Panel) -> Panel:
     part = identified_part(panel)
     if part.complete:
         return part
-    words = "" if identified_design(part) == "paired" else f", {ADDITIVE}"
-    if any(LEAST_SQUARES in note for note in part.notes):
+    if any(isinstance(note, Say) and note.code == "panel.missing" for note in part.notes):
         return part
-    return _noted(part, f"{missing} of {total} entries ({missing / total:.1%}) have no score: {LEAST_SQUARES}{words}")
+    design = identified_design(part)
+    return _noted(part, say("panel.missing", missing=missing, entries=total, share=missing / total, design=design))
 
 
 def identified_part(panel: Panel) -> Panel:
@@ -116,10 +113,10 @@ def identified_part(panel: Panel) -> Panel:
     >>> scores = panel.scores.copy()
     >>> scores[:, 2, 1:] = float("nan")
     >>> part = identified_part(pj.Panel.from_array(scores, languages=panel.languages))
-    >>> part.languages, part.notes
-    (('en', 'de'), ('sw was scored by one judge only (judge1), so no interaction can be separated there; left out',))
+    >>> part.languages, *map(str, part.notes)
+    (('en', 'de'), 'sw was scored by one judge only (judge1), so no interaction can be separated there; left out')
     """
-    reasons: list[str] = []
+    reasons: list[Say] = []
     part: Panel = panel
     while identified_design(part) is None:
         there = _scored(part)
@@ -148,7 +145,7 @@ def explain(panel: Panel) -> str:
         part = identified_part(panel)
     except PanelError as error:
         return str(error)
-    lacking = _lacking(panel, _scored(panel)) or list(part.notes[len(panel.notes) :])
+    lacking: Sequence[Words] = _lacking(panel, _scored(panel)) or part.notes[len(panel.notes) :]
     return (
         f"The interaction cannot be estimated for the whole panel. {_sentence(lacking)} Score more there, or go on "
         f"without it: polyjudge.estimate.identify.identified_part(panel) keeps {len(part.languages)} of "
@@ -157,7 +154,7 @@ def explain(panel: Panel) -> str:
     )
 
 
-def _parts_message(panel: Panel, parts: list[Mask], reasons: list[str]) -> str:
+def _parts_message(panel: Panel, parts: list[Mask], reasons: list[Say]) -> str:
     """The refusal of a panel that falls into parts which could each be estimated."""
     joins = "no task joins" if _scored(panel).all() else "no language, judge or task joins"
     words = [f"({i + 1}) {_part_words(panel, part)}" for i, part in enumerate(parts[:6])]
@@ -179,7 +176,7 @@ def _parts_message(panel: Panel, parts: list[Mask], reasons: list[str]) -> str:
     )
 
 
-def _lacking(panel: Panel, there: Mask) -> list[str]:
+def _lacking(panel: Panel, there: Mask) -> list[Say]:
     """Languages and judges with too few partners, and cells without any score, each in words."""
     out = []
     lonely_language, lonely_judge = there.sum(axis=1) < 2, there.sum(axis=0) < 2
@@ -188,20 +185,15 @@ def _lacking(panel: Panel, there: Mask) -> list[str]:
     for b in np.flatnonzero(lonely_judge):
         out.append(_lonely(panel.judges[b], [panel.languages[i] for i in np.flatnonzero(there[:, b])], "judge"))
     for l, b in np.argwhere(~there & ~lonely_language[:, None] & ~lonely_judge):  # noqa: E741
-        out.append(f"{clean(panel.judges[b])} scored no task in {clean(panel.languages[l])}")
+        out.append(say("identify.empty", judge=panel.judges[b], language=panel.languages[l]))
     return out
 
 
-def _lonely(label: str, partners: list[str], word: str) -> str:
-    name = clean(label)
-    if not partners:
-        return f"{name} has no score at all"
-    if word == "language":
-        return f"{name} was scored by one judge only ({clean(partners[0])}), so no interaction can be separated there"
-    return f"{name} scored in one language only ({clean(partners[0])}), so no interaction can be separated for it"
+def _lonely(label: str, partners: list[str], kind: str, out: bool = False) -> Say:
+    return say("identify.lonely", label=label, partners=partners, kind=kind, out=out)
 
 
-def _weakest(panel: Panel, there: Mask) -> tuple[int, int, str]:
+def _weakest(panel: Panel, there: Mask) -> tuple[int, int, Say]:
     """The language (axis 0) or judge (axis 1) to leave out next, its index, and why."""
     for axis, labels, others, word in (
         (0, panel.languages, panel.judges, "language"),
@@ -211,16 +203,14 @@ def _weakest(panel: Panel, there: Mask) -> tuple[int, int, str]:
         lonely = np.flatnonzero(partners.sum(axis=1) < 2)
         if len(lonely):
             i = int(lonely[0])
-            return axis, i, _lonely(labels[i], [others[j] for j in np.flatnonzero(partners[i])], word) + "; left out"
+            return axis, i, _lonely(labels[i], [others[j] for j in np.flatnonzero(partners[i])], word, out=True)
     if not there.all():
         axis, i = _costs_least(panel, ~there)
         names, others = ((panel.languages, panel.judges), (panel.judges, panel.languages))[axis]
-        empty = [clean(others[j]) for j in np.flatnonzero(~(there[i] if axis == 0 else there[:, i]))]
-        where = f"{_join(empty)} scored no task in it" if axis == 0 else f"it scored no task in {_join(empty)}"
-        return axis, i, f"{clean(names[i])} was left out: {where}, and a row or column with a hole has no mean"
+        empty = [others[j] for j in np.flatnonzero(~(there[i] if axis == 0 else there[:, i]))]
+        return axis, i, say("identify.hole", label=names[i], others=empty, kind=("language", "judge")[axis])
     axis, i = _costs_least(panel, ~task_parts(panel)[0])
-    name = clean((panel.languages, panel.judges)[axis][i])
-    return axis, i, f"{name} shares no task with the rest, so what differs there may be the tasks; left out"
+    return axis, i, say("identify.apart", label=(panel.languages, panel.judges)[axis][i])
 
 
 def _costs_least(panel: Panel, bad: Mask) -> tuple[int, int]:
@@ -264,10 +254,12 @@ def _join(names: list[str], most: int = 6) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
 
 
-def _sentence(reasons: list[str], most: int = 8) -> str:
-    shown = reasons[:most] + ([f"and {len(reasons) - most} more"] if len(reasons) > most else [])
+def _sentence(reasons: Sequence[Words], most: int = 8) -> str:
+    shown = [str(reason) for reason in reasons[:most]] + (
+        [f"and {len(reasons) - most} more"] if len(reasons) > most else []
+    )
     return "; ".join(shown) + "."
 
 
-def _noted(panel: Panel, *notes: str) -> Panel:
+def _noted(panel: Panel, *notes: Say) -> Panel:
     return replace(panel, notes=(*panel.notes, *notes)) if notes else panel

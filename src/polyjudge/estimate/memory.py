@@ -9,7 +9,10 @@ import numpy as np
 
 from polyjudge.core.arrays import Array
 from polyjudge.core.panel import Panel
+from polyjudge.core.systems import fill_systems
 
+MOST_BY_SYSTEM = 60_000
+"""Scores by system are kept up to this many."""
 MOST = 20_000
 """Task by task values are kept up to this many (tasks x cells); a larger panel is compared by its standard errors."""
 
@@ -21,6 +24,8 @@ class Memory:
     floor, floor_se : (k, m), or None when tasks were hashed into units
     tasks, influence : labels (n,) and (n, k, m) values with mean `interaction`, or empty and None when too many
     cells : (n, k, m) values with the cell means as their mean (the scores of a complete panel); None in older files
+    floors : (n, k, m) share of a task's scores at the lowest value; None with holes and in older files
+    systems, by_system : labels (s,) and scores (n, s, k, m), holes filled; None when too many
     """
 
     floor: Array | None
@@ -28,16 +33,20 @@ class Memory:
     tasks: tuple[str, ...]
     influence: Array | None
     cells: Array | None = None
+    floors: Array | None = None
+    systems: tuple[str, ...] = ()
+    by_system: Array | None = None
 
     @classmethod
     def of(cls, panel: Panel, influence: Array, low: float, cells: Array | None = None) -> Memory:
         """Memory of a panel; `low` is the lowest value of the score scale."""
         if not np.all(panel.weights == 1):
             return cls(None, None, (), None)
-        floor, error = floor_share(panel, low)
+        floor, error, each = floor_share(panel, low)
         if influence.size > MOST:
-            return cls(floor, error, (), None)
-        return cls(floor, error, panel.tasks, influence, cells)
+            return cls(floor, error, (), None, systems=panel.systems)
+        floors = None if np.isnan(each).any() else each
+        return cls(floor, error, panel.tasks, influence, cells, floors, panel.systems, _by_system(panel))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; nine digits are enough for a comparison."""
@@ -51,6 +60,9 @@ class Memory:
             "tasks": list(self.tasks),
             "influence": rounded(self.influence),
             "cells": rounded(self.cells),
+            "floors": rounded(self.floors),
+            "systems": list(self.systems),
+            "by_system": rounded(self.by_system),
         }
 
     @classmethod
@@ -60,9 +72,9 @@ class Memory:
             return None
         if not isinstance(data, dict) or not isinstance(data.get("tasks"), list):
             raise ValueError("the memory of tasks is not as it should be")
-        tasks = tuple(map(str, data["tasks"]))
-        if len(set(tasks)) != len(tasks):
-            raise ValueError("a task stands twice in the memory")
+        tasks, systems = (tuple(map(str, data.get(key, ()))) for key in ("tasks", "systems"))
+        if len(set(tasks)) != len(tasks) or len(set(systems)) != len(systems):
+            raise ValueError("a task or a system stands twice in the memory")
 
         def read(key: str, shape: tuple[int, ...]) -> Array | None:
             if data.get(key) is None:
@@ -73,12 +85,22 @@ class Memory:
             return values
 
         floors = read("floor", (k, m)), read("floor_se", (k, m))
-        values = [read(key, (len(tasks), k, m)) if tasks else None for key in ("influence", "cells")]
-        return cls(*floors, tasks, *values)
+        by_task = (read(key, (len(tasks), k, m)) if tasks else None for key in ("influence", "cells", "floors"))
+        influence, cells, each = by_task
+        by_system = read("by_system", (len(tasks), len(systems), k, m)) if tasks and systems else None
+        return cls(*floors, tasks, influence, cells, each, systems, by_system)
 
 
-def floor_share(panel: Panel, low: float) -> tuple[Array, Array]:
-    """(k, m) share of scores at `low` in each cell, and its standard error over tasks.
+def _by_system(panel: Panel) -> Array | None:
+    """The scores by system, or None when they are too many or a task has no score at all somewhere."""
+    if panel.system_scores is None or panel.system_scores.size > MOST_BY_SYSTEM:
+        return None
+    filled = fill_systems(panel.system_scores, panel.weights)
+    return None if np.isnan(filled).any() else filled
+
+
+def floor_share(panel: Panel, low: float) -> tuple[Array, Array, Array]:
+    """(k, m) share of scores at `low` in each cell, its standard error over tasks, and the share of each task.
 
     The error is never below that of one half score more, so that a share of 0 or 1 is not taken as certain.
     """
@@ -90,4 +112,4 @@ def floor_share(panel: Panel, low: float) -> tuple[Array, Array]:
     share = np.nansum(each, axis=0) / n
     spread = np.sqrt(np.nansum((each - share) ** 2, axis=0) / np.maximum(n - 1, 1) / n)
     guess = (share * n + 0.5) / (n + 1)
-    return share, np.maximum(spread, np.sqrt(guess * (1 - guess) / n))
+    return share, np.maximum(spread, np.sqrt(guess * (1 - guess) / n)), each

@@ -46,7 +46,12 @@ def additive(cells: Array, weights: Array) -> Array:
     level = weighted.sum(axis=-1) / rows
     right = weighted.sum(axis=-2) - (weights * level[..., None]).sum(axis=-2)
     column = np.zeros(right.shape)  # the first is 0: one constant of rows and columns is free
-    column[..., 1:] = np.linalg.solve(normal[..., 1:, 1:], right[..., 1:, None])[..., 0]
+    normal, right = normal[..., 1:, 1:], right[..., 1:, None]
+    try:
+        column[..., 1:] = np.linalg.solve(normal, right)[..., 0]
+    except np.linalg.LinAlgError:  # weights that all but vanish leave a column to chance: hold it near 0
+        size = np.trace(normal, axis1=-2, axis2=-1)[..., None, None]
+        column[..., 1:] = np.linalg.solve(normal + 1e-12 * size * np.eye(m - 1), right)[..., 0]
     row = level - (shares * column[..., None, :]).sum(axis=-1)
     out: Array = row[..., None] + column[..., None, :]
     return out

@@ -11,6 +11,7 @@ from polyjudge.analyse.held_out import GAIN_SCOPE
 from polyjudge.paper.devai import FULL_FIT, MANY, SEVERITY, Findings, gain_text
 from polyjudge.paper.labels import LabelCheck
 from polyjudge.paper.result import Correction
+from polyjudge.report.numbers import p_words
 
 AUDIT = "their repository, paper/analysis/aamas_2027/results/localization_and_transform_audit.json"
 
@@ -31,8 +32,8 @@ def _statistics(found: Findings) -> tuple[Correction, ...]:
         Correction(
             "Pairs of judges that reverse significantly",
             '"all 7 observed reversal pairs remain significant after correction"',
-            f"{rev.count_selected} of {pairs} (lost: {names}); more reversals than without interaction, p = "
-            f"{rev.p_global:.2g}",
+            f"{rev.count_selected} of {pairs} (lost: {names}); more reversals than without interaction, "
+            f"{p_words(rev.p_global, rev.p_floor)}",
             "The two languages that show a reversal were picked from the same data; the corrected test allows for it.",
         ),
         Correction(

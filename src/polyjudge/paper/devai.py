@@ -24,6 +24,7 @@ from polyjudge.paper.draws import held_out_draws, plain_draws, subset_draws
 from polyjudge.paper.exact import Tau, bare_comparison, published_information
 from polyjudge.paper.ledger import Answer, Answers, label, measured_scatter, scattered, setting
 from polyjudge.paper.requirements import GROUPS, Requirements
+from polyjudge.report.numbers import p_words
 
 IDENTITIES = {
     "per-language norm": "Equal to raw by identity I6: it cannot change an order within a language.",
@@ -216,7 +217,7 @@ def _reversals(book: dict[str, Any], found: Findings) -> Answers:
         (head, "reversing_pairs"): Answer(
             "pairs of judges that reverse",
             result.count,
-            corrected=f"{held}; by chance, without interaction, as many: p = {result.p_global:.2g}",
+            corrected=f"{held}; by chance, without interaction, as many: {p_words(result.p_global, result.p_floor)}",
             reading="The count of sign changes in the means. Which of them are significant is another question.",
         ),
         (head, "pairs"): Answer("pairs of judges", len(pairs), "identity", reading="m(m-1)/2."),

@@ -267,8 +267,15 @@ def _anchor(book: dict[str, Any], anchor: HumanAnchor | None, drawn: bool) -> An
                     why,
                     within(total["ties"] / rows) if drawn else 0.0,
                 )
+    return out | _anchor_languages(spec, table, basis, drawn)
+
+
+def _anchor_languages(spec: dict[str, Any], table: dict[str, dict[str, int]], basis: str, drawn: bool) -> Answers:
+    """The anchor's agreement in each language, before and after calibrating."""
+    out: Answers = {}
+    languages = sorted(set(table) - {"all"})
     for i, row in enumerate(spec["by_language"]):
-        here = (*head, "by_language", str(i))
+        here = ("human_anchor", "by_language", str(i))
         mine = table[row["language"]]
         n = mine["rows"]
         out[(*here, "language")] = label("language", languages[i])

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BUILDERS = {
     "analyse.ablations.Ablation": "compare",
     "analyse.anchors.Anchor": "anchor",
+    "analyse.bounded.Bounded": "bounded",
     "analyse.choose.Choice": "choose",
     "analyse.audit.Audit": "audit",
     "analyse.check.Check": "reading",

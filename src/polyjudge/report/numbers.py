@@ -90,21 +90,29 @@ def percent(share: Any, digits: int | None = None, sign: bool = False) -> str:
     return number(100 * share, digits, sign) + "%"
 
 
-def p_value(value: Any) -> str:
-    """A p-value to two significant digits; never a bare zero."""
+def p_value(value: Any, floor: float = 0.0) -> str:
+    """A p-value to two significant digits; never a bare zero, nor the least that so many draws can give.
+
+    >>> p_value(0.0312), p_value(1 / 501, 1 / 501)
+    ('0.031', '<0.002')
+    """
     if missing(value):
         return NONE
+    if floor and value <= floor * (1 + 1e-9):
+        return f"<{floor:.2g}"
     return "<1e-15" if value < 1e-15 else f"{value:.2g}"
 
 
-def p_words(value: Any) -> str:
-    """A p-value in a sentence.
+def p_words(value: Any, floor: float = 0.0) -> str:
+    """A p-value in a sentence. One at the floor of its draws (none reached what was seen) is below it.
 
-    >>> p_words(0.0312), p_words(7.7e-7), p_words(0.0)
-    ('p = 0.031', 'p < 1e-6', 'p < 1e-15')
+    >>> p_words(0.0312), p_words(7.7e-7), p_words(0.0), p_words(1 / 501, 1 / 501)
+    ('p = 0.031', 'p < 1e-6', 'p < 1e-15', 'p below 0.002')
     """
     if missing(value):
         return "no p-value"
+    if floor and value <= floor * (1 + 1e-9):
+        return f"p below {floor:.2g}"
     if value < 1e-15:
         return "p < 1e-15"
     if value >= 0.001:

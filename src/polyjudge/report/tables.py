@@ -78,7 +78,7 @@ def _writer(frame: pd.DataFrame, column: Column) -> n.Writer:
         "percent": lambda v, sign: n.number(v, 1 if digits is None else digits, sign),
         "count": lambda v, sign: n.number(v, 0, sign),
         "rank": lambda v, _: n.rank(v),
-        "p": lambda v, _: n.p_value(v),
+        "p": lambda v, _: n.p_value(v, column.floor),
         "ratio": lambda v, sign: n.number(v, 3 if digits is None else digits, sign),
         "money": lambda v, _: n.money(v),
     }

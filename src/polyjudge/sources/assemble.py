@@ -16,6 +16,7 @@ from polyjudge.core.errors import PanelError, PolyjudgeWarning, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Grouping, Panel, nan_mean
 from polyjudge.core.reading import Reading
+from polyjudge.core.sections import Words, say
 from polyjudge.core.systems import average_systems
 from polyjudge.sources.engine import HASH, Duplicates, Engine, Entries, Found, Labels, Units
 from polyjudge.sources.limits import LARGEST_SCORE, LONGEST_LABEL
@@ -35,7 +36,7 @@ def assemble(
     judges: list[str] | None,
     incomplete: str,
     max_units: int,
-    notes: Sequence[str] = (),
+    notes: Sequence[Words] = (),
     reading: Reading | None = None,
 ) -> Panel:
     """Ask the engine, check the answers, build the panel."""
@@ -74,9 +75,9 @@ def assemble(
             if duplicates == "error":
                 raise PanelError(_duplicate_message(engine, labels))
             twice = int((entries.rows > 1).sum())
-            notes.append(f"{twice} entries had several rows; they were averaged")
+            notes.append(say("panel.averaged", count=twice))
         elif duplicates == "first" and int(cells["scored"].sum()) > len(entries.rows):
-            notes.append(f"{int(cells['scored'].sum()) - len(entries.rows)} repeated rows were left out (first kept)")
+            notes.append(say("panel.first-kept", count=int(cells["scored"].sum()) - len(entries.rows)))
     engine.finish()
     if duplicates == "error" and not units.hashed and int(entries.rows.sum()) != int(cells["scored"].sum()):
         raise PanelError(f"{engine.where} grew while it was read. Read it again, or from a snapshot.")
@@ -109,7 +110,7 @@ def _check_lengths(axis: str, names: Sequence[str], where: str) -> None:
         )
 
 
-def _check_rows(engine: Engine, cells: pd.DataFrame, columns: Columns, notes: list[str]) -> None:
+def _check_rows(engine: Engine, cells: pd.DataFrame, columns: Columns, notes: list[Words]) -> None:
     if cells.empty or int(cells["rows"].sum()) == 0:
         raise PanelError(f"{engine.where} has columns but no rows.")
     names = ["language", "judge"] + [a for a in ("system", "replicate") if getattr(columns, a)]
@@ -122,7 +123,7 @@ def _check_rows(engine: Engine, cells: pd.DataFrame, columns: Columns, notes: li
     check_scores(engine, cells, columns)
     lacking = int(cells["rows"].sum()) - int(cells["scored"].sum())
     if lacking:
-        notes.append(f"{lacking} rows have no score; their entries count as missing")
+        notes.append(say("panel.no-score", count=lacking))
 
 
 def check_scores(engine: Engine, cells: pd.DataFrame, columns: Columns) -> None:
@@ -158,7 +159,7 @@ def check_scores(engine: Engine, cells: pd.DataFrame, columns: Columns) -> None:
 
 
 def _choose_labels(
-    engine: Engine, cells: pd.DataFrame, languages: list[str] | None, judges: list[str] | None, notes: list[str]
+    engine: Engine, cells: pd.DataFrame, languages: list[str] | None, judges: list[str] | None, notes: list[Words]
 ) -> tuple[Labels, pd.DataFrame]:
     axes = {"language": languages, "judge": judges}
     axes |= {axis: None for axis in ("system", "replicate") if axis in cells}
@@ -173,7 +174,7 @@ def _choose_labels(
             raise PanelError(f"{engine.where}: {what}; it has {', '.join(clean(x) for x in sorted(there)[:12])}.")
         left = len(there) - len(wanted)
         if left:
-            notes.append(f"{left} of {len(there)} {axis}s were left out as asked")
+            notes.append(say("panel.chosen", count=left, all=len(there), axis=axis))
             engine.keep(axis, wanted)
             cells = cells[cells[axis].isin(wanted)]
         order[axis] = tuple(wanted)
@@ -196,17 +197,15 @@ def _in_order(cells: pd.DataFrame, axis: str) -> tuple[str, ...]:
     return tuple(sorted(set(cells[axis])))
 
 
-def _warn_alike(labels: Sequence[str], axis: str, notes: list[str]) -> None:
+def _warn_alike(labels: Sequence[str], axis: str, notes: list[Words]) -> None:
     """Labels that differ only in case or spaces are most likely one label: say so, change nothing."""
     seen: dict[str, str] = {}
     for label in labels:
         same = seen.setdefault("".join(label.split()).casefold(), label)
         if same != label:
-            note = f"the {axis}s {clean(same)!r} and {clean(label)!r} differ only in case or spaces"
+            note = say("panel.alike", axis=axis, one=same, other=label)
             notes.append(note)
-            warnings.warn(
-                f"{note}. They are kept apart; make them equal if they are one.", PolyjudgeWarning, stacklevel=5
-            )
+            warnings.warn(str(note), PolyjudgeWarning, stacklevel=5)
 
 
 def _rows(found: Sequence[Found]) -> str:
@@ -234,7 +233,7 @@ def _hashed(
     duplicates: Duplicates,
     size: int,
     incomplete: str,
-    notes: list[str],
+    notes: list[Words],
     n: int,
 ) -> tuple[Units, Entries]:
     """Beyond `size` tasks: units by hash, and the proof that each cell holds every task of its unit exactly once."""
@@ -262,16 +261,13 @@ def _hashed(
                 f"{left} of {n}. Score the missing entries, read fewer judges or languages, or raise max_units above "
                 f"{n} so that incomplete tasks can be used."
             )
-        notes.append(
-            f"{dropped} of {n} tasks lack a score somewhere and were left out; "
-            "beyond max_units only complete tasks count"
-        )
+        notes.append(say("panel.dropped", count=dropped, tasks=n, hashed=True))
         if dropped:
             units = engine.hashed_units(size, labels, by_task)
             entries = engine.entries(units, labels, duplicates, by_task)
         n = left
     what = HASH if not units.clusters else HASH.replace("task label", "cluster label")
-    notes.append(f"{n} tasks were hashed into {units.size} units ({what})")
+    notes.append(say("panel.hashed", tasks=n, units=units.size, how=what))
     return units, entries
 
 
@@ -302,7 +298,7 @@ def _build(
     by_task: bool,
     limits: tuple[float, float] | None,
     observed: tuple[float, float],
-    notes: tuple[str, ...],
+    notes: tuple[Words, ...],
 ) -> Panel:
     n, k, m = units.size, len(labels.language), len(labels.judge)
     code, rows = entries.codes, entries.rows
@@ -336,15 +332,15 @@ def _build(
     )
 
 
-def _scores(entries: Entries, labels: Labels, weights: Array, columns: Columns, notes: list[str]) -> dict[str, Any]:
+def _scores(entries: Entries, labels: Labels, weights: Array, columns: Columns, notes: list[Words]) -> dict[str, Any]:
     """The arrays of a panel with their labels, as arguments of `Panel`: the finest that fits, and its means."""
     n, k, m, code, rows = len(weights), len(labels.language), len(labels.judge), entries.codes, entries.rows
     s, r = _crossed(entries, labels, weights, columns, notes), len(labels.replicate)
     if s * max(r, 1) * n * k * m > MOST_ENTRIES:
-        notes.append(f"{s} systems were averaged, not kept: the panel would have {s * max(r, 1) * n * k * m} entries")
+        notes.append(say("panel.too-large", count=s, what="systems", entries=s * max(r, 1) * n * k * m))
         s = 0
     if r and n * k * m * r > MOST_ENTRIES:
-        notes.append(f"{r} replicates were averaged, not kept: the panel would have {n * k * m * r} entries")
+        notes.append(say("panel.too-large", count=r, what="replicates", entries=n * k * m * r))
         r = 0
     axes = [
         ("unit", n),
@@ -363,16 +359,14 @@ def _scores(entries: Entries, labels: Labels, weights: Array, columns: Columns, 
     out |= {"scores": average_systems(by_system, weights), "systems": labels.system, "system_scores": by_system}
     holes = int((np.isnan(by_system) & ~np.isnan(out["scores"])[:, None]).sum())
     if holes:
-        out["notes"] += (
-            f"{holes} of {by_system.size} scores of systems are missing; means over systems allow for who is missing",
-        )
+        out["notes"] += (say("panel.system-holes", count=holes, all=by_system.size),)
     if r:
         each = [average_systems(finest[..., i], weights) for i in range(r)]
         out |= {"system_replicates": finest, "replicate_scores": np.stack(each, axis=-1)}
     return out
 
 
-def _crossed(entries: Entries, labels: Labels, weights: Array, columns: Columns, notes: list[str]) -> int:
+def _crossed(entries: Entries, labels: Labels, weights: Array, columns: Columns, notes: list[Words]) -> int:
     """Number of systems; 0 where no judge scored two of them on one task: nothing can be compared."""
     s = len(labels.system)
     if not s:
@@ -383,8 +377,7 @@ def _crossed(entries: Entries, labels: Labels, weights: Array, columns: Columns,
     last[cell] = entries.codes["system"]
     if bool((last[cell] != entries.codes["system"]).any()):
         return s
-    what = f"{clean(columns.system)} is not used as the system: "
-    notes.append(what + ("all rows have the same" if s == 1 else "no judge scored two of them on one task"))
+    notes.append(say("panel.no-system", column=columns.system, systems=s))
     return 0
 
 
@@ -413,5 +406,5 @@ def _settle_incomplete(panel: Panel, incomplete: str) -> Panel:
             "can be dropped. Read fewer judges or languages, or use --incomplete estimate."
         )
     kept = panel.select(tasks=[t for t, w in zip(panel.tasks, whole, strict=True) if w])
-    note = f"{int((~whole).sum())} of {len(whole)} tasks lack a score somewhere and were left out"
+    note = say("panel.dropped", count=int((~whole).sum()), tasks=len(whole), hashed=False)
     return replace(kept, notes=(*kept.notes, note))

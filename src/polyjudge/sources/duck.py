@@ -139,6 +139,8 @@ class Source:
     is_view: bool = False
     as_json: str = ""
     rows_per_line: int = 1
+    table: tuple[str, str] | None = None
+    """Schema and name, of a table of a DuckDB file."""
 
     def stamps(self) -> list[tuple[int, int]]:
         """Size and time of change of the files, to see whether they changed while they were read."""
@@ -428,7 +430,8 @@ def _duckdb(paths: list[Path], where: str, table: str | None) -> Source:
     relation = f"scores_db.{name(schema)}.{name(table_name)}"
     columns = list(con.sql(f"SELECT * FROM {relation} LIMIT 0").columns)
     is_view = kind == "view"
-    return Source(con, relation, columns, where, None if is_view else "rowid", spool=is_view, is_view=is_view)
+    row = None if is_view else "rowid"
+    return Source(con, relation, columns, where, row, spool=is_view, is_view=is_view, table=(schema, table_name))
 
 
 def _sqlite(paths: list[Path], where: str, table: str | None) -> Source:

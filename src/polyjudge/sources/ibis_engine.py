@@ -59,7 +59,8 @@ class IbisEngine:
             raw, is_text = score.cast("string"), ibis.literal(False)
         else:
             raise PanelError(f"The score column {c.score!r} holds {clean(kind)}, not numbers.")
-        columns = {"task": label(c.task), "language": label(c.language), "judge": label(c.judge)}
+        task = label(c.task) if c.task else ibis.literal("")
+        columns = {"task": task, "language": label(c.language), "judge": label(c.judge)}
         columns |= {axis: label(getattr(c, axis)) for axis in self.inner}
         if c.cluster:
             columns["cluster"] = label(c.cluster).fill_null(label(c.task))

@@ -10,8 +10,9 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pandas as pd
 
@@ -19,7 +20,7 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.files import check_name, matches
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import Reading, RoleRead, Unclear
-from polyjudge.core.sections import Say
+from polyjudge.core.sections import Say, Words
 from polyjudge.sources import duck
 from polyjudge.sources.duck import FILE
 from polyjudge.sources.formats import Format, find_tool, read_tool, tool_files
@@ -41,10 +42,14 @@ class Opened:
     """What the user called it."""
     format: str = ""
     limits: tuple[float, float] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()
+    looks: int = 0
+    """Looks that an adaptive collection planned."""
     doubts: tuple[Say, ...] = ()
     needs: str = ""
     """What the format asks of the user."""
+    paths: tuple[Path, ...] = ()
+    """The files behind a frame."""
     sure: bool = False
     """The format says which column is what (a tool's files, a collection run)."""
 
@@ -63,7 +68,7 @@ def open_table(
     text = file_of(str(source)) or str(source)
     check_name(text)
     if text == STDIN:
-        path = _spool_stdin()
+        path = _spool_stdin(sys.stdin)
         opened = open_table(path, table, format, metric, group, hive)
         opened.source.where = "standard input"
         return _renamed(opened, STDIN)
@@ -123,7 +128,8 @@ def _open_folder(folder: Path, format: str | None, metric: str | None, group: st
     if (folder / STORE).is_file():
         run = read_run(folder, group)
         opened = _held(run.frame, str(folder), "collection run", [])
-        return Opened(**{**vars(opened), "limits": run.declared_range, "notes": run.notes, "sure": True})
+        more = {"limits": run.declared_range, "notes": run.notes, "looks": run.looks, "sure": True}
+        return Opened(**{**vars(opened), **more})
     if matches(os.path.join(glob.escape(str(folder)), "**", "*.parquet")):
         source = duck.open_folder(folder, hive)
         return Opened(source=source, shown=str(folder), format="parquet")
@@ -173,18 +179,19 @@ def _held(frame: pd.DataFrame, shown: str, format: str, paths: Sequence[Path]) -
     """A frame that stands for files."""
     source = duck.open_frame(frame)
     source.where, source.files = clean(shown, 200), tuple(paths) if FILE in frame else ()
-    return Opened(source=source, frame=frame, shown=shown, format=format)
+    return Opened(source=source, frame=frame, shown=shown, format=format, paths=tuple(paths))
 
 
-def _spool_stdin() -> Path:
+@cache
+def _spool_stdin(stdin: TextIO | None) -> Path:
     """Standard input as a file of our own, named by what it holds; removed when the program ends."""
-    if sys.stdin is None or sys.stdin.isatty():
+    if stdin is None or stdin.isatty():
         raise UsageError("Scores are read from standard input (-), and nothing is piped into it.")
     folder = Path(tempfile.mkdtemp(prefix="polyjudge-stdin-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     held = folder / "input"
     with held.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
+        shutil.copyfileobj(stdin.buffer, file)
     with held.open("rb") as file:
         head = file.read(64)
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()

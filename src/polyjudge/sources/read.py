@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from polyjudge.core.columns import Columns, Doubt, doubts
-from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.columns import Columns, doubts
+from polyjudge.core.errors import PanelError, UsageError, foreign_errors
 from polyjudge.core.labels import clean, redact
 from polyjudge.core.panel import Panel
 from polyjudge.core.reading import ROLES, Reading, RoleRead
-from polyjudge.core.sections import Say
+from polyjudge.core.sections import Say, Words, say
+from polyjudge.sources import duck
 from polyjudge.sources.assemble import assemble
 from polyjudge.sources.duck_engine import DuckEngine
 from polyjudge.sources.engine import Duplicates, Engine
-from polyjudge.sources.formats.recognise import recognise
+from polyjudge.sources.formats.recognise import Understood, recognise
 from polyjudge.sources.formats.roles import Asked
 from polyjudge.sources.limits import LARGEST_SCORE
 from polyjudge.sources.opener import Opened, file_of, open_table
@@ -108,12 +109,13 @@ def read_panel(
         "language_from": language_from, "judge_from": judge_from, "wide": wide, "map": map, "decimal": decimal,
         "swapped": swapped, "format": format,
     }  # fmt: skip
-    if is_foreign(source, engine):
-        _refuse(more | {"winner": winner, "metric": metric})
+    asked = Asked(names={**names, "winner": winner}, **more)
+    if not is_foreign(source, engine):
+        found = understand(source, asked, table=table, weight=weight, metric=metric, hive=hive)
+    elif reads_itself(asked, metric):
         found = _open_foreign(source, table, names, weight, engine)
     else:
-        asked = Asked(names={**names, "winner": winner}, **more)
-        found = understand(source, asked, table=table, weight=weight, metric=metric, hive=hive)
+        found = understand(copied(source, table, engine), asked, weight=weight)
     return found.assemble(
         limits=limits or found.limits,
         duplicates="mean" if found.average and duplicates == "error" else duplicates,
@@ -132,12 +134,18 @@ class Found:
     columns: Columns
     reading: Reading
     limits: tuple[float, float] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Words, ...] = ()
     average: bool = False
+    opened: Opened | None = None
+    """What our own engine opened."""
+    read: Understood | None = None
+    """How its rows become scores."""
+    looks: int = 0
 
     def assemble(self, **options: Any) -> Panel:
         """Read it into a panel."""
-        return assemble(self.engine(), self.columns, notes=self.notes, reading=self.reading, **options)
+        panel = assemble(self.engine(), self.columns, notes=self.notes, reading=self.reading, **options)
+        return replace(panel, looks=self.looks) if self.looks else panel
 
 
 def understand(
@@ -150,7 +158,8 @@ def understand(
     hive: bool = False,
 ) -> Found:
     """Open scores and find out what is what, without reading them yet. Raises `Unclear` where a person must say."""
-    opened = open_table(source, table, asked.format, metric, asked.names.get("group"), hive)
+    opened = source if isinstance(source, Opened) else None
+    opened = opened or open_table(source, table, asked.format, metric, asked.names.get("group"), hive)
     if weight is not None and weight not in opened.source.columns:
         raise PanelError(f"There is no column {weight!r} (given for weight).")
     read = recognise(opened.source, asked, opened.frame, weight, opened.shown, opened.needs)
@@ -164,8 +173,11 @@ def understand(
         columns=read.columns,
         reading=how,
         limits=opened.limits or read.limits,
-        notes=(*opened.notes, *(_doubt_note(d) for d in doubtful if d.role)),
+        notes=(*opened.notes, *(say("read.taken", column=d.column, role=d.role) for d in doubtful if d.role)),
         average=read.average,
+        opened=opened,
+        read=read,
+        looks=opened.looks,
     )
 
 
@@ -204,18 +216,32 @@ def _open_foreign(
         doubts=tuple(Say("read.role_doubt", {"column": d.column, "role": d.role}) for d in doubtful),
         options={f"--{role}": taken[role] for role in ROLES if role in taken},
     )
-    notes = tuple(_doubt_note(d) for d in doubtful if d.role)
+    notes = tuple(say("read.taken", column=d.column, role=d.role) for d in doubtful if d.role)
     return Found(engine=lambda: opened, columns=columns, reading=reading, notes=notes)
 
 
-def _refuse(options: Mapping[str, Any]) -> None:
-    """Another engine reads long tables of numbers as they are."""
-    given = next((name for name, value in options.items() if value is not None), None)
-    if given is not None:
-        raise UsageError(
-            f"{given} (--{given.replace('_', '-')}) works on files and data frames. In a warehouse, make a view with "
-            "one row for each score."
-        )
+def reads_itself(asked: Asked, metric: str | None = None) -> bool:
+    """Whether the engine that holds a table can group it as it is: one row for each score, numbers as numbers."""
+    for name, value in (("format", asked.format), ("metric", metric)):
+        if value is not None:
+            raise UsageError(f"{name} (--{name}) speaks of an eval tool's files, and these scores are a table.")
+    ways = (asked.language_from, asked.judge_from, asked.wide, asked.map, asked.decimal, asked.swapped)
+    return not asked.names.get("winner") and all(way is None for way in ways)
+
+
+def copied(source: Any, table: str | None = None, engine: str = "duckdb") -> Opened:
+    """The rows of a table that another engine holds in our own one, for readings that only ours can do."""
+    from polyjudge.sources import warehouse
+
+    shown = redact(str(source)) if isinstance(source, (str, Path)) else "TABLE"
+    held = warehouse.connect(str(source), table, engine) if shown != "TABLE" else warehouse.as_table(source)
+    with foreign_errors("the table"):
+        rows = held.to_pyarrow_batches()
+        local = duck.open_frame(rows)
+        duck.spool(local, local.columns, rows)
+    local.spool = False
+    note = "The rows were copied out of their table, because they are no plain numbers, one in each row."
+    return Opened(source=local, shown=shown, format="table", notes=(note,))
 
 
 def _check_options(
@@ -244,11 +270,15 @@ def _check_options(
     return low, high
 
 
-def _doubt_note(doubt: Doubt) -> str:
-    """What was made of a column whose name leaves room for another reading, and how to change it."""
-    name = clean(doubt.column)
-    if doubt.role == "system":
-        return (
-            f"{name} is taken as the system, the thing that is judged; if it repeats a measurement: --replicate {name}"
-        )
-    return f"{name} is taken as repeats of one measurement; if it is what is judged: --system {name}"
+def read_probes(source: Any, **options: Any) -> Panel:
+    """The scores of probes: `read_panel`, but of a collection run with `probes:` in its plan the versions, not items.
+
+    options : of `read_panel`
+    """
+    from polyjudge.sources.runs import holds_probes, read_run
+
+    if isinstance(source, (str, Path)) and holds_probes(source):
+        run = read_run(source, probes=True)
+        given = {name: value for name, value in options.items() if name in ("languages", "judges", "incomplete")}
+        return read_panel(run.frame, system="system", range=run.declared_range, **given)
+    return read_panel(source, **options)

@@ -12,11 +12,13 @@ import pandas as pd
 
 from polyjudge.core.errors import CollectError, PanelError
 from polyjudge.core.labels import clean
-from polyjudge.core.panel import BY_DESIGN
+from polyjudge.core.sections import Words, say
+from polyjudge.core.versions import is_version
 
 STORE = "store.sqlite"
 """File that makes a folder a collection run."""
 KEYS = ["task", "system", "replicate", "language", "judge"]
+BY_DESIGN = say("panel.by-design")
 TYPE = "type"
 """Group name that asks for the rows of single requirements (by their type) or of single criteria."""
 
@@ -27,17 +29,33 @@ class FolderScores:
 
     frame: pd.DataFrame
     declared_range: tuple[float, float] | None
-    notes: tuple[str, ...]
+    notes: tuple[Words, ...]
+    looks: int = 0
+    """Looks that an adaptive run planned."""
 
 
-def read_run(folder: str | Path, group: str | None = None, every: bool = False) -> FolderScores:
+def holds_probes(folder: str | Path) -> bool:
+    """Whether a folder is a collection run that scored probe versions beside its items."""
+    from polyjudge.collect.store import open_store, read_meta
+
+    if not (Path(folder) / STORE).is_file():
+        return False
+    con = open_store(Path(folder))
+    try:
+        return bool((read_meta(con, "plan") or {}).get("probes"))
+    finally:
+        con.close()
+
+
+def read_run(folder: str | Path, group: str | None = None, every: bool = False, probes: bool = False) -> FolderScores:
     """The scores of a collection run: one row for each task, system, language, judge and replicate asked in full.
 
     A rating is its score (the expected one where log-probabilities were asked for); a pair is chosen minus rejected; a
     comparison the preference for chosen in percent, over both orders; a checklist the percent of requirements
     satisfied. It is missing (NaN) when an answer it needs could not be read. With `group="type"` a checklist has one
     row for each requirement instead, 100 or 0, with its type; a rating by several criteria one for each criterion.
-    An adaptive run gives the tasks of the looks taken; with `every` also those of a look that is under way.
+    An adaptive run gives the tasks of the looks taken; with `every` also those of a look that is under way. Where the
+    plan has probes, their versions are left out; with `probes` they alone are read, as systems.
     """
     from polyjudge.collect.store import FILE, check_answers, damaged, open_store, read_meta
 
@@ -49,7 +67,7 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False) 
                 raise CollectError(f"{clean(folder, 200)} has no answers yet.")
             check_answers(con)
             clusters = read_meta(con, "clusters") or {}
-            answers, notes = _settled(con, plan, every)
+            answers, notes, looks = _settled(con, plan, every, probes)
             items = {
                 (task, system, replicate): (grp, cluster or clusters.get(task, ""), json.loads(lines))
                 for task, system, replicate, grp, cluster, lines in con.execute(
@@ -67,8 +85,8 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False) 
     frame = frame.drop(columns=["item", *(c for c in ("system", "replicate") if not frame[c].any())])
     missing = int(frame["score"].isna().sum())
     if missing:
-        notes.append(f"{missing} of {len(frame)} scores are missing: an answer could not be read")
-    return FolderScores(frame.reset_index(drop=True), scale, tuple(notes))
+        notes.append(say("run.unread", count=missing, all=len(frame)))
+    return FolderScores(frame.reset_index(drop=True), scale, tuple(notes), looks)
 
 
 def _scores(
@@ -88,8 +106,11 @@ def _scores(
     return answers[[*KEYS, "item", "score"]], (float(low), float(high))
 
 
-def _settled(con: sqlite3.Connection, plan: dict[str, Any], every: bool) -> tuple[pd.DataFrame, list[str]]:
-    """The answers of the tasks that were asked in full, in the order of the run, and what was left out."""
+def _settled(
+    con: sqlite3.Connection, plan: dict[str, Any], every: bool, probes: bool
+) -> tuple[pd.DataFrame, list[Words], int]:
+    """The answers of the tasks that were asked in full, in the order of the run, what was left out, and the looks that
+    an adaptive run planned."""
     repeats = int(plan.get("repeats", 1))
     old = con.execute("select count(*) from pragma_table_info('answers') where name = 'repeat'").fetchone()[0] == 0
     answers = pd.read_sql_query(
@@ -101,9 +122,11 @@ def _settled(con: sqlite3.Connection, plan: dict[str, Any], every: bool) -> tupl
     languages = [language["name"] for language in plan["languages"]]
     judges = [judge["name"] for judge in plan["judges"]]
     answers = answers[answers["language"].isin(languages) & answers["judge"].isin(judges)]
-    notes: list[str] = []
+    if plan.get("probes"):
+        answers = answers[answers["system"].map(is_version) == probes]
+    notes: list[Words] = []
     if answers.empty:
-        raise PanelError("The run has no answers yet.")
+        raise PanelError("The run has no answers yet." if not probes else "The run has no answers to probes yet.")
     if repeats > 1 and not old:
         number = (answers["repeat"] + 1).astype(str)
         answers["replicate"] = (answers["item"] + "/" + number).where(answers["item"] != "", number)
@@ -115,15 +138,15 @@ def _settled(con: sqlite3.Connection, plan: dict[str, Any], every: bool) -> tupl
     if every and adaptive is not None:
         adaptive = {**adaptive, "tasks": 0}
     if adaptive is not None:
-        return _looked(answers, adaptive, languages, judges), [*notes, BY_DESIGN]
+        return _looked(answers, adaptive, languages, judges), [*notes, BY_DESIGN], len(adaptive["looks"])
     counts = answers["judge"].value_counts().reindex(judges, fill_value=0)
     behind = [judge for judge in judges if counts[judge] < counts.median() / 2]
     if behind:
-        notes.append(f"left out, with less than half of the others' answers: {', '.join(clean(b) for b in behind)}")
+        notes.append(say("run.behind", judges=behind))
         judges = [judge for judge in judges if judge not in behind]
         answers = answers[answers["judge"].isin(judges)]
-    answers, more = _whole_tasks(con, plan, answers, len(languages) * len(judges) * (1 if old else repeats))
-    return _in_order(answers, languages, judges), notes + more
+    answers, more = _whole_tasks(con, plan, answers, len(languages) * len(judges) * (1 if old else repeats), probes)
+    return _in_order(answers, languages, judges), notes + more, 0
 
 
 def _in_order(answers: pd.DataFrame, languages: list[str], judges: list[str]) -> pd.DataFrame:
@@ -145,8 +168,8 @@ def _looked(answers: pd.DataFrame, adaptive: dict[str, Any], languages: list[str
 
 
 def _whole_tasks(
-    con: sqlite3.Connection, plan: dict[str, Any], answers: pd.DataFrame, cells: int
-) -> tuple[pd.DataFrame, list[str]]:
+    con: sqlite3.Connection, plan: dict[str, Any], answers: pd.DataFrame, cells: int, probes: bool
+) -> tuple[pd.DataFrame, list[Words]]:
     """The answers of tasks that lack none. Items that nobody was asked about are not in the store."""
     kind, calls = plan["rubric"]["kind"], plan["rubric"]["calls"]
     each = 2 if kind in ("pair", "compare") else 1
@@ -155,14 +178,16 @@ def _whole_tasks(
         for task, system, replicate, lines in con.execute(
             "select task, system, replicate, requirements from i where place >= 0"
         )
+        if not plan.get("probes") or is_version(system) == probes
     }
     have = answers.groupby(["task", "system", "item"]).size().to_dict()
     tasks = {key[0] for key in wanted}
     unfinished = {key[0] for key, count in wanted.items() if have.get(key, 0) != count}
     if unfinished and len(tasks - unfinished) >= 2:
-        note = f"{len(unfinished)} of {len(tasks)} tasks left out: not all of their calls are answered yet"
-        return answers[~answers["task"].isin(unfinished)], [note]
-    return answers, ["the run has only begun: most entries are missing"] if unfinished else []
+        return answers[~answers["task"].isin(unfinished)], [
+            say("run.unfinished", count=len(unfinished), all=len(tasks))
+        ]
+    return answers, [say("run.begun")] if unfinished else []
 
 
 def _wide(answers: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

@@ -1,4 +1,8 @@
-"""Calibrated scores back into a table: the engine streams the rows through, in their order, with one column added."""
+"""Calibrated scores back into a table: the engine streams the rows through, in their order, with columns added.
+
+Rows keep the shape they came in: a long table gets one column, a wide one a column beside each score column, nested
+JSON a value beside each score.
+"""
 
 from __future__ import annotations
 
@@ -7,33 +11,34 @@ import glob
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from polyjudge.core.adjustment import Adjustment, Fitted, quote
-from polyjudge.core.columns import Columns, find_columns
 from polyjudge.core.errors import PanelError, UsageError, foreign_errors
 from polyjudge.core.files import atomic_path, check_apart, check_file, check_folder, new_folder
 from polyjudge.core.labels import clean
-from polyjudge.sources import duck
+from polyjudge.sources import beside, duck
 from polyjudge.sources.duck import engine_errors, name
 from polyjudge.sources.duck_engine import DuckEngine
-from polyjudge.sources.opener import file_of, open_table
+from polyjudge.sources.formats.excel import write_excel
+from polyjudge.sources.formats.nested import put_beside
+from polyjudge.sources.formats.recognise import Layout, Understood, column_types
+from polyjudge.sources.formats.roles import Asked
+from polyjudge.sources.opener import Opened, open_table
+from polyjudge.sources.read import copied, is_foreign, reads_itself, understand
 
-UNREAD = {"system": "", "replicate": "", "cluster": ""}
-"""Columns that pass through as they are: a calibrated score depends on language and judge alone."""
 FORMULA = "=+-@\t\r\n"
 """A spreadsheet may run a cell that begins with one of these."""
-
-
 MAKER = "scores"
 """Who wrote a folder of calibrated scores, in its marker."""
+ROLES = ("task", "language", "judge", "score", "replicate", "system", "cluster", "group", "winner")
 
 
 @dataclass(frozen=True)
 class Written:
-    """What `write_calibrated` did: rows in all, rows without a score, rows left unchanged as unseen."""
+    """What `write_calibrated` did: rows in all, scores that are missing, scores left unchanged as unseen."""
 
     path: str
     rows: int
@@ -53,38 +58,172 @@ def write_calibrated(
     partition_by: str | None = None,
     spreadsheet_safe: bool = False,
     overwrite: bool = False,
-    **names: str | None,
+    hive: bool = False,
+    metric: str | None = None,
+    **reading: Any,
 ) -> Written:
-    """Read `source`, add the calibrated scores as a column, write `output`: .csv, .tsv, .jsonl (each also .gz),
-    .parquet, or a folder of Parquet files. All other columns and the order of rows stay as they are.
+    """Read `source` as `read_panel` does, add the calibrated scores in the same shape, write `output`.
 
-    Rows pass through the engine in a stream, so memory is bounded. The output is complete or not there. A folder must
-    be new, empty, or written by polyjudge; with `overwrite` files of others in it are kept.
+    output : .csv, .tsv, .jsonl, .json (each also .gz), .xlsx, .parquet, a folder of Parquet files, or `::TABLE`, a new
+        table beside the DuckDB or PostgreSQL table that is read (`::` alone: its name and `_calibrated`)
+    column : name of the new column. A wide table gets one beside each score column, with this as ending
+    reading : names of columns and options of reading, as for `read_panel`
+
+    Everything that was there stays as it is, in its order. Rows pass through the engine in a stream, so memory is
+    bounded. The output is complete or not there. A folder must be new, empty, or written by polyjudge; with `overwrite`
+    files of others in it are kept.
     """
-    check_apart({"-o": output}, [source])
-    _check_outside(Path(output), str(source))
-    if engine == "spark":
-        return _with_spark(cal.adjustment_, str(source), Path(output), column, unseen, partition_by, overwrite, names)
-    names = {**{n: names.get(n) for n in ("task", "language", "judge", "score")}, **UNREAD}
-    opened, frame = _open(str(source), table)
-    kind = _format(Path(output), partition_by)
-    columns = find_columns(opened.columns, require_task=False, **names)  # type: ignore[arg-type]
     if not column or "\0" in column:
         raise UsageError("The column of calibrated scores needs a name: --column NAME.")
-    if column in opened.columns:
-        raise UsageError(f"{opened.where} already has a column {column!r}. Choose another name with --column.")
-    if partition_by is not None and partition_by not in opened.columns:
-        raise UsageError(f"There is no column {partition_by!r} to partition by.")
-    json_out = opened.kind == "json" and kind == "json"
-    if json_out:
-        opened.relation = opened.as_json
-    if opened.relation.startswith(("frame::", "sqlite::")):
-        with engine_errors(opened.where):
-            duck.spool(opened, opened.columns, frame)
-    opened.spool = False
-    target = _Target(Path(output), kind, partition_by, overwrite)
+    names = {role: reading.pop(role, None) for role in ROLES}
+    asked = Asked(names=names, require_task=False, **reading)
+    sibling = beside.named(str(source), str(output), table)
+    if sibling is None:
+        check_apart({"-o": output}, [source])
+        _check_outside(Path(output), str(source))
+    if engine == "spark":
+        if sibling is not None or not reads_itself(asked, metric):
+            raise UsageError("With --engine spark scores are one in each row, and the output is a folder. Use DuckDB.")
+        return _with_spark(cal.adjustment_, str(source), Path(output), column, unseen, partition_by, overwrite, names)
+    foreign = is_foreign(source)
+    if sibling is not None and foreign:
+        if not reads_itself(asked, metric):
+            raise UsageError("A table beside one of a server is made there, from plain scores. Write to a file.")
+        server = beside.on_server(cal.adjustment_, str(source), table, sibling, column, unseen, overwrite, names)
+        return Written(*server)
+    target = _Target(Path(output), "table" if sibling else _format(Path(output), partition_by), partition_by, overwrite)
     target.check()
-    return _stream(cal.adjustment_, opened, columns, target, column, unseen, spreadsheet_safe, json_out)
+    opened = copied(source, table) if foreign else open_table(source, table, asked.format, metric, None, hive)
+    before = replace(opened.source, files=opened.paths or opened.source.files).stamps()
+    found = understand(opened, asked)
+    assert found.read is not None
+    if found.read.layout is None:
+        raise UsageError(
+            "Winners of pairs are calibrated as margins, so there is no score to put another beside. Save the "
+            "calibrator (--save) and read the margins with pj.read_panel."
+        )
+    counted = _counted(cal.adjustment_, found.read, unseen)
+    rows = _all_rows(source, table, opened, foreign, hive, target.kind)
+    if rows.stamps() != before:
+        raise PanelError(f"{rows.where} changed while it was read. Nothing was written. Run the command again.")
+    picked = _picked(cal.adjustment_, rows, found.read.layout, column, target, spreadsheet_safe)
+    done = _write(rows, picked, target, opened, before, (str(source), sibling))
+    return Written(done, *counted)
+
+
+def _counted(adjustment: Adjustment, read: Understood, unseen: str) -> tuple[int, int, int]:
+    """Rows, scores that are missing and scores of unknown cells; an error where a score is none."""
+    from polyjudge.sources.assemble import check_scores
+
+    engine = DuckEngine(read.source, read.columns, need_task=False)
+    cells = engine.cells()
+    check_scores(engine, cells, read.columns)
+    places, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
+    strange = adjustment.check_seen(list(zip(cells["language"], cells["judge"], cells["rows"], strict=True)), unseen)
+    return places // read.source.rows_per_line, places - scored, strange
+
+
+def _all_rows(source: Any, table: str | None, opened: Opened, foreign: bool, hive: bool, kind: str) -> duck.Source:
+    """The source once more, with all its columns."""
+    if foreign:
+        return opened.source
+    if opened.frame is not None:
+        out = duck.open_frame(opened.frame)
+        out.where, out.files = opened.source.where, opened.paths
+    else:
+        opened.source.con.close()
+        out = open_table(source, table, None, None, None, hive).source
+    if out.kind == "duckdb":
+        out = duck.unlocked(out)
+    elif out.kind == "json" and kind == "json":
+        out.relation = out.as_json
+    elif out.relation.startswith(("frame::", "sqlite::")):
+        with engine_errors(out.where):
+            duck.spool(out, out.columns, opened.frame)
+    return out
+
+
+@dataclass(frozen=True)
+class _Picked:
+    """What is selected: the columns that were there, and the new ones."""
+
+    old: list[str]
+    new: list[str]
+    labels: list[str]
+    """Names of the new ones."""
+
+
+def _picked(
+    adjustment: Adjustment, rows: duck.Source, layout: Layout, column: str, target: _Target, safe: bool
+) -> _Picked:
+    types, kind = column_types(rows), target.kind
+    if target.partition_by is not None and target.partition_by not in rows.columns:
+        raise UsageError(f"There is no column {target.partition_by!r} to partition by.")
+    made: dict[str, str] = {}
+    inside: dict[str, dict[str, str]] = {}
+    plain = {}
+    for place, said in layout.scores:
+        text = place.sql(types)
+        number = f"CAST({name(place.column)} AS DOUBLE)"
+        if not layout.typed:
+            number = f"CAST(nullif(trim({layout.values.sql(text)}), '') AS DOUBLE)"
+        language, judge = (
+            quote(said[role]) if role in said else layout.labels[role].sql(types) for role in ("language", "judge")
+        )
+        value = adjustment.sql(language, judge, number)
+        if not said:
+            made[column] = value
+        elif place.path:
+            inside.setdefault(place.column, {})[".".join(place.path)] = value
+        else:
+            made[f"{place.text}_{column}"] = value
+        if place.plain and not layout.typed and layout.values.as_written:
+            plain[place.column] = number
+    for top, values in inside.items():
+        pairs = ", ".join(f"{quote(key)}, {value}" for key, value in values.items())
+        made[f"{top}_{column}"] = f"json_object({pairs})"
+    there = next((n for n in made if n in rows.columns), None)
+    if there is not None:
+        raise UsageError(f"{rows.where} already has a column {there!r}. Choose another name with --column.")
+    scores = {place.column for place, _ in layout.scores}
+    old = []
+    for c in rows.columns:
+        if c in plain and kind in ("parquet", "folder", "excel", "table"):
+            old.append(f"{plain[c]} AS {name(c)}")
+        elif safe and kind == "csv" and c not in scores:
+            text = f"CAST({name(c)} AS VARCHAR)"
+            risky = f"{text}[1] IN ({', '.join(map(quote, FORMULA))}) AND try_cast({text} AS DOUBLE) IS NULL"
+            old.append(f"CASE WHEN {risky} THEN '''' || {text} ELSE {text} END AS {name(c)}")
+        else:
+            old.append(name(c))
+    return _Picked(old, [f"{sql} AS {name(n)}" for n, sql in made.items()], list(made))
+
+
+def _write(
+    rows: duck.Source, picked: _Picked, target: _Target, opened: Opened, before: list[Any], into: tuple[str, str | None]
+) -> str:
+    """The rows at their target, whole or not at all. Returns its name."""
+    query = f"SELECT {', '.join([*picked.old, *picked.new])} FROM {rows.relation}"
+    source, sibling = into
+    if sibling is not None:
+        with _write_errors(target.path, rows.where):
+            return beside.in_file(rows, query, source, opened.source.table, sibling, target.overwrite)
+    with target.open() as (part, options):
+        with _write_errors(target.path, rows.where):
+            if target.kind == "excel":
+                found = rows.con.execute(query)
+                write_excel(part, [*rows.columns, *picked.labels], iter(lambda: found.fetchmany(duck.CHUNK), []))
+            elif target.kind == "json" and opened.frame is not None and opened.format == "json":
+                values = rows.con.execute(f"SELECT {', '.join(picked.new)} FROM {rows.relation}").fetchall()
+                put_beside(
+                    list(rows.files), [dict(zip(picked.labels, v, strict=True)) for v in values], part, target.path
+                )
+            else:
+                rows.con.execute(f"COPY ({query}) TO {quote(str(part))} ({options})")
+        if rows.stamps() != before:
+            raise PanelError(f"{rows.where} changed while it was read. Nothing was written. Run the command again.")
+    rows.con.close()
+    return str(target.path)
 
 
 def _check_outside(output: Path, source: str) -> None:
@@ -100,88 +239,26 @@ def _check_outside(output: Path, source: str) -> None:
         )
 
 
-def _open(source: str, table: str | None) -> tuple[duck.Source, Any]:
-    if "://" in source and file_of(source) is None:
-        from polyjudge.sources import warehouse
-
-        held = warehouse.connect(source, table, "duckdb")
-        with foreign_errors("the database"):
-            rows = held.to_pyarrow_batches()
-        return duck.open_frame(rows), rows
-    opened = open_table(source, table)
-    return (duck.unlocked(opened.source) if opened.source.kind == "duckdb" else opened.source), opened.frame
-
-
 def _format(output: Path, partition_by: str | None) -> str:
     plain = output.name.lower().removesuffix(".gz")
     if plain.endswith((".csv", ".tsv")):
         found = "csv"
-    elif plain.endswith((".jsonl", ".ndjson")):
+    elif plain.endswith((".jsonl", ".ndjson", ".json")):
         found = "json"
+    elif plain.endswith(".xlsx"):
+        found = "excel"
     elif plain.endswith((".parquet", ".pq")):
         found = "parquet"
     elif output.suffix == "" or output.is_dir():
         return "folder"
     else:
         raise UsageError(
-            f"{clean(str(output), 200)}: write .csv, .tsv, .jsonl (also .gz), .parquet, or a folder (a name without an "
-            "ending) of Parquet files."
+            f"{clean(str(output), 200)}: write .csv, .tsv, .jsonl, .json (also .gz), .xlsx, .parquet, a folder (a name "
+            "without an ending) of Parquet files, or ::TABLE beside a DuckDB or PostgreSQL table."
         )
     if partition_by is not None:
         raise UsageError("--partition-by needs a folder as output: a name without an ending.")
     return found
-
-
-def _stream(
-    adjustment: Adjustment,
-    opened: duck.Source,
-    columns: Columns,
-    target: _Target,
-    column: str,
-    unseen: str,
-    spreadsheet_safe: bool,
-    json_out: bool,
-) -> Written:
-    con, score, kind = opened.con, name(columns.score), target.kind
-    plain = "{} ->> '$'" if json_out else "{}"
-    parsed = Columns(columns.task, columns.language, columns.judge, columns.score)
-    relation = opened.relation
-    if json_out:
-        taken = ", ".join(f"{plain.format(name(c))} AS {name(c)}" for c in opened.columns)
-        opened.relation = f"(SELECT {taken} FROM {relation})"
-    # Rows of a text file have no place until they are copied; problems are then shown by their labels.
-    opened.row = None if opened.kind in ("csv", "json") else opened.row
-    engine = DuckEngine(opened, parsed, need_task=False)
-    cells = engine.cells()
-    from polyjudge.sources.assemble import check_scores
-
-    check_scores(engine, cells, columns)
-    rows, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
-    strange = adjustment.check_seen(list(zip(cells["language"], cells["judge"], cells["rows"], strict=True)), unseen)
-    label = {a: f"CAST({plain.format(name(getattr(columns, a)))} AS VARCHAR)" for a in ("language", "judge")}
-    text_type = opened.kind in ("csv", "json", "sqlite")
-    number = plain.format(score)
-    number = f"CAST(nullif(trim({number}), '') AS DOUBLE)" if text_type else f"CAST({number} AS DOUBLE)"
-    picked = []
-    for c in opened.columns:
-        if c == columns.score and text_type and kind in ("parquet", "folder"):
-            picked.append(f"{number} AS {name(c)}")
-        elif spreadsheet_safe and kind == "csv" and c != columns.score:
-            text = f"CAST({name(c)} AS VARCHAR)"
-            risky = f"{text}[1] IN ({', '.join(map(quote, FORMULA))}) AND try_cast({text} AS DOUBLE) IS NULL"
-            picked.append(f"CASE WHEN {risky} THEN '''' || {text} ELSE {text} END AS {name(c)}")
-        else:
-            picked.append(name(c))
-    picked.append(f"{adjustment.sql(label['language'], label['judge'], number)} AS {name(column)}")
-    query = f"SELECT {', '.join(picked)} FROM {relation}"
-    before = opened.stamps()
-    with target.open() as (part, options):
-        with _write_errors(target.path, opened.where):
-            con.execute(f"COPY ({query}) TO {quote(str(part))} ({options})")
-        if opened.stamps() != before:
-            raise PanelError(f"{opened.where} changed while it was read. Nothing was written. Run the command again.")
-    con.close()
-    return Written(str(target.path), rows, rows - scored, strange)
 
 
 def _with_spark(
@@ -201,8 +278,7 @@ def _with_spark(
         raise UsageError("With --engine spark the output is a folder of Parquet files: a name without an ending.")
     check_folder(output, MAKER, overwrite)
     frame = spark_frame(source)
-    found = {**{n: names.get(n) for n in ("task", "language", "judge", "score")}, **UNREAD}
-    columns = find_columns(frame.columns, require_task=False, **found)  # type: ignore[arg-type]
+    columns = beside.columns_of(frame.columns, names)
     if column in frame.columns:
         raise UsageError(f"{source} already has a column {column!r}. Choose another name with --column.")
     rows, scored, strange = adjustment.spark_counts(frame, columns, unseen)
@@ -230,7 +306,7 @@ class _Target:
         """Refuse what must not be replaced before the work begins."""
         if self.kind == "folder":
             check_folder(self.path, MAKER, self.overwrite)
-        else:
+        elif self.kind != "table":
             check_file(self.path)
 
     @contextmanager
@@ -241,7 +317,8 @@ class _Target:
         tab = chr(9) if ".tsv" in name_ else ","
         options = {
             "csv": f"FORMAT csv, HEADER true, DELIMITER '{tab}', USE_TMP_FILE false{gz}",
-            "json": f"FORMAT json, USE_TMP_FILE false{gz}",
+            "json": f"FORMAT json, ARRAY {str('.json' in Path(name_).suffixes).lower()}, USE_TMP_FILE false{gz}",
+            "excel": "",
             "parquet": "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false",
             "folder": "FORMAT parquet, COMPRESSION zstd, FILENAME_PATTERN 'part-{i}'",
         }[self.kind]

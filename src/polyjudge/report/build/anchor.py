@@ -34,9 +34,12 @@ def build(result: Anchor, panel: Panel | None = None) -> Report:
         *([] if result.helped is None else [_helped(result.helped)]),
         *([] if result.nearest is None else [_nearest(result.nearest)]),
         *([] if result.shift is None else [_shift(result.shift.table, result.shift.notes)]),
+        *([] if result.probes is None else [_probes(result.probes)]),
         _means(result),
         _worth(result),
     ]
+    if result.probes is not None:
+        verdict.append(_probes_say(result.probes))
     return Report(
         **frame,
         title="Panel beside human labels",
@@ -144,6 +147,27 @@ def _helped(h: Helped) -> Section:
     table = Table(name="helped", caption="Cells", frame=cells, columns=columns, most=400)
     title = "Whom calibrating helps, whom it hurts"
     return Section(name="helped", title=title, says=(*says, *notes(h.notes)), blocks=(chart, table))
+
+
+def _probes_say(frame: pd.DataFrame) -> Words:
+    count = {name: int((frame["answer"] == name).sum()) for name in ("agrees", "contradicts", "open")}
+    wrong = frame[frame["answer"] == "contradicts"]
+    return say("anchor.probes", places=list(zip(wrong["language"], wrong["judge"], strict=True)), **count)
+
+
+def _probes(frame: pd.DataFrame) -> Section:
+    columns = (
+        LANGUAGE,
+        JUDGE,
+        Column(name="sight", title="probes: sight"),
+        Column(name="verdict", title="probes: deviation"),
+        LABELS,
+        Column(name="correlation", title="follows labels", kind="ratio", digits=2, low="low", high="high"),
+        Column(name="calibrating", title="labels: calibrating"),
+        Column(name="answer", title="labels and probes"),
+    )
+    table = Table(name="probes", caption=say("anchor.probes-table"), frame=frame, columns=columns, most=400)
+    return Section(name="probes", title="Probes beside labels", says=(_probes_say(frame),), blocks=(table,))
 
 
 def _nearest(frame: pd.DataFrame) -> Section:

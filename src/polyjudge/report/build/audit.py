@@ -11,14 +11,18 @@ import pandas as pd
 from polyjudge.analyse.ties import ALL
 from polyjudge.core.labels import label, labels
 from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Table, Words, say
+from polyjudge.report.build.bounded import bounded_section
 from polyjudge.report.build.compare import held_out_section
 from polyjudge.report.build.explain import cells_section, culprit_blocks, culprit_says, heatmap, steps
 from polyjudge.report.build.gate import gate_section
+from polyjudge.report.build.probe import section as probe_section
+from polyjudge.report.build.probe import sight as probe_sight
 from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, notes, pivot, value
 from polyjudge.report.build.systems import board, signal_section
 from polyjudge.report.build.systems import sections as systems_sections
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
+from polyjudge.report.numbers import number
 
 if TYPE_CHECKING:
     from polyjudge.analyse.audit import Audit, Summary
@@ -33,7 +37,8 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
     e = result.explanation
     scale = say("read.scale", scale=s.scale, low=s.low, high=s.high, matters=e.matters * e.factor, unit=e.unit)
-    frame["read"] = (*(frame.get("read") or read_lines(s)), scale, *notes(s.notes))
+    looks = (say("audit.looks", looks=s.looks, level=result.level),) if s.looks > 1 else ()
+    frame["read"] = (*(frame.get("read") or read_lines(s)), scale, *notes(s.notes), *looks)
     advice = result.advice
     return Report(
         **frame | {"judges": s.judges},
@@ -48,6 +53,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         sections=(
             _places(result),
             cells_section(result.explanation, result.certificate),
+            *([] if result.probes is None else [probe_section(result.probes)]),
             *(replace(section, folded=True) for section in _judged(result)),
             _panel(result),
             _ranks(result),
@@ -59,6 +65,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
             _gates(result),
             held_out_section(result.held_out),
             _sensitivity(result),
+            *([] if result.bounded is None else [bounded_section(result.bounded)]),
             Section(name="limits", title="What this does not show", says=result.caveats),
             _methods(result),
         ),
@@ -82,9 +89,11 @@ def _picture(audit: Audit) -> tuple[Block, ...]:
 
 
 def _beside(audit: Audit) -> tuple[Block, ...]:
-    """Who wins, when the judges see that; else how the judges rank in every language."""
+    """Who notices damage, with probes; who wins, when the judges see that; else how the judges rank."""
     if audit.advice.state == "constant":
         return ()
+    if audit.probes is not None:
+        return (probe_sight(audit.probes),)
     if audit.systems is not None and audit.systems.signal.verdict != "blind":
         return (board(audit.systems.leaderboard),)
     if audit.ranks is None:
@@ -194,7 +203,8 @@ def _panel(audit: Audit) -> Section:
     m = audit.missingness
     if m is not None:
         says.append(say("missing.rate", missing=m.missing, entries=m.entries, rate=m.rate))
-        says += [say("missing.tests", p=m.p_cell, p_together=m.p_interaction)] if m.p_cell is not None else []
+        tests = {"p": m.p_cell, "p_together": m.p_interaction, "p_floor": 1 / (1 + m.draws)}
+        says += [say("missing.tests", **tests)] if m.p_cell is not None else []
         says += notes(m.notes)
         lacking = m.cells[m.cells["missing"] > 0].sort_values("rate", ascending=False, kind="stable")
         columns = [
@@ -311,6 +321,7 @@ def _reversals(audit: Audit) -> Section:
         chance=r.null_mean,
         most=r.null_high,
         p=r.p_global,
+        p_floor=r.p_floor,
         method=r.global_method,
     )
     if turned.empty:
@@ -384,7 +395,8 @@ def _variance(audit: Audit) -> Section:
     says: list[Words] = [say("audit.fit", simplified=v.r2_simplified, full=v.r2_full), v.three_way_meaning]
     if v.three_way_f is not None and v.three_way_df is not None:
         a, b = v.three_way_df
-        says.append(say("audit.three-way-test", df1=a, df2=b, f=v.three_way_f, p=v.three_way_p))
+        values = {"f": v.three_way_f, "p": v.three_way_p, "p_equal": v.three_way_p_equal}
+        says.append(say("audit.three-way-test", df1=a, df2=b, **values))
     if v.replicate_sd is not None:
         says.append(say("audit.replicate-noise", sd=v.replicate_sd, ratio=v.replicate_ratio))
     own, largest = parts.loc[parts["component"] == "language:judge"].iloc[0], (known if len(known) else parts).iloc[0]
@@ -425,7 +437,10 @@ def _structure(audit: Audit) -> Section:
         says.append(say("audit.scale-use", share=s.tukey_share, **slope))
     if i is not None:
         values = {n: getattr(i, n) for n in ("low", "high", "task_low", "task_high", "observed", "permutations", "p")}
-        says += [say("audit.information", nats=i.debiased, null=i.null_mean, **values), *notes(i.notes)]
+        says += [
+            say("audit.information", nats=i.debiased, null=i.null_mean, p_floor=1 / (1 + i.permutations), **values),
+            *notes(i.notes),
+        ]
     blocks: tuple[Block, ...] = ()
     if s.scale_use["slope"].notna().any():
         data = {
@@ -507,11 +522,15 @@ def _sensitivity(audit: Audit) -> Section:
 
 def _sensitivity_tables(audit: Audit) -> list[Block]:
     s = audit.sensitivity
-    tasks = s.tasks.assign(figure=[str(x).replace("_", " ") for x in s.tasks["figure"]])
-    by_task = [
-        Column(name=n, title=n.replace("_", " "), kind="number" if n in ("lowest", "highest") else "text")
-        for n in tasks.columns
-    ]
+    whole = [name == "reversing_pairs" for name in s.tasks["figure"]]  # a count stands below a number of points
+    tasks = s.tasks.assign(
+        figure=[str(x).replace("_", " ") for x in s.tasks["figure"]],
+        **{
+            c: [number(x, 0 if count else 2) for x, count in zip(s.tasks[c], whole, strict=True)]
+            for c in ("all_tasks", "lowest", "highest", "without_it")
+        },
+    )
+    by_task = [Column(name=n, title=n.replace("_", " ")) for n in tasks.columns]
     links = (
         Column(name="link", title="scale"),
         Column(name="spearman", title="rank correlation with plain cells", kind="ratio", low="low", high="high"),

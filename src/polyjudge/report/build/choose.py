@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from polyjudge.analyse.choose import ALL, Choice
@@ -21,7 +22,7 @@ BEST = (
 FRONTIER = (
     Column(name="judges", title="panel"),
     Column(name="cost", title="cost a task", kind="number"),
-    Column(name="error", title="error of a system difference", kind="points"),
+    Column(name="error", title="error of a system difference", kind="points", low="error_low", high="error_high"),
     Column(name="reliability", title="reliability", kind="ratio", digits=3, low="low", high="high"),
 )
 LABELS = (
@@ -34,11 +35,13 @@ COPIES = (
     Column(name="correlation", title="correlation of errors", kind="ratio", digits=2, low="low", high="high"),
     Column(name="copy", title="near copies", kind="yes"),
 )
-WEIGHTS = (
-    Column(name="judge", title="judge", kind="judge"),
-    Column(name="weight", title="weight", kind="share"),
-    Column(name="gain", title="reliability gained, left-out tasks", kind="ratio", digits=3, low="low", high="high"),
-)
+WEIGHT = (Column(name="judge", title="judge", kind="judge"), Column(name="weight", title="weight", kind="share"))
+WEIGHTS = {
+    "reliability": Column(
+        name="gain", title="reliability gained, left-out tasks", kind="ratio", digits=3, low="low", high="high"
+    ),
+    "labels": Column(name="gain", title="points nearer, left-out tasks", kind="points", low="low", high="high"),
+}
 CHANGES = (
     Column(name="kind", title="what"),
     LANGUAGE,
@@ -100,6 +103,8 @@ def _best(c: Choice) -> Table:
 
 def _frontier(c: Choice) -> Section:
     columns = (*FRONTIER, *(LABELS if "squared_error" in c.frontier else ()))
+    if (c.frontier["cost"] % 1 == 0).all():  # without prices the cost is a number of scores
+        columns = tuple(replace(x, kind="count") if x.name == "cost" else x for x in columns)
     table = Table(name="frontier", caption=say("choose.frontier"), frame=c.frontier, columns=columns)
     every = c.subsets[c.subsets["language"] == ALL]
     chart = Chart(
@@ -145,9 +150,11 @@ def _trust(c: Choice) -> Section:
     if c.copies["correlation"].isna().all():
         says.append(say("choose.few-for-copies"))
         blocks = []
-    if len(c.weighting):
-        blocks.append(Table(name="weights", caption=say("choose.weights"), frame=c.weighting, columns=WEIGHTS))
-    else:
+    for kind, frame in c.weighting.groupby("kind", sort=False):
+        caption = say("choose.weights", kind=kind)
+        name = f"weights-{kind}"
+        blocks.append(Table(name=name, caption=caption, frame=frame, columns=(*WEIGHT, WEIGHTS[str(kind)])))
+    if c.weighting.empty:
         says.append(say("choose.equal"))
     return Section(name="trust", title="Copies and weights", says=tuple(says), blocks=tuple(blocks))
 

@@ -9,15 +9,21 @@ import pandas as pd
 from polyjudge.core.labels import clean
 from polyjudge.core.schema import envelope
 from polyjudge.core.sections import Column, Report, Section, Step, Table, Words, say
+from polyjudge.report.build.replay import ANSWERS
 from polyjudge.report.build.shared import JUDGE, LANGUAGE
 
 if TYPE_CHECKING:
     from polyjudge.collect.preview import Preview
-    from polyjudge.collect.summary import Summary
+    from polyjudge.collect.summary import Progress, Summary
     from polyjudge.core.panel import Panel
 
+LOST = 0.1
+"""Share of probe versions that a language may lose without a word."""
 UNEVEN = 0.01
 """p-value under which answers are called unevenly lost."""
+
+MOST_OPEN = 5
+"""Open questions that are named."""
 
 
 def build(result: Any, panel: Panel | None = None) -> Report:
@@ -27,7 +33,9 @@ def build(result: Any, panel: Panel | None = None) -> Report:
 
 def _summary(s: Summary) -> Report:
     verdict: list[Words] = []
-    if s.complete:
+    if s.adaptive is not None:
+        verdict.append(_progress(s, s.adaptive))
+    elif s.complete:
         verdict.append(say("collect.complete", calls=int(s.judges["calls"].sum())))
     else:
         verdict.append(say("collect.left", left=int(s.judges["remaining"].sum()), limit=s.stopped == "cost"))
@@ -48,8 +56,37 @@ def _summary(s: Summary) -> Report:
         verdict=tuple(verdict),
         picture=(_money(s.judges),),
         next=tuple(steps),
-        sections=(*_position(s), *_unreadable(s)),
+        sections=(*_answers(s), *_position(s), *_unreadable(s)),
         payload=lambda: envelope("collect", {**s.to_dict(), "cost": s.cost}),
+    )
+
+
+def _progress(s: Summary, p: Progress) -> Words:
+    names = [
+        f"{clean(first)} and {clean(second)} in {clean(language)}" if second else f"{clean(first)} in {clean(language)}"
+        for language, first, second in p.open[["language", "first", "second"]].head(MOST_OPEN).itertuples(index=False)
+    ]
+    return say(
+        "collect.adaptive",
+        finished=p.finished,
+        of=len(p.answers),
+        open=len(p.open),
+        names="; ".join(names) + ("; ..." if len(p.open) > MOST_OPEN else ""),
+        answered=int(s.judges["answered"].sum()),
+        calls=int(s.judges["calls"].sum()),
+        look=p.look + 1,
+        looks=p.looks,
+        limit=s.stopped == "cost",
+    )
+
+
+def _answers(s: Summary) -> tuple[Section, ...]:
+    """What an adaptive run asked, and the answers."""
+    if s.adaptive is None or not s.adaptive.look:
+        return ()
+    table = Table(name="questions", caption=say("replay.questions"), frame=s.adaptive.answers, columns=ANSWERS)
+    return (
+        Section(name="questions", title="The questions", says=(say("replay.scope"),), blocks=(table,), folded=False),
     )
 
 
@@ -128,6 +165,16 @@ def _preview(p: Preview) -> Report:
             answered=p.answered,
         )
     ]
+    if p.probes is not None:
+        verdict.append(say("collect.probes", **p.probes))
+        verdict += [
+            say("probe.lost", language=language, share=share)
+            for language, share in p.probes["discarded"].items()
+            if share > LOST
+        ]
+    if p.expected is not None:
+        e = p.expected
+        verdict.append(say("adaptive.expected", looks=list(e.looks), whole=e.whole, calls=e.calls, money=e.money))
     if p.dropped:
         verdict.append(say("collect.dropped", count=len(p.dropped)))
     if p.unreviewed:

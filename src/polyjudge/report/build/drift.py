@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 def build(result: Drift, panel: Panel | None = None) -> Report:
     """Findings first; then the change of every cell, clearest first, and the shares at the floor."""
+    from polyjudge.calibrate.drift import DRAWS
+
     how = (
         say("drift.paired", paired=result.paired_tasks, alarm=1 - result.level)
         if result.paired_tasks
@@ -42,7 +44,7 @@ def build(result: Drift, panel: Panel | None = None) -> Report:
                 high="band_high",
                 like=("before",),
             ),
-            Column(name="p", title="p", kind="p"),
+            Column(name="p", title="p", kind="p", floor=0.0 if result.paired_tasks else 1 / (1 + DRAWS)),
             Column(name="changed", title="changed", kind="yes"),
         ),
     )

@@ -22,22 +22,20 @@ if TYPE_CHECKING:
 def build(result: Explanation, panel: Panel | None = None) -> Report:
     """The explanation, the place asked for or found, its worst tasks, and every place."""
     rest = culprit_says(result)
+    places = Section(
+        name="culprits",
+        title="The place" if len(result.culprits) == 1 else "The places",
+        says=rest,
+        blocks=tuple(culprit_blocks(result)),
+        folded=not rest,
+    )
     verdict = [_kind(result), say("explain.stability", stability=result.stability, resamples=result.resamples)]
     return Report(
         **frame_of("explain", result, panel),
         title=say("explain.title"),
         verdict=(*verdict, say("explain.majority")),
         picture=(heatmap(result),),
-        sections=(
-            Section(
-                name="culprits",
-                title="The place" if len(result.culprits) == 1 else "The places",
-                says=rest,
-                blocks=tuple(culprit_blocks(result)),
-                folded=not rest,
-            ),
-            cells_section(result),
-        ),
+        sections=(*([places] if places.says or places.blocks else []), cells_section(result)),
     )
 
 
@@ -131,16 +129,18 @@ def cells_section(e: Explanation, certificate: Certificate | None = None) -> Sec
         Column(name="matter", title="does it matter"),
         Column(name="named", title="named", kind="yes"),
     )
-    says: list[Words] = [
-        say(
-            "explain.without",
-            largest=e.largest,
-            without=e.largest_without,
-            clear=e.clear,
-            clear_without=e.clear_without,
-            cells=len(e.cells),
+    says: list[Words] = []
+    if e.cells["named"].any():
+        says.append(
+            say(
+                "explain.without",
+                largest=e.largest,
+                without=e.largest_without,
+                clear=e.clear,
+                clear_without=e.clear_without,
+                cells=len(e.cells),
+            )
         )
-    ]
     if certificate is not None:
         c = certificate
         values = {"delta": c.delta, "matters": c.matters, "level": c.level, "cells": len(c.cells)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyjudge.core.sections import Column, Report, Section, Table, Words, say
+from polyjudge.core.sections import Column, Report, Section, Table, say
 from polyjudge.report.build.shared import frame_of, notes, value
 
 if TYPE_CHECKING:
@@ -17,27 +17,11 @@ def build(result: Extension, panel: Panel | None = None) -> Report:
     return Report(
         **frame_of("extend", result, panel),
         title="New in the calibrator",
-        verdict=tuple(summary(n) for n in result.newcomers),
+        verdict=tuple(n.words for n in result.newcomers),
         sections=(
             *(_newcomer(n) for n in result.newcomers),
             Section(name="notes", title="Notes", says=notes(result.notes), folded=False),
         ),
-    )
-
-
-def summary(n: Newcomer) -> Words:
-    """One newcomer: how well it is known, and how many more tasks it needs."""
-    return say(
-        "extend.newcomer",
-        label=n.label,
-        tasks=n.tasks,
-        half_width=n.half_width,
-        level=n.level,
-        clear=int(((n.table["low"] > 0) | (n.table["high"] < 0)).sum()),
-        cells=len(n.table),
-        shrunk=n.shrunk,
-        more=n.more_tasks,
-        goal=str(n.goal),
     )
 
 

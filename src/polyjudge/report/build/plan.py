@@ -33,7 +33,7 @@ def _tasks(p: Plan, panel: Panel | None) -> Report:
         columns=(
             Column(name="bound", title="bound"),
             value("sigma", "sd"),
-            Column(name="tasks", title="tasks (– is over 10,000,000)", kind="count"),
+            Column(name="tasks", title="tasks", kind="count"),
         ),
     )
     table = p.table.assign(
@@ -50,26 +50,51 @@ def _tasks(p: Plan, panel: Panel | None) -> Report:
             Column(name="tasks", title="tasks", kind="count"),
             value("gaussian_radius", "Gaussian"),
             value("band_radius", "band"),
-            value("free_radius", "distribution-free"),
+            *([] if p.table["free_radius"].isna().all() else [value("free_radius", "distribution-free")]),
             _expected("expected_cells", f"clear cells of {cells}", "cells"),
             _expected("expected_reversals", f"swaps of {swaps:.1f}", "swaps"),
         ),
     )
-    says: list[Words] = [*notes((p.assumed,)), say("plan.simulated")]
+    says = (p.assumed, say("plan.simulated"), *notes(p.notes))
     sections = [
-        Section(name="buys", title="What a number of tasks buys", says=tuple(says), blocks=(buys,), folded=False),
+        Section(name="buys", title="What a number of tasks buys", says=says, blocks=(buys,), folded=False),
     ]
     if p.decision is not None:
         sections.append(_study(p.decision))
-    verdict = tuple(notes((p.advice,))) if p.advice else ()
-    frame = frame_of("plan", p, panel)
     return Report(
-        **frame,
+        **frame_of("plan", p, panel),
         title="Tasks that a panel needs",
-        verdict=(*verdict, *notes(p.notes)),
+        verdict=_answer(p),
         picture=(needed,),
         sections=tuple(sections),
     )
+
+
+def _answer(p: Plan) -> tuple[Words, ...]:
+    """How many tasks, at what cost, what they would show, and what else to buy."""
+    more = None if p.enough is None else max(0, p.enough - (p.tasks or 0))
+    says: list[Words] = [
+        say(
+            "plan.answer",
+            enough=p.enough,
+            have=p.tasks,
+            more=more,
+            radius=p.radius,
+            languages=p.languages,
+            judges=p.judges,
+            cells=p.languages * p.judges,
+            level=p.level,
+        )
+    ]
+    if more:
+        cost = None if p.price_per_task is None else more * p.price_per_task
+        says.append(say("plan.cost", scores=more * p.scores_per_task, cost=cost, more=p.tasks is not None))
+    row = p.table[p.table["tasks"] == (p.enough if more else p.tasks)]
+    if len(row):
+        found, error = float(row["expected_cells"].iloc[0]), 2 * float(row["expected_cells_se"].iloc[0])
+        low, high = max(0.0, found - error), found + error
+        says.append(say("plan.finds", tasks=int(row["tasks"].iloc[0]), found=found, low=low, high=high))
+    return (*says, p.advice) if p.advice else tuple(says)
 
 
 def _expected(name: str, title: str, ends: str) -> Column:
@@ -132,9 +157,28 @@ def _labels(b: LabelBudget, panel: Panel | None) -> Report:
     return Report(
         **report,
         title="Human labels that the languages need",
+        verdict=_labels_answer(b),
         picture=(needed, after),
         sections=(Section(name="notes", title="Notes", says=notes(b.notes), folded=False),),
     )
+
+
+def _labels_answer(b: LabelBudget) -> tuple[Words, ...]:
+    """How many more labels, with the panel's help and without it."""
+    reached = b.table[b.table["with_panel"].notna()]
+    needed = reached["with_panel"]
+    answer = say(
+        "plan.labels-answer",
+        more=int((needed - reached["labels"]).clip(lower=0).sum()),
+        total=int(needed.sum()),
+        alone=int(reached["labels_only"].sum()),
+        half_width=b.half_width,
+        level=b.level,
+        languages=reached["language"].tolist(),
+        all=len(reached) == len(b.table),
+    )
+    short = b.table["language"][b.table["with_panel"].isna()].tolist()
+    return (*([answer] if len(reached) else []), *([say("plan.labels-short", languages=short)] if short else []))
 
 
 def _count(row: pd.Series[Any], name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,12 @@ CELLS = (
     Column(name="verdict", title="verdict"),
 )
 
+JUDGES = (
+    JUDGE,
+    value("false_reaction", "change under placebo", "false_reaction_low", "false_reaction_high", sign=True),
+    Column(name="false", title="form moves it", kind="yes"),
+)
+
 
 def build(result: Probe, panel: Panel | None = None) -> Report:
     """Who sees, who is blind, and whether calibrating is safe."""
@@ -31,7 +38,8 @@ def build(result: Probe, panel: Panel | None = None) -> Report:
         **frame_of("probe", result, panel),
         title=say("probe.title"),
         verdict=sayings(result),
-        picture=(_grid(result),),
+        picture=(sight(result),),
+        beside=(_interaction(result),),
         next=_steps(result),
         findings=tuple(ranked(result.findings)),
         sections=(section(result),),
@@ -73,34 +81,54 @@ def _grid(p: Probe) -> Grid:
     )
 
 
-def section(p: Probe) -> Section:
-    """Every cell with its numbers, and what probes cannot show."""
-    heatmap = p.cells.assign(
+def sight(p: Probe) -> Chart:
+    """How often each judge prefers the clean version, blind places framed; in text the reactions."""
+    cells = p.cells.assign(
         reliability=p.cells["sensitivity"],
         low=p.cells["sensitivity_low"],
         high=p.cells["sensitivity_high"],
         verdict=p.cells["sight"],
     )
-    table = Table(name="cells", caption=say("probe.cells", level=p.level), frame=p.cells, columns=CELLS, most=400)
-    blocks: tuple[Block, ...] = (
-        Chart(
-            name="probe-sight",
-            draw="signal_heatmap",
-            data=({"cells": heatmap, "least": 0.5, "title": "Chance that the clean version scores higher"},),
-            caption=say("probe.chart"),
-            alt=say("probe.chart-alt", low=p.cells["sensitivity"].min(), high=p.cells["sensitivity"].max()),
-            instead=table,
+    title, note = "Chance that the clean version scores higher", "framed: blind; 0.5 is chance"
+    return Chart(
+        name="probe-sight",
+        draw="signal_heatmap",
+        data=({"cells": cells, "least": 0.5, "title": title, "note": note},),
+        caption=say("probe.chart"),
+        alt=say("probe.chart-alt", low=p.cells["sensitivity"].min(), high=p.cells["sensitivity"].max()),
+        instead=_grid(p),
+    )
+
+
+def _interaction(p: Probe) -> Chart:
+    cells = p.cells[["language", "judge", "interaction"]]
+    return Chart(
+        name="probe-interaction",
+        draw="interaction_heatmap",
+        data=({"result": cells},),
+        caption=say("probe.interaction", own=p.own_interaction),
+        alt=say(
+            "probe.interaction-alt",
+            largest=float(p.cells["interaction"].abs().max()),
+            count=int(p.cells["large"].sum()),
         ),
     )
-    return Section(
-        name="probes", title="Do the judges notice damage?", says=(say("probe.scope", tasks=p.tasks),), blocks=blocks
-    )
+
+
+def section(p: Probe) -> Section:
+    """Every cell with its numbers, what form does to the judges, and what probes cannot show."""
+    caption = say("probe.cells", level=p.level)
+    blocks: list[Block] = [Table(name="cells", caption=caption, frame=p.cells, columns=CELLS, most=400)]
+    if p.placebos:
+        blocks.append(Table(name="placebo", caption=say("probe.placebo"), frame=p.judges, columns=JUDGES))
+    says = (say("probe.scope", tasks=p.tasks),)
+    return Section(name="probes", title="Do the judges notice damage?", says=says, blocks=tuple(blocks))
 
 
 def _steps(p: Probe) -> tuple[Step, ...]:
     blind = p.cells[p.cells["sight"] == "blind"]
     if not len(blind) or p.usual_low <= 0:
         return ()
-    first = blind.iloc[0]
-    why = say("probe.next-drop", language=first["language"], judge=first["judge"])
-    return (Step(why=why, command=f"polyjudge audit SCORES --drop '{first['language']},{first['judge']}'"),)
+    places = list(zip(blind["language"], blind["judge"], strict=True))
+    drops = [word for place in places for word in ("--drop", ",".join(map(str, place)))]
+    return (Step(why=say("probe.next-drop"), command=shlex.join(["polyjudge", "audit", "SCORES", *drops])),)

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 def read_says(panel: Panel) -> tuple[Words, ...]:
     """The first lines: what was read, from where, and how to correct it."""
-    import numpy as np
-
     low, high = panel.range
-    missing = int(np.isnan(panel.scores).sum())
     facts: dict[str, Any] = {
         "tasks": panel.n_tasks, "systems": len(panel.systems), "languages": len(panel.languages),
         "judges": len(panel.judges), "replicates": len(panel.replicates),
     }  # fmt: skip
-    scores = say("read.values", scores=panel.n_scores, missing=missing, entries=panel.scores.size, low=low, high=high)
+    scores = say(
+        "read.values", scores=panel.n_scores, missing=int(panel.lost.sum()),
+        entries=int(panel.asked.sum()), low=low, high=high, unanswered=panel.unanswered,
+    )  # fmt: skip
     reading = panel.reading
     if reading is None:
         return say("read.from", **facts), scores
@@ -71,7 +71,7 @@ def build(result: Check, panel: Panel | None = None) -> Report:
         *(value_says(reading)),
         *((say("check.scale", scale=result.scale, low=result.low, high=result.high),) if result.readable else ()),
         *((say("read.unused", columns=list(reading.unused)),) if reading.unused else ()),
-        *(say("note", text=note) for note in result.notes),
+        *result.notes,
     )
     roles = Table(
         name="roles",

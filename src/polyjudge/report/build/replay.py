@@ -26,6 +26,7 @@ ANSWERS = (
     Column(name="verdict", title="answer"),
     Column(name="estimate", title="difference", kind="points", sign=True, low="low", high="high"),
     Column(name="settled_at", title="at look", kind="count"),
+    Column(name="final", title="in the end", kind="points", sign=True),
 )
 
 

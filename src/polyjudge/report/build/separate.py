@@ -38,6 +38,15 @@ def build(result: Separation, panel: Panel | None = None) -> Report:
         verdict=(
             say("separate.needed", points=result.points, needed=result.needed, power=result.power, level=result.level),
             say(
+                "separate.choice",
+                judges=result.kept,
+                all=len(panel.judges) if panel is not None else int(table["judges"].max()) // 2,
+                tasks=result.kept_tasks,
+                cost=result.kept_cost,
+                full=result.cost,
+                priced=result.priced,
+            ),
+            say(
                 "separate.now",
                 tasks=result.tasks,
                 first=first,

@@ -91,7 +91,6 @@ def sayings(result: Systems) -> tuple[Say, ...]:
 
 def seen(s: Signal) -> Say:
     """Whether the judges see, in one sentence."""
-    verdicts = s.languages.set_index("language")["verdict"]
     return say(
         f"signal.{s.verdict.replace(' ', '-')}",
         one=s.mean_one,
@@ -99,8 +98,8 @@ def seen(s: Signal) -> Say:
         high=s.mean_one_high,
         panel=s.mean_panel,
         most=float(s.languages["one_high"].max()),
-        blind=list(verdicts.index[verdicts == "blind"]),
-        languages=len(verdicts),
+        blind=s.blind_languages,
+        languages=len(s.languages),
         by_task=s.by_task,
     )
 

@@ -1,4 +1,4 @@
-"""What a validation says: one table per quantity."""
+"""What a validation says: what was missed, then one table per quantity."""
 
 from __future__ import annotations
 
@@ -16,41 +16,61 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     Column(name="scenario", title="scenario"),
-    Column(name="value", title="value", kind="ratio"),
-    Column(name="monte_carlo_error", title="± Monte Carlo", kind="ratio"),
-    Column(name="limit", title="limit"),
+    Column(name="value", title="value", kind="ratio", digits=3),
+    Column(name="monte_carlo_error", title="± Monte Carlo", kind="ratio", digits=3),
+    Column(name="panels", title="panels", kind="count"),
+    Column(name="promise", title="promised"),
+    Column(name="limit", title="chance reaches", kind="ratio", digits=3),
     Column(name="verdict", title="verdict"),
 )
+WHAT = (Column(name="quantity", title="quantity"), *COLUMNS)
 
 
 def build(result: Validation, panel: Panel | None = None) -> Report:
-    """Figures that missed their limit first; then every quantity."""
-    tables = quantities(result.table)
-    missed = int((result.table["verdict"] == "fail").sum())
-    limits = int((result.table["verdict"] != "reported").sum())
+    """Figures that broke their promise first; then every quantity."""
+    table = promised(result.table)
+    missed, known = (table[table["verdict"] == x] for x in ("fail", "known"))
+    limits = int((table["verdict"] != "reported").sum())
     frame = frame_of("validate", result, panel)
     frame["payload"] = lambda: envelope("validate", {**result.to_dict(), "passed": result.passed})
+    covers, alarms = result.detects
+    first = [
+        Section(name=name, title=title, blocks=(_table(rows, WHAT, name),), folded=False)
+        for name, title, rows in (("missed", "Missed", missed), ("known", "Not kept, and said so", known))
+        if len(rows)
+    ]
     return Report(
         **frame,
         title="polyjudge against known answers",
-        verdict=(say("validate.verdict", panels=result.panels, missed=missed, limits=limits),),
-        sections=tuple(
-            Section(name=f"quantity-{i}", title=str(t.caption).capitalize(), blocks=(t,), folded=False)
-            for i, t in enumerate(tables)
+        verdict=(
+            say("validate.verdict", panels=result.panels, missed=len(missed), limits=limits, known=len(known)),
+            say("validate.detects", panels=result.panels, covers=covers, alarms=alarms),
+        ),
+        sections=(
+            *first,
+            *(
+                Section(name=f"quantity-{i}", title=str(t.caption).capitalize(), blocks=(t,), folded=bool(first))
+                for i, t in enumerate(quantities(result.table))
+            ),
         ),
     )
 
 
+def promised(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows with what is promised, in words."""
+    return table.assign(promise=[_promise(a, b) for a, b in zip(table["low"], table["high"], strict=True)])
+
+
 def quantities(table: pd.DataFrame) -> list[Table]:
-    """One table per quantity: what was measured, its Monte Carlo error, the limit and the verdict."""
-    shown = table.assign(limit=[_limit(a, b) for a, b in zip(table["low"], table["high"], strict=True)])
-    return [
-        Table(name="validate", caption=str(quantity), frame=rows, columns=COLUMNS, most=len(rows))
-        for quantity, rows in shown.groupby("quantity", sort=False)
-    ]
+    """One table per quantity: what was measured, its Monte Carlo error, what is promised, the limit, the verdict."""
+    return [_table(rows, COLUMNS, str(quantity)) for quantity, rows in promised(table).groupby("quantity", sort=False)]
 
 
-def _limit(low: float | None, high: float | None) -> str:
+def _table(rows: pd.DataFrame, columns: tuple[Column, ...], caption: str) -> Table:
+    return Table(name="validate", caption=caption, frame=rows, columns=columns, most=len(rows))
+
+
+def _promise(low: float | None, high: float | None) -> str:
     if pd.isna(low) and pd.isna(high):
         return "–"
     if pd.isna(low) or pd.isna(high):

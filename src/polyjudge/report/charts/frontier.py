@@ -14,7 +14,7 @@ from polyjudge.report.charts.theme import colour, finish, plot
 def frontier(subsets: pd.DataFrame, frontier: pd.DataFrame, kept: str) -> Any:
     """Every panel as a point, the frontier as steps, the recommended panel marked.
 
-    subsets, frontier : judges, cost, error, reliability
+    subsets, frontier : judges, cost, error, reliability; the frontier also error_low, error_high
     """
 
     def data(frame: pd.DataFrame) -> pd.DataFrame:
@@ -31,5 +31,9 @@ def frontier(subsets: pd.DataFrame, frontier: pd.DataFrame, kept: str) -> Any:
     dots = plot(data(some)).mark_point(size=22, filled=True, color=colour("soft"), opacity=0.6)
     steps = plot(data(frontier)).mark_line(interpolate="step-after", color=colour("accent"), point=True)
     best = plot(data(subsets[subsets["judges"] == kept])).mark_point(size=160, color=colour("high"), strokeWidth=2.5)
-    chart = alt.layer(*(layer.encode(x=x, y=y, tooltip=tooltip) for layer in (dots, steps, best)))
+    ends = frontier[["cost", "error_low", "error_high"]]
+    bars = (
+        plot(ends).mark_rule(color=colour("accent"), opacity=0.5).encode(x=x, y=alt.Y("error_low:Q"), y2="error_high:Q")
+    )
+    chart = alt.layer(bars, *(layer.encode(x=x, y=y, tooltip=tooltip) for layer in (dots, steps, best)))
     return finish(chart.properties(width=560, height=320), "Cost against error", "ring: recommended")

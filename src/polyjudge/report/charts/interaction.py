@@ -17,6 +17,27 @@ ROOMY = 12
 """With more judges than this the cells carry no numbers, only marks."""
 
 
+def _hover(
+    cells: pd.DataFrame, language: dict[str, str], judge: dict[str, str], level: str, tasks: int | None
+) -> tuple[pd.DataFrame, list[Any]]:
+    """The rows of the heatmap, and what shows on hovering over a cell."""
+    data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
+    data["interaction"] = cells["interaction"].to_numpy()
+    write, write_short = writer(data["interaction"]), writer(data["interaction"], 3)
+    data["shown"] = [write_short(x, True) for x in data["interaction"]]
+    data["value"] = [write(x, True) for x in data["interaction"]]
+    titles = {"language:N": "language", "judge:N": "judge", "value:N": "interaction"}
+    if {"low", "high", "band_low", "band_high", "verdict"} <= set(cells.columns):
+        data["interval"] = _interval(cells["low"], cells["high"], write)
+        data["band"] = _interval(cells["band_low"], cells["band_high"], write)
+        data["verdict"] = cells["verdict"].to_numpy()
+        titles |= {"interval:N": f"{level}interval", "band:N": f"{level}band, all cells", "verdict:N": "verdict"}
+    if tasks is not None:
+        data["tasks"] = tasks
+        titles["tasks:Q"] = "tasks"
+    return data, [alt.Tooltip(field, title=title) for field, title in titles.items()]
+
+
 def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Interaction of language and judge") -> Any:
     """What is left of each cell after language and judge effects, in score points; symmetric colours around 0.
 
@@ -24,33 +45,10 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
     cells carry marks and their intervals show on hovering.
     """
     cells = result.cells if isinstance(result, Uncertainty) else result
-    tasks = result.tasks if isinstance(result, Uncertainty) else None
     level = f"{result.level:.0%} " if isinstance(result, Uncertainty) else ""
     language, judge = labels(cells["language"].unique()), labels(cells["judge"].unique())
-    data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
-    data["interaction"] = cells["interaction"].to_numpy()
-    write, write_short = writer(data["interaction"]), writer(data["interaction"], 3)
-    data["shown"] = [write_short(x, True) for x in data["interaction"]]
-    data["value"] = [write(x, True) for x in data["interaction"]]
-    tooltip = [
-        alt.Tooltip("language:N", title="language"),
-        alt.Tooltip("judge:N", title="judge"),
-        alt.Tooltip("value:N", title="interaction"),
-    ]
-    marked = {"low", "high", "band_low", "band_high", "verdict"} <= set(cells.columns)
-    if marked:
-        data["interval"] = _interval(cells["low"], cells["high"], write)
-        data["band"] = _interval(cells["band_low"], cells["band_high"], write)
-        data["verdict"] = cells["verdict"].to_numpy()
-        tooltip += [
-            alt.Tooltip("interval:N", title=f"{level}interval"),
-            alt.Tooltip("band:N", title=f"{level}band, all cells"),
-            alt.Tooltip("verdict:N", title="verdict"),
-        ]
-    if tasks is not None:
-        data["tasks"] = tasks
-        tooltip.append(alt.Tooltip("tasks:Q", title="tasks"))
-
+    data, tooltip = _hover(cells, language, judge, level, result.tasks if isinstance(result, Uncertainty) else None)
+    marked = "verdict" in data.columns
     limit = max(float(data["interaction"].abs().max()), 1e-12)
     roomy = len(judge) <= ROOMY
     x = alt.X(

@@ -163,8 +163,7 @@ def rank_probabilities(result: RankReversals) -> Any:
                 text=alt.Text("probability:Q", format=".0%"), color=ink, opacity=dim(0.45)
             )
         )
-    step = (44, 26) if roomy else (17, 17)
-    chart = alt.layer(*layers).properties(width=alt.Step(step[0]), height=alt.Step(step[1]))
-    return finish(chart, "Probability of each rank", "share of resampled task sets; under 0.5% left empty").add_params(
-        alt.param(name=SCOPE, value=start)
-    )
+    wide, high = (44, 26) if roomy else (17, 17)
+    chart = alt.layer(*layers).properties(width=alt.Step(wide), height=alt.Step(high))
+    note = "share of resampled task sets; under 0.5% left empty"
+    return finish(chart, "Probability of each rank", note).add_params(alt.param(name=SCOPE, value=start))

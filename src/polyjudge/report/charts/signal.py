@@ -11,7 +11,9 @@ from polyjudge.core.labels import labels
 from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot
 
 
-def signal_heatmap(cells: pd.DataFrame, least: float, title: str = "Agreement about the systems of a task") -> Any:
+def signal_heatmap(
+    cells: pd.DataFrame, least: float, title: str = "Agreement about the systems of a task", note: str = ""
+) -> Any:
     """Reliability of each judge in each language, 0 pale to 1 strong; blind cells are framed.
 
     cells : language, judge, reliability, low, high, verdict
@@ -36,7 +38,7 @@ def signal_heatmap(cells: pd.DataFrame, least: float, title: str = "Agreement ab
     cell = base.mark_rect(stroke=colour("paper"), strokeWidth=1).encode(
         color=alt.Color(
             "reliability:Q",
-            title="reliability",
+            title="share" if note else "reliability",
             scale=alt.Scale(domain=[0, 1], range=[colour("middle"), colour("high")]),
             legend=alt.Legend(gradientLength=160, orient="bottom", direction="horizontal"),
         ),
@@ -49,4 +51,4 @@ def signal_heatmap(cells: pd.DataFrame, least: float, title: str = "Agreement ab
     )
     chosen = base.transform_filter(IS_CHOSEN).mark_rect(filled=False, stroke=colour("accent"), strokeWidth=1.5)
     chart = alt.layer(cell, text, blind, chosen).properties(width=alt.Step(48), height=alt.Step(26))
-    return finish(chart, title, f"framed: blind, surely below {least:g}")
+    return finish(chart, title, note or f"framed: blind, surely below {least:g}")

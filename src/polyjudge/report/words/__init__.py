@@ -54,11 +54,20 @@ def word(what: Words) -> str:
 
 
 def names(labels: Sequence[Any], most: int = 4) -> str:
-    """A short list of names as text.
+    """A short list of names for use inside a template: braces in them are no fields.
 
-    >>> names(["a", "b", "c"]), names(list("abcdefg"))
-    ('a, b and c', 'a, b, c, d and 3 more')
+    >>> names(["a", "b", "c"]), names(list("abcdefg")), names(["{x}"])
+    ('a, b and c', 'a, b, c, d and 3 more', '{{x}}')
     """
+    return escape(_listed(labels, most))
+
+
+def escape(text: str) -> str:
+    """Text as a template shows it literally."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _listed(labels: Sequence[Any], most: int = 4) -> str:
     shown = [clean(x, 40) for x in labels[:most]]
     if len(labels) > most:
         return f"{', '.join(shown)} and {len(labels) - most} more"
@@ -82,6 +91,8 @@ class _Formatter(string.Formatter):
         sign, kind = format_spec.startswith("+"), format_spec.removeprefix("+")
         if isinstance(value, tuple) and len(value) == 3 and (value[0] is None or _is_number(value[0])):
             return _with_interval(value, kind, sign)
+        if isinstance(value, tuple) and kind == "p":  # a p-value and the least that its draws can give
+            return n.p_words(*value)
         return _single(value, kind, sign)
 
 
@@ -96,7 +107,7 @@ def _single(value: Any, kind: str, sign: bool) -> str:
     if kind == "text":
         return clean(value, 800)
     if isinstance(value, (list, tuple)):
-        return names(value)
+        return _listed(value)
     if value is None:
         return n.NONE
     if not _is_number(value):
@@ -132,3 +143,22 @@ def _with_interval(value: tuple[Any, Any, Any], kind: str, sign: bool) -> str:
         write = lambda v: _single(v, kind, sign)  # noqa: E731
     ends = f"[{write(low)}, {write(high)}]"
     return ends if middle is None else f"{write(middle)} {ends}"
+
+
+def places(cells: Sequence[tuple[Any, Any]], most: int = 3) -> str:
+    """Judges and languages, for a template."""
+    shown = [f"{escape(clean(judge))} in {escape(clean(language))}" for language, judge in cells[:most]]
+    more = len(cells) - most
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def readings(v: Mapping[str, Any]) -> str:
+    """What the deviations that matter are, and what to do with each kind."""
+    parts = {
+        "severity": "{severity} are severity: calibrating them is safe"
+        + (" once the blind are out" * bool(v["blind"])),
+        "blind": "{blind} come from judges that cannot see there: leave them out",
+        "competence": "{competence} may be competence: do not calibrate them",
+        "cannot_tell": "{cannot_tell} cannot be told",
+    }
+    return f"of {{of}} deviations that matter, {'; '.join(text for name, text in parts.items() if v[name])}."

@@ -35,8 +35,10 @@ def _reversal_unsure(v: Values) -> str:
 def _reversal_global(v: Values) -> str:
     swap = f"{few(v['count']).capitalize()} {plural(v['count'], 'pair swaps', 'pairs swap')} places"
     if v["more"]:
-        return f"{swap}. By chance {{chance:.1f}} would on average, and seldom more than {{most:.0f}} ({{p:p}})."
-    return f"{swap}, which chance explains: {{chance:.1f}} would on average ({{p:p}})."
+        return (
+            f"{swap}. By chance {{chance:.1f}} would on average, and seldom more than {{most:.0f}} ({{p/p_floor:p}})."
+        )
+    return f"{swap}, which chance explains: {{chance:.1f}} would on average ({{p/p_floor:p}})."
 
 
 def _missing(v: Values) -> str:
@@ -81,8 +83,8 @@ def _end(end: str) -> Template:
 
 GAIN = {
     "gain.advised": "If you use a single judge, calibrate: one picked at random comes "
-    "{closer/closer_low/closer_high:points} closer to the panel. If you average the judges, nothing changes. Which "
-    "judge gains most needs labels.",
+    "{closer/closer_low/closer_high:points} points closer to the panel. If you average the judges, nothing changes. "
+    "Which judge gains most needs labels.",
     "gain.open": "Do not calibrate: it may only add noise (squared distance to the panel falls by "
     "{gain/low/high:+points}, which includes 0). More tasks, or shrinkage, may show a gain.",
     "gain.loss": "Do not calibrate: it adds error (squared distance to the panel changes by {gain/low/high:+points}). "
@@ -145,7 +147,7 @@ WORDS: dict[str, Template] = {
     "one cause: a prompt translation, a parser, a tokenizer.",
     "information": lambda v: (
         f"The score {'tells' if v['carries'] else 'does not visibly tell'} the language of the prompt, given judge and "
-        "task: {nats/low/high:.3f} nats over chance ({p:p})."
+        "task: {nats/low/high:.3f} nats over chance ({p/p_floor:p})."
     ),
     "gate-spread": _gate,
     "order": _order,
@@ -159,6 +161,7 @@ WORDS: dict[str, Template] = {
     "few-tasks": "With {tasks} tasks every interval is wide. Plan for {enough} or more: polyjudge plan --from SCORES",
     "left-out-three-way test": LEFT_OUT,
     "left-out-variance": LEFT_OUT,
+    "left-out-bounded": LEFT_OUT,
     "left-out-information": LEFT_OUT,
     "left-out-gate spread": LEFT_OUT,
     "left-out-gate": LEFT_OUT,
@@ -179,6 +182,10 @@ WORDS: dict[str, Template] = {
         "{scores} scores from {low:.4g} to {high:.4g}, " + ("{missing} missing." if v["missing"] else "none missing.")
     ),
     "read.scale": lambda v: f"{SCALES[v['scale']]}; effects of {{matters:.2g}} {{unit}} or more matter (--matters).",
+    "audit.looks": lambda v: (
+        f"It could stop at {{looks}} looks, so each interval is at {100 * v['level']:.4g}%: together they keep "
+        f"{100 * (1 - (1 - v['level']) * v['looks']):.4g}%."
+    ),
     "audit.title": "Audit of {judges} judges in {languages} languages",
     "audit.names": "{what}: {names:text}",
     # sections
@@ -203,7 +210,7 @@ WORDS: dict[str, Template] = {
     "excludes 0.",
     "audit.reversals": "{count} of {pairs} pairs swap places in the means, {sure} of them surely, allowing for the "
     "choice "
-    "of the two languages. By chance {chance:.1f} would (95% of draws: at most {most:.0f}; {p:p}, {method}).",
+    "of the two languages. By chance {chance:.1f} would (95% of draws: at most {most:.0f}; {p/p_floor:p}, {method}).",
     "audit.gaps-chart": lambda v: (
         "Each row is a pair; strokes right of 0 are languages in which the first judge is above."
         + (" The {drawn} clearest of {turned} pairs are drawn." if v["turned"] > v["drawn"] else "")
@@ -211,7 +218,8 @@ WORDS: dict[str, Template] = {
     "audit.probabilities-chart": "Choose a language above, or the calibrated order that all languages share.",
     "audit.fit": "Task, judge, language and their interaction explain R² = {simplified:.4f} of the single scores; with "
     "task by language {full:.4f}. Both describe these scores and have no interval.",
-    "audit.three-way-test": "The language effect of single tasks against noise: F({df1}, {df2}) = {f:.2f}, {p:p}.",
+    "audit.three-way-test": "The language effect of single tasks against noise, which may differ between cells "
+    "and tasks: {p:p}. By F, which takes it as equal: F({df1}, {df2}) = {f:.2f}, {p_equal:p}.",
     "audit.replicate-noise": lambda v: (
         "Repeats of a score differ by {sd:points} points (standard deviation)"
         + ("." if v["ratio"] is None else ", {ratio:.2f} of the largest deviation of a cell.")
@@ -219,7 +227,7 @@ WORDS: dict[str, Template] = {
     "audit.information": "The score tells {nats:.3f} nats about the language, given judge and task: {/low/high:.3f} "
     "over "
     "permutations, {/task_low/task_high:.3f} over tasks (observed {observed:.3f} less {null:.3f} of {permutations} "
-    "permutations; {p:p}).",
+    "permutations; {p/p_floor:p}).",
     "audit.variance-chart": "What calibrating removes, language by judge, has {own:share} of the variance; the largest "
     "part is {largest} with {share:share}. Lines are intervals (jackknife over tasks); a part below zero is shown as "
     "0.",
@@ -290,18 +298,27 @@ WORDS: dict[str, Template] = {
     "missing.part": "The tests use a random {share:share} of the tasks that lack scores.",
     "missing.rate": "{missing} of {entries} entries ({rate:share}) have no score; missing is missing, never zero.",
     "missing.none": "No score is missing.",
+    "missing.unanswered": lambda v: (
+        "{unanswered} answers of systems no judge scored: they were not there to be judged, and count as no failed "
+        "call."
+        + (
+            " Not run at all: " + names([f"{system} in {language}" for system, language in v["absent"]]) + "."
+            if v["absent"]
+            else ""
+        )
+    ),
     "missing.together": "{judge} in {language} lacks {worst:share}, against {overall:share} overall, and that is no "
-    "accident ({p:p}). If they fail because of what they would have scored, the cell is biased: see its range.",
-    "missing.margins": "Missing scores are not spread evenly ({p:p}): {judge} in {language} lacks {worst:share}, "
-    "against "
-    "{overall:share} overall. Rates of languages and judges explain it, and the estimate allows for that.",
+    "accident ({p/p_floor:p}). If they fail because of what they would have scored, the cell is biased: see its range.",
+    "missing.margins": "Missing scores are not spread evenly ({p/p_floor:p}): {judge} in {language} lacks "
+    "{worst:share}, against {overall:share} overall. Rates of languages and judges explain it, and the estimate "
+    "allows for that.",
     "missing.one-holder": "All missing scores are of one judge or one language; most lacks {judge} in {language}, "
     "{worst:share}. Nothing here tells whether they are missing because of what they would have been: see the range of "
     "its cells.",
-    "missing.even": "Nothing shows that they depend on language and judge ({p:p}); most lacks {judge} in {language}, "
-    "{worst:share} against {overall:share} overall.",
-    "missing.tests": "Does missingness depend on the cell: {p:p}; on language and judge together, beyond each alone: "
-    "{p_together:p}.",
+    "missing.even": "Nothing shows that they depend on language and judge ({p/p_floor:p}); most lacks {judge} in "
+    "{language}, {worst:share} against {overall:share} overall.",
+    "missing.tests": "Does missingness depend on the cell: {p/p_floor:p}; on language and judge together, "
+    "beyond each alone: {p_together/p_floor:p}.",
     "uncertainty.no-band": "In many resamples of the tasks a cell has no spread at all, so the band has no bound.",
     "uncertainty.constant-cells": "{constant} of {cells} cells have the same deviation in every task, so they have no "
     "interval; they are judged by the sign test.",

@@ -62,7 +62,7 @@ WORDS: dict[str, Template] = {
     "choose.per-cost": "The same per unit of cost, % of the best",
     "choose.copies": "Errors that two judges share beyond what all judges see",
     "choose.few-for-copies": "With fewer than four judges, shared errors of two cannot be told from the third's.",
-    "choose.weights": "Weights by reliability beat equal ones on left-out tasks",
+    "choose.weights": "Weights by {kind} beat equal ones on left-out tasks",
     "choose.equal": "Equal weights are as good as any on left-out tasks.",
     "choose.scope": lambda v: (
         (

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from polyjudge.report.words import Template, plural
+
+
+def _adaptive(v: Mapping[str, Any]) -> str:
+    bought = "{answered} of {calls} calls were made"
+    left = f"{{open}} of {{of}} {plural(v['of'], 'question', 'questions')}"
+    if not v["open"]:
+        return f"All {{of}} questions are settled. {bought}; no open question needs the others."
+    if v["finished"]:
+        return f"All is bought, and {left} cannot be settled to within what matters: {{names:text}}."
+    limit = "The cost limit was reached before" if v["limit"] else "The run stopped before"
+    return f"{limit} look {{look}} of {{looks}}. {left} still open: {{names:text}}. {bought}; the same command goes on."
+
 
 WORDS: dict[str, Template] = {
     "collect.title": "Run: {name} in {folder:text}",
     "collect.complete": "All {calls} calls are answered.",
+    "collect.adaptive": _adaptive,
     "collect.left": lambda v: (
         f"{{left}} {plural(v['left'], 'call is', 'calls are')} still to be asked."
         + (" The cost limit was reached." if v["limit"] else "")
@@ -23,6 +39,10 @@ WORDS: dict[str, Template] = {
     "collect.plan": lambda v: (
         "{tasks} tasks ({items} items) x {languages} languages x {judges} judges: {calls} calls"
         + (", {answered} of them already answered." if v["answered"] else ".")
+    ),
+    "collect.probes": lambda v: (
+        "Probes: {tasks} tasks x {versions} versions, {calls} of these calls"
+        + (", {cost:money}." if v["cost"] is not None else ".")
     ),
     "collect.estimate": "Estimate (prices of {date})",
     "collect.range": "The cost lies between {low:money} and {high:money}: tokens are estimated from the text.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from polyjudge.calibrate.drift_systems import ALL
 from polyjudge.report.numbers import points
 from polyjudge.report.words import Template, names, plural
 
@@ -19,14 +20,25 @@ def _places(named: Sequence[tuple[str, str]]) -> str:
     return names([f"{language} by {judge}" for language, judge in named])
 
 
+def _differ(v: Mapping[str, Any]) -> str:
+    """Which systems came and went."""
+    parts = [f"{names(v['new'])} {plural(len(v['new']), 'is a new system', 'are new systems')}"] if v["new"] else []
+    parts += [f"{names(v['gone'])} {plural(len(v['gone']), 'is', 'are')} gone"] if v["gone"] else []
+    return "; ".join(parts)
+
+
+def _compared(v: Mapping[str, Any]) -> str:
+    return f" The judges are compared on the {plural(v['compared'], 'other system', '{compared} other systems')}."
+
+
 WORDS: dict[str, Template] = {
     "drift.title": "Drift since the calibrator was fitted",
     "drift.paired": "{paired} tasks compared one by one; a false alarm in {alarm:share} of runs at most",
     "drift.samples": "{before} tasks then and {after} now, compared as two samples; a false alarm in {alarm:share} of "
     "runs at most",
     "cell-broke": lambda v: (
-        f"{{language}} by {{judge}} broke: it now scores {_size(v)}. Everything else is as it was. Check its prompt, "
-        "parser and model version; do not fit again."
+        f"{{language}} by {{judge}} broke: it now scores {_size(v)}. The other judges and languages are as they "
+        "were. Check its prompt, parser and model version; do not fit again."
     ),
     "cells-broke": lambda v: (
         f"{len(v['named'])} places broke: {_places(v['named'])}. The largest change, {{language}} by {{judge}}: "
@@ -57,10 +69,20 @@ WORDS: dict[str, Template] = {
     "[{low_before}, {high_before}].",
     "range-narrowed": "The scale may have changed: scores lie in [{low}, {high}], less than half of the calibrator's "
     "range.",
-    "judge-offset-changed": "{label} has become {change/low/high:+points} points more lenient in every language alike "
-    "(negative: harsher). Calibrating leaves this in: check its version and prompt.",
-    "language-shift-changed": "All judges together now score {label} {change/low/high:+points} points differently. "
-    "Were its tasks or its translation replaced?",
+    "judge-offset-changed": lambda v: (
+        f"{{label}} now scores {_size(v)} against the mean of the judges, in every language alike. Calibrating leaves "
+        "this in: check its version and prompt."
+    ),
+    "language-shift-changed": lambda v: (
+        f"All judges now score {{label}} {_size(v)} against the mean of the languages. Were its tasks or its "
+        "translation replaced?"
+    ),
+    "sight-changed": lambda v: (
+        "{label} now "
+        + ("hardly sees the systems" if v["after"] < 0.3 else "sees the systems differently")
+        + ": on the same task it follows the other judges with a slope of {after:.2f}, before {before:.2f} (change "
+        "{change/low/high:+.2f}). Look at its answers before fitting again."
+    ),
     "discrimination-changed": "{label} now follows the other judges with a slope of {after:.2f}, before {before:.2f} "
     "(change {change/low/high:+.2f}): it sees the tasks differently. Fit again only after looking at its answers.",
     "floor-changed": lambda v: (
@@ -69,8 +91,22 @@ WORDS: dict[str, Template] = {
         + ("" if v["count"] == 1 else f"; {v['count'] - 1} more {plural(v['count'] - 1, 'cell', 'cells')} changed too")
         + ". Look for parser failures or refusals."
     ),
+    "too-few-for-nights": "{tasks} tasks are too few for {nights} nights: no change, however large, could be told from "
+    "chance. Score more tasks every night, or allow more false alarms (--level 0.9).",
     "not-paired": "The tasks differ from those of the fit, so only large changes can be seen. Score the same tasks "
     "again to see small ones.",
+    "system-changed": lambda v: (
+        f"{{system}} itself changed{'' if v['language'] == ALL else ' in {language}'}: against the other systems it "
+        f"scores {_size(v)}, and not by one judge alone."
+        + (f" So did {names(v['systems'][1:])}." if len(v["systems"]) > 1 else "")
+        + _compared(v)
+    ),
+    "systems-differ": lambda v: f"{_differ(v)}.{_compared(v)}",
+    "systems-unlike": lambda v: (
+        f"{_differ(v)}, so what changed may be the systems and not the judges. To tell, score the systems of the fit "
+        "on its tasks again."
+    ),
+    "drift.systems": "Systems that themselves changed, points against the other systems",
     "drift.cells": "Change of each cell in points, clearest first; the intervals hold for all cells together",
     "drift.floor": "Share of scores at the lowest value, then and now",
     "drift.global": "Test that nothing changed: {p:p}.",

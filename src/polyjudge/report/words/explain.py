@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from polyjudge.report.numbers import number, percent, points
-from polyjudge.report.words import Template, names
+from polyjudge.report.numbers import number, percent
+from polyjudge.report.words import Template, names, places, readings
 
 Values = Mapping[str, Any]
 
@@ -69,12 +69,26 @@ def _diffuse(v: Values) -> str:
     return f"Beyond that, {count}." if v["also"] else f"Language changes your judges: {count}."
 
 
-def _lowest_highest(v: Values, what: str) -> str:
-    low, high = v["lowest"], v["highest"]
-    return (
-        f"from {points(low['excess'], sign=True)} {{unit}} {low[what]!s} to "
-        f"{points(high['excess'], sign=True)} {high[what]!s}"
-    )
+def _probed(v: Mapping[str, Any]) -> str:
+    if not v["reacts"]:
+        return "Probes: no judge surely notices damage. Do not use these scores."
+    if not v["of"]:
+        blind = f" But {places(v['blind_places'])} cannot see: leave out." if v["blind_places"] else ""
+        return f"Probes ({{tasks}} tasks): no deviation that matters needs a reading.{blind}"
+    return "Probes ({tasks} tasks): " + readings(v)
+
+
+def _rank_probed(v: Mapping[str, Any]) -> str:
+    start = "To use one judge, or rank them over all languages: "
+    if not v["reacts"]:
+        return start + "do not. No judge surely notices damage."
+    if v["competence"]:
+        return start + f"do not calibrate {places(v['competence_places'])}; it sees where most others do not."
+    if v["blind_places"]:
+        return start + "leave out the places that cannot see, then look again."
+    if v["of"] and v["severity"] == v["of"]:
+        return start + "calibrate. Probes say the deviations are severity, so it is safe."
+    return start + ("probes leave open what the deviations are; labels decide." if v["of"] else "as the scores are.")
 
 
 WORDS: dict[str, Template] = {
@@ -133,6 +147,17 @@ WORDS: dict[str, Template] = {
     "use.rank.few": "To use one judge, or rank them over all languages: score more tasks first. {tasks} are too few to "
     "calibrate on.",
     "use.best": "To pick the best judge for a language: that needs labels or probes. Mean scores show who is lenient.",
+    "use.rank.probed": _rank_probed,
+    "use.best.probed": lambda v: (
+        "To pick a judge for a language: probes show who notices damage, not who is best."
+        + (f" Leave out {places(v['blind_places'])}." if v["blind_places"] and v["reacts"] else "")
+    ),
+    "use.mean.probed": lambda v: (
+        f"To average the judges: not where most of them are blind. There {places(v['competence_places'])} sees more "
+        "than the mean."
+    ),
+    "verdict.probes": _probed,
+    "step.without-blind": "See the panel without the places that cannot see",
     "use.mean.nothing": "To average the judges: do it. Calibrating changes nothing there, by arithmetic.",
     "use.mean.culprit": lambda v: (
         f"To average the judges: {{judge}} pulls {{language}} {'down' if v['excess'] < 0 else 'up'} by "

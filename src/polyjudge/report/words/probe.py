@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from polyjudge.core.labels import clean
-from polyjudge.report.words import Template, plural
+from polyjudge.report.words import Template, places, plural, readings
 
 
 def _seen(v: Mapping[str, Any]) -> str:
@@ -20,42 +19,24 @@ def _seen(v: Mapping[str, Any]) -> str:
     return out + (f" {rest} cannot be told." if rest else "")
 
 
-def _large(v: Mapping[str, Any]) -> str:
-    parts = []
-    if v["severity"]:
-        parts.append("{severity} are severity: calibrating them is safe")
-    if v["blind"]:
-        parts.append("{blind} come from judges that cannot see there: leave them out")
-    if v["competence"]:
-        parts.append("{competence} may be competence: do not calibrate them")
-    if v["cannot_tell"]:
-        parts.append("{cannot_tell} cannot be told")
-    return f"Of {{of}} deviations that matter, {'; '.join(parts)}."
-
-
-def _cells(v: Mapping[str, Any], most: int = 3) -> str:
-    shown = [f"{_plain(judge)} in {_plain(language)}" for language, judge in v["cells"][:most]]
-    more = len(v["cells"]) - most
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
-
-
-def _plain(text: Any) -> str:
-    return clean(text).replace("{", "{{").replace("}", "}}")
-
-
 WORDS: dict[str, Template] = {
     "probe.title": "Do the judges notice damage?",
     "probe.seen": _seen,
-    "probe.large": _large,
+    "probe.large": lambda v: readings(v).replace("of {of}", "Of {of}"),
     "probe.none-large": "No judge deviates in any language by what matters ({matters} points).",
     "probe.grid": "Points lost for each step of damage",
     "probe.grid-note": "[ ] blind; small: cannot be told",
     "probe.cells": "Reaction of every judge in every language, {level:share} intervals",
     "probe.chart": "How often the clean version scores higher than a damaged one",
     "probe.chart-alt": "From {low:share} to {high:share}; 50% is chance.",
+    "probe.interaction": lambda v: (
+        "Interaction of language and judge" + (", clean versions only." if v["own"] else ", in question.")
+    ),
+    "probe.interaction-alt": "Largest {largest:points} points; {count} deviations matter.",
+    "probe.placebo": "What form alone does to each judge, all languages",
     "probe.scope": "Measured on {tasks} tasks. Damage shows whether a judge perceives surface quality: the order of "
     "versions, not their level. Steps are equal in the share of text edited, not in harm.",
-    "probe.next-drop": "Without {judge} in {language}",
+    "probe.next-drop": "See the panel without the places that cannot see",
     "probe.made": "{rows} versions of {tasks} tasks in {languages} languages. {discarded} came out unchanged and were "
     "left out.",
     "probe.lost": "{language} lost {share:share} of its versions: its responses may be too short or too uniform.",
@@ -63,8 +44,13 @@ WORDS: dict[str, Template] = {
     "probe.ask": "Score them with a plan that has items: {{path: {path:text}, system: version}}. Then: polyjudge probe "
     "read RUN",
     "probe-no-reaction": "No judge surely notices damage. Do not use these scores.",
-    "probe-blind": lambda v: f"Blind to damage: {_cells(v)}. Leave them out there.",
-    "probe-competence": lambda v: f"{_cells(v)}: sees where most others do not. Do not calibrate it towards them.",
-    "probe-false-reaction": lambda v: f"Form alone moves the score of {_cells(v)}.",
-    "probe-severity": lambda v: f"Sees as well as elsewhere and is only more severe or lenient: {_cells(v)}.",
+    "probe-blind": lambda v: f"Blind to damage: {places(v['cells'])}. Leave them out there.",
+    "probe-competence": lambda v: (
+        f"{places(v['cells'])}: sees where most others do not. Do not calibrate it towards them."
+    ),
+    "probe-false-reaction": lambda v: (
+        "Form alone, such as line breaks or length, moves {judge} by {value/low/high:+points} points"
+        + (", most surely in {languages}." if v["languages"] else ".")
+    ),
+    "probe-severity": lambda v: f"Sees as well as elsewhere and is only more severe or lenient: {places(v['cells'])}.",
 }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polyjudge.core.labels import clean
-from polyjudge.report.words import Template, names, plural
+from polyjudge.report.words import Template, escape, names, plural
 
 HOW = {
     "named": "as you said",
@@ -37,8 +37,9 @@ def _shape(v: Mapping[str, Any]) -> str:
 
 
 def _scores(v: Mapping[str, Any]) -> str:
-    missing = "none missing" if not v["missing"] else "{missing} of {entries} entries missing"
-    return f"{{scores}} scores from {{low}} to {{high}}, {missing}."
+    missing = "none missing" if not v["missing"] else "{missing} of {entries} missing"
+    absent = " {unanswered} answers of systems no judge scored." if v.get("unanswered") else ""
+    return f"{{scores}} scores from {{low:.4g}} to {{high:.4g}}, {missing}.{absent}"
 
 
 def _flags(role: str, columns: list[str]) -> str:
@@ -49,17 +50,13 @@ def _missing(v: Mapping[str, Any]) -> str:
     role, maybe = str(v["role"]), list(v["candidates"])
     more = f", or --{role}-from PATTERN if it stands in a file or task name" if role in ("language", "judge") else ""
     if maybe:
-        return f"Which column is the {role}? Perhaps {_escape(_flags(role, maybe))}{more}."
+        return f"Which column is the {role}? Perhaps {escape(_flags(role, maybe))}{more}."
     return f"Which column is the {role}? Say --{role} NAME{more}."
-
-
-def _escape(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _map(v: Mapping[str, Any]) -> str:
     pairs = ", ".join(f"{clean(word, 30)} = {number:g}" for word, number in list(v["map"].items())[:12])
-    return f"Words are read as numbers: {_escape(pairs)}."
+    return f"Words are read as numbers: {escape(pairs)}."
 
 
 def _margins(v: Mapping[str, Any]) -> str:
@@ -77,7 +74,7 @@ WORDS: dict[str, Template] = {
     "read.map": _map,
     "read.percent": "Percent signs were dropped: 85% is 85.",
     "read.comma": "Commas are read as decimal commas: 1,5 is one and a half.",
-    "read.absent": lambda v: "Read as missing: " + _escape(names([f"{w} ({c})" for w, c in v["words"].items()])) + ".",
+    "read.absent": lambda v: "Read as missing: " + names([f"{w} ({c})" for w, c in v["words"].items()]) + ".",
     "read.margins": _margins,
     "read.unused": "Not used: {columns}.",
     "read.role_doubt": lambda v: {
@@ -92,7 +89,7 @@ WORDS: dict[str, Template] = {
     "read.language_in_name": "The language is read from {column}: {pattern}.",
     "read.missing": _missing,
     "read.several": lambda v: (
-        f"Several columns could be the {{role}}: {_escape(_flags(str(v['role']), list(v['columns'])))}?"
+        f"Several columns could be the {{role}}: {escape(_flags(str(v['role']), list(v['columns'])))}?"
     ),
     "read.lone_model": "Is {column} ({labels}) the judge, or what is judged? If it judges: --judge {column}. If it is "
     "judged: --system {column}, and name the judge: --judge NAME or --judge-from PATTERN.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from polyjudge.report.numbers import money
 from polyjudge.report.words import Template
 
 ASKED = {
@@ -27,42 +28,43 @@ def _saved(v: Mapping[str, Any]) -> str:
 
 
 def _look(v: Mapping[str, Any]) -> str:
-    money = "" if v["cost"] is None else ", {cost:money} spent"
-    saved = 1 - v["calls"] / v["whole"]
+    spent = "" if v["cost"] is None else " for {cost:money}"
     low, middle, high = v["ahead"]
-    ahead = f" Expected: {middle:,.0f} more scores ({low:,.0f} to {high:,.0f})." if v["open"] else ""
+    ahead = (
+        f" Expected to follow: {middle:,.0f} calls ({low:,.0f} to {high:,.0f}){_dollars(v['money'])}." if high else ""
+    )
     return (
-        f"Look {{look}} of {{looks}}, {{tasks}} tasks: {{settled}} settled, {{open}} open; {{calls}} scores{money}"
-        f" ({saved:.0%} not bought).{ahead}"
+        f"Look {{look}} of {{looks}}, {{tasks}} tasks: {{settled}} settled, {{open}} open after {{calls}} calls{spent};"
+        f" {{saved}} of {{whole}} are no longer needed.{ahead}"
     )
 
 
-def _end(v: Mapping[str, Any]) -> str:
-    bought = "{calls} of {whole} scores bought."
-    if not v["finished"]:
-        return f"Stopped before the next look, {{open}} of {{of}} questions open. {bought} The same command goes on."
-    if v["open"]:
-        return f"All is bought; {{open}} of {{of}} questions stay open. {bought}"
-    return f"All {{of}} questions are settled. {bought}"
+def _dollars(value: tuple[float, float, float] | None) -> str:
+    return "" if value is None else f", {money(value[1])} ({money(value[0])} to {money(value[2])})"
 
 
 def _expected(v: Mapping[str, Any]) -> str:
-    low, middle, high = v["ahead"]
+    looks = "It looks after {looks} tasks"
+    if v["calls"] is None:
+        return (
+            f"{looks} and stops when all is settled. To see what that would take, give earlier scores: --pilot SCORES."
+        )
+    low, middle, high = v["calls"]
     whole = v["whole"]
     return (
-        f"Until all is settled: about {middle:,.0f} of {whole:,} scores ({middle / whole:.0%}; {low / whole:.0%} to "
-        f"{high / whole:.0%}), looking after {{looks}} tasks."
+        f"Until all is settled: about {middle:,.0f} of {whole:,} calls ({low:,.0f} to {high:,.0f})"
+        f"{_dollars(v['money'])}. {looks}."
     )
 
 
 WORDS: dict[str, Template] = {
     "adaptive.look": _look,
-    "adaptive.end": _end,
     "adaptive.expected": _expected,
     "replay.title": "Adaptive collection, replayed",
     "replay.saved": _saved,
     "replay.looks": "Looks, planned before the first call",
     "replay.questions": "What was asked, and the answer when it was settled",
     "replay.scope": "above, below: the first surely has the higher mean, or the lower. tied: surely no further apart "
-    "than what matters. All answers of a run together hold at the level asked for, however many looks it took.",
+    "than what matters. All answers of a run together hold at the level asked for, however many looks it took. In the "
+    "end: from all scores bought, less what stopping at a lucky moment adds.",
 }

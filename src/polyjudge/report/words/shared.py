@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyjudge.report.words import Template
+from polyjudge.report.words import Template, plural
 
 WORDS: dict[str, Template] = {
     "calibrate.outside": lambda v: (
@@ -11,10 +11,13 @@ WORDS: dict[str, Template] = {
         else "{count} of {of} calibrated scores lie beyond the scale. --clip cuts them and moves the judges' mean."
     ),
     "note": "{text:text}",
-    "validate.verdict": "{missed} of {limits} limits missed, on {panels} panels per scenario. A limit counts as "
-    "missed when "
-    "the figure lies beyond it by more than 3.5 Monte Carlo standard errors.",
-    "more-rows": "... and {rows} more rows (all of them with --json)",
+    "validate.verdict": lambda v: (
+        "{missed} of {limits} promises broken, on {panels} panels per scenario."
+        + (" {known} more are not kept where no method keeps them; there polyjudge says so." if v["known"] else "")
+    ),
+    "validate.detects": "So many panels find a 95% interval that covers {covers:share} or less, and a 5% test that "
+    "alarms in {alarms:share} or more, in four of five runs. Smaller faults need --full.",
+    "more-rows": lambda v: "... and {rows} more " + plural(v["rows"], "row", "rows") + " (all of them with --json)",
     "grid-cut": lambda v: (
         f"{'{note:text}; shown' if v['note'] else 'Shown'} are the {{rows}} of {{of_rows}} rows and {{columns}} of "
         "{of_columns} columns with the largest values (all of them with --json)"

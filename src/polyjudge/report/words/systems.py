@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polyjudge.core.labels import clean
-from polyjudge.report.words import Template
+from polyjudge.report.words import Template, escape, plural
 
 
 def _objects(v: Mapping[str, Any]) -> str:
@@ -67,7 +67,7 @@ def _judge_blind(v: Mapping[str, Any]) -> str:
 
 
 def _plain(text: Any) -> str:
-    return clean(text).replace("{", "{{").replace("}", "}}")
+    return escape(clean(text))
 
 
 def _own(v: Mapping[str, Any]) -> str:
@@ -96,6 +96,15 @@ def _effects(v: Mapping[str, Any]) -> str:
     return f"{what}: points, band over all {{of}}; {{clear}} clear"
 
 
+def _choice(v: Mapping[str, Any]) -> str:
+    """The judges to keep, as "3 judges, 140 tasks, $41 instead of $195"."""
+    if len(v["judges"]) == v["all"] or v["cost"] >= v["full"]:
+        return "Keep all {all} judges: no smaller panel is cheaper."
+    count = f"{len(v['judges'])} {plural(len(v['judges']), 'judge', 'judges')}"
+    money = "${cost:,.2f} instead of ${full:,.2f}" if v["priced"] else "{cost:,.0f} scores instead of {full:,.0f}"
+    return f"Cheapest: {count} ({{judges}}), {{tasks}} tasks, {money}."
+
+
 WORDS: dict[str, Template] = {
     "systems.title": "Systems",
     "systems.board": "Leaderboard",
@@ -116,17 +125,18 @@ WORDS: dict[str, Template] = {
     "systems.next-probe": "See if the judges notice quality at all",
     "systems.next-plan": "How many tasks tell the best two apart",
     "separate.title": "Plan: tell systems apart",
-    "separate.needed": "To tell two systems {points:points} points apart you need {needed} tasks with these judges and "
+    "separate.needed": "To tell two systems {points} points apart you need {needed} tasks with these judges and "
     "languages ({power:share} of the time, {level:share} sure).",
+    "separate.choice": _choice,
     "separate.now": lambda v: (
         "Your {tasks} tasks already tell {first} and {second} apart: {difference/low/high:points} points."
         if v["low"] > 0
         else "Your {tasks} tasks leave {first} and {second} {difference/low/high:+points} points apart."
     ),
     "separate.judges": lambda v: (
-        "More judges help little: {few} judges need {few_tasks} tasks, {many} need {many_tasks}."
-        if v["many_tasks"] > 0.8 * v["few_tasks"]
-        else "More judges help: {few} judges need {few_tasks} tasks, {many} need {many_tasks}."
+        ("More judges help little: " if v["many_tasks"] > 0.8 * v["few_tasks"] else "More judges help: ")
+        + ("1 judge needs" if v["few"] == 1 else "{few} judges need")
+        + " {few_tasks} tasks, {many} need {many_tasks}."
     ),
     "separate.table": "Tasks needed",
     "separate.components": "Where the scores of systems vary, share of the variance",

@@ -31,7 +31,7 @@ class ToolScores:
 
     frame: pd.DataFrame
     declared_range: tuple[float, float] | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Say, ...] = ()
     doubts: tuple[Say, ...] = ()
 
 

@@ -14,6 +14,7 @@ from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 from polyjudge.core.memory import budget
 from polyjudge.core.memory import shown as size_shown
+from polyjudge.core.sections import say
 from polyjudge.sources.formats.base import Format, Peek, ToolScores, flat, pick, tidy
 from polyjudge.sources.limits import check_archive
 
@@ -85,8 +86,7 @@ def finish(frame: pd.DataFrame) -> ToolScores:
     """What is settled over all logs: who is a judge, what is a system, what is missing."""
     ended = frame[frame["status"] != "success"].drop_duplicates("log")
     notes = [
-        f"{clean(log)} ended with status {status}; its finished samples are read"
-        for log, status in zip(ended["log"], ended["status"], strict=True)
+        say("inspect.ended", log=log, status=status) for log, status in zip(ended["log"], ended["status"], strict=True)
     ]
     frame = tidy(frame.drop(columns="status"))
     if "language" in frame and frame["language"].isna().any():
@@ -100,21 +100,19 @@ def finish(frame: pd.DataFrame) -> ToolScores:
     several = frame["scorer"].nunique() > 1
     if several and frame["judge"].nunique() == 1:
         frame["judge"] = frame["scorer"]
-        notes.append("each scorer is taken as a judge, for all graders are the same model")
+        notes.append(say("inspect.scorers"))
     elif several and frame.duplicated(keys).any():
         frame["judge"] = frame["judge"] + " / " + frame["scorer"]
-        notes.append("a grader with several scorers is taken as several judges")
+        notes.append(say("inspect.several"))
     models = frame["evaluated_model"]
     if models.nunique() > 1 and models.groupby(frame["judge"]).nunique().max() > 1:
         frame["system"] = models
     lost = int(frame.pop("lost").sum())
     if lost:
-        notes.append(
-            f"{lost} lists of collected scores are shorter than the list of graders, so whose they are is unknown"
-        )
+        notes.append(say("inspect.short", count=lost))
     missing = int(frame["score"].isna().sum())
     if missing:
-        notes.append(f"{missing} of {len(frame)} scores are missing: their value is not a number or grade")
+        notes.append(say("inspect.unread", count=missing, all=len(frame)))
     return ToolScores(frame=frame, notes=tuple(notes))
 
 

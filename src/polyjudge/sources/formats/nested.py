@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from polyjudge.core.errors import UsageError
 from polyjudge.sources.formats.base import Peek, document, flat, records
 
 
@@ -57,3 +60,25 @@ def _explode(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             own = {(f"{key}.{n}" if n in outer else n): v for n, v in flat(inner).items()}
             out.append({**outer, **own})
     return out
+
+
+def put_beside(paths: list[Path], new: list[dict[str, Any]], part: Path, output: Path) -> None:
+    """The records of `unfold` as they were, each judgment with its new values, in the order of its frame.
+
+    A document stays one; records become one in each line (.jsonl), or a list (.json).
+    """
+    whole, values = _is_document(Peek(paths)), iter(new)
+    lines = bool({".jsonl", ".ndjson"} & set(output.suffixes))
+    if whole and (lines or len(paths) > 1):
+        raise UsageError("JSON documents are written as one document (.json), or as a table (.csv, .parquet).")
+    body: Any = document(paths[0]) if whole else [row for path in paths for row in records(path)]
+    for row in body[_list_in(body)] if whole else body:
+        inner = _list_in(row)
+        for judgment in [row] if inner is None else row[inner]:
+            judgment.update(next(values))
+    opener: Any = gzip.open if output.name.lower().endswith(".gz") else open
+    with opener(part, "wt", encoding="utf-8") as file:
+        if lines:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in body)
+        else:
+            json.dump(body, file, ensure_ascii=False, indent=1)

@@ -29,6 +29,21 @@ FAR = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Where scores stand in the rows of a source as they are, so that others can be put beside them.
+
+    labels : language and judge, where a row says them
+    scores : place of each score, and the labels that its column's name says
+    """
+
+    labels: Mapping[str, Place]
+    scores: tuple[tuple[Place, Mapping[str, str]], ...]
+    values: v.Values
+    typed: bool
+    """The scores are numbers of the engine, not text."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Understood:
     """A source that engines can group, its columns, and how it was understood."""
 
@@ -36,6 +51,8 @@ class Understood:
     columns: Columns
     reading: Reading
     limits: tuple[float, float] | None = None
+    layout: Layout | None = None
+    """None for winners of pairs, which are no scores yet."""
     average: bool = False
     """Several rows of one entry belong together (margins over several opponents) and are averaged."""
 
@@ -61,7 +78,8 @@ class _Draft:
             have |= {"score", *next(iter(self.spread.labels.values()))}
         if self.by_row:
             have |= {"task"}
-        return [r for r in ("task", "language", "judge", "score") if r not in have]
+        needed = ("task", "language", "judge", "score") if self.asked.require_task else ("language", "judge", "score")
+        return [r for r in needed if r not in have]
 
 
 def recognise(
@@ -85,8 +103,7 @@ def recognise(
         if source.spool:
             duck.spool(source, needed, frame)
             source.spool = False
-        types = {n: str(t) for n, t in _types(source)}
-        return _settle(draft, types, weight, reading)
+        return _settle(draft, column_types(source), weight, reading)
 
 
 # --- shape ---
@@ -300,9 +317,10 @@ def _flag(draft: _Draft, role: str, place: Place, how: str) -> dict[str, str]:
 # --- SQL ---
 
 
-def _types(source: Source) -> list[tuple[str, Any]]:
+def column_types(source: Source) -> dict[str, str]:
+    """The columns of a source with their types."""
     relation = source.con.sql(f"SELECT * FROM {source.relation} LIMIT 0")
-    return list(zip(relation.columns, relation.types, strict=True))
+    return {n: str(t) for n, t in zip(relation.columns, relation.types, strict=True)}
 
 
 def _needed(draft: _Draft, weight: str | None) -> list[str]:
@@ -331,9 +349,12 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
     where = f"The score column {found['score'][0].text!r} of {source.where}" if not draft.spread else source.where
     read = v.Values() if typed else _values(draft, source, list(texts.values()), where)
     reading = replace(reading, values=read.to_dict(), options={**reading.options, **_value_flags(read)})
+    labels = {role: place for role, (place, _) in found.items() if role in ("language", "judge")}
+    spread = draft.spread.labels if draft.spread else {"": {}}
+    layout = Layout(labels=labels, scores=tuple((cells[n], spread[n]) for n in cells), values=read, typed=typed)
     if simple and read.as_written:
-        chosen = {role: found[role][0].column for role in found}
-        return Understood(source=source, columns=Columns(**chosen), reading=reading, limits=read.limits)
+        chosen = {"task": "", **{role: found[role][0].column for role in found}}
+        return Understood(source=source, columns=Columns(**chosen), reading=reading, limits=read.limits, layout=layout)
     row = source.row or "0"
     keys = {role: place.sql(types) for role, (place, _) in found.items() if role != "score"}
     if draft.by_row:
@@ -349,10 +370,10 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
     else:
         relation, width = _wide_sql(draft, read, texts, picked + extra, row)
     used = [*keys, "score", *(next(iter(draft.spread.labels.values())) if draft.spread else ())]
-    columns = Columns(**{role: titles.get(role, role) for role in used})
+    columns = Columns(**{"task": "", **{role: titles.get(role, role) for role in used}})
     turned = replace(source, relation=relation, columns=[*vars(columns).values(), *([weight] if weight else [])])
     turned.row, turned.rows_per_line = (ROW if source.row else None), width
-    return Understood(source=turned, columns=columns, reading=reading, limits=read.limits)
+    return Understood(source=turned, columns=columns, reading=reading, limits=read.limits, layout=layout)
 
 
 def _titles(draft: _Draft, keys: Mapping[str, str]) -> dict[str, str]:

@@ -39,6 +39,8 @@ class Asked:
     swapped: str | None = None
     """For winners: "flip" or "keep" the rows marked as swapped."""
     format: str | None = None
+    require_task: bool = True
+    """Whether rows must say their task: a calibrated score needs its language and judge alone."""
 
 
 @dataclass

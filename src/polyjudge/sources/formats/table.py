@@ -48,6 +48,8 @@ class Place:
         elif self.path:
             keys = "".join('."' + key.replace('"', '\\"') + '"' for key in self.path)
             out = f"json_extract_string({out}, {quote('$' + keys)})"
+        elif kind == "JSON":
+            out = f"({out} ->> '$')"
         out = f"CAST({out} AS VARCHAR)"
         return f"nullif(regexp_extract({out}, {quote(self.regex)}, 1), '')" if self.regex else out
 

@@ -1,0 +1,105 @@
+"""Signs of whole tasks flipped at random: how often a sum of differences is as large, down to tiny probabilities.
+
+Without a change, the difference of a task is as likely as its negative. Given its size, the sum over tasks then has a
+known law, whatever the spread: its moment generating function is the product of cosh(x d). Its tail follows by the
+saddlepoint (Lugannani and Rice), close at 1 in 10 as at 1 in 10^9, where drawn flips say nothing. Last axis but one is
+tasks; all other axes are columns of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, log_ndtr, ndtr
+
+from polyjudge.core.arrays import Array
+
+STEPS = 32
+"""Halvings that place a saddlepoint."""
+NEAR = 0.2
+"""Below this many standard deviations the normal tail is as good, and the formula loses digits."""
+
+
+def flip_tail(d: Array, total: Array) -> Array:
+    """Chance that flipped differences (..., n, p) add up to at least `total` (..., p), which is not negative."""
+    d, scale = _scaled(d)
+
+    def beyond(point: Array) -> NDArray[np.bool_]:
+        out: NDArray[np.bool_] = (d * np.tanh(point[..., None, :] * d)).sum(axis=-2) >= total / scale
+        return out
+
+    out: Array = np.where(total > 0, _tail(d, _first(d, beyond))[0], 1.0)
+    return out
+
+
+def flip_critical(d: Array, alpha: float) -> Array:
+    """The sum that flipped differences (..., n, p) reach with chance `alpha`; infinite where they never do."""
+    never = 0.5 ** (d != 0).sum(axis=-2) > alpha
+    d, scale = _scaled(d)
+    point = _first(d, lambda x: _tail(d, x)[0] <= alpha)
+    out: Array = np.where(never, np.inf, _tail(d, point)[1] * scale)
+    return out
+
+
+def _scaled(d: Array) -> tuple[Array, Array]:
+    """Columns with a sum of squares of 1, and their scale."""
+    scale = np.sqrt((d**2).sum(axis=-2))
+    scale = np.where(scale > 0, scale, 1.0)
+    return d / scale[..., None, :], scale
+
+
+def _first(d: Array, beyond: Callable[[Array], NDArray[np.bool_]]) -> Array:
+    """The smallest saddlepoint of each column that is `beyond`, by halving its logarithm."""
+    low = np.full((*d.shape[:-2], d.shape[-1]), np.log(1e-4))
+    size = np.abs(d)
+    high = np.full_like(low, np.log(20 / max(float(size[size > 0].min(initial=1.0)), 1e-6)))
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        there = beyond(np.exp(middle))
+        low, high = np.where(there, low, middle), np.where(there, middle, high)
+    out: Array = np.exp(high)
+    return out
+
+
+def _tail(d: Array, point: Array) -> tuple[Array, Array]:
+    """Chance of at least the sum whose saddlepoint is `point` (..., p), and that sum."""
+    x = point[..., None, :] * d
+    size = np.abs(x)
+    tanh = np.tanh(x)
+    total = (d * tanh).sum(axis=-2)
+    log_mean = (size + np.log1p(np.exp(-2 * size)) - np.log(2)).sum(axis=-2)
+    variance = (d**2 * (1 - tanh**2)).sum(axis=-2)
+    w = np.sqrt(np.maximum(2 * (point * total - log_mean), 0.0))
+    u = point * np.sqrt(variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_density = -(w**2) / 2 - np.log(np.sqrt(2 * np.pi))
+        smooth = np.exp(log_ndtr(-w)) + np.exp(log_density) * (1 / u - 1 / w)
+    # The law has steps, of twice the smallest difference: its tail holds the whole of the step it stands on.
+    count = np.where(d != 0, np.abs(d), np.inf)
+    step = 2 * point * np.where(np.isfinite(count).any(axis=-2), count.min(axis=-2), 0.0)
+    lump = np.where(step > 1e-9, step / -np.expm1(-np.maximum(step, 1e-9)), 1.0)
+    with np.errstate(invalid="ignore"):
+        tail = np.where(w < NEAR, ndtr(-w), np.nan_to_num(smooth * lump, nan=1.0, posinf=1.0))
+    # Never above Chernoff's bound, never rarer than all signs alike.
+    out: Array = np.maximum(np.minimum(tail, np.exp(-(w**2) / 2)), 0.5 ** (d != 0).sum(axis=-2))
+    return out, total
+
+
+def share_p(before: Array, after: Array, tasks_before: Array, tasks_after: Array) -> Array:
+    """Two-sided exact p (Fisher) of every two shares of independent tasks; shares within a task count as rounded."""
+    n, m = (np.broadcast_to(x, before.shape).astype(np.int64) for x in (tasks_before, tasks_after))
+    a, b = np.rint(before * n).astype(np.int64), np.rint(after * m).astype(np.int64)
+    out = np.ones(before.shape)
+    for at in np.ndindex(before.shape):
+        drawn, whole, hits = int(m[at]), int(n[at] + m[at]), int(a[at] + b[at])
+        x = np.arange(max(0, drawn - (whole - hits)), min(drawn, hits) + 1, dtype=np.int64)
+        chance = np.exp(_choose(hits, x) + _choose(whole - hits, drawn - x) - _choose(whole, drawn))
+        out[at] = min(1.0, 2 * min(chance[x >= b[at]].sum(), chance[x <= b[at]].sum()))
+    return out
+
+
+def _choose(n: int, k: NDArray[np.int64] | int) -> Array:
+    out: Array = gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - np.asarray(k) + 1)
+    return out
