@@ -403,3 +403,27 @@ def test_usage_is_checked_before_anything_is_read(options: tuple[str, ...], mess
     done = cli("anchor", "scores.csv", *options)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_no_interval_of_agreement_has_width_zero() -> None:
+    """Wilson's for shares near 1, and a gain of 0 has the width that so few tasks leave open."""
+    panel, _ = pj.simulate_panel(12, 2, 3, seed=4, mean=0.0, task_sd=20, interaction=0.01, noise_sd=1, low=-60, high=60)
+    truth = np.sign(panel.scores.mean(axis=2))
+    rows = [(t, x, truth[i, j]) for i, t in enumerate(panel.tasks) for j, x in enumerate(panel.languages)]
+    gold = pd.DataFrame(rows, columns=["task", "language", "preference"])
+    table = pj.anchor(panel, gold, resamples=100).table.set_index("decision")
+    assert (table["raw_high"] - table["raw_low"] > 0.1).all()
+    assert table.loc["panel mean", "gain_low"] == table.loc["panel mean", "gain_high"] == 0
+    judges = table.loc[list(panel.judges)]
+    assert (judges["gain_low"] < judges["gain_high"]).all()
+    assert not ((table["auc_low"] == table["auc_high"]) | (table["raw_kappa_low"] == table["raw_kappa_high"])).any()
+    from polyjudge.analyse.agreement import share_interval
+
+    rng = np.random.default_rng(0)
+    inside = []
+    for _ in range(400):  # 12 tasks at 0.9: percentiles of a bootstrap hold it in 71% of samples
+        hits = rng.random(12) < 0.9
+        draws = rng.choice(hits, (200, 12)).mean(axis=1)
+        low, high = share_interval(draws, np.array(hits.mean()), np.array(12))
+        inside.append(low <= 0.9 <= high)
+    assert np.mean(inside) >= 0.93

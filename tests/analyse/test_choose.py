@@ -158,6 +158,7 @@ def test_prices_budget_target_and_matters() -> None:
         choose(panel, budget=0.1)
 
 
+@pytest.mark.statistical
 def test_held_out_figures_do_not_flatter() -> None:
     """Five equal judges: the truth of every pair is 2/3. 60 panels; the chosen pair's own figure is too high."""
     held, inside = [], []

@@ -25,6 +25,7 @@ def without(panel: pj.Panel) -> pj.Panel:
     return replace(panel, clusters=(), cluster=np.arange(len(panel.tasks)))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("tasks", "clusters"), [(60, 12), (120, 24)])
 def test_the_band_holds_with_clusters_and_not_without(tasks: int, clusters: int) -> None:
     held = {"with": [], "without": []}

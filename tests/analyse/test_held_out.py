@@ -132,6 +132,7 @@ def test_devai_with_the_published_draws(devai: pj.Panel, published: dict[str, An
 # --- advice ---
 
 
+@pytest.mark.statistical
 def test_without_interaction_calibrating_costs_the_estimation_variance() -> None:
     gains, costs, advised = [], [], 0
     for seed in range(20):

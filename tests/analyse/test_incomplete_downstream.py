@@ -125,6 +125,7 @@ def test_pass_rates_are_least_squares() -> None:
     np.testing.assert_allclose(CellRates(weights, draw[None].astype(float), np.ones(12))(flat), again, atol=1e-9)
 
 
+@pytest.mark.statistical
 def test_pass_rates_are_not_fooled_by_hard_tasks_that_are_missing() -> None:
     errors, naive = [], []
     for seed in range(30):

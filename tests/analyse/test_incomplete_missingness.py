@@ -143,6 +143,7 @@ def test_same_seed_same_answer_and_bad_arguments() -> None:
         pj.missingness(panel, shift=-1)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("holder", ["judge", "language", "cell"])
 def test_holes_of_one_holder_are_tested_and_the_range_covers(holder: str) -> None:
     """Scores below a bound of one judge, language or cell are lost: never without a test, never reassuring."""

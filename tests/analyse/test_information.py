@@ -94,6 +94,7 @@ def test_no_language_effect_no_information_and_a_planted_one_is_found() -> None:
     assert found.task_low > 0
 
 
+@pytest.mark.statistical
 def test_level_over_many_panels() -> None:
     p = [
         pj.information(

@@ -37,6 +37,7 @@ def test_needed_labels_are_the_fewest_that_reach_the_half_width(r: float, tasks:
         assert 1.9599 * powered_variance(np.array(10.0), np.array(r), np.array(tasks), fewer) ** 0.5 > 1.5
 
 
+@pytest.mark.statistical
 def test_the_variance_formula_is_what_ppi_delivers() -> None:
     """With the number of labels it asks for, the simulated interval has about the width that was wanted."""
     widths = []

@@ -32,6 +32,7 @@ def test_needed_is_the_smallest() -> None:
         assert radius(n) <= 3.0 < radius(n - 1)
 
 
+@pytest.mark.statistical
 def test_expected_cells_agree_with_simulated_panels() -> None:
     """A plan without data, against audits of panels drawn from what it assumes."""
     plan = pj.plan(judges=4, languages=4, sigma=8, radius=4, interaction_sd=4, judge_sd=4, tasks=[40], draws=2000)
@@ -78,6 +79,7 @@ def test_decision_study_by_hand() -> None:
     assert advice.values["facet"] == "languages"
 
 
+@pytest.mark.statistical
 def test_reliability_predicts_the_agreement_of_two_panels() -> None:
     """Squared reliability index: two independent panels of the same judges correlate by about the reliability."""
     correlations, reliabilities = [], []

@@ -30,6 +30,7 @@ def test_it_is_ppi_pythons_estimate_and_interval(seed: int) -> None:
     assert mine.high - mine.low == pytest.approx(high.item() - low.item(), rel=0.06)
 
 
+@pytest.mark.statistical
 def test_never_wider_than_the_labels_alone() -> None:
     fell_back = 0
     for seed in range(300):
@@ -124,6 +125,7 @@ def test_intervals_cover_with_few_labels() -> None:
     assert inside[1] / 400 >= 0.91
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("rate", [0.5, 0.9, 0.98])
 @pytest.mark.parametrize("labels", [5, 10, 20])
 def test_pass_rates_near_the_ends_are_covered(rate: float, labels: int) -> None:

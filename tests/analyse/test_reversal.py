@@ -117,3 +117,16 @@ def test_rounding_is_no_reversal() -> None:
     scores[:, 1, 0] -= 1e-13
     scores[:, :, :] += np.arange(10)[:, None, None]
     assert pj.rank_reversals(pj.Panel.from_array(scores)).count == 0
+
+
+def test_the_global_verdict_needs_both_kinds_of_noise() -> None:
+    """Judges differ by two points everywhere; in one loud language they swap places by noise alone."""
+    rng = np.random.default_rng(5)
+    loud = np.where(np.arange(6)[:, None] == 0, 40.0, 1.0)
+    seen = []
+    for _ in range(40):
+        scores = np.linspace(0, 6, 4) + loud * rng.normal(0, 1, (12, 6, 4))
+        result = pj.rank_reversals(pj.Panel.from_array(scores), draws=99, resamples=100)
+        assert result.p_more == max(result.p_global, result.p_global_unequal)
+        seen.append(result.p_more <= 0.05)
+    assert np.mean(seen) <= 0.15

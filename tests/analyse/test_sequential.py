@@ -156,6 +156,7 @@ def test_wrong_claims_keep_their_level_and_peeking_does_not() -> None:
     assert wrong / runs <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)
 
 
+@pytest.mark.statistical
 def test_stopping_bias_is_taken_off() -> None:
     """A pair whose gap is just found at the first look is overstated; the correction moves it towards 0."""
     moved, plain = [], []

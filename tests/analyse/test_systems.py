@@ -387,6 +387,7 @@ def test_variance_components_with_systems_are_the_planted_ones() -> None:
     assert found.components["share"].sum() == pytest.approx(1)
 
 
+@pytest.mark.statistical
 def test_as_many_tasks_as_planned_do_tell_systems_apart() -> None:
     """With the planned number of tasks four of five panels find the difference, as asked for."""
     options = {"systems": 2, "system_sd": [1.5, -1.5], "task_system_sd": 8, "noise_sd": 6}

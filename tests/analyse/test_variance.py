@@ -68,6 +68,7 @@ def test_noise_with_missing_replicates_is_statsmodels() -> None:
     assert noise["df"] == fit.df_resid
 
 
+@pytest.mark.statistical
 def test_components_recover_what_was_planted() -> None:
     sd = {
         "task": 12,
@@ -88,6 +89,7 @@ def test_components_recover_what_was_planted() -> None:
     assert mean["language:judge"] == pytest.approx(25, rel=0.2)
 
 
+@pytest.mark.statistical
 def test_three_way_is_told_from_noise_without_bias() -> None:
     results = [
         pj.variance(pj.simulate_panel(40, 5, 5, 2, s, three_way_sd=4)[0]).components.set_index("component")
@@ -97,6 +99,7 @@ def test_three_way_is_told_from_noise_without_bias() -> None:
     assert np.mean(ratio) == pytest.approx(0.25, abs=0.02)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("loud", [1.0, 10.0])
 def test_three_way_test_keeps_its_level(loud: float) -> None:
     """Where one cell is louder than the others too: there F finds an effect in a fifth of panels without one."""

@@ -22,6 +22,7 @@ def again(seed: int, tasks: int = 30, then: int = 1, now: int = 1, noise: float 
     return old, new
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("then", "now"), [(1, 1), (5, 1)])
 def test_nothing_changed_keeps_the_level(then: int, now: int) -> None:
     alarms = []

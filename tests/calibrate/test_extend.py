@@ -89,6 +89,7 @@ def test_languages_and_judges_at_once_and_holes(panel: pj.Panel) -> None:
     np.testing.assert_array_equal(wider.interaction_.loc[["en", "de"], ["Ada", "Bob", "Cleo"]], known.interaction_)
 
 
+@pytest.mark.statistical
 def test_holes_are_least_squares_not_available_means() -> None:
     """A judge that misses the hard tasks in the new language: available means would blame the judge."""
     errors = []
@@ -120,6 +121,7 @@ def test_intervals_cover(tasks: int) -> None:
     assert 0.93 <= np.mean(hits) <= 0.985
 
 
+@pytest.mark.statistical
 def test_the_recommendation_is_about_right() -> None:
     """Scoring as many more as said brings the standard error to that of the fitted cells."""
     reached = []

@@ -68,6 +68,7 @@ def test_a_few_odd_tasks_do_not_decide(location: str) -> None:
     assert right.to_numpy().max() < 2.5
 
 
+@pytest.mark.statistical
 def test_disagreement_is_noted_and_quiet_otherwise() -> None:
     quiet = 0
     for seed in range(40):

@@ -88,6 +88,7 @@ def test_left_out_gain_is_that_of_the_definition() -> None:
     assert pj.shrinkage(panel).gain_plain == pytest.approx(np.mean(expected))
 
 
+@pytest.mark.statistical
 def test_devai_with_holes_is_not_made_worse(devai_like: pj.Panel) -> None:
     truth = double_centre(devai_like.cell_means)
     axes = devai_like.tasks, devai_like.languages, devai_like.judges

@@ -20,8 +20,9 @@ from polyjudge.collect import collect, load_plan, parse_plan, read_summary
 from polyjudge.collect.calls import prepare
 from polyjudge.collect.models import _retry_after
 from polyjudge.collect.secrets import allowed, looks_secret
-from polyjudge.collect.store import FILE, LOCK, locked
+from polyjudge.collect.store import LOCK, locked
 from polyjudge.core.errors import CollectError, PolyjudgeError
+from polyjudge.core.store import FILE
 
 KEY = "sk-planted-0123456789abcdef"
 

@@ -72,6 +72,7 @@ def test_retry_missing_and_fail_on_missing(tmp_path: Path) -> None:
     assert rows(tmp_path / "run", "select count(*) from answers where reminded") == [(missing,)]
 
 
+@pytest.mark.statistical
 def test_missingness_that_follows_the_content_is_found() -> None:
     from polyjudge.collect.summary import follows
 
@@ -102,7 +103,7 @@ def test_the_summary_names_what_missing_answers_follow(tmp_path: Path) -> None:
         (tmp_path / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
         collect(load_plan(path), tmp_path / "run")
     con = sqlite3.connect(tmp_path / "run" / "store.sqlite")
-    from polyjudge.collect.store import checksum
+    from polyjudge.core.store import checksum
 
     query = "select * from answers where cast(substr(task, 2) as integer) % 8 = 0"
     names = [c[1] for c in con.execute("pragma table_info(answers)")]

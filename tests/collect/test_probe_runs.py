@@ -14,6 +14,9 @@ from polyjudge.analyse.probes import probe
 from polyjudge.collect import load_plan
 from polyjudge.collect.items import load_items
 from polyjudge.collect.preview import preview
+from polyjudge.collect.probes import make_probes
+from polyjudge.collect.spent import read_prices
+from polyjudge.collect.store import open_store
 from polyjudge.core.errors import CollectError
 from polyjudge.sources import read_probes
 from seeing_judges import Seeing, items, panel_of
@@ -56,6 +59,7 @@ def run(server: Running, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     assert "cost limit" in stopped.stdout
     done = command("collect", plan, "-o", folder / "run")
     assert done.returncode == 0, done.stderr
+    assert "--probes" in done.stdout
     return plan, folder / "run"
 
 
@@ -100,6 +104,17 @@ def test_a_run_and_the_judges_themselves_give_the_same_panels(run: tuple[Path, P
     assert probe(direct).cells.equals(probe(read_probes(folder)).cells)
 
 
+def test_a_run_brings_its_own_prices(run: tuple[Path, Path]) -> None:
+    _, folder = run
+    con = open_store(folder)
+    spent = dict(con.execute("select judge, sum(cost) from a group by judge"))
+    con.close()
+    prices = read_prices(None, folder)
+    assert prices == pytest.approx({judge: cost / (2 * (20 + 18 * 6)) for judge, cost in spent.items()})
+    result = json.loads(command("choose", folder, "--json").stdout)
+    assert result["full_cost"] == pytest.approx(2 * sum(spent.values()) / (2 * (20 + 18 * 6)))
+
+
 def test_dry_run_says_what_probes_cost(run: tuple[Path, Path]) -> None:
     plan, _ = run
     found = preview(load_plan(plan))
@@ -115,6 +130,25 @@ def test_thirty_tasks_and_six_versions_by_default(tmp_path: Path) -> None:
     aligned = load_items(plan)
     assert len(aligned) - 40 == 30 * 6
     assert [str(n) for n in aligned.names] == [str(n) for n in load_items(plan).names]
+
+
+def test_a_plan_can_take_a_file_of_versions(tmp_path: Path) -> None:
+    """What `probe make` wrote and a person edited: here one version more, and one dropped."""
+    rows = items(4, LANGUAGES)
+    made = [r for r in make_probes(rows, tasks=2).rows if r["version"] != "placebo-2"]
+    made += [{**r, "version": "damage-3-mine", "response": "No."} for r in made if r["version"] == "clean"]
+    (tmp_path / "probes.jsonl").write_text("".join(json.dumps(r) + "\n" for r in made))
+    plan = load_plan(write(tmp_path, "http://localhost:1/v1", rows, probes={"path": "probes.jsonl"}))
+    aligned = load_items(plan)
+    systems = {n.system for n in aligned.names[4:]}
+    assert systems == {"clean", "damage-1", "damage-2", "damage-3", "damage-3-mine", "placebo-1"}
+    assert aligned.item(len(aligned) - 1).fields["en"]["response"] == "No."
+    (tmp_path / "probes.jsonl").write_text(json.dumps({**made[0], "id": "unknown"}) + "\n")
+    with pytest.raises(CollectError, match="no item"):
+        load_items(plan)
+    (tmp_path / "probes.jsonl").write_text(json.dumps({**made[0], "version": "worse"}) + "\n")
+    with pytest.raises(CollectError, match="no version"):
+        load_items(plan)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from polyjudge.estimate.kernels import double_centre
 from polyjudge.simulate import simulate_panel
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("n", "k", "m", "sd"), [(20, 15, 20, 1.5), (20, 8, 6, 5.0), (10, 8, 6, 0.0), (55, 2, 2, 1.5)])
 def test_interval_covers_the_gain_of_the_fit(n: int, k: int, m: int, sd: float) -> None:
     inside, bias, scale = [], [], []
@@ -27,6 +28,7 @@ def test_interval_covers_the_gain_of_the_fit(n: int, k: int, m: int, sd: float) 
     assert abs(np.mean(bias)) < 0.3 * np.mean(scale)
 
 
+@pytest.mark.statistical
 def test_shrinking_gains_more_than_not() -> None:
     worth = []
     for seed in range(100):

@@ -139,6 +139,7 @@ def drop(panel: pj.Panel, share: float, seed: int) -> pj.Panel:
     return pj.Panel(np.where(mask, np.nan, panel.scores), panel.tasks, panel.languages, panel.judges)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("share", "most", "naive"), [(0.05, 0.19, 0.34), (0.10, 0.28, 0.52), (0.30, 0.61, 1.04)])
 def test_devai_with_holes(devai: pj.Panel, share: float, most: float, naive: float) -> None:
     truth = double_centre(devai.cell_means)
@@ -151,6 +152,7 @@ def test_devai_with_holes(devai: pj.Panel, share: float, most: float, naive: flo
     assert np.mean(plain) == pytest.approx(naive, rel=0.1)
 
 
+@pytest.mark.statistical
 def test_unbiased_where_available_means_are_not() -> None:
     """Hard tasks lose entries of one cell: missing given the task, which available means take for interaction."""
     errors, naive = [], []

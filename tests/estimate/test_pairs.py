@@ -36,6 +36,7 @@ def test_skewed_noise_makes_no_false_reversal(n: int) -> None:
     assert np.mean([o.above[0].sum() for o in orders]) > 14  # what truly differs is found
 
 
+@pytest.mark.statistical
 def test_failed_calls_do_not_make_the_rest_look_sure() -> None:
     rng = np.random.default_rng(3)
     rate = np.zeros((8, 6))

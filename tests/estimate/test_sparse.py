@@ -87,6 +87,7 @@ def units(n: int, k: int, m: int, planted: Array, seed: int) -> Units:
     return Units.of(double_centre(scores), scores, np.ones(n))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("kind", ["language", "judge"])
 def test_the_best_line_is_the_one_of_least_squared_error(kind: str) -> None:
     rng = np.random.default_rng(6)

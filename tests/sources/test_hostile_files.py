@@ -17,24 +17,22 @@ HEADER = b"task,language,judge,score\n"
 GOOD = HEADER + b"".join(f"t{i},{x},{j},{i}\n".encode() for i in range(5) for x in ("en", "sw") for j in "AB")
 
 
-def read_in_a_small_process(path: Path) -> tuple[str, float]:
-    """Read in a process that may use 1.5 GB of memory more than it starts with; its message and the seconds it took."""
+def read_in_a_small_process(path: Path) -> str:
+    """Its message: read in a process that may use 1.5 GB of memory more than it starts with, and must end."""
     code = f"""
-import resource, sys, time
+import resource
 import polyjudge as pj, polyjudge.sources, duckdb, pandas
-start = time.perf_counter()
 try:
     print(pj.read_panel({str(path)!r}))
 except pj.PolyjudgeError as error:
     print("refused:", error)
-print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr[-500:]
     *message, last = done.stdout.splitlines()
-    seconds, peak = last.split()
-    assert int(peak) < 1_500_000, f"{peak} kB"
-    return "\n".join(message), float(seconds)
+    assert int(last) < 1_500_000, f"{last} kB"
+    return "\n".join(message)
 
 
 def packed(path: Path, *parts: tuple[bytes, int]) -> Path:
@@ -58,17 +56,15 @@ def packed(path: Path, *parts: tuple[bytes, int]) -> Path:
 def test_crafted_csv(name: str, make: object, tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     make(path)  # type: ignore[operator]
-    message, seconds = read_in_a_small_process(path)
+    message = read_in_a_small_process(path)
     assert message.startswith("refused:"), name
-    assert seconds < 60  # refused before all of it is read
 
 
 def test_deep_json(tmp_path: Path) -> None:
     path = tmp_path / "scores.jsonl"
     path.write_bytes(b'{"task":' + b"[" * 500_000 + b"]" * 500_000 + b"}\n")
-    message, seconds = read_in_a_small_process(path)
+    message = read_in_a_small_process(path)
     assert message.startswith("refused:")
-    assert seconds < 60  # refused before all of it is read
 
 
 def test_a_gzip_bomb_is_refused(tmp_path: Path) -> None:

@@ -293,7 +293,7 @@ def _steps(panel: Panel, e: Explanation, c: Certificate, state: State, goal: Goa
             out.append(_step("step.without", "audit", SCORES, *drops))
         out.append(_step("step.correct-alone", "calibrate", SCORES, "--method", "sparse", "-o", "corrected.csv"))
     if state == "blind":
-        out.append(_step("step.probe", "probe", "make", "ITEMS"))
+        out.append(_step("step.probe", "probe", "make", "ITEMS", "-o", "probes.jsonl"))
     few = panel.n_tasks < FEW_TASKS
     if fault == "diffuse" and few:
         out.append(_step("step.plan", "plan", "--from", SCORES, "--radius", f"{c.matters:.3g}", needed=None))

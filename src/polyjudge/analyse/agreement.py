@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from scipy.special import betaincinv
+from scipy.special import betaincinv, stdtrit
 
 from polyjudge.analyse.crossfit import CrossFit
 from polyjudge.core.arrays import Array, tie_gap
@@ -219,16 +219,34 @@ def exact_binomial(share: Array, count: Array, level: float = 0.95) -> tuple[Arr
     return np.where(count > 0, low, np.nan), np.where(count > 0, high, np.nan)
 
 
-def share_interval(draws: Array, share: Array, tasks: Array) -> tuple[Array, Array]:
-    """Percentile bounds of bootstrap shares (R, ...).
+def share_interval(draws: Array, share: Array, tasks: Array, level: float = 0.95) -> tuple[Array, Array]:
+    """Wilson's interval of shares with bootstrap draws (R, ...): that of so many independent decisions as have the
+    variance of the draws. Where all tasks agree or none does a resample never varies: exact binomial bounds over tasks.
+    A single task has no interval (NaN).
+    """
+    independent = np.maximum(tasks, 2)
+    variance = np.nanvar(np.where(np.isnan(draws).all(axis=0), 0.0, draws), axis=0) * independent / (independent - 1)
+    product = share * (1 - share)
+    some = (product > 0) & (variance > 0)
+    n = np.where(some, product / np.where(some, variance, 1.0), np.maximum(tasks, 1))
+    z2 = stdtrit(independent - 1, (1 + level) / 2) ** 2
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (product / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    exact = exact_binomial(share, tasks)
+    low, high = np.where(some, centre - half, exact[0]), np.where(some, centre + half, exact[1])
+    return np.where(tasks > 1, low, np.nan), np.where(tasks > 1, high, np.nan)
 
-    Where every task agrees or none does a resample never varies, so the exact binomial bounds over tasks stand in. With
-    a single task there are none (NaN).
+
+def gain_interval(draws: Array, tasks: Array, identity: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Percentile limits of the change of a share, draws (R, ...).
+
+    Where no resample changes anything, as many decisions may change as none of `tasks` can rule out; unless that is
+    arithmetic. With a single task there are no limits (NaN).
     """
     low, high = quantiles(draws)
-    constant = (share <= 0) | (share >= 1)
-    exact = exact_binomial(share, tasks)
-    low, high = np.where(constant, exact[0], low), np.where(constant, exact[1], high)
+    still = (np.abs(low) <= 1e-12) & (np.abs(high) <= 1e-12) & ~identity
+    most = exact_binomial(np.zeros(tasks.shape), tasks)[1]
+    low, high = np.where(still, -most, low), np.where(still, most, high)
     return np.where(tasks > 1, low, np.nan), np.where(tasks > 1, high, np.nan)
 
 

@@ -14,6 +14,7 @@ from polyjudge.analyse.agreement import (
     agreement_of,
     decide,
     decision_names,
+    gain_interval,
     pooled_auc,
     quantiles,
     resample_confusions,
@@ -237,6 +238,7 @@ def _decision_tables(
     changed = _changed(entries, raw, new)
     tasks = _labelled_tasks(entries, raw)
     complete = not np.isnan(entries.margins).any()
+    same = np.arange(len(names)) == (0 if complete else -1)  # the panel mean of a complete panel cannot change
 
     def frame(pick: Any, changed: Array, tasks: Array) -> dict[str, Any]:
         point = [agreement_of(pick(c)) for c in counts]
@@ -247,7 +249,7 @@ def _decision_tables(
             out |= {word: p["agreement"], f"{word}_low": low, f"{word}_high": high}
         out |= {"changed": changed[0], "broken_ties": changed[1]}
         for word, key in (("gain", "agreement"), ("gain_half", "half")):
-            low, high = (np.where(tasks > 1, x, np.nan) for x in quantiles(drawn[1][key] - drawn[0][key]))
+            low, high = gain_interval(drawn[1][key] - drawn[0][key], tasks, same)
             out |= {word: point[1][key] - point[0][key], f"{word}_low": low, f"{word}_high": high}
         out |= {"labels": point[0]["labels"].round().astype(int)}
         for word, c in zip(("raw", "calibrated"), counts, strict=True):
@@ -257,7 +259,8 @@ def _decision_tables(
             out[f"{word}_half"] = p["half"]
         for word, p, d in zip(("raw", "calibrated"), point, drawn, strict=True):
             low, high = quantiles(d["kappa"])
-            low, high = (np.where(np.isnan(p["kappa"]) | (tasks < 2), np.nan, x) for x in (low, high))
+            none = np.isnan(p["kappa"]) | (tasks < 2) | (low == high)  # a width of 0 is no interval
+            low, high = (np.where(none, np.nan, x) for x in (low, high))
             out |= {f"{word}_kappa": p["kappa"], f"{word}_kappa_low": low, f"{word}_kappa_high": high}
         return out
 
@@ -269,7 +272,7 @@ def _decision_tables(
     blocks = [pooled_auc(entries, w[:, entries.task] * weights) for w in drawn]
     area, (low, high) = pooled_auc(entries, weights[None])[0], quantiles(np.concatenate(blocks))
     for word, values in (("auc", area), ("auc_low", low), ("auc_high", high)):
-        values = np.where(np.isnan(area), np.nan, values)
+        values = np.where(np.isnan(area) | ((word != "auc") & (low == high)), np.nan, values)
         table[word] = [values[0], np.nan, *values[1:]]
     parts = frame(lambda c: c, changed, tasks)
     k, d = tasks.shape

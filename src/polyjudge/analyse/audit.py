@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from polyjudge.analyse.advise import Advice, Goal, advise, check_goal
 from polyjudge.analyse.bounded import Bounded, asks, bounded
 from polyjudge.analyse.conclusions import conclude, weigh
 from polyjudge.analyse.distribution import distribution
+from polyjudge.analyse.effects import judge_effect, language_effect
 from polyjudge.analyse.explain import Explanation, explain
 from polyjudge.analyse.gates import Gates, gates
 from polyjudge.analyse.held_out import Comparison, compare
@@ -38,12 +38,11 @@ from polyjudge.core.results import Result, plain
 from polyjudge.core.scale import ScaleKind, scale_of
 from polyjudge.core.sections import Finding, Say, Words, ranked, say
 from polyjudge.estimate.incomplete import informing, sampling_panel
-from polyjudge.estimate.kernels import ranks
 from polyjudge.estimate.pairs import PairOrder
-from polyjudge.estimate.resample import check_level, mean_and_se
+from polyjudge.estimate.resample import check_level
 
 if TYPE_CHECKING:
-    from polyjudge.core.arrays import Array
+    pass
 
 STAGES = 15
 """Analyses of an audit that has everything: the length of its progress bar."""
@@ -88,7 +87,8 @@ class Audit(Result):
     summary: Summary
     calibrator: ConsensusCalibrator
     language_effect: pd.DataFrame
-    """The shared shift of each language, with interval: language, effect, se, low, high. Calibration leaves it in."""
+    """The shared shift of each language, with interval: language, effect, se, low, high; by the median over judges:
+    median, median_low, median_high; odd (the judge farthest from it), disagrees. Calibration leaves it in."""
     judge_effect: pd.DataFrame
     """Overall mean of each judge less the grand mean, with interval: judge, effect, se, low, high, rank."""
     uncertainty: Uncertainty
@@ -194,9 +194,9 @@ def audit(
         seen = None if judged is None else judged.signal
         if not panel.systems:
             seen = _part(left_out, run, "signal", signal, panel, level=level, resamples=resamples, seed=seed)
-    language_effect = _effect(panel, 2, level, "language", panel.languages)
+    shifts = language_effect(panel, level, matters, resamples, seed)
     held = certificate(bands, matters)
-    concluded = weigh(conclude(panel, language_effect, left_out, **sections), held, scale_of(panel))
+    concluded = weigh(conclude(panel, shifts, left_out, **sections), held, scale_of(panel))
     swap = next((f for f in concluded if f.code == "reversal"), None)
     probed = _probed(panel, probes, matters, level)
     advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal, probes=probed)
@@ -209,8 +209,8 @@ def audit(
         distribution=distribution(panel, _named(panel, explanation)),
         summary=summarise(panel),
         calibrator=calibrator,
-        language_effect=language_effect,
-        judge_effect=_effect(panel, 1, level, "judge", panel.judges),
+        language_effect=shifts,
+        judge_effect=judge_effect(panel, level),
         caveats=CAVEATS,
         seed=seed,
         level=level,
@@ -348,15 +348,3 @@ def source_words(panel: Panel) -> str:
         if role is None or role.how in ("named", "pattern"):
             words += [flag, given]
     return shlex.join(words)
-
-
-def _effect(panel: Panel, over: int, level: float, word: str, labels: tuple[str, ...]) -> pd.DataFrame:
-    """Main effect of languages (`over` the judge axis) or of judges, from its value in every task."""
-    panel = sampling_panel(panel)
-    scores = panel.scores
-    values: Array = scores.mean(axis=over) - scores.mean(axis=(1, 2))[:, None]
-    effect, se = mean_and_se(values, panel.weights)
-    half = stdtrit(len(values) - 1, (1 + level) / 2) * se
-    frame = pd.DataFrame({word: labels, "effect": effect, "se": se, "low": effect - half, "high": effect + half})
-    frame["rank"] = ranks(effect, panel.tie_gap)
-    return frame

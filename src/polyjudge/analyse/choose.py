@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from polyjudge.analyse.families import families
 from polyjudge.analyse.subsets import (
     Masks,
     Moments,
@@ -52,7 +53,7 @@ class Choice(Result):
     best : the best subset of each size by language, with `in_sample` and `held_out` reliability and its interval
     frontier : subsets over all languages that no other beats in both cost and error, with error_low and error_high
     recommended : language, judges, reliability, error, cost; languages that need another panel than the whole
-    copies : judge_i, judge_j, correlation of errors, low, high, copy (bool)
+    copies : judge_i, judge_j, correlation of errors, low, high, family (where both have one maker), copy (bool)
     weighting : weights that beat equal ones on left-out tasks: kind ("reliability", gain in reliability, or "labels",
         gain in points nearer to the labels), judge, weight, gain, low, high; empty if none does
     """
@@ -236,7 +237,7 @@ def _copies(panel: Panel, v: Array, draws: Array, level: float) -> tuple[pd.Data
 def _copy_table(panel: Panel, value: Array, low: Array, high: Array, named: Masks) -> pd.DataFrame:
     i, j = pair_index(len(panel.judges))
     names = np.array(panel.judges, object)
-    clip = np.clip
+    clip, made = np.clip, families(panel.judges)
     return pd.DataFrame(
         {
             "judge_i": names[i],
@@ -244,6 +245,7 @@ def _copy_table(panel: Panel, value: Array, low: Array, high: Array, named: Mask
             "correlation": clip(value, -1, 1),
             "low": clip(low, -1, 1),
             "high": clip(high, -1, 1),
+            "family": [made[a] if made[a] == made[b] else "" for a, b in zip(names[i], names[j], strict=True)],
             "copy": named,
         }
     )

@@ -65,7 +65,7 @@ def conclude(
         *_missing(missingness, alpha),
         *_information(information),
         *_gates(gates),
-        *([] if ranks is None else _order(ranks)),
+        *([] if ranks is None else [*_order(ranks), *_contaminated(ranks)]),
         *_shift(language_effect),
     ]
     if panel.n_tasks < FEW_TASKS:
@@ -123,13 +123,13 @@ def _reversal(r: RankReversals, alpha: float) -> list[Finding]:
         out.append(find("notice", "reversal-unsure", count=r.count - len(sure), sure=len(sure)))
     if not r.count:
         out.append(find("info", "no-reversal", pairs=pairs))
-    severity: Severity = "warning" if r.p_global <= alpha and not len(sure) else "info"
+    severity: Severity = "warning" if r.p_more <= alpha and not len(sure) else "info"
     values = {
         "chance": r.null_mean,
         "most": r.null_high,
-        "p": r.p_global,
+        "p": r.p_more,
         "p_floor": r.p_floor,
-        "more": bool(r.p_global <= r.alpha),
+        "more": bool(r.p_more <= r.alpha),
     }
     out.append(find(severity, "reversal-global", count=r.count, **values))
     return out
@@ -209,9 +209,8 @@ def _three_way(v: Variance, alpha: float) -> list[Finding]:
 
 
 def _structure(s: Structure) -> list[Finding]:
-    scaled = s.tukey_p is not None and s.tukey_share is not None and s.tukey_share >= 0.25 and s.tukey_p <= 1 - s.level
-    if len(s.patterns) > 1 and (scaled or s.patterns["share"].iloc[0] >= DOMINANT):
-        return [find("notice", "scale-use" if scaled else "one-pattern", **s.advice.values)]
+    if len(s.patterns) > 1 and (s.scaled or s.patterns["share"].iloc[0] >= DOMINANT):
+        return [find("notice", "scale-use" if s.scaled else "one-pattern", **s.advice.values)]
     return []
 
 
@@ -233,12 +232,21 @@ def _gates(g: Gates | None) -> list[Finding]:
 
 
 def _shift(effect: pd.DataFrame) -> list[Finding]:
-    clear = effect[(effect["low"] > 0) | (effect["high"] < 0)]
+    """Shifts that mean and median over the judges show alike, and languages in which one judge makes the mean."""
+    up = (effect["low"] > 0) & (effect["median_low"] > 0)
+    down = (effect["high"] < 0) & (effect["median_high"] < 0)
+    clear, odd = effect[(up | down) & ~effect["disagrees"]], effect[effect["disagrees"]]
+    out = []
+    if len(odd):
+        odd = odd.loc[(odd["effect"] - odd["median"]).abs().sort_values(ascending=False, kind="stable").index]
+        row = odd.iloc[0]
+        values = {name: row[name] for name in ("language", "effect", "low", "high", "median", "odd")}
+        out.append(find("notice", "shift-of-one-judge", count=len(odd), others=odd["language"].tolist()[1:], **values))
     if not len(clear):
-        return [find("info", "shared-shift", count=0, languages=len(effect))]
+        return [*out, find("info", "shared-shift", count=0, languages=len(effect))]
     row = clear.iloc[int(clear["effect"].abs().argmax())]
-    values = {name: row[name] for name in ("language", "effect", "low", "high")}
-    return [find("notice", "shared-shift", count=len(clear), languages=len(effect), **values)]
+    values = {name: row[name] for name in ("language", "effect", "low", "high", "median")}
+    return [*out, find("notice", "shared-shift", count=len(clear), languages=len(effect), **values)]
 
 
 def _order(ranks: TiedSets) -> list[Finding]:
@@ -247,6 +255,18 @@ def _order(ranks: TiedSets) -> list[Finding]:
     tops = table.groupby("language", sort=False)["top_set"].sum()
     tied = tops[tops > 1].index.tolist()
     return [find("info" if len(top) == 1 else "notice", "order", top=top, tied=tied)]
+
+
+def _contaminated(ranks: TiedSets) -> list[Finding]:
+    """Pairs of which a few tasks carry the spread: with few tasks no interval of theirs can be trusted."""
+    pairs = ranks.contaminated.sort_values("carried", ascending=False, kind="stable")
+    if pairs.empty:
+        return []
+    judges = pd.concat([pairs["judge_i"], pairs["judge_j"]]).value_counts(sort=True)
+    values = {name: pairs.iloc[0][name] for name in ("judge_i", "judge_j", "carried")}
+    # A judge that is in two or more of the pairs, and in all of them, is the one to look at.
+    one = judges.index[0] if len(pairs) > 1 and int(judges.iloc[0]) == len(pairs) else None
+    return [find("notice", "contaminated", count=len(pairs), judge=one, **values)]
 
 
 OF_CELLS = frozenset(

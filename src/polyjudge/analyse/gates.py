@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import Array, row_blocks
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.memory import require_time
@@ -236,7 +236,7 @@ def _flips(panel: Panel, before: NDArray[np.bool_], after: NDArray[np.bool_], le
 def chance_spread(panel: Panel, passed: NDArray[np.bool_], seed: int, shuffles: int = 200) -> float:
     """Mean spread of pass marks (n, k, m) whose languages are shuffled inside each task and judge."""
     share = panel.weights / panel.weights.sum()
-    marks = np.ascontiguousarray((passed * share[:, None, None]).transpose(0, 2, 1))
+    marks = passed.transpose(0, 2, 1) * share[:, None, None]
     rng = np.random.default_rng([seed, 2])
     draws = min(shuffles, max(5, MOST_SHUFFLED // marks.size))
     rates = np.stack([rng.permuted(marks, axis=2).sum(axis=0).T for _ in range(draws)])
@@ -253,7 +253,7 @@ def _draws(panel: Panel, resamples: int, seed: int) -> tuple[NDArray[np.int64], 
     """The drawn thing (cluster, or unit) each unit belongs to, and blocks of (2, b, drawn): times drawn, left out."""
     n, drawn = len(panel.tasks), int(panel.cluster.max()) + 1
     blocks = track(draw_blocks(drawn, resamples, seed), -(-resamples // BLOCK), "resampling gates")
-    both = (np.stack([c, c == 0]).astype(np.float64) for c in blocks)
+    both = (np.stack([c[part], c[part] == 0]).astype(np.float64) for c in blocks for part in row_blocks(c, 4))
     return np.arange(n) if drawn == n else panel.cluster, (x[:, x[1].any(axis=1)] for x in both)
 
 

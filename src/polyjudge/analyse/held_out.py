@@ -64,7 +64,7 @@ def resample(
             if draws is None
             else draws[start:stop]
         )
-        block, kept = make_block(panel, drawn, (drawn == 0).astype(np.int64), estimate, (seed, index))
+        block, kept = make_block(panel, drawn, drawn == 0, estimate, (seed, index))
         if len(kept):
             some = True
             yield block, start + kept

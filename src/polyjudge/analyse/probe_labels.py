@@ -33,7 +33,7 @@ def beside_labels(panel: Panel, labels: Gold, found: Probe, helped: Helped | Non
         scores, truth = panel.scores[:, at[0], at[1]], labels.values[:, at[0]]
         known = ~np.isnan(scores) & ~np.isnan(truth)
         value, low, high = _correlation(scores[known], truth[known], level)
-        calibrating = effect.get((r.language, r.judge), "")
+        calibrating = str(effect.get((r.language, r.judge), ""))
         answer = _answer(str(r.sight), str(r.verdict), calibrating, low, high)
         rows.append((r.language, r.judge, r.sight, r.verdict, int(known.sum()), value, low, high, calibrating, answer))
     columns = ["language", "judge", "sight", "verdict", "labels", "correlation", "low", "high", "calibrating", "answer"]

@@ -98,7 +98,7 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
     t = float(stdtrit(df, (1 + level) / 2))
     half = (1 + level) / 2  # cells and judges share the chance of a false alarm
     moved = _moved(wrong, wrong_se, skew, df, half) & (np.abs(wrong) > limit / 2)
-    judges = _judges(panel, shift, moved.any(axis=0), limit, level)
+    judges = _judges(panel, shift, np.atleast_1d(moved.any(axis=0)), limit, level)
     usual, usual_low = _usual(reaction, reaction_se, t)
     sight = _sight(reaction, float(stdtrit(df, level)) * reaction_se, usual, usual_low)
     beta, large, own = _interaction(audit, panel, clean, limit, level)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.analyse.ties import order_judges
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import Array, row_blocks
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
@@ -61,6 +61,11 @@ class RankReversals(Result):
 
     def to_frame(self) -> pd.DataFrame:
         return self.pairs
+
+    @property
+    def p_more(self) -> float:
+        """The verdict's p: the larger of both global ones, so that neither equal nor unequal noise makes a finding."""
+        return max(self.p_global, self.p_global_unequal)
 
 
 def rank_reversals(
@@ -176,13 +181,16 @@ def additive_null(panel: Panel, draws: int, seed: int) -> tuple[Array, str]:
     means = panel.cell_means
     language, judge = means.mean(axis=1, keepdims=True), means.mean(axis=0, keepdims=True)
     additive = language + judge - means.mean()
-    residual = panel.scores - panel.scores.mean(axis=(1, 2), keepdims=True) - additive + means.mean()
+    residual = panel.scores - panel.scores.mean(axis=(1, 2), keepdims=True)
+    residual -= additive
+    residual += means.mean()
     exact = draws * residual.size <= MOST_PERMUTED
     counts = []
     if not exact:
         centre = np.tensordot(share, residual.mean(axis=1), 1)
-        spread = np.sqrt(np.tensordot(share**2, residual.var(axis=1, ddof=1), 1))
-    weighted = np.ascontiguousarray((residual * share[:, None, None]).transpose(0, 2, 1))
+        spread = np.sqrt(sum(share[p] ** 2 @ residual[p].var(axis=1, ddof=1) for p in row_blocks(residual)))
+    else:
+        weighted = np.ascontiguousarray((residual * share[:, None, None]).transpose(0, 2, 1))
     starts = range(0, draws, BLOCK)
     for block, start in enumerate(track(starts, len(starts), "permuting residuals")):
         size = min(BLOCK, draws - start)

@@ -107,19 +107,7 @@ class Purchase:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sequential:
-    """The rule of one collection.
-
-    Parameters
-    ----------
-    questions : "judges" (the order of every two judges in each language), "systems" (of every two systems in each
-        language, panel mean), "cells" (the interaction of every language and judge), "gate" (the same for pass rates,
-        in percentage points)
-    tasks : how many may be bought in all
-    matters : the smallest difference of interest, in points
-    level : of all claims of the run together
-    threshold, at_least : of the gate; a score passes when it is above (or at least) the threshold
-    first : tasks at the first look
-    resamples, seed : of the intervals and of the order in which tasks are bought
+    """The rule of one collection; `sequential` says what the settings are.
 
     >>> rule = Sequential(languages=("en", "de"), judges=("a", "b"), tasks=100, matters=3.0)
     >>> rule.next(rule.start()).calls
@@ -464,7 +452,9 @@ def _stopping_bias(replay: Replay, values: Array, runs: int, group: int) -> Arra
     rng = stream(rule.seed + group, 0, "stopping")
     error, se = (scale * x for x in _resampled(residuals, contrast, units, counts, runs, rng))
     critical = np.array(replay.state.critical)
-    half = np.append(critical, np.repeat(critical[-1], len(counts) - len(critical)))[:, None] * se
+    critical = np.append(critical, np.repeat(critical[-1], len(counts) - len(critical)))
+    half = np.full(se.shape, np.inf)  # as in the run: without any spread nothing is settled
+    np.multiply(se, critical[:, None], out=half, where=se > 0)
     found: Array = np.zeros(len(contrast))
     for _ in range(PASSES):
         estimate = error + contrast @ mean - found
@@ -479,8 +469,8 @@ def _residuals(values: Array, codes: NDArray[np.int64], contrast: Array) -> tupl
     there = ~np.isnan(values)
     mean = np.nanmean(values, axis=0)
     deviation = np.where(there, values - mean, 0.0)
-    sums = np.stack([np.bincount(codes, column) for column in deviation.T], axis=1)
-    known = np.stack([np.bincount(codes, column) for column in there.T], axis=1) > 0
+    sums: Array = np.stack([np.bincount(codes, column) for column in deviation.T], axis=1).astype(np.float64)
+    known = np.stack([np.bincount(codes, column.astype(np.float64)) for column in there.T], axis=1) > 0
     some = known.any(axis=1)
     sums, known = np.where(known, sums, np.nan)[some], known[some]
     if known.all():
@@ -584,9 +574,46 @@ def _longer(clusters: Clusters, size: int) -> NDArray[np.int64]:
     return np.concatenate([codes, more])
 
 
-def sequential(**settings: Any) -> Sequential:
-    """The rule as an object: state and scores in, what to buy next out. See `Sequential` for the settings."""
-    return Sequential(**settings)
+def sequential(
+    *,
+    languages: Sequence[str],
+    judges: Sequence[str],
+    tasks: int,
+    matters: float,
+    systems: Sequence[str] = (),
+    questions: Questions = "judges",
+    level: float = 0.95,
+    threshold: float | None = None,
+    at_least: bool = False,
+    first: int = FIRST_LOOK,
+    resamples: int = 1000,
+    seed: int = 7,
+) -> Sequential:
+    """The rule of adaptive collection as an object: state and scores in, what to buy next out.
+
+    `order()` says in which order to take the tasks, `looks` after how many it looks. `start()` is the first state;
+    `next(state)` what to buy (tasks `start` to `stop` of the order, in `cells`, (systems, languages, judges)), None at
+    the end; `look(state, scores)` the state after it, with scores (tasks, languages, judges) or (tasks, systems,
+    languages, judges) of all tasks so far, NaN where nothing was bought; `table(state)` the answers. A state is plain
+    values: `to_dict()` and `from_dict()`.
+
+    Parameters
+    ----------
+    questions : "judges" (the order of every two judges in each language), "systems" (of every two systems in each
+        language, panel mean), "cells" (the interaction of every language and judge), "gate" (the same for pass rates,
+        in percentage points)
+    tasks : how many may be bought in all
+    matters : the smallest difference of interest, in points
+    level : of all claims of the run together
+    threshold, at_least : of the gate; a score passes when it is above (or at least) the threshold
+    first : tasks at the first look
+    resamples, seed : of the intervals and of the order in which tasks are bought
+    """
+    return Sequential(
+        languages=tuple(languages), judges=tuple(judges), systems=tuple(systems), tasks=tasks, matters=matters,
+        questions=questions, level=level, threshold=threshold, at_least=at_least, first=first, resamples=resamples,
+        seed=seed,
+    )  # fmt: skip
 
 
 def replay(

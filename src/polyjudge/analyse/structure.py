@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,10 @@ from polyjudge.estimate.resample import check_level, jackknife, leave_out
 
 DOMINANT = 0.6
 """A leading pattern with at least this share of the squared interaction is called dominant."""
+SCALED = 0.25
+"""Use of the scale is called one with at least this share."""
+CELLS_TRIED = 3
+"""Cells that are left out of the test of scale use: so many of the largest, and of those that carry most of it."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -40,12 +46,21 @@ class Structure(Result):
     tukey_high: float | None
     tukey_p: float | None
     tukey_share: float | None
+    tukey_p_without: float | None
+    """The same without the one cell that matters most to it, and ..."""
+    tukey_share_without: float | None
+    """... the share then: scale use is diagnosed only if it does not hang on one cell."""
     advice: Say
     level: float
     notes: tuple[Say, ...]
 
     def to_frame(self) -> pd.DataFrame:
         return self.patterns
+
+    @property
+    def scaled(self) -> bool:
+        """Whether part of the interaction is use of the scale, with any one cell left out too."""
+        return _scaled(vars(self), 1 - self.level)
 
 
 def structure(panel: Panel, *, level: float = 0.95) -> Structure:
@@ -73,13 +88,12 @@ def structure(panel: Panel, *, level: float = 0.95) -> Structure:
     judges = _loadings("judge", panel.judges, judge, squared.sum(axis=0))
 
     tukey_test, use = _scale_use(panel, means, left, level, notes)
-    scaled = tukey_test["tukey_p"], tukey_test["tukey_share"]
     return Structure(
         patterns=patterns,
         languages=languages,
         judges=judges,
         scale_use=use,
-        advice=_advice(patterns, languages, judges, *scaled, 1 - level, flat),
+        advice=_advice(patterns, languages, judges, tukey_test, 1 - level, flat),
         level=level,
         notes=tuple(notes),
         **tukey_test,
@@ -104,7 +118,15 @@ def _scale_use(
     if min(np.ptp(means.mean(axis=axis)) for axis in (0, 1)) <= panel.tie_gap:
         notes.append(say("structure.equal-means"))
         nothing: dict[str, float | None] = dict.fromkeys(
-            ("tukey_slope", "tukey_low", "tukey_high", "tukey_p", "tukey_share")
+            (
+                "tukey_slope",
+                "tukey_low",
+                "tukey_high",
+                "tukey_p",
+                "tukey_share",
+                "tukey_p_without",
+                "tukey_share_without",
+            )
         )
         return nothing, pd.DataFrame({"judge": panel.judges, "slope": np.nan, "low": np.nan, "high": np.nan})
     tukey, slopes = tukey_slope(means), scale_slopes(means)
@@ -117,8 +139,44 @@ def _scale_use(
         "tukey_p": p,
         "tukey_share": float(tukey_share(means)),
     }
+    test["tukey_p_without"], test["tukey_share_without"] = _without_a_cell(means, left)
     _, low, high = jackknife(slopes, scale_slopes(left), level)
     return test, pd.DataFrame({"judge": panel.judges, "slope": slopes, "low": low, "high": high})
+
+
+def _without_a_cell(means: Array, left: Array) -> tuple[float | None, float]:
+    """The weakest test and the smallest share of scale use with one cell left out: the cells that carry most are tried.
+
+    A cell that is left out takes the value that leaves it no interaction, as a missing plot does.
+    """
+    g, a, beta = _effects(means)
+    carried = np.abs(beta * g * a)
+    tried = {int(i) for size in (np.abs(beta), carried) for i in np.argsort(-size, axis=None)[:CELLS_TRIED]}
+    p_values, shares = [0.0], []
+    for cell in tried:
+        at = np.unravel_index(cell, means.shape)
+        whole, parts = _filled(means, at), _filled(left, at)
+        slope = float(tukey_slope(whole))
+        se, _, _ = jackknife(np.array(slope), tukey_slope(parts), 0.95)
+        p_values.append(float(2 * stdtr(len(left) - 1, -abs(slope) / float(se))) if se > 0 else 1.0)
+        shares.append(float(tukey_share(whole)))
+    return max(p_values), min(shares)
+
+
+def _filled(means: Array, at: tuple[np.intp, ...]) -> Array:
+    """(..., k, m) means with one cell at the value that leaves it no interaction."""
+    k, m = means.shape[-2:]
+    out = means.copy()
+    out[..., at[0], at[1]] = 0.0
+    row, column = out[..., at[0], :].sum(axis=-1), out[..., :, at[1]].sum(axis=-1)
+    out[..., at[0], at[1]] = (k * row + m * column - out.sum(axis=(-2, -1))) / ((k - 1) * (m - 1))
+    return out
+
+
+def _scaled(test: Mapping[str, Any], alpha: float) -> bool:
+    """Whether scale use is clear and large, with and without any one cell."""
+    pairs = [(test[f"tukey_p{end}"], test[f"tukey_share{end}"]) for end in ("", "_without")]
+    return all(p is not None and share is not None and p <= alpha and share >= SCALED for p, share in pairs)
 
 
 def _loadings(word: str, labels: tuple[str, ...], loading: Array, share: Array) -> pd.DataFrame:
@@ -162,16 +220,15 @@ def _advice(
     patterns: pd.DataFrame,
     languages: pd.DataFrame,
     judges: pd.DataFrame,
-    p: float | None,
-    share: float | None,
+    test: Mapping[str, Any],
     alpha: float,
     flat: bool,
 ) -> Say:
     if flat:
         return say("structure.flat")
     lead = patterns.iloc[0]
-    if p is not None and share is not None and p <= alpha and share >= 0.25:
-        return say("structure.scale-use", share=share, p=p)
+    if _scaled(test, alpha):
+        return say("structure.scale-use", share=test["tukey_share"], p=test["tukey_p"])
     if lead["share"] >= DOMINANT and len(patterns) > 1:
         values = {name: float(lead[name]) for name in ("share", "low", "high")}
         return say(

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import AT_ONCE, Array, row_blocks
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
@@ -180,13 +180,13 @@ def _notes(panel: Panel, critical: float, constant: NDArray[np.bool_], scores: f
 def bootstraps(
     values: Array, w: Array, constant: NDArray[np.bool_], level: float, resamples: int, seed: int
 ) -> tuple[Array, Array, float, str]:
-    """Percentile limits of every cell and the critical value of the band."""
+    """Percentile limits of every cell and the critical value of the band. Overwrites the values."""
     centre = w @ values / w.sum()
     n, count = values.shape
     low, high, maxima = np.empty(count), np.empty(count), np.zeros(resamples)
     for start in range(0, count, COLUMNS):
         part, means, at = slice(start, start + COLUMNS), [], 0
-        for mean, se in bootstrap_t(values[:, part], w, resamples, seed):
+        for mean, se in bootstrap_t(values[:, part], w, resamples, seed, own=True):
             means.append(mean)
             with np.errstate(divide="ignore", invalid="ignore"):
                 t = np.abs(mean) / se
@@ -221,15 +221,21 @@ def noise_sigma(panel: Panel, deviations: Array | None = None) -> float:
     """Noise sd per task from what double centring leaves: sum (D_t - beta^)^2 / ((n-1)(k-1)(m-1)) under the root."""
     n, k, m = panel.shape
     d = estimate_interaction(panel).influence if deviations is None else deviations
-    residual = d - np.tensordot(panel.weights / panel.weights.sum(), d, 1)
-    return float(np.sqrt(np.tensordot(panel.weights, residual**2, 1).sum() / ((n - 1) * (k - 1) * (m - 1))))
+    mean, w = np.tensordot(panel.weights / panel.weights.sum(), d, 1), panel.weights
+    square = sum(np.tensordot(w[part], (d[part] - mean) ** 2, 1) for part in row_blocks(d))
+    return float(np.sqrt(np.sum(square) / ((n - 1) * (k - 1) * (m - 1))))
 
 
 def score_sigma(panel: Panel) -> float:
     """Sd of all scores (replicates averaged), as the published bound takes it; NaN where units hold several tasks."""
     if not np.all(panel.weights == 1):
         return float("nan")
-    return float(np.nanstd(panel.scores))
+    scores = panel.scores
+    if scores.size <= AT_ONCE:
+        return float(np.nanstd(scores))
+    count = int(np.isfinite(scores).sum())
+    mean = sum(np.nansum(scores[part]) for part in row_blocks(scores)) / count
+    return float(np.sqrt(sum(np.nansum((scores[part] - mean) ** 2) for part in row_blocks(scores)) / count))
 
 
 def gaussian_radius(sigma: float, tasks: float, k: int, m: int, level: float) -> float:

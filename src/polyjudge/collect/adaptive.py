@@ -23,12 +23,13 @@ from polyjudge.collect.cost import Estimate
 from polyjudge.collect.items import load_items
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.runner import Status, collect
-from polyjudge.collect.store import FILE, create_store, damaged, locked, open_store, read_meta, write_meta
+from polyjudge.collect.store import create_store, locked, write_meta
 from polyjudge.collect.summary import ADAPTIVE, Summary, read_summary
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CollectError
 from polyjudge.core.labels import clean
 from polyjudge.core.results import Result, plain
+from polyjudge.core.store import FILE, damaged, open_store, read_meta
 
 Read = Callable[[Path], pd.DataFrame]
 """The scores of a run folder: task, [system], language, judge, score."""

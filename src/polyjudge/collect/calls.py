@@ -21,9 +21,10 @@ from polyjudge.collect.items import Aligned, load_items
 from polyjudge.collect.parse import parse
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.prompts import Template, load_templates, parts
-from polyjudge.collect.store import KEY, Key, Name, read_meta, write_meta
+from polyjudge.collect.store import Key, Name, write_meta
 from polyjudge.core.errors import CollectError
 from polyjudge.core.labels import clean
+from polyjudge.core.store import KEY, read_meta
 
 PATIENCE = 15.0
 """Seconds without progress after which a judge no longer holds the others back."""

@@ -202,12 +202,16 @@ def _add_probes(plan: Plan, out: Aligned) -> None:
     first: dict[str, int] = {}
     for place, name in enumerate(out.names):
         first.setdefault(name.task, place)
-    rows, short = _long_enough(out, first, settings.tasks, settings.seed)
-    chosen: dict[str, Any] = {"kinds": settings.kinds, "placebos": settings.placebos}
-    made = make_probes(
-        rows, task="task", tasks=settings.tasks, every_kind=settings.every_kind, seed=settings.seed,
-        **{name: value for name, value in chosen.items() if value is not None},
-    )  # fmt: skip
+    if settings.path is not None:
+        made = _versions_file(plan, settings.path, first)
+    else:
+        rows, short = _long_enough(out, first, settings.tasks, settings.seed)
+        chosen: dict[str, Any] = {"kinds": settings.kinds, "placebos": settings.placebos}
+        made = make_probes(
+            rows, task="task", tasks=settings.tasks, every_kind=settings.every_kind, seed=settings.seed,
+            **{name: value for name, value in chosen.items() if value is not None},
+        )  # fmt: skip
+        made = replace(made, short=tuple(short))
     column = dict(out.columns)["response"]
     store = Rows(tempfile.TemporaryFile(prefix="polyjudge-"), "the probes of the plan")  # noqa: SIM115
     whole: dict[tuple[str, str], dict[str, int]] = {}
@@ -217,10 +221,37 @@ def _add_probes(plan: Plan, out: Aligned) -> None:
         store.starts.append(store.file.tell())
         store.file.write(json.dumps(full, default=str).encode("utf-8", "surrogatepass") + b"\n")
         whole.setdefault((row["task"], row["version"]), {})[language] = number
-    out.probes, out.versions, out.first_version = replace(made, short=tuple(short)), store, len(out.names)
+    out.probes, out.versions, out.first_version = made, store, len(out.names)
     for (task, version), numbers in whole.items():
         if len(numbers) == len(out.rows):  # a version that is lost in one language is not asked in the others
             _add_version(out, Name(task, version, ""), first[task], store, numbers)
+
+
+def _versions_file(plan: Plan, path: str, first: Mapping[str, int]) -> Made:
+    """Versions from a file, with the task ids and languages of the items."""
+    from polyjudge.collect.probes import Probes
+
+    wanted = {entry.items: entry.name for entry in plan.languages}
+    column = plan.items.language or "language"
+    text = plan.items.fields.get("response", "response")
+    rows, where = [], clean(path, 200)
+    for number, row in enumerate(read_rows(plan.resolve(path)), 1):
+        task, version, code = (_label(row.get(name)) for name in (plan.items.id, "version", column))
+        if code not in wanted:
+            continue
+        if task not in first:
+            raise CollectError(
+                f"probes.path {where}, row {number}: there is no item {clean(task)!r} in the plan's items."
+            )
+        if not is_version(version) or not isinstance(row.get(text), str):
+            raise CollectError(
+                f"probes.path {where}, row {number}: {clean(version)!r} is no version with a {clean(text)}. They are "
+                "clean, damage-1, damage-2, ... and placebo-..., see `polyjudge probe make`."
+            )
+        rows.append({"task": task, "version": version, "language": wanted[code], "response": storable(row[text])})
+    if not rows:
+        raise CollectError(f"probes.path {where} has no versions in the plan's languages.")
+    return Probes(rows=rows, tasks=len({row["task"] for row in rows}), discarded={}, made={})
 
 
 def _long_enough(

@@ -358,7 +358,7 @@ class _Collected:
                 amount = round(share * len(source.text))
                 text = "".join(MAKE[kind](source, amount, rng))
                 edited = amount / len(source.text)
-                if _same(text, original) or abs(edited - share) > TOLERANCE:
+                if _plain(text) == _plain(original) or abs(edited - share) > TOLERANCE:
                     self.discarded[where, kind] += 1
                     continue
                 self.made[where, kind] += 1
@@ -367,7 +367,7 @@ class _Collected:
                 self._row(row, column, text, version, kind, severity, edited)
         for index, kind in enumerate(forms, 1):
             text = FORM[kind](source.text)
-            if _same(text, original):
+            if unicodedata.normalize("NFC", text) == unicodedata.normalize("NFC", original):
                 self.discarded[where, kind] += 1
                 continue
             self.made[where, kind] += 1
@@ -413,8 +413,9 @@ def _text(value: Any) -> str:
     return str(value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _same(a: str, b: str) -> bool:
-    return unicodedata.normalize("NFC", a) == unicodedata.normalize("NFC", b)
+def _plain(text: str) -> str:
+    """A text without what is form only: compatibility characters, case and white space."""
+    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def _regex() -> Any:

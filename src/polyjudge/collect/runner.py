@@ -24,25 +24,11 @@ from polyjudge.collect.parse import parse
 from polyjudge.collect.plan import Account, Judge, Plan
 from polyjudge.collect.prompts import answer_schema, render
 from polyjudge.collect.secrets import known_secrets
-from polyjudge.collect.store import (
-    FILE,
-    Answer,
-    Failure,
-    ItemRow,
-    Record,
-    Statement,
-    Usage,
-    Writer,
-    checksum,
-    create_store,
-    damaged,
-    locked,
-    open_store,
-    read_meta,
-)
+from polyjudge.collect.store import Answer, Failure, ItemRow, Record, Statement, Usage, Writer, create_store, locked
 from polyjudge.collect.summary import ADAPTIVE, Summary, summarise
 from polyjudge.collect.tokens import characters, tokens
 from polyjudge.core.errors import CollectError
+from polyjudge.core.store import FILE, checksum, damaged, open_store, read_meta
 
 LONGEST_BACKOFF = 60.0
 NO_LOGPROBS = "no log-probabilities"

@@ -34,17 +34,26 @@ def _file(path: Path) -> dict[str, float]:
 
 
 def _run(folder: Path) -> dict[str, float] | None:
-    """Dollars for each answer, from what the run recorded; None when it is no run or has no prices."""
+    """Dollars for each score, from what the run recorded; None when it is no run or has no prices.
+
+    A score may need several answers: both texts of a pair, each line of a checklist.
+    """
     from polyjudge.collect.cost import usage
-    from polyjudge.collect.store import FILE, open_store
+    from polyjudge.core.store import FILE, open_store
 
     if not (folder / FILE).is_file():
         return None
     con = open_store(folder)
     try:
         used = usage(con)
+        scores = dict(
+            con.execute(
+                "select judge, count(*) from (select distinct task, system, replicate, repeat, language, judge from a) "
+                "group by judge"
+            )
+        )
     finally:
         con.close()
     if any(not entry["answers"] or entry.get("unpriced", 1) for entry in used.values()):
         return None
-    return {judge: entry["cost"] / entry["answers"] for judge, entry in used.items()}
+    return {judge: entry["cost"] / scores[judge] for judge, entry in used.items()}

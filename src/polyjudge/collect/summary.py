@@ -13,8 +13,8 @@ import pandas as pd
 
 from polyjudge.collect.cost import Prices, usage
 from polyjudge.collect.plan import Price
-from polyjudge.collect.store import FILE, KEY, damaged, open_store, read_meta
 from polyjudge.core.results import Result
+from polyjudge.core.store import FILE, KEY, damaged, open_store, read_meta
 
 DRAWS = 4000
 ALARM = 0.01
@@ -82,6 +82,8 @@ class Summary(Result):
     price_date: str
     dropped: list[list[str]]
     adaptive: Progress | None = None
+    probes: bool = False
+    """Whether probe versions were scored beside the items."""
 
     def to_frame(self) -> pd.DataFrame:
         return self.judges
@@ -169,6 +171,7 @@ def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> S
         price_date=prices.date,
         dropped=read_meta(con, "dropped") or [],
         adaptive=adaptive,
+        probes=bool(plan.get("probes")),
     )
 
 

@@ -126,9 +126,9 @@ def draw_block(
     """The multiplicities of one block: (size, units). Row r of block i does not depend on `size`."""
     rng = np.random.default_rng([seed, index])
     drawn = units if cluster is None else int(cluster.max()) + 1
-    draws = rng.integers(drawn, size=(size, drawn))
-    draws += np.arange(size)[:, None] * drawn
-    counts = np.bincount(draws.ravel(), minlength=size * drawn).reshape(size, drawn)
+    counts = rng.integers(drawn, size=(size, drawn))
+    for row in counts:  # in their own place: with many units a second array would count
+        row[:] = np.bincount(row, minlength=drawn)
     return counts if drawn == units else counts[:, cluster]
 
 

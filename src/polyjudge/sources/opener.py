@@ -123,9 +123,10 @@ def file_of(address: str) -> str | None:
 
 
 def _open_folder(folder: Path, format: str | None, metric: str | None, group: str | None, hive: bool) -> Opened | None:
-    from polyjudge.sources.runs import STORE, read_run
+    from polyjudge.core.store import FILE
+    from polyjudge.sources.runs import read_run
 
-    if (folder / STORE).is_file():
+    if (folder / FILE).is_file():
         run = read_run(folder, group)
         opened = _held(run.frame, str(folder), "collection run", [])
         more = {"limits": run.declared_range, "notes": run.notes, "looks": run.looks, "sure": True}

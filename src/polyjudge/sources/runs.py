@@ -13,10 +13,9 @@ import pandas as pd
 from polyjudge.core.errors import CollectError, PanelError
 from polyjudge.core.labels import clean
 from polyjudge.core.sections import Words, say
+from polyjudge.core.store import FILE, check_answers, damaged, open_store, read_meta
 from polyjudge.core.versions import is_version
 
-STORE = "store.sqlite"
-"""File that makes a folder a collection run."""
 KEYS = ["task", "system", "replicate", "language", "judge"]
 BY_DESIGN = say("panel.by-design")
 TYPE = "type"
@@ -36,9 +35,7 @@ class FolderScores:
 
 def holds_probes(folder: str | Path) -> bool:
     """Whether a folder is a collection run that scored probe versions beside its items."""
-    from polyjudge.collect.store import open_store, read_meta
-
-    if not (Path(folder) / STORE).is_file():
+    if not (Path(folder) / FILE).is_file():
         return False
     con = open_store(Path(folder))
     try:
@@ -57,8 +54,6 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False, 
     An adaptive run gives the tasks of the looks taken; with `every` also those of a look that is under way. Where the
     plan has probes, their versions are left out; with `probes` they alone are read, as systems.
     """
-    from polyjudge.collect.store import FILE, check_answers, damaged, open_store, read_meta
-
     con = open_store(Path(folder))
     try:
         with damaged(Path(folder) / FILE):
@@ -132,8 +127,6 @@ def _settled(
         answers["replicate"] = (answers["item"] + "/" + number).where(answers["item"] != "", number)
     else:
         answers["replicate"] = answers["item"]
-    from polyjudge.collect.store import read_meta
-
     adaptive = read_meta(con, "adaptive")
     if every and adaptive is not None:
         adaptive = {**adaptive, "tasks": 0}

@@ -26,6 +26,7 @@ from polyjudge.report.numbers import number
 
 if TYPE_CHECKING:
     from polyjudge.analyse.audit import Audit, Summary
+    from polyjudge.analyse.missingness import Missingness
     from polyjudge.analyse.recovery import Recovery
     from polyjudge.core.panel import Panel
 
@@ -66,10 +67,14 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
             held_out_section(result.held_out),
             _sensitivity(result),
             *([] if result.bounded is None else [bounded_section(result.bounded)]),
-            Section(name="limits", title="What this does not show", says=result.caveats),
+            Section(name="limits", title="What this does not show", says=_limits(result)),
             _methods(result),
         ),
     )
+
+
+def _limits(audit: Audit) -> tuple[Words, ...]:
+    return audit.caveats if audit.probes is None else (*audit.caveats, say("probe.scope", tasks=audit.probes.tasks))
 
 
 def read_lines(s: Summary) -> tuple[Words, ...]:
@@ -197,28 +202,37 @@ def _panel(audit: Audit) -> Section:
         ),
         Table(
             name="languages", caption="Language effects: a shared shift, which stays in the scores, in points",
-            frame=language, columns=(LANGUAGE, *effect),
+            frame=language,
+            columns=(
+                LANGUAGE, effect[0], value("median", "median judge", "median_low", "median_high", sign=True), effect[1],
+            ),
         ),
     ]  # fmt: skip
-    m = audit.missingness
-    if m is not None:
-        says.append(say("missing.rate", missing=m.missing, entries=m.entries, rate=m.rate))
-        tests = {"p": m.p_cell, "p_together": m.p_interaction, "p_floor": 1 / (1 + m.draws)}
-        says += [say("missing.tests", **tests)] if m.p_cell is not None else []
-        says += notes(m.notes)
-        lacking = m.cells[m.cells["missing"] > 0].sort_values("rate", ascending=False, kind="stable")
-        columns = [
-            LANGUAGE,
-            JUDGE,
-            Column(name="missing", title="missing", kind="count"),
-            Column(name="tasks", title="of tasks", kind="count"),
-            Column(name="rate", title="rate", kind="share"),
-        ]
-        if "sensitivity_low" in lacking:
-            title = "interaction, and its range if missing scores lie off"
-            columns.append(value("interaction", title, "sensitivity_low", "sensitivity_high", sign=True))
-        blocks.append(Table(name="missing", caption="Cells that lack scores", frame=lacking, columns=tuple(columns)))
+    if audit.missingness is not None:
+        more, table = _lacking(audit.missingness)
+        says += more
+        blocks.append(table)
     return Section(name="panel", title="The panel and its coverage", says=tuple(says), blocks=tuple(blocks))
+
+
+def _lacking(m: Missingness) -> tuple[list[Words], Table]:
+    """What is said of missing scores, and the cells that lack some."""
+    says: list[Words] = [say("missing.rate", missing=m.missing, entries=m.entries, rate=m.rate)]
+    tests = {"p": m.p_cell, "p_together": m.p_interaction, "p_floor": 1 / (1 + m.draws)}
+    says += [say("missing.tests", **tests)] if m.p_cell is not None else []
+    says += notes(m.notes)
+    lacking = m.cells[m.cells["missing"] > 0].sort_values("rate", ascending=False, kind="stable")
+    columns = [
+        LANGUAGE,
+        JUDGE,
+        Column(name="missing", title="missing", kind="count"),
+        Column(name="tasks", title="of tasks", kind="count"),
+        Column(name="rate", title="rate", kind="share"),
+    ]
+    if "sensitivity_low" in lacking:
+        title = "interaction, and its range if missing scores lie off"
+        columns.append(value("interaction", title, "sensitivity_low", "sensitivity_high", sign=True))
+    return says, Table(name="missing", caption="Cells that lack scores", frame=lacking, columns=tuple(columns))
 
 
 def _effects(frame: pd.DataFrame, what: str, title: str) -> dict[str, Any]:
@@ -321,6 +335,7 @@ def _reversals(audit: Audit) -> Section:
         chance=r.null_mean,
         most=r.null_high,
         p=r.p_global,
+        p_unequal=r.p_global_unequal,
         p_floor=r.p_floor,
         method=r.global_method,
     )

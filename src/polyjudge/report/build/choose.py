@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
 
 from polyjudge.analyse.choose import ALL, Choice
 from polyjudge.core.sections import Block, Chart, Column, Finding, Grid, Report, Say, Section, Table, find, ranked, say
@@ -33,6 +35,7 @@ COPIES = (
     Column(name="judge_i", title="judge", kind="judge"),
     Column(name="judge_j", title="and", kind="judge"),
     Column(name="correlation", title="correlation of errors", kind="ratio", digits=2, low="low", high="high"),
+    Column(name="family", title="of one maker"),
     Column(name="copy", title="near copies", kind="yes"),
 )
 WEIGHT = (Column(name="judge", title="judge", kind="judge"), Column(name="weight", title="weight", kind="share"))
@@ -84,6 +87,7 @@ def _choice(c: Choice, panel: Panel | None) -> Report:
         title=say("choose.title"),
         verdict=tuple(verdict),
         picture=(_best(c),),
+        beside=(_frontier_chart(c),),
         findings=findings,
         sections=(_frontier(c), _languages(c), _trust(c)),
     )
@@ -92,7 +96,16 @@ def _choice(c: Choice, panel: Panel | None) -> Report:
 def _copies(c: Choice) -> list[Finding]:
     named = c.copies[c.copies["copy"]]
     return [
-        find("notice", "choose-copies", first=r.judge_i, second=r.judge_j, value=r.correlation, low=r.low, high=r.high)
+        find(
+            "notice",
+            "choose-copies",
+            first=r.judge_i,
+            second=r.judge_j,
+            value=r.correlation,
+            low=r.low,
+            high=r.high,
+            family=r.family,
+        )
         for r in named.itertuples()
     ]
 
@@ -101,47 +114,51 @@ def _best(c: Choice) -> Table:
     return Table(name="best", caption=say("choose.best"), frame=c.best[c.best["language"] == ALL], columns=BEST)
 
 
+def _frontier_chart(c: Choice) -> Chart:
+    every = c.subsets[c.subsets["language"] == ALL]
+    return Chart(
+        name="frontier-chart",
+        draw="frontier",
+        data=({"subsets": every, "frontier": c.frontier, "kept": c.recommended["judges"].iloc[0]},),
+        caption=say("choose.frontier"),
+        alt=say("choose.frontier-chart", count=len(every), best=len(c.frontier)),
+    )
+
+
 def _frontier(c: Choice) -> Section:
     columns = (*FRONTIER, *(LABELS if "squared_error" in c.frontier else ()))
     if (c.frontier["cost"] % 1 == 0).all():  # without prices the cost is a number of scores
         columns = tuple(replace(x, kind="count") if x.name == "cost" else x for x in columns)
     table = Table(name="frontier", caption=say("choose.frontier"), frame=c.frontier, columns=columns)
-    every = c.subsets[c.subsets["language"] == ALL]
-    chart = Chart(
-        name="frontier",
-        draw="frontier",
-        data=({"subsets": every, "frontier": c.frontier, "kept": c.recommended["judges"].iloc[0]},),
-        caption=say("choose.frontier"),
-        alt=say("choose.frontier-chart", count=len(every), best=len(c.frontier)),
-        instead=table,
-    )
-    return Section(
-        name="frontier", title="Cost against error", says=(say("choose.searched", all=c.exhaustive),), blocks=(chart,)
-    )
+    says = (say("choose.searched", all=c.exhaustive),)
+    return Section(name="frontier", title="Cost against error", says=says, blocks=(table,))
 
 
 def _languages(c: Choice) -> Section:
     single = c.subsets[(c.subsets["size"] == 1) & (c.subsets["language"] != ALL)].rename(columns={"judges": "judge"})
-    per_cost = single.assign(value=single["reliability"] / single["cost"].where(single["cost"] > 0))
-    blocks: list[Block] = [
-        Grid(name="single", caption=say("choose.single"), values=pivot(single, "reliability"), kind="ratio", digits=2)
-    ]
-    if single["cost"].nunique() > 1 and per_cost["value"].notna().all():
-        best = per_cost["value"].max()
-        blocks.append(
-            Grid(
-                name="per-cost",
-                caption=say("choose.per-cost"),
-                values=100 * pivot(per_cost.assign(value=per_cost["value"] / best), "value"),
-                kind="percent",
-                digits=0,
-            )
-        )
+    blocks: list[Block] = [_heatmap(single, "single", "Agreement of each judge with the others", 1.0)]
+    if single["cost"].nunique() > 1 and (single["cost"] > 0).all():
+        value = single[["reliability", "low", "high"]].div(single["cost"], axis=0)
+        relative = single.assign(**value / value["reliability"].max())
+        blocks.append(_heatmap(relative, "per-cost", "Agreement for each unit of cost, 1 is the best", 100.0))
     by = c.best[c.best["language"] != ALL]
     blocks.append(
         Table(name="best-by-language", caption=say("choose.best-language"), frame=by, columns=(LANGUAGE, *BEST))
     )
     return Section(name="languages", title="By language", blocks=tuple(blocks))
+
+
+def _heatmap(cells: pd.DataFrame, name: str, title: str, percent: float) -> Chart:
+    shown = cells.assign(verdict="")
+    share: dict[str, Any] = {"kind": "ratio", "digits": 2} if percent == 1 else {"kind": "percent", "digits": 0}
+    return Chart(
+        name=name,
+        draw="signal_heatmap",
+        data=({"cells": shown, "least": 0.0, "title": title, "note": "by language"},),
+        caption=say(f"choose.{name}"),
+        alt=say("choose.heatmap-alt", low=cells["reliability"].min(), high=cells["reliability"].max()),
+        instead=Grid(name=name, caption=say(f"choose.{name}"), values=percent * pivot(cells, "reliability"), **share),
+    )
 
 
 def _trust(c: Choice) -> Section:

@@ -49,7 +49,9 @@ def _summary(s: Summary) -> Report:
         command = f"polyjudge collect PLAN -o {clean(s.folder, 400)} --retry-missing"
         steps.append(Step(why=say("collect.retry"), command=command))
     if s.complete:
-        steps.append(Step(why=say("collect.next"), command=f"polyjudge audit {clean(s.folder, 400)}"))
+        folder = clean(s.folder, 400)
+        command = f"polyjudge audit {folder}" + (f" --probes {folder}" if s.probes else "")
+        steps.append(Step(why=say("collect.next"), command=command))
     return Report(
         command="collect",
         title=say("collect.title", name=s.name, folder=s.folder),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +43,7 @@ def build(result: Probe, panel: Panel | None = None) -> Report:
         beside=(_interaction(result),),
         next=_steps(result),
         findings=tuple(ranked(result.findings)),
-        sections=(section(result),),
+        sections=(replace(section(result), says=()),),
     )
 
 
@@ -65,7 +66,7 @@ def sayings(p: Probe) -> tuple[Words, ...]:
         out.append(say("probe.large", of=len(large), **{k.replace(" ", "_"): n for k, n in count.items()}))
     elif p.own_interaction:
         out.append(say("probe.none-large", matters=p.matters))
-    return tuple(out)
+    return (*out, say("probe.scope", tasks=p.tasks))
 
 
 def _grid(p: Probe) -> Grid:
@@ -121,8 +122,7 @@ def section(p: Probe) -> Section:
     blocks: list[Block] = [Table(name="cells", caption=caption, frame=p.cells, columns=CELLS, most=400)]
     if p.placebos:
         blocks.append(Table(name="placebo", caption=say("probe.placebo"), frame=p.judges, columns=JUDGES))
-    says = (say("probe.scope", tasks=p.tasks),)
-    return Section(name="probes", title="Do the judges notice damage?", says=says, blocks=tuple(blocks))
+    return Section(name="probes", title="Do the judges notice damage?", says=sayings(p), blocks=tuple(blocks))
 
 
 def _steps(p: Probe) -> tuple[Step, ...]:

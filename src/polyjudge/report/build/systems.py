@@ -108,7 +108,7 @@ def steps(result: Systems) -> tuple[Step, ...]:
     """What to do next."""
     out = []
     if result.signal.verdict == "blind" or result.signal.blind:
-        out.append(Step(why=say("systems.next-probe"), command="polyjudge probe make ITEMS"))
+        out.append(Step(why=say("systems.next-probe"), command="polyjudge probe make ITEMS -o probes.jsonl"))
     elif not result.leaderboard.settled or len(result.leaderboard.top_set()) > 1:
         out.append(Step(why=say("systems.next-plan"), command="polyjudge plan --from SCORES --separate POINTS"))
     return tuple(out)

@@ -27,8 +27,9 @@ def frontier(subsets: pd.DataFrame, frontier: pd.DataFrame, kept: str) -> Any:
     y = alt.Y("error:Q", title="standard error of a system difference, points", scale=alt.Scale(zero=False))
     tooltip = [alt.Tooltip("panel:N"), alt.Tooltip("cost:Q"), alt.Tooltip("error:Q"), alt.Tooltip("reliability:Q")]
     # Thousands of panels would make a page heavy: the cheapest in error at each cost and size tell the same.
-    some = subsets.sort_values("error").groupby("cost", sort=True).head(5)
-    dots = plot(data(some)).mark_point(size=22, filled=True, color=colour("soft"), opacity=0.6)
+    near = subsets[subsets["error"] <= 2 * frontier["error"].max()]
+    some = near.sort_values("error").groupby("cost", sort=True).head(5)
+    dots = plot(data(some)).mark_point(size=22, filled=True, color=colour("mark"), opacity=0.6)
     steps = plot(data(frontier)).mark_line(interpolate="step-after", color=colour("accent"), point=True)
     best = plot(data(subsets[subsets["judges"] == kept])).mark_point(size=160, color=colour("high"), strokeWidth=2.5)
     ends = frontier[["cost", "error_low", "error_high"]]

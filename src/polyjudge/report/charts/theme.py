@@ -88,6 +88,8 @@ def plot(data: pd.DataFrame) -> Any:
 
 def colour(name: str) -> Any:
     """A named colour as a value that the page can replace."""
+    if name not in PARAMETERS:
+        raise KeyError(f"charts have no colour {name!r}")
     return alt.ExprRef(expr=name)
 
 

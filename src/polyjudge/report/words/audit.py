@@ -158,6 +158,19 @@ WORDS: dict[str, Template] = {
         if v["count"]
         else "No language is surely shifted by all judges together."
     ),
+    "shift-of-one-judge": lambda v: (
+        "In {language} the judges do not shift together: their mean moves by {effect/low/high:+points} points, their "
+        "median by {median:+points}. {odd} makes the difference; look there first (polyjudge explain)."
+        + (" The same holds for {others}." if v["others"] else "")
+    ),
+    "contaminated": lambda v: (
+        "A few tasks carry nearly all of the difference between "
+        + ("{judge_i} and {judge_j}" if v["judge"] is None else "{judge} and the other judges")
+        + " ({carried:share} in one task of twenty"
+        + ("" if v["count"] == 1 else "; {count} pairs are so")
+        + "). Look for failed calls there; until then do not trust "
+        + ("their order." if v["judge"] is None else "its rank.")
+    ),
     "few-tasks": "With {tasks} tasks every interval is wide. Plan for {enough} or more: polyjudge plan --from SCORES",
     "left-out-three-way test": LEFT_OUT,
     "left-out-variance": LEFT_OUT,
@@ -209,8 +222,8 @@ WORDS: dict[str, Template] = {
     "audit.heatmap-note": "* clear of the {level:share} band over all cells at once.  . only its own interval "
     "excludes 0.",
     "audit.reversals": "{count} of {pairs} pairs swap places in the means, {sure} of them surely, allowing for the "
-    "choice "
-    "of the two languages. By chance {chance:.1f} would (95% of draws: at most {most:.0f}; {p/p_floor:p}, {method}).",
+    "choice of the two languages. By chance {chance:.1f} would (95% of draws: at most {most:.0f}; {p/p_floor:p}, "
+    "{method}; with the noise of each cell its own: {p_unequal/p_floor:p}).",
     "audit.gaps-chart": lambda v: (
         "Each row is a pair; strokes right of 0 are languages in which the first judge is above."
         + (" The {drawn} clearest of {turned} pairs are drawn." if v["turned"] > v["drawn"] else "")

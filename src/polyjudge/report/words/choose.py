@@ -73,7 +73,12 @@ WORDS: dict[str, Template] = {
         + "Panels are measured on other tasks than they were chosen on ({level:share} intervals over tasks). Near "
         "copies do not vouch for each other. Agreement is not accuracy: labels decide that (--gold)."
     ),
-    "choose-copies": "{first} and {second} are near copies: their errors correlate by {value/low/high:.2f}. Keep one.",
+    "choose-copies": lambda v: (
+        "{first} and {second}"
+        + (" (both {family:text})" if v["family"] else "")
+        + " are near copies: their errors correlate by {value/low/high:.2f}. Keep one."
+    ),
+    "choose.heatmap-alt": "From {low:.2f} to {high:.2f}.",
     "swap.title": "May {into} replace {out}?",
     "swap.accepted": "Yes: with {into} in place of {out} nothing moves by more than {matters} points.",
     "swap.refused": lambda v: (
