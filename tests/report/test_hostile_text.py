@@ -115,9 +115,9 @@ def test_output_in_ascii_does_not_fail(run_cli: Callable[..., Any], panel: pj.Pa
     assert json.loads(printed.stdout)["summary"]["judges"] == list(NAMES[:4])
 
 
-def test_files_of_an_audit(run_cli: Callable[..., Any], panel: pj.Panel, tmp_path: Path) -> None:
+def test_files_of_an_audit(cli: Callable[..., Any], panel: pj.Panel, tmp_path: Path) -> None:
     panel.select(languages=panel.languages[:3], judges=panel.judges[:4]).to_long().to_parquet(tmp_path / "s.parquet")
-    done = run_cli("audit", tmp_path / "s.parquet", "-o", tmp_path / "out", "--figures", "svg", "--resamples", 100)
+    done = cli("audit", tmp_path / "s.parquet", "-o", tmp_path / "out", "--figures", "svg", "--resamples", 100)
     assert done.returncode == 0, done.stderr
     for path in (tmp_path / "out").glob("*.csv"):
         with path.open(newline="", encoding="utf-8") as file:

@@ -20,7 +20,7 @@ from polyjudge.core.errors import PanelError
 from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
-from polyjudge.core.scale import MOST_STEPS
+from polyjudge.core.scale import FEW, MOST_STEPS
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import informing, sum_clusters
 from polyjudge.estimate.kernels import double_centre
@@ -95,7 +95,8 @@ def asks(panel: Panel) -> Reason | None:
     if not np.all(panel.weights == 1) or high - low <= panel.tie_gap:
         return None
     scores = panel.singles
-    known = np.unique(scores[~np.isnan(scores)])
+    some = scores.ravel()[:: max(1, scores.size // FEW)]
+    known = np.unique(some[~np.isnan(some)])
     if len(known) <= MOST_STEPS:
         return "two-levels" if len(known) == 2 else "few-levels"
     if panel.n_tasks < FEWEST:

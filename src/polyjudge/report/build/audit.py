@@ -293,7 +293,7 @@ def _ranks(audit: Audit) -> Section:
                 caption="Ranks and the judges that cannot be told apart",
                 frame=table,
                 columns=columns,
-                most=400,
+                most=200,
             ),
         ),
     )
@@ -316,7 +316,7 @@ def _interaction(audit: Audit) -> Section:
         says=(say("audit.interaction"), *notes(u.notes)),
         blocks=(
             _heatmap(audit),
-            Table(name="cells", caption="Cells by size, in points", frame=cells, columns=columns, most=400),
+            Table(name="cells", caption="Cells by size, in points", frame=cells, columns=columns, most=200),
         ),
     )
 

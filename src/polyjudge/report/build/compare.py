@@ -58,7 +58,7 @@ def _comparison(c: Comparison) -> Parts:
             Column(name="tau", title="tau", kind="ratio", low="low", high="high"),
             Column(name="defined", title="resamples with a tau", kind="share"),
         ),
-        most=400,
+        most=200,
     )
     sections = (
         held_out_section(c, said=True),

@@ -51,12 +51,10 @@ WORDS: dict[str, Template] = {
     "unseen.use-all": "A resample draws about {tasks} different tasks; more shots than that use them all.",
     "decisions.title": "Picking the top judge",
     "decisions.verdict": "Picking each language's top judge by {method} meets the target in "
-    "{accuracy/low/high:share} of {decisions} decisions.",
+    "{accuracy/low/high:share} of the languages of left-out tasks.",
     "decisions.target": "The target is the top judge after removing the left-out tasks' own interaction: the additive "
     "model's answer, not a human one. The top judge is the most lenient one, not the best.",
-    "decisions.interval": "The interval of a share is the exact binomial one over all decisions; they share tasks, so "
-    "it "
-    "is too narrow. The JSON also has percentiles over resamples.",
+    "decisions.interval": "Intervals are percentiles over resamples of the tasks: more resamples do not narrow them.",
     "ablation.title": lambda v: {
         "judges": "Fewer judges",
         "tasks": "Fewer tasks",
