@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
 from polyjudge.analyse.families import families as find_families
 from polyjudge.core.arrays import Array
@@ -145,8 +146,7 @@ def signal(
     full = _statistics(moments, np.ones((1, moments.units)), kin)
     blocks = [_statistics(moments, times, kin) for times in moments.draws(resamples, seed)]
     drawn = {name: np.concatenate([b[name] for b in blocks]) for name in full}
-    ends = [(1 - level) / 2, (1 + level) / 2]
-    limits = {name: np.quantile(x, ends, axis=0) for name, x in drawn.items() if name != "lambda"}
+    limits = {name: _limits(full[name][0], x, moments.units, level) for name, x in drawn.items() if name != "lambda"}
     few = moments.units < FEWEST
 
     def verdicts(name: str) -> NDArray[Any]:
@@ -161,7 +161,7 @@ def signal(
             by_language[f"{name}_low"], by_language[f"{name}_high"] = limits[name]
     means: dict[str, float] = {}
     for name in ("one", "panel"):
-        low, high = np.quantile(drawn[name].mean(axis=1), ends)
+        low, high = _limits(full[name].mean(), drawn[name].mean(axis=1), moments.units, level)
         means |= {
             f"mean_{name}": float(full[name].mean()),
             f"mean_{name}_low": float(low),
@@ -184,6 +184,14 @@ def signal(
         resamples=resamples,
         seed=seed,
     )
+
+
+def _limits(value: Array, draws: Array, units: int, level: float) -> Array:
+    """Bootstrap limits (2, ...), widened as Student's t widens normal ones: of few tasks percentiles are too narrow."""
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    wider = stdtrit(max(units - 1, 1), ends[1]) / ndtri(ends[1]) * np.sqrt(units / max(units - 1, 1))
+    out: Array = np.minimum(value + wider * (np.quantile(draws, ends, axis=0, method="weibull") - value), 1.0)
+    return out
 
 
 def _statistics(moments: Moments, times: Array, kin: NDArray[np.bool_]) -> dict[str, Array]:
