@@ -205,13 +205,7 @@ def compare(
     return Comparison(
         table,
         _differences(taus if wide is None else taus.iloc[:, :0]),
-        pd.concat(
-            [
-                _language_pairs(panel.languages if wide is None else (), m.name, np.concatenate(pairs[m.name]))
-                for m in chosen
-            ],
-            ignore_index=True,
-        ),
+        _language_pairs(panel.languages if wide is None else (), pairs),
         resamples,
         skipped,
         seed,
@@ -220,8 +214,7 @@ def compare(
         consumers,
         (
             *_notes(whole, skipped, resamples, left),
-            *filter(None, (m.caution(panel) for m in chosen if m.caution)),
-            *filter(None, [wide]),
+            *filter(None, [*(m.caution(panel) for m in chosen if m.caution), wide]),
         ),
         taus,
         gains,
@@ -391,7 +384,13 @@ def _differences(taus: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method_a", "method_b", "difference", "low", "high", "favour_a", "favour_b"])
 
 
-def _language_pairs(languages: tuple[str, ...], name: str, pairs: Array) -> pd.DataFrame:
+def _language_pairs(languages: tuple[str, ...], pairs: dict[str, list[Array]]) -> pd.DataFrame:
+    """tau of every pair of languages by every method."""
+    frames = [_pairs_of(languages, name, np.concatenate(parts)) for name, parts in pairs.items()]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _pairs_of(languages: tuple[str, ...], name: str, pairs: Array) -> pd.DataFrame:
     a, b = pair_index(len(languages))
     defined = ~np.isnan(pairs)
     some = defined.any(axis=0)

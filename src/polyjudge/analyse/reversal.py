@@ -69,14 +69,9 @@ class RankReversals(Result):
 
 
 def rank_reversals(
-    panel: Panel,
-    *,
-    alpha: float = 0.05,
-    draws: int = 1000,
-    resamples: int = 1000,
-    seed: int = 7,
+    panel: Panel, *, alpha: float = 0.05, draws: int = 1000, resamples: int = 1000, seed: int = 7,
     order: PairOrder | None = None,
-) -> RankReversals:
+) -> RankReversals:  # fmt: skip
     """Rank reversals between languages.
 
     Parameters
@@ -90,11 +85,9 @@ def rank_reversals(
         raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
     check_resamples(draws, 19)
     check_resamples(resamples)
-    tasks = informing(panel)
-    panel = sampling_panel(panel)
-    m = len(panel.judges)
+    tasks, panel = informing(panel), sampling_panel(panel)
     gap = panel.tie_gap
-    i, j = np.triu_indices(m, 1)
+    i, j = np.triu_indices(len(panel.judges), 1)
     order = order or order_judges(panel, tasks, resamples=resamples, seed=seed)
     mean, se = pair_gaps(panel)
     n = np.minimum(tasks[:, i], tasks[:, j])
