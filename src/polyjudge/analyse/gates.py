@@ -24,7 +24,7 @@ from polyjudge.core.results import Result, stack_cells
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import CellRates, entry_weights, estimate_interaction, unit_kinds
 from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, draw_blocks
-from polyjudge.estimate.passing import Passing
+from polyjudge.estimate.passing import Grouped, Passing
 from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se
 
 MOST_SHUFFLED = 4_000_000
@@ -324,6 +324,7 @@ def _resampled_with_holes(
     column, blocks = _draws(panel, resamples, seed)
     patterns, kinds = unit_kinds(weights, panel.weights)
     passing = Passing(flat, column, np.ones(n), kinds) if len(patterns) <= MOST_KINDS else None
+    grouped = Grouped(flat, column, kinds) if passing is None else None
     out: dict[str, list[Array]] = {}
     for times in blocks:
         found = [estimate.resample(side[:, column])[1] for side in times]
@@ -333,6 +334,8 @@ def _resampled_with_holes(
         if passing is not None:
             passed = passing(limits, times)
             rates = [fit.of_counts(marks) for fit, marks in zip(fits, passed, strict=True)]
+        elif grouped is not None and 4 * len(grouped.first) <= n:
+            rates = _by_groups(fits, grouped, limits, times)
         else:
             rates = [_compared(fit, flat, limits) for fit in fits]
         _keep(out, np.clip(np.stack(rates), 0.0, 1.0), k, m, wanted)
@@ -342,6 +345,19 @@ def _resampled_with_holes(
             "more tasks, or drop those that lack scores (--incomplete drop)."
         )
     return {name: np.concatenate(parts) for name, parts in out.items()}
+
+
+def _by_groups(fits: list[CellRates], grouped: Grouped, limits: Array, times: Array) -> list[Array]:
+    """Rates (R, limits, km) of each side where units that are drawn together lack the same scores."""
+    drawn, first = times[..., grouped.drawn], grouped.first
+    weights, share = fits[0].weights[first], fits[0].share[first]
+    means = np.zeros((*limits.shape[:2], len(first)))
+    sums = np.empty((len(fits), *limits.shape))
+    for c in range(limits.shape[2]):
+        passed = grouped(c, limits[..., c])
+        means += passed * share[:, c]
+        sums[..., c] = np.matmul(passed, (drawn * weights[:, c])[..., None])[..., 0]
+    return [fit.of_groups(s, means, t, first) for fit, s, t in zip(fits, sums, drawn, strict=True)]
 
 
 def _compared(fit: CellRates, flat: Array, limits: Array) -> Array:

@@ -90,3 +90,29 @@ class Passing:
             passed = counts @ marks.reshape(draws, len(self.scores), -1)
             out[:, :, :, 0, part] = passed.reshape(draws, sides, edges, -1).transpose(1, 0, 2, 3)
         return out
+
+
+class Grouped:
+    """Sorted scores of every cell, units counted by groups: those that are drawn together and lack the same scores.
+
+    scores : (n, c), NaN where missing; column : (n,) what is drawn; kinds : (n,) which scores are missing
+    """
+
+    def __init__(self, scores: Array, column: NDArray[np.int64], kinds: NDArray[np.int64]) -> None:
+        key = column * (int(kinds.max()) + 1) + kinds
+        _, self.first, group = np.unique(key, return_index=True, return_inverse=True)
+        self.drawn = column[self.first]
+        self.cells = []
+        for values in scores.T:
+            order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
+            self.cells.append((values[order], group[order]))
+
+    def __call__(self, cell: int, thresholds: Array) -> Array:
+        """(R, e, g) units of each group above their cell's threshold: thresholds (R, e)."""
+        values, group = self.cells[cell]
+        size = len(self.first)
+        cuts, at = np.unique(np.searchsorted(values, thresholds, "right"), return_inverse=True)
+        run = np.searchsorted(cuts, np.arange(len(values)), "right")
+        counts = np.bincount(run * size + group, minlength=(len(cuts) + 1) * size).reshape(-1, size)
+        above = np.cumsum(counts[:0:-1], axis=0)[::-1].astype(np.float64)  # of all runs from a cut on
+        return above[at].reshape(*thresholds.shape, size)
