@@ -49,13 +49,19 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.fixture(scope="module")
-def result(devai_path: Path) -> Reproduction:
+def result_like(like: Callable[[str], Path]) -> Reproduction:
+    """From the released files, or stand-ins for them."""
     return reproduce(
         "devai",
-        devai_path,
-        labels=shared_file("data/devai/human_labels.csv"),
-        instances=shared_file("data/devai/instances.jsonl"),
+        like("data/devai/run_level_scores.csv"),
+        labels=like("data/devai/human_labels.csv"),
+        instances=like("data/devai/instances.jsonl"),
     )
+
+
+@pytest.fixture(scope="module")
+def result(devai_path: Path, result_like: Reproduction) -> Reproduction:
+    return result_like
 
 
 @pytest.fixture(scope="module")
@@ -201,9 +207,9 @@ def test_corrupted_scores_are_seen(devai_path: Path, corrupt: Callable[[Array], 
         assert ledger.counts["file check"] == 0
 
 
-def test_a_corrupted_file_is_refused_or_differs(call: Call, devai_path: Path, tmp_path: Path) -> None:
+def test_a_corrupted_file_is_refused_or_differs(call: Call, devai_like_path: Path, tmp_path: Path) -> None:
     """Through the command: other cells are refused, the same cells from other scores differ."""
-    table = pd.read_csv(devai_path)
+    table = pd.read_csv(devai_like_path)
     for name, change, code in (
         ("one.csv", table.assign(score=table["score"].where(table.index != 77, 0.0)), 2),
         ("tasks.csv", table.assign(score=_other_tasks(table)), 1),
@@ -291,15 +297,15 @@ def test_numbers_as_shown() -> None:
 # --- figures ---
 
 
-def test_figures_are_written_in_every_format(result: Reproduction, tmp_path: Path) -> None:
+def test_figures_are_written_in_every_format(result_like: Reproduction, tmp_path: Path) -> None:
     begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
-    assert list(result.figures) == [
+    assert list(result_like.figures) == [
         "interaction_heatmap",
         "ranks_before_after",
         "reversal_strength",
         "convergence",
     ]
-    for name, draw in result.figures.items():
+    for name, draw in result_like.figures.items():
         paths = figures.write(draw(), tmp_path, name, FORMATS)
         assert [p.read_bytes()[:4] for p in paths] == [begins[p.suffix[1:]] for p in paths]
 
@@ -396,7 +402,7 @@ def test_the_page_is_up_to_date(result: Reproduction, monkeypatch: pytest.Monkey
     assert text == stored, "run python -m polyjudge.paper.page"
 
 
-def test_writing_refuses_unknown_formats_before_anything_is_written(result: Reproduction, tmp_path: Path) -> None:
+def test_writing_refuses_unknown_formats_before_anything_is_written(result_like: Reproduction, tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        write(result, tmp_path / "out", ["svg", "bmp"])
+        write(result_like, tmp_path / "out", ["svg", "bmp"])
     assert not (tmp_path / "out").exists()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -79,9 +81,9 @@ def demo(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def hostile(folder: Path) -> Path:
-    panel, _ = pj.simulate_panel(tasks=30, languages=30, judges=40, seed=3)
-    judges = [*HOSTILE, *(f"judge {i}" for i in range(40))][:40]
-    languages = [*(f"{name} L" for name in HOSTILE), *(f"language {i}" for i in range(30))][:30]
+    panel, _ = pj.simulate_panel(tasks=30, languages=20, judges=30, seed=3)
+    judges = [*HOSTILE, *(f"judge {i}" for i in range(30))][:30]
+    languages = [*(f"{name} L" for name in HOSTILE), *(f"language {i}" for i in range(20))][:20]
     path = folder / "hostile.html"
     pj.audit(pj.Panel.from_array(panel.scores, judges=judges, languages=languages), resamples=200).to_html(path)
     return path
@@ -238,14 +240,14 @@ def test_page_is_accessible(demo: Path, open_page: Callable[..., Opened]) -> Non
 def test_hostile_names_are_text(hostile: Path, open_page: Callable[..., Opened]) -> None:
     opened = open_page(hostile)
     charts_drawn(opened)
-    assert opened.page.title() == "Audit of 40 judges in 30 languages"
+    assert opened.page.title() == "Audit of 30 judges in 20 languages"
     assert (
         opened.js("() => document.querySelectorAll('main img, main b, svg image, svg script, [onclick]').length") == 0
     )
     assert opened.js("() => document.scripts.length") == 4
     options = opened.page.locator("#judge option").all_text_contents()
     assert options[1:16] == [label(name) for name in HOSTILE]
-    assert len(set(options)) == 41
+    assert len(set(options)) == 31
     text = opened.page.locator("body").inner_text()
     assert "{{ 7 * 7 }}" in text
     assert not any(c in text for c in "\u202e\x07\x1b\x00")
@@ -282,6 +284,28 @@ def test_labels_do_not_overlap_on_a_large_page(hostile: Path, open_page: Callabl
     opened = open_page(hostile)
     for chart in ("chart-rank-lines-0", "chart-effects-0", "chart-rank-probabilities-0", "chart-gaps-0"):
         assert opened.js(overlaps, chart) == [], chart
+
+
+def test_long_data_is_packed_and_charts_are_there_when_the_page_has_loaded(
+    folder: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    audit = pj.audit(pj.simulate_panel(12, 3, 3, seed=1)[0], resamples=100)
+    plain = audit.to_html()
+    monkeypatch.setattr("polyjudge.report.page.render.LONG", 1000)
+    path = folder / "packed.html"
+    audit.to_html(path)
+    assert path.stat().st_size < len(plain.encode())
+    page = browser.new_page()
+    page.goto(path.as_uri(), wait_until="load")  # a printer waits for this and no longer
+    blank = "() => [...document.querySelectorAll('.chart')].filter((c) => !c.querySelector('svg .mark-group')).length"
+    assert page.evaluate(blank) == 0
+    packed = page.locator("#results").text_content() or ""
+    kept = plain.split('id="results">')[1].split("</script>")[0]
+    assert json.loads(zlib.decompress(base64.b64decode(packed))) == json.loads(kept)
+    with page.expect_download() as saved:
+        page.evaluate("() => document.getElementById('save').click()")
+    assert json.loads(Path(saved.value.path()).read_text(encoding="utf-8")) == json.loads(kept)
+    page.close()
 
 
 def test_json_in_the_page_is_the_result(demo: Path, open_page: Callable[..., Opened]) -> None:

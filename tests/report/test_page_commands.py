@@ -18,6 +18,10 @@ from polyjudge.cli import commands
 COMMANDS = {
     "demo": ("demo",),
     "gate": ("gate", "SCORES", "--at", "50", "--sweep", "30:70:10", "--base", "English", "--resamples", "100"),
+    "drift": ("drift", "CALIBRATOR", "SCORES", "--fail-on", "never"),
+    "plan": ("plan", "--from", "SCORES"),
+    "separate": ("plan", "--from", "SYSTEMS", "--separate", "3"),
+    "systems": ("systems", "SYSTEMS", "--resamples", "100"),
     "compare": ("compare", "SCORES", "--methods", "raw,cbc,oracle,per-language norm", "--resamples", "100"),
     "decisions": ("compare", "SCORES", "--protocol", "decisions", "--resamples", "100"),
     "unseen": ("compare", "SCORES", "--protocol", "unseen-language", "--resamples", "64"),
@@ -59,7 +63,11 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     margins.to_parquet(folder / "margins.parquet")
     choices = gold.assign(preference=np.sign(gold["score"] - 50).astype(int)).drop(columns="score")
     choices.to_csv(folder / "choices.csv", index=False)
+    pj.ConsensusCalibrator().fit(panel).save(folder / "cal.json")
+    systems, _ = pj.simulate_panel(30, 3, 4, systems=4, seed=1)
+    systems.to_long().to_csv(folder / "systems.csv", index=False)
     names = {"SCORES": "scores.parquet", "GOLD": "gold.csv", "MARGINS": "margins.parquet", "CHOICES": "choices.csv"}
+    names |= {"CALIBRATOR": "cal.json", "SYSTEMS": "systems.csv"}
     return {key: folder / name for key, name in names.items()}
 
 
@@ -79,6 +87,7 @@ def test_page_of(
     drawn = page.evaluate(
         "() => [...document.querySelectorAll('.chart')].map((c) => c.querySelectorAll('svg path').length)"
     )
+    assert drawn
     assert all(count > 3 for count in drawn)
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
     assert json.loads(page.locator("#results").text_content() or "") == json.loads(printed)
@@ -114,6 +123,25 @@ def test_figures_in_all_formats(inputs: dict[str, Path], tmp_path: Path, run_her
     starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
     for form, start in starts.items():
         assert (tmp_path / "figures" / f"gate-spread.{form}").read_bytes().startswith(start)
+
+
+def test_each_chart_is_compiled_once(
+    inputs: dict[str, Path], tmp_path: Path, run_here: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Page and figures in three formats share the picture."""
+    import vl_convert
+
+    compiled: list[str] = []
+
+    def counted(spec: Any, **more: Any) -> str:
+        compiled.append(json.dumps(spec, sort_keys=True, default=str))
+        return str(real(spec, **more))
+
+    real = vl_convert.vegalite_to_svg
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", counted)
+    sweep = ("--at", 50, "--sweep", "30:70:10", "--resamples", 100)
+    run_here("gate", inputs["SCORES"], *sweep, "-o", tmp_path, "--figures", "svg,png,pdf")
+    assert len(compiled) == len(set(compiled)) == len(list((tmp_path / "figures").glob("*.svg"))) > 0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.sections import SEVERITIES
+from polyjudge.core.sections import SEVERITIES, Report, Step
 from polyjudge.report import report_of, terminal
 from polyjudge.report.markdown import markdown
 from polyjudge.report.words import word
@@ -87,6 +87,12 @@ def test_numbers_keep_their_digits_on_any_scale(scale: float) -> None:
     page = audit.to_html()
     cells = audit.uncertainty.cells
     table = page.split('id="interaction-table-2"')[1].split("</table>")[0]
-    shown = [float(x) for x in re.findall(r'data-v="[^"]*"><bdi>([^<]*)</bdi> <small>', table)]
+    shown = [float(x) for x in re.findall(r'data-v="[^"]*">([^<]*) <small>', table)]
     expected = cells["interaction"].iloc[cells["interaction"].abs().argsort()[::-1]]
     assert shown == pytest.approx(expected.tolist(), abs=1e-3 * cells["interaction"].abs().max())
+
+
+def test_a_command_to_paste_is_never_broken() -> None:
+    command = f"polyjudge explain {'a/very/long/folder/' * 8}scores.csv --cell Spanish,Aster"
+    report = Report(command="audit", title="Audit", next=(Step(why="Read its worst answers", command=command),))
+    assert command in terminal.text(report)

@@ -17,9 +17,10 @@ from scipy.special import stdtrit
 from polyjudge.analyse.uncertainty import Uncertainty, bootstraps, own_critical, uncertainty
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError
+from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
-from polyjudge.core.scale import MOST_STEPS
+from polyjudge.core.scale import FEW, MOST_STEPS
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import informing, sum_clusters
 from polyjudge.estimate.kernels import double_centre
@@ -94,7 +95,8 @@ def asks(panel: Panel) -> Reason | None:
     if not np.all(panel.weights == 1) or high - low <= panel.tie_gap:
         return None
     scores = panel.singles
-    known = np.unique(scores[~np.isnan(scores)])
+    some = scores.ravel()[:: max(1, scores.size // FEW)]
+    known = np.unique(some[~np.isnan(some)])
     if len(known) <= MOST_STEPS:
         return "two-levels" if len(known) == 2 else "few-levels"
     if panel.n_tasks < FEWEST:
@@ -126,6 +128,8 @@ def bounded(
     check_resamples(resamples)
     if not np.all(panel.weights == 1):
         raise PanelError("A model of levels needs single tasks; units that hold several have no levels.")
+    cells_of = float(panel.shape[1] * panel.shape[2])
+    require_time(cells_of**3 / 64, f"A model of levels with {cells_of:,.0f} cells")
     linear = linear or uncertainty(panel, level=level, resamples=resamples, seed=seed)
     answers, notes = _part(panel.by_system(), seed)
     scores = answers.singles

@@ -191,12 +191,11 @@ def _without_each(panel: Panel, filled: Array, scopes: list[PairOrder]) -> NDArr
     out = np.ones((len(critical), s, s), bool)
     for judge in range(m if m > 1 else 0):
         kept = _per_task(np.delete(filled, judge, axis=3), 3)
-        values = np.concatenate([kept.mean(axis=1, keepdims=True), kept], axis=1)
-        units, weights = cluster_means(values[..., i] - values[..., j], panel.weights, panel.cluster)
-        mean, se = mean_and_se(units, weights)
-        up, down = (sign * mean > critical[:, None] * se for sign in (1, -1))
-        out[:, i, j] &= up
-        out[:, j, i] &= down
+        for x, values in enumerate([kept.mean(axis=1), *kept.swapaxes(0, 1)]):
+            units, weights = cluster_means(values[:, i] - values[:, j], panel.weights, panel.cluster)
+            mean, se = mean_and_se(units, weights)
+            out[x, i, j] &= mean > critical[x] * se
+            out[x, j, i] &= -mean > critical[x] * se
     return out
 
 

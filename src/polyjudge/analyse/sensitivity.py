@@ -12,14 +12,14 @@ from scipy.special import logit, stdtrit
 
 from polyjudge.analyse.gates import pass_rates, spread
 from polyjudge.analyse.reversal import count_reversals
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import Array, row_blocks
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import sampling_panel
-from polyjudge.estimate.kernels import double_centre, ranks
+from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, pair_chunks, ranks
 from polyjudge.estimate.resample import (
-    bootstrap_means,
+    bootstrap_blocks,
     check_level,
     check_resamples,
     in_groups,
@@ -31,7 +31,8 @@ SURVIVES = 0.9
 """The linear conclusion survives a link when the lower limit of the rank correlation of cells is at least this ..."""
 FLIPS = 0.05
 """... and at most this share of the cells of one percent of the range or more changes sign."""
-CHUNK = 4_000_000
+MOST_RANKED = 60_000_000
+"""Cells ranked over all resamples; beyond it fewer resamples are made."""
 KNOTS = 50_000
 """Percentile ranks of more distinct scores than this are interpolated between as many of them."""
 
@@ -75,12 +76,14 @@ def sensitivity(
     check_resamples(resamples)
     means = sampling_panel(panel).cell_means
     notes: list[Say] = []
-    known, weight = distribution = _distribution(panel)
-    median = known[np.searchsorted(np.cumsum(weight), weight.sum() / 2)]
+    knots, median = _distribution(panel)
     q = float(median if threshold is None else threshold)
     if np.ptp(panel.observed_range) <= panel.tie_gap:
         notes.append(say("sensitivity.constant"))
-    links = _links(panel, distribution, q, resamples, seed, level)
+    made = min(resamples, max(100, MOST_RANKED // (4 * means.size)))
+    if made < resamples:
+        notes.append(say("sensitivity.fewer-resamples", made=made, asked=resamples))
+    links = _links(panel, knots, q, made, seed, level)
     failing = links.loc[~links["survives"], "link"].tolist()
     verdict = say("scale.depends", links=failing) if failing else say("scale.survives")
     return Sensitivity(
@@ -103,11 +106,18 @@ def _judges(panel: Panel, notes: list[Say]) -> pd.DataFrame:
     if m < 3:
         notes.append(say("sensitivity.two-judges"))
         return pd.DataFrame([], columns=columns)
+    means = sampling_panel(panel).cell_means
+    own = np.zeros(m, np.int64)  # reversing pairs that a judge is in: without it there are so many fewer
+    swaps, first = reversing(means, panel.tie_gap), 0
+    for i, j in pair_chunks(m, len(means)):
+        there = swaps[first : first + len(i)]
+        own += np.bincount(i[there], minlength=m) + np.bincount(j[there], minlength=m)
+        first += len(i)
+    total = int(swaps.sum())
     rows = []
     for b, name in enumerate(panel.judges):
-        rest = np.delete(sampling_panel(panel).cell_means, b, axis=1)
-        largest = float(np.abs(double_centre(rest)).max())
-        rows.append((name, largest, int(count_reversals(rest, panel.tie_gap)), (m - 1) * (m - 2) // 2))
+        largest = float(np.abs(double_centre(np.delete(means, b, axis=1))).max())
+        rows.append((name, largest, total - int(own[b]), (m - 1) * (m - 2) // 2))
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -118,7 +128,7 @@ def _tasks(panel: Panel) -> pd.DataFrame:
     n, k, m = panel.shape
     total = np.tensordot(w, panel.scores, 1)
     largest, counts = np.empty(n), np.empty(n)
-    step = max(1, CHUNK // (k * m * m))
+    step = max(1, CHUNK // (k * m))
     for start in range(0, n, step):
         part = slice(start, start + step)
         rest = (total - w[part, None, None] * panel.scores[part]) / (w.sum() - w[part])[:, None, None]
@@ -138,24 +148,19 @@ def _tasks(panel: Panel) -> pd.DataFrame:
 # --- links ---
 
 
-def link_functions(
-    panel: Panel, distribution: tuple[Array, Array] | None = None
-) -> dict[str, Callable[[Array], Array]]:
+def link_functions(panel: Panel, knots: tuple[Array, Array] | None = None) -> dict[str, Callable[[Array], Array]]:
     """Scores on other scales. All are increasing; logit is squeezed away from the ends by half a task."""
     low, high = panel.range
     width = max(high - low, float(np.finfo(float).tiny))
     n = max(panel.n_tasks, 2)
-    known, weight = distribution or _distribution(panel)
-    place = (np.cumsum(weight) - (weight - 1) / 2) / weight.sum()  # mean rank of tied scores
+    known, place = knots or _distribution(panel)[0]
 
     def share(s: Array) -> Array:
         out: Array = np.clip((s - low) / width, 0.0, 1.0)
         return out
 
-    thin = np.unique(np.linspace(0, known.size - 1, KNOTS).astype(int)) if known.size > KNOTS else slice(None)
-
     def percentile(s: Array) -> Array:
-        out: Array = np.interp(s, known[thin], place[thin])
+        out: Array = np.interp(s, known, place)
         return out
 
     return {
@@ -167,47 +172,54 @@ def link_functions(
 
 def _linked(panel: Panel, link: Callable[[Array], Array]) -> Array:
     """The scores on the scale of a link; missing ones stay missing."""
-    out: Array = np.where(np.isnan(panel.scores), np.nan, link(panel.scores))
+    out = np.empty(panel.scores.shape)
+    for part in row_blocks(out):
+        out[part] = np.where(np.isnan(panel.scores[part]), np.nan, link(panel.scores[part]))
     return out
 
 
-def _distribution(panel: Panel) -> tuple[Array, Array]:
-    """The distinct scores in order, and the number of tasks behind each."""
+def _distribution(panel: Panel) -> tuple[tuple[Array, Array], float]:
+    """The distinct scores in order (at most `KNOTS` of them) with their mean rank as a share of all, and the median."""
     there = ~np.isnan(panel.scores)
-    known, code = np.unique(panel.scores[there], return_inverse=True)
-    weight = np.broadcast_to(panel.weights[:, None, None], panel.scores.shape)[there]
-    counts: Array = np.bincount(code.ravel(), weight.ravel()).astype(np.float64)
-    return known, counts
+    ordered, equal = panel.scores[there], bool(np.all(panel.weights == 1))
+    if equal:
+        ordered.sort()
+        reached: Array | NDArray[np.int64] = np.arange(1, ordered.size + 1)
+    else:
+        order = np.argsort(ordered, kind="stable")
+        ordered = ordered[order]
+        reached = np.cumsum(np.broadcast_to(panel.weights[:, None, None], there.shape)[there][order])
+    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    total = float(reached[-1])
+    median = float(ordered[np.searchsorted(reached, total / 2)])
+    thin = np.unique(np.linspace(0, last.size - 1, KNOTS).astype(int)) if last.size > KNOTS else np.arange(last.size)
+    before = np.where(thin > 0, reached[last[thin - 1]], 0)
+    weight = reached[last[thin]] - before
+    place = (reached[last[thin]] - (weight - 1) / 2) / total
+    return (ordered[last[thin]], place), median
 
 
-def _links(
-    panel: Panel, distribution: tuple[Array, Array], q: float, resamples: int, seed: int, level: float
-) -> pd.DataFrame:
+def _links(panel: Panel, knots: tuple[Array, Array], q: float, resamples: int, seed: int, level: float) -> pd.DataFrame:
     low, high = panel.range
     linear, weights = task_interactions(panel), sampling_panel(panel).weights
     beta, se = (x.ravel() for x in mean_and_se(linear, weights))
     large = np.abs(beta) >= 0.01 * (high - low)
     turns = reversing(sampling_panel(panel).cell_means, panel.tie_gap)
-    links = link_functions(panel, distribution)
-    bent = {name: panel.with_scores(_linked(panel, link)) for name, link in links.items()}
-    linked = {name: task_interactions(other) for name, other in bent.items()}
-    values, grouped = in_groups(np.stack([linear, *linked.values()], axis=1), weights)
+    links = link_functions(panel, knots)
+    values, grouped = in_groups(linear, weights)
+    seen = {name: _on_scale(panel, link, q, weights) for name, link in links.items()}
+    values = np.stack([values, *(s.grouped for s in seen.values())], axis=1)
     # One resampling for all scales: drawing the tasks is what takes the time.
-    resampled = bootstrap_means(values, grouped, resamples, seed).reshape(resamples, 1 + len(links), -1)
-    drawn, *redrawn = resampled.transpose(1, 0, 2)
+    again = np.concatenate([_rank_correlations(x) for x in bootstrap_blocks(values, grouped, resamples, seed)])
     gates_linear = _gate_spread(panel, sampling_panel(panel).cell_means, q, panel.tie_gap)
     rows = []
-    for (name, link), again in zip(links.items(), redrawn, strict=True):
-        other, other_se = (x.ravel() for x in mean_and_se(linked[name], weights))
-        means = sampling_panel(bent[name]).cell_means
-        gap = bent[name].tie_gap
-        flips = large & (np.sign(beta) != np.sign(other))
-        sure = (np.abs(beta) > 2 * se) & (np.abs(other) > 2 * other_se)
-        limits = np.quantile(spearman(drawn, again), [(1 - level) / 2, (1 + level) / 2])
-        correlation = float(spearman(beta[None], other[None])[0])
-        there = reversing(means, gap)
-        threshold = float(link(np.array([q]))[0])
-        gate = _gate_spread(bent[name], means, threshold, gap)
+    for (name, other), correlations in zip(seen.items(), again.T, strict=True):
+        flips = large & (np.sign(beta) != np.sign(other.beta))
+        sure = (np.abs(beta) > 2 * se) & (np.abs(other.beta) > 2 * other.se)
+        limits = np.quantile(correlations, [(1 - level) / 2, (1 + level) / 2])
+        correlation = float(spearman(beta[None], other.beta[None])[0])
+        there = other.turns
+        gate = other.gate
         rows.append(
             {
                 "link": name,
@@ -230,11 +242,47 @@ def _links(
     return pd.DataFrame(rows)
 
 
+@dataclass(frozen=True, eq=False)
+class _OnScale:
+    """What is left of a panel on the scale of a link: interactions, which pairs reverse, spreads at the gate."""
+
+    grouped: Array
+    beta: Array
+    se: Array
+    turns: NDArray[np.bool_]
+    gate: tuple[float, float]
+
+
+def _on_scale(panel: Panel, link: Callable[[Array], Array], q: float, weights: Array) -> _OnScale:
+    bent = panel.with_scores(_linked(panel, link))
+    values = task_interactions(bent)
+    beta, se = (x.ravel() for x in mean_and_se(values, weights))
+    means = sampling_panel(bent).cell_means
+    gate = _gate_spread(bent, means, float(link(np.array([q]))[0]), bent.tie_gap)
+    return _OnScale(in_groups(values, weights)[0], beta, se, reversing(means, bent.tie_gap), gate)
+
+
 def reversing(means: Array, gap: float) -> NDArray[np.bool_]:
     """Which judge pairs change places between languages: (k, m) -> (pairs,)."""
-    i, j = np.triu_indices(means.shape[-1], 1)
-    d = means[:, i] - means[:, j]
-    out: NDArray[np.bool_] = (d.max(axis=0) > gap) & (d.min(axis=0) < -gap)
+    parts = []
+    for i, j in pair_chunks(means.shape[-1], len(means)):
+        d = means[:, i] - means[:, j]
+        parts.append((d.max(axis=0) > gap) & (d.min(axis=0) < -gap))
+    return np.concatenate(parts)
+
+
+def _rank_correlations(drawn: Array) -> Array:
+    """Rank correlation of the plain cells with those of each link: (b, 1 + links, k, m) -> (b, links)."""
+    out = np.empty((len(drawn), drawn.shape[1] - 1))
+    step = min(BLOCK, max(1, CHUNK // drawn[0].size))
+    for start in range(0, len(drawn), step):
+        part = drawn[start : start + step].reshape(-1, *drawn.shape[1:2], drawn[0, 0].size)
+        place = ranks(part, 0.0)
+        place -= place.mean(axis=2, keepdims=True)
+        square = (place**2).sum(axis=2)
+        scale = np.sqrt(square[:, :1] * square[:, 1:])
+        top = (place[:, :1] * place[:, 1:]).sum(axis=2)
+        out[start : start + step] = np.divide(top, scale, out=np.ones_like(top), where=scale > 0)
     return out
 
 
@@ -259,16 +307,12 @@ def _gate_spread(panel: Panel, means: Array, q: float, gap: float) -> tuple[floa
 def pile_up(panel: Panel, level: float = 0.95) -> pd.DataFrame:
     """Share of single scores at the ends of the scale per judge, with interval, and the worst language."""
     low, high = panel.range
-    rows = panel.singles
-    there = ~np.isnan(rows)
-    count = np.maximum(there.sum(axis=3), 1)
+    ends = {"floor": (-np.inf, low + panel.tie_gap), "ceiling": (high - panel.tie_gap, np.inf)}
     columns: dict[str, object] = {"judge": panel.judges}
-    for name, at in (("floor", rows <= low + panel.tie_gap), ("ceiling", rows >= high - panel.tie_gap)):
-        rate = (at & there).sum(axis=3) / count
-        scored = (there.any(axis=3) * panel.weights[:, None, None]).astype(np.float64)
-        mean, se = mean_and_se(_ratio_values(rate, scored, panel), panel.weights, panel.cluster)
+    for name, (least, most) in ends.items():
+        values, cell = _at_end(panel, least, most)
+        mean, se = mean_and_se(values, panel.weights, panel.cluster)
         half = stdtrit(panel.cluster.max(), (1 + level) / 2) * se
-        cell = (scored * rate).sum(axis=0) / np.maximum(scored.sum(axis=0), np.finfo(float).tiny)
         columns |= {
             name: mean,
             f"{name}_low": np.clip(mean - half, 0, 1),
@@ -279,15 +323,25 @@ def pile_up(panel: Panel, level: float = 0.95) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _ratio_values(rate: Array, scored: Array, panel: Panel) -> Array:
-    """(n, m) values with the mean over all scored entries of each judge, and its spread over units."""
-    if panel.complete:
-        plain: Array = rate.mean(axis=1)
-        return plain
-    share = scored.sum(axis=1) / panel.weights[:, None]
-    hits = (scored * rate).sum(axis=1) / panel.weights[:, None]
-    w = panel.weights / panel.weights.sum()
-    base = np.maximum(w @ share, np.finfo(float).tiny)
-    mean = w @ hits / base
-    out: Array = mean + (hits - mean * share) / base
-    return out
+def _at_end(panel: Panel, least: float, most: float) -> tuple[Array, Array]:
+    """Scores from `least` to `most`: (n, m) values whose mean is their share of each judge's, and (k, m) shares."""
+    rows, tiny = panel.singles, np.finfo(float).tiny
+    plain, share, hits = (np.empty((len(rows), len(panel.judges))) for _ in range(3))
+    of_cell, cells = np.zeros(panel.shape[1:]), np.zeros(panel.shape[1:])
+    for part in row_blocks(rows, 4):
+        there = ~np.isnan(rows[part])
+        at = (rows[part] >= least) & (rows[part] <= most)
+        rate = at.sum(axis=3) / np.maximum(there.sum(axis=3), 1)
+        w = panel.weights[part]
+        scored = there.any(axis=3) * w[:, None, None]
+        plain[part] = rate.mean(axis=1)
+        share[part] = scored.sum(axis=1) / w[:, None]
+        hits[part] = (scored * rate).sum(axis=1) / w[:, None]
+        of_cell += (scored * rate).sum(axis=0)
+        cells += scored.sum(axis=0)
+    if not panel.complete:
+        unit = panel.weights / panel.weights.sum()
+        base = np.maximum(unit @ share, tiny)
+        mean = unit @ hits / base
+        plain = mean + (hits - mean * share) / base
+    return plain, of_cell / np.maximum(cells, tiny)

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import AT_ONCE, Array, row_blocks
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
@@ -32,6 +32,8 @@ Sigma = Literal["noise", "scores"]
 ENOUGH_FOR_BOOTSTRAP = 30
 """With fewer tasks the bootstrap's critical value, which is far too wide of very few, is drawn towards Bonferroni's t,
 which is too narrow for skewed scores: half way up to 8 tasks, then less and less. No jump anywhere."""
+COLUMNS = 10_000
+"""Cells that are resampled together: what that takes does not grow with their number."""
 WIDEST = 4.0
 """The bootstrap's critical value counts as at most this many times Bonferroni's."""
 
@@ -178,18 +180,23 @@ def _notes(panel: Panel, critical: float, constant: NDArray[np.bool_], scores: f
 def bootstraps(
     values: Array, w: Array, constant: NDArray[np.bool_], level: float, resamples: int, seed: int
 ) -> tuple[Array, Array, float, str]:
-    """Percentile limits of every cell and the critical value of the band."""
+    """Percentile limits of every cell and the critical value of the band. Overwrites the values."""
     centre = w @ values / w.sum()
-    means, maxima = [], []
-    for mean, se in bootstrap_t(values, w, resamples, seed):
-        means.append(mean)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.abs(mean) / se
-        t[:, constant] = 0.0
-        maxima.append(np.nan_to_num(t, nan=0.0, posinf=np.inf).max(axis=1))
-    low, high = np.quantile(np.concatenate(means), [(1 - level) / 2, (1 + level) / 2], axis=0)
-    critical = float(np.quantile(np.concatenate(maxima), level, method="higher"))
-    n = len(values)
+    n, count = values.shape
+    low, high, maxima = np.empty(count), np.empty(count), np.zeros(resamples)
+    for start in range(0, count, COLUMNS):
+        part, means, at = slice(start, start + COLUMNS), [], 0
+        for mean, se in bootstrap_t(values[:, part], w, resamples, seed, own=True):
+            means.append(mean)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                t = np.abs(mean) / se
+            t[:, constant[part]] = 0.0
+            largest = np.nan_to_num(t, nan=0.0, posinf=np.inf).max(axis=1)
+            maxima[at : at + len(t)] = np.maximum(maxima[at : at + len(t)], largest)
+            at += len(t)
+        drawn = np.ascontiguousarray(np.concatenate(means).T)
+        low[part], high[part] = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=1)
+    critical = float(np.quantile(maxima, level, method="higher"))
     if n >= ENOUGH_FOR_BOOTSTRAP:
         return centre + low, centre + high, critical, "studentised bootstrap"
     plain = bonferroni_t(n, values.shape[1], level)
@@ -214,15 +221,21 @@ def noise_sigma(panel: Panel, deviations: Array | None = None) -> float:
     """Noise sd per task from what double centring leaves: sum (D_t - beta^)^2 / ((n-1)(k-1)(m-1)) under the root."""
     n, k, m = panel.shape
     d = estimate_interaction(panel).influence if deviations is None else deviations
-    residual = d - np.tensordot(panel.weights / panel.weights.sum(), d, 1)
-    return float(np.sqrt(np.tensordot(panel.weights, residual**2, 1).sum() / ((n - 1) * (k - 1) * (m - 1))))
+    mean, w = np.tensordot(panel.weights / panel.weights.sum(), d, 1), panel.weights
+    square = sum(np.tensordot(w[part], (d[part] - mean) ** 2, 1) for part in row_blocks(d))
+    return float(np.sqrt(np.sum(square) / ((n - 1) * (k - 1) * (m - 1))))
 
 
 def score_sigma(panel: Panel) -> float:
     """Sd of all scores (replicates averaged), as the published bound takes it; NaN where units hold several tasks."""
     if not np.all(panel.weights == 1):
         return float("nan")
-    return float(np.nanstd(panel.scores))
+    scores = panel.scores
+    if scores.size <= AT_ONCE:
+        return float(np.nanstd(scores))
+    count = int(np.isfinite(scores).sum())
+    mean = sum(np.nansum(scores[part]) for part in row_blocks(scores)) / count
+    return float(np.sqrt(sum(np.nansum((scores[part] - mean) ** 2) for part in row_blocks(scores)) / count))
 
 
 def gaussian_radius(sigma: float, tasks: float, k: int, m: int, level: float) -> float:

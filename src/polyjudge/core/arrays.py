@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +12,16 @@ Array = NDArray[np.float64]
 
 TIE_TOLERANCE = 1e-9
 """Two values closer than this share of the score range count as tied (docs/methods.md, section 7)."""
+
+
+AT_ONCE = 2_000_000
+"""Entries that are worked on together, where an array as large as a panel would be made for a moment only."""
+
+
+def row_blocks(values: NDArray[Any], width: int = 1) -> Iterator[slice]:
+    """Parts of the first axis of at most `AT_ONCE` entries, each of which becomes `width`; one part when they fit."""
+    step = max(1, AT_ONCE * len(values) // max(1, values.size * width))
+    return (slice(start, start + step) for start in range(0, len(values), step))
 
 
 def unit_mean(scores: Array, weights: Array | None = None) -> Array:

@@ -5,14 +5,16 @@ A unit is a task, or a cluster of tasks. Totals of resampled units are matrix pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import AT_ONCE, Array
+from polyjudge.core.memory import require
 from polyjudge.core.panel import Panel
+from polyjudge.estimate.kernels import BLOCK
 from polyjudge.estimate.resample import tracked_draws
 
 MOST_UNITS = 5000
@@ -47,35 +49,15 @@ class Moments:
 
         by_task : one unit for each of the panel's, in their order, whatever their number and clusters
         """
-        w = panel.weights
-
-        def add(values: Array) -> Array:
-            return values * w.reshape(-1, *[1] * (values.ndim - 1)) if by_task else add_up(values, w, panel.cluster)
-
+        n, k, m = panel.shape
+        size = 8.0 * k * m * m * (4 * min(n, MOST_UNITS) + 6 * BLOCK)
+        require(size, f"Comparing every two of {m} judges in each of {k} languages, task by task,")
         if panel.system_scores is None:
             # Shifted by the cell's mean first: products of large scores would lose digits.
-            there = ~np.isnan(panel.scores)
-            y = np.where(there, panel.scores - np.nanmean(panel.scores, axis=0), 0.0)
-            f = there.astype(np.float64)
-            pair = f[..., :, None] * f[..., None, :]
-            products, sums = y[..., :, None] * y[..., None, :], y[..., :, None] * f[..., None, :]
-            added = [add(x) for x in (products, pair, sums)]
-            return cls(added[0], added[1], added[2], None, None)
-        there = ~np.isnan(panel.system_scores)
-        f = there.astype(np.float64)
-        number = np.maximum(f.sum(axis=1, keepdims=True), 1)
-        y = np.where(there, np.nan_to_num(panel.system_scores), 0.0)
-        y = np.where(there, y - y.sum(axis=1, keepdims=True) / number, 0.0)
-        if there.all():
-            products = np.einsum("tslj,tsli->tlji", y, y, optimize=True)
-            counts = np.full(products.shape, float(y.shape[1] - 1))
-        else:
-            both = np.einsum("tslj,tsli->tlji", f, f, optimize=True)
-            first = np.einsum("tslj,tsli->tlji", y, f, optimize=True)
-            products = np.einsum("tslj,tsli->tlji", y, y, optimize=True)
-            products -= first * first.swapaxes(2, 3) / np.maximum(both, 1)
-            counts = np.maximum(both - 1, 0)
-        parts = [add(x) for x in (products, counts, y, f)]
+            shift = np.stack([np.nanmean(cells, axis=0) for cells in panel.scores.transpose(1, 0, 2)])
+            parts = _added(panel, panel.scores, lambda scores: _by_task(scores - shift), by_task)
+            return cls(parts[0], parts[1], parts[2], None, None)
+        parts = _added(panel, panel.system_scores, _by_system, by_task)
         return cls(parts[0], parts[1], None, parts[2], parts[3])
 
     def covariance(self, times: Array) -> Array:
@@ -111,12 +93,56 @@ class Moments:
             yield counts.astype(np.float64)
 
 
+def _by_task(scores: Array) -> list[Array]:
+    """Products of two judges' scores (t, k, m), of their presence, and of one with the other's presence."""
+    f = (~np.isnan(scores)).astype(np.float64)
+    y = np.nan_to_num(scores)
+    return [a[..., :, None] * b[..., None, :] for a, b in ((y, y), (f, f), (y, f))]
+
+
+def _by_system(scores: Array) -> list[Array]:
+    """Products and degrees of freedom over systems of scores (t, s, k, m), the deviations, and which are there."""
+    there = ~np.isnan(scores)
+    f = there.astype(np.float64)
+    number = np.maximum(f.sum(axis=1, keepdims=True), 1)
+    y = np.where(there, np.nan_to_num(scores), 0.0)
+    y = np.where(there, y - y.sum(axis=1, keepdims=True) / number, 0.0)
+    products = np.einsum("tslj,tsli->tlji", y, y, optimize=True)
+    if there.all():
+        return [products, np.full(products.shape, float(y.shape[1] - 1)), y, f]
+    both = np.einsum("tslj,tsli->tlji", f, f, optimize=True)
+    first = np.einsum("tslj,tsli->tlji", y, f, optimize=True)
+    products -= first * first.swapaxes(2, 3) / np.maximum(both, 1)
+    return [products, np.maximum(both - 1, 0), y, f]
+
+
+def _added(panel: Panel, scores: Array, moments: Callable[[Array], list[Array]], by_task: bool) -> list[Array]:
+    """Weighted sums of what `moments` makes of the scores of each task: by unit, or by task. Some tasks at a time."""
+    n, w = len(scores), panel.weights
+    codes = np.arange(n) if by_task else unit_codes(panel.cluster)
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(int(codes.max()) + 2))
+    step = max(1, (AT_ONCE // max(1, 4 * scores[0].size * scores.shape[-1])) * (len(starts) - 1) // n)
+    blocks = []
+    for first in range(0, len(starts) - 1, step):
+        last = min(first + step, len(starts) - 1)
+        tasks = order[starts[first] : starts[last]]
+        parts = [x * w[tasks].reshape(-1, *[1] * (x.ndim - 1)) for x in moments(scores[tasks])]
+        blocks.append([np.add.reduceat(x, starts[first:last] - starts[first], axis=0) for x in parts])
+    return [np.concatenate(part) for part in zip(*blocks, strict=True)]
+
+
+def unit_codes(cluster: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The unit of each task: its cluster, or a group of clusters beyond MOST_UNITS."""
+    codes: NDArray[np.int64] = np.unique(cluster, return_inverse=True)[1]
+    size = int(codes.max()) + 1
+    return codes if size <= MOST_UNITS else codes * MOST_UNITS // size
+
+
 def add_up(values: Array, weights: Array, cluster: NDArray[np.int64]) -> Array:
     """Weighted sums over the tasks of each cluster, (n, ...) -> (u, ...); over groups of clusters beyond MOST_UNITS."""
-    codes = np.unique(cluster, return_inverse=True)[1]
+    codes = unit_codes(cluster)
     size = int(codes.max()) + 1
-    if size > MOST_UNITS:
-        codes, size = codes * MOST_UNITS // size, MOST_UNITS
     flat = values.reshape(len(values), -1) * weights[:, None]
     if size == len(values):
         return flat[np.argsort(codes, kind="stable")].reshape(values.shape)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from polyjudge.core.arrays import TIE_TOLERANCE, Array
+from polyjudge.core.arrays import TIE_TOLERANCE, Array, row_blocks
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
@@ -40,10 +40,10 @@ def mean_and_se(values: Array, weights: Array, cluster: NDArray[np.int64] | None
     flat = values.reshape(n, -1)
     share = weights / weights.sum()
     mean = share @ flat
-    deviation = flat - mean
-    se = np.sqrt(n / (n - 1) * (share**2 @ deviation**2))
+    spread = sum(share[part] ** 2 @ (flat[part] - mean) ** 2 for part in row_blocks(flat))
+    se = np.sqrt(n / (n - 1) * spread)
     # Rounding leaves a trace where every task has the same value: that trace is no spread.
-    se[se <= 1e-13 * np.abs(flat).max(axis=0)] = 0.0
+    se[se <= 1e-13 * np.maximum(flat.max(axis=0), -flat.min(axis=0))] = 0.0
     return mean.reshape(values.shape[1:]), se.reshape(values.shape[1:])
 
 
@@ -52,26 +52,36 @@ def tracked_draws(units: int, resamples: int, seed: int) -> Iterator[NDArray[np.
     return track(draw_blocks(units, resamples, seed), -(-resamples // BLOCK), "resampling tasks")
 
 
-def bootstrap_means(values: Array, weights: Array, resamples: int, seed: int) -> Array:
-    """Weighted means of resampled units: (n, ...) -> (resamples, ...)."""
+def bootstrap_blocks(values: Array, weights: Array, resamples: int, seed: int) -> Iterator[Array]:
+    """Weighted means of resampled units, in blocks of resamples: (n, ...) -> (b, ...) each."""
     flat = values.reshape(len(values), -1)
     centre = weights @ flat / weights.sum()
-    spread = (flat - centre) * weights[:, None]
-    blocks = []
+    spread = flat - centre
+    spread *= weights[:, None]
     for counts in tracked_draws(len(flat), resamples, seed):
         c = counts.astype(np.float64)
-        blocks.append(centre + c @ spread / (c @ weights)[:, None])
-    return np.concatenate(blocks).reshape(resamples, *values.shape[1:])
+        yield (centre + c @ spread / (c @ weights)[:, None]).reshape(-1, *values.shape[1:])
 
 
-def bootstrap_t(values: Array, weights: Array, resamples: int, seed: int) -> Iterator[tuple[Array, Array]]:
-    """Resampled means less the mean, and their own standard errors, in blocks: each (b, p) for values (n, p)."""
+def bootstrap_means(values: Array, weights: Array, resamples: int, seed: int) -> Array:
+    """Weighted means of resampled units: (n, ...) -> (resamples, ...). Wide values are better taken in blocks."""
+    return np.concatenate(list(bootstrap_blocks(values, weights, resamples, seed)))
+
+
+def bootstrap_t(
+    values: Array, weights: Array, resamples: int, seed: int, own: bool = False
+) -> Iterator[tuple[Array, Array]]:
+    """Resampled means less the mean, and their own standard errors, in blocks: each (b, p) for values (n, p).
+
+    own : the values may be overwritten
+    """
     n = len(values)
     w = weights / weights.mean()
-    deviation = values - w @ values / n
-    first = deviation * w[:, None]
-    square = first * first
     equal = bool(np.all(w == 1))
+    first = np.subtract(values, w @ values / n, out=values if own else None)
+    if not equal:
+        first *= w[:, None]
+    square = first * first
     for counts in tracked_draws(n, resamples, seed):
         c = counts.astype(np.float64)
         total = np.full((len(c), 1), float(n)) if equal else (c @ w)[:, None]
@@ -79,7 +89,7 @@ def bootstrap_t(values: Array, weights: Array, resamples: int, seed: int) -> Ite
         if equal:
             spread = c @ square - n * mean**2
         else:
-            spread = c @ square - 2 * mean * (c @ (first * w[:, None])) + mean**2 * (c @ w**2)[:, None]
+            spread = c @ square - 2 * mean * ((c * w) @ first) + mean**2 * (c @ w**2)[:, None]
         yield mean, np.sqrt(np.maximum(spread, 0.0) * n / (n - 1)) / total
 
 

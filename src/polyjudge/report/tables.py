@@ -15,6 +15,8 @@ from polyjudge.core.sections import Column, Grid, Table
 from polyjudge.report import numbers as n
 
 NUMERIC = frozenset({"points", "share", "percent", "count", "rank", "p", "ratio", "money", "number"})
+MOST_NAMES = 8
+"""Of a list in one entry so many names are shown."""
 MARKS = {"culprit": "[{}]", "clear": "* {}", "pointwise": ". {}", "small": "{}", "top": "{}", "": "{}"}
 """How an entry of a grid is marked in plain text; before the number, so that digits stay in line."""
 
@@ -89,14 +91,15 @@ def _writer(frame: pd.DataFrame, column: Column) -> n.Writer:
 
 
 def _sort(value: Any) -> float | None:
-    return None if n.missing(value) else float(value)
+    return None if n.missing(value) else float(f"{value:.7g}")
 
 
 def _text(value: Any, column: Column) -> str:
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return n.NONE
     if isinstance(value, (tuple, list)):
-        return ", ".join(_text(v, column) for v in value) or n.NONE
+        more = f" and {len(value) - MOST_NAMES} more" if len(value) > MOST_NAMES else ""
+        return (", ".join(_text(v, column) for v in value[:MOST_NAMES]) or n.NONE) + more
     if value in column.words:
         return column.words[value]
     if isinstance(value, (bool, np.bool_)):

@@ -102,12 +102,11 @@ def _next(console: Console, report: Report) -> None:
     if not report.next:
         return
     console.print()
-    rows = []
     for i, step in enumerate(report.next):
         number = f"{i + 1}. " if len(report.next) > 1 else ""
-        line = f"{number}{word(step.why)}" + (f"\n   {step.command}" if step.command else "")
-        rows.append((Text("Do next" if i == 0 else "", style="bold"), Text(line, overflow="fold")))
-    _labelled(console, list(rows))
+        _labelled(console, [(Text("" if i else "Do next", style="bold"), Text(f"{number}{word(step.why)}"))])
+        if step.command:  # to be pasted: never broken by us
+            console.print(Text(f"{'':12}{step.command}"), soft_wrap=True)
 
 
 def _say(console: Console, sentence: str, style: str = "") -> None:

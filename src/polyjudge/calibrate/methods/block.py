@@ -65,7 +65,8 @@ def make_block(
     """A block from the multiplicities of training and evaluation, both (R, n), and which rows of them it holds."""
     kept = np.flatnonzero(held.any(axis=1))
     # One product for both sides: the scores pass through memory once.
-    both = np.concatenate([drawn[kept], held[kept]]).astype(np.float64)
+    both = np.empty((2 * len(kept), drawn.shape[1]))
+    both[: len(kept)], both[len(kept) :] = drawn[kept], held[kept]
     means, interaction = estimate(both)
     size = len(kept)
     lacking = np.asarray((np.isnan(means) | np.isnan(interaction)).any(axis=(-2, -1)))
@@ -74,11 +75,11 @@ def make_block(
         both, means, interaction = (a[np.tile(known, 2)] for a in (both, means, interaction))
         kept = kept[known]
         size = len(kept)
-    weights = both * panel.weights
+    both *= panel.weights
     block = Block(
         panel,
-        drawn=weights[:size],
-        held=weights[size:],
+        drawn=both[:size],
+        held=both[size:],
         train=means[:size],
         left_out=means[size:],
         interaction=interaction[:size],

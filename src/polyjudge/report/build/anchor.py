@@ -144,7 +144,7 @@ def _helped(h: Helped) -> Section:
             texts=pivot(marks, "mark"),
         ),
     )
-    table = Table(name="helped", caption="Cells", frame=cells, columns=columns, most=400)
+    table = Table(name="helped", caption="Cells", frame=cells, columns=columns, most=200)
     title = "Whom calibrating helps, whom it hurts"
     return Section(name="helped", title=title, says=(*says, *notes(h.notes)), blocks=(chart, table))
 

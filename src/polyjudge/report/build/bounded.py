@@ -53,6 +53,6 @@ def bounded_section(result: Bounded) -> Section:
         *notes(result.notes),
     ]
     levels = Table(name="levels", caption="Levels of the scores", frame=result.levels, columns=LEVELS)
-    table = Table(name="latent", caption="Cells by size, in logits", frame=cells, columns=columns, most=400)
+    table = Table(name="latent", caption="Cells by size, in logits", frame=cells, columns=columns, most=200)
     blocks = (levels, table) if result.binned else (table,)
     return Section(name="bounded", title=say("bounded.title"), says=tuple(says), blocks=blocks)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyjudge.core.sections import Column, Report, Section, Table, say
-from polyjudge.report.build.shared import frame_of
+import numpy as np
+
+from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Table, say
+from polyjudge.report.build.shared import frame_of, pivot
+from polyjudge.report.numbers import writer
+from polyjudge.report.words import word
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.drift import Drift
@@ -23,6 +27,7 @@ def build(result: Drift, panel: Panel | None = None) -> Report:
     )
     frame = frame_of("drift", result, panel)
     frame["read"] = (*frame.get("read", ()), how)
+    picture = _picture(result)
     cells = result.cells
     clear = cells["change"].abs() / cells["se"].where(cells["se"] > 0, 1.0)
     cells = cells.loc[clear.sort_values(ascending=False, kind="stable").index]
@@ -52,6 +57,7 @@ def build(result: Drift, panel: Panel | None = None) -> Report:
         **frame,
         title=say("drift.title"),
         verdict=tuple(result.findings[:1]),
+        picture=(picture,),
         findings=tuple(result.findings),
         sections=(
             Section(
@@ -60,9 +66,81 @@ def build(result: Drift, panel: Panel | None = None) -> Report:
                 says=(say("drift.global", p=result.p_global),),
                 blocks=(change,),
             ),
+            *_effects(result),
             Section(name="floor", title="Scores at the floor", blocks=(_floor(result),)),
         ),
     )
+
+
+def _picture(result: Drift) -> Chart:
+    """The change of every cell as a heatmap, those that broke framed; in text a grid."""
+    cells = result.cells[["language", "judge", "change"]].rename(columns={"change": "excess"})
+    cells["low"], cells["high"] = result.cells["band_low"], result.cells["band_high"]
+    broke = set(zip(result.broken["language"], result.broken["judge"], strict=True)) if len(result.broken) else set()
+    cells["named"] = [cell in broke for cell in zip(cells["language"], cells["judge"], strict=True)]
+    cells["small"] = ~(result.cells["changed"] | cells["named"])
+    write = writer(cells["excess"], 2)
+    text = ["." if small else write(x, True) for small, x in zip(cells["small"], cells["excess"], strict=True)]
+    marks = np.where(cells["named"], "culprit", np.where(cells["small"], "small", ""))
+    data = {"cells": cells, "matters": result.tolerance, "title": "What changed, and where"}
+    return Chart(
+        name="changes",
+        draw="deviations",
+        data=({**data, "note": "points more or less than at the fit"},),
+        caption=say("drift.picture"),
+        alt=say("drift.picture-chart", changed=int(result.cells["changed"].sum()), cells=len(cells)),
+        instead=Grid(
+            name="changes",
+            caption=say("drift.picture"),
+            values=pivot(cells, "excess"),
+            texts=pivot(cells.assign(text=text), "text"),
+            marks=pivot(cells.assign(mark=marks), "mark"),
+            sign=True,
+            note=say("drift.picture-note", broke=bool(broke)),
+        ),
+    )
+
+
+def _effects(result: Drift) -> tuple[Section, ...]:
+    """What judges, languages and systems changed as a whole."""
+    blocks: list[Block] = []
+    for effect, rows in result.effects.groupby("effect", sort=False):
+        blocks.append(
+            Chart(
+                name=f"effect-{effect}",
+                draw="intervals",
+                data=(
+                    {
+                        "frame": rows, "label": "label", "value": "change", "title": word(say(f"drift.{effect}")),
+                        "unit": "points" if effect in ("judge-offset", "language-shift") else "change of the slope",
+                    },
+                ),
+                caption=say(f"drift.{effect}"),
+                alt=say("drift.effect-chart", changed=int(rows["changed"].sum()), of=len(rows)),
+                instead=Table(name=f"{effect}", caption=say(f"drift.{effect}"), frame=rows, columns=EFFECTS),
+            )
+        )  # fmt: skip
+    if len(result.systems):
+        columns = (
+            Column(name="system", title="system", kind="label"),
+            Column(name="language", title="language", kind="label"),
+            Column(name="change", title="change", kind="points", sign=True, low="low", high="high"),
+            Column(name="p", title="p", kind="p"),
+        )
+        blocks.append(Table(name="systems", caption=say("drift.systems"), frame=result.systems, columns=columns))
+    if not blocks:
+        return ()
+    return (Section(name="effects", title="Judges, languages and systems as a whole", blocks=tuple(blocks)),)
+
+
+EFFECTS = (
+    Column(name="label", title="of", kind="label"),
+    Column(name="before", title="before", kind="number", digits=2),
+    Column(name="after", title="now", kind="number", digits=2),
+    Column(name="change", title="change", kind="points", sign=True, low="low", high="high"),
+    Column(name="p", title="p", kind="p"),
+    Column(name="changed", title="changed", kind="yes"),
+)
 
 
 def _floor(result: Drift) -> Table:

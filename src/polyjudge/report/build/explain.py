@@ -145,7 +145,7 @@ def cells_section(e: Explanation, certificate: Certificate | None = None) -> Sec
         c = certificate
         values = {"delta": c.delta, "matters": c.matters, "level": c.level, "cells": len(c.cells)}
         says.append(say("explain.certificate", status=c.status, needed=c.tasks_needed, **values, **c.counts))
-    table = Table(name="explained", caption=say("explain.cells", level=e.level), frame=frame, columns=columns, most=400)
+    table = Table(name="explained", caption=say("explain.cells", level=e.level), frame=frame, columns=columns, most=200)
     return Section(name="places", title="Every place", says=tuple(says), blocks=(table,))
 
 

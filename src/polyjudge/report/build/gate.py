@@ -84,14 +84,23 @@ def sayings(g: Gates) -> tuple[Say, ...]:
     )
 
 
-def _rates(g: Gates, column: str, stage: str) -> Grid:
-    return Grid(
+def _rates(g: Gates, column: str, stage: str) -> Chart:
+    caption = say("gate.rates", threshold=g.threshold, at_least=g.at_least, stage=stage)
+    cells = g.cells.rename(columns={column: "pass", f"{column}_se": "se"})[["language", "judge", "pass", "se"]]
+    lowest, highest = (cells.iloc[int(at)] for at in (cells["pass"].argmin(), cells["pass"].argmax()))
+    return Chart(
         name=f"rates-{stage}",
-        caption=say("gate.rates", threshold=g.threshold, at_least=g.at_least, stage=stage),
-        values=100 * pivot(g.cells, column),
-        kind="percent",
-        digits=0,
-    )
+        draw="pass_rates",
+        data=({"cells": cells, "title": f"Who passes where, {stage} scores"},),
+        caption=caption,
+        alt=say(
+            "gate.rates-chart", low=lowest["pass"], low_judge=lowest["judge"], low_language=lowest["language"],
+            high=highest["pass"], high_judge=highest["judge"], high_language=highest["language"],
+        ),
+        instead=Grid(
+            name=f"rates-{stage}", caption=caption, values=100 * pivot(g.cells, column), kind="percent", digits=0
+        ),
+    )  # fmt: skip
 
 
 def gate_section(g: Gates | None, sweep: pd.DataFrame | None, level: float, said: bool = False) -> Section:
@@ -123,7 +132,7 @@ def gate_section(g: Gates | None, sweep: pd.DataFrame | None, level: float, said
             caption=say("gate.rates", threshold=g.threshold, at_least=g.at_least, stage="with standard errors"),
             frame=g.cells,
             columns=PASS,
-            most=400,
+            most=200,
         )
     )
     if g.contrast is not None and len(g.contrast):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from polyjudge.core.schema import envelope
-from polyjudge.core.sections import Column, Report, Section, Table, Words, say
+from polyjudge.core.sections import Chart, Column, Report, Section, Table, Words, say
 from polyjudge.report.build.shared import LANGUAGE, frame_of, notes, value
 from polyjudge.report.numbers import NONE, missing
 
@@ -66,6 +66,7 @@ def _tasks(p: Plan, panel: Panel | None) -> Report:
         title="Tasks that a panel needs",
         verdict=_answer(p),
         picture=(needed,),
+        beside=(_curve(p),),
         sections=tuple(sections),
     )
 
@@ -95,6 +96,25 @@ def _answer(p: Plan) -> tuple[Words, ...]:
         low, high = max(0.0, found - error), found + error
         says.append(say("plan.finds", tasks=int(row["tasks"].iloc[0]), found=found, low=low, high=high))
     return (*says, p.advice) if p.advice else tuple(says)
+
+
+def _curve(p: Plan) -> Chart:
+    """How far off an unseen effect may be, by the number of tasks."""
+    names = {"band_radius": "band", "gaussian_radius": "Gaussian bound"}
+    long = p.table.melt("tasks", list(names), "bound", "points").dropna()
+    return Chart(
+        name="radius",
+        draw="curves",
+        data=(
+            {
+                "frame": long.assign(bound=long["bound"].map(names)), "x": "tasks", "y": "points", "by": "bound",
+                "title": "What more tasks buy", "x_title": "tasks", "y_title": "points that stay possible",
+                "at": p.radius,
+            },
+        ),
+        caption=say("plan.curve"),
+        alt=say("plan.curve-chart", radius=p.radius),
+    )  # fmt: skip
 
 
 def _expected(name: str, title: str, ends: str) -> Column:

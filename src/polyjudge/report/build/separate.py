@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyjudge.core.sections import Column, Report, Section, Table, say
+import pandas as pd
+
+from polyjudge.core.sections import Chart, Column, Report, Section, Table, say
 from polyjudge.report.build.shared import frame_of
 
 if TYPE_CHECKING:
@@ -22,6 +24,26 @@ SHARES = (
     Column(name="share", title="share", kind="share", low="low", high="high"),
     Column(name="variance", title="points squared", kind="number"),
 )
+
+
+def _curve(table: pd.DataFrame) -> Chart:
+    """Tasks needed against judges, a line for each number of languages."""
+    few, many = (table.loc[table["judges"] == table["judges"].agg(end), "tasks"] for end in ("min", "max"))
+    return Chart(
+        name="tasks-needed",
+        draw="curves",
+        data=(
+            {
+                "frame": table.assign(which=table["languages"].astype(str) + " languages"), "x": "judges", "y": "tasks",
+                "by": "which", "title": "Tasks needed", "x_title": "judges", "y_title": "tasks",
+            },
+        ),
+        caption=say("separate.curve"),
+        alt=say(
+            "separate.curve-chart", most=int(few.max()), least=int(many.min()), few=int(table["judges"].min()),
+            many=int(table["judges"].max()),
+        ),
+    )  # fmt: skip
 
 
 def build(result: Separation, panel: Panel | None = None) -> Report:
@@ -64,6 +86,7 @@ def build(result: Separation, panel: Panel | None = None) -> Report:
             ),
         ),
         picture=(Table(name="tasks", caption=say("separate.table"), frame=table, columns=TASKS, most=60),),
+        beside=(_curve(table),),
         sections=(
             Section(
                 name="components",

@@ -170,18 +170,11 @@ def signal_section(s: Signal, pictured: bool = False) -> Section:
 def leaderboard_section(b: Leaderboard, folded: bool = False) -> Section:
     """Rank intervals by language, and who changes places."""
     size = int(b.systems["system"].nunique())
-    pictures = tuple(
-        {
-            "frame": rows, "label": "system", "value": "rank", "title": str(language), "unit": "rank",
-            "low": "rank_low", "high": "rank_high", "zero": None, "domain": (1.0, float(size)),
-        }
-        for language, rows in b.systems.groupby("language", sort=False)
-    )  # fmt: skip
     blocks: list[Block] = [
         Chart(
             name="leaderboard-ranks",
-            draw="intervals",
-            data=pictures,
+            draw="rank_intervals",
+            data=({"frame": b.systems, "size": size},),
             caption=say("systems.ranks"),
             alt=say("systems.ranks-chart", systems=size, top=b.top_set(), level=b.level),
             instead=Table(name="leaderboard-languages", caption=say("systems.ranks"), frame=b.systems, columns=RANKS),

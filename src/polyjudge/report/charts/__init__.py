@@ -1,22 +1,24 @@
 """Charts: one function each, results in and an Altair chart out. Page, notebooks and exported files use the same."""
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from polyjudge.core.sections import Chart
-from polyjudge.report.charts.effects import bars, intervals
+from polyjudge.report.charts.effects import bars, intervals, rank_intervals
 from polyjudge.report.charts.faults import deviations, score_shares
 from polyjudge.report.charts.frontier import frontier
 from polyjudge.report.charts.interaction import helped_grid, interaction_heatmap
 from polyjudge.report.charts.ranks import rank_lines, rank_probabilities, ranks_before_after
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 from polyjudge.report.charts.reversals import pair_gaps
-from polyjudge.report.charts.shares import few_shot_curve, gate_sweep, variance_shares
-from polyjudge.report.charts.signal import signal_heatmap
+from polyjudge.report.charts.shares import curves, few_shot_curve, gate_sweep, variance_shares
+from polyjudge.report.charts.signal import pass_rates, signal_heatmap
 from polyjudge.report.charts.theme import unchecked
 
 __all__ = [
     "MOST_PAIRS",
     "bars",
+    "curves",
     "deviations",
     "draw",
     "few_shot_curve",
@@ -26,6 +28,8 @@ __all__ = [
     "interaction_heatmap",
     "intervals",
     "pair_gaps",
+    "pass_rates",
+    "rank_intervals",
     "rank_lines",
     "rank_probabilities",
     "ranks_before_after",
@@ -35,7 +39,12 @@ __all__ = [
 ]
 
 
+_drawn: WeakKeyDictionary[Chart, list[Any]] = WeakKeyDictionary()
+
+
 def draw(block: Chart) -> list[Any]:
-    """The pictures of a chart, as Altair charts."""
-    with unchecked():
-        return [globals()[block.draw](**data) for data in block.data]
+    """The pictures of a chart, as Altair charts. The page and the saved figures share them."""
+    if block not in _drawn:
+        with unchecked():
+            _drawn[block] = [globals()[block.draw](**data) for data in block.data]
+    return _drawn[block]

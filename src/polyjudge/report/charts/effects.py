@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot
+from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, finish, plot
 
 
 def intervals(
@@ -69,8 +69,43 @@ def intervals(
     if zero is not None:
         line = plot(pd.DataFrame({"at": [zero]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q")
         layers.insert(0, line)
-    chart = alt.layer(*layers).properties(width=300, height=alt.Step(20 if len(name) <= 16 else 16))
+    chart = alt.layer(*layers).properties(width=WIDE - 36, height=alt.Step(20 if len(name) <= 16 else 16))
     return finish(chart, title, subtitle)
+
+
+def rank_intervals(frame: pd.DataFrame, size: int) -> Any:
+    """Ranks of systems with the ranks that cannot be ruled out, a small picture for each language.
+
+    frame : language, system, rank, rank_low, rank_high
+    size : number of systems
+    """
+    language, system = labels(frame["language"].unique()), labels(frame["system"].unique())
+    data = pd.DataFrame({"language": frame["language"].map(language), "system": frame["system"].map(system)})
+    data["rank"], data["low"], data["high"] = (
+        frame[c].to_numpy(dtype=float) for c in ("rank", "rank_low", "rank_high")
+    )
+    data["possible"] = [f"{a:g} to {b:g}" for a, b in zip(data["low"], data["high"], strict=True)]
+    axis = alt.Axis(tickCount=min(size, 6), tickMinStep=1, format="d", grid=True)
+    scale = alt.Scale(domain=[0.7, size + 0.3], nice=False, zero=False)
+    base = alt.Chart().encode(y=alt.Y("system:N", sort=list(system.values()), title=None))
+    tooltip = [alt.Tooltip(f"{n}:N") for n in ("system", "language", "rank")]
+    layers = [
+        base.mark_rule(strokeWidth=2, tooltip=None).encode(
+            x=alt.X("low:Q", title="rank", scale=scale, axis=axis), x2="high:Q", color=alt.value(colour("mark"))
+        ),
+        base.mark_point(filled=True, size=45, opacity=1).encode(
+            x=alt.X("rank:Q", scale=scale),
+            color=alt.value(colour("mark")),
+            tooltip=[*tooltip, alt.Tooltip("possible:N", title="ranks not ruled out")],
+        ),
+    ]
+    columns = min(3, len(language))
+    picture = alt.layer(*layers, data=plot(data).data).properties(
+        width=(WIDE - 30) // columns - 20, height=alt.Step(18 if size <= 16 else 14)
+    )
+    facet = alt.Facet("language:N", sort=list(language.values()), title=None)
+    chart = picture.facet(facet=facet, columns=columns, spacing=14).resolve_axis(y="shared")
+    return finish(chart, "Ranks that cannot be ruled out")
 
 
 _JUDGE_OPACITY = "chosen == '' || chosen == datum.judge ? 1 : 0.25"
@@ -95,5 +130,5 @@ def bars(frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, 
     if reference is not None:
         line = pd.DataFrame({"at": [reference]})
         layers.append(plot(line).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, tooltip=None).encode(x="at:Q"))
-    chart = alt.layer(*layers).properties(width=300, height=alt.Step(20 if len(name) <= 16 else 16))
+    chart = alt.layer(*layers).properties(width=WIDE - 36, height=alt.Step(20 if len(name) <= 16 else 16))
     return finish(chart, title)

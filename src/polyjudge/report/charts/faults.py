@@ -9,14 +9,13 @@ import pandas as pd
 
 from polyjudge.core.labels import labels
 from polyjudge.report.charts.interaction import ROOMY, ticks
-from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot
+from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, finish, plot, step
 from polyjudge.report.numbers import writer
 
-WIDE = 560
-"""Least width of a chart, in pixels."""
 
-
-def deviations(cells: pd.DataFrame, matters: float, unit: str = "points") -> Any:
+def deviations(
+    cells: pd.DataFrame, matters: float, unit: str = "points", title: str = "Who is off, and where", note: str = ""
+) -> Any:
     """Points of each cell beyond its judge's and its language's own level; named cells are framed.
 
     cells : language, judge, excess, low, high (in the unit that is printed), named, small (shown as a dot)
@@ -55,14 +54,12 @@ def deviations(cells: pd.DataFrame, matters: float, unit: str = "points") -> Any
     framed = {"filled": False, "stroke": colour("accent")}
     layers.append(base.transform_filter("datum.named").mark_rect(strokeWidth=3, **framed))
     layers.append(base.transform_filter(IS_CHOSEN).mark_rect(strokeWidth=1.5, **framed))
-    step = max(48, -(-(WIDE - 90) // len(judge))) if roomy else 22
-    chart = alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(28 if roomy else 20))
+    width = alt.Step(step(48 if roomy else 22, len(judge)))
+    chart = alt.layer(*layers).properties(width=width, height=alt.Step(28 if roomy else 20))
     framed_words = "framed: the culprit; " if data["named"].any() else ""
-    note = [
-        f"{unit} beyond the judge's and the language's own level",
-        f"{framed_words}. within {matters:.2g}, or noise",
-    ]
-    return finish(chart, "Who is off, and where", note)
+    small = f". within {matters:.2g}, or noise" if matters else ". within noise"
+    first = note or f"{unit} beyond the judge's and the language's own level"
+    return finish(chart, title, [first, framed_words + small])
 
 
 def score_shares(frame: pd.DataFrame, named: list[tuple[str, str]]) -> Any:

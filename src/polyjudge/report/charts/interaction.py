@@ -10,7 +10,7 @@ import pandas as pd
 
 from polyjudge.analyse.uncertainty import Uncertainty
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot
+from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot, step
 from polyjudge.report.numbers import Writer, writer
 
 ROOMY = 12
@@ -86,8 +86,8 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
         ]
     frame = base.transform_filter(IS_CHOSEN).mark_rect(filled=False, stroke=colour("accent"), strokeWidth=1.5)
     wide = 48 if data["shown"].str.len().max() <= 5 else 60  # room for the dot beside the number
-    step = (wide, 26) if roomy else (22, 20)
-    chart = alt.layer(*layers, frame).properties(width=alt.Step(step[0]), height=alt.Step(step[1]))
+    width = alt.Step(step(wide if roomy else 22, len(judge)))
+    chart = alt.layer(*layers, frame).properties(width=width, height=alt.Step(26 if roomy else 20))
     note = [f"filled dot: clear of the {level}band over all cells", "ring: only the cell's own interval excludes 0"]
     return finish(chart, title, note if marked else "")
 
@@ -127,8 +127,9 @@ def helped_grid(cells: pd.DataFrame, level: float) -> Any:
         base.mark_rect(stroke=colour("paper"), strokeWidth=1).encode(color=tint, opacity=dim(0.3)),
         base.mark_text(fontSize=14, fontWeight="bold").encode(text="mark:N", color=ink, opacity=dim(0.45)),
     ]
-    step = (48, 26) if len(judge) <= ROOMY else (22, 20)
-    chart = alt.layer(*layers).properties(width=alt.Step(step[0]), height=alt.Step(step[1]))
+    roomy = len(judge) <= ROOMY
+    width = alt.Step(step(48 if roomy else 22, len(judge)))
+    chart = alt.layer(*layers).properties(width=width, height=alt.Step(26 if roomy else 20))
     return finish(chart, "Whom calibrating helps, whom it hurts")
 
 

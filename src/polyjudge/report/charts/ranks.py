@@ -11,7 +11,7 @@ import pandas as pd
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import colour, dim, fade, finish, judge_colour, plot
+from polyjudge.report.charts.theme import colour, dim, fade, finish, judge_colour, plot, step
 
 BEFORE, AFTER = "before", "after"
 STAGE_TITLES = {BEFORE: "Before: raw scores", AFTER: "After calibrating"}
@@ -77,10 +77,8 @@ def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str |
         .mark_text(align="left", dx=10, fontSize=11, limit=250, tooltip=None)
         .encode(y=alt.Y("place:Q", title="rank by mean score"), text="judge:N", opacity=dim(0.25))
     )
-    step = max(34, -(-430 // len(languages))) if len(languages) <= 16 else 24
-    chart = alt.layer(lines, points, names).properties(
-        width=alt.Step(step), height=max(130, m * (30 if m <= 12 else 17))
-    )
+    width = alt.Step(step(34 if len(languages) <= 16 else 24, len(languages)))
+    chart = alt.layer(lines, points, names).properties(width=width, height=max(130, m * (30 if m <= 12 else 17)))
     return finish(chart, title or STAGE_TITLES.get(stage, stage))
 
 
@@ -163,7 +161,7 @@ def rank_probabilities(result: RankReversals) -> Any:
                 text=alt.Text("probability:Q", format=".0%"), color=ink, opacity=dim(0.45)
             )
         )
-    wide, high = (44, 26) if roomy else (17, 17)
-    chart = alt.layer(*layers).properties(width=alt.Step(wide), height=alt.Step(high))
+    width = alt.Step(step(44 if roomy else 17, len(judge)))
+    chart = alt.layer(*layers).properties(width=width, height=alt.Step(26 if roomy else 17))
     note = "share of resampled task sets; under 0.5% left empty"
     return finish(chart, "Probability of each rank", note).add_params(alt.param(name=SCOPE, value=start))

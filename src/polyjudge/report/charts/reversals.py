@@ -10,7 +10,7 @@ import pandas as pd
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import colour, finish, plot
+from polyjudge.report.charts.theme import WIDE, colour, finish, plot
 
 MOST = 24
 """Pairs in the chart; the table has more."""
@@ -84,7 +84,7 @@ def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> An
     right = witnesses.transform_filter("datum.gap > 0").mark_text(align="left", dx=8, limit=104, tooltip=None)
     left = witnesses.transform_filter("datum.gap <= 0").mark_text(align="right", dx=-8, limit=104, tooltip=None)
     names = [mark.encode(text="language:N", color=alt.value(colour("ink"))) for mark in (right, left)]
-    chart = alt.layer(zero, ticks, points, *names).properties(width=240 + 2 * room, height=alt.Step(24))
+    chart = alt.layer(zero, ticks, points, *names).properties(width=WIDE - 250 + 2 * room, height=alt.Step(24))
     return finish(
         chart, "Reversing pairs", "a stroke for each language, a dot for the two languages that show the reversal best"
     )

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from polyjudge.report.charts.theme import colour, finish, plot
+from polyjudge.report.charts.theme import WIDE, colour, finish, plot
 
 SPREADS = (("raw", "spread_raw"), ("calibrated", "spread_calibrated"))
 
@@ -36,7 +36,7 @@ def variance_shares(components: pd.DataFrame) -> Any:
             x=alt.X("high:Q" if has_interval else "share:Q"), text=alt.Text("share:Q", format=".1%")
         )
     )
-    chart = alt.layer(*layers).properties(width=360, height=alt.Step(24))
+    chart = alt.layer(*layers).properties(width=WIDE - 140, height=alt.Step(24))
     return finish(chart, "What the variance of a score consists of", "the interaction that calibration removes in red")
 
 
@@ -74,7 +74,7 @@ def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Any:
     if threshold is not None:
         at = pd.DataFrame({"at": [threshold]})
         layers.append(plot(at).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q"))
-    chart = alt.layer(*layers).properties(width=420, height=220)
+    chart = alt.layer(*layers).properties(width=WIDE - 40, height=220)
     return finish(chart, "Gate spread by threshold")
 
 
@@ -96,4 +96,32 @@ def few_shot_curve(curve: pd.DataFrame, what: str, full: float | None = None) ->
     if full is not None:
         at = pd.DataFrame({"at": [full]})
         layers.append(plot(at).mark_rule(strokeDash=[4, 3], tooltip=None).encode(y="at:Q"))
-    return finish(alt.layer(*layers).properties(width=360, height=200), f"Agreement of a new {what} with the others")
+    chart = alt.layer(*layers).properties(width=WIDE - 40, height=200)
+    return finish(chart, f"Agreement of a new {what} with the others")
+
+
+def curves(
+    frame: pd.DataFrame, x: str, y: str, by: str, title: str, *, x_title: str, y_title: str, at: float | None = None
+) -> Any:
+    """A line for each `by` over a logarithmic x, with a line across at the value `at` that is aimed at."""
+    data = pd.DataFrame({"x": frame[x].astype(float), "y": frame[y].astype(float), "which": frame[by].astype(str)})
+    data = data[(data["x"] > 0) & data["y"].notna()]
+    order = data["which"].drop_duplicates().tolist()
+    base = plot(data).encode(
+        x=alt.X("x:Q", title=x_title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(tickCount=6, format="~s")),
+        y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=True)),
+        color=alt.Color("which:N", sort=order, legend=alt.Legend(title=None, orient="top", columns=3)),
+    )
+    tooltip = [
+        alt.Tooltip("which:N", title=by),
+        alt.Tooltip("x:Q", title=x_title),
+        alt.Tooltip("y:Q", title=y_title, format=".3~g"),
+    ]
+    layers = [
+        base.mark_line(strokeWidth=2, tooltip=None),
+        base.mark_point(filled=True, size=40, opacity=1).encode(tooltip=tooltip),
+    ]
+    if at is not None:
+        line = pd.DataFrame({"at": [float(at)]})
+        layers.append(plot(line).mark_rule(strokeDash=[4, 3], tooltip=None).encode(y="at:Q"))
+    return finish(alt.layer(*layers).properties(width=WIDE - 40, height=240), title)

@@ -63,6 +63,9 @@ SCALED = ("low", "middle", "high")
 """Colours that scales interpolate between: these must be colours, not CSS variables."""
 PARAMETERS = ("ink", "accent", "mark", "paper", "weak", "strong", *SCALED)
 
+WIDE = 560
+"""Least width of a chart, in pixels, its labels included."""
+
 CHOSEN = "chosen"
 """Parameter with the judge to highlight; empty for none."""
 IS_CHOSEN = f"{CHOSEN} == datum.judge"
@@ -78,6 +81,11 @@ def unchecked() -> Iterator[None]:
 
     with schemapi.debug_mode(False):
         yield
+
+
+def step(least: int, count: int) -> int:
+    """Width of each of `count` bands, at least `least`, so that the chart is wide enough."""
+    return max(least, -(-(WIDE - 50) // max(count, 1)))
 
 
 def plot(data: pd.DataFrame) -> Any:

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import os
 import re
+import zlib
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -36,6 +37,8 @@ FOLDED = 30
 """Tables with more rows than this are folded."""
 BUNDLES = {"1.9.0.post1": "373b1f84072b31010f15ceb787be6b415c53936411aae267c8c2b2b6ccde46e7"}
 """SHA-256 of the script that each version of vl-convert makes. A version that is not here is bundled every time."""
+LONG = 1_000_000
+"""JSON of more characters than this is packed."""
 VARIABLES = {name: f"var(--{name})" for name in LIGHT}
 
 
@@ -55,6 +58,7 @@ def render_report(report: Report, command: str) -> str:
         "scaled": {"light": _scaled(LIGHT), "dark": _scaled(DARK)},
         "charts": specs,
     }
+    drawings, payload = json_for_script(charts), json_for_script(report.payload())
     return (
         _environment()
         .get_template("page.html.j2")
@@ -69,8 +73,10 @@ def render_report(report: Report, command: str) -> str:
             policy=policy,
             style=_style(),
             scripts=scripts,
-            charts=json_for_script(charts),
-            payload=json_for_script(report.payload()),
+            charts=drawings,
+            packed_charts=packed(drawings),
+            payload=payload,
+            packed_payload=packed(payload),
         )
     )
 
@@ -83,6 +89,7 @@ def _still(chart: Any) -> str:
     """A chart as a picture in a data address."""
     svg = chart_bytes(chart, "svg").decode()
     # Ids are counted over all charts that a process draws; the page counts its own.
+    svg = re.sub(r"(\d\.\d\d)\d+", r"\1", svg)  # a hundredth of a pixel is enough
     ids = {name: f"i{i}" for i, name in enumerate(dict.fromkeys(re.findall(r'id="([^"]+)"', svg)))}
     for name, own in ids.items():
         svg = svg.replace(f'id="{name}"', f'id="{own}"').replace(f"(#{name})", f"(#{own})")
@@ -100,6 +107,11 @@ def json_for_script(value: Any) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def packed(text: str) -> str:
+    """A long text deflated and in base64, which a browser unpacks; empty for a short one."""
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode() if len(text) > LONG else ""
 
 
 def chart_id(chart: sections.Chart, index: int) -> str:

@@ -48,7 +48,7 @@ def _fails(v: Values) -> str:
         largest = " The largest, {judge} in {language}, is among them ({latent/band_low/band_high:+.1f} logits)."
     return (
         "The conclusion may be made by the ends of the scale: {lost} of {linear} clear cells vanish on a scale without "
-        f"ends.{turned}{largest} Do not calibrate for them; score tasks that are neither too hard nor too easy."
+        f"ends.{turned}{largest} Score tasks that are neither too hard nor too easy before you calibrate."
     )
 
 

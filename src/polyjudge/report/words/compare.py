@@ -13,6 +13,8 @@ WORDS: dict[str, Template] = {
     "held-out.missing": "Scores are missing: cell means and interaction are estimates, and so is the gain.",
     "held-out.need-complete": "Left out because they need a complete panel: {methods}.",
     "held-out.two-judges": "With two judges tau of a language pair is only 1, -1 or undefined (a tie).",
+    "held-out.wide": "Whether {languages:,} languages agree on the order of {judges:,} judges was not measured: there "
+    "are too many to compare. Read fewer (--languages, --judges).",
     "held-out.all-tie": "All judges tie in every language: tau is undefined and counted as 0.",
     "held-out.one-sided": "dawid-skene says little here: it asks only whether a score is the top of the scale ({top}), "
     "and {share:.2%} of the scores are.",
@@ -49,12 +51,10 @@ WORDS: dict[str, Template] = {
     "unseen.use-all": "A resample draws about {tasks} different tasks; more shots than that use them all.",
     "decisions.title": "Picking the top judge",
     "decisions.verdict": "Picking each language's top judge by {method} meets the target in "
-    "{accuracy/low/high:share} of {decisions} decisions.",
+    "{accuracy/low/high:share} of the languages of left-out tasks.",
     "decisions.target": "The target is the top judge after removing the left-out tasks' own interaction: the additive "
     "model's answer, not a human one. The top judge is the most lenient one, not the best.",
-    "decisions.interval": "The interval of a share is the exact binomial one over all decisions; they share tasks, so "
-    "it "
-    "is too narrow. The JSON also has percentiles over resamples.",
+    "decisions.interval": "Intervals are percentiles over resamples of the tasks: more resamples do not narrow them.",
     "ablation.title": lambda v: {
         "judges": "Fewer judges",
         "tasks": "Fewer tasks",

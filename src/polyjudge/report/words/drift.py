@@ -93,6 +93,8 @@ WORDS: dict[str, Template] = {
     ),
     "too-few-for-nights": "{tasks} tasks are too few for {nights} nights: no change, however large, could be told from "
     "chance. Score more tasks every night, or allow more false alarms (--level 0.9).",
+    "replicates-differ": "Score as many replicates every night as at the fit ({then}; now {now}). Of skewed scores "
+    "false alarms are otherwise somewhat more frequent.",
     "not-paired": "The tasks differ from those of the fit, so only large changes can be seen. Score the same tasks "
     "again to see small ones.",
     "system-changed": lambda v: (
@@ -106,6 +108,18 @@ WORDS: dict[str, Template] = {
         f"{_differ(v)}, so what changed may be the systems and not the judges. To tell, score the systems of the fit "
         "on its tasks again."
     ),
+    "drift.picture": "Change of each judge in each language since the fit, in points.",
+    "drift.picture-note": lambda v: (
+        ("[ ] broke; " if v["broke"] else "") + ". not clear of noise, or within the tolerance"
+    ),
+    "drift.picture-chart": lambda v: (
+        "Nothing is clear of noise." if not v["changed"] else "{changed} of {cells} are clear of noise."
+    ),
+    "drift.judge-offset": "Leniency of each judge: change against the mean of the judges",
+    "drift.language-shift": "Level of each language: change against the mean of the languages",
+    "drift.discrimination": "How each judge follows the others over the tasks: change of the slope",
+    "drift.sight": "How each judge follows the others over the systems of a task: change of the slope",
+    "drift.effect-chart": "{changed} of {of} changed; the intervals hold for all together.",
     "drift.systems": "Systems that themselves changed, points against the other systems",
     "drift.cells": "Change of each cell in points, clearest first; the intervals hold for all cells together",
     "drift.floor": "Share of scores at the lowest value, then and now",

@@ -65,6 +65,8 @@ WORDS: dict[str, Template] = {
     "anchor.means": "The panel-only interval knows nothing of a shared shift. Labelled tasks must be a random part of "
     "all tasks.",
     "plan.answer": _plan,
+    "plan.curve": "Deviations that a number of tasks cannot rule out.",
+    "plan.curve-chart": "The curves fall as tasks are added; the broken line is the {radius:points} points aimed at.",
     "plan.cost": lambda v: (
         "Cost: {scores} "
         + ("more " if v["more"] else "")

@@ -139,6 +139,8 @@ WORDS: dict[str, Template] = {
         + " {few_tasks} tasks, {many} need {many_tasks}."
     ),
     "separate.table": "Tasks needed",
+    "separate.curve": "Tasks needed to tell two systems apart, by the number of judges.",
+    "separate.curve-chart": "From {most} tasks with {few} judges to {least} with {many}.",
     "separate.components": "Where the scores of systems vary, share of the variance",
     "separate.scope": "Tasks are counted for these very judges and languages. If they stand for others like them, no "
     "number of tasks shows less than the floor.",
