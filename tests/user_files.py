@@ -43,6 +43,13 @@ def long_csv(folder: Path) -> pd.DataFrame:
     return long()
 
 
+def index_column(folder: Path) -> pd.DataFrame:
+    """As pandas writes a frame when nobody says index=False, with titles as people write them."""
+    titles = {"task": "Question ID", "language": "Language", "judge": "Judge Model", "score": "Rating (0-100)"}
+    long().rename(columns=titles).to_csv(folder / "index_column.csv")
+    return long()
+
+
 def european(folder: Path) -> pd.DataFrame:
     frame = long().assign(score=lambda f: f["score"] + 0.5)
     _csv(frame, folder / "european.csv", sep=";", decimal=",")
@@ -286,6 +293,7 @@ def database(folder: Path) -> pd.DataFrame:
 
 MAKERS: dict[str, Callable[[Path], pd.DataFrame]] = {
     "long.csv": long_csv,
+    "index_column.csv": index_column,
     "european.csv": european,
     "scores.parquet": parquet,
     "packed.jsonl.gz": packed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
@@ -112,6 +113,21 @@ def test_three_way_test_keeps_its_level(loud: float) -> None:
     if loud > 1:
         equal = [pj.variance(panel).three_way_p_equal for panel in panels[:50]]
         assert np.mean(np.array(equal) <= 0.05) > 0.1
+
+
+def test_three_way_test_counts_loud_tasks_as_few() -> None:
+    """From the formula of docs/methods.md, section 6: noise that few tasks hold leaves few degrees of freedom."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(0, 1, (12, 3, 4, 2)) * np.exp(rng.normal(0, 1, (12, 1, 1, 1)))
+    rows -= rows.mean(axis=(0, 1, 2)) - rows.mean()  # no effect of a replicate to be taken out
+    noise = rows.var(axis=3, ddof=1).mean(axis=(1, 2)) / 2 * (12 * 12) / (12 * 12 - 1)
+    d = rows.mean(axis=3)
+    d = d - d.mean(axis=1, keepdims=True) - d.mean(axis=2, keepdims=True) + d.mean(axis=(1, 2), keepdims=True)
+    own = ((d - d.mean(axis=0)) ** 2).sum(axis=(1, 2)) * 12 / (11 * 2 * 3) - noise
+    df = noise.sum() ** 2 / (noise**2).sum() - 1
+    assert df < 6
+    expected = t.sf(own.mean() / (own.std(ddof=1) / np.sqrt(12)), df)
+    assert three_way_p(pj.Panel.from_array(rows)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_three_way_test_with_one_replicate_here_and_there() -> None:

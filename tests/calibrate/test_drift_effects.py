@@ -96,3 +96,12 @@ def test_too_few_tasks_for_a_year_are_said() -> None:
     codes = {f.code for f in drift(pj.ConsensusCalibrator().fit(old), shifted, nights=365).findings}
     assert "too-few-for-nights" in codes
     assert "interaction-stable" in codes
+
+
+def test_other_replicates_are_said_in_nightly_use() -> None:
+    old, new = again(5)
+    twice = pj.Panel.from_array(np.stack([old.scores, new.scores], axis=-1), old.tasks, old.languages, old.judges)
+    cal = pj.ConsensusCalibrator().fit(twice)
+    for nights, said in ((365, True), (1, False)):
+        assert any(f.code == "replicates-differ" for f in drift(cal, new, nights=nights).findings) is said
+    assert not any(f.code == "replicates-differ" for f in drift(cal, twice, nights=365).findings)

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -70,57 +71,121 @@ def steps() -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize(("fail_on", "code"), [("serious", 1), ("never", 0)])
-def test_the_action_step_by_step(scores: Path, tmp_path: Path, fail_on: str, code: int) -> None:
-    """As a runner does it, with the program of this checkout in place of the installed one."""
-    given = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
-    inputs = {k: v.get("default", "") for k, v in given.items()}
-    inputs |= {
-        "scores": str(scores),
-        "fail-on": fail_on,
-        "output": "audit",
-        "options": "--resamples 100 --judges 'Aster,Cobalt'",
-    }
-    outputs: dict[str, str] = {}
+class Runner:
+    """Runs the steps of action.yml as GitHub's runner does: real bash, its files, the contexts filled in."""
 
-    def filled(text: str) -> str:
-        def value(match: re.Match[str]) -> str:
-            kind, _, name = match[1].partition(".")
-            return inputs[name] if kind == "inputs" else outputs[name.split(".")[-1]]
+    def __init__(self, folder: Path, inputs: dict[str, str], event: str = "push") -> None:
+        given = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+        self.inputs = {k: str(v.get("default", "")) for k, v in given.items()} | inputs
+        self.folder, self.outputs, self.event = folder, dict[str, str](), event
+        self.context = {
+            "github.token": "t0ken",
+            "github.repository": "owner/name",
+            "github.event_name": event,
+            "github.event.pull_request.number": "17" if event == "pull_request" else "",
+        }
+        self.files = {n: folder / n for n in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_ENV")}
+        for file in self.files.values():
+            file.touch()
+        (folder / "bin").mkdir()
+        stub = folder / "bin" / "gh"
+        stub.write_text('#!/bin/sh\nprintf \'%s\\n\' "$GH_TOKEN" "$@" >> "$RECORD"\n')
+        stub.chmod(0o755)
+        packages = sysconfig.get_paths()["purelib"]
+        self.env = {
+            **{k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")},
+            **{k: str(v) for k, v in self.files.items()},
+            "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+            "RECORD": str(folder / "record"),
+            "RUNNER_TEMP": str(folder / "temp"),
+            "PYTHONPATH": packages,  # what the package needs is here already: nothing is fetched
+            "PIP_NO_DEPS": "1",
+            "PIP_NO_INDEX": "1",
+        }
 
-        return re.sub(r"\$\{\{ ([\w.-]+) \}\}", value, text)
+    def _value(self, name: str) -> str:
+        kind, _, rest = name.partition(".")
+        if kind == "inputs":
+            return self.inputs[rest]
+        return self.outputs[rest.split(".")[-1]] if kind == "steps" else self.context[name]
 
-    program = tmp_path / "temp" / "polyjudge" / "bin" / "polyjudge"
-    program.parent.mkdir(parents=True)
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m polyjudge "$@"\n')
-    program.chmod(0o755)
-    files = {"GITHUB_OUTPUT": tmp_path / "outputs", "GITHUB_STEP_SUMMARY": tmp_path / "summary"}
-    env = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT / "src"),
-        "RUNNER_TEMP": str(tmp_path / "temp"),
-        **{k: str(v) for k, v in files.items()},
-    }
-    last = None
-    for step in steps():
-        if step["name"] in ("Install", "Comment"):
-            continue  # the wheel has a test of its own; a comment needs a pull request
-        own = {k: filled(v) for k, v in step.get("env", {}).items()}
-        last = subprocess.run(
-            ["bash", "-e", "-o", "pipefail", "-c", step["run"]],
-            cwd=tmp_path,
-            env={**env, **own},
-            capture_output=True,
-            text=True,
-        )
-        if step["name"] != "Result":
-            assert last.returncode == 0, last.stderr
-            outputs |= dict(line.split("=", 1) for line in files["GITHUB_OUTPUT"].read_text().splitlines())
-    assert last is not None
-    assert last.returncode == code
-    assert (tmp_path / "summary").read_text() == (tmp_path / "audit" / "summary.md").read_text()
+    def _wanted(self, step: dict[str, Any]) -> bool:
+        """The step's condition: comparisons joined by &&."""
+        parts = [p.split(" == ") for p in step.get("if", "").split(" && ") if p]
+        return all(self._value(name) == wanted.strip("'") for name, wanted in parts)
+
+    def run(self) -> list[tuple[str, int]]:
+        """Each step that was run, with its code. A step that fails ends the job."""
+        done: list[tuple[str, int]] = []
+        for step in steps():
+            if not self._wanted(step):
+                continue
+            own = {
+                k: re.sub(r"\$\{\{ ([\w.-]+) \}\}", lambda m: self._value(m[1]), v)
+                for k, v in step.get("env", {}).items()
+            }
+            last = subprocess.run(
+                ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
+                cwd=self.folder,
+                env={**self.env, **own},
+                capture_output=True,
+                text=True,
+            )
+            done.append((step["name"], last.returncode))
+            if last.returncode:
+                break
+            self.outputs |= dict(x.split("=", 1) for x in self.files["GITHUB_OUTPUT"].read_text().splitlines())
+        return done
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        str(folder),
+        str(ROOT),
+    ]
+    subprocess.run(pip, check=True, capture_output=True)
+    return next(folder.glob("polyjudge-*.whl"))
+
+
+def test_the_action_on_a_pull_request(scores: Path, wheel: Path, tmp_path: Path) -> None:
+    """Installed from a wheel, audited, commented, failed by a finding; every step of it."""
+    options = "--resamples 100 --judges 'Aster,Cobalt'"
+    given = {"scores": str(scores), "output": "audit", "options": options, "package": str(wheel)}
+    runner = Runner(tmp_path, given | {"python": sys.executable}, "pull_request")
+    assert runner.run() == [("Install", 0), ("Audit", 0), ("Comment", 0), ("Result", 1)]
+    assert (tmp_path / "temp" / "polyjudge" / "bin" / "polyjudge").exists()
+    said = (tmp_path / "record").read_text().splitlines()
+    assert said == ["t0ken", "pr", "comment", "17", "--repo", "owner/name", "--body-file", "audit/summary.md"]
+    assert runner.files["GITHUB_STEP_SUMMARY"].read_text() == (tmp_path / "audit" / "summary.md").read_text()
     assert json.loads((tmp_path / "audit" / "audit.json").read_text())["summary"]["judges"] == ["Aster", "Cobalt"]
     assert ET.parse(tmp_path / "audit.xml").getroot().tag == "testsuites"
+
+
+def test_the_action_on_a_push_and_on_a_bad_file(scores: Path, tmp_path: Path) -> None:
+    """No comment without a pull request; `never` passes; a file that cannot be read fails with 2."""
+    for name, file, code in (("good", scores, 0), ("bad", scores.parent / "none.csv", 2)):
+        folder = tmp_path / name
+        folder.mkdir()
+        runner = Runner(folder, {"scores": str(file), "fail-on": "never", "options": "--resamples 100"})
+        program = folder / "temp" / "polyjudge" / "bin" / "polyjudge"
+        program.parent.mkdir(parents=True)  # the wheel is installed in the test above
+        program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT / "src"}" exec "{sys.executable}" -m polyjudge "$@"\n')
+        program.chmod(0o755)
+        runner.inputs |= {"python": "true"}
+        (program.parent / "pip").write_text("#!/bin/sh\n")
+        (program.parent / "pip").chmod(0o755)
+        assert runner.run() == [("Install", 0), ("Audit", 0), ("Result", code)]
+        assert not (folder / "record").exists()
 
 
 def test_the_action_never_puts_an_input_into_its_scripts() -> None:

@@ -320,16 +320,19 @@ def test_a_judge_ahead_of_the_slowest_waits(tmp_path: Path) -> None:
 
 def test_cost_estimate_follows_the_prices(tmp_path: Path) -> None:
     (tmp_path / "prices.json").write_text(
-        json.dumps({"date": "2026-02-03", "models": {"x/y": {"input": 10, "output": 30}}})
+        json.dumps({"date": "2026-02-03", "models": {"x/gpt-4o": {"input": 10, "output": 30}}})
     )
-    judges = [{"name": "a", "model": "router/x/y"}, {"name": "b", "model": "x/z", "price": {"input": 1, "output": 0}}]
+    judges = [
+        {"name": "a", "model": "router/x/gpt-4o"},
+        {"name": "b", "model": "x/gpt-4o-z", "price": {"input": 1, "output": 0}},
+    ]
     plan = parse_plan(plan_of(tmp_path, judges=judges, prices="prices.json"), tmp_path)
     result = preview(plan)
     table = result.estimate.judges.set_index("judge")
     assert (result.calls, result.estimate.price_date) == (24, "2026-02-03")
     templates = load_templates(plan)
     tokens = sum(
-        estimate_tokens(render(plan, templates[language], item, language, part), "x/y", language)
+        estimate_tokens(render(plan, templates[language], item, language, part), "x/gpt-4o", language)
         for item in load_items(plan).items for language in ("en", "ar") for part in ("chosen", "rejected")
     )  # fmt: skip
     assert table.loc["a", "cost"] == pytest.approx((10 * tokens + 30 * 12 * 100) / 1e6, rel=0.01)

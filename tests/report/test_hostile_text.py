@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import pty
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from fcntl import ioctl
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -113,9 +115,9 @@ def test_output_in_ascii_does_not_fail(run_cli: Callable[..., Any], panel: pj.Pa
     assert json.loads(printed.stdout)["summary"]["judges"] == list(NAMES[:4])
 
 
-def test_files_of_an_audit(run_cli: Callable[..., Any], panel: pj.Panel, tmp_path: Path) -> None:
+def test_files_of_an_audit(cli: Callable[..., Any], panel: pj.Panel, tmp_path: Path) -> None:
     panel.select(languages=panel.languages[:3], judges=panel.judges[:4]).to_long().to_parquet(tmp_path / "s.parquet")
-    done = run_cli("audit", tmp_path / "s.parquet", "-o", tmp_path / "out", "--figures", "svg", "--resamples", 100)
+    done = cli("audit", tmp_path / "s.parquet", "-o", tmp_path / "out", "--figures", "svg", "--resamples", 100)
     assert done.returncode == 0, done.stderr
     for path in (tmp_path / "out").glob("*.csv"):
         with path.open(newline="", encoding="utf-8") as file:
@@ -210,3 +212,24 @@ def test_the_command_on_the_page_has_no_password() -> None:
     assert "abc" not in text
     assert "postgres://me:***@host/db::t" in text
     assert "'a b;rm'" in text
+
+
+def test_a_cached_script_runs_only_when_its_hash_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib.metadata import version
+
+    from polyjudge.report.page import render
+
+    known = render.BUNDLES[version("vl-convert-python")]
+    kept = tmp_path / "polyjudge" / f"vega-{known[:16]}.js"
+    kept.parent.mkdir()
+    kept.write_text("vegaEmbed; alert('planted')")
+    made = SimpleNamespace(javascript_bundle=lambda _: "vegaEmbed; /* made here */")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(render, "converter", lambda: made)
+    assert render.vega_script.__wrapped__() == "vegaEmbed; /* made here */"
+    assert "planted" in kept.read_text()  # what is not known is not kept either
+    digest = hashlib.sha256(b"vegaEmbed; good").hexdigest()
+    monkeypatch.setattr(render, "BUNDLES", {version("vl-convert-python"): digest})
+    good = tmp_path / "polyjudge" / f"vega-{digest[:16]}.js"
+    good.write_text("vegaEmbed; good")
+    assert render.vega_script.__wrapped__() == "vegaEmbed; good"

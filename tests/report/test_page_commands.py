@@ -125,6 +125,25 @@ def test_figures_in_all_formats(inputs: dict[str, Path], tmp_path: Path, run_her
         assert (tmp_path / "figures" / f"gate-spread.{form}").read_bytes().startswith(start)
 
 
+def test_each_chart_is_compiled_once(
+    inputs: dict[str, Path], tmp_path: Path, run_here: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Page and figures in three formats share the picture."""
+    import vl_convert
+
+    compiled: list[str] = []
+
+    def counted(spec: Any, **more: Any) -> str:
+        compiled.append(json.dumps(spec, sort_keys=True, default=str))
+        return str(real(spec, **more))
+
+    real = vl_convert.vegalite_to_svg
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", counted)
+    sweep = ("--at", 50, "--sweep", "30:70:10", "--resamples", 100)
+    run_here("gate", inputs["SCORES"], *sweep, "-o", tmp_path, "--figures", "svg,png,pdf")
+    assert len(compiled) == len(set(compiled)) == len(list((tmp_path / "figures").glob("*.svg"))) > 0
+
+
 @pytest.mark.parametrize(
     ("more", "words"), [(["--figures", "gif", "-o", "OUT"], "svg, png, pdf"), (["--figures", "svg"], "-o DIR")]
 )

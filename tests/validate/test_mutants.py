@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import mutate  # noqa: E402
 
-QUICK = ("nights not paid for", "PPI without the labels at the ends", "labels of the hardest tasks not compared")
+QUICK = ("nights not paid for", "PPI without the labels at the ends")
 
 
 def test_every_alteration_still_applies() -> None:
@@ -31,7 +31,7 @@ def test_every_alteration_still_applies() -> None:
 @pytest.mark.parametrize("name", QUICK)
 def test_quick_alterations_are_noticed(name: str) -> None:
     mutant = next(m for m in mutate.MUTANTS if m.name == name)
-    found = mutate.run(mutant, stages=(80, 400))
+    found = mutate.run(mutant, stages=(40, 400))
     assert found["verdict"] == "fail", found
 
 

@@ -12,10 +12,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
 from polyjudge.analyse.families import families as find_families
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
+from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Finding
@@ -139,14 +141,15 @@ def signal(
     check_resamples(resamples)
     if not 0 < least < 1:
         raise UsageError(f"least is a reliability between 0 and 1, not {least}.")
+    _, k, m = panel.shape
+    require_time(2.5 * resamples * k * m * m, f"Whether every two of {m} judges agree in each of {k} languages")
     moments = Moments.of(panel)
     of = find_families(panel.judges, families)
     kin = np.array([[of[a] == of[b] for b in panel.judges] for a in panel.judges])
     full = _statistics(moments, np.ones((1, moments.units)), kin)
     blocks = [_statistics(moments, times, kin) for times in moments.draws(resamples, seed)]
     drawn = {name: np.concatenate([b[name] for b in blocks]) for name in full}
-    ends = [(1 - level) / 2, (1 + level) / 2]
-    limits = {name: np.quantile(x, ends, axis=0) for name, x in drawn.items() if name != "lambda"}
+    limits = {name: _limits(full[name][0], x, moments.units, level) for name, x in drawn.items() if name != "lambda"}
     few = moments.units < FEWEST
 
     def verdicts(name: str) -> NDArray[Any]:
@@ -161,7 +164,7 @@ def signal(
             by_language[f"{name}_low"], by_language[f"{name}_high"] = limits[name]
     means: dict[str, float] = {}
     for name in ("one", "panel"):
-        low, high = np.quantile(drawn[name].mean(axis=1), ends)
+        low, high = _limits(full[name].mean(), drawn[name].mean(axis=1), moments.units, level)
         means |= {
             f"mean_{name}": float(full[name].mean()),
             f"mean_{name}_low": float(low),
@@ -186,6 +189,14 @@ def signal(
     )
 
 
+def _limits(value: Array, draws: Array, units: int, level: float) -> Array:
+    """Bootstrap limits (2, ...), widened as Student's t widens normal ones: of few tasks percentiles are too narrow."""
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    wider = stdtrit(max(units - 1, 1), ends[1]) / ndtri(ends[1]) * np.sqrt(units / max(units - 1, 1))
+    out: Array = np.minimum(value + wider * (np.quantile(draws, ends, axis=0, method="weibull") - value), 1.0)
+    return out
+
+
 def _statistics(moments: Moments, times: Array, kin: NDArray[np.bool_]) -> dict[str, Array]:
     """Everything that is reported, for each row of `times`: (r, k) by language, (r, k, m) by judge."""
     v = moments.covariance(times)
@@ -201,7 +212,7 @@ def _statistics(moments: Moments, times: Array, kin: NDArray[np.bool_]) -> dict[
         between = moments.of_means(times)
         out["leaderboard"] = _ratio(*off_and_on(between))
         out["within"] = _ratio(*off_and_on(v - between))
-    if m >= 3:
+    if m >= 3 and moments.units >= FEWEST:  # with fewer no language is said to be seen, and slopes are of those
         out["lambda"] = one_factor(v)
         diagonal = np.diagonal(v, axis1=-2, axis2=-1)
         rest = v.sum(axis=(-2, -1))[..., None] - 2 * v.sum(axis=-1) + diagonal  # without the judge's row and column

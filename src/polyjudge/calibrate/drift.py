@@ -154,8 +154,7 @@ def drift(
         both = paired_systems(cal, common, systems.compared) if len(systems.compared) > 1 else None
         effects = _effects(common, watched[0], now, both, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
     findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
-    blind = [find("notice", "too-few-for-nights", tasks=paired or common.n_tasks, nights=nights)]
-    findings += [*_effect_findings(effects), *(blind if np.isinf(tested.band).all() else [])]
+    findings += [*_effect_findings(effects), *_of_nights(cal, common, tested, paired, nights)]
     findings = _with_systems(systems, findings)
     return Drift(
         cells, floor, tested.p_global, level, tolerance, paired, n_before, common.n_tasks, **labels,
@@ -197,6 +196,17 @@ def _system_flips(alarms: float, seed: int) -> Flips:
         return tested.se, tested.p_cell, np.asarray(tested.critical)
 
     return flips
+
+
+def _of_nights(cal: ConsensusCalibrator, panel: Panel, tested: _Tested, paired: int, nights: int) -> list[Finding]:
+    """Where the level of a year cannot be had, or is not sure."""
+    out = []
+    if np.isinf(tested.band).all():
+        out.append(find("notice", "too-few-for-nights", tasks=paired or panel.n_tasks, nights=nights))
+    then, now = 0 if cal.memory_ is None else cal.memory_.replicates, max(1, len(panel.replicates))
+    if nights > 1 and paired and then and then != now:
+        out.append(find("notice", "replicates-differ", then=then, now=now))
+    return out
 
 
 def _shared(cal: ConsensusCalibrator, panel: Panel) -> tuple[list[str], list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -18,7 +19,8 @@ USUAL = {
     ),
     "judge": (
         "judge", "evaluator", "evaluator_model", "backbone", "grader", "grader_model", "judge_model", "judge_name",
-        "judge_id", "annotator", "annotator_id", "rater", "rater_id", "reviewer", "scorer", "critic",
+        "judge_id", "evaluator_name", "evaluator_id", "grader_name", "annotator", "annotator_id",
+        "rater", "rater_id", "reviewer", "scorer", "critic",
     ),
     "score": (
         "score", "rating", "value", "margin", "passed", "label", "grade", "points", "judgment", "judgement", "correct",
@@ -74,7 +76,7 @@ def doubts(names: Iterable[str], columns: Columns, given: Iterable[str | None] =
     taken = {c: role for role, c in vars(columns).items() if c}
     out = []
     for name in map(str, names):
-        usual = name.strip().lower()
+        usual = spelled(name)
         if name in sure or (usual not in DOUBTS and usual not in UNREAD):
             continue
         role = taken.get(name, "")
@@ -141,11 +143,22 @@ def usual_columns(role: str, names: Iterable[str], taken: Iterable[str] = ()) ->
     ['prompt_id']
     """
     taken = set(taken)
-    hits = [n for n in map(str, names) if n.strip().lower() in USUAL.get(role, ()) and n not in taken]
-    exact = [n for n in hits if n.strip().lower() == role]
+    hits = [n for n in map(str, names) if spelled(n) in USUAL.get(role, ()) and n not in taken]
+    exact = [n for n in hits if spelled(n) == role]
     if len(exact) == 1:
         return exact
-    return [n for n in hits if n.strip().lower() not in GENERIC] or hits
+    return [n for n in hits if spelled(n) not in GENERIC] or hits
+
+
+def spelled(name: str) -> str:
+    """A column's name as usual names are spelled: small letters, underscores, nothing in brackets at the end.
+
+    >>> [spelled(n) for n in ("Question ID", "judgeModel", "Rating (1-5)")]
+    ['question_id', 'judge_model', 'rating']
+    """
+    plain = re.sub(r"\s*[\(\[][^\(\[]*[\)\]]\s*$", "", name.strip()) or name.strip()
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", plain)
+    return re.sub(r"[\s\-]+", "_", parted).lower()
 
 
 def _ask(names: list[str], needed: list[str], several: dict[str, list[str]], found: dict[str, str | None]) -> str:

@@ -26,6 +26,7 @@ class Memory:
     cells : (n, k, m) values with the cell means as their mean (the scores of a complete panel); None in older files
     floors : (n, k, m) share of a task's scores at the lowest value; None with holes and in older files
     systems, by_system : labels (s,) and scores (n, s, k, m), holes filled; None when too many
+    replicates : how many scores stood behind each; 0 in older files
     """
 
     floor: Array | None
@@ -36,6 +37,7 @@ class Memory:
     floors: Array | None = None
     systems: tuple[str, ...] = ()
     by_system: Array | None = None
+    replicates: int = 0
 
     @classmethod
     def of(cls, panel: Panel, influence: Array, low: float, cells: Array | None = None) -> Memory:
@@ -46,7 +48,8 @@ class Memory:
         if influence.size > MOST:
             return cls(floor, error, (), None, systems=panel.systems)
         floors = None if np.isnan(each).any() else each
-        return cls(floor, error, panel.tasks, influence, cells, floors, panel.systems, _by_system(panel))
+        count = max(1, len(panel.replicates))
+        return cls(floor, error, panel.tasks, influence, cells, floors, panel.systems, _by_system(panel), count)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; nine digits are enough for a comparison."""
@@ -63,6 +66,7 @@ class Memory:
             "floors": rounded(self.floors),
             "systems": list(self.systems),
             "by_system": rounded(self.by_system),
+            "replicates": self.replicates,
         }
 
     @classmethod
@@ -88,7 +92,10 @@ class Memory:
         by_task = (read(key, (len(tasks), k, m)) if tasks else None for key in ("influence", "cells", "floors"))
         influence, cells, each = by_task
         by_system = read("by_system", (len(tasks), len(systems), k, m)) if tasks and systems else None
-        return cls(*floors, tasks, influence, cells, each, systems, by_system)
+        count = data.get("replicates", 0)
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise ValueError("the number of replicates is no count")
+        return cls(*floors, tasks, influence, cells, each, systems, by_system, count)
 
 
 def _by_system(panel: Panel) -> Array | None:

@@ -14,6 +14,8 @@ from polyjudge.core.files import atomic_path
 if TYPE_CHECKING:
     from polyjudge.core.sections import Report
 
+COMPILED = "_polyjudge_svg"
+"""Where a chart keeps its picture: compiling takes most of the time, and every format starts from it."""
 FORMATS = ("svg", "png", "pdf")
 
 
@@ -45,7 +47,10 @@ def converter() -> Any:
 def chart_bytes(chart: Any, form: str) -> bytes:
     """A chart as the content of an SVG, PNG or PDF file."""
     vl_convert = converter()
-    svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
+    svg = vars(chart).get(COMPILED)
+    if svg is None:
+        svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
+        object.__setattr__(chart, COMPILED, svg)  # beside what Altair keeps, so that it is no part of the chart
     if form == "png":
         return bytes(vl_convert.svg_to_png(svg, scale=2))
     return bytes(vl_convert.svg_to_pdf(svg)) if form == "pdf" else svg.encode()

@@ -318,6 +318,7 @@ def _csv_header(path: Path) -> tuple[list[str], str]:
     head = text.splitlines()[0]
     delimiter = max(",\t;|", key=head.count) if any(head.count(d) for d in ",\t;|") else ","
     header = next(csv.reader(text.splitlines(keepends=True), delimiter=delimiter))
+    header = [title or f"column{i}" for i, title in enumerate(header)]  # as a data frame's index is written
     if "�" in "".join(header):
         raise PanelError(f"{shown}, line 1 is not UTF-8 text. Save the file as UTF-8 and retry.")
     twice = {n for n in header if header.count(n) > 1}

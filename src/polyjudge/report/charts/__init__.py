@@ -1,6 +1,7 @@
 """Charts: one function each, results in and an Altair chart out. Page, notebooks and exported files use the same."""
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from polyjudge.core.sections import Chart
 from polyjudge.report.charts.effects import bars, intervals, rank_intervals
@@ -38,7 +39,12 @@ __all__ = [
 ]
 
 
+_drawn: WeakKeyDictionary[Chart, list[Any]] = WeakKeyDictionary()
+
+
 def draw(block: Chart) -> list[Any]:
-    """The pictures of a chart, as Altair charts."""
-    with unchecked():
-        return [globals()[block.draw](**data) for data in block.data]
+    """The pictures of a chart, as Altair charts. The page and the saved figures share them."""
+    if block not in _drawn:
+        with unchecked():
+            _drawn[block] = [globals()[block.draw](**data) for data in block.data]
+    return _drawn[block]
