@@ -103,7 +103,7 @@ class Signal(Result):
         elif (self.languages["verdict"] != "sees").all() and not self.blind:
             out.append(Finding("signal-unclear", values, "notice"))
         if self.blind:
-            out.append(Finding("signal-judge-blind", {"cells": self.blind}, "warning"))
+            out.append(Finding("signal-judge-blind", {"cells": self.blind, "by_task": self.by_task}, "warning"))
         varies = self.slopes[self.slopes["material"]] if len(self.slopes) else self.slopes
         if len(varies):
             worst = varies.iloc[int((varies["own"] - 1).abs().to_numpy().argmax())]
