@@ -186,8 +186,8 @@ def measure(draw: Draw, truth: np.ndarray, matters: float, cluster: int, runs: i
 
 def table(out: dict[str, Any]) -> str:
     head = (
-        "| scores | matters | wrong | bought | settled | fixed sample: wrong, settled | peeking: wrong | bias, largest "
-        "| as settled | by chance |"
+        "| scores | matters | wrong | bought | settled | fixed sample: wrong, settled | peeking: wrong | largest bias "
+        "| as bought | by chance |"
     )
     lines = [head, "|---|---|---|---|---|---|---|---|---|---|"]
     for name, r in out.items():

@@ -1,4 +1,7 @@
-"""Fuzz the page: names of judges and languages of any text. No element, attribute or script comes from a name."""
+"""Fuzz the page: names of judges and languages of any text. No element, attribute or script comes from a name.
+
+Most inputs become the page of one analysis, without still pictures; one in eight the whole page of an audit.
+"""
 
 from collections import Counter
 from html.parser import HTMLParser
@@ -8,6 +11,7 @@ import numpy as np
 
 with atheris.instrument_imports(include=["polyjudge"]):
     import polyjudge as pj
+    from polyjudge.report.page import render
 
 from harness import fuzz
 
@@ -42,22 +46,24 @@ class Elements(HTMLParser):
                 self.risky[f"{name}={value}"] += 1
 
 
-def elements(names: list[str]) -> Counter[str]:
+def elements(names: list[str], whole: bool) -> Counter[str]:
     panel = pj.Panel.from_array(SCORES, list("abcdef"), names[:2], names[2:])
     found = Elements()
-    found.feed(pj.audit(panel, resamples=100, permutations=20).to_html() or "")
+    render.can_draw = lambda: whole
+    result = pj.audit(panel, resamples=100, permutations=20) if whole else pj.explain(panel, resamples=20)
+    found.feed(result.to_html() or "")
     return found.risky
 
 
-PLAIN = elements(["en", "de", "x", "y"])
+PLAIN = {whole: elements(["en", "de", "x", "y"], whole) for whole in (True, False)}
 
 
 def target(data: atheris.FuzzedDataProvider) -> None:
-    names = []
+    names, whole = [], data.ConsumeIntInRange(0, 7) == 7
     for place in range(4):
         text = "".join(data.PickValueInList(PIECES) for _ in range(data.ConsumeIntInRange(0, 4)))
         names.append(text + data.ConsumeUnicodeNoSurrogates(12) + str(place))
-    assert elements(names) == PLAIN, names
+    assert elements(names, whole) == PLAIN[whole], names
 
 
 fuzz(target, (pj.PolyjudgeError,))

@@ -18,7 +18,13 @@ ROOT = Path(__file__).resolve().parents[1]
     [
         ({"dependencies": [{"name": "a", "version": "1", "vulns": []}]}, 0, "0 known"),
         ({"dependencies": [{"name": "a", "version": "1", "vulns": [{"id": "CVE-1"}]}]}, 1, "CVE-1"),
-        ({"dependencies": [{"name": "a", "skip_reason": "no"}]}, 0, "could not be checked: a"),
+        (
+            {"dependencies": [{"name": "a", "skip_reason": "no"}, {"name": "b", "version": "1", "vulns": []}]},
+            0,
+            "could not be checked: a",
+        ),
+        ({"dependencies": [{"name": "a", "skip_reason": "unknown here"}]}, 0, "could not run"),
+        ({"dependencies": []}, 0, "could not run"),
         ("no network", 0, "could not run"),
         ({"other": 1}, 0, "could not run"),
     ],

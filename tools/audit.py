@@ -22,6 +22,9 @@ def audit(requirements: str, command: list[str] | None = None) -> tuple[int, str
         last = (done.stderr.strip().splitlines() or ["no output"])[-1]
         return 0, f"audit: could not run, so nothing is known about vulnerabilities: {last[:200]}"
     unknown = [p["name"] for p in packages if "skip_reason" in p]
+    if len(unknown) == len(packages):
+        why = packages[0]["skip_reason"] if packages else "no package was named"
+        return 0, f"audit: could not run, so nothing is known about vulnerabilities: {why[:200]}"
     found = [(p["name"], p.get("version", "?"), v["id"]) for p in packages for v in p.get("vulns", [])]
     lines = [f"audit: {name} {version} has {identity}" for name, version, identity in found]
     lines.append(f"audit: {len(found)} known vulnerabilities in {len(packages) - len(unknown)} packages")

@@ -61,6 +61,7 @@ _PUBLIC = {
     "replay": "polyjudge.analyse.sequential",
     "agreement": "polyjudge.analyse.agreement",
     "read_gold": "polyjudge.sources.gold",
+    "read_report": "polyjudge.core.schema",
     "pairwise": "polyjudge.analyse.pairwise",
     "AnchoredCalibrator": "polyjudge.calibrate.anchored",
     "align_gold": "polyjudge.core.gold",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import polyjudge as pj
@@ -159,3 +161,18 @@ def test_flips_are_counted_out_of_all_decisions() -> None:
     assert g.flip_share == pytest.approx(g.flips / g.decisions)
     nothing = pj.Panel.from_array(np.add.outer(np.arange(40.0), np.zeros((3, 3))))
     assert pj.gates(nothing, 20, resamples=100).flips == 0
+
+
+def test_units_that_are_drawn_together_and_lack_the_same_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole tasks are missing in some languages: the same rates as by comparing every score."""
+    module = sys.modules["polyjudge.analyse.gates"]
+    frame = pj.simulate_panel(tasks=90, languages=5, judges=2, systems=6, seed=4)[0].to_long()
+    rng = np.random.default_rng(4)
+    gone = {(t, x) for t in frame["task"].unique() for x in frame["language"].unique() if rng.random() < 0.2}
+    keep = [pair not in gone for pair in zip(frame["task"], frame["language"], strict=True)]
+    holed = pj.read_panel(frame[keep].reset_index(drop=True))
+    monkeypatch.setattr(module, "MOST_KINDS", 1)
+    fast = pj.gates(holed, 50, sweep=[40, 60], resamples=100)
+    monkeypatch.setattr(module, "Grouped", lambda *_: None)
+    slow = pj.gates(holed, 50, sweep=[40, 60], resamples=100)
+    pd.testing.assert_frame_equal(fast.sweep, slow.sweep, rtol=1e-9)

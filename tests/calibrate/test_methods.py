@@ -50,7 +50,7 @@ def test_every_method_equals_the_plain_reference_on_devai(devai_like: pj.Panel) 
     agree(devai_like, 12)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_every_method_equals_the_plain_reference_with_ties(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, k, m = rng.integers([6, 2, 2], [12, 5, 6])

@@ -14,6 +14,8 @@ import pytest
 
 from polyjudge.samples import sample_csv
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"])

@@ -7,7 +7,9 @@ import os
 import shutil
 import sqlite3
 import stat
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from polyjudge.collect import collect, load_plan, parse_plan, read_summary
 from polyjudge.collect.calls import prepare
 from polyjudge.collect.models import _retry_after
 from polyjudge.collect.secrets import allowed, looks_secret
+from polyjudge.collect.store import LOCK, locked
 from polyjudge.core.errors import CollectError, PolyjudgeError
 from polyjudge.core.store import FILE
 
@@ -417,3 +420,33 @@ def test_a_key_that_comes_back_is_stored_nowhere(tmp_path: Path, monkeypatch: py
     assert rows(tmp_path / "run", "select distinct model from answers") == [("ja-2026 [key]",)]
     for file in tmp_path.rglob("*"):
         assert not file.is_file() or KEY.encode() not in file.read_bytes()
+
+
+def test_a_lock_file_follows_no_link(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / LOCK).symlink_to(victim)
+    with pytest.raises(CollectError, match="Cannot write"), locked(tmp_path / "run"):
+        pass
+    assert victim.read_text() == "mine"
+    (tmp_path / "run" / LOCK).unlink()
+    with locked(tmp_path / "run"), pytest.raises(CollectError, match="in use"), locked(tmp_path / "run"):
+        pass
+
+
+def test_a_lock_is_taken_where_there_is_no_fcntl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows: the other module is asked, and its refusal is a lock held."""
+    asked: list[int] = []
+
+    def locking(number: int, mode: int, size: int) -> None:
+        asked.append(size)
+        if len(asked) > 1:
+            raise OSError
+
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(locking=locking, LK_NBLCK=2))
+    monkeypatch.delattr("os.O_NOFOLLOW")
+    with locked(tmp_path / "run"), pytest.raises(CollectError, match="in use"), locked(tmp_path / "run"):
+        pass
+    assert asked == [1, 1]

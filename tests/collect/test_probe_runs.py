@@ -16,8 +16,8 @@ from polyjudge.collect.items import load_items
 from polyjudge.collect.preview import preview
 from polyjudge.collect.probes import make_probes
 from polyjudge.collect.spent import read_prices
-from polyjudge.collect.store import open_store
 from polyjudge.core.errors import CollectError
+from polyjudge.core.store import open_store
 from polyjudge.sources import read_probes
 from seeing_judges import Seeing, items, panel_of
 

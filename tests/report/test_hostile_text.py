@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import pty
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from fcntl import ioctl
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -210,3 +212,24 @@ def test_the_command_on_the_page_has_no_password() -> None:
     assert "abc" not in text
     assert "postgres://me:***@host/db::t" in text
     assert "'a b;rm'" in text
+
+
+def test_a_cached_script_runs_only_when_its_hash_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from importlib.metadata import version
+
+    from polyjudge.report.page import render
+
+    known = render.BUNDLES[version("vl-convert-python")]
+    kept = tmp_path / "polyjudge" / f"vega-{known[:16]}.js"
+    kept.parent.mkdir()
+    kept.write_text("vegaEmbed; alert('planted')")
+    made = SimpleNamespace(javascript_bundle=lambda _: "vegaEmbed; /* made here */")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(render, "converter", lambda: made)
+    assert render.vega_script.__wrapped__() == "vegaEmbed; /* made here */"
+    assert "planted" in kept.read_text()  # what is not known is not kept either
+    digest = hashlib.sha256(b"vegaEmbed; good").hexdigest()
+    monkeypatch.setattr(render, "BUNDLES", {version("vl-convert-python"): digest})
+    good = tmp_path / "polyjudge" / f"vega-{digest[:16]}.js"
+    good.write_text("vegaEmbed; good")
+    assert render.vega_script.__wrapped__() == "vegaEmbed; good"

@@ -18,6 +18,8 @@ from playwright.sync_api import Browser, Page
 import polyjudge as pj
 from polyjudge.core.labels import label
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = (
     "</script><img src=x onerror=document.title='owned'>",
     "=cmd()|' /C calc'!A0",

@@ -208,6 +208,29 @@ def test_sqlite_runs_no_function_with_effects(tmp_path: Path) -> None:
     assert mean(f"{tmp_path}/x.sqlite::scores") == pytest.approx(mean(frame()))
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT name AS task, file AS language, 'a' AS judge, seq AS score FROM pragma_database_list",
+        "SELECT task, language, judge, effect(score) AS score FROM plain",
+    ],
+)
+def test_a_sqlite_view_calls_nothing_that_its_author_chose(tmp_path: Path, query: str) -> None:
+    with sqlite3.connect(tmp_path / "x.sqlite") as db:
+        frame().to_sql("plain", db, index=False)
+        db.create_function("effect", 1, lambda x: x)
+        db.execute(f"CREATE VIEW scores AS {query}")
+    called = []
+    con = duck._open_sqlite(tmp_path / "x.sqlite")
+    con.create_function("effect", 1, called.append)  # as an extension of the system would offer one
+    with pytest.raises(sqlite3.Error, match="unsafe use"):
+        con.execute("SELECT * FROM scores").fetchall()
+    con.close()
+    assert not called
+    with pytest.raises(PolyjudgeError):
+        pj.read_panel(f"{tmp_path}/x.sqlite::scores")
+
+
 def test_the_spill_folder_is_private() -> None:
     con = duck.connect()
     folder = con.sql("SELECT current_setting('temp_directory')").fetchall()[0][0]

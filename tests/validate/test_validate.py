@@ -17,6 +17,8 @@ from polyjudge.validate.page import TESTED, markdown
 from polyjudge.validate.promises import AT_MOST, COVERS, PROMISES, chances, detectable, rate_limits
 from polyjudge.validate.suite import BIAS, judge
 
+pytestmark = pytest.mark.slow
+
 SMALL = Scenario("small panel", "for this test", tasks=25, languages=3, judges=4, simulate={"replicates": 2})
 QUICK = tuple(s for s in SCENARIOS if s.check not in ("calm", "nights"))
 CHANCE = chances(100)

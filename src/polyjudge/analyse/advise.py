@@ -97,7 +97,7 @@ def advise(
     blind = signal is not None and signal.verdict == "blind"
     found = _found(panel, explanation, certificate)
     state: State = "blind" if blind else _state(explanation, certificate)
-    verdict = [*([_blind(panel, signal)] if blind and signal is not None else []), *found]
+    verdict = [*_unseen(panel, signal), *found]
     if swap is not None and swap.matter == "material" and _state(explanation, certificate) == "diffuse":
         verdict.append(Finding("verdict.swap", swap.values, "serious", "material"))
     uses = _uses(panel, explanation, certificate, state, signal, gates)
@@ -163,6 +163,15 @@ def _state(e: Explanation, c: Certificate) -> State:
     if c.status == "open":
         return "open"
     return "culprit" if e.named else "diffuse"
+
+
+def _unseen(panel: Panel, s: Signal | None) -> list[Finding]:
+    """What the judges do not see: everywhere, in some languages, or one judge alone. First, for it decides most."""
+    if s is None:
+        return []
+    if s.verdict == "blind":
+        return [_blind(panel, s)]
+    return [f for f in s.findings if f.code in ("signal-blind", "signal-judge-blind")][:1]
 
 
 def _blind(panel: Panel, s: Signal) -> Finding:
@@ -241,7 +250,7 @@ def _uses(
             f"use.rank.{_rank(panel, e, c)}", tasks=panel.n_tasks, matters=c.matters * e.factor, unit=e.unit
         ),
         "best-judge-per-language": say("use.best", blind=state == "blind"),
-        "panel-mean": _mean(panel, e, c),
+        "panel-mean": _mean(panel, e, c, signal if state == "blind" else None),
     }
     return out
 
@@ -268,8 +277,11 @@ def _gate(e: Explanation, c: Certificate, fault: str, state: State, gates: Gates
     return say(f"use.gate.{_state(e, c) if fault == 'blind' else fault}", blind=state == "blind", **values)
 
 
-def _mean(panel: Panel, e: Explanation, c: Certificate) -> Say:
-    """The consensus calibration leaves the panel mean as it is; a broken cell does not."""
+def _mean(panel: Panel, e: Explanation, c: Certificate, blind: Signal | None) -> Say:
+    """The consensus calibration leaves the panel mean as it is; a broken cell does not. The mean of `blind` judges is
+    blind."""
+    if blind is not None:
+        return say("use.mean.blind", by_task=bool(blind.by_task))
     if _state(e, c) == "culprit" and e.kind not in ("judge", "language"):
         scale, first = scale_of(panel), e.culprits.iloc[0]
         pull = {n: float(first[n]) * scale.factor / len(panel.judges) for n in ("excess", "low", "high")}

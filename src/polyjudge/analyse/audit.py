@@ -27,18 +27,18 @@ from polyjudge.analyse.sensitivity import Sensitivity, sensitivity
 from polyjudge.analyse.signal import Signal, signal
 from polyjudge.analyse.structure import Structure, structure
 from polyjudge.analyse.systems import Systems, systems
-from polyjudge.analyse.ties import TiedSets, tied_sets
+from polyjudge.analyse.ties import TiedSets, order_judges, tied_sets
 from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
 from polyjudge.analyse.variance import Variance, variance
 from polyjudge.calibrate import ConsensusCalibrator
-from polyjudge.core.errors import PanelError, UsageError
-from polyjudge.core.memory import require
+from polyjudge.core.errors import PanelError, TooWide, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import Stages, stages
 from polyjudge.core.results import Result, plain
 from polyjudge.core.scale import ScaleKind, scale_of
 from polyjudge.core.sections import Finding, Say, Words, ranked, say
-from polyjudge.estimate.pairs import check_pairs
+from polyjudge.estimate.incomplete import informing, sampling_panel
+from polyjudge.estimate.pairs import PairOrder
 from polyjudge.estimate.resample import check_level
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Summary(Result):
 @dataclass(frozen=True, repr=False, eq=False)
 class Audit(Result):
     """Everything an audit found. Each section is a result of its own; a section that could not be had is None and
-    `left_out` says why."""
+    `left_out` says why: what compares every two of thousands is left out, all else is there."""
 
     summary: Summary
     calibrator: ConsensusCalibrator
@@ -92,8 +92,8 @@ class Audit(Result):
     judge_effect: pd.DataFrame
     """Overall mean of each judge less the grand mean, with interval: judge, effect, se, low, high, rank."""
     uncertainty: Uncertainty
-    reversals: RankReversals
-    ranks: TiedSets
+    reversals: RankReversals | None
+    ranks: TiedSets | None
     held_out: Comparison
     variance: Variance | None
     structure: Structure
@@ -109,8 +109,8 @@ class Audit(Result):
     """Which places are off."""
     certificate: Certificate
     """How far any judge can be off in any language."""
-    signal: Signal
-    """Whether the judges see what they judge."""
+    signal: Signal | None
+    """Whether the judges see what they judge; None where too many judges would have to be compared."""
     advice: Advice
     """Verdict, what follows for each use, and what to do next."""
     distribution: pd.DataFrame
@@ -120,7 +120,8 @@ class Audit(Result):
     bounded: Bounded | None = None
     """The interaction on a scale without ends; None where the scale does not ask for it."""
     systems: Systems | None = None
-    """Whether the judges see the systems, who wins and who favours whom; None for a panel without systems."""
+    """Whether the judges see the systems, who wins and who favours whom; None for a panel without systems, or with too
+    many judges to compare."""
     probes: Probe | None = None
     """Whether the judges notice damage, and what that makes of the interaction; None without probes."""
     left_out: dict[str, Say | str] = field(default_factory=dict)
@@ -183,9 +184,6 @@ def audit(
     level = panel.level_left(level)
     matters = what_matters(panel, matters)
     calibrator = ConsensusCalibrator().fit(panel)
-    n, k, m = panel.shape
-    check_pairs(n, k, m, resamples)
-    require(8.0 * resamples * k * (2 * k + m), f"Comparing {k} languages with each other")
     with stages(STAGES) as run:
         sections, left_out, gate_spread = _sections(
             panel, run, seed, resamples, level, permutations, (threshold, at_least, base)
@@ -193,7 +191,9 @@ def audit(
         bands = sections["uncertainty"]
         explanation = run("explanation", explain, panel, matters=matters, level=level, seed=seed, bands=bands)
         judged: Systems | None = sections["systems"]
-        seen = _signal(panel, run, judged, {"level": level, "resamples": resamples, "seed": seed})
+        seen = None if judged is None else judged.signal
+        if not panel.systems:
+            seen = _part(left_out, run, "signal", signal, panel, level=level, resamples=resamples, seed=seed)
     shifts = language_effect(panel, level, matters, resamples, seed)
     held = certificate(bands, matters)
     concluded = weigh(conclude(panel, shifts, left_out, **sections), held, scale_of(panel))
@@ -220,11 +220,6 @@ def audit(
         probes=probed,
         **sections,
     )
-
-
-def _signal(panel: Panel, run: Stages, judged: Systems | None, drawn: dict[str, Any]) -> Signal:
-    found: Signal = run("signal", signal, panel, **drawn) if judged is None else judged.signal
-    return found
 
 
 def _probed(panel: Panel, probes: Panel | None, matters: float, level: float) -> Probe | None:
@@ -254,14 +249,17 @@ def _sections(
     threshold, at_least, base = gate
     common: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     drawn: dict[str, Any] = {"alpha": 1 - level, "resamples": resamples, "seed": seed}
-    out: dict[str, Any] = dict.fromkeys(("systems", "variance", "information", "gates", "missingness", "bounded"))
+    absent = ("systems", "reversals", "ranks", "variance", "information", "gates", "missingness", "bounded")
+    out: dict[str, Any] = dict.fromkeys(absent)
     left_out: dict[str, Say | str] = {}
     # First of all: where the judges do not see what they judge, all else is of little use.
     if panel.systems:
-        out["systems"] = run("systems", systems, panel, **common)
+        out["systems"] = _part(left_out, run, "systems", systems, panel, **common)
     out["uncertainty"] = run("uncertainty", uncertainty, panel, **common)
-    out["reversals"] = run("rank reversals", rank_reversals, panel, draws=resamples, **drawn)
-    out["ranks"] = run("ranks", tied_sets, panel, **drawn)
+    order = _part(left_out, run, "rank reversals", _ordered, panel, **drawn)
+    if order is not None:
+        out["reversals"] = run("rank reversals", rank_reversals, panel, draws=resamples, order=order, **drawn)
+        out["ranks"] = run("ranks", tied_sets, panel, order=order, **drawn)
     out["held_out"] = run("held-out ranks", compare, panel, ["raw", "cbc"], resamples=resamples, seed=seed)
     out["structure"] = run("structure", structure, panel, level=level)
     out["sensitivity"] = run("sensitivity", sensitivity, panel, threshold=threshold, **common)
@@ -285,13 +283,30 @@ def _sections(
     except PanelError as error:
         left_out["information"] = str(error)
     if threshold is not None:
-        out["gates"] = run("gate", gates, panel, threshold, at_least=at_least, base=base, **common)
+        out["gates"] = _part(left_out, run, "gate", gates, panel, threshold, at_least=at_least, base=base, **common)
     low, high = panel.range
     if high - low > panel.tie_gap:
         across = low + (high - low) * np.arange(1, 10) / 10
-        return out, left_out, run("gates across the scale", gates, panel, across[4], sweep=across, **common).sweep
+        spread = _part(left_out, run, "gate spread", gates, panel, across[4], sweep=across, **common)
+        return out, left_out, None if spread is None else spread.sweep
     left_out["gate spread"] = say("left-out.gate-spread")
     return out, left_out, None
+
+
+def _part(
+    left_out: dict[str, Say | str], run: Stages, name: str, analysis: Any, panel: Panel, *at: Any, **how: Any
+) -> Any:
+    """An analysis of the panel; None, and why, where the panel is too wide for it."""
+    try:
+        return run(name, analysis, panel, *at, **how)
+    except TooWide as error:
+        left_out[name] = str(error)
+        return None
+
+
+def _ordered(panel: Panel, **how: Any) -> PairOrder:
+    """The judges compared, as reversals and ranks both need them."""
+    return order_judges(sampling_panel(panel), informing(panel), **how)
 
 
 def _named(panel: Panel, e: Explanation) -> NDArray[np.bool_]:

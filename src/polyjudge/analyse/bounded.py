@@ -17,6 +17,7 @@ from scipy.special import stdtrit
 from polyjudge.analyse.uncertainty import Uncertainty, bootstraps, own_critical, uncertainty
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError
+from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.scale import FEW, MOST_STEPS
@@ -127,6 +128,8 @@ def bounded(
     check_resamples(resamples)
     if not np.all(panel.weights == 1):
         raise PanelError("A model of levels needs single tasks; units that hold several have no levels.")
+    cells_of = float(panel.shape[1] * panel.shape[2])
+    require_time(cells_of**3 / 64, f"A model of levels with {cells_of:,.0f} cells")
     linear = linear or uncertainty(panel, level=level, resamples=resamples, seed=seed)
     answers, notes = _part(panel.by_system(), seed)
     scores = answers.singles

@@ -32,8 +32,8 @@ def conclude(
     left_out: Mapping[str, Say | str],
     *,
     uncertainty: Uncertainty,
-    reversals: RankReversals,
-    ranks: TiedSets,
+    reversals: RankReversals | None,
+    ranks: TiedSets | None,
     held_out: Comparison,
     variance: Variance | None,
     structure: Structure,
@@ -53,7 +53,7 @@ def conclude(
     alpha = (1 - uncertainty.level) / _checks(variance, missingness, systems)
     out = [
         *([] if systems is None else _of_systems(systems, alpha)),
-        *_reversal(reversals, alpha),
+        *([] if reversals is None else _reversal(reversals, alpha)),
         *(f for f in _gain(held_out) if not blind or f.code not in ADVICE),
         *_cells(uncertainty),
         # Of very few tasks the lowest and highest scores seen are no ends of a scale.
@@ -65,8 +65,7 @@ def conclude(
         *_missing(missingness, alpha),
         *_information(information),
         *_gates(gates),
-        *_order(ranks),
-        *_contaminated(ranks),
+        *([] if ranks is None else [*_order(ranks), *_contaminated(ranks)]),
         *_shift(language_effect),
     ]
     if panel.n_tasks < FEW_TASKS:
@@ -154,7 +153,8 @@ def _gain(c: Comparison) -> list[Finding]:
     rows = {method: c.table[c.table["method"] == method].iloc[0] for method in ("raw", "cbc")}
     ends = (("tau", ""), ("low", "_low"), ("high", "_high"))
     taus = {f"{method}{end}": float(row[name]) for method, row in rows.items() for name, end in ends}
-    return [gain, find("info", "rank-agreement", **taus)]
+    measured = rows["raw"]["tau"] == rows["raw"]["tau"]  # not of panels with too many pairs
+    return [gain, *([find("info", "rank-agreement", **taus)] if measured else [])]
 
 
 def _ends(s: Sensitivity) -> list[Finding]:

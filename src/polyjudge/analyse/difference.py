@@ -60,16 +60,15 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], *, level: float =
     for word, audit in (("first", old), ("second", new)):
         if not isinstance(audit, Mapping) or "uncertainty" not in audit or "summary" not in audit:
             raise UsageError(f"The {word} file is no audit. Compare two files that `polyjudge audit -o DIR` wrote.")
+    first, second = _read(old, "first"), _read(new, "second")
     for axis in ("languages", "judges"):
-        _same(axis, old["summary"][axis], new["summary"][axis])
-    tasks = int(old["summary"]["tasks"]), int(new["summary"]["tasks"])
+        _same(axis, first[axis], second[axis])
+    tasks = first["tasks"], second["tasks"]
     freedom = min(tasks) - 1
-    cells = _change(_cells(old), _cells(new), ["language", "judge"], "interaction", freedom, level)
-    judges = _change(_frame(old, "judge_effect"), _frame(new, "judge_effect"), ["judge"], "effect", freedom, level)
-    languages = _change(
-        _frame(old, "language_effect"), _frame(new, "language_effect"), ["language"], "effect", freedom, level
+    cells, judges, languages = (
+        _change(first[name], second[name], keys, value, freedom, level) for name, (_, keys, value) in TABLES.items()
     )
-    before, after = (Counter(str(f["code"]) for f in audit.get("findings", [])) for audit in (old, new))
+    before, after = first["findings"], second["findings"]
     same = old["summary"].get("fingerprint") == new["summary"].get("fingerprint")
     return Difference(
         cells=cells,
@@ -98,19 +97,45 @@ def _same(axis: str, old: list[str], new: list[str]) -> None:
     )
 
 
-def _cells(audit: Mapping[str, Any]) -> pd.DataFrame:
-    return pd.DataFrame(audit["uncertainty"]["cells"])
+TABLES: dict[str, tuple[tuple[str, ...], list[str], str]] = {
+    "cells": (("uncertainty", "cells"), ["language", "judge"], "interaction"),
+    "by_judge": (("judge_effect",), ["judge"], "effect"),
+    "by_language": (("language_effect",), ["language"], "effect"),
+}
+"""Where a table stands in an audit, its keys and its value."""
 
 
-def _frame(audit: Mapping[str, Any], name: str) -> pd.DataFrame:
-    return pd.DataFrame(audit[name])
+def _read(audit: Mapping[str, Any], word: str) -> dict[str, Any]:
+    """The parts of an audit that are compared; an error where a file was changed by hand or is damaged."""
+    try:
+        out: dict[str, Any] = {axis: _labels(audit["summary"][axis]) for axis in ("languages", "judges")}
+        out["tasks"] = int(audit["summary"]["tasks"])
+        out["findings"] = Counter(str(f["code"]) for f in audit.get("findings", []))
+        for name, (path, keys, value) in TABLES.items():
+            rows: Any = audit
+            for step in path:
+                rows = rows[step]
+            frame = pd.DataFrame(rows)[[*keys, value, "se"]]
+            out[name] = frame.astype({value: float, "se": float})
+            if not all(isinstance(x, str) for key in keys for x in frame[key]) or frame.duplicated(keys).any():
+                raise ValueError(name)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
+        raise UsageError(f"The {word} audit is damaged: a part of it is missing or no table of numbers.") from None
+    return out
+
+
+def _labels(value: Any) -> list[str]:
+    """A list of names."""
+    if not isinstance(value, (list, tuple)) or not all(isinstance(x, str) for x in value):
+        raise TypeError("labels must be a list of strings")
+    return list(value)
 
 
 def _change(
     old: pd.DataFrame, new: pd.DataFrame, keys: list[str], value: str, freedom: int, level: float
 ) -> pd.DataFrame:
     """New less old, row by row, with intervals that hold together."""
-    both = old[[*keys, value, "se"]].merge(new[[*keys, value, "se"]], on=keys, suffixes=("_old", "_new"), how="inner")
+    both = old.merge(new, on=keys, suffixes=("_old", "_new"), how="inner")
     change = (both[f"{value}_new"] - both[f"{value}_old"]).to_numpy(float)
     se = np.hypot(both["se_old"].to_numpy(float), both["se_new"].to_numpy(float))
     critical = float(stdtrit(max(freedom, 1), 1 - (1 - level) / (2 * max(len(both), 1))))

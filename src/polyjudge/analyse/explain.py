@@ -16,6 +16,7 @@ from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
+from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.scale import Scale, scale_of
@@ -28,7 +29,9 @@ from polyjudge.estimate.sparse import Kind, Units, choose, half_samples, named_c
 MOST_SHOWN = 12
 """Named cells described in full, those furthest off."""
 SMALL = 100
-"""Panels of up to this many cells get all the resamples asked for; larger ones four in ten of them."""
+"""Panels of up to this many cells get all the resamples asked for; larger ones four in ten of them ..."""
+LARGE = 10_000
+"""... and still larger ones two in ten."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -123,11 +126,15 @@ def explain(
     if resamples < 20:
         raise UsageError(f"{resamples} resamples are too few for a share; use at least 20.")
     _, k, m = panel.shape
+    if k * m > SMALL:
+        resamples = max(20, resamples // 5 if k * m > LARGE else 2 * resamples // 5)
+    if min(k, m) > 2:
+        work = 0.4 * resamples * k * m * min(k, m)
+        require_time(work, f"Finding which of {k} languages and {m} judges are off")
     estimate = estimate_interaction(panel)
     matters = what_matters(panel, matters)
     bands = bands or uncertainty(panel, level=level, seed=seed)
     units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
-    resamples = resamples if k * m <= SMALL else max(20, 2 * resamples // 5)
     reading = choose(units, level, seed)
     excess = sparse_reading(estimate.interaction, units.lad)
     named = named_cells(reading, excess)

@@ -17,19 +17,21 @@ from scipy.special import stdtrit
 from polyjudge.core.arrays import Array, row_blocks
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
+from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result, stack_cells
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import CellRates, entry_weights, estimate_interaction, unit_kinds
-from polyjudge.estimate.kernels import BLOCK, double_centre, draw_blocks
-from polyjudge.estimate.passing import Passing
+from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, draw_blocks
+from polyjudge.estimate.passing import Grouped, Passing
 from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se
 
 MOST_SHUFFLED = 4_000_000
 """Pass marks moved by the shuffles behind `spread_chance`; larger panels get fewer of them."""
 MOST_COMPARED = 2_000_000_000
 """Comparisons of scores with thresholds over all resamples; beyond it fewer resamples are made."""
+SIDES = ("drawn_raw", "held_raw", "drawn_calibrated", "held_calibrated")
 MOST_KINDS = 64
 """Units that lack the same scores are counted together, unless there are more kinds of them than this."""
 
@@ -114,7 +116,8 @@ def gates(
     # A score within a tie of the threshold is at it.
     edges = inside + (-panel.tie_gap if at_least else panel.tie_gap)
     table = [[pass_rates(panel, s > edge) for s in (raw, calibrated)] for edge in edges]
-    draws = (_resampled if panel.complete else _resampled_with_holes)(panel, edges, resamples, seed)
+    wanted = None if base is None else (at, _Contrast.of(panel, base))
+    draws = (_resampled if panel.complete else _resampled_with_holes)(panel, edges, resamples, seed, wanted)
     tails = [(1 - level) / 2, (1 + level) / 2]
     frame = pd.DataFrame([_sweep_row(q, table[i], draws, i, tails) for i, q in enumerate(inside)])
     here = frame.iloc[at]
@@ -123,10 +126,8 @@ def gates(
     errors = {"pass_raw_se": se_raw, "pass_calibrated_se": se_calibrated}
     cells = stack_cells(**{name: panel.matrix(values) for name, values in (rates | errors).items()})
     contrast = None
-    if base is not None:
-        means = {"raw": pass_raw, "calibrated": pass_calibrated}
-        drawn = {"raw": draws["drawn_raw"][:, at], "calibrated": draws["drawn_calibrated"][:, at]}
-        contrast = _contrast(panel, base, means, drawn, tails)
+    if wanted is not None:
+        contrast = _contrast(panel, wanted[1], {"raw": pass_raw, "calibrated": pass_calibrated}, draws, tails)
     return Gates(
         float(threshold),
         cells,
@@ -187,7 +188,7 @@ def _sweep_row(
 ) -> dict[str, float]:
     """One threshold of the sweep: pass rates and their spread, raw and calibrated, seen and held out."""
     (pass_raw, _), (pass_calibrated, _) = rates
-    drawn = {name: spread(values[:, index]) for name, values in draws.items()}
+    drawn = {name: values[:, index] for name, values in draws.items() if name in SIDES}
     reduction = drawn["held_raw"] - drawn["held_calibrated"]
     limits = np.quantile(reduction, tails)
     around_raw, around_calibrated = (np.quantile(drawn[f"drawn_{x}"], tails) for x in ("raw", "calibrated"))
@@ -256,21 +257,32 @@ def _draws(panel: Panel, resamples: int, seed: int) -> tuple[NDArray[np.int64], 
     return np.arange(n) if drawn == n else panel.cluster, (x[:, x[1].any(axis=1)] for x in both)
 
 
-def _resampled(panel: Panel, edges: Array, resamples: int, seed: int) -> dict[str, Array]:
-    """Pass rates (resamples, edges, k, m) of drawn and of left-out tasks, raw and calibrated by drawn ones."""
+def _resampled(
+    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, _Contrast] | None
+) -> dict[str, Array]:
+    """Spreads (resamples, edges) of drawn and of left-out tasks, raw and calibrated by drawn ones.
+
+    `wanted`: the edge whose contrast (resamples, m + 1) is kept as well.
+    """
     n, k, m = panel.shape
     flat = panel.scores.reshape(n, -1)
     column, blocks = _draws(panel, resamples, seed)
     passing = Passing(flat, column, panel.weights)
     total = np.bincount(column, panel.weights)
-    scores = np.stack([np.bincount(column, x * panel.weights) for x in flat.T], axis=1)
-    out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
-    for times in blocks:
-        beta = double_centre((times[0] @ scores / (times[0] @ total)[:, None]).reshape(-1, k, m))
-        # The calibrated score passes q where the raw one passes q plus the cell's interaction.
-        passed = passing(_thresholds(beta, edges), times)[:, :, :, 0]
-        rates = passed / (times @ total)[..., None, None]
-        _keep(out, rates, k, m)
+    scores = (
+        flat * panel.weights[:, None]
+        if len(total) == n
+        else np.stack([np.bincount(column, x * panel.weights) for x in flat.T], axis=1)
+    )
+    out: dict[str, list[Array]] = {}
+    step = max(1 if passing.few else BLOCK // 4, 2 * CHUNK // (2 * len(edges) * k * m))
+    for block in blocks:
+        beta = double_centre((block[0] @ scores / (block[0] @ total)[:, None]).reshape(-1, k, m))
+        for start in range(0, len(beta), step):
+            times = block[:, start : start + step]
+            # The calibrated score passes q where the raw one passes q plus the cell's interaction.
+            passed = passing(_thresholds(beta[start : start + step], edges), times)[:, :, :, 0]
+            _keep(out, passed / (times @ total)[..., None, None], k, m, wanted)
     return {name: np.concatenate(parts) for name, parts in out.items()}
 
 
@@ -280,11 +292,15 @@ def _thresholds(beta: Array, edges: Array) -> Array:
     return np.concatenate([raw, beta.reshape(len(beta), 1, -1) + edges[:, None]], axis=1)
 
 
-def _keep(out: dict[str, list[Array]], rates: Array, k: int, m: int) -> None:
-    """Puts rates (sides, R, 2 edges, km) where they belong."""
+def _keep(out: dict[str, list[Array]], rates: Array, k: int, m: int, wanted: tuple[int, _Contrast] | None) -> None:
+    """Adds the spreads of rates (sides, R, 2 edges, km), and the contrast at an edge, to what is there."""
     for side, both in zip(("drawn", "held"), rates, strict=True):
         for name, part in zip(("raw", "calibrated"), np.split(both, 2, axis=1), strict=True):
-            out[f"{side}_{name}"].append(part.reshape(*part.shape[:2], k, m))
+            cells = part.reshape(*part.shape[:2], k, m)
+            out.setdefault(f"{side}_{name}", []).append(spread(cells))
+            if wanted is not None and side == "drawn":
+                at, contrast = wanted
+                out.setdefault(f"contrast_{name}", []).append(contrast(cells[:, at]))
 
 
 def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -297,15 +313,19 @@ def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
     return np.clip(estimate.cells, 0.0, 1.0), mean_and_se(estimate.cell_influence, panel.weights, panel.cluster)[1]
 
 
-def _resampled_with_holes(panel: Panel, edges: Array, resamples: int, seed: int) -> dict[str, Array]:
+def _resampled_with_holes(
+    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, _Contrast] | None
+) -> dict[str, Array]:
     """The same for a panel with missing scores: every rate is a least-squares estimate, in every resample."""
     n, k, m = panel.shape
+    require_time(resamples * float(k * m) ** 3 / 256, f"Gates of {k * m:,} cells, some of whose scores are missing,")
     flat, weights = panel.scores.reshape(n, -1), entry_weights(panel).reshape(n, -1)
     estimate = estimate_interaction(panel)
     column, blocks = _draws(panel, resamples, seed)
     patterns, kinds = unit_kinds(weights, panel.weights)
     passing = Passing(flat, column, np.ones(n), kinds) if len(patterns) <= MOST_KINDS else None
-    out: dict[str, list[Array]] = {"drawn_raw": [], "held_raw": [], "drawn_calibrated": [], "held_calibrated": []}
+    grouped = Grouped(flat, column, kinds) if passing is None else None
+    out: dict[str, list[Array]] = {}
     for times in blocks:
         found = [estimate.resample(side[:, column])[1] for side in times]
         known = np.isfinite(found[0]).all(axis=(1, 2)) & np.isfinite(found[1]).all(axis=(1, 2))
@@ -314,15 +334,30 @@ def _resampled_with_holes(panel: Panel, edges: Array, resamples: int, seed: int)
         if passing is not None:
             passed = passing(limits, times)
             rates = [fit.of_counts(marks) for fit, marks in zip(fits, passed, strict=True)]
+        elif grouped is not None and 4 * len(grouped.first) <= n:
+            rates = _by_groups(fits, grouped, limits, times)
         else:
             rates = [_compared(fit, flat, limits) for fit in fits]
-        _keep(out, np.clip(np.stack(rates), 0.0, 1.0), k, m)
-    if not sum(len(part) for part in out["held_raw"]):
+        _keep(out, np.clip(np.stack(rates), 0.0, 1.0), k, m, wanted)
+    if not sum(len(part) for part in out.get("held_raw", [])):
         raise PanelError(
             "In no resampling do the left-out tasks identify the interaction, so held-out gates cannot be had. Score "
             "more tasks, or drop those that lack scores (--incomplete drop)."
         )
     return {name: np.concatenate(parts) for name, parts in out.items()}
+
+
+def _by_groups(fits: list[CellRates], grouped: Grouped, limits: Array, times: Array) -> list[Array]:
+    """Rates (R, limits, km) of each side where units that are drawn together lack the same scores."""
+    drawn, first = times[..., grouped.drawn], grouped.first
+    weights, share = fits[0].weights[first], fits[0].share[first]
+    means = np.zeros((*limits.shape[:2], len(first)))
+    sums = np.empty((len(fits), *limits.shape))
+    for c in range(limits.shape[2]):
+        passed = grouped(c, limits[..., c])
+        means += passed * share[:, c]
+        sums[..., c] = np.matmul(passed, (drawn * weights[:, c])[..., None])[..., 0]
+    return [fit.of_groups(s, means, t, first) for fit, s, t in zip(fits, sums, drawn, strict=True)]
 
 
 def _compared(fit: CellRates, flat: Array, limits: Array) -> Array:
@@ -336,20 +371,30 @@ def _compared(fit: CellRates, flat: Array, limits: Array) -> Array:
     return out
 
 
-def _contrast(
-    panel: Panel, base: str, means: dict[str, Array], drawn: dict[str, Array], tails: list[float]
-) -> pd.DataFrame:
-    """Base language less the mean of the others: for every judge, and for the mean of the judges."""
-    b = panel.languages.index(base)
-    others = [i for i in range(len(panel.languages)) if i != b]
+@dataclass(frozen=True)
+class _Contrast:
+    """Base language less the mean of the others, in points: (..., k, m) -> (..., m + 1), mean of judges last."""
 
-    def points(rates: Array) -> Array:
-        gap = 100 * (rates[..., b, :] - rates[..., others, :].mean(axis=-2))
+    base: int
+    others: list[int]
+
+    @classmethod
+    def of(cls, panel: Panel, base: str) -> _Contrast:
+        b = panel.languages.index(base)
+        return cls(b, [i for i in range(len(panel.languages)) if i != b])
+
+    def __call__(self, rates: Array) -> Array:
+        gap = 100 * (rates[..., self.base, :] - rates[..., self.others, :].mean(axis=-2))
         return np.concatenate([gap, gap.mean(axis=-1, keepdims=True)], axis=-1)
 
+
+def _contrast(
+    panel: Panel, points: _Contrast, means: dict[str, Array], draws: dict[str, Array], tails: list[float]
+) -> pd.DataFrame:
+    """The contrast of every judge and of the mean of the judges, with its limits over resamples."""
     columns: dict[str, object] = {"judge": [*panel.judges, "(mean of judges)"]}
     for name in ("raw", "calibrated"):
-        low, high = np.quantile(points(drawn[name]), tails, axis=0)
+        low, high = np.quantile(draws[f"contrast_{name}"], tails, axis=0)
         columns |= {name: points(means[name]), f"{name}_low": low, f"{name}_high": high}
     return pd.DataFrame(columns)
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from polyjudge.calibrate.base import Calibrator
 from polyjudge.calibrate.methods import Block, Map, Method, find_methods
 from polyjudge.calibrate.methods.block import Estimate, Multiplicity, full_fit, make_block
+from polyjudge.core import memory
 from polyjudge.core.arrays import TIE_TOLERANCE, Array
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
-from polyjudge.core.memory import require
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
@@ -68,6 +68,7 @@ def resample(
         if len(kept):
             some = True
             yield block, start + kept
+        del block, drawn
     if not some and not panel.complete:
         missing = float(np.isnan(panel.scores).mean())
         raise PanelError(
@@ -181,20 +182,22 @@ def compare(
     pairs: dict[str, list[Array]] = {m.name: [] for m in chosen}
     gain: dict[str, list[Array]] = {m.name: [] for m in chosen if m.subtracts}
     numbers = []
+    wide = _too_wide(panel, resamples * len(chosen))
     for block, number in resample(panel, resamples, seed, estimate, draws, "comparing methods"):
         numbers.append(number)
         for m in chosen:
             adjusted, removed = apply(m, replace(block, key=(*block.key[:2], m.name)))
-            pair = pair_taus(adjusted, tie_gap_of(m, panel))
-            tau[m.name].append(mean_of_pairs(pair))
+            pair = pair_taus(adjusted, tie_gap_of(m, panel), wide)
+            tau[m.name].append(mean_of_pairs(pair) if wide is None else np.full(len(pair), np.nan))
             pairs[m.name].append(pair)
             if removed is not None:
                 gain[m.name].append(gain_of(removed, block))
+        del block  # its multiplicities are large: one block at a time
     index = pd.Index(np.concatenate(numbers), name="resample")
     taus = pd.DataFrame({name: np.concatenate(parts) for name, parts in tau.items()}, index=index)
     gains = pd.DataFrame({name: np.concatenate(parts) for name, parts in gain.items()}, index=index)
     whole = full_fit(panel, seed, estimate)
-    table = _table(chosen, taus, gains, whole)
+    table = _table(chosen, taus, gains, whole, wide)
     skipped = resamples - len(index)
     rows = table.set_index("method")
     consumers = None
@@ -203,15 +206,18 @@ def compare(
         consumers = gain_by_consumer(panel, best)
     return Comparison(
         table,
-        _differences(taus),
-        pd.concat([_language_pairs(panel, m.name, np.concatenate(pairs[m.name])) for m in chosen], ignore_index=True),
+        _differences(taus if wide is None else taus.iloc[:, :0]),
+        _language_pairs(panel.languages if wide is None else (), pairs),
         resamples,
         skipped,
         seed,
         GAIN_SCOPE,
         advise(table, consumers, tasks=len(panel.clusters or panel.tasks)),
         consumers,
-        (*_notes(whole, skipped, resamples, left), *filter(None, (m.caution(panel) for m in chosen if m.caution))),
+        (
+            *_notes(whole, skipped, resamples, left),
+            *filter(None, [*(m.caution(panel) for m in chosen if m.caution), wide]),
+        ),
         taus,
         gains,
     )
@@ -234,12 +240,21 @@ def apply(m: Method, block: Block) -> tuple[Array, Array | None]:
     return (block.left_out - parts[0], parts[0]) if m.subtracts else (parts[0], None)
 
 
-def pair_taus(cells: Array, gap: float) -> Array:
-    """tau of every language pair: (R, k, m) -> (R, pairs), NaN where undefined."""
-    r, k, m = cells.shape
-    require(8.0 * r * k * (2 * k + m * (m - 1)), f"Comparing {k} languages with each other")
-    a, b = pair_index(k)
+def pair_taus(cells: Array, gap: float, wide: Say | None = None) -> Array:
+    """tau of every language pair: (R, k, m) -> (R, pairs), NaN where undefined; no pair of a panel that is too wide."""
+    if wide is not None:
+        return np.empty((len(cells), 0))
+    a, b = pair_index(cells.shape[-2])
     return kendall_tau(cells, gap)[:, a, b]
+
+
+def _too_wide(panel: Panel, resamples: int) -> Say | None:
+    """Why the order of the judges is not compared between languages, where they are too many. Gains have no pairs."""
+    _, k, m = panel.shape
+    compared = resamples * k * (m * (m - 1) // 2 + k)
+    if compared / 4 <= memory.MOST_COMPARED and 4 * resamples * k * k <= memory.budget() / 4:
+        return None
+    return say("held-out.wide", languages=k, judges=m, compared=compared)
 
 
 def tie_gap_of(m: Method, panel: Panel) -> float:
@@ -331,11 +346,13 @@ GAINS = (
 """Columns of a comparison that only methods have which subtract a matrix."""
 
 
-def _table(chosen: list[Method], taus: pd.DataFrame, gains: pd.DataFrame, whole: Block) -> pd.DataFrame:
+def _table(
+    chosen: list[Method], taus: pd.DataFrame, gains: pd.DataFrame, whole: Block, wide: Say | None
+) -> pd.DataFrame:
     rows = []
     for m in chosen:
         adjusted, removed = apply(m, replace(whole, key=(*whole.key[:2], f"full fit of {m.name}")))
-        pair = pair_taus(adjusted, tie_gap_of(m, whole.panel))
+        pair = pair_taus(adjusted, tie_gap_of(m, whole.panel), wide)
         values = taus[m.name].to_numpy()
         low, high = percentiles(values)
         row = {
@@ -343,7 +360,7 @@ def _table(chosen: list[Method], taus: pd.DataFrame, gains: pd.DataFrame, whole:
             "tau": values.mean(),
             "low": low,
             "high": high,
-            "full_fit": float(mean_of_pairs(pair)[0]),
+            "full_fit": float(mean_of_pairs(pair)[0]) if wide is None else np.nan,
             "identity": m.identity,
         }
         if removed is None:
@@ -369,8 +386,14 @@ def _differences(taus: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method_a", "method_b", "difference", "low", "high", "favour_a", "favour_b"])
 
 
-def _language_pairs(panel: Panel, name: str, pairs: Array) -> pd.DataFrame:
-    a, b = pair_index(len(panel.languages))
+def _language_pairs(languages: tuple[str, ...], pairs: dict[str, list[Array]]) -> pd.DataFrame:
+    """tau of every pair of languages by every method."""
+    frames = [_pairs_of(languages, name, np.concatenate(parts)) for name, parts in pairs.items()]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _pairs_of(languages: tuple[str, ...], name: str, pairs: Array) -> pd.DataFrame:
+    a, b = pair_index(len(languages))
     defined = ~np.isnan(pairs)
     some = defined.any(axis=0)
     mean, low, high = np.full((3, len(a)), np.nan)
@@ -382,8 +405,8 @@ def _language_pairs(panel: Panel, name: str, pairs: Array) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "method": name,
-            "language_a": [panel.languages[i] for i in a],
-            "language_b": [panel.languages[i] for i in b],
+            "language_a": [languages[i] for i in a],
+            "language_b": [languages[i] for i in b],
             "tau": mean,
             "low": low,
             "high": high,

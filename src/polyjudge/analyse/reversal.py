@@ -14,10 +14,11 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result
 from polyjudge.estimate.incomplete import informing, sampling_panel
-from polyjudge.estimate.kernels import BLOCK, double_centre, ranks
+from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, pair_chunks, ranks
+from polyjudge.estimate.pairs import PairOrder
 from polyjudge.estimate.resample import (
     benjamini_hochberg,
-    bootstrap_means,
+    bootstrap_blocks,
     check_resamples,
     mean_and_se,
     noise_gap,
@@ -68,8 +69,9 @@ class RankReversals(Result):
 
 
 def rank_reversals(
-    panel: Panel, *, alpha: float = 0.05, draws: int = 1000, resamples: int = 1000, seed: int = 7
-) -> RankReversals:
+    panel: Panel, *, alpha: float = 0.05, draws: int = 1000, resamples: int = 1000, seed: int = 7,
+    order: PairOrder | None = None,
+) -> RankReversals:  # fmt: skip
     """Rank reversals between languages.
 
     Parameters
@@ -77,17 +79,16 @@ def rank_reversals(
     alpha : level of the verdicts (false discovery rate)
     draws : permutations of the global test
     resamples : task bootstraps of the rank probabilities
+    order : the judges of the same panel compared (`order_judges`), where that is at hand
     """
     if not 0 < alpha < 0.5:
         raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
     check_resamples(draws, 19)
     check_resamples(resamples)
-    tasks = informing(panel)
-    panel = sampling_panel(panel)
-    m = len(panel.judges)
+    tasks, panel = informing(panel), sampling_panel(panel)
     gap = panel.tie_gap
-    i, j = np.triu_indices(m, 1)
-    order = order_judges(panel, tasks, resamples=resamples, seed=seed)
+    i, j = np.triu_indices(len(panel.judges), 1)
+    order = order or order_judges(panel, tasks, resamples=resamples, seed=seed)
     mean, se = pair_gaps(panel)
     n = np.minimum(tasks[:, i], tasks[:, j])
     above = upper_tail(mean, se, n, noise_gap(panel))
@@ -139,10 +140,11 @@ def rank_reversals(
 
 def pair_gaps(panel: Panel) -> tuple[Array, Array]:
     """d_ij(l) of every judge pair and its standard error over tasks: two arrays (k, pairs)."""
-    i, j = np.triu_indices(panel.shape[2], 1)
     panel = sampling_panel(panel)
-    each = [mean_and_se(scores[:, i] - scores[:, j], panel.weights) for scores in panel.scores.transpose(1, 0, 2)]
-    mean, se = (np.stack(part) for part in zip(*each, strict=True))
+    n, k, m = panel.shape
+    scores = panel.scores
+    parts = [mean_and_se(scores[..., i] - scores[..., j], panel.weights) for i, j in pair_chunks(m, n * k)]
+    mean, se = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
     return mean, se
 
 
@@ -158,9 +160,10 @@ def selected_p(above: Array, below: Array) -> Array:
 
 def count_reversals(means: Array, gap: float) -> Array:
     """Number of judge pairs that change places between languages: (..., k, m) -> (...)."""
-    i, j = np.triu_indices(means.shape[-1], 1)
-    d = means[..., i] - means[..., j]
-    out: Array = ((d.max(axis=-2) > gap) & (d.min(axis=-2) < -gap)).sum(axis=-1)
+    out: Array = np.zeros(means.shape[:-2])
+    for i, j in pair_chunks(means.shape[-1], means[..., 0].size):
+        d = means[..., i] - means[..., j]
+        out += ((d.max(axis=-2) > gap) & (d.min(axis=-2) < -gap)).sum(axis=-1)
     return out
 
 
@@ -198,16 +201,21 @@ def unequal_null(panel: Panel, draws: int, seed: int) -> Array:
     """Reversing pairs of additive panels whose cells have the noise of resampled tasks, each its own: (draws,)."""
     n = len(panel.weights)
     means = panel.cell_means
-    noise = double_centre(bootstrap_means(panel.scores, panel.weights, draws, seed) - means) * np.sqrt(n / (n - 1))
-    return count_reversals(means - double_centre(means) + noise, panel.tie_gap)
+    additive, wider = means - double_centre(means), np.sqrt(n / (n - 1))
+    counts = [
+        count_reversals(additive + double_centre(drawn - means) * wider, panel.tie_gap)
+        for drawn in bootstrap_blocks(panel.scores, panel.weights, draws, seed)
+    ]
+    return np.concatenate(counts)
 
 
 def _rank_probabilities(panel: Panel, resamples: int, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Probability of every rank, in each language and of the calibrated order; and who is top where."""
     _, k, m = panel.shape
-    raw = bootstrap_means(panel.scores, panel.weights, resamples, seed)
-    stacked = np.concatenate([raw, raw.mean(axis=1, keepdims=True)], axis=1)
-    shares = rank_shares(stacked, panel.tie_gap)
+    shares = np.zeros((k + 1, m, m))
+    for raw in bootstrap_blocks(panel.scores, panel.weights, resamples, seed):
+        stacked = np.concatenate([raw, raw.mean(axis=1, keepdims=True)], axis=1)
+        shares += rank_shares(stacked, panel.tie_gap) * (len(raw) / resamples)
     scope = ["language"] * k + ["calibrated"]
     name = [*panel.languages, "(all, calibrated)"]
     place = [
@@ -233,11 +241,12 @@ def _rank_probabilities(panel: Panel, resamples: int, seed: int) -> tuple[pd.Dat
 
 def rank_shares(values: Array, gap: float) -> Array:
     """Share of resamples in which each judge has each rank: (R, s, m) -> (s, m, m). A tie shares its ranks evenly."""
-    resamples, _, m = values.shape
+    resamples, scopes, m = values.shape
     total = np.zeros((*values.shape[1:], m))
     rank = np.arange(m)
-    for start in range(0, resamples, BLOCK):
-        v = values[start : start + BLOCK]
+    step = min(BLOCK, max(1, CHUNK // (scopes * m * m)))
+    for start in range(0, resamples, step):
+        v = values[start : start + step]
         diff = v[..., None, :] - v[..., :, None]
         above = (diff > gap).sum(axis=-1)[..., None]
         tied = (np.abs(diff) <= gap).sum(axis=-1)[..., None]

@@ -17,9 +17,9 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import sampling_panel
-from polyjudge.estimate.kernels import double_centre, ranks
+from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, pair_chunks, ranks
 from polyjudge.estimate.resample import (
-    bootstrap_means,
+    bootstrap_blocks,
     check_level,
     check_resamples,
     in_groups,
@@ -31,7 +31,8 @@ SURVIVES = 0.9
 """The linear conclusion survives a link when the lower limit of the rank correlation of cells is at least this ..."""
 FLIPS = 0.05
 """... and at most this share of the cells of one percent of the range or more changes sign."""
-CHUNK = 4_000_000
+MOST_RANKED = 60_000_000
+"""Cells ranked over all resamples; beyond it fewer resamples are made."""
 KNOTS = 50_000
 """Percentile ranks of more distinct scores than this are interpolated between as many of them."""
 
@@ -79,7 +80,10 @@ def sensitivity(
     q = float(median if threshold is None else threshold)
     if np.ptp(panel.observed_range) <= panel.tie_gap:
         notes.append(say("sensitivity.constant"))
-    links = _links(panel, knots, q, resamples, seed, level)
+    made = min(resamples, max(100, MOST_RANKED // (4 * means.size)))
+    if made < resamples:
+        notes.append(say("sensitivity.fewer-resamples", made=made, asked=resamples))
+    links = _links(panel, knots, q, made, seed, level)
     failing = links.loc[~links["survives"], "link"].tolist()
     verdict = say("scale.depends", links=failing) if failing else say("scale.survives")
     return Sensitivity(
@@ -102,11 +106,18 @@ def _judges(panel: Panel, notes: list[Say]) -> pd.DataFrame:
     if m < 3:
         notes.append(say("sensitivity.two-judges"))
         return pd.DataFrame([], columns=columns)
+    means = sampling_panel(panel).cell_means
+    own = np.zeros(m, np.int64)  # reversing pairs that a judge is in: without it there are so many fewer
+    swaps, first = reversing(means, panel.tie_gap), 0
+    for i, j in pair_chunks(m, len(means)):
+        there = swaps[first : first + len(i)]
+        own += np.bincount(i[there], minlength=m) + np.bincount(j[there], minlength=m)
+        first += len(i)
+    total = int(swaps.sum())
     rows = []
     for b, name in enumerate(panel.judges):
-        rest = np.delete(sampling_panel(panel).cell_means, b, axis=1)
-        largest = float(np.abs(double_centre(rest)).max())
-        rows.append((name, largest, int(count_reversals(rest, panel.tie_gap)), (m - 1) * (m - 2) // 2))
+        largest = float(np.abs(double_centre(np.delete(means, b, axis=1))).max())
+        rows.append((name, largest, total - int(own[b]), (m - 1) * (m - 2) // 2))
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -117,7 +128,7 @@ def _tasks(panel: Panel) -> pd.DataFrame:
     n, k, m = panel.shape
     total = np.tensordot(w, panel.scores, 1)
     largest, counts = np.empty(n), np.empty(n)
-    step = max(1, CHUNK // (k * m * m))
+    step = max(1, CHUNK // (k * m))
     for start in range(0, n, step):
         part = slice(start, start + step)
         rest = (total - w[part, None, None] * panel.scores[part]) / (w.sum() - w[part])[:, None, None]
@@ -196,17 +207,17 @@ def _links(panel: Panel, knots: tuple[Array, Array], q: float, resamples: int, s
     turns = reversing(sampling_panel(panel).cell_means, panel.tie_gap)
     links = link_functions(panel, knots)
     values, grouped = in_groups(linear, weights)
+    del linear  # as large as the panel
     seen = {name: _on_scale(panel, link, q, weights) for name, link in links.items()}
     values = np.stack([values, *(s.grouped for s in seen.values())], axis=1)
     # One resampling for all scales: drawing the tasks is what takes the time.
-    resampled = bootstrap_means(values, grouped, resamples, seed).reshape(resamples, 1 + len(links), -1)
-    drawn, *redrawn = resampled.transpose(1, 0, 2)
+    again = np.concatenate([_rank_correlations(x) for x in bootstrap_blocks(values, grouped, resamples, seed)])
     gates_linear = _gate_spread(panel, sampling_panel(panel).cell_means, q, panel.tie_gap)
     rows = []
-    for (name, other), again in zip(seen.items(), redrawn, strict=True):
+    for (name, other), correlations in zip(seen.items(), again.T, strict=True):
         flips = large & (np.sign(beta) != np.sign(other.beta))
         sure = (np.abs(beta) > 2 * se) & (np.abs(other.beta) > 2 * other.se)
-        limits = np.quantile(spearman(drawn, again), [(1 - level) / 2, (1 + level) / 2])
+        limits = np.quantile(correlations, [(1 - level) / 2, (1 + level) / 2])
         correlation = float(spearman(beta[None], other.beta[None])[0])
         there = other.turns
         gate = other.gate
@@ -247,16 +258,33 @@ def _on_scale(panel: Panel, link: Callable[[Array], Array], q: float, weights: A
     bent = panel.with_scores(_linked(panel, link))
     values = task_interactions(bent)
     beta, se = (x.ravel() for x in mean_and_se(values, weights))
+    values = in_groups(values, weights)[0]
     means = sampling_panel(bent).cell_means
     gate = _gate_spread(bent, means, float(link(np.array([q]))[0]), bent.tie_gap)
-    return _OnScale(in_groups(values, weights)[0], beta, se, reversing(means, bent.tie_gap), gate)
+    return _OnScale(values, beta, se, reversing(means, bent.tie_gap), gate)
 
 
 def reversing(means: Array, gap: float) -> NDArray[np.bool_]:
     """Which judge pairs change places between languages: (k, m) -> (pairs,)."""
-    i, j = np.triu_indices(means.shape[-1], 1)
-    d = means[:, i] - means[:, j]
-    out: NDArray[np.bool_] = (d.max(axis=0) > gap) & (d.min(axis=0) < -gap)
+    parts = []
+    for i, j in pair_chunks(means.shape[-1], len(means)):
+        d = means[:, i] - means[:, j]
+        parts.append((d.max(axis=0) > gap) & (d.min(axis=0) < -gap))
+    return np.concatenate(parts)
+
+
+def _rank_correlations(drawn: Array) -> Array:
+    """Rank correlation of the plain cells with those of each link: (b, 1 + links, k, m) -> (b, links)."""
+    out = np.empty((len(drawn), drawn.shape[1] - 1))
+    step = min(BLOCK, max(1, CHUNK // drawn[0].size))
+    for start in range(0, len(drawn), step):
+        part = drawn[start : start + step].reshape(-1, *drawn.shape[1:2], drawn[0, 0].size)
+        place = ranks(part, 0.0)
+        place -= place.mean(axis=2, keepdims=True)
+        square = (place**2).sum(axis=2)
+        scale = np.sqrt(square[:, :1] * square[:, 1:])
+        top = (place[:, :1] * place[:, 1:]).sum(axis=2)
+        out[start : start + step] = np.divide(top, scale, out=np.ones_like(top), where=scale > 0)
     return out
 
 

@@ -17,6 +17,7 @@ from scipy.special import ndtri, stdtrit
 from polyjudge.analyse.families import families as find_families
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
+from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Finding
@@ -102,7 +103,7 @@ class Signal(Result):
         elif (self.languages["verdict"] != "sees").all() and not self.blind:
             out.append(Finding("signal-unclear", values, "notice"))
         if self.blind:
-            out.append(Finding("signal-judge-blind", {"cells": self.blind}, "warning"))
+            out.append(Finding("signal-judge-blind", {"cells": self.blind, "by_task": self.by_task}, "warning"))
         varies = self.slopes[self.slopes["material"]] if len(self.slopes) else self.slopes
         if len(varies):
             worst = varies.iloc[int((varies["own"] - 1).abs().to_numpy().argmax())]
@@ -140,6 +141,8 @@ def signal(
     check_resamples(resamples)
     if not 0 < least < 1:
         raise UsageError(f"least is a reliability between 0 and 1, not {least}.")
+    _, k, m = panel.shape
+    require_time(2.5 * resamples * k * m * m, f"Whether every two of {m} judges agree in each of {k} languages")
     moments = Moments.of(panel)
     of = find_families(panel.judges, families)
     kin = np.array([[of[a] == of[b] for b in panel.judges] for a in panel.judges])
@@ -209,7 +212,7 @@ def _statistics(moments: Moments, times: Array, kin: NDArray[np.bool_]) -> dict[
         between = moments.of_means(times)
         out["leaderboard"] = _ratio(*off_and_on(between))
         out["within"] = _ratio(*off_and_on(v - between))
-    if m >= 3:
+    if m >= 3 and moments.units >= FEWEST:  # with fewer no language is said to be seen, and slopes are of those
         out["lambda"] = one_factor(v)
         diagonal = np.diagonal(v, axis1=-2, axis2=-1)
         rest = v.sum(axis=(-2, -1))[..., None] - 2 * v.sum(axis=-1) + diagonal  # without the judge's row and column

@@ -53,7 +53,13 @@ class TiedSets(Result):
 
 
 def tied_sets(
-    panel: Panel, *, alpha: float = 0.05, joint: bool = False, resamples: int = 1000, seed: int = 7
+    panel: Panel,
+    *,
+    alpha: float = 0.05,
+    joint: bool = False,
+    resamples: int = 1000,
+    seed: int = 7,
+    order: PairOrder | None = None,
 ) -> TiedSets:
     """Tied sets of judges per language and over all languages.
 
@@ -62,6 +68,7 @@ def tied_sets(
     the judges surely below.
 
     joint : all languages at once instead of each for itself
+    order : the judges of the same panel compared with these options (`order_judges`), where that is at hand
     """
     if not 0 < alpha < 0.5:
         raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
@@ -69,7 +76,7 @@ def tied_sets(
     tasks = informing(panel)
     panel = sampling_panel(panel)
     _, k, m = panel.shape
-    order = order_judges(panel, tasks, alpha=alpha, resamples=resamples, seed=seed, joint=joint)
+    order = order or order_judges(panel, tasks, alpha=alpha, resamples=resamples, seed=seed, joint=joint)
     overall = order_pairs(
         panel.scores.mean(axis=1, keepdims=True),
         panel.weights, alpha=alpha, resamples=resamples, seed=seed, gap=noise_gap(panel),

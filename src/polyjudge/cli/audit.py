@@ -80,7 +80,8 @@ def _tables(result: Audit) -> dict[str, Any]:
         "cells": result.uncertainty.to_frame(),
         "explained": result.explanation.to_frame(),
         "worst": result.explanation.worst,
-        "reversals": result.reversals.to_frame(),
-        "ranks": result.ranks.to_frame().drop(columns="tied_with"),
     }
+    if result.reversals is not None and result.ranks is not None:
+        tables["reversals"] = result.reversals.to_frame()
+        tables["ranks"] = result.ranks.to_frame().drop(columns="tied_with")
     return tables if result.probes is None else {**tables, "probes": result.probes.cells}

@@ -31,18 +31,14 @@ def diff(
 
 
 def _audit(path: Path) -> dict[str, Any]:
-    import json
-
     from polyjudge.core.errors import UsageError
     from polyjudge.core.labels import clean
+    from polyjudge.core.schema import read_report
 
     path = path / "audit.json" if path.is_dir() else path
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"There is no file {clean(path, 200)}. `polyjudge audit SCORES -o DIR` writes it.") from None
-    except (ValueError, RecursionError):
-        raise UsageError(f"{clean(path, 200)} is not JSON. Name the audit.json that `audit -o DIR` wrote.") from None
-    if not isinstance(found, dict) or found.get("command") not in ("audit", "demo"):
+    if not path.exists():
+        raise UsageError(f"There is no file {clean(path, 200)}. `polyjudge audit SCORES -o DIR` writes it.")
+    found = read_report(path)
+    if found["command"] not in ("audit", "demo"):
         raise UsageError(f"{clean(path, 200)} is no audit. Name the audit.json that `audit -o DIR` wrote.")
     return found

@@ -16,6 +16,10 @@ class PanelError(PolyjudgeError, ValueError):
     """The scores cannot form a panel, or a panel cannot answer the question asked of it."""
 
 
+class TooWide(PanelError):
+    """A panel has so many languages or judges that one analysis takes too much memory or time. Others can be had."""
+
+
 class CalibratorError(PolyjudgeError, ValueError):
     """A calibrator file is not usable, or does not fit the scores it is applied to."""
 

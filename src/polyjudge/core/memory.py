@@ -6,13 +6,15 @@ import os
 import re
 from pathlib import Path
 
-from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.errors import TooWide, UsageError
 
 VARIABLE = "POLYJUDGE_MEMORY"
 """Environment variable with the budget, such as 4GB; --memory sets it."""
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 LEAST = 256 << 20
+MOST_COMPARED = 250_000_000
+"""Comparisons that one analysis makes over all resamples, about half a minute. Pairs grow with the square."""
 
 
 def parse_memory(text: str) -> int:
@@ -53,9 +55,18 @@ def allowed() -> int:
 def require(size: float, what: str) -> None:
     """An error before the work begins when it would take more memory than the budget."""
     if size > budget():
-        raise PanelError(
+        raise TooWide(
             f"{what} would take {shown(size)} of memory, and {shown(budget())} may be used. Read fewer languages or "
             "judges (--languages, --judges), or allow more (--memory)."
+        )
+
+
+def require_time(compared: float, what: str, instead: str = "") -> None:
+    """An error before the work begins when it would compare more numbers than `MOST_COMPARED`."""
+    if compared > MOST_COMPARED:
+        raise TooWide(
+            f"{what} takes {compared:.1g} comparisons, and {MOST_COMPARED:.1g} are made at most. Read fewer languages "
+            f"or judges (--languages, --judges){instead}."
         )
 
 

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.core.arrays import AT_ONCE, Array
+from polyjudge.core.memory import require
 from polyjudge.core.panel import Panel
+from polyjudge.estimate.kernels import BLOCK
 from polyjudge.estimate.resample import tracked_draws
 
 MOST_UNITS = 5000
@@ -47,6 +49,9 @@ class Moments:
 
         by_task : one unit for each of the panel's, in their order, whatever their number and clusters
         """
+        n, k, m = panel.shape
+        size = 8.0 * k * m * m * (4 * min(n, MOST_UNITS) + 6 * BLOCK)
+        require(size, f"Comparing every two of {m} judges in each of {k} languages, task by task,")
         if panel.system_scores is None:
             # Shifted by the cell's mean first: products of large scores would lose digits.
             shift = np.stack([np.nanmean(cells, axis=0) for cells in panel.scores.transpose(1, 0, 2)])

@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
+from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Say, Words, say
 from polyjudge.estimate.designs import (
@@ -31,6 +32,12 @@ def identified_design(panel: Panel) -> Design | None:
     """The first design of "complete", "paired", "additive" under which every cell is identified; None if none is."""
     if panel.complete:
         return "complete"
+    cells = float(panel.shape[1] * panel.shape[2])
+    require_time(
+        cells**3 / 64,
+        f"Estimating {cells:,.0f} cells together, as missing scores demand,",
+        ", or only tasks that have all scores (--incomplete drop)",
+    )
     patterns, _ = distinct((panel.counts > 0).astype(np.float64))
     if not patterns.any(axis=0).all():
         return None

@@ -35,6 +35,8 @@ from polyjudge.estimate.kernels import double_centre
 
 DENSE_BYTES = 256 << 20
 """Normal matrices of all missingness patterns are kept up to this size; beyond it the solution is iterative."""
+DENSE_CELLS = 400
+"""The same for the number of cells: every resample would solve as many equations."""
 
 _estimates: WeakKeyDictionary[Panel, InteractionEstimate] = WeakKeyDictionary()
 _stand_ins: WeakKeyDictionary[Panel, Panel] = WeakKeyDictionary()
@@ -143,7 +145,8 @@ class InteractionEstimate:
         that their normal matrices would not fit in memory (then tasks are many), it is the one-step value: the
         weighted mean of the influence values.
         """
-        weight = np.asarray(multiplicity, dtype=np.float64) * self._units
+        weight = np.asarray(multiplicity, dtype=np.float64)
+        weight = weight if bool(np.all(self._units == 1)) else weight * self._units
         total = weight.sum(axis=1)
         n, k, m = self._scores.shape
         if self.design == "complete":
@@ -344,7 +347,8 @@ class CellRates:
         normal[:, np.arange(c), np.arange(c)] += covered
         normal += covered.mean(axis=1)[:, None, None] / c  # the level is free: any value of it gives the same cells
         self.inverse = np.linalg.inv(normal)
-        self.counted = times * (units * (total > 0))  # a unit without any score has no level
+        self.units = units * (total > 0)  # a unit without any score has no level
+        self.counted = times * self.units
 
     def __call__(self, values: Array, part: slice = slice(None)) -> Array:
         """(R, c) rates of `values`, (n, c) or one for each resampling in `part`; anything finite where missing."""
@@ -362,6 +366,15 @@ class CellRates:
         mean = np.einsum("repc,pc->rep", passed, self.pattern_share, optimize=True)
         right = np.einsum("repc,pc->rec", passed, self.patterns, optimize=True) - mean @ self.patterns
         return self._levelled(right, mean @ (self.pattern_units * (self.pattern_share.sum(axis=1) > 0)))
+
+    def of_groups(self, sums: Array, means: Array, times: Array, first: NDArray[np.int64]) -> Array:
+        """(R, e, c) rates of marks counted by groups of units that are drawn together and lack the same scores.
+
+        sums : (R, e, c) of the marks; means : (R, e, g) sums of the units' own means; times : (R, g); first : (g,) a
+        unit of each group
+        """
+        right = sums - (means * times[:, None]) @ self.weights[first]
+        return self._levelled(right, np.matmul(means, (times * self.units[first])[..., None])[..., 0])
 
     def _levelled(self, right: Array, level: Array, part: slice = slice(None)) -> Array:
         """Cells from the right sides (R, e, c) and the sums of the units' means (R, e)."""
@@ -400,7 +413,8 @@ class _Fit:
         self.weights, self.group = patterns, group
         k, m = scores.shape[1:]
         self.basis = basis(k, m, design)
-        self.dense = len(self.weights) * len(self.basis) ** 2 * 8 <= DENSE_BYTES
+        p = len(self.basis)
+        self.dense = len(self.weights) * p**2 * 8 <= DENSE_BYTES and p <= DENSE_CELLS
         self.times = np.bincount(self.group, minlength=len(self.weights)).astype(np.float64)
         flat = self.basis.reshape(len(self.basis), -1)
         self.right = np.concatenate(

@@ -17,6 +17,8 @@ from polyjudge.core.arrays import Array
 BLOCK = 64
 """Resamples are made and multiplied in blocks of this many, whatever the memory cap, so that every
 matrix product has the same shape and the result does not depend on how the work is cut up."""
+CHUNK = 4_000_000
+"""Numbers of one temporary array (32 MB) where there may be any number of them."""
 
 
 def double_centre(cells: Array) -> Array:
@@ -26,9 +28,9 @@ def double_centre(cells: Array) -> Array:
     array([[ 1., -1.],
            [-1.,  1.]])
     """
-    rows = cells - cells.mean(axis=-1, keepdims=True)
-    out: Array = rows - rows.mean(axis=-2, keepdims=True)
-    return out
+    rows: Array = cells - cells.mean(axis=-1, keepdims=True)
+    rows -= rows.mean(axis=-2, keepdims=True)
+    return rows
 
 
 @lru_cache(maxsize=64)
@@ -36,6 +38,22 @@ def pair_index(size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """First and second member of every pair out of `size` things. Do not write to them: they are shared."""
     i, j = np.triu_indices(size, 1)
     return i, j
+
+
+def pair_chunks(size: int, each: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """`pair_index` in parts, so that `each` numbers for every pair of a part are about `CHUNK` together."""
+    step = max(1, CHUNK // max(each, 1))
+    if size * (size - 1) // 2 <= step:
+        yield pair_index(size)
+        return
+    first = 0
+    while first < size - 1:
+        last = min(size - 1, first + max(1, step // (size - 1 - first)))
+        rows = np.arange(first, last)
+        i = np.repeat(rows, size - 1 - rows)
+        j = np.concatenate([np.arange(r + 1, size) for r in rows])
+        yield i, j
+        first = last
 
 
 def order_signs(cells: Array, gap: float) -> NDArray[np.float32]:
@@ -50,8 +68,14 @@ def kendall_tau(cells: Array, gap: float) -> Array:
 
     An entry is NaN where one of the two languages ties all judges. `gap` is the tie rule of `tie_gap`.
     """
-    signs = order_signs(cells, gap)
-    return _tau_of_signs(signs, signs)
+    k, m = cells.shape[-2:]
+    flat = cells.reshape(-1, k, m)
+    step = max(1, 4 * CHUNK // max(1, k * m * (m - 1) // 2))
+    parts = []
+    for start in range(0, len(flat), step):
+        signs = order_signs(flat[start : start + step], gap)
+        parts.append(_tau_of_signs(signs, signs))
+    return np.concatenate(parts).reshape(*cells.shape[:-2], k, k)
 
 
 def cross_tau(rows: Array, others: Array, gap: float) -> Array:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from polyjudge.core.arrays import Array
-from polyjudge.core.memory import require
+from polyjudge.core.memory import require_time
 from polyjudge.estimate.kernels import pair_index
 from polyjudge.estimate.resample import bootstrap_t, in_groups, mean_and_se
 
@@ -26,6 +26,8 @@ THIN = 0.01
 """A pair with no spread at all in more than this share of resamples is judged by the signs of its tasks instead."""
 TAIL = 10
 """With fewer exceedances than this the tail of a bootstrap distribution is continued by Student's t."""
+COLUMNS = 5_000
+"""Pairs times scopes that are resampled together: what a block holds does not grow with their number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,43 +84,79 @@ def order_pairs(
     tasks : (s, q) number of tasks behind each value where fewer than n inform it
     gap : standard errors up to this are rounding; a pair without spread is judged by the signs of its tasks
     joint : one critical value for all scopes, so that all statements hold at once; else one for each scope
+
+    Pairs are worked on in blocks of `COLUMNS` (pair, scope) together, whatever their number.
     """
     values, weights = in_groups(values, weights)
-    n, s, q = values.shape
-    check_pairs(n, s, q, resamples)
+    _, s, q = values.shape
+    check_pairs(s, q, resamples)
     i, j = pair_index(q)
-    differences = values[..., i] - values[..., j]
-    mean, se = mean_and_se(differences, weights)
-    carried = _carried(differences, mean)
-    contaminated = carried >= CARRIED
-    pooled = np.sqrt((se**2).mean(axis=0))
-    se = np.where(contaminated, np.maximum(se, pooled), se)
-    null, thin = _null(differences, weights, se, gap, resamples, seed)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(thin, 0.0, mean / np.where(se > gap, se, 1.0))
-    own = np.full((s, len(i)), n) if tasks is None else np.minimum(tasks[:, i], tasks[:, j])
-    # fewer tasks than n make a heavier tail than the bootstrap of all n shows: the same probability with their own df
-    t = np.where(own < n, _same_tail(t, own, n), t)
+    step = max(1, COLUMNS // s)
+    blocks = [
+        _block(values, weights, i[x : x + step], j[x : x + step], tasks, gap, resamples, seed)
+        for x in range(0, len(i), step)
+    ]
+    mean, se, t, thin, signs = (
+        np.concatenate([getattr(b, x) for b in blocks], axis=1) for x in ("mean", "se", "t", "thin", "signs")
+    )
+    p_above, p_below, carried = (
+        np.concatenate([getattr(b, x) for b in blocks]) for x in ("p_above", "p_below", "carried")
+    )
+    largest = np.max([b.largest for b in blocks], axis=0)
     share = np.full(s, thin.mean()) if joint else thin.mean(axis=1)
-    largest = np.abs(null).max(axis=2)
     critical = (
         np.full(s, _quantile(largest.max(axis=1), 1 - alpha * (1 - share[0])))
         if joint
         else np.array([_quantile(largest[:, x], 1 - alpha * (1 - share[x])) for x in range(s)])
     )
-    signs = _sign_p(differences, mean, gap)
     sure = np.where(thin, 2 * signs * (thin.size if joint else len(i)) <= alpha, np.abs(t) > critical[:, None])
     above = np.zeros((s, q, q), bool)
     above[:, i, j] = sure & (mean > gap)
     above[:, j, i] = sure & (mean < -gap)
+    return PairOrder(mean, se, t, above, p_above, p_below, carried, carried >= CARRIED, thin, critical, joint)
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Some of the pairs: arrays (s, p) and (p,) of `PairOrder`, and the largest |t| by resample and scope (R, s)."""
+
+    mean: Array
+    se: Array
+    t: Array
+    thin: NDArray[np.bool_]
+    signs: Array
+    p_above: Array
+    p_below: Array
+    carried: Array
+    largest: Array
+
+
+def _block(
+    values: Array, weights: Array, i: NDArray[np.int64], j: NDArray[np.int64], tasks: NDArray[np.int64] | None,
+    gap: float, resamples: int, seed: int,
+) -> _Block:  # fmt: skip
+    """The pairs (i, j)."""
+    n = len(values)
+    differences = values[..., i] - values[..., j]
+    mean, se = mean_and_se(differences, weights)
+    carried = _carried(differences, mean)
+    se = np.where(carried >= CARRIED, np.maximum(se, np.sqrt((se**2).mean(axis=0))), se)
+    null, thin = _null(differences, weights, se, gap, resamples, seed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(thin, 0.0, mean / np.where(se > gap, se, 1.0))
+    if tasks is not None:
+        # fewer tasks than n make a heavier tail than the bootstrap of all n shows: the same probability with their df
+        own = np.minimum(tasks[:, i], tasks[:, j])
+        t = np.where(own < n, _same_tail(t, own, n), t)
+    signs = _sign_p(differences, mean, gap)
     p = [_in_any_scope(side, t, null, n, thin, signs, mean) for side in (1.0, -1.0)]
-    return PairOrder(mean, se, t, above, p[0], p[1], carried, contaminated, thin, critical, joint)
+    return _Block(mean, se, t, thin, signs, p[0], p[1], carried, np.abs(null).max(axis=2))
 
 
-def check_pairs(n: int, s: int, q: int, resamples: int) -> None:
-    """An error when the pairs of q things in s scopes, with all resamples, do not fit into the memory budget."""
+def check_pairs(s: int, q: int, resamples: int) -> None:
+    """An error when the pairs of q things in s scopes are too many to resample."""
     pairs = s * q * (q - 1) // 2
-    require(8.0 * pairs * (2 * resamples + 3 * n + 200), f"Comparing {q} by {q} in each of {s}: {pairs:,} pairs")
+    require_time(float(pairs) * resamples, f"Comparing every two of {q} in each of {s} ({pairs:,} pairs)")
 
 
 def _null(
@@ -174,7 +212,7 @@ def _side(t: Array, null: Array, n: int) -> Array:
     seen, drawn = t.max(axis=0), null.max(axis=1)
     scopes, count = t.shape[0], (drawn >= seen).sum(axis=0)
     p = (1 + count) / (1 + len(drawn))
-    start = np.sort(drawn, axis=0)[-TAIL]
+    start = np.partition(drawn, -TAIL, axis=0)[-TAIL]
     share = TAIL / len(drawn)
     with np.errstate(invalid="ignore", divide="ignore"):
         stretch = np.maximum(start / -stdtrit(n - 1, share / scopes), 1.0)

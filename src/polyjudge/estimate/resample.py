@@ -52,17 +52,20 @@ def tracked_draws(units: int, resamples: int, seed: int) -> Iterator[NDArray[np.
     return track(draw_blocks(units, resamples, seed), -(-resamples // BLOCK), "resampling tasks")
 
 
-def bootstrap_means(values: Array, weights: Array, resamples: int, seed: int) -> Array:
-    """Weighted means of resampled units: (n, ...) -> (resamples, ...)."""
+def bootstrap_blocks(values: Array, weights: Array, resamples: int, seed: int) -> Iterator[Array]:
+    """Weighted means of resampled units, in blocks of resamples: (n, ...) -> (b, ...) each."""
     flat = values.reshape(len(values), -1)
     centre = weights @ flat / weights.sum()
     spread = flat - centre
     spread *= weights[:, None]
-    blocks = []
     for counts in tracked_draws(len(flat), resamples, seed):
         c = counts.astype(np.float64)
-        blocks.append(centre + c @ spread / (c @ weights)[:, None])
-    return np.concatenate(blocks).reshape(resamples, *values.shape[1:])
+        yield (centre + c @ spread / (c @ weights)[:, None]).reshape(-1, *values.shape[1:])
+
+
+def bootstrap_means(values: Array, weights: Array, resamples: int, seed: int) -> Array:
+    """Weighted means of resampled units: (n, ...) -> (resamples, ...). Wide values are better taken in blocks."""
+    return np.concatenate(list(bootstrap_blocks(values, weights, resamples, seed)))
 
 
 def bootstrap_t(
@@ -109,7 +112,8 @@ def in_groups(values: Array, weights: Array, most: int = 2000) -> tuple[Array, A
     starts = np.linspace(0, n, most, endpoint=False).astype(int)
     total = np.add.reduceat(weights, starts)
     shape = (-1, *[1] * (values.ndim - 1))
-    return np.add.reduceat(values * weights.reshape(shape), starts, axis=0) / total.reshape(shape), total
+    weighted = values if bool(np.all(weights == 1)) else values * weights.reshape(shape)
+    return np.add.reduceat(weighted, starts, axis=0) / total.reshape(shape), total
 
 
 def jackknife(full: Array, parts: Array, level: float) -> tuple[Array, Array, Array]:

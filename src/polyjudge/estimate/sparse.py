@@ -29,10 +29,14 @@ STEPS = 60
 """Interior-point steps at most; 15 to 25 are usual."""
 BATCH = 2_000_000
 """Numbers in one batch of predictions."""
+LARGE = 50
+"""Panels with more judges than this, and fewer languages, are fitted with the two exchanged."""
 
 
 def additive(cells: Array, weights: Array) -> Array:
     """Weighted least-squares fit of row and column effects: (..., k, m) -> fitted (..., k, m)."""
+    if cells.shape[-1] > max(LARGE, cells.shape[-2]):  # what is solved has as many equations as columns
+        return np.swapaxes(additive(np.swapaxes(cells, -1, -2), np.swapaxes(weights, -1, -2)), -1, -2)
     rows = weights.sum(axis=-1)
     shares = weights / rows[..., None]
     m = cells.shape[-1]
@@ -64,7 +68,8 @@ def least_absolute(cells: Array, weights: Array) -> Array:
     scale = np.where(size > 0, size, 1.0)
     weight = np.broadcast_to(weights / weights.mean(axis=(-2, -1), keepdims=True), shape).reshape(-1, *shape[-2:])
     y = np.broadcast_to(cells / scale, shape).reshape(-1, *shape[-2:])
-    fitted = _frisch_newton(y, weight)
+    step = max(1, BATCH // (shape[-1] * shape[-2]))
+    fitted = np.concatenate([_frisch_newton(y[i : i + step], weight[i : i + step]) for i in range(0, len(y), step)])
     out: Array = ((y - fitted).reshape(shape)) * scale
     out[np.abs(out) < 1e-6 * scale] = 0.0
     return out

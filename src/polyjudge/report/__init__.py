@@ -60,8 +60,9 @@ def report_of(result: Result, panel: Panel | None = None) -> Report | None:
     name = BUILDERS.get(f"{kind.__module__}.{kind.__qualname__}".removeprefix("polyjudge."))
     if name is None:
         return None
-    report: Report = import_module(name if "." in name else f"{__name__}.build.{name}").build(result, panel)
-    return report
+    from polyjudge.report.fit import fitted
+
+    return fitted(import_module(name if "." in name else f"{__name__}.build.{name}").build(result, panel))
 
 
 def text(result: Result) -> str | None:

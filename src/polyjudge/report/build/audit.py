@@ -99,8 +99,10 @@ def _beside(audit: Audit) -> tuple[Block, ...]:
         return ()
     if audit.probes is not None:
         return (probe_sight(audit.probes),)
-    if audit.systems is not None and audit.signal.verdict != "blind":
+    if audit.systems is not None and audit.systems.signal.verdict != "blind":
         return (board(audit.systems.leaderboard),)
+    if audit.ranks is None:
+        return ()
     table = audit.ranks.table
     leaders = table[(table["scope"] == "language") & (table["rank"] == 1)]["judge"].nunique()
     return (
@@ -116,7 +118,11 @@ def _beside(audit: Audit) -> tuple[Block, ...]:
 
 def _judged(audit: Audit) -> tuple[Section, ...]:
     """Whether the judges see, and with systems who wins and who favours whom."""
-    return (signal_section(audit.signal),) if audit.systems is None else systems_sections(audit.systems)
+    if audit.systems is not None:
+        return systems_sections(audit.systems)
+    if audit.signal is None:
+        return (_absent(audit, "systems" if audit.summary.systems else "signal", "Do the judges see what they judge"),)
+    return (signal_section(audit.signal),)
 
 
 def _places(audit: Audit) -> Section:
@@ -234,6 +240,9 @@ def _effects(frame: pd.DataFrame, what: str, title: str) -> dict[str, Any]:
 
 
 def _ranks(audit: Audit) -> Section:
+    title = "Ranks by language, before and after"
+    if audit.ranks is None:
+        return _absent(audit, REVERSALS, title, "ranks")
     table = audit.ranks.table
     before = table[table["scope"] == "language"]
     tops = before[before["rank"] == before.groupby("language")["rank"].transform("min")]
@@ -260,7 +269,7 @@ def _ranks(audit: Audit) -> Section:
     )
     return Section(
         name="ranks",
-        title="Ranks by language, before and after",
+        title=title,
         says=(say("audit.ranks-arithmetic"),),
         blocks=(
             Chart(
@@ -313,7 +322,9 @@ def _interaction(audit: Audit) -> Section:
 
 
 def _reversals(audit: Audit) -> Section:
-    r = audit.reversals
+    r, title = audit.reversals, "Pairs that swap places"
+    if r is None:
+        return _absent(audit, REVERSALS, title, "reversals")
     pairs = r.pairs.sort_values(["p_selected", "delta"], ascending=[True, False], kind="stable")
     turned = pairs[pairs["delta"] > 0]
     words = say(
@@ -328,7 +339,6 @@ def _reversals(audit: Audit) -> Section:
         p_floor=r.p_floor,
         method=r.global_method,
     )
-    title = "Pairs that swap places"
     if turned.empty:
         return Section(name="reversals", title=title, says=(words,))
     columns = (
@@ -354,13 +364,16 @@ def _reversals(audit: Audit) -> Section:
 
 
 def _probabilities(audit: Audit) -> Section:
-    frame = audit.reversals.rank_probabilities
+    r, title = audit.reversals, "How sure the ranks are"
+    if r is None:
+        return _absent(audit, REVERSALS, title, "probabilities")
+    frame = r.rank_probabilities
     scopes = labels(frame["language"].unique())
     calibrated = frame.loc[frame["scope"] == "calibrated", "language"]
     chart = Chart(
         name="rank-probabilities",
         draw="rank_probabilities",
-        data=({"result": audit.reversals},),
+        data=({"result": r},),
         caption="Probability of each rank over resampled tasks.",
         alt=say("audit.probabilities-chart"),
         scopes=tuple(scopes.values()),
@@ -369,19 +382,23 @@ def _probabilities(audit: Audit) -> Section:
     top = Table(
         name="top",
         caption="Top judge and the share of resampled task sets that agree",
-        frame=audit.reversals.top,
+        frame=r.top,
         columns=(
             LANGUAGE,
             Column(name="judge", title="top judge", kind="judge"),
             Column(name="probability", title="probability", kind="share"),
         ),
     )
-    return Section(name="probabilities", title="How sure the ranks are", blocks=(chart, top))
+    return Section(name="probabilities", title=title, blocks=(chart, top))
 
 
-def _absent(audit: Audit, name: str, title: str) -> Section:
-    why = audit.left_out.get(name, "this audit did not compute it.")
-    return Section(name=name, title=title, absent=say("note", text=str(why)))
+REVERSALS = "rank reversals"
+"""What says why judges were not compared with each other."""
+
+
+def _absent(audit: Audit, part: str, title: str, name: str | None = None) -> Section:
+    why = audit.left_out.get(part, "this audit did not compute it.")
+    return Section(name=name or part, title=title, absent=say("note", text=str(why)))
 
 
 def _variance(audit: Audit) -> Section:
@@ -557,14 +574,14 @@ def _sensitivity_tables(audit: Audit) -> list[Block]:
 
 
 def _methods(audit: Audit) -> Section:
-    u, r = audit.uncertainty, audit.reversals
+    u = audit.uncertainty
     bounds = Table(
         name="bounds",
         caption="Half-widths of the bounds on all cells at once, in points",
         frame=u.bounds,
         columns=(Column(name="bound", title="bound"), value("sigma", "sigma"), value("radius", "half-width")),
     )
-    intervals = say("methods.intervals", method=u.band_method, level=u.level, critical=u.critical, alpha=r.alpha)
+    intervals = say("methods.intervals", method=u.band_method, level=u.level, critical=u.critical, alpha=1 - u.level)
     return Section(name="methods", title="Methods", says=(say("methods.interaction"), intervals), blocks=(bounds,))
 
 

@@ -65,7 +65,8 @@ def _comparison(c: Comparison) -> Parts:
         Section(name="differences", title="Method against method", blocks=(paired,)),
         Section(name="language-pairs", title="Pairs of languages", blocks=(pairs,)),
     )
-    return say("held-out.title"), (best, say("held-out.consistency")), sections
+    wide = [note for note in c.notes if note.code == "held-out.wide"]
+    return say("held-out.title"), (best, *(wide or [say("held-out.consistency")])), sections
 
 
 def held_out_section(c: Comparison, said: bool = False) -> Section:
@@ -83,7 +84,7 @@ def held_out_section(c: Comparison, said: bool = False) -> Section:
         Column(name="gain_positive", title="resamples with a gain", kind="share", pale="pale_gain_positive"),
         Column(name="identity", title="true by arithmetic", words=codes),
     )
-    real = frame[~frame["pale_tau"]].sort_values("tau", ascending=False)
+    real = frame[~frame["pale_tau"] & frame["tau"].notna()].sort_values("tau", ascending=False)
     best = {"method": None} if real.empty else {n: real.iloc[0][n] for n in ("method", "tau", "low", "high")}
     data = {"frame": frame, "label": "method", "value": "tau", "unit": "mean tau", "grey": "pale_tau"}
     chart = Chart(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Table, say
+from polyjudge.estimate.kernels import double_centre
 from polyjudge.report.build.shared import frame_of, pivot
 from polyjudge.report.numbers import writer
 from polyjudge.report.words import word
@@ -76,9 +77,22 @@ def _picture(result: Drift) -> Chart:
     """The change of every cell as a heatmap, those that broke framed; in text a grid."""
     cells = result.cells[["language", "judge", "change"]].rename(columns={"change": "excess"})
     cells["low"], cells["high"] = result.cells["band_low"], result.cells["band_high"]
-    broke = set(zip(result.broken["language"], result.broken["judge"], strict=True)) if len(result.broken) else set()
-    cells["named"] = [cell in broke for cell in zip(cells["language"], cells["judge"], strict=True)]
+    places = list(zip(cells["language"], cells["judge"], strict=True))
+    broken = result.broken.set_index(["language", "judge"]) if len(result.broken) else result.broken
+    broke = set(broken.index) if len(broken) else set()
+    cells["named"] = [place in broke for place in places]
     cells["small"] = ~(result.cells["changed"] | cells["named"])
+    if broke and result.kind in ("cell", "cells"):
+        # What broke is shown with its own change; its traces in other cells are no changes of theirs.
+        own = np.array([float(broken.loc[place, "change"]) if place in broke else 0.0 for place in places])
+        wide = pivot(cells.assign(own=own), "own")
+        trace = dict(
+            zip([(a, b) for a in wide.index for b in wide.columns], double_centre(wide.to_numpy()).ravel(), strict=True)
+        )
+        shift = own - np.array([trace[place] for place in places])
+        for name in ("excess", "low", "high"):
+            cells[name] += shift
+        cells["small"] = ~cells["named"]
     write = writer(cells["excess"], 2)
     text = ["." if small else write(x, True) for small, x in zip(cells["small"], cells["excess"], strict=True)]
     marks = np.where(cells["named"], "culprit", np.where(cells["small"], "small", ""))

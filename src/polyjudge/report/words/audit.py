@@ -177,6 +177,10 @@ WORDS: dict[str, Template] = {
     "left-out-bounded": LEFT_OUT,
     "left-out-information": LEFT_OUT,
     "left-out-gate spread": LEFT_OUT,
+    "left-out-gate": LEFT_OUT,
+    "left-out-rank reversals": LEFT_OUT,
+    "left-out-signal": LEFT_OUT,
+    "left-out-systems": LEFT_OUT,
     "left-out.three-way": "It needs replicates to tell the task's own language effect from noise.",
     "left-out.gate-spread": "All scores are equal, so no threshold divides them.",
     # what is read
@@ -288,6 +292,7 @@ WORDS: dict[str, Template] = {
     "of scores on this scale, not of judges.",
     "scale.survives": "The conclusion survives on all three other scales.",
     "sensitivity.constant": "All scores are equal: links and left-out parts change nothing.",
+    "sensitivity.fewer-resamples": "{made} of {asked} resamples were made, to bound the time on so many cells.",
     "sensitivity.two-judges": "With two judges none can be left out.",
     "information.ties": "Distances between scores are compared exactly, as published; counting those equal up to "
     "rounding "

@@ -12,7 +12,8 @@ def _adaptive(v: Mapping[str, Any]) -> str:
     bought = "{answered} of {calls} calls were made"
     left = f"{{open}} of {{of}} {plural(v['of'], 'question', 'questions')}"
     if not v["open"]:
-        return f"All {{of}} questions are settled. {bought}; no open question needs the others."
+        others = "" if v["answered"] == v["calls"] else "; no open question needs the others"
+        return f"All {{of}} questions are settled. {bought}{others}."
     if v["finished"]:
         return f"All is bought, and {left} cannot be settled to within what matters: {{names:text}}."
     limit = "The cost limit was reached before" if v["limit"] else "The run stopped before"

@@ -13,6 +13,8 @@ WORDS: dict[str, Template] = {
     "held-out.missing": "Scores are missing: cell means and interaction are estimates, and so is the gain.",
     "held-out.need-complete": "Left out because they need a complete panel: {methods}.",
     "held-out.two-judges": "With two judges tau of a language pair is only 1, -1 or undefined (a tie).",
+    "held-out.wide": "Whether {languages:,} languages agree on the order of {judges:,} judges was not measured: there "
+    "are too many to compare. Read fewer (--languages, --judges).",
     "held-out.all-tie": "All judges tie in every language: tau is undefined and counted as 0.",
     "held-out.one-sided": "dawid-skene says little here: it asks only whether a score is the top of the scale ({top}), "
     "and {share:.2%} of the scores are.",

@@ -47,7 +47,7 @@ def _piled(v: Values) -> str:
 
 
 def _blind(v: Values) -> str:
-    what = "which task did better" if v["by_task"] else "which system did better on the same task"
+    what = "which task deserves more" if v["by_task"] else "which system did better on the same task"
     seen = "the tasks" if v["by_task"] else "the systems"
     return (
         f"The judges do not see {seen}: they do not agree {what}, in any language (reliability "
@@ -58,8 +58,8 @@ def _blind(v: Values) -> str:
 def _open(v: Values) -> str:
     seen = "No judge is clearly off in any language" if not v["clear"] else "Judges are a little off in some languages"
     return (
-        f"{seen}, but {{tasks}} tasks cannot rule out {{delta:points}} {{unit}} ({{level:share}}, all {{cells}} cells "
-        "together; {matters:.2g} matter)."
+        f"{seen}, but {{tasks}} tasks cannot rule out that one is off by {{delta:points}} {{unit}} ({{level:share}}, "
+        "all {cells} cells together). From {matters:.2g} on it matters."
     )
 
 
@@ -158,6 +158,9 @@ WORDS: dict[str, Template] = {
     ),
     "verdict.probes": _probed,
     "step.without-blind": "See the panel without the places that cannot see",
+    "use.mean.blind": lambda v: (
+        f"To average the judges: their mean does not see the {'tasks' if v['by_task'] else 'systems'} either."
+    ),
     "use.mean.nothing": "To average the judges: do it. Calibrating changes nothing there, by arithmetic.",
     "use.mean.culprit": lambda v: (
         f"To average the judges: {{judge}} pulls {{language}} {'down' if v['excess'] < 0 else 'up'} by "

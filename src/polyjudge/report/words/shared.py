@@ -18,6 +18,15 @@ WORDS: dict[str, Template] = {
     "validate.detects": "So many panels find a 95% interval that covers {covers:share} or less, and a 5% test that "
     "alarms in {alarms:share} or more, in four of five runs. Smaller faults need --full.",
     "more-rows": lambda v: "... and {rows} more " + plural(v["rows"], "row", "rows") + " (all of them with --json)",
+    "grid-cut": lambda v: (
+        f"{'{note:text}; shown' if v['note'] else 'Shown'} are the {{rows}} of {{of_rows}} rows and {{columns}} of "
+        "{of_columns} columns with the largest values (all of them with --json)"
+    ),
+    "not-drawn": lambda v: (
+        "A chart is not drawn: it would hold too much."
+        if v["charts"] == 1
+        else "{charts} charts are not drawn: they would hold too much."
+    ),
     "more-findings": lambda v: f"{{count}} more {'remark' if v['count'] == 1 else 'remarks'}: --full",
     "details": "All details: --full. As a page: -o {command}/",
 }

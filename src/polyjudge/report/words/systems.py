@@ -62,7 +62,7 @@ def _judge_blind(v: Mapping[str, Any]) -> str:
     cells = v["cells"]
     language, judge = cells[0]
     more = f" and in {len(cells) - 1} more pairs of language and judge" if len(cells) > 1 else ""
-    where = f"{_plain(judge)} does not see the systems in {_plain(language)}{more}"
+    where = f"{_plain(judge)} does not see the {_objects(v)} in {_plain(language)}{more}"
     return f"{where}, where the other judges agree: leave it out there."
 
 
