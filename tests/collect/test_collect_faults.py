@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,9 @@ def test_ctrl_c_keeps_what_was_answered(tmp_path: Path) -> None:
     with js.running({**planted, "delay": 0.2}, tmp_path) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 2})
         command = [sys.executable, "-m", "polyjudge", "collect", str(path), "-o", str(tmp_path / "run")]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # tests in the background ignore interrupts
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command, text=True, preexec_fn=heed, **pipes)
         while server.stats()["answered"] < 30 and process.poll() is None:
             time.sleep(0.02)
         second = js.command(*command[3:])
