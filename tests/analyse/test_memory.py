@@ -135,6 +135,14 @@ def test_missing_scores_in_hundreds_of_cells_are_not_solved_again_in_every_resam
     assert np.isfinite(cells).all()
 
 
+@pytest.mark.parametrize("shape", [(2, 2, 1500), (2, 5, 600)])
+def test_judges_in_thousands_are_not_compared_by_other_commands_either(shape: tuple[int, int, int]) -> None:
+    panel = noise(*shape)
+    for work in (lambda: pj.choose(panel), lambda: pj.signal(panel), lambda: pj.compare(panel, "judge-aware btl")):
+        with at_most(100 * MB), pytest.raises(TooWide, match="--judges"):
+            work()
+
+
 def test_the_budget_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLYJUDGE_MEMORY", "1GB")
     require(1 << 29, "This")

@@ -15,6 +15,7 @@ from polyjudge.analyse.families import families
 from polyjudge.analyse.subsets import (
     Masks,
     Moments,
+    check_width,
     draws_of,
     errors_of,
     loadings_of,
@@ -107,6 +108,7 @@ def choose(
     4
     """
     check_level(level)
+    check_width(panel, resamples)
     price = prices_of(panel, prices)
     moments = moments_of(panel)
     n, _, k, m = moments.deviations.shape

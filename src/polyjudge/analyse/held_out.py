@@ -68,6 +68,7 @@ def resample(
         if len(kept):
             some = True
             yield block, start + kept
+        del block, drawn
     if not some and not panel.complete:
         missing = float(np.isnan(panel.scores).mean())
         raise PanelError(
@@ -191,6 +192,7 @@ def compare(
             pairs[m.name].append(pair)
             if removed is not None:
                 gain[m.name].append(gain_of(removed, block))
+        del block  # its multiplicities are large: one block at a time
     index = pd.Index(np.concatenate(numbers), name="resample")
     taus = pd.DataFrame({name: np.concatenate(parts) for name, parts in tau.items()}, index=index)
     gains = pd.DataFrame({name: np.concatenate(parts) for name, parts in gain.items()}, index=index)

@@ -207,6 +207,7 @@ def _links(panel: Panel, knots: tuple[Array, Array], q: float, resamples: int, s
     turns = reversing(sampling_panel(panel).cell_means, panel.tie_gap)
     links = link_functions(panel, knots)
     values, grouped = in_groups(linear, weights)
+    del linear  # as large as the panel
     seen = {name: _on_scale(panel, link, q, weights) for name, link in links.items()}
     values = np.stack([values, *(s.grouped for s in seen.values())], axis=1)
     # One resampling for all scales: drawing the tasks is what takes the time.
@@ -257,9 +258,10 @@ def _on_scale(panel: Panel, link: Callable[[Array], Array], q: float, weights: A
     bent = panel.with_scores(_linked(panel, link))
     values = task_interactions(bent)
     beta, se = (x.ravel() for x in mean_and_se(values, weights))
+    values = in_groups(values, weights)[0]
     means = sampling_panel(bent).cell_means
     gate = _gate_spread(bent, means, float(link(np.array([q]))[0]), bent.tie_gap)
-    return _OnScale(in_groups(values, weights)[0], beta, se, reversing(means, bent.tie_gap), gate)
+    return _OnScale(values, beta, se, reversing(means, bent.tie_gap), gate)
 
 
 def reversing(means: Array, gap: float) -> NDArray[np.bool_]:

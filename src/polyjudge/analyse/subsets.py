@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError
+from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
 from polyjudge.estimate.kernels import draw_blocks
 
@@ -95,6 +96,12 @@ def _products(values: Array) -> Array:
     by_system = np.ascontiguousarray(values.transpose(0, 2, 1, 3))
     out: Array = by_system.swapaxes(-1, -2) @ by_system
     return out
+
+
+def check_width(panel: Panel, resamples: int) -> None:
+    """An error before the work begins where too many judges would have to be compared with each other."""
+    _, k, m = panel.shape
+    require_time(10.0 * resamples * k * m * m, f"Comparing every two of {m} judges in each of {k} languages")
 
 
 def draws_of(moments: Moments, weights: Array, resamples: int, seed: int) -> tuple[Array, Array]:

@@ -145,7 +145,8 @@ class InteractionEstimate:
         that their normal matrices would not fit in memory (then tasks are many), it is the one-step value: the
         weighted mean of the influence values.
         """
-        weight = np.asarray(multiplicity, dtype=np.float64) * self._units
+        weight = np.asarray(multiplicity, dtype=np.float64)
+        weight = weight if bool(np.all(self._units == 1)) else weight * self._units
         total = weight.sum(axis=1)
         n, k, m = self._scores.shape
         if self.design == "complete":

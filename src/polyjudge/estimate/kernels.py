@@ -28,9 +28,9 @@ def double_centre(cells: Array) -> Array:
     array([[ 1., -1.],
            [-1.,  1.]])
     """
-    rows = cells - cells.mean(axis=-1, keepdims=True)
-    out: Array = rows - rows.mean(axis=-2, keepdims=True)
-    return out
+    rows: Array = cells - cells.mean(axis=-1, keepdims=True)
+    rows -= rows.mean(axis=-2, keepdims=True)
+    return rows
 
 
 @lru_cache(maxsize=64)

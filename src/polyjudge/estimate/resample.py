@@ -112,7 +112,8 @@ def in_groups(values: Array, weights: Array, most: int = 2000) -> tuple[Array, A
     starts = np.linspace(0, n, most, endpoint=False).astype(int)
     total = np.add.reduceat(weights, starts)
     shape = (-1, *[1] * (values.ndim - 1))
-    return np.add.reduceat(values * weights.reshape(shape), starts, axis=0) / total.reshape(shape), total
+    weighted = values if bool(np.all(weights == 1)) else values * weights.reshape(shape)
+    return np.add.reduceat(weighted, starts, axis=0) / total.reshape(shape), total
 
 
 def jackknife(full: Array, parts: Array, level: float) -> tuple[Array, Array, Array]:

@@ -16,6 +16,7 @@ from scipy.special import expit
 from polyjudge.calibrate.methods.base import method
 from polyjudge.calibrate.methods.block import Block
 from polyjudge.core.arrays import Array
+from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
 
 ROUNDS = 100
@@ -33,6 +34,8 @@ LEAN = 1.0
 @method("judge-aware btl", scale=1.0)
 def judge_aware_btl(block: Block) -> Array:
     """Strengths fitted on the left-out items. Nothing is trained, so the interaction stays in."""
+    draws, k, m = block.left_out.shape
+    require_time(10.0 * draws * k * m * m, f"A model of the wins of every two of {m} judges")
     start = fit_btl(*pair_counts(block.panel, block.panel.weights[None]))
     return fit_btl(*pair_counts(block.panel, block.held), start=start)[0]
 
