@@ -130,3 +130,15 @@ def test_binary_scores_speak_in_percentage_points_and_not_of_floors() -> None:
     assert verdict.values["unit"] == "percentage points"
     assert verdict.values["excess"] == pytest.approx(-65, abs=12)
     assert verdict.values["piled"] is None
+
+
+def test_a_judge_that_does_not_see_is_said_first_and_blind_judges_have_a_blind_mean() -> None:
+    sees = np.ones((3, 4))
+    sees[1, 2] = 0.0
+    options = {"systems": 5, "seed": 1, "interaction": 0.0}
+    half = pj.audit(pj.simulate_panel(100, 3, 4, sees=sees, **options)[0], resamples=100).advice
+    assert half.verdict[0].code == "signal-judge-blind"
+    assert "judge3 does not see the systems in language2" in str(half.verdict[0].text)
+    blind = pj.audit(pj.simulate_panel(100, 3, 4, sees=0.0, **options)[0], resamples=100).advice
+    assert blind.verdict[0].code == "verdict.blind"
+    assert blind.uses["panel-mean"].code == "use.mean.blind"

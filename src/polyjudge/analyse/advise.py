@@ -280,12 +280,12 @@ def _gate(e: Explanation, c: Certificate, fault: str, state: State, gates: Gates
 def _mean(panel: Panel, e: Explanation, c: Certificate, blind: Signal | None) -> Say:
     """The consensus calibration leaves the panel mean as it is; a broken cell does not. The mean of `blind` judges is
     blind."""
-    if blind is not None:
-        return say("use.mean.blind", by_task=bool(blind.by_task))
     if _state(e, c) == "culprit" and e.kind not in ("judge", "language"):
         scale, first = scale_of(panel), e.culprits.iloc[0]
         pull = {n: float(first[n]) * scale.factor / len(panel.judges) for n in ("excess", "low", "high")}
         return say("use.mean.culprit", language=first["language"], judge=first["judge"], unit=scale.unit, **pull)
+    if blind is not None:
+        return say("use.mean.blind", by_task=bool(blind.by_task))
     return Finding("use.mean.nothing", {}, "info", None, arithmetic=True)
 
 
