@@ -21,6 +21,7 @@ from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.pairs import check_pairs
 from polyjudge.estimate.resample import benjamini_hochberg, check_level, jackknife, mean_and_se, task_interactions
 
 MOST_TASKS = 10_000_000
@@ -318,6 +319,7 @@ def _learned(
 def _expected(world: _World, n: int, level: float, draws: int, seed: int) -> tuple[Array, Array, Array]:
     """Cells clear of the band, pairs found reversing (selection-valid), and truly reversing pairs, in each draw."""
     k, m = world.languages, world.judges
+    check_pairs(k, m, draws)
     rng = np.random.default_rng([seed, n])
     if world.means is None:
         beta = double_centre(rng.normal(0, world.interaction_sd, (draws, k, m)))

@@ -181,21 +181,22 @@ def _linked(panel: Panel, link: Callable[[Array], Array]) -> Array:
 def _distribution(panel: Panel) -> tuple[tuple[Array, Array], float]:
     """The distinct scores in order (at most `KNOTS` of them) with their mean rank as a share of all, and the median."""
     there = ~np.isnan(panel.scores)
-    ordered, equal = panel.scores[there], bool(np.all(panel.weights == 1))
-    if equal:
+    ordered, reached = panel.scores[there], None
+    if np.all(panel.weights == 1):
         ordered.sort()
-        reached: Array | NDArray[np.int64] = np.arange(1, ordered.size + 1)
     else:
         order = np.argsort(ordered, kind="stable")
         ordered = ordered[order]
         reached = np.cumsum(np.broadcast_to(panel.weights[:, None, None], there.shape)[there][order])
     last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
-    total = float(reached[-1])
-    median = float(ordered[np.searchsorted(reached, total / 2)])
+    total = float(ordered.size if reached is None else reached[-1])
+    middle = int(np.ceil(total / 2)) - 1 if reached is None else np.searchsorted(reached, total / 2)
+    median = float(ordered[middle])
     thin = np.unique(np.linspace(0, last.size - 1, KNOTS).astype(int)) if last.size > KNOTS else np.arange(last.size)
-    before = np.where(thin > 0, reached[last[thin - 1]], 0)
-    weight = reached[last[thin]] - before
-    place = (reached[last[thin]] - (weight - 1) / 2) / total
+    ends, starts = last[thin], last[thin - 1]
+    upto, before = (ends + 1.0, starts + 1.0) if reached is None else (reached[ends], reached[starts])
+    weight = upto - np.where(thin > 0, before, 0)
+    place = (upto - (weight - 1) / 2) / total
     return (ordered[last[thin]], place), median
 
 

@@ -84,12 +84,14 @@ def bootstrap_t(
     square = first * first
     for counts in tracked_draws(n, resamples, seed):
         c = counts.astype(np.float64)
+        del counts  # large where units are many: one block at a time
         total = np.full((len(c), 1), float(n)) if equal else (c @ w)[:, None]
         mean = c @ first / total
         if equal:
             spread = c @ square - n * mean**2
         else:
             spread = c @ square - 2 * mean * ((c * w) @ first) + mean**2 * (c @ w**2)[:, None]
+        del c
         yield mean, np.sqrt(np.maximum(spread, 0.0) * n / (n - 1)) / total
 
 
