@@ -116,6 +116,8 @@ def gates(
     # A score within a tie of the threshold is at it.
     edges = inside + (-panel.tie_gap if at_least else panel.tie_gap)
     table = [[pass_rates(panel, s > edge) for s in (raw, calibrated)] for edge in edges]
+    before, after = raw > edges[at], calibrated > edges[at]
+    del calibrated  # as large as the panel
     wanted = None if base is None else (at, _Contrast.of(panel, base))
     draws = (_resampled if panel.complete else _resampled_with_holes)(panel, edges, resamples, seed, wanted)
     tails = [(1 - level) / 2, (1 + level) / 2]
@@ -144,9 +146,9 @@ def gates(
         resamples,
         level,
         tuple(notes),
-        chance_spread(panel, raw > edges[at], seed) if panel.complete else float("nan"),
+        chance_spread(panel, before, seed) if panel.complete else float("nan"),
         at_least,
-        **_flips(panel, raw > edges[at], calibrated > edges[at], level),
+        **_flips(panel, before, after, level),
     )
 
 
@@ -270,7 +272,7 @@ def _resampled(
     passing = Passing(flat, column, panel.weights)
     total = np.bincount(column, panel.weights)
     scores = (
-        flat * panel.weights[:, None]
+        (flat if bool(np.all(panel.weights == 1)) else flat * panel.weights[:, None])
         if len(total) == n
         else np.stack([np.bincount(column, x * panel.weights) for x in flat.T], axis=1)
     )
