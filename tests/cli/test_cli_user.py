@@ -133,13 +133,14 @@ def test_nothing_is_saved_when_the_scores_cannot_be_written(here: Run, scores: P
     assert not list(tmp_path.iterdir())
 
 
-def test_apply_says_where_a_score_is_no_number(here: Run, scores: Path, tmp_path: Path) -> None:
+def test_apply_says_what_is_no_number_and_how_to_map_it(here: Run, scores: Path, tmp_path: Path) -> None:
     assert here("calibrate", scores, "--save", tmp_path / "cal.json")[0] == 0
     rows = some_rows()
     rows[5][3] = "good"
     code, _, error = here("apply", tmp_path / "cal.json", write(tmp_path / "t.csv", rows), "-o", tmp_path / "o.csv")
     assert code == 2
-    assert f"task {rows[5][0]}, language {rows[5][1]}, judge {rows[5][2]} ('good')" in error
+    assert "'good'" in error
+    assert "--map 'good=NUMBER'" in error
 
 
 @pytest.mark.parametrize("factor", [1e300, 1e-300])

@@ -226,6 +226,7 @@ def test_a_cached_script_runs_only_when_its_hash_is_known(tmp_path: Path, monkey
     made = SimpleNamespace(javascript_bundle=lambda _: "vegaEmbed; /* made here */")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(render, "converter", lambda: made)
+    monkeypatch.setattr(render, "__file__", str(tmp_path / "render.py"))  # a checkout, without the packaged script
     assert render.vega_script.__wrapped__() == "vegaEmbed; /* made here */"
     assert "planted" in kept.read_text()  # what is not known is not kept either
     digest = hashlib.sha256(b"vegaEmbed; good").hexdigest()

@@ -170,7 +170,16 @@ def _decisions(d: Decisions) -> Parts:
         Column(name="chosen", title="chosen most often", kind="judge"),
         Column(name="chosen_share", title="in", kind="share"),
     )
-    every = Table(name="compare", caption="Decisions on left-out tasks", frame=d.table, columns=columns)
+    caption = "Decisions on left-out tasks"
+    data = {"frame": d.table, "label": "method", "value": "accuracy", "low": "accuracy_low", "high": "accuracy_high"}
+    every = Chart(
+        name="decisions-chart",
+        draw="intervals",
+        data=({**data, "title": caption, "unit": "share that meets the target", "zero": None},),
+        caption=f"{caption}.",
+        alt=say("decisions.chart", method=best["method"], **values),
+        instead=Table(name="compare", caption=caption, frame=d.table, columns=columns),
+    )
     each = Table(name="languages", caption="Decisions by language", frame=d.languages, columns=by)
     sections = (
         Section(

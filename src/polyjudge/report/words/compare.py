@@ -54,6 +54,7 @@ WORDS: dict[str, Template] = {
     "{accuracy/low/high:share} of the languages of left-out tasks.",
     "decisions.target": "The target is the top judge after removing the left-out tasks' own interaction: the additive "
     "model's answer, not a human one. The top judge is the most lenient one, not the best.",
+    "decisions.chart": "How often each way of picking meets the target; {method} does in {accuracy/low/high:share}.",
     "decisions.interval": "Intervals are percentiles over resamples of the tasks: more resamples do not narrow them.",
     "ablation.title": lambda v: {
         "judges": "Fewer judges",
