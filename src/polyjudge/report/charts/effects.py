@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, finish, plot
+from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, either, finish, plot
 
 
 def intervals(
@@ -46,12 +46,12 @@ def intervals(
     opacity = alt.condition(
         "datum.pale", alt.value(0.35), alt.value(1.0) if label != "judge" else alt.value(alt.ExprRef(_JUDGE_OPACITY))
     )
-    tint = alt.condition(IS_CHOSEN, alt.value(colour("accent")), alt.value(colour("mark")))
+    tint = either(IS_CHOSEN, "accent", "mark")
     scale = alt.Scale(zero=zero == 0.0, **({} if domain is None else {"domain": list(domain), "nice": True}))
     layers = [
         base.mark_rule(strokeWidth=2).encode(
             x=alt.X("low:Q", title=unit, scale=scale, axis=alt.Axis(tickCount=6)),
-            x2="high:Q",
+            x2=alt.X2("high:Q"),
             color=tint,
             opacity=opacity,
         ),
@@ -67,7 +67,7 @@ def intervals(
         ),
     ]
     if zero is not None:
-        line = plot(pd.DataFrame({"at": [zero]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q")
+        line = plot(pd.DataFrame({"at": [zero]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x=alt.X("at:Q"))
         layers.insert(0, line)
     chart = alt.layer(*layers).properties(width=WIDE - 36, height=alt.Step(20 if len(name) <= 16 else 16))
     return finish(chart, title, subtitle)
@@ -91,11 +91,13 @@ def rank_intervals(frame: pd.DataFrame, size: int) -> Any:
     tooltip = [alt.Tooltip(f"{n}:N") for n in ("system", "language", "rank")]
     layers = [
         base.mark_rule(strokeWidth=2, tooltip=None).encode(
-            x=alt.X("low:Q", title="rank", scale=scale, axis=axis), x2="high:Q", color=alt.value(colour("mark"))
+            x=alt.X("low:Q", title="rank", scale=scale, axis=axis),
+            x2=alt.X2("high:Q"),
+            color=alt.ColorValue(colour("mark")),
         ),
         base.mark_point(filled=True, size=45, opacity=1).encode(
             x=alt.X("rank:Q", scale=scale),
-            color=alt.value(colour("mark")),
+            color=alt.ColorValue(colour("mark")),
             tooltip=[*tooltip, alt.Tooltip("possible:N", title="ranks not ruled out")],
         ),
     ]
@@ -115,7 +117,7 @@ def bars(frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, 
     """A bar for every row, with a line at `reference`."""
     name = labels(frame[label].astype(str))
     data = pd.DataFrame({"judge": frame[label].astype(str).map(name), "value": frame[value].to_numpy(dtype=float)})
-    tint = alt.condition(IS_CHOSEN, alt.value(colour("accent")), alt.value(colour("mark")))
+    tint = either(IS_CHOSEN, "accent", "mark")
     layers = [
         plot(data)
         .mark_bar()
@@ -129,6 +131,6 @@ def bars(frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, 
     ]
     if reference is not None:
         line = pd.DataFrame({"at": [reference]})
-        layers.append(plot(line).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, tooltip=None).encode(x="at:Q"))
+        layers.append(plot(line).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, tooltip=None).encode(x=alt.X("at:Q")))
     chart = alt.layer(*layers).properties(width=WIDE - 36, height=alt.Step(20 if len(name) <= 16 else 16))
     return finish(chart, title)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from polyjudge.core.labels import labels
 from polyjudge.report.charts.interaction import ROOMY, ticks
-from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, finish, plot, step
+from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, either, finish, plot, step
 from polyjudge.report.numbers import writer
 
 
@@ -47,10 +47,10 @@ def deviations(
         legend=alt.Legend(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
     )
     strong = f"abs(datum.excess) > {0.55 * limit}"
-    ink = alt.condition(strong, alt.value(colour("strong")), alt.value(colour("weak")))
+    ink = either(strong, "strong", "weak")
     layers = [base.mark_rect(stroke=colour("paper"), strokeWidth=1).encode(color=tint, opacity=dim(0.3))]
     if roomy:
-        layers.append(base.mark_text(fontSize=12).encode(text="shown:N", color=ink, opacity=dim(0.45)))
+        layers.append(base.mark_text(fontSize=12).encode(text=alt.Text("shown:N"), color=ink, opacity=dim(0.45)))
     framed = {"filled": False, "stroke": colour("accent")}
     layers.append(base.transform_filter("datum.named").mark_rect(strokeWidth=3, **framed))
     layers.append(base.transform_filter(IS_CHOSEN).mark_rect(strokeWidth=1.5, **framed))
@@ -71,7 +71,7 @@ def score_shares(frame: pd.DataFrame, named: list[tuple[str, str]]) -> Any:
     culprits = set(named)
     data["named"] = [cell in culprits for cell in zip(frame["language"], frame["judge"], strict=True)]
     steps = frame["low"].nunique()
-    tint = alt.condition("datum.named", alt.value(colour("accent")), alt.value(colour("mark")))
+    tint = either("datum.named", "accent", "mark")
     chart = (
         plot(data)
         .mark_bar(size=max(2, 56 // steps))

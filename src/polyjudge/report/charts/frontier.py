@@ -34,7 +34,9 @@ def frontier(subsets: pd.DataFrame, frontier: pd.DataFrame, kept: str) -> Any:
     best = plot(data(subsets[subsets["judges"] == kept])).mark_point(size=160, color=colour("high"), strokeWidth=2.5)
     ends = frontier[["cost", "error_low", "error_high"]]
     bars = (
-        plot(ends).mark_rule(color=colour("accent"), opacity=0.5).encode(x=x, y=alt.Y("error_low:Q"), y2="error_high:Q")
+        plot(ends)
+        .mark_rule(color=colour("accent"), opacity=0.5)
+        .encode(x=x, y=alt.Y("error_low:Q"), y2=alt.Y2("error_high:Q"))
     )
     chart = alt.layer(bars, *(layer.encode(x=x, y=y, tooltip=tooltip) for layer in (dots, steps, best)))
     return finish(chart.properties(width=560, height=320), "Cost against error", "ring: recommended")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from polyjudge.analyse.uncertainty import Uncertainty
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot, step
+from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, either, finish, plot, step
 from polyjudge.report.numbers import Writer, writer
 
 ROOMY = 12
@@ -69,9 +69,9 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
         )
     ]
     strong = f"abs(datum.interaction) > {0.55 * limit}"
-    ink = alt.condition(strong, alt.value(colour("strong")), alt.value(colour("weak")))
+    ink = either(strong, "strong", "weak")
     if roomy:
-        layers.append(base.mark_text(fontSize=11).encode(text="shown:N", color=ink, opacity=dim(0.45)))
+        layers.append(base.mark_text(fontSize=11).encode(text=alt.Text("shown:N"), color=ink, opacity=dim(0.45)))
     if marked:
         layers += [
             base.transform_filter(f"datum.verdict == '{verdict}'")
@@ -122,10 +122,10 @@ def helped_grid(cells: pd.DataFrame, level: float) -> Any:
         scale=alt.Scale(domain=names, range=[colour("high"), colour("middle"), colour("low")]),
         legend=alt.Legend(orient="bottom", title=None),
     )
-    ink = alt.condition("datum.mark == '?'", alt.value(colour("weak")), alt.value(colour("strong")))
+    ink = either("datum.mark == '?'", "weak", "strong")
     layers = [
         base.mark_rect(stroke=colour("paper"), strokeWidth=1).encode(color=tint, opacity=dim(0.3)),
-        base.mark_text(fontSize=14, fontWeight="bold").encode(text="mark:N", color=ink, opacity=dim(0.45)),
+        base.mark_text(fontSize=14, fontWeight="bold").encode(text=alt.Text("mark:N"), color=ink, opacity=dim(0.45)),
     ]
     roomy = len(judge) <= ROOMY
     width = alt.Step(step(48 if roomy else 22, len(judge)))

@@ -11,7 +11,7 @@ import pandas as pd
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import colour, dim, fade, finish, judge_colour, plot, step
+from polyjudge.report.charts.theme import colour, dim, either, fade, finish, judge_colour, plot, step
 
 BEFORE, AFTER = "before", "after"
 STAGE_TITLES = {BEFORE: "Before: raw scores", AFTER: "After calibrating"}
@@ -67,7 +67,7 @@ def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str |
     width = alt.condition("chosen == datum.judge", alt.value(2.5), alt.value(1))
     # Languages have no order to draw a curve over: faint straight segments only help the eye to find a judge again.
     lines = base.mark_line(strokeDash=[2, 3], tooltip=None).encode(
-        detail="judge:N", strokeWidth=width, opacity=fade(0.08, 0.3 if m <= 12 else 0.15)
+        detail=alt.Detail("judge:N"), strokeWidth=width, opacity=fade(0.08, 0.3 if m <= 12 else 0.15)
     )
     points = base.mark_point(filled=True, size=46 if m <= 12 else 24, opacity=1).encode(
         opacity=dim(0.15), tooltip=tooltip
@@ -75,7 +75,7 @@ def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str |
     names = (
         base.transform_filter(alt.FieldEqualPredicate(field="language", equal=languages[-1]))
         .mark_text(align="left", dx=10, fontSize=11, limit=250, tooltip=None)
-        .encode(y=alt.Y("place:Q", title="rank by mean score"), text="judge:N", opacity=dim(0.25))
+        .encode(y=alt.Y("place:Q", title="rank by mean score"), text=alt.Text("judge:N"), opacity=dim(0.25))
     )
     width = alt.Step(step(34 if len(languages) <= 16 else 24, len(languages)))
     chart = alt.layer(lines, points, names).properties(width=width, height=max(130, m * (30 if m <= 12 else 17)))
@@ -155,7 +155,7 @@ def rank_probabilities(result: RankReversals) -> Any:
     )
     layers = [cells]
     if roomy:
-        ink = alt.condition("datum.probability > 0.55", alt.value(colour("strong")), alt.value(colour("weak")))
+        ink = either("datum.probability > 0.55", "strong", "weak")
         layers.append(
             base.mark_text(fontSize=10).encode(
                 text=alt.Text("probability:Q", format=".0%"), color=ink, opacity=dim(0.45)

@@ -10,7 +10,7 @@ import pandas as pd
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import WIDE, colour, finish, plot
+from polyjudge.report.charts.theme import WIDE, colour, either, finish, plot
 
 MOST = 24
 """Pairs in the chart; the table has more."""
@@ -57,7 +57,7 @@ def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> An
     opacity = alt.condition(
         "chosen == '' || chosen == datum.judge || chosen == datum.other", alt.value(1.0), alt.value(0.12)
     )
-    tint = alt.condition("datum.gap > 0", alt.value(colour("high")), alt.value(colour("low")))
+    tint = either("datum.gap > 0", "high", "low")
     room = min(118, 18 + 7 * max(map(len, language.values()), default=0))  # for the names of the languages
     base = plot(data).encode(
         y=alt.Y("pair:N", sort=list(data["pair"].unique()), title=None, axis=alt.Axis(labelLimit=280, grid=True)),
@@ -77,13 +77,13 @@ def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> An
         alt.Tooltip("gap:Q", format="+.4~g"),
         alt.Tooltip("verdict:N", title="after selection"),
     ]
-    zero = plot(pd.DataFrame({"at": [0.0]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q")
+    zero = plot(pd.DataFrame({"at": [0.0]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x=alt.X("at:Q"))
     ticks = base.mark_tick(thickness=2, size=14).encode(tooltip=tooltip)
     witnesses = base.transform_filter("datum.witness")
     points = witnesses.mark_point(filled=True, size=70, opacity=1).encode(tooltip=tooltip)
     right = witnesses.transform_filter("datum.gap > 0").mark_text(align="left", dx=8, limit=104, tooltip=None)
     left = witnesses.transform_filter("datum.gap <= 0").mark_text(align="right", dx=-8, limit=104, tooltip=None)
-    names = [mark.encode(text="language:N", color=alt.value(colour("ink"))) for mark in (right, left)]
+    names = [mark.encode(text=alt.Text("language:N"), color=alt.ColorValue(colour("ink"))) for mark in (right, left)]
     chart = alt.layer(zero, ticks, points, *names).properties(width=WIDE - 250 + 2 * room, height=alt.Step(24))
     return finish(
         chart, "Reversing pairs", "a stroke for each language, a dot for the two languages that show the reversal best"

@@ -30,7 +30,7 @@ def variance_shares(components: pd.DataFrame) -> Any:
     )
     layers = [base.mark_bar(opacity=0.8).encode(x=axis, color=special, tooltip=tooltip)]
     if has_interval:
-        layers.append(base.mark_rule(strokeWidth=1.5, tooltip=None).encode(x=alt.X("low:Q"), x2="high:Q"))
+        layers.append(base.mark_rule(strokeWidth=1.5, tooltip=None).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")))
     layers.append(
         base.mark_text(align="left", dx=6, tooltip=None).encode(
             x=alt.X("high:Q" if has_interval else "share:Q"), text=alt.Text("share:Q", format=".1%")
@@ -57,7 +57,7 @@ def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Any:
     base = plot(data).encode(x=alt.X("threshold:Q", title="threshold", scale=alt.Scale(zero=False)), color=tint)
     axis = alt.Y("spread:Q", title="spread over languages, percentage points")
     layers = [
-        base.mark_area(opacity=0.18, tooltip=None).encode(y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_area(opacity=0.18, tooltip=None).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
         base.mark_line(strokeWidth=2, tooltip=None).encode(
             y=axis, strokeDash=alt.StrokeDash("scores:N", scale=alt.Scale(domain=names), legend=legend)
         ),
@@ -73,7 +73,7 @@ def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Any:
     ]
     if threshold is not None:
         at = pd.DataFrame({"at": [threshold]})
-        layers.append(plot(at).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x="at:Q"))
+        layers.append(plot(at).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x=alt.X("at:Q")))
     chart = alt.layer(*layers).properties(width=WIDE - 40, height=220)
     return finish(chart, "Gate spread by threshold")
 
@@ -86,7 +86,7 @@ def few_shot_curve(curve: pd.DataFrame, what: str, full: float | None = None) ->
     axis = alt.Y("tau:Q", title="mean tau with the others", scale=alt.Scale(zero=False))
     layers = [
         base.mark_area(opacity=0.18, tooltip=None).encode(
-            y=alt.Y("low:Q"), y2="high:Q", color=alt.value(colour("mark"))
+            y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=alt.ColorValue(colour("mark"))
         ),
         base.mark_line(tooltip=None).encode(y=axis),
         base.mark_point(filled=True, size=50, opacity=1).encode(
@@ -95,7 +95,7 @@ def few_shot_curve(curve: pd.DataFrame, what: str, full: float | None = None) ->
     ]
     if full is not None:
         at = pd.DataFrame({"at": [full]})
-        layers.append(plot(at).mark_rule(strokeDash=[4, 3], tooltip=None).encode(y="at:Q"))
+        layers.append(plot(at).mark_rule(strokeDash=[4, 3], tooltip=None).encode(y=alt.Y("at:Q")))
     chart = alt.layer(*layers).properties(width=WIDE - 40, height=200)
     return finish(chart, f"Agreement of a new {what} with the others")
 
@@ -123,5 +123,5 @@ def curves(
     ]
     if at is not None:
         line = pd.DataFrame({"at": [float(at)]})
-        layers.append(plot(line).mark_rule(strokeDash=[4, 3], tooltip=None).encode(y="at:Q"))
+        layers.append(plot(line).mark_rule(strokeDash=[4, 3], tooltip=None).encode(y=alt.Y("at:Q")))
     return finish(alt.layer(*layers).properties(width=WIDE - 40, height=240), title)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from polyjudge.core.labels import labels
 from polyjudge.report.charts.interaction import ROOMY
-from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, finish, plot, step
+from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, either, finish, plot, step
 
 
 def signal_heatmap(
@@ -60,8 +60,8 @@ def _shares(cells: pd.DataFrame, title: str, unit: str, form: str, note: str) ->
         ),
         opacity=dim(0.3),
     )
-    ink = alt.condition("datum.reliability > 0.6", alt.value(colour("strong")), alt.value(colour("weak")))
-    text = base.mark_text(fontSize=11).encode(text="shown:N", color=ink, opacity=dim(0.45))
+    ink = either("datum.reliability > 0.6", "strong", "weak")
+    text = base.mark_text(fontSize=11).encode(text=alt.Text("shown:N"), color=ink, opacity=dim(0.45))
     blind = base.transform_filter("datum.verdict == 'blind'").mark_rect(
         filled=False, stroke=colour("low"), strokeWidth=2
     )

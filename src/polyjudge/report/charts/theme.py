@@ -91,7 +91,7 @@ def step(least: int, count: int) -> int:
 def plot(data: pd.DataFrame) -> Any:
     """An empty chart on these rows, held in the chart itself whatever Altair's settings for data are."""
     rows = json.loads(data.to_json(orient="records", double_precision=15))
-    return alt.Chart(alt.InlineData(values=rows))
+    return alt.Chart(alt.InlineData(values=tuple(rows)))  # a list would be copied at every step of building the chart
 
 
 def colour(name: str) -> Any:
@@ -103,7 +103,12 @@ def colour(name: str) -> Any:
 
 def dim(rest: float = 0.18, full: float = 1.0) -> Any:
     """Opacity that leaves the chosen judge in full and fades the others."""
-    return alt.condition(NONE_OR_CHOSEN, alt.value(full), alt.value(rest))
+    return alt.OpacityValue(rest, condition={"test": NONE_OR_CHOSEN, "value": full})
+
+
+def either(test: str, yes: str, no: str) -> Any:
+    """One of two named colours."""
+    return alt.ColorValue(colour(no), condition={"test": test, "value": colour(yes)})
 
 
 def fade(rest: float, plain: float) -> Any:
