@@ -68,6 +68,8 @@ class Choice(Result):
     rule: str
     """Why the recommended panel was chosen: "budget", "matters", "target" or "noise"."""
     full_cost: float
+    priced: bool
+    """Whether costs are money; else they count scores."""
     exhaustive: bool
     """Whether every subset was tried."""
     level: float
@@ -136,6 +138,7 @@ def choose(
         weighting=_weighting(panel, moments, weights, z[row], gold, level, seed),
         rule=rule,
         full_cost=float(per_task.sum() * k),
+        priced=prices is not None,
         exhaustive=exhaustive,
         level=level,
         tasks=n,

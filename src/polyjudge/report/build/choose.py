@@ -74,6 +74,7 @@ def _choice(c: Choice, panel: Panel | None) -> Report:
             high=at["high"],
             cost=kept["cost"],
             full=c.full_cost,
+            priced=c.priced,
             error=kept["error"],
         )
     ]

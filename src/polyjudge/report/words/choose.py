@@ -16,9 +16,10 @@ def _keep(v: Mapping[str, Any]) -> str:
         "noise": "no other panel is better beyond noise, and none as good is cheaper",
         "none is enough": "no panel reaches the target with these tasks; this one comes nearest",
     }[v["rule"]]
-    return (
-        f"Keep {{judges}}: {why}. Its reliability on left-out tasks is {{held_out/low/high:.2f}}. "
-        "It costs {cost} a task; all judges cost {full}."
+    return f"Keep {{judges}}: {why}. Its reliability on left-out tasks is {{held_out/low/high:.2f}}. " + (
+        "It costs {cost:money} a task; all judges cost {full:money}."
+        if v["priced"]
+        else "It takes {cost} scores a task; all judges take {full}."
     )
 
 
