@@ -413,3 +413,14 @@ def test_the_live_view_shows_every_judge() -> None:
         assert watch is not None
         watch(judges)
     assert quiet.getvalue() == ""  # a line every 30 seconds, not at once
+
+
+def test_a_missing_label_column_says_which_key_names_it(tmp_path: Path, cli: Any) -> None:
+    line = {"task": "t1", "language": "en", "prompt": "p", "response": "r"}
+    (tmp_path / "items.jsonl").write_text(json.dumps(line) + "\n")
+    plan = "items: {path: items.jsonl}\nlanguages: [en]\njudges: [{name: a, model: openai/x}]\nrubric: {kind: rating}\n"
+    (tmp_path / "plan.yaml").write_text(plan)
+    done = cli("collect", tmp_path / "plan.yaml", "-o", tmp_path / "run", "--dry-run")
+    assert done.returncode == 2
+    assert "id: COLUMN" in done.stderr
+    assert "task, language, prompt, response" in done.stderr

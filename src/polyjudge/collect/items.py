@@ -38,6 +38,9 @@ MREWARDBENCH_CODES = {
 }  # fmt: skip
 """M-RewardBench's names of the languages that have shipped prompts."""
 
+LABELS = ("id", "system", "replicate", "group", "cluster")
+"""Keys of a plan's items that name columns of labels."""
+
 
 @dataclass(frozen=True)
 class Requirement:
@@ -314,7 +317,7 @@ class _Gathered:
     def __init__(self, plan: Plan) -> None:
         self.plan, self.columns = plan, _columns(plan)
         source = plan.items
-        self.labels = (source.id, source.system, source.replicate, source.group, source.cluster)
+        self.labels = tuple(getattr(source, key) for key in LABELS)
         self.names: dict[Name, int] = {}
         self.groups: list[str] = []
         self.clusters: list[str] = []
@@ -361,11 +364,12 @@ class _Gathered:
     def _row(self, language: str, seen: _Seen, row: dict[str, Any], number: int) -> None:
         source = self.plan.items
         values = ["" if column is None else _label(row.get(column)) for column in self.labels]
-        for column, value in zip(self.labels, values, strict=True):
+        for key, column, value in zip(LABELS, self.labels, values, strict=True):
             if column is not None and not value:
+                hint = "" if column in row else f" Name the right one in the plan, under items: {key}: COLUMN."
                 raise CollectError(
                     f"{clean(seen.source.name)}, item {number + 1}: nothing in {clean(column)!r}. Its columns are "
-                    f"{', '.join(map(clean, list(row)[:50]))}."
+                    f"{', '.join(map(clean, list(row)[:50]))}.{hint}"
                 )
         name = Name(values[0], sys.intern(values[1]), sys.intern(values[2]))
         n = self.names.setdefault(name, len(self.names))
