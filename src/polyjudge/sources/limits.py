@@ -96,7 +96,7 @@ def check_archive(path: Path) -> None:
                     most -= _unpacked_size(archive, part, most)
                 if most < 0:
                     raise too_large(shown)
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError) as error:
         raise PanelError(f"{shown} is not a whole log: {clean(error, 120)}.") from None
 
 
