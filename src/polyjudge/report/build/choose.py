@@ -179,7 +179,9 @@ def _trust(c: Choice) -> Section:
 
 def _swap(s: Swap, panel: Panel | None) -> Report:
     worst = s.changes.iloc[int(s.changes["change"].abs().to_numpy().argmax())]
-    verdict = say(
+    severity = {"accepted": "info", "refused": "serious", "open": "warning"}[s.answer]
+    answer = find(
+        severity,  # type: ignore[arg-type]
         f"swap.{s.answer}",
         out=s.out,
         into=s.into,
@@ -194,15 +196,13 @@ def _swap(s: Swap, panel: Panel | None) -> Report:
         first=worst["first"],
         second=worst["second"],
     )
-    severity = {"accepted": "info", "refused": "serious", "open": "warning"}[s.answer]
-    finding = find(severity, "swap-answer", answer=s.answer, out=s.out, into=s.into)  # type: ignore[arg-type]
     ordered = s.changes.reindex(s.changes["change"].abs().sort_values(ascending=False, kind="stable").index)
     caption = say("swap.changes", share=s.share, level=2 * s.level - 1)
     return Report(
         **frame_of("swap", s, panel),
         title=say("swap.title", out=s.out, into=s.into),
-        verdict=(verdict, say("swap.scope", share=s.share)),
-        findings=(finding,),
+        verdict=(answer, say("swap.scope", share=s.share)),
+        findings=(answer,),
         sections=(
             Section(
                 name="changes",

@@ -81,20 +81,16 @@ WORDS: dict[str, Template] = {
     ),
     "choose.heatmap-alt": "From {low:.2f} to {high:.2f}.",
     "swap.title": "May {into} replace {out}?",
-    "swap.accepted": "Yes: with {into} in place of {out} nothing moves by more than {matters} points.",
+    "swap.accepted": "Yes: with {into} in place of {out} nothing moves by more than {matters} points. The largest "
+    "move is {change/low/high:+points}.",
     "swap.refused": lambda v: (
         f"No: with {{into}} in place of {{out}} {_where(v)} moves by {{change/low/high:+points}} points."
     ),
     "swap.open": _open,
     "swap.scope": lambda v: (
-        "Measured for a user of this judge alone."
+        "This is for someone who uses that judge alone."
         if v["share"] == 1
-        else "Measured for the mean of all judges, in which one counts {share:share}."
+        else "This is for the mean of all judges, where each counts for {share:share}."
     ),
     "swap.changes": "Changes, largest first, {level:share} intervals (two one-sided tests)",
-    "swap-answer": lambda v: {
-        "accepted": "{into} may replace {out}.",
-        "refused": "{into} may not replace {out}.",
-        "open": "Whether {into} may replace {out} is open.",
-    }[v["answer"]],
 }
