@@ -79,7 +79,7 @@ class Summary(Result):
         return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Audit(Result):
     """Everything an audit found. Each section is a result of its own; a section that could not be had is None and
     `left_out` says why: what compares every two of thousands is left out, all else is there."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Kind = Literal["language", "judge"]
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Newcomer(Result):
     """One new language (or judge): its row of the interaction, how far to trust it, and how many more tasks it needs.
 
@@ -195,7 +195,18 @@ def _add(
     _write(calibrator, kind, label, table, _effect(calibrator, calibrated, weights, panel.weights, kind, peers))
     half = math.sqrt(float((radius**2).mean()))
     left = max(round(float(np.median(calibrator.counts_.to_numpy()))) - n, 0)
-    return Newcomer(kind, label, table, n, off, half, more, goal, level, left)
+    return Newcomer(
+        kind=kind,
+        label=label,
+        table=table,
+        tasks=n,
+        shrunk=off,
+        half_width=half,
+        more_tasks=more,
+        goal=goal,
+        level=level,
+        left_tasks=left,
+    )
 
 
 def _require(kind: Kind, label: str, peers: list[str], across: list[str]) -> None:
