@@ -220,18 +220,7 @@ class HttpAsker(Asker):
             ) from None
         if status != 200:
             raise _refused(status, body, reply_headers, _since(started))
-        if raw:
-            return body
-        try:
-            return json.loads(body)
-        except (ValueError, RecursionError):
-            raise Problem(
-                kind="unreadable reply",
-                message=f"no JSON: {_shown(body)}",
-                retry=True,
-                latency=_since(started),
-                paid=True,
-            ) from None
+        return body if raw else _json(body, _since(started))
 
 
 class ChatAsker(HttpAsker):
@@ -506,6 +495,15 @@ def _refused(status: int, body: bytes, headers: Mapping[str, str], latency: floa
         retry_after=_retry_after(headers), latency=latency,
         unstructured=status in (400, 404, 422, 500, 501) and hint is not None,
     )  # fmt: skip
+
+
+def _json(body: bytes, latency: float) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise Problem(
+            kind="unreadable reply", message=f"no JSON: {_shown(body)}", retry=True, latency=latency, paid=True
+        ) from None
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
