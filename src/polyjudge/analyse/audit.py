@@ -181,7 +181,6 @@ def audit(
         raise UsageError("A base language needs a gate: give a threshold too (--at).")
     if check_goal(goal) == "gate" and threshold is None:
         raise UsageError("The goal gate needs its pass mark: give a threshold too (--at).")
-    level = panel.level_left(level)
     matters = what_matters(panel, matters)
     calibrator = ConsensusCalibrator().fit(panel)
     with stages(STAGES) as run:

@@ -109,6 +109,7 @@ def extend(
         raise UsageError(f"level must lie between 0 and 1, not {level}.")
     if target is not None and not panel.tie_gap < target < math.inf:
         raise UsageError(f"target must be a positive number of score points, above {panel.tie_gap:g}, not {target:g}.")
+    level = panel.level_left(level)
     known = calibrator.interaction_
     languages = [x for x in panel.languages if x not in known.index]
     judges = [x for x in panel.judges if x not in known.columns]
@@ -128,6 +129,8 @@ def extend(
     for label in judges:
         newcomers.append(_add(new, panel, "judge", label, target, level))
     notes = [say("extend.unchanged")]
+    if panel.looks > 1:
+        notes.append(say("read.looks", looks=panel.looks, level=level))
     if judges:
         notes.append(say("extend.mean-moves"))
     for n in newcomers:
