@@ -13,9 +13,8 @@ from polyjudge.core.files import atomic_path
 
 if TYPE_CHECKING:
     from polyjudge.core.sections import Report
+    from polyjudge.report.charts.vega import Picture
 
-COMPILED = "_polyjudge_svg"
-"""Where a chart keeps its picture: compiling takes most of the time, and every format starts from it."""
 FORMATS = ("svg", "png", "pdf")
 
 
@@ -44,19 +43,14 @@ def converter() -> Any:
     return importlib.import_module("vl_convert")
 
 
-def chart_bytes(chart: Any, form: str) -> bytes:
+def chart_bytes(chart: Picture, form: str) -> bytes:
     """A chart as the content of an SVG, PNG or PDF file."""
-    vl_convert = converter()
-    svg = vars(chart).get(COMPILED)
-    if svg is None:
-        svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
-        object.__setattr__(chart, COMPILED, svg)  # beside what Altair keeps, so that it is no part of the chart
     if form == "png":
-        return bytes(vl_convert.svg_to_png(svg, scale=2))
-    return bytes(vl_convert.svg_to_pdf(svg)) if form == "pdf" else svg.encode()
+        return bytes(converter().svg_to_png(chart.svg, scale=2))
+    return bytes(converter().svg_to_pdf(chart.svg)) if form == "pdf" else chart.svg.encode()
 
 
-def save_chart(chart: Any, path: str | Path) -> None:
+def save_chart(chart: Picture, path: str | Path) -> None:
     """Write a chart; the suffix of the path is the format."""
     path = Path(path)
     (form,) = parse_formats(path.suffix[1:])
