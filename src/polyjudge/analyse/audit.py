@@ -79,7 +79,7 @@ class Summary(Result):
         return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Audit(Result):
     """Everything an audit found. Each section is a result of its own; a section that could not be had is None and
     `left_out` says why: what compares every two of thousands is left out, all else is there."""
@@ -181,7 +181,6 @@ def audit(
         raise UsageError("A base language needs a gate: give a threshold too (--at).")
     if check_goal(goal) == "gate" and threshold is None:
         raise UsageError("The goal gate needs its pass mark: give a threshold too (--at).")
-    level = panel.level_left(level)
     matters = what_matters(panel, matters)
     calibrator = ConsensusCalibrator().fit(panel)
     with stages(STAGES) as run:

@@ -53,7 +53,7 @@ TAIL = 25
 """With fewer drawn flips than this beyond it, a critical value comes from their law instead (`flip_critical`)."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Drift(Result):
     """Change of every cell since the calibrator was fitted.
 
@@ -165,7 +165,8 @@ def drift(
     findings += [*_effect_findings(effects), *_of_nights(cal, common, tested, paired, nights)]
     findings = _with_systems(systems, findings)
     return Drift(
-        cells, floor, tested.p_global, level, tolerance, paired, n_before, common.n_tasks, **labels,
+        cells=cells, floor=floor, p_global=tested.p_global, level=level, tolerance=tolerance,
+        paired_tasks=paired, tasks_before=n_before, tasks_after=common.n_tasks, **labels,
         range_before=whole, range_after=panel.range, findings=tuple(findings), seed=seed,
         kind=kind, broken=broken, effects=effects, nights=nights,
         new_systems=systems.new, gone_systems=systems.gone, systems=systems.changed,
