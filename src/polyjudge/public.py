@@ -15,13 +15,17 @@ from polyjudge.estimate.identify import settle_incomplete
 if TYPE_CHECKING:
     from polyjudge.analyse.check import Check
 
+AHEAD = ("plan", "separate", "label_budget", "replay")
+"""Their level is of scores still to be had: what looks there were has no part in it."""
+
 
 def public(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as users see it.
 
     Where it takes a panel, it also takes what `read_panel` takes (a data frame, a path, an Ibis table) with the same
-    names of columns, and leaves out, with a note, the languages and judges that missing scores leave unknown.
-    `resamples` may also be given by its former name, `replicates`. Arguments that do not exist are an error of ours.
+    names of columns, and leaves out, with a note, the languages and judges that missing scores leave unknown. Of an
+    adaptive collection it uses the level that the looks left. `resamples` may also be given by its former name,
+    `replicates`. Arguments that do not exist are an error of ours.
     """
     own = inspect.signature(function).parameters
     place = list(own).index("panel") if "panel" in own else None
@@ -42,14 +46,26 @@ def public(function: Callable[..., Any]) -> Callable[..., Any]:
         if "probes" in own and options.get("probes") is not None:
             options["probes"] = _read(options["probes"], {}, "probe")
         try:
-            inspect.signature(function).bind(*given, **options)
+            bound = inspect.signature(function).bind(*given, **options)
         except TypeError as error:
             raise UsageError(
                 f"polyjudge.{function.__name__}: {error}. See help(polyjudge.{function.__name__})."
             ) from None
-        return function(*given, **options)
+        bound.apply_defaults()
+        if function.__name__ not in AHEAD:
+            _allow_for_looks(bound.arguments)
+        return function(*bound.args, **bound.kwargs)
 
     return run
+
+
+def _allow_for_looks(arguments: dict[str, Any]) -> None:
+    """Of an adaptive collection each interval gets the level that the looks left."""
+    panels = [p for p in arguments.values() if isinstance(p, Panel) and p.by_design]
+    if panels and "level" in arguments:
+        arguments["level"] = max(p.level_left(arguments["level"]) for p in panels)
+    if panels and "alpha" in arguments:
+        arguments["alpha"] = 1 - max(p.level_left(1 - arguments["alpha"]) for p in panels)
 
 
 def check(source: Any, **columns: Any) -> Check:
