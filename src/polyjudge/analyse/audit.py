@@ -198,7 +198,10 @@ def audit(
     concluded = weigh(conclude(panel, shifts, left_out, **sections), held, scale_of(panel))
     swap = next((f for f in concluded if f.code == "reversal"), None)
     probed = _probed(panel, probes, matters, level)
-    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal, probes=probed)
+    hang = None if judged is None else judged.leaderboard.hang
+    advice = advise(
+        panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, hang=hang, goal=goal, probes=probed
+    )
     concluded += () if probed is None else probed.findings
     return Audit(
         explanation=explanation,

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.calibrate.drift_systems import Flips, Judged, judged, narrowed, paired_systems
+from polyjudge.calibrate.drift_systems import (
+    Flips,
+    Judged,
+    contrasts,
+    judged,
+    narrowed,
+    paired_systems,
+    set_aside,
+)
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
 from polyjudge.core.panel import Panel
@@ -326,13 +334,11 @@ def _watched(cells: Array, then: Array) -> Array:
 
 
 def _sight(now: Array, then: Array) -> Array:
-    """(n, m): how each judge goes with the others about the systems of a task, scaled by the others' products then."""
-    own, old = ((x - x.mean(axis=1, keepdims=True)).mean(axis=2) for x in (now, then))  # (n, s, m), mean over languages
-    m = own.shape[2]
-    others = (own.sum(axis=2, keepdims=True) - own) / (m - 1)
-    products = np.einsum("tsj,tsi->ji", old, old) / len(old)
-    scale = _scale_of_others(products)
-    out: Array = (own * others).sum(axis=1) / scale
+    """(..., n, m): how each judge goes with the others about a task's systems, scaled by the others' products then."""
+    own, old = ((x - x.mean(axis=-3, keepdims=True)).mean(axis=-2) for x in (now, then))  # (..., n, s, m)
+    others = (own.sum(axis=-1, keepdims=True) - own) / (own.shape[-1] - 1)
+    scale = _scale_of_others(np.einsum("tsj,tsi->ji", old, old) / len(old))
+    out: Array = (own * others).sum(axis=-2) / scale
     return out
 
 
@@ -401,13 +407,36 @@ def nightly(
 ) -> NDArray[np.bool_]:
     """Which of many runs on the same tasks would alarm: `drift` without its tables, for whole years at once.
 
-    then, now : (n, k, m) and (..., n, k, m) scores; floor_then, floor_now : the shares of them at the lowest value
+    then, now : (n, k, m) and (..., n, k, m) scores, with systems (n, s, k, m) and (..., n, s, k, m)
+    floor_then, floor_now : the shares of them at the lowest value
     """
-    alarms = (1 - check_level(level)) / nights
+    alarms, every = (1 - check_level(level)) / nights, (then, now, floor_then, floor_now)
+    if then.ndim == 3:
+        return _alarmed(*every, None, alarms)
+    flips, share = _system_flips(alarms, seed=7), (1 - SHARE_SYSTEMS) * alarms
+    change = now - then
+    out = _alarmed(*(x.mean(axis=-3) for x in every), (then, now), share)
+    moved = (adjusted_p(contrasts(change)) <= SHARE_SYSTEMS * alarms).any(axis=-1)
+    for run in map(tuple, np.argwhere(moved)):
+        left = set_aside(change[run], flips)[0]
+        rest = [x[:, left] for x in (then, now[run], floor_then, floor_now[run])]
+        both = (rest[0], rest[1]) if len(left) > 1 else None
+        out[run] = _alarmed(*(x.mean(axis=-3) for x in rest), both, share)
+    return out
+
+
+def _alarmed(
+    then: Array, now: Array, floor_then: Array, floor_now: Array, systems: tuple[Array, Array] | None, alarms: float
+) -> NDArray[np.bool_]:
+    """Which runs (..., n, k, m) alarm at the level `alarms`; `systems`: the same scores by system, then and now."""
+    watched = _watched(now, then) - _watched(then, then)
+    if systems is not None and then.shape[-1] > 2:
+        sight = _sight(systems[1], systems[0]) - _sight(systems[0], systems[0])
+        watched = np.concatenate([watched, sight], axis=-1)
     out = np.zeros(now.shape[:-3], bool)
     for share, d in (
         (1 - SHARE_FLOOR - SHARE_EFFECTS, double_centre(now) - double_centre(then)),
-        (SHARE_EFFECTS, _watched(now, then) - _watched(then, then)),
+        (SHARE_EFFECTS, watched),
         (SHARE_FLOOR, floor_now - floor_then),
     ):
         d = d.reshape(*now.shape[:-2], -1)
