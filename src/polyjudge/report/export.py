@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from polyjudge.core.errors import UsageError
 from polyjudge.core.files import atomic_path
+from polyjudge.report.charts.vega import Picture, converter
 
 if TYPE_CHECKING:
     from polyjudge.core.sections import Report
-    from polyjudge.report.charts.vega import Picture
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -29,18 +27,6 @@ def parse_formats(text: str) -> tuple[str, ...]:
     if unknown or not wanted:
         raise UsageError(f"Figures are saved as {', '.join(FORMATS)}, several separated by commas; not as {text!r}.")
     return wanted
-
-
-def can_draw() -> bool:
-    """Whether pictures can be made here."""
-    return importlib.util.find_spec("vl_convert") is not None
-
-
-def converter() -> Any:
-    """The package that draws without a browser."""
-    if not can_draw():
-        raise UsageError("Figures need a package that is not installed: pip install 'polyjudge[figures]'.")
-    return importlib.import_module("vl_convert")
 
 
 def chart_bytes(chart: Picture, form: str) -> bytes:

@@ -9,8 +9,7 @@ from markupsafe import Markup
 from polyjudge.core.labels import label
 from polyjudge.core.sections import Block, Chart, Grid, Report, Table
 from polyjudge.report.charts import draw
-from polyjudge.report.charts.vega import Picture
-from polyjudge.report.export import can_draw
+from polyjudge.report.charts.vega import Picture, can_draw
 from polyjudge.report.tables import cells, entries
 from polyjudge.report.words import word
 

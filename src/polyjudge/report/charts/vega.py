@@ -7,12 +7,16 @@ the audit. `plot` of a result makes an Altair chart of a picture, and the tests 
 from __future__ import annotations
 
 import hashlib
+import importlib
+import importlib.util
 import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import pandas as pd
+
+from polyjudge.core.errors import UsageError
 
 Spec = dict[str, Any]
 TYPES = {"N": "nominal", "O": "ordinal", "Q": "quantitative"}
@@ -52,8 +56,6 @@ class Picture:
     @cached_property
     def svg(self) -> str:
         """Compiled once: that takes most of the time, and every format starts from it."""
-        from polyjudge.report.export import converter
-
         return str(converter().vegalite_to_svg(self.to_dict()))
 
     def _repr_svg_(self) -> str:
@@ -109,3 +111,15 @@ def stacked(parts: list[Picture], way: str, **more: Any) -> Picture:
 
 def _together(spec: Spec, parts: tuple[Picture, ...]) -> Picture:
     return Picture(spec, {name: rows for part in parts for name, rows in part.rows.items()})
+
+
+def can_draw() -> bool:
+    """Whether pictures can be made here."""
+    return importlib.util.find_spec("vl_convert") is not None
+
+
+def converter() -> Any:
+    """The package that draws without a browser."""
+    if not can_draw():
+        raise UsageError("Figures need a package that is not installed: pip install 'polyjudge[figures]'.")
+    return importlib.import_module("vl_convert")

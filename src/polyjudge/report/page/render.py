@@ -28,8 +28,7 @@ from polyjudge.core.schema import to_json
 from polyjudge.core.sections import Report
 from polyjudge.report.charts import draw
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
-from polyjudge.report.charts.vega import Picture
-from polyjudge.report.export import can_draw, converter
+from polyjudge.report.charts.vega import Picture, can_draw, converter
 from polyjudge.report.page.made import facts
 from polyjudge.report.tables import NUMERIC, Cell, cells, entries, left_out
 from polyjudge.report.words import word
