@@ -75,9 +75,10 @@ def build(result: Systems, panel: Panel | None = None) -> Report:
 
 def sayings(result: Systems) -> tuple[Say | Finding, ...]:
     """At most four sentences: do the judges see, who wins, does that hang on a judge, who changes places."""
-    out = [seen(result.signal)]
     if result.signal.verdict == "blind":
-        return tuple(out)
+        every = [f for f in result.signal.findings if f.code == "signal-blind" and f.values["all"]]
+        return tuple(every or [seen(result.signal)])
+    out = [seen(result.signal)]
     best = result.leaderboard
     top, judges = best.top_set(), len(result.signal.families)
     others = best.systems["system"].nunique() - len(top)
