@@ -478,6 +478,17 @@ def test_variance_components_with_systems_are_the_planted_ones() -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("prices", [None, {"judge1": 2.0, "judge2": 3.0, "judge3": 1.0}])
+def test_a_plan_counts_every_replicate(prices: dict[str, float] | None) -> None:
+    """Tasks are those that suffice with as many replicates as the pilot has: they all are to be paid."""
+    panel, _ = pj.simulate_panel(40, 2, 3, replicates=3, systems=3, seed=1)
+    plan = pj.separate(panel, 2.0, prices=prices)
+    each = prices or dict.fromkeys(panel.judges, 1.0)
+    assert plan.cost == plan.needed * sum(each.values()) * 2 * 3 * 3
+    assert plan.kept_cost == plan.kept_tasks * sum(each[j] for j in plan.kept) * 2 * 3 * 3
+    assert pj.choose(panel, prices=prices, resamples=50).full_cost == sum(each.values()) * 2 * 3 * 3
+
+
 def test_as_many_tasks_as_planned_do_tell_systems_apart() -> None:
     """With the planned number of tasks four of five panels find the difference, as asked for."""
     options = {"systems": 2, "system_sd": [1.5, -1.5], "task_system_sd": 8, "noise_sd": 6}

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from polyjudge.analyse.choose import cheapest, prices_of
+from polyjudge.analyse.choose import cheapest, task_prices
 from polyjudge.analyse.leaderboard import require_systems
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
@@ -212,7 +212,7 @@ def _choice(
 ) -> dict[str, Any]:
     """The cheapest judges for the difference, and what all of them cost on the tasks that they need."""
     kept, tasks, cost = cheapest(panel, points, z, prices, seed)
-    each = float(prices_of(panel, prices).sum()) * len(panel.languages) * len(panel.systems)
+    each = float(task_prices(panel, prices).sum()) * len(panel.languages)
     return {"kept": kept, "kept_tasks": tasks, "kept_cost": cost, "cost": needed * each, "priced": prices is not None}
 
 
