@@ -103,7 +103,7 @@ def rank_intervals(frame: pd.DataFrame, size: int) -> Any:
     ]
     columns = min(3, len(language))
     picture = alt.layer(*layers, data=plot(data).data).properties(
-        width=(WIDE - 30) // columns - 20, height=alt.Step(18 if size <= 16 else 14)
+        width=max(90, (WIDE - 130) // columns - 14), height=alt.Step(18 if size <= 16 else 14)
     )
     facet = alt.Facet("language:N", sort=list(language.values()), title=None)
     chart = picture.facet(facet=facet, columns=columns, spacing=14).resolve_axis(y="shared")

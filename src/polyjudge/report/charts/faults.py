@@ -30,11 +30,17 @@ def deviations(
         f"{write(x, True)} [{write(a, True)}, {write(b, True)}]"
         for x, a, b in zip(cells["excess"], cells["low"], cells["high"], strict=True)
     ]
-    limit = max(float(data["excess"].abs().max()), matters, 1e-12)
+    calm = bool(cells["small"].all())  # then colours stay pale: a strong one would cry wolf
+    limit = max(float(data["excess"].abs().max()), matters, 1e-12) * (3 if calm else 1)
     roomy = len(judge) <= ROOMY
     order = {"sort": list(judge.values())}
     base = plot(data).encode(
-        x=alt.X("judge:N", title=None, axis=alt.Axis(orient="top", labelAngle=-30, labelLimit=150), **order),
+        x=alt.X(
+            "judge:N",
+            title=None,
+            axis=alt.Axis(orient="top", labelAngle=-30 if roomy else -90, labelLimit=150),
+            **order,
+        ),
         y=alt.Y("language:N", sort=list(language.values()), title=None),
         tooltip=[alt.Tooltip("language:N"), alt.Tooltip("judge:N"), alt.Tooltip("value:N", title=unit)],
     )
@@ -44,7 +50,9 @@ def deviations(
         scale=alt.Scale(
             domain=[-limit, 0, limit], range=[colour("low"), colour("middle"), colour("high")], interpolate="lab"
         ),
-        legend=alt.Legend(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
+        legend=None
+        if calm
+        else alt.Legend(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
     )
     strong = f"abs(datum.excess) > {0.55 * limit}"
     ink = either(strong, "strong", "weak")
@@ -54,7 +62,7 @@ def deviations(
     framed = {"filled": False, "stroke": colour("accent")}
     layers.append(base.transform_filter("datum.named").mark_rect(strokeWidth=3, **framed))
     layers.append(base.transform_filter(IS_CHOSEN).mark_rect(strokeWidth=1.5, **framed))
-    width = alt.Step(step(48 if roomy else 22, len(judge)))
+    width = alt.Step(step(48 if roomy else 12, len(judge)))
     chart = alt.layer(*layers).properties(width=width, height=alt.Step(28 if roomy else 20))
     framed_words = "framed: the culprit; " if data["named"].any() else ""
     small = f". within {matters:.2g}, or noise" if matters else ". within noise"

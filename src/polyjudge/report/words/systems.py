@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polyjudge.core.labels import clean
+from polyjudge.report.numbers import points
 from polyjudge.report.words import Template, escape, plural
 
 
@@ -57,7 +58,7 @@ def _swap(v: Mapping[str, Any]) -> str:
 
 
 def _swapped(v: Mapping[str, Any]) -> str:
-    return _swap(v).replace("{down:points}", f"{abs(float(v['gap_lower'])):.2g}")
+    return _swap(v).replace("{down:points}", points(abs(float(v["gap_lower"]))))
 
 
 def _judge_blind(v: Mapping[str, Any]) -> str:
