@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -162,3 +163,23 @@ def test_the_interface_page_is_up_to_date(tmp_path: Path) -> None:
 
     subprocess.run([sys.executable, str(ROOT / "docs/make_api.py"), str(tmp_path / "api.md")], check=True)
     assert (tmp_path / "api.md").read_text("utf-8") == (ROOT / "docs/api.md").read_text("utf-8")
+
+
+def test_the_store_of_an_adaptive_run_gets_the_level_that_its_looks_left(panel: pj.Panel) -> None:
+    judged = pj.simulate_panel(tasks=20, systems=3, languages=2, judges=3, seed=3)[0]
+    bought, compared = replace(panel, looks=5), replace(judged, looks=5)
+    few: dict[str, Any] = {"resamples": 100}
+    for result in (
+        pj.audit(bought, permutations=0, **few),
+        pj.uncertainty(bought, **few),
+        pj.gates(bought, 50.0, **few),
+        pj.explain(bought, **few),
+        pj.systems(compared, **few),
+        pj.swap(bought, *panel.judges[:2]),
+        pj.drift(pj.ConsensusCalibrator().fit(panel), bought),
+    ):
+        assert result.level == pytest.approx(0.99), type(result)
+    assert pj.uncertainty(bought, level=0.9, **few).level == pytest.approx(0.98)
+    assert pj.rank_reversals(bought, **few).alpha == pytest.approx(0.01)
+    assert pj.plan(bought, draws=100).level == 0.95
+    assert pj.uncertainty(panel, **few).level == 0.95

@@ -21,14 +21,18 @@ from polyjudge.estimate.identify import settle_incomplete
 if TYPE_CHECKING:
     from polyjudge.analyse.check import Check
 
+AHEAD = ("plan", "separate", "label_budget", "replay")
+"""Their level is of scores still to be had: what looks there were has no part in it."""
+
 
 def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., Any]:
     """The function as users see it.
 
     Where it takes a panel, it also takes what `read_panel` takes (a data frame, a path, an Ibis table) with the same
     names of columns, and leaves out (`settle`), with a note, languages and judges that missing scores leave unknown.
-    Labels may be a table or a path. `resamples` may also be given by its former name, `replicates`. Arguments that do
-    not exist, or are no numbers where numbers are needed, are an error of ours.
+    Labels may be a table or a path. Of an adaptive collection it uses the level that the looks left. `resamples` may
+    also be given by its former name, `replicates`. Arguments that do not exist, or are no numbers where numbers are
+    needed, are an error of ours.
     """
     signature = inspect.signature(function)
     own, name = signature.parameters, function.__qualname__
@@ -54,6 +58,9 @@ def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., A
             _check_kind(name, key, value, str(own[key].annotation))
         if "panel" in own and values.get("gold") is not None:
             values["gold"] = _labels(values["panel"], values["gold"], str(own["gold"].annotation))
+        bound.apply_defaults()
+        if name not in AHEAD:
+            _allow_for_looks(values)
         return function(*bound.args, **bound.kwargs)
 
     return run
@@ -114,6 +121,15 @@ def _check_kind(function: str, name: str, value: Any, annotation: str) -> None:
     if len(known) == len(kinds) and not any(isinstance(value, kind) for kind, _ in known):
         wanted = " or ".join(title for _, title in known if title)
         raise UsageError(f"polyjudge.{function}: {name} must be {wanted}, not {clean(repr(value), 60)}.")
+
+
+def _allow_for_looks(arguments: dict[str, Any]) -> None:
+    """Of an adaptive collection each interval gets the level that the looks left."""
+    panels = [p for p in arguments.values() if isinstance(p, Panel) and p.by_design]
+    if panels and "level" in arguments:
+        arguments["level"] = max(p.level_left(arguments["level"]) for p in panels)
+    if panels and "alpha" in arguments:
+        arguments["alpha"] = 1 - max(p.level_left(1 - arguments["alpha"]) for p in panels)
 
 
 def check(source: Any, **columns: Any) -> Check:

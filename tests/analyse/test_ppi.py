@@ -154,3 +154,21 @@ def test_labels_from_the_hardest_tasks_are_noticed() -> None:
         means = language_means(panel, align_gold(panel, gold))
         assert (means.balance["p"] < 0.05).any() == odd
         assert ("labels.not-random" in [n.code for n in means.notes]) == odd
+
+
+def test_a_cluster_with_and_without_labels_counts_once() -> None:
+    """What a cluster adds to the labels and to the other predictions is not independent: it adds up."""
+    rng = np.random.default_rng(4)
+    source = rng.normal(0, 10, 40)
+    human = np.repeat(source, 5) + rng.normal(0, 10, 200)
+    guess = human + rng.normal(0, 10, 200)
+    code, known = np.repeat(np.arange(40), 5), rng.permutation(200) < 60
+    parts = human[known], guess[known], guess[~known]
+    shared = ppi_mean(*parts, clusters=code[known], unlabelled_clusters=code[~known])
+    apart = ppi_mean(*parts, clusters=code[known], unlabelled_clusters=code[~known] + 100)
+    assert shared.estimate == apart.estimate
+    assert shared.se > 1.05 * apart.se
+    single = np.arange(200)
+    assert ppi_mean(*parts, clusters=single[known], unlabelled_clusters=single[~known]).se == pytest.approx(
+        ppi_mean(*parts).se
+    )

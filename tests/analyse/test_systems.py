@@ -11,8 +11,11 @@ import pytest
 import polyjudge as pj
 from conftest import shared_file
 from polyjudge.analyse.families import families
+from polyjudge.analyse.signal import _ratio_band
 from polyjudge.core.errors import PanelError
 from polyjudge.estimate.covariance import Moments, one_factor
+from polyjudge.report import report_of
+from polyjudge.report.words import word
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +147,54 @@ def test_a_judge_that_spreads_systems_less_in_a_language_is_named() -> None:
     assert not even.slopes["clear"].any()
 
 
+def test_a_judge_that_sees_nowhere_hides_no_other_slope() -> None:
+    """Its usual spread is 0, against which no language can be held."""
+    sees = np.ones((3, 5))
+    sees[1, 2] = 0.3
+    panel, _ = pj.simulate_panel(200, 3, 5, systems=6, sees=sees, noise_sd=4, seed=1)
+    for noise in (0.0, 9.0):
+        scores = np.array(panel.system_scores)
+        scores[..., 4] = 50 + noise * np.random.default_rng(2).normal(size=scores.shape[:3])
+        found = pj.signal(pj.Panel.from_array(scores, systems=panel.systems), resamples=200)
+        assert set(found.slopes["judge"]) == set(panel.judges[:4])
+        worst = found.slopes.loc[found.slopes["own"].idxmin()]
+        assert (worst["language"], worst["judge"]) == ("language2", "judge3")
+        assert worst["material"]
+
+
+@pytest.mark.statistical
+def test_the_band_of_slopes_holds_the_planted_ones() -> None:
+    """Pass or fail is not planted here: there the ends of the scale bend every slope."""
+    sees = np.ones((3, 4))
+    sees[1, 2], sees[0, 1] = 0.3, 0.6
+    ratio = sees / sees.mean(axis=0)
+    own = (ratio / ratio.mean(axis=1, keepdims=True)).ravel()
+    held = []
+    for seed in range(150):
+        panel, _ = pj.simulate_panel(60, 3, 4, systems=3, sees=sees, interaction=0.0, seed=seed)
+        slopes = pj.signal(panel, resamples=200, seed=seed).slopes
+        held.append(bool(((slopes["band_low"] <= own) & (own <= slopes["band_high"])).all()))
+    assert np.mean(held) > 0.95 - 3 * np.sqrt(0.05 * 0.95 / len(held))
+
+
+def test_the_band_of_a_ratio_is_that_of_fieller() -> None:
+    """Against a search over all ratios; without bounds where the lower one may be 0."""
+    rng = np.random.default_rng(0)
+    tops, bottoms = rng.normal(0.3, 0.1, (400, 1, 1)), rng.normal(1, 0.2, (400, 1, 1))
+    top, bottom = tops.mean(axis=0), bottoms.mean(axis=0)
+    low, high = (float(x[0, 0]) for x in _ratio_band(top, bottom, tops, bottoms, 0.95))
+    t, b = tops - top, bottoms - bottom
+    at = float(top[0, 0] / bottom[0, 0])
+    c = np.quantile(np.abs(t - at * b) / (t - at * b).std(), 0.95, method="higher")
+    tried = np.linspace(-2, 3, 50_001)
+    spread = np.sqrt(np.var(t) - 2 * tried * np.mean(t * b) + tried**2 * np.var(b))
+    inside = tried[np.abs(top[0, 0] - tried * bottom[0, 0]) <= c * spread]
+    assert (low, high) == pytest.approx((inside.min(), inside.max()), abs=2e-4)
+    wide = _ratio_band(top, bottom - 1, tops, bottoms - 1, 0.95)
+    assert np.isneginf(wide[0]).all()
+    assert np.isposinf(wide[1]).all()
+
+
 def test_slopes_are_a_method_that_stretches_what_was_squeezed() -> None:
     sees = np.ones((3, 4))
     sees[1, 2] = 0.4
@@ -241,6 +292,40 @@ def test_one_judges_taste_ranks_nothing() -> None:
     taste[0, 2] = 10
     panel, _ = pj.simulate_panel(200, 2, 5, systems=3, system_sd=[0.0, 0, 0], judge_system=taste, seed=3)
     assert not pj.leaderboard(panel, resamples=200).settled
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+def test_a_lead_that_hangs_on_a_judge_is_said_and_by_how_much(order: list[int]) -> None:
+    """The first two are equal but for the taste of one judge; the third is behind by all."""
+    taste = np.zeros((3, 4))
+    taste[0, 2] = 12
+    panel, _ = pj.simulate_panel(
+        200, 2, 4, systems=["a", "b", "c"], system_sd=[0.0, 0, -20], judge_system=taste, seed=3
+    )
+    panel = panel.select(systems=[panel.systems[i] for i in order])
+    found = pj.leaderboard(panel, resamples=200)
+    assert found.hang is not None
+    v = found.hang.values
+    assert (v["winner"], v["rival"], v["judge"]) == ("a", "b", "judge3")
+    a, b = (panel.system_scores[:, panel.systems.index(x)] for x in "ab")  # type: ignore[index]
+    assert v["difference"] == pytest.approx((a - b).mean())
+    assert v["without"] == pytest.approx((a - b)[..., [0, 1, 3]].mean())
+    assert v["without_low"] < 0 < v["without_high"]
+    assert v["without_low"] < v["without"] < v["without_high"]
+    rows = found.differences[found.differences["language"] == "(all)"]
+    assert (rows["sure"] == (rows["hangs_on"] == "")).all()
+    assert word(found.hang) in [word(x) for x in report_of(pj.systems(panel, resamples=200), panel).verdict]  # type: ignore[union-attr]
+    use = word(pj.audit(panel, resamples=100, permutations=50).advice.uses["compare-systems"])
+    assert "The lead of a hangs on judge3" in use
+
+
+def test_a_lead_by_all_judges_hangs_on_none() -> None:
+    panel, _ = pj.simulate_panel(200, 2, 4, systems=3, system_sd=[9.0, 0, -9], seed=3)
+    found = pj.systems(panel, resamples=200)
+    assert found.leaderboard.hang is None
+    assert "whichever judge is left out" in word(report_of(found, panel).verdict[1])  # type: ignore[union-attr]
+    alone = pj.systems(pj.Panel.from_array(panel.system_scores[..., :2], systems=panel.systems), resamples=100)  # type: ignore[index]
+    assert alone.leaderboard.hang is None
 
 
 def test_two_systems_that_change_places_between_languages() -> None:

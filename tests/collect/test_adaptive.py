@@ -160,8 +160,11 @@ def test_the_command_says_each_look_and_what_it_saved(tmp_path: Path) -> None:
         assert re.search(r"Expected to follow: \d+ calls \(\d+ to \d+\), \$\S+ \(\$\S+ to \$\S+\)\.", done.stderr)
         assert "questions are settled" in done.stdout
         panel = pj.read_panel(tmp_path / "run")
-        audit = js.command("audit", tmp_path / "run")
-        assert "It could stop at 3 looks, so each interval is at 98.33%: together they keep 95%." in words(audit.stdout)
+        for command in (["audit"], ["gate", "--at", 2], ["explain"]):
+            shown = words(js.command(command[0], tmp_path / "run", *command[1:]).stdout)
+            assert "could stop at 3 looks, so each interval is at 98.33%: together they keep 95%." in shown, command
+        assert "do not allow for that" in words(js.command("compare", tmp_path / "run", "--resamples", 100).stdout)
+        assert "3 looks" not in words(js.command("plan", "--from", tmp_path / "run").stdout)
         assert not panel.complete
         pilot = tmp_path / "pilot.csv"
         panel.select(tasks=panel.tasks[:24]).to_long().to_csv(pilot, index=False)

@@ -27,7 +27,7 @@ MISSING = 9
 """Sign of a decision that cannot be made because the margin is missing."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Agreement(Result):
     """How often margins choose the side that humans chose. A tie is no agreement; `half_credit` counts it as a half."""
 
@@ -72,7 +72,16 @@ def agreement(margins: ArrayLike, gold: ArrayLike, range: tuple[float, float]) -
     signs = sign(m[used], gap)
     agree, ties, n = int((signs == g[used]).sum()), int((signs == 0).sum()), int(used.sum())
     bounds = exact_binomial(np.array(agree / n), np.array(n))
-    return Agreement(n, agree, ties, agree / n, float(bounds[0]), float(bounds[1]), (agree + ties / 2) / n, gap)
+    return Agreement(
+        labels=n,
+        agree=agree,
+        ties=ties,
+        share=agree / n,
+        low=float(bounds[0]),
+        high=float(bounds[1]),
+        half_credit=(agree + ties / 2) / n,
+        tolerance=gap,
+    )
 
 
 def sign(margins: Array, gap: float) -> Signs:

@@ -78,7 +78,7 @@ class Summary(Result):
         return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Audit(Result):
     """Everything an audit found. Each section is a result of its own; a section that could not be had is None and
     `left_out` says why: what compares every two of thousands is left out, all else is there."""
@@ -180,7 +180,6 @@ def audit(
         raise UsageError("A base language needs a gate: give a threshold too (--at).")
     if check_goal(goal) == "gate" and threshold is None:
         raise UsageError("The goal gate needs its pass mark: give a threshold too (--at).")
-    level = panel.level_left(level)
     matters = what_matters(panel, matters)
     calibrator = ConsensusCalibrator().fit(panel)
     with stages(STAGES) as run:
@@ -198,7 +197,10 @@ def audit(
     concluded = weigh(conclude(panel, shifts, left_out, **sections), held, scale_of(panel))
     swap = next((f for f in concluded if f.code == "reversal"), None)
     probed = _probed(panel, probes, matters, level)
-    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal, probes=probed)
+    hang = None if judged is None else judged.leaderboard.hang
+    advice = advise(
+        panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, hang=hang, goal=goal, probes=probed
+    )
     concluded += () if probed is None else probed.findings
     return Audit(
         explanation=explanation,

@@ -36,7 +36,7 @@ MOST_KINDS = 64
 """Units that lack the same scores are counted together, unless there are more kinds of them than this."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Gates(Result):
     """Pass rates at a threshold, raw and calibrated.
 
@@ -131,23 +131,23 @@ def gates(
     if wanted is not None:
         contrast = _contrast(panel, wanted[1], {"raw": pass_raw, "calibrated": pass_calibrated}, draws, tails)
     return Gates(
-        float(threshold),
-        cells,
-        float(here["spread_raw"]),
-        float(here["spread_calibrated"]),
-        float(here["held_out_raw"]),
-        float(here["held_out_calibrated"]),
-        float(here["held_out_reduction"]),
-        float(here["held_out_low"]),
-        float(here["held_out_high"]),
-        base,
-        contrast,
-        frame,
-        resamples,
-        level,
-        tuple(notes),
-        chance_spread(panel, before, seed) if panel.complete else float("nan"),
-        at_least,
+        threshold=float(threshold),
+        cells=cells,
+        spread_raw=float(here["spread_raw"]),
+        spread_calibrated=float(here["spread_calibrated"]),
+        held_out_raw=float(here["held_out_raw"]),
+        held_out_calibrated=float(here["held_out_calibrated"]),
+        held_out_reduction=float(here["held_out_reduction"]),
+        held_out_low=float(here["held_out_low"]),
+        held_out_high=float(here["held_out_high"]),
+        base=base,
+        contrast=contrast,
+        sweep=frame,
+        resamples=resamples,
+        level=level,
+        notes=tuple(notes),
+        spread_chance=chance_spread(panel, before, seed) if panel.complete else float("nan"),
+        at_least=at_least,
         **_flips(panel, before, after, level),
     )
 

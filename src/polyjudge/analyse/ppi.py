@@ -76,10 +76,10 @@ def ppi_mean(
     alone = _powered(y, f, rest, w, v, 0.0)
     if alone[1] < se:
         weight, (estimate, se) = 0.0, alone
-    g, h = (
-        None if c is None else np.unique(np.asarray(c), return_inverse=True)[1] for c in (clusters, unlabelled_clusters)
-    )
-    centre, se, df = _spread(y, f, rest, w, v, weight, ends, g, h)
+    own = [np.arange(len(y)) if clusters is None else np.asarray(clusters)]
+    own.append(-1 - np.arange(len(rest)) if unlabelled_clusters is None else np.asarray(unlabelled_clusters))
+    cluster = np.unique(np.concatenate(own), return_inverse=True)[1]  # one numbering: a cluster may be in both parts
+    centre, se, df = _spread(y, f, rest, w, v, weight, ends, cluster[: len(y)], cluster[len(y) :])
     half = float(stdtrit(df, (1 + level) / 2)) * se
     low, high = centre - half, centre + half
     if ends is not None:
@@ -96,22 +96,26 @@ def at_ends(y: Array, ends: tuple[float, float]) -> bool:
 
 def _spread(
     y: Array, f: Array, rest: Array, w: Array, v: Array, weight: float,
-    ends: tuple[float, float] | None, g: NDArray[np.int64] | None, h: NDArray[np.int64] | None,
+    ends: tuple[float, float] | None, g: NDArray[np.int64], h: NDArray[np.int64],
 ) -> tuple[float, float, int]:  # fmt: skip
-    """Centre, standard error and degrees of freedom of the interval."""
-    df = (len(y) if g is None else int(g.max()) + 1) - 1
+    """Centre, standard error and degrees of freedom of the interval.
+
+    g, h : cluster of each label and of each other prediction; what a cluster adds to both is added before it is squared
+    """
+    df = len(np.unique(g)) - 1
     if ends is not None and at_ends(y, ends):
         more = np.array([ends[0], ends[0], ends[1], ends[1]])
         y, w = np.concatenate([y, more]), np.concatenate([w, np.full(4, w.mean())])
         f = np.concatenate([f, np.full(4, f.mean())])
         df += 4
-        g = None if g is None else np.concatenate([g, g.max() + 1 + np.arange(4)])
+        g = np.concatenate([g, max(g.max(), h.max(initial=0)) + 1 + np.arange(4)])
     corrected = y - weight * f
-    centre, variance = float(w @ corrected / w.sum()), _mean_variance(corrected, w, g)
+    centre, parts = float(w @ corrected / w.sum()), _parts(corrected, w, g)
     if weight and len(rest):
         centre += weight * float(v @ rest / v.sum())
-        variance += weight**2 * _mean_variance(rest, v, h)
-    return centre, variance**0.5, max(df, 1)
+        parts, others = (np.pad(x, (0, max(g.max(), h.max()) + 1 - len(x))) for x in (parts, _parts(rest, v, h)))
+        parts = parts + weight * others
+    return centre, float(parts @ parts) ** 0.5, max(df, 1)
 
 
 def tuned_weight(y: Array, f: Array, rest: Array, w: Array, v: Array) -> float:
@@ -141,13 +145,16 @@ def _mean_square(x: Array, w: Array) -> float:
     return float(w @ (x - w @ x / w.sum()) ** 2 / w.sum())
 
 
-def _mean_variance(x: Array, w: Array, cluster: NDArray[np.int64] | None = None) -> float:
-    """Variance of the weighted mean of independent values, or of values in independent clusters."""
-    part = w * (x - w @ x / w.sum()) / w.sum()
-    if cluster is not None:
-        part = np.bincount(cluster, part)
-    n = len(part)
-    return float(part @ part) * n / max(n - 1, 1)
+def _mean_variance(x: Array, w: Array) -> float:
+    """Variance of the weighted mean of independent values."""
+    part = _parts(x, w, np.arange(len(x)))
+    return float(part @ part)
+
+
+def _parts(x: Array, w: Array, cluster: NDArray[np.int64]) -> Array:
+    """What each cluster adds to the error of a weighted mean: their squares sum to its variance."""
+    n = len(np.unique(cluster))
+    return np.bincount(cluster, w * (x - w @ x / w.sum()) / w.sum()) * (n / max(n - 1, 1)) ** 0.5
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -38,7 +38,7 @@ WIDEST = 4.0
 """The bootstrap's critical value counts as at most this many times Bonferroni's."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Uncertainty(Result):
     """The interaction with its uncertainty.
 
@@ -132,18 +132,18 @@ def uncertainty(
     if np.isnan(chosen):
         raise UsageError("The sd of all scores is not known for hashed units; use sigma='noise'.")
     return Uncertainty(
-        cells,
-        bounds,
-        level,
-        tasks,
-        critical,
-        method,
-        chosen,
-        sigma,
-        noise,
-        scores,
-        gaussian_radius(chosen, tasks, k, m, level),
-        tuple(notes),
+        cells=cells,
+        bounds=bounds,
+        level=level,
+        tasks=tasks,
+        critical=critical,
+        band_method=method,
+        sigma=chosen,
+        sigma_kind=sigma,
+        sigma_noise=noise,
+        sigma_scores=scores,
+        radius=gaussian_radius(chosen, tasks, k, m, level),
+        notes=tuple(notes),
     )
 
 

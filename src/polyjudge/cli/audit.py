@@ -49,7 +49,7 @@ def audit(
 
     Example: polyjudge audit scores.csv --at 50 --fail-on serious
     """
-    from polyjudge.analyse import audit as run
+    from polyjudge import audit as run
     from polyjudge.analyse.advise import check_goal
     from polyjudge.analyse.explain import parse_cell, without_cells
     from polyjudge.cli.output import emit

@@ -42,7 +42,7 @@ def choose(
 
     Example: polyjudge choose scores.csv --prices prices.csv --budget 0.05
     """
-    from polyjudge.analyse.choose import choose as run
+    from polyjudge import choose as run
     from polyjudge.cli.output import emit
     from polyjudge.collect.spent import read_prices
     from polyjudge.core.gold import align_gold

@@ -28,8 +28,8 @@ def drift(
 
     Example: polyjudge drift cal.json scores.csv --fail-on serious
     """
+    from polyjudge import drift as run
     from polyjudge.calibrate import load_consensus
-    from polyjudge.calibrate.drift import drift as run
     from polyjudge.cli.output import emit
 
     cal = load_consensus(calibrator)

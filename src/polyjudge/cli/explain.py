@@ -25,7 +25,7 @@ def explain(
 
     Example: polyjudge explain scores.csv --cell Hindi,judge-a
     """
-    from polyjudge.analyse.explain import explain as run
+    from polyjudge import explain as run
     from polyjudge.analyse.explain import parse_cell
     from polyjudge.cli.output import emit
 

@@ -30,7 +30,8 @@ def gate(
 
     Example: polyjudge gate scores.csv --at 50 --at-least --base English
     """
-    from polyjudge.analyse.gates import gates, parse_sweep
+    from polyjudge import gates
+    from polyjudge.analyse.gates import parse_sweep
     from polyjudge.cli.output import emit
 
     thresholds = parse_sweep(sweep) if sweep else []

@@ -48,7 +48,7 @@ def probe(
     if action is Action.make:
         _make(ctx, Path(source), response, tasks, every_kind, seed)
         return
-    from polyjudge.analyse.probes import probe as run
+    from polyjudge import probe as run
     from polyjudge.cli.output import emit
     from polyjudge.sources import read_panel
     from polyjudge.sources.runs import holds_probes

@@ -28,7 +28,7 @@ def swap(
 
     Example: polyjudge swap scores.csv --from gpt-4o --to gpt-4o-mini --matters 2
     """
-    from polyjudge.analyse.swap import swap as run
+    from polyjudge import swap as run
     from polyjudge.cli.output import emit
 
     panel = o.load(ctx, scores)

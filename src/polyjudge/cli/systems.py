@@ -27,7 +27,7 @@ def systems(
 
     Example: polyjudge systems scores.csv --system model
     """
-    from polyjudge.analyse.systems import systems as run
+    from polyjudge import systems as run
     from polyjudge.cli.output import emit
     from polyjudge.core.errors import UsageError
 

@@ -297,7 +297,7 @@ class Panel:
             digest.update("\0".join((*self.systems, "\1", *self.clusters)).encode("utf-8", "surrogatepass"))
             more = (self.cluster,)
         for array in (self.finest, self.counts, self.weights, *more):
-            digest.update(np.ascontiguousarray(array).tobytes())
+            digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
     # --- parts and other shapes ---

@@ -395,7 +395,10 @@ def standard_error(influence: Array, units: Array) -> Array:
     n = len(units)
     share = (units / units.sum()).reshape(-1, *[1] * (influence.ndim - 1))
     centre = (share * influence).sum(axis=0)
-    out: Array = np.sqrt(n / (n - 1) * (share**2 * (influence - centre) ** 2).sum(axis=0))
+    apart = influence - centre  # as large as the panel, and so squared in its place
+    apart *= apart
+    apart *= share**2
+    out: Array = np.sqrt(n / (n - 1) * apart.sum(axis=0))
     return out
 
 

@@ -30,7 +30,7 @@ COLUMNS = 5_000
 """Pairs times scopes that are resampled together: what a block holds does not grow with their number."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PairOrder:
     """Pairs of q things in s scopes (languages); pairs are those of `pair_index(q)`, p of them.
 
@@ -113,10 +113,22 @@ def order_pairs(
     above = np.zeros((s, q, q), bool)
     above[:, i, j] = sure & (mean > gap)
     above[:, j, i] = sure & (mean < -gap)
-    return PairOrder(mean, se, t, above, p_above, p_below, carried, carried >= CARRIED, thin, critical, joint)
+    return PairOrder(
+        mean=mean,
+        se=se,
+        statistic=t,
+        above=above,
+        p_above=p_above,
+        p_below=p_below,
+        carried=carried,
+        contaminated=carried >= CARRIED,
+        thin=thin,
+        critical=critical,
+        joint=joint,
+    )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Block:
     """Some of the pairs: arrays (s, p) and (p,) of `PairOrder`, and the largest |t| by resample and scope (R, s)."""
 
@@ -150,7 +162,17 @@ def _block(
         t = np.where(own < n, _same_tail(t, own, n), t)
     signs = _sign_p(differences, mean, gap)
     p = [_in_any_scope(side, t, null, n, thin, signs, mean) for side in (1.0, -1.0)]
-    return _Block(mean, se, t, thin, signs, p[0], p[1], carried, np.abs(null).max(axis=2))
+    return _Block(
+        mean=mean,
+        se=se,
+        t=t,
+        thin=thin,
+        signs=signs,
+        p_above=p[0],
+        p_below=p[1],
+        carried=carried,
+        largest=np.abs(null).max(axis=2),
+    )
 
 
 def check_pairs(s: int, q: int, resamples: int) -> None:

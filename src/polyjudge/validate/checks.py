@@ -365,19 +365,37 @@ def looks(scenario: Scenario, seed: int) -> Found:
     return {"a look claims what is not so": np.isin(verdict, ("above", "below")).any()}
 
 
+def _faults(scenario: Scenario) -> Array:
+    """(k, m) points by which cells are off: one cell, two, or one judge or language up and down in turns."""
+    out = np.zeros((scenario.languages, scenario.judges))
+    where, off = scenario.ask.get("where", "cell"), scenario.ask["off"]
+    if where == "judge":
+        out[:, 2] = off * np.where(np.arange(scenario.languages) % 2, 1, -1)
+    elif where == "language":
+        out[1] = off * np.where(np.arange(scenario.judges) % 2, 1, -1)
+    else:
+        out[1, 2] = -off
+        out[3, 0] = off if where == "cells" else 0.0
+    return out
+
+
 def broken(scenario: Scenario, seed: int) -> Found:
-    """One cell is off: is it named, and nothing else?"""
+    """Cells are off: are they named, and nothing else, and by how much are they off?"""
     panel, _, _ = draw(scenario, seed)
-    scores = panel.scores.copy()
-    scores[:, 1, 2] -= scenario.ask["off"]
-    found = explain(panel.with_scores(scores), level=LEVEL, resamples=20, seed=seed)
-    there = ("language2", "judge3")
-    right = found.kind == "cell" and found.named == [there]
-    row = found.cells[(found.cells["language"] == there[0]) & (found.cells["judge"] == there[1])].iloc[0]
+    points = _faults(scenario)
+    scores = panel.scores + points
+    if "scale" in scenario.simulate:  # of 1, 2, ..., half of it on average: some of the cell's scores fall to 1
+        half = (scenario.simulate.get("steps", 5) - 1) / 2
+        scores = np.where(np.random.default_rng([seed, 3]).random(panel.shape) < -points / half, 1.0, panel.scores)
+    panel = panel.with_scores(scores)
+    bands = uncertainty(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
+    found = explain(panel, level=LEVEL, resamples=20, seed=seed, bands=bands)
+    named, sizes = found.cells["named"].to_numpy(bool), points.ravel()
+    there = sizes != 0
     return {
-        "the broken cell is named": right,
-        "a sound cell is named": any(x != there for x in found.named),
-        "how far it is off, coverage": row["low"] <= -scenario.ask["off"] <= row["high"],
+        "the broken cell is named": found.kind == scenario.ask.get("where", "cell") and bool((named == there).all()),
+        "a sound cell is named": bool((named & ~there).any()),
+        "how far it is off, coverage": _within(found.cells["low"], sizes, found.cells["high"])[there].mean(),
     }
 
 

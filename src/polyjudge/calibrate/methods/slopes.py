@@ -49,4 +49,4 @@ def _ratios(block: Block) -> Array:
     return out
 
 
-REGISTRY["slopes"] = Method("slopes", slopes, by_name=True)
+REGISTRY["slopes"] = Method(name="slopes", adjust=slopes, by_name=True)

@@ -17,7 +17,7 @@ from polyjudge.report.build.explain import cells_section, culprit_blocks, culpri
 from polyjudge.report.build.gate import gate_section
 from polyjudge.report.build.probe import section as probe_section
 from polyjudge.report.build.probe import sight as probe_sight
-from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, notes, pivot, value
+from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, looked, notes, pivot, value
 from polyjudge.report.build.systems import board, signal_section
 from polyjudge.report.build.systems import sections as systems_sections
 from polyjudge.report.charts.ranks import AFTER, BEFORE
@@ -38,8 +38,8 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
     e = result.explanation
     scale = say("read.scale", scale=s.scale, low=s.low, high=s.high, matters=e.matters * e.factor, unit=e.unit)
-    looks = (say("audit.looks", looks=s.looks, level=result.level),) if s.looks > 1 else ()
-    frame["read"] = (*(frame.get("read") or read_lines(s)), scale, *notes(s.notes), *looks)
+    read = frame.get("read") or (*read_lines(s), *looked(s.looks, result.level))
+    frame["read"] = (*read, scale, *notes(s.notes))
     advice = result.advice
     return Report(
         **frame | {"judges": s.judges},

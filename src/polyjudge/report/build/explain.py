@@ -95,6 +95,8 @@ def _shown(e: Explanation, accused: bool) -> pd.DataFrame:
         out[name] = out[name] * e.factor
     out["named"] &= accused
     noise = (out["low"] <= 0) & (out["high"] >= 0)
+    if e.kind != "diffuse" and not e.clear_without:  # nothing else is clear of noise, all cells at once
+        noise |= ~e.cells["named"]
     out["small"] = ((out["excess"].abs() < e.matters * e.factor) | noise) & ~out["named"]
     return out
 

@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from polyjudge.core.results import Result
 
 
+AHEAD = ("check", "plan", "label_plan", "replay")
+"""Commands without an interval from the scores read: how often their collection looked has no part in them."""
+
+
+def looked(looks: int, level: float | None) -> tuple[Say, ...]:
+    """What the looks of an adaptive collection left of the level, where there were several."""
+    return (say("read.looks", looks=looks, level=level),) if looks > 1 else ()
+
+
 def frame_of(command: str, result: Result, panel: Panel | None) -> dict[str, Any]:
     """The fields of a report that follow from its result and panel: what was read, facts, payload, judges."""
     facts = {name: getattr(result, name) for name in ("seed", "resamples", "level") if hasattr(result, name)}
@@ -27,7 +36,9 @@ def frame_of(command: str, result: Result, panel: Panel | None) -> dict[str, Any
 
         read = None if panel.reading is None else panel.reading.to_dict()
         out["payload"] = lambda: envelope(command, {"read": read, **result.to_dict()})
-        out["read"] = read_says(panel)
+        out["read"] = (
+            read_says(panel) if command in AHEAD else (*read_says(panel), *looked(panel.looks, facts.get("level")))
+        )
         out["facts"] = facts | {"input fingerprint": panel.fingerprint}
         out["judges"] = panel.judges
     return out

@@ -8,7 +8,7 @@ import pandas as pd
 
 from polyjudge.analyse.leaderboard import ALL
 from polyjudge.analyse.signal import PANEL
-from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Say, Section, Step, Table, say
+from polyjudge.core.sections import Block, Chart, Column, Finding, Grid, Report, Say, Section, Step, Table, say
 from polyjudge.report.build.shared import frame_of, pivot
 
 if TYPE_CHECKING:
@@ -73,20 +73,17 @@ def build(result: Systems, panel: Panel | None = None) -> Report:
     )
 
 
-def sayings(result: Systems) -> tuple[Say, ...]:
-    """At most three sentences."""
+def sayings(result: Systems) -> tuple[Say | Finding, ...]:
+    """At most four sentences: do the judges see, who wins, does that hang on a judge, who changes places."""
     out = [seen(result.signal)]
     if result.signal.verdict == "blind":
         return tuple(out)
-    top = result.leaderboard.top_set()
-    others = result.leaderboard.systems["system"].nunique() - len(top)
-    out.append(say("systems.top", top=top, others=others, settled=result.leaderboard.settled))
-    clear = result.leaderboard.swaps[result.leaderboard.swaps["clear"]]
-    if len(clear):
-        out.append(say("systems.swap", count=len(clear), **{str(k): v for k, v in clear.iloc[0].items()}))
-    else:
-        out.append(say("systems.no-swap"))
-    return tuple(out)
+    best = result.leaderboard
+    top, judges = best.top_set(), len(result.signal.families)
+    others = best.systems["system"].nunique() - len(top)
+    out.append(say("systems.top", top=top, others=others, settled=best.settled, judges=judges))
+    moves = [f for f in best.findings if f.code.startswith(("systems-hang", "systems-swap"))]
+    return (*out, *(moves[:2] or [say("systems.no-swap")]))
 
 
 def seen(s: Signal) -> Say:

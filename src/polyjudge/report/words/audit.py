@@ -195,9 +195,11 @@ WORDS: dict[str, Template] = {
         "{scores} scores from {low:.4g} to {high:.4g}, " + ("{missing} missing." if v["missing"] else "none missing.")
     ),
     "read.scale": lambda v: f"{SCALES[v['scale']]}; effects of {{matters:.2g}} {{unit}} or more matter (--matters).",
-    "audit.looks": lambda v: (
-        f"It could stop at {{looks}} looks, so each interval is at {100 * v['level']:.4g}%: together they keep "
-        f"{100 * (1 - (1 - v['level']) * v['looks']):.4g}%."
+    "read.looks": lambda v: (
+        "The collection could stop at {looks} looks. The 95% intervals here do not allow for that."
+        if v["level"] is None
+        else f"The collection could stop at {{looks}} looks, so each interval is at {100 * v['level']:.4g}%: together "
+        f"they keep {100 * (1 - (1 - v['level']) * v['looks']):.4g}%."
     ),
     "audit.title": "Audit of {judges} judges in {languages} languages",
     "audit.names": "{what}: {names:text}",

@@ -91,6 +91,10 @@ def _rank_probed(v: Mapping[str, Any]) -> str:
     return start + ("probes leave open what the deviations are; labels decide." if v["of"] else "as the scores are.")
 
 
+def _hang(v: Mapping[str, Any]) -> str:
+    return " The lead of {winner} hangs on {judge}: without it {rival} may be as good." if "winner" in v else ""
+
+
 WORDS: dict[str, Template] = {
     "verdict.blind": _blind,
     "verdict.agree": "The languages agree. No judge is off by more than {delta:points} {unit} in any language "
@@ -125,9 +129,12 @@ WORDS: dict[str, Template] = {
     "use.compare.mean": lambda v: (
         "To compare systems: average the judges. Calibrating cannot change their order."
         + (" Whether the judges see the systems at all cannot be told yet." if v["doubt"] else "")
+        + _hang(v)
     ),
-    "use.compare.missing": "To compare systems: calibrate first. Scores are missing, so a system may meet harsher "
-    "judges than another.",
+    "use.compare.missing": lambda v: (
+        "To compare systems: calibrate first. Scores are missing, so a system may meet harsher judges than another."
+        + _hang(v)
+    ),
     "use.gate.none": "To gate: name the pass mark with --at, and see how many decisions depend on the language.",
     "use.gate.agree": "To gate: use the scores as they are. Calibrating would turn {flips} of {decisions} decisions.",
     "use.gate.open": "To gate: use the scores as they are until more tasks are scored.",

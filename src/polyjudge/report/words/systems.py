@@ -42,7 +42,9 @@ def _top(v: Mapping[str, Any]) -> str:
     if not v["settled"]:
         return "No two systems can be told apart."
     if len(v["top"]) == 1:
-        return "{top} is best: no other system can be first."
+        return "{top} is best: no other system can be first" + (
+            ", whichever judge is left out." if v["judges"] > 1 else "."
+        )
     return "{top} are tied for the first place." + (" The {others} others are behind them." if v["others"] > 1 else "")
 
 
@@ -109,7 +111,6 @@ WORDS: dict[str, Template] = {
     "systems.title": "Systems",
     "systems.board": "Leaderboard",
     "systems.top": _top,
-    "systems.swap": _swapped,
     "systems.no-swap": "No two systems surely change places between languages or between judges.",
     "systems.ranks": "Ranks that cannot be ruled out, by language",
     "systems.ranks-chart": "One row for each of {systems} systems, a line over the ranks it may have. First: {top}. "
@@ -172,6 +173,8 @@ WORDS: dict[str, Template] = {
     "elsewhere: calibration by subtraction cannot mend that.",
     "systems-swap-language": _swapped,
     "systems-swap-judge": _swapped,
+    "systems-hang": "{winner} leads {rival} by {difference:points} points, but not surely without {judge}: then by "
+    "{without/without_low/without_high:+points}.",
     "systems-tied": "No two of the {systems} systems can be told apart.",
     "systems-calibration": "Calibration cannot change the leaderboard: what it takes off sums to zero over the judges.",
     "favour.title": "Who favours whom",

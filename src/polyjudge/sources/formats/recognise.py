@@ -62,7 +62,7 @@ class Understood:
     """Several rows of one entry belong together (margins over several opponents) and are averaged."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Draft:
     """A reading in the making."""
 
@@ -96,7 +96,7 @@ def recognise(
     asks of the user.
     """
     table = Table(source, frame)
-    draft = _Draft(table, asked, find_roles(table, asked), format=asked.format or source.kind)
+    draft = _Draft(table=table, asked=asked, roles=find_roles(table, asked), format=asked.format or source.kind)
     if ragas.fits(table.names):
         draft.format = "ragas"
     _find_shape(draft)
