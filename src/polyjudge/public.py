@@ -60,7 +60,7 @@ def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., A
             values["gold"] = _labels(values["panel"], values["gold"], str(own["gold"].annotation))
         bound.apply_defaults()
         if name not in AHEAD:
-            _allow_for_looks(values)
+            _allow_for_looks(bound.arguments)
         return function(*bound.args, **bound.kwargs)
 
     return run
