@@ -68,7 +68,7 @@ def build(result: Systems, panel: Panel | None = None) -> Report:
         verdict=sayings(result),
         picture=(board(result.leaderboard),),
         beside=(ranks_chart(result.leaderboard),),
-        next=steps(result),
+        next=steps(result, panel),
         findings=result.findings,
         sections=sections(result),
     )
@@ -102,13 +102,14 @@ def seen(s: Signal) -> Say:
     )
 
 
-def steps(result: Systems) -> tuple[Step, ...]:
+def steps(result: Systems, panel: Panel | None) -> tuple[Step, ...]:
     """What to do next."""
     out = []
+    scores = (panel.reading.words() if panel is not None and panel.reading is not None else "") or "SCORES"
     if result.signal.verdict == "blind" or result.signal.blind:
         out.append(Step(why=say("systems.next-probe"), command="polyjudge probe make ITEMS -o probes.jsonl"))
     elif not result.leaderboard.settled or len(result.leaderboard.top_set()) > 1:
-        out.append(Step(why=say("systems.next-plan"), command="polyjudge plan --from SCORES --separate POINTS"))
+        out.append(Step(why=say("systems.next-plan"), command=f"polyjudge plan --from {scores} --separate POINTS"))
     return tuple(out)
 
 
