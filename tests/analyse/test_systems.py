@@ -13,6 +13,7 @@ from conftest import shared_file
 from polyjudge.analyse.families import families
 from polyjudge.analyse.signal import _ratio_band
 from polyjudge.core.errors import PanelError
+from polyjudge.core.sections import find
 from polyjudge.estimate.covariance import Moments, one_factor
 from polyjudge.report import report_of
 from polyjudge.report.words import word
@@ -315,6 +316,7 @@ def test_a_lead_that_hangs_on_a_judge_is_said_and_by_how_much(order: list[int]) 
     rows = found.differences[found.differences["language"] == "(all)"]
     assert (rows["sure"] == (rows["hangs_on"] == "")).all()
     assert word(found.hang) in [word(x) for x in report_of(pj.systems(panel, resamples=200), panel).verdict]  # type: ignore[union-attr]
+    assert pj.separate(panel, 2.0).hangs_on == "judge3"
     use = word(pj.audit(panel, resamples=100, permutations=50).advice.uses["compare-systems"])
     assert "The lead of a hangs on judge3" in use
 
@@ -323,6 +325,7 @@ def test_a_lead_by_all_judges_hangs_on_none() -> None:
     panel, _ = pj.simulate_panel(200, 2, 4, systems=3, system_sd=[9.0, 0, -9], seed=3)
     found = pj.systems(panel, resamples=200)
     assert found.leaderboard.hang is None
+    assert pj.separate(panel, 2.0).hangs_on == ""
     assert "whichever judge is left out" in word(report_of(found, panel).verdict[1])  # type: ignore[union-attr]
     alone = pj.systems(pj.Panel.from_array(panel.system_scores[..., :2], systems=panel.systems), resamples=100)  # type: ignore[index]
     assert alone.leaderboard.hang is None
@@ -338,6 +341,8 @@ def test_two_systems_that_change_places_between_languages() -> None:
         "system1", "system2", "language1", "language2",
     )  # fmt: skip
     assert len(swaps[swaps["clear"]]) == 1
+    said = find("notice", "systems-swap-judge", **{**row, "kind": "judge", "gap_higher": 1.0, "gap_lower": -2.66})
+    assert "1.00 points above system2 by language1 and 2.66 below it by language2" in word(said)
 
 
 def test_a_system_that_is_missing_in_a_language_has_no_row_there_and_keeps_its_place() -> None:
@@ -473,6 +478,17 @@ def test_variance_components_with_systems_are_the_planted_ones() -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("prices", [None, {"judge1": 2.0, "judge2": 3.0, "judge3": 1.0}])
+def test_a_plan_counts_every_replicate(prices: dict[str, float] | None) -> None:
+    """Tasks are those that suffice with as many replicates as the pilot has: they all are to be paid."""
+    panel, _ = pj.simulate_panel(40, 2, 3, replicates=3, systems=3, seed=1)
+    plan = pj.separate(panel, 2.0, prices=prices)
+    each = prices or dict.fromkeys(panel.judges, 1.0)
+    assert plan.cost == plan.needed * sum(each.values()) * 2 * 3 * 3
+    assert plan.kept_cost == plan.kept_tasks * sum(each[j] for j in plan.kept) * 2 * 3 * 3
+    assert pj.choose(panel, prices=prices, resamples=50).full_cost == sum(each.values()) * 2 * 3 * 3
+
+
 def test_as_many_tasks_as_planned_do_tell_systems_apart() -> None:
     """With the planned number of tasks four of five panels find the difference, as asked for."""
     options = {"systems": 2, "system_sd": [1.5, -1.5], "task_system_sd": 8, "noise_sd": 6}

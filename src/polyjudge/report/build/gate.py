@@ -56,6 +56,7 @@ def build(result: Gates, panel: Panel | None = None) -> Report:
         title=say("gate.title", threshold=result.threshold, at_least=result.at_least),
         verdict=verdict,
         picture=(_rates(result, "pass_raw", "raw"),),
+        beside=(_rates(result, "pass_calibrated", "calibrated"),),
         sections=(section,),
     )
 
