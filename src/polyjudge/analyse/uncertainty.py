@@ -130,14 +130,12 @@ def uncertainty(
     )
     noise, scores = noise_sigma(panel), score_sigma(panel)
     tasks = panel.n_tasks
-    bounds = _bounds(panel, band, noise, scores, level)
-    notes = _notes(panel, critical, constant, scores)
     chosen = noise if sigma == "noise" else scores
     if np.isnan(chosen):
         raise UsageError("The sd of all scores is not known for hashed units; use sigma='noise'.")
     return Uncertainty(
         cells=cells,
-        bounds=bounds,
+        bounds=_bounds(panel, band, noise, scores, level),
         level=level,
         tasks=tasks,
         critical=critical,
@@ -147,7 +145,7 @@ def uncertainty(
         sigma_noise=noise,
         sigma_scores=scores,
         radius=gaussian_radius(chosen, tasks, k, m, level),
-        notes=tuple(notes),
+        notes=tuple(_notes(panel, critical, constant, scores)),
     )
 
 
