@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -334,19 +333,6 @@ def summarise(panel: Panel) -> Summary:
         len(panel.clusters),
         scale_of(panel).kind,
         int(panel.lost.sum()),
-        source_words(panel),
+        panel.reading.words() if panel.reading is not None else "",
         panel.looks,
     )
-
-
-def source_words(panel: Panel) -> str:
-    """The scores and the options they cannot be read without, to paste into a command; empty for arrays and frames."""
-    reading = panel.reading
-    if reading is None or reading.format == "data frame":
-        return ""
-    words = [reading.source]
-    for flag, given in reading.options.items():
-        role = reading.role(flag.removeprefix("--"))
-        if role is None or role.how in ("named", "pattern"):
-            words += [flag, given]
-    return shlex.join(words)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -42,11 +43,14 @@ class Gates(Result):
     `cells`: language, judge, pass_raw, pass_calibrated (shares of tasks) with their standard errors over tasks.
     `sweep`: one row per threshold. Spreads are in percentage points: over judges the mean of the largest less the
     smallest pass rate over languages. `reduction` is raw less calibrated on the same tasks; `held_out_*` are measured
-    on left-out tasks with the interaction from the drawn ones.
+    on left-out tasks with the interaction from the drawn ones. `systems`: system, language, and over its judges
+    pass_raw, pass_calibrated with their standard errors, decisions, flips (those that calibrating turns); empty without
+    systems.
     """
 
     threshold: float
     cells: pd.DataFrame
+    systems: pd.DataFrame
     spread_raw: float
     spread_calibrated: float
     held_out_raw: float
@@ -106,7 +110,7 @@ def gates(
     """
     check_level(level)
     check_resamples(resamples)
-    panel = panel.by_system()  # a decision falls on a system's answer to a task, not on their mean
+    whole, panel = panel, panel.by_system()  # a decision falls on a system's answer to a task, not on their mean
     _check_gate(panel, threshold, base, at_least)
     inside, resamples, notes = _prepared(panel, threshold, sweep, at_least, resamples)
     beta = estimate_interaction(panel).interaction
@@ -132,6 +136,7 @@ def gates(
     return Gates(
         threshold=float(threshold),
         cells=cells,
+        systems=_by_system(whole, panel, before, after),
         spread_raw=float(here["spread_raw"]),
         spread_calibrated=float(here["spread_calibrated"]),
         held_out_raw=float(here["held_out_raw"]),
@@ -232,6 +237,23 @@ def _flips(panel: Panel, before: NDArray[np.bool_], after: NDArray[np.bool_], le
         "flip_low": max(0.0, float(share[0]) - half),
         "flip_high": min(1.0, float(share[0]) + half),
     }
+
+
+def _by_system(whole: Panel, panel: Panel, before: NDArray[np.bool_], after: NDArray[np.bool_]) -> pd.DataFrame:
+    """Which system passes where: the mean over its decisions (n, k, m) in a language, every answer counting alike."""
+    there, rows = ~np.isnan(panel.scores), []
+    of = np.array(whole.answers()[1] if whole.systems else (), object)
+    for system, (x, language) in product(whole.systems, enumerate(panel.languages)):
+        used = (of == system) & there[:, x].any(axis=1)
+        if used.sum() < 2:
+            continue
+        held, count = there[used, x], there[used, x].sum(axis=1)
+        passed = np.stack([(marks[used, x] & held).sum(axis=1) / count for marks in (before, after)], axis=1)
+        rate, se = mean_and_se(passed, panel.weights[used], np.unique(panel.cluster[used], return_inverse=True)[1])
+        turned = int(((before != after)[used, x] & held).sum())
+        rows.append((system, language, *np.column_stack([rate, se]).ravel(), int(count.sum()), turned))
+    names = ["pass_raw", "pass_raw_se", "pass_calibrated", "pass_calibrated_se", "decisions", "flips"]
+    return pd.DataFrame(rows, columns=["system", "language", *names])
 
 
 def chance_spread(panel: Panel, passed: NDArray[np.bool_], seed: int, shuffles: int = 200) -> float:

@@ -316,21 +316,28 @@ def _paired_cells(
 EFFECT_COLUMNS = ("effect", "label", "before", "after", "change", "low", "high", "p", "changed")
 
 
-def _watched(cells: Array, then: Array) -> Array:
-    """(..., n, m + k [+ m]) values per task: judge offsets, language shifts, and how each judge goes with the others.
+def _watched(then: Array, now: Array) -> list[Array]:
+    """(..., n, m + k [+ m]) values per task then and now: judge offsets, language shifts, and how each judge goes with
+    the others.
 
     Products of different judges have no noise of their own in them, so that more replicates make no difference; they
-    are scaled by the mean product of the others `then`.
+    are scaled by the mean product of the others `then`. Both runs are held against one centre: with a centre of its own
+    each task that stayed at the floor would show the same change, and many equal tasks are no evidence.
     """
-    grand = cells.mean(axis=(-2, -1), keepdims=True)
-    judge, language = cells.mean(axis=-2) - grand[..., 0], cells.mean(axis=-1) - grand[..., 0]
-    m = cells.shape[-1]
-    if m < 3:
-        return np.concatenate([judge, language], axis=-1)
-    own, old = (x.mean(axis=-2) - x.mean(axis=(-3, -2))[..., None, :] for x in (cells, then))
-    others = (own.sum(axis=-1, keepdims=True) - own) / (m - 1)
-    scale = _scale_of_others(old.T @ old / len(old))
-    return np.concatenate([judge, language, own * others / scale], axis=-1)
+    m = now.shape[-1]
+    old = then.mean(axis=-2) - then.mean(axis=(-3, -2))
+    scale = _scale_of_others(old.T @ old / len(old)) if m > 2 else None
+    both = np.broadcast_to(then, now.shape), now
+    centre = (then.mean(axis=(-3, -2)) + now.mean(axis=(-3, -2)))[..., None, :] / 2
+    out = []
+    for cells in both:
+        grand, judge = cells.mean(axis=(-2, -1))[..., None], cells.mean(axis=-2)
+        parts = [judge - grand, cells.mean(axis=-1) - grand]
+        if scale is not None:
+            own = judge - centre
+            parts.append(own * (own.sum(axis=-1, keepdims=True) - own) / (m - 1) / scale)
+        out.append(np.concatenate(parts, axis=-1))
+    return out
 
 
 def _sight(now: Array, then: Array) -> Array:
@@ -363,7 +370,7 @@ def _effects(
     """Changes of judge offsets, language shifts, discrimination and sight, all tested together by sign flips."""
     k, m = len(panel.languages), len(panel.judges)
     gap = ROUNDING * max(float(np.ptp(then)), np.finfo(float).tiny)
-    values = [_watched(then, then), _watched(now, then)]
+    values = _watched(then, now)
     names = ["judge-offset"] * m + ["language-shift"] * k + ["discrimination"] * (m if m > 2 else 0)
     if systems is not None and m > 2 and len(systems[0]) == len(then):
         values = [np.concatenate([x, _sight(y, systems[0])], axis=1) for x, y in zip(values, systems, strict=True)]
@@ -429,7 +436,8 @@ def _alarmed(
     then: Array, now: Array, floor_then: Array, floor_now: Array, systems: tuple[Array, Array] | None, alarms: float
 ) -> NDArray[np.bool_]:
     """Which runs (..., n, k, m) alarm at the level `alarms`; `systems`: the same scores by system, then and now."""
-    watched = _watched(now, then) - _watched(then, then)
+    before, after = _watched(then, now)
+    watched = after - before
     if systems is not None and then.shape[-1] > 2:
         sight = _sight(systems[1], systems[0]) - _sight(systems[0], systems[0])
         watched = np.concatenate([watched, sight], axis=-1)

@@ -107,7 +107,7 @@ def plot(result: Result, name: str | None = None) -> Any:
     report = report_of(result)
     found = {} if report is None else {chart.name: chart for chart in reversed(report.charts)}
     wanted = name if name is not None else next(iter(chart_names(result)), "")
-    if wanted not in found:
+    if wanted not in list(found):
         known = ", ".join(chart_names(result)) or "none"
         raise UsageError(f"{type(result).__name__} has no chart {wanted!r}. Its charts are: {known}.")
     drawn = draw(found[wanted])
