@@ -33,6 +33,7 @@ from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.core.errors import PanelError, TooWide, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import Stages, stages
+from polyjudge.core.reading import Reading
 from polyjudge.core.results import Result, plain
 from polyjudge.core.scale import ScaleKind, scale_of
 from polyjudge.core.sections import Finding, Say, Words, ranked, say
@@ -73,6 +74,14 @@ class Summary(Result):
     """What was read, as it stands in a command after its name; empty when it is not known."""
     looks: int = 0
     """Looks that an adaptive collection planned."""
+    entries: int = 0
+    """Scores that were asked for."""
+    unanswered: int = 0
+    """Answers of systems that no judge scored."""
+    reading: Reading | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in super().to_dict().items() if name != "reading"}
 
     def to_frame(self) -> pd.DataFrame:
         return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
@@ -335,4 +344,7 @@ def summarise(panel: Panel) -> Summary:
         int(panel.lost.sum()),
         panel.reading.words() if panel.reading is not None else "",
         panel.looks,
+        int(panel.asked.sum()),
+        panel.unanswered,
+        panel.reading,
     )
