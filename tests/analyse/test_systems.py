@@ -210,6 +210,12 @@ def test_slopes_are_a_method_that_stretches_what_was_squeezed() -> None:
     before, after = (pj.signal(p, resamples=100).slopes["own"] - 1 for p in (panel, out))
     assert after.abs().max() < 0.1 < before.abs().max()
     assert "slopes" not in {m.name for m in find_methods("all")}
+    scores = np.array(panel.system_scores)
+    scores[..., 0] = 50 + np.random.default_rng(1).normal(0, 9, scores.shape[:3])  # stretching does not mend blindness
+    blind = pj.Panel.from_array(scores, systems=panel.systems)
+    moved = np.abs(find_methods("slopes")[0].fit(blind).transform(blind).system_scores - scores).max(axis=(0, 1))  # type: ignore[operator]
+    assert moved[:, 0].max() < 1e-9
+    assert moved[1, 2] > 5
 
 
 def test_a_blind_judge_in_one_language_is_named() -> None:
@@ -451,6 +457,23 @@ def test_gates_count_the_decisions_of_every_system() -> None:
     np.testing.assert_allclose(found.cells["pass_raw"], expected.ravel())
     means = (panel.scores > 50).mean(axis=0)
     assert np.abs(means - expected).max() > 0.01
+
+
+def test_gates_say_which_system_passes_where() -> None:
+    panel, _ = pj.simulate_panel(30, 2, 3, systems=4, system_sd=[9.0, 3, -3, -9], seed=1)
+    scores = np.array(panel.system_scores)
+    rows = pj.gates(panel, 50, resamples=100).systems
+    passed = (scores > 50).mean(axis=3)
+    np.testing.assert_allclose(rows["pass_raw"], passed.mean(axis=0).ravel())
+    np.testing.assert_allclose(rows["pass_raw_se"], (passed.std(axis=0, ddof=1) / np.sqrt(30)).ravel())
+    assert rows["decisions"].tolist() == [30 * 3] * 8
+    assert rows["flips"].sum() == pj.gates(panel, 50, resamples=100).flips > 0
+    scores[:, 3, 1] = np.nan  # a system that was not there in a language has no rate there
+    found = pj.gates(pj.Panel.from_array(scores, systems=panel.systems), 50, resamples=100).systems
+    assert found[["system", "language"]].apply(tuple, axis=1).tolist()[-2:] == [
+        ("system3", "language2"), ("system4", "language1"),
+    ]  # fmt: skip
+    assert pj.gates(pj.simulate_panel(30, 2, 3, seed=1)[0], 50, resamples=100).systems.empty
 
 
 def test_labels_may_speak_of_one_systems_answer() -> None:
