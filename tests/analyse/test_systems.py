@@ -13,6 +13,7 @@ from conftest import shared_file
 from polyjudge.analyse.families import families
 from polyjudge.analyse.signal import _ratio_band
 from polyjudge.core.errors import PanelError
+from polyjudge.core.sections import find
 from polyjudge.estimate.covariance import Moments, one_factor
 from polyjudge.report import report_of
 from polyjudge.report.words import word
@@ -209,6 +210,12 @@ def test_slopes_are_a_method_that_stretches_what_was_squeezed() -> None:
     before, after = (pj.signal(p, resamples=100).slopes["own"] - 1 for p in (panel, out))
     assert after.abs().max() < 0.1 < before.abs().max()
     assert "slopes" not in {m.name for m in find_methods("all")}
+    scores = np.array(panel.system_scores)
+    scores[..., 0] = 50 + np.random.default_rng(1).normal(0, 9, scores.shape[:3])  # stretching does not mend blindness
+    blind = pj.Panel.from_array(scores, systems=panel.systems)
+    moved = np.abs(find_methods("slopes")[0].fit(blind).transform(blind).system_scores - scores).max(axis=(0, 1))  # type: ignore[operator]
+    assert moved[:, 0].max() < 1e-9
+    assert moved[1, 2] > 5
 
 
 def test_a_blind_judge_in_one_language_is_named() -> None:
@@ -315,6 +322,7 @@ def test_a_lead_that_hangs_on_a_judge_is_said_and_by_how_much(order: list[int]) 
     rows = found.differences[found.differences["language"] == "(all)"]
     assert (rows["sure"] == (rows["hangs_on"] == "")).all()
     assert word(found.hang) in [word(x) for x in report_of(pj.systems(panel, resamples=200), panel).verdict]  # type: ignore[union-attr]
+    assert pj.separate(panel, 2.0).hangs_on == "judge3"
     use = word(pj.audit(panel, resamples=100, permutations=50).advice.uses["compare-systems"])
     assert "The lead of a hangs on judge3" in use
 
@@ -323,6 +331,7 @@ def test_a_lead_by_all_judges_hangs_on_none() -> None:
     panel, _ = pj.simulate_panel(200, 2, 4, systems=3, system_sd=[9.0, 0, -9], seed=3)
     found = pj.systems(panel, resamples=200)
     assert found.leaderboard.hang is None
+    assert pj.separate(panel, 2.0).hangs_on == ""
     assert "whichever judge is left out" in word(report_of(found, panel).verdict[1])  # type: ignore[union-attr]
     alone = pj.systems(pj.Panel.from_array(panel.system_scores[..., :2], systems=panel.systems), resamples=100)  # type: ignore[index]
     assert alone.leaderboard.hang is None
@@ -338,6 +347,8 @@ def test_two_systems_that_change_places_between_languages() -> None:
         "system1", "system2", "language1", "language2",
     )  # fmt: skip
     assert len(swaps[swaps["clear"]]) == 1
+    said = find("notice", "systems-swap-judge", **{**row, "kind": "judge", "gap_higher": 1.0, "gap_lower": -2.66})
+    assert "1.00 points above system2 by language1 and 2.66 below it by language2" in word(said)
 
 
 def test_a_system_that_is_missing_in_a_language_has_no_row_there_and_keeps_its_place() -> None:
@@ -448,6 +459,23 @@ def test_gates_count_the_decisions_of_every_system() -> None:
     assert np.abs(means - expected).max() > 0.01
 
 
+def test_gates_say_which_system_passes_where() -> None:
+    panel, _ = pj.simulate_panel(30, 2, 3, systems=4, system_sd=[9.0, 3, -3, -9], seed=1)
+    scores = np.array(panel.system_scores)
+    rows = pj.gates(panel, 50, resamples=100).systems
+    passed = (scores > 50).mean(axis=3)
+    np.testing.assert_allclose(rows["pass_raw"], passed.mean(axis=0).ravel())
+    np.testing.assert_allclose(rows["pass_raw_se"], (passed.std(axis=0, ddof=1) / np.sqrt(30)).ravel())
+    assert rows["decisions"].tolist() == [30 * 3] * 8
+    assert rows["flips"].sum() == pj.gates(panel, 50, resamples=100).flips > 0
+    scores[:, 3, 1] = np.nan  # a system that was not there in a language has no rate there
+    found = pj.gates(pj.Panel.from_array(scores, systems=panel.systems), 50, resamples=100).systems
+    assert found[["system", "language"]].apply(tuple, axis=1).tolist()[-2:] == [
+        ("system3", "language2"), ("system4", "language1"),
+    ]  # fmt: skip
+    assert pj.gates(pj.simulate_panel(30, 2, 3, seed=1)[0], 50, resamples=100).systems.empty
+
+
 def test_labels_may_speak_of_one_systems_answer() -> None:
     panel, _ = pj.simulate_panel(40, 2, 3, systems=3, seed=1, system_sd=[15.0, 0, -15])
     long = panel.to_long()
@@ -473,6 +501,17 @@ def test_variance_components_with_systems_are_the_planted_ones() -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("prices", [None, {"judge1": 2.0, "judge2": 3.0, "judge3": 1.0}])
+def test_a_plan_counts_every_replicate(prices: dict[str, float] | None) -> None:
+    """Tasks are those that suffice with as many replicates as the pilot has: they all are to be paid."""
+    panel, _ = pj.simulate_panel(40, 2, 3, replicates=3, systems=3, seed=1)
+    plan = pj.separate(panel, 2.0, prices=prices)
+    each = prices or dict.fromkeys(panel.judges, 1.0)
+    assert plan.cost == plan.needed * sum(each.values()) * 2 * 3 * 3
+    assert plan.kept_cost == plan.kept_tasks * sum(each[j] for j in plan.kept) * 2 * 3 * 3
+    assert pj.choose(panel, prices=prices, resamples=50).full_cost == sum(each.values()) * 2 * 3 * 3
+
+
 def test_as_many_tasks_as_planned_do_tell_systems_apart() -> None:
     """With the planned number of tasks four of five panels find the difference, as asked for."""
     options = {"systems": 2, "system_sd": [1.5, -1.5], "task_system_sd": 8, "noise_sd": 6}

@@ -151,8 +151,7 @@ def _block(
     n = len(values)
     differences = values[..., i] - values[..., j]
     mean, se = mean_and_se(differences, weights)
-    carried = _carried(differences, mean)
-    se = np.where(carried >= CARRIED, np.maximum(se, np.sqrt((se**2).mean(axis=0))), se)
+    se, carried = borrowed(differences, mean, se)
     null, thin = _null(differences, weights, se, gap, resamples, seed)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(thin, 0.0, mean / np.where(se > gap, se, 1.0))
@@ -200,14 +199,15 @@ def _null(
     return null.reshape(-1, s, p), thin.reshape(s, p)
 
 
-def _carried(differences: Array, mean: Array) -> Array:
-    """(p,) share of the squared deviations in the largest `TOP` of them, scopes pooled."""
+def borrowed(differences: Array, mean: Array, se: Array) -> tuple[Array, Array]:
+    """(s, p) standard errors, at least those of all scopes together where a few tasks carry nearly all of the spread;
+    and (p,) the share of the squared deviations (n, s, p) in the largest `TOP` of them, scopes pooled."""
     n, s, p = differences.shape
     square = np.sort(((differences - mean) ** 2).reshape(n * s, p), axis=0)
     total = square.sum(axis=0)
     few = max(1, int(np.ceil(TOP * n * s)))
-    out: Array = np.divide(square[-few:].sum(axis=0), total, out=np.zeros(p), where=total > 0)
-    return out
+    carried: Array = np.divide(square[-few:].sum(axis=0), total, out=np.zeros(p), where=total > 0)
+    return np.where(carried >= CARRIED, np.maximum(se, np.sqrt((se**2).mean(axis=0))), se), carried
 
 
 def _quantile(values: Array, level: float) -> float:

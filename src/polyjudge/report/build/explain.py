@@ -78,12 +78,13 @@ def culprit_blocks(e: Explanation) -> list[Block]:
 
 def heatmap(e: Explanation, accused: bool = True) -> Chart:
     """The sparse reading with the culprit marked, unless nobody is `accused`; in text a grid."""
+    cells = _shown(e, accused)
     return Chart(
         name="deviations",
         draw="deviations",
-        data=({"cells": _shown(e, accused), "matters": e.matters * e.factor, "unit": e.unit},),
+        data=({"cells": cells, "matters": e.matters * e.factor, "unit": e.unit},),
         caption="Who is off, and where.",
-        alt=say("explain.alt"),
+        alt=say("explain.alt", named=bool(cells["named"].any())),
         instead=grid(e, accused),
     )
 

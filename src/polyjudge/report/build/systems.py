@@ -67,6 +67,7 @@ def build(result: Systems, panel: Panel | None = None) -> Report:
         title=say("systems.title"),
         verdict=sayings(result),
         picture=(board(result.leaderboard),),
+        beside=(ranks_chart(result.leaderboard),),
         next=steps(result, panel),
         findings=result.findings,
         sections=sections(result),
@@ -74,16 +75,17 @@ def build(result: Systems, panel: Panel | None = None) -> Report:
 
 
 def sayings(result: Systems) -> tuple[Say | Finding, ...]:
-    """At most four sentences: do the judges see, who wins, does that hang on a judge, who changes places."""
-    out = [seen(result.signal)]
+    """At most three sentences: do the judges see, who wins, does that hang on a judge or who changes places."""
     if result.signal.verdict == "blind":
-        return tuple(out)
+        every = [f for f in result.signal.findings if f.code == "signal-blind" and f.values["all"]]
+        return tuple(every or [seen(result.signal)])
+    out = [seen(result.signal)]
     best = result.leaderboard
     top, judges = best.top_set(), len(result.signal.families)
     others = best.systems["system"].nunique() - len(top)
     out.append(say("systems.top", top=top, others=others, settled=best.settled, judges=judges))
     moves = [f for f in best.findings if f.code.startswith(("systems-hang", "systems-swap"))]
-    return (*out, *(moves[:2] or [say("systems.no-swap")]))
+    return (*out, *(moves[:1] or [say("systems.no-swap")]))
 
 
 def seen(s: Signal) -> Say:
@@ -165,19 +167,22 @@ def signal_section(s: Signal, pictured: bool = False) -> Section:
     return Section(name="signal", title=say("signal.title"), says=tuple(says), blocks=tuple(blocks), folded=pictured)
 
 
+def ranks_chart(b: Leaderboard) -> Chart:
+    """The ranks that each system may have, by language."""
+    size = int(b.systems["system"].nunique())
+    return Chart(
+        name="leaderboard-ranks",
+        draw="rank_intervals",
+        data=({"frame": b.systems, "size": size},),
+        caption=say("systems.ranks"),
+        alt=say("systems.ranks-chart", systems=size, top=b.top_set(), level=b.level),
+        instead=Table(name="leaderboard-languages", caption=say("systems.ranks"), frame=b.systems, columns=RANKS),
+    )
+
+
 def leaderboard_section(b: Leaderboard, folded: bool = False) -> Section:
     """Rank intervals by language, and who changes places."""
-    size = int(b.systems["system"].nunique())
-    blocks: list[Block] = [
-        Chart(
-            name="leaderboard-ranks",
-            draw="rank_intervals",
-            data=({"frame": b.systems, "size": size},),
-            caption=say("systems.ranks"),
-            alt=say("systems.ranks-chart", systems=size, top=b.top_set(), level=b.level),
-            instead=Table(name="leaderboard-languages", caption=say("systems.ranks"), frame=b.systems, columns=RANKS),
-        )
-    ]
+    blocks: list[Block] = [ranks_chart(b)]
     if len(b.swaps):
         for kind in ("language", "judge"):
             rows = b.swaps[b.swaps["kind"] == kind]

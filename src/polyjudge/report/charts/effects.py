@@ -100,7 +100,9 @@ def rank_intervals(frame: pd.DataFrame, size: int) -> Picture:
         ),
     ]
     columns = min(3, len(language))
-    picture = layer(*layers).properties(width=(WIDE - 30) // columns - 20, height=bands(18 if size <= 16 else 14))
+    picture = layer(*layers).properties(
+        width=max(90, (WIDE - 130) // columns - 14), height=bands(18 if size <= 16 else 14)
+    )
     by = of("language:N", sort=list(language.values()), title=None)
     chart = picture.facet(by, columns=columns, spacing=14, resolve={"axis": {"y": "shared"}})
     return finish(chart, "Ranks that cannot be ruled out")

@@ -28,11 +28,12 @@ def deviations(
         f"{write(x, True)} [{write(a, True)}, {write(b, True)}]"
         for x, a, b in zip(cells["excess"], cells["low"], cells["high"], strict=True)
     ]
-    limit = max(float(data["excess"].abs().max()), matters, 1e-12)
+    calm = bool(cells["small"].all())  # then colours stay pale: a strong one would cry wolf
+    limit = max(float(data["excess"].abs().max()), matters, 1e-12) * (3 if calm else 1)
     roomy = len(judge) <= ROOMY
     order = {"sort": list(judge.values())}
     base = plot(data).encode(
-        x=of("judge:N", title=None, axis=dict(orient="top", labelAngle=-30, labelLimit=150), **order),
+        x=of("judge:N", title=None, axis=dict(orient="top", labelAngle=-30 if roomy else -90, labelLimit=150), **order),
         y=of("language:N", sort=list(language.values()), title=None),
         tooltip=[of("language:N"), of("judge:N"), of("value:N", title=unit)],
     )
@@ -42,7 +43,7 @@ def deviations(
         scale=dict(
             domain=[-limit, 0, limit], range=[colour("low"), colour("middle"), colour("high")], interpolate="lab"
         ),
-        legend=dict(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
+        legend=None if calm else dict(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
     )
     strong = f"abs(datum.excess) > {0.55 * limit}"
     ink = either(strong, "strong", "weak")
@@ -52,7 +53,7 @@ def deviations(
     framed = {"filled": False, "stroke": colour("accent")}
     layers.append(base.where("datum.named").mark("rect", strokeWidth=3, **framed))
     layers.append(base.where(IS_CHOSEN).mark("rect", strokeWidth=1.5, **framed))
-    width = bands(step(48 if roomy else 22, len(judge)))
+    width = bands(step(48 if roomy else 12, len(judge)))
     chart = layer(*layers).properties(width=width, height=bands(28 if roomy else 20))
     framed_words = "framed: the culprit; " if data["named"].any() else ""
     small = f". within {matters:.2g}, or noise" if matters else ". within noise"

@@ -235,8 +235,10 @@ WORDS: dict[str, Template] = {
     "{without:points} {unit}, and {clear_without} of {cells} cells are clear of noise instead of {clear}.",
     "explain.majority": "This rests on the majority: it shows who differs, not who is right. Labels or probes decide.",
     "explain.worst": "Tasks that show it most: the score, and what the other judges and languages lead to expect",
-    "explain.alt": "How far each judge is off in each language, beyond its own and the language's level. The culprit "
-    "is framed.",
+    "explain.alt": lambda v: (
+        "How far each judge is off in each language, beyond its own and the language's level."
+        + (" The culprit is framed." if v["named"] else "")
+    ),
     "explain.grid": lambda v: f"{v['unit'].capitalize()} beyond the judge's and the language's own level",
     "explain.grid-note": lambda v: (
         ("[ ] the culprit; " if v["named"] else "") + ". within {matters:.2g} {unit} (--matters), or within noise"
