@@ -197,9 +197,10 @@ def audit(
     concluded = weigh(conclude(panel, shifts, left_out, **sections), held, scale_of(panel))
     swap = next((f for f in concluded if f.code == "reversal"), None)
     probed = _probed(panel, probes, matters, level)
-    hang = None if judged is None else judged.leaderboard.hang
+    moves = [f for f in concluded if f.code == "systems-swap-language" and f.severity == "warning"]
+    ranks = next((f for f in concluded if f.code == "systems-hang"), moves[0] if moves else None)
     advice = advise(
-        panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, hang=hang, goal=goal, probes=probed
+        panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, ranks=ranks, goal=goal, probes=probed
     )
     concluded += () if probed is None else probed.findings
     return Audit(
