@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
 from polyjudge.core.arrays import Array, row_blocks
@@ -23,9 +24,9 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result, stack_cells
 from polyjudge.core.sections import Say, say
-from polyjudge.estimate.incomplete import CellRates, entry_weights, estimate_interaction, unit_kinds
+from polyjudge.estimate.incomplete import CellRates, Holes, InteractionEstimate, entry_weights, estimate_interaction
 from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, draw_blocks
-from polyjudge.estimate.passing import Grouped, Passing
+from polyjudge.estimate.passing import Moved, Passing
 from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se
 
 MOST_SHUFFLED = 4_000_000
@@ -33,8 +34,6 @@ MOST_SHUFFLED = 4_000_000
 MOST_COMPARED = 2_000_000_000
 """Comparisons of scores with thresholds over all resamples; beyond it fewer resamples are made."""
 SIDES = ("drawn_raw", "held_raw", "drawn_calibrated", "held_calibrated")
-MOST_KINDS = 64
-"""Units that lack the same scores are counted together, unless there are more kinds of them than this."""
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -273,11 +272,14 @@ def spread(rates: Array) -> Array:
     return out
 
 
-def _draws(panel: Panel, resamples: int, seed: int) -> tuple[NDArray[np.int64], Iterator[Array]]:
-    """The drawn thing (cluster, or unit) each unit belongs to, and blocks of (2, b, drawn): times drawn, left out."""
+def _draws(panel: Panel, resamples: int, seed: int, width: int = 4) -> tuple[NDArray[np.int64], Iterator[Array]]:
+    """The drawn thing (cluster, or unit) each unit belongs to, and blocks of (2, b, drawn): times drawn, left out.
+
+    width : the larger, the shorter the blocks of many units
+    """
     n, drawn = len(panel.tasks), int(panel.cluster.max()) + 1
     blocks = track(draw_blocks(drawn, resamples, seed), -(-resamples // BLOCK), "resampling gates")
-    both = (np.stack([c[part], c[part] == 0]).astype(np.float64) for c in blocks for part in row_blocks(c, 4))
+    both = (np.stack([c[part], c[part] == 0]).astype(np.float64) for c in blocks for part in row_blocks(c, width))
     return np.arange(n) if drawn == n else panel.cluster, (x[:, x[1].any(axis=1)] for x in both)
 
 
@@ -305,7 +307,7 @@ def _resampled(
         for start in range(0, len(beta), step):
             times = block[:, start : start + step]
             # The calibrated score passes q where the raw one passes q plus the cell's interaction.
-            passed = passing(_thresholds(beta[start : start + step], edges), times)[:, :, :, 0]
+            passed = passing(_thresholds(beta[start : start + step], edges), times)
             _keep(out, passed / (times @ total)[..., None, None], k, m, wanted)
     return {name: np.concatenate(parts) for name, parts in out.items()}
 
@@ -333,7 +335,7 @@ def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
     if panel.complete:
         return mean_and_se(values, panel.weights, panel.cluster)
     holed = panel.with_scores(np.where(np.isnan(panel.scores), np.nan, values))
-    estimate = estimate_interaction(holed, "additive")
+    estimate = InteractionEstimate(holed, "additive", estimate_interaction(panel))
     return np.clip(estimate.cells, 0.0, 1.0), mean_and_se(estimate.cell_influence, panel.weights, panel.cluster)[1]
 
 
@@ -343,27 +345,20 @@ def _resampled_with_holes(
     """The same for a panel with missing scores: every rate is a least-squares estimate, in every resample."""
     n, k, m = panel.shape
     require_time(resamples * float(k * m) ** 3 / 256, f"Gates of {k * m:,} cells, some of whose scores are missing,")
-    flat, weights = panel.scores.reshape(n, -1), entry_weights(panel).reshape(n, -1)
+    flat = panel.scores.reshape(n, -1)
+    holes = Holes(entry_weights(panel).reshape(n, -1), panel.weights)
     estimate = estimate_interaction(panel)
-    column, blocks = _draws(panel, resamples, seed)
-    patterns, kinds = unit_kinds(weights, panel.weights)
-    passing = Passing(flat, column, np.ones(n), kinds) if len(patterns) <= MOST_KINDS else None
-    grouped = Grouped(flat, column, kinds) if passing is None else None
+    column, blocks = _draws(panel, resamples, seed, -(-n // (int(panel.cluster.max()) + 1)))
+    moved = Moved(flat)
     out: dict[str, list[Array]] = {}
     for times in blocks:
         found = [estimate.resample(side[:, column])[1] for side in times]
         known = np.isfinite(found[0]).all(axis=(1, 2)) & np.isfinite(found[1]).all(axis=(1, 2))
-        limits, times = _thresholds(found[0][known], edges), times[:, known]
-        fits = [CellRates(weights, side[:, column], panel.weights) for side in times]
-        if passing is not None:
-            passed = passing(limits, times)
-            rates = [fit.of_counts(marks) for fit, marks in zip(fits, passed, strict=True)]
-        elif grouped is not None and 4 * len(grouped.first) <= n:
-            rates = _by_groups(fits, grouped, limits, times)
-        else:
-            rates = [_compared(fit, flat, limits) for fit in fits]
-        _keep(out, np.clip(np.stack(rates), 0.0, 1.0), k, m, wanted)
-    if not sum(len(part) for part in out.get("held_raw", [])):
+        if known.any():
+            fits = [CellRates(holes, side[known][:, column]) for side in times]
+            rates = _by_moves(fits, moved, _thresholds(found[0][known], edges))
+            _keep(out, np.clip(np.stack(rates), 0.0, 1.0), k, m, wanted)
+    if not out:
         raise PanelError(
             "In no resampling do the left-out tasks identify the interaction, so held-out gates cannot be had. Score "
             "more tasks, or drop those that lack scores (--incomplete drop)."
@@ -371,28 +366,33 @@ def _resampled_with_holes(
     return {name: np.concatenate(parts) for name, parts in out.items()}
 
 
-def _by_groups(fits: list[CellRates], grouped: Grouped, limits: Array, times: Array) -> list[Array]:
-    """Rates (R, limits, km) of each side where units that are drawn together lack the same scores."""
-    drawn, first = times[..., grouped.drawn], grouped.first
-    weights, share = fits[0].weights[first], fits[0].share[first]
-    means = np.zeros((*limits.shape[:2], len(first)))
-    sums = np.empty((len(fits), *limits.shape))
-    for c in range(limits.shape[2]):
-        passed = grouped(c, limits[..., c])
-        means += passed * share[:, c]
-        sums[..., c] = np.matmul(passed, (drawn * weights[:, c])[..., None])[..., 0]
-    return [fit.of_groups(s, means, t, first) for fit, s, t in zip(fits, sums, drawn, strict=True)]
+def _by_moves(fits: list[CellRates], moved: Moved, limits: Array) -> list[Array]:
+    """Rates (R, limits, km) of each side.
 
-
-def _compared(fit: CellRates, flat: Array, limits: Array) -> Array:
-    """Rates (R, limits, km) where units differ too much in what is missing to be counted by kind."""
-    out = np.empty(limits.shape)
-    step = max(1, 4_000_000 // flat.size)
-    for start in range(0, len(limits), step):
-        part = slice(start, start + step)
-        for e in range(limits.shape[1]):
-            out[part, e] = fit((flat > limits[part, None, e]).astype(np.float64), part)
-    return out
+    Every score is compared with the median of each limit over the resamplings. The limits of one resampling lie close
+    to it, so only the few scores in between are looked at again.
+    """
+    draws, edges, cells = limits.shape
+    holes = fits[0].holes
+    first = np.median(limits, axis=0)
+    right = np.empty((len(fits), draws, edges, cells))
+    level = np.empty((len(fits), draws, edges))
+    for e in range(edges):
+        marks = (moved.scores > first[e]).astype(np.float64)
+        for s, fit in enumerate(fits):
+            right[s, :, e], level[s, :, e] = fit.sums(marks)
+    right, level = right.reshape(len(fits), -1, cells), level.reshape(len(fits), -1)
+    for c in range(cells):
+        for rows, begins, units, gain in moved(c, first[:, c], limits[..., c]):
+            row = np.repeat(np.arange(rows.start, rows.stop), np.diff(begins))
+            for s, fit in enumerate(fits):
+                counted = gain * fit.times[row // edges, units]
+                right[s, rows, c] += np.bincount(row - rows.start, counted * holes.weights[units, c], len(begins) - 1)
+                means = csr_array((counted * holes.share[units, c], units, begins), (len(begins) - 1, len(holes.units)))
+                right[s, rows] -= means @ holes.weights
+                level[s, rows] += means @ holes.counted
+    shaped = zip(fits, right.reshape(-1, *limits.shape), level.reshape(-1, draws, edges), strict=True)
+    return [fit.levelled(*sums) for fit, *sums in shaped]
 
 
 @dataclass(frozen=True)
