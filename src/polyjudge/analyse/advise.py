@@ -77,15 +77,15 @@ def advise(
     signal: Signal | None = None,
     gates: Gates | None = None,
     swap: Finding | None = None,
-    hang: Finding | None = None,
+    ranks: Finding | None = None,
     goal: Goal | None = None,
     probes: Probe | None = None,
 ) -> Advice:
     """Verdict, consequences and steps. Every part is a code with values; the words are the report's.
 
-    `swap` is the finding that two judges swap places between languages, `hang` that the lead of a system hangs on a
-    judge, if there is one. `probes` tell which deviations are severity, blindness or competence; what to calibrate
-    follows them.
+    `swap` is the finding that two judges swap places between languages, `ranks` that the lead of a system hangs on a
+    judge or that two systems change places between languages, if there is one. `probes` tell which deviations are
+    severity, blindness or competence; what to calibrate follows them.
 
     >>> import polyjudge as pj
     >>> panel, _ = pj.simulate_panel(tasks=400, interaction=0.0, seed=1)
@@ -104,7 +104,7 @@ def advise(
         scale = scale_of(panel)
         gaps = {n: swap.values[n] * scale.factor for n in ("gap_above", "gap_below")}
         verdict.append(Finding("verdict.swap", {**swap.values, **gaps, "unit": scale.unit}, "serious", "material"))
-    uses = _uses(panel, explanation, certificate, state, signal, gates, hang)
+    uses = _uses(panel, explanation, certificate, state, signal, gates, ranks)
     if probes is not None:
         verdict.insert(1, _probe_verdict(probes))
         uses["rank-judges"] = say("use.rank.probed", state=_rank(panel, explanation, certificate), **_counts(probes))
@@ -249,12 +249,12 @@ def _uses(
     state: State,
     signal: Signal | None,
     gates: Gates | None,
-    hang: Finding | None,
+    ranks: Finding | None,
 ) -> dict[str, Say]:
     """What follows for each use of the panel."""
     fault = "blind" if state == "blind" else _state(e, c)
     return {
-        "compare-systems": _compare(panel, state, signal, hang),
+        "compare-systems": _compare(panel, state, signal, ranks),
         "gate": _gate(fault, signal, gates),
         "rank-judges": say(
             f"use.rank.{_rank(panel, e, c)}",
@@ -274,14 +274,15 @@ def _rank(panel: Panel, e: Explanation, c: Certificate) -> str:
     return "few" if state == "diffuse" and panel.n_tasks < FEW_TASKS else state
 
 
-def _compare(panel: Panel, state: State, signal: Signal | None, hang: Finding | None) -> Say:
+def _compare(panel: Panel, state: State, signal: Signal | None, ranks: Finding | None) -> Say:
     if state == "blind":
         return say("use.compare.blind", systems=len(panel.systems))
     if not panel.systems:
         return say("use.compare.none")
     whole = panel.complete and panel.systems_complete
     doubt = signal is not None and signal.verdict == "cannot tell"
-    values = {} if hang is None else {x: hang.values[x] for x in ("winner", "rival", "judge")}
+    named = ("winner", "rival", "judge", "system_i", "system_j", "higher_in", "lower_in")
+    values = {} if ranks is None else {x: v for x, v in ranks.values.items() if x in named}
     return say(
         "use.compare.mean" if whole else "use.compare.missing", doubt=doubt, systems=len(panel.systems), **values
     )

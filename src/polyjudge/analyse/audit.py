@@ -206,10 +206,8 @@ def audit(
     concluded = weigh(conclude(panel, shifts, left_out, **sections), held, scale_of(panel))
     swap = next((f for f in concluded if f.code == "reversal"), None)
     probed = _probed(panel, probes, matters, level)
-    hang = None if judged is None else judged.leaderboard.hang
-    advice = advise(
-        panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, hang=hang, goal=goal, probes=probed
-    )
+    said = {"swap": swap, "ranks": _ranks(concluded)}
+    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], goal=goal, probes=probed, **said)
     concluded += () if probed is None else probed.findings
     return Audit(
         explanation=explanation,
@@ -230,6 +228,12 @@ def audit(
         probes=probed,
         **sections,
     )
+
+
+def _ranks(found: tuple[Finding, ...]) -> Finding | None:
+    """What a person who compares systems must know: a lead that hangs on a judge, else a change of places."""
+    moves = [f for f in found if f.code == "systems-swap-language" and f.severity == "warning"]
+    return next((f for f in found if f.code == "systems-hang"), moves[0] if moves else None)
 
 
 def _probed(panel: Panel, probes: Panel | None, matters: float, level: float) -> Probe | None:

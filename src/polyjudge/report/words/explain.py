@@ -96,8 +96,12 @@ def _rank_probed(v: Mapping[str, Any]) -> str:
     return start + ("probes leave open what the deviations are; labels decide." if v["of"] else "as the scores are.")
 
 
-def _hang(v: Mapping[str, Any]) -> str:
-    return " The lead of {winner} hangs on {judge}: without it {rival} may be as good." if "winner" in v else ""
+def _ranks(v: Mapping[str, Any]) -> str:
+    if "winner" in v:
+        return " The lead of {winner} hangs on {judge}: without it {rival} may be as good."
+    if "system_i" in v:
+        return " But {system_i} and {system_j} change places between {higher_in} and {lower_in}: rank by language."
+    return ""
 
 
 WORDS: dict[str, Template] = {
@@ -136,11 +140,11 @@ WORDS: dict[str, Template] = {
     "use.compare.mean": lambda v: (
         "To compare systems: average the judges. Calibrating cannot change their order."
         + (" Whether the judges see the systems at all cannot be told yet." if v["doubt"] else "")
-        + _hang(v)
+        + _ranks(v)
     ),
     "use.compare.missing": lambda v: (
         "To compare systems: calibrate first. Scores are missing, so a system may meet harsher judges than another."
-        + _hang(v)
+        + _ranks(v)
     ),
     "use.gate.none": "To gate: name the pass mark with --at, and see how many decisions depend on the language.",
     "use.gate.blind": lambda v: (
