@@ -241,7 +241,7 @@ def share_interval(draws: Array, share: Array, tasks: Array, level: float = 0.95
     z2 = stdtrit(independent - 1, (1 + level) / 2) ** 2
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (product / n + z2 / (4 * n**2))) / (1 + z2 / n)
-    exact = exact_binomial(share, tasks)
+    exact = exact_binomial(share, tasks, level)
     low, high = np.where(some, centre - half, exact[0]), np.where(some, centre + half, exact[1])
     return np.where(tasks > 1, low, np.nan), np.where(tasks > 1, high, np.nan)
 

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from polyjudge.analyse.agreement import share_interval
 from polyjudge.analyse.audit import audit
 from polyjudge.analyse.bounded import bounded
 from polyjudge.analyse.choose import choose
+from polyjudge.analyse.effects import language_effect
 from polyjudge.analyse.explain import explain
 from polyjudge.analyse.held_out import full_gain
 from polyjudge.analyse.leaderboard import leaderboard
@@ -243,6 +245,27 @@ def anchors(scenario: Scenario, seed: int) -> Found:
     }
 
 
+def shares(scenario: Scenario, seed: int) -> Found:
+    """How often decisions are right, from labels in several languages of each task, which agree more than by chance."""
+    rng = np.random.default_rng(seed)
+    n, k, rate = scenario.tasks, scenario.languages, scenario.ask["rate"]
+    luck = np.where(rng.random((n, k)) < 0.4, rng.random((n, 1)), rng.random((n, k)))
+    right = (luck < rate).mean(axis=1)
+    draws = rng.multinomial(n, np.full(n, 1 / n), BOOTSTRAPS) @ right / n
+    low, high = share_interval(draws, right.mean(), np.array(n), LEVEL)
+    return {"share of right decisions, coverage": _within(low, rate, high)}
+
+
+def shift(scenario: Scenario, seed: int) -> Found:
+    """What a language adds to the scores of most judges, beside a broken cell."""
+    panel, truth, _ = draw(scenario, seed)
+    panel = panel.with_scores(panel.scores + _faults(scenario))
+    found = language_effect(panel, LEVEL, 2.0, BOOTSTRAPS, seed)
+    true = truth.language_effect.to_numpy()
+    covered = _within(found["median_low"], true - true.mean(), found["median_high"])
+    return {"shift by the median judge, coverage": covered.mean()}
+
+
 # --- drift ---
 
 
@@ -431,6 +454,8 @@ CHECKS: dict[str, Callable[[Scenario, int], Found]] = {
     "holes": holes,
     "labels": labels,
     "anchors": anchors,
+    "shares": shares,
+    "shift": shift,
     "drift": drifts,
     "nights": nights,
     "systems": judged,

@@ -155,6 +155,14 @@ LABELS: tuple[Scenario, ...] = (
     Scenario("10 labels, scores", "mean score, the panel 5 points off", "anchors", 100, 6, 3, ask={"labels": 10}),
     Scenario("40 labels, clusters", "labels and scores in clusters of 5", "anchors", 200, 2, 3,
              ask={"labels": 40, "clusters": 40}),
+    *(
+        Scenario(f"decisions {rate:.0%} right, {tasks} tasks", "labels of 4 languages a task", "shares", tasks, 4,
+                 ask={"rate": rate})
+        for rate, tasks in ((0.7, 20), (0.9, 20), (0.98, 20), (0.9, 55))
+    ),
+    Scenario("language shift", "nothing is broken", "shift", simulate=NONE, ask={"off": 0.0}),
+    Scenario("language shift, broken cell", "one judge 20 points low in one language", "shift", simulate=NONE,
+             ask={"off": 20.0}),
     Scenario("labels of the hardest tasks", "20 labels on the lower half of the tasks", "anchors", 100, 2, 3,
              ask={"labels": 20, "hardest": True}),
 )  # fmt: skip
