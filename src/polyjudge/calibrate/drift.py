@@ -154,11 +154,12 @@ def drift(
     broken = cells.iloc[:0][["language", "judge", "change"]].assign(low=[], high=[])
     if cells["changed"].any():
         each = _each(after - before, estimate, tested.se) if differences is None else differences[1] - differences[0]
-        kind, broken = _explained(common, np.where(np.abs(each) > rounding, each, 0.0), alarms, seed)
+        moved = None if watched is None else watched[1] - watched[0]
+        kind, broken = _explained(common, np.where(np.abs(each) > rounding, each, 0.0), moved, alarms, seed)
         broken = broken[broken["change"].abs() > rounding].reset_index(drop=True)
     effects = pd.DataFrame(columns=list(EFFECT_COLUMNS))
     if watched is not None:
-        now = _without(common, watched[1], broken) if kind in ("cell", "cells") else watched[1]
+        now = watched[1] if kind == "diffuse" else _without(common, watched[1], broken)
         both = paired_systems(cal, common, systems.compared) if len(systems.compared) > 1 else None
         effects = _effects(common, watched[0], now, both, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
     findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
@@ -240,14 +241,20 @@ def _labels(cal: ConsensusCalibrator, panel: Panel) -> dict[str, tuple[str, ...]
     }
 
 
-def _explained(panel: Panel, each: Array, alarms: float, seed: int) -> tuple[Kind, pd.DataFrame]:
-    """Which cells explain the change of every task (n, k, m), and by how much each of them changed, furthest first."""
+def _explained(panel: Panel, each: Array, moved: Array | None, alarms: float, seed: int) -> tuple[Kind, pd.DataFrame]:
+    """Which cells explain the change of every task (n, k, m), and by how much each of them changed, furthest first.
+
+    A judge changed against the other judges, a language against the other languages: by `moved`, the change with what
+    judges and languages share, where it is known, else over its own mean.
+    """
     units = Units.of(each, each, panel.weights if len(each) == len(panel.weights) else np.ones(len(each)))
     reading = choose(units, max(1 - alarms, 0.5), seed)
     places = np.flatnonzero(named_cells(reading, least_absolute(each.mean(axis=0), units.lad)))
     if reading.kind in ("judge", "language"):
-        size = each.shape[2 if reading.kind == "judge" else 1]
-        values = units.values.reshape(len(units.values), -1)[:, places] * (size / (size - 1))
+        axis = 2 if reading.kind == "judge" else 1
+        size = each.shape[axis]
+        own = units.values if moved is None else moved - moved.mean(axis=axis, keepdims=True)
+        values = own.reshape(len(own), -1)[:, places] * (size / (size - 1))
     else:
         values = np.tensordot(units.values, offset_maps(places, units.lad**2), ((1, 2), (1, 2)))
     change, se = mean_and_se(values, units.share)
@@ -417,23 +424,26 @@ def nightly(
     then, now : (n, k, m) and (..., n, k, m) scores, with systems (n, s, k, m) and (..., n, s, k, m)
     floor_then, floor_now : the shares of them at the lowest value
     """
-    alarms, every = (1 - check_level(level)) / nights, (then, now, floor_then, floor_now)
+    alarms = (1 - check_level(level)) / nights
     if then.ndim == 3:
-        return _alarmed(*every, None, alarms)
+        return _alarmed(then, now, (floor_then, floor_now), None, alarms)
     flips, share = _system_flips(alarms, seed=7), (1 - SHARE_SYSTEMS) * alarms
-    change = now - then
-    out = _alarmed(*(x.mean(axis=-3) for x in every), (then, now), share)
-    moved = (adjusted_p(contrasts(change)) <= SHARE_SYSTEMS * alarms).any(axis=-1)
+
+    def judges(then: Array, now: Array, floors: tuple[Array, Array]) -> NDArray[np.bool_]:
+        both = (then, now) if then.shape[1] > 1 else None
+        low, lower = (x.mean(axis=-3) for x in floors)
+        return _alarmed(then.mean(axis=-3), now.mean(axis=-3), (low, lower), both, share)
+
+    out = judges(then, now, (floor_then, floor_now))
+    moved = (adjusted_p(contrasts(now - then)) <= SHARE_SYSTEMS * alarms).any(axis=-1)
     for run in map(tuple, np.argwhere(moved)):
-        left = set_aside(change[run], flips)[0]
-        rest = [x[:, left] for x in (then, now[run], floor_then, floor_now[run])]
-        both = (rest[0], rest[1]) if len(left) > 1 else None
-        out[run] = _alarmed(*(x.mean(axis=-3) for x in rest), both, share)
+        left = set_aside(now[run] - then, flips)[0]
+        out[run] = judges(then[:, left], now[run][:, left], (floor_then[:, left], floor_now[run][:, left]))
     return out
 
 
 def _alarmed(
-    then: Array, now: Array, floor_then: Array, floor_now: Array, systems: tuple[Array, Array] | None, alarms: float
+    then: Array, now: Array, floors: tuple[Array, Array], systems: tuple[Array, Array] | None, alarms: float
 ) -> NDArray[np.bool_]:
     """Which runs (..., n, k, m) alarm at the level `alarms`; `systems`: the same scores by system, then and now."""
     before, after = _watched(then, now)
@@ -445,7 +455,7 @@ def _alarmed(
     for share, d in (
         (1 - SHARE_FLOOR - SHARE_EFFECTS, double_centre(now) - double_centre(then)),
         (SHARE_EFFECTS, watched),
-        (SHARE_FLOOR, floor_now - floor_then),
+        (SHARE_FLOOR, floors[1] - floors[0]),
     ):
         d = d.reshape(*now.shape[:-2], -1)
         d = np.where(np.abs(d) > ROUNDING * max(float(np.ptp(then)), np.finfo(float).tiny), d, 0.0)
