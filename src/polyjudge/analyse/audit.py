@@ -44,8 +44,8 @@ from polyjudge.estimate.resample import check_level
 if TYPE_CHECKING:
     pass
 
-STAGES = 15
-"""Analyses of an audit that has everything: the length of its progress bar."""
+STAGES = 12
+"""Analyses of every audit: the length of its progress bar, but for a gate and missing scores."""
 CAVEATS = (say("caveat.leniency"), say("caveat.shared-shift"), say("caveat.unseen"), say("caveat.tasks"))
 
 
@@ -191,7 +191,7 @@ def audit(
         raise UsageError("The goal gate needs its pass mark: give a threshold too (--at).")
     matters = what_matters(panel, matters)
     calibrator = ConsensusCalibrator().fit(panel)
-    with stages(STAGES) as run:
+    with stages(STAGES + (threshold is not None) + _lacks(panel)) as run:
         sections, left_out, gate_spread = _sections(
             panel, run, seed, resamples, level, permutations, (threshold, at_least, base)
         )
@@ -230,7 +230,7 @@ def audit(
     )
 
 
-def _ranks(found: tuple[Finding, ...]) -> Finding | None:
+def _ranks(found: list[Finding]) -> Finding | None:
     """What a person who compares systems must know: a lead that hangs on a judge, else a change of places."""
     moves = [f for f in found if f.code == "systems-swap-language" and f.severity == "warning"]
     return next((f for f in found if f.code == "systems-hang"), moves[0] if moves else None)
@@ -282,7 +282,7 @@ def _sections(
             out["bounded"] = run("levels", bounded, panel, linear=out["uncertainty"], **common)
         except PanelError as error:
             left_out["bounded"] = str(error)
-    if not ((panel.complete and panel.systems_complete) or panel.by_design):
+    if _lacks(panel):
         out["missingness"] = run("missing scores", missingness, panel, draws=199, seed=seed)
     if panel.replicate_scores is None:
         left_out["three-way test"] = say("left-out.three-way")
@@ -305,6 +305,11 @@ def _sections(
         return out, left_out, None if spread is None else spread.sweep
     left_out["gate spread"] = say("left-out.gate-spread")
     return out, left_out, None
+
+
+def _lacks(panel: Panel) -> bool:
+    """Whether scores are missing that were asked for."""
+    return not ((panel.complete and panel.systems_complete) or panel.by_design)
 
 
 def _part(
