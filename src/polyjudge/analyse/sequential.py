@@ -446,18 +446,19 @@ def _first_less_all(
     """
     rule, items = replay.rule, values.shape[1]
     paired = rule.questions in ("judges", "systems")
-    contrast = _contrasts(items) if paired else np.eye(items)
     compared = np.stack(pair_index(items), axis=1) if paired else np.zeros((items, 1), np.int64)
     at = np.array(replay.state.settled_at)[questions]
     was_open = (at == 0) | (at > np.arange(1, replay.state.look + 1)[:, None])
     stop = _stops(was_open, was_open, compared, last=True)
     taken = int(stop.max()) + 1
-    counts, was_open, values = np.array(rule.looks[:taken]), was_open[:taken], values[: rule.looks[taken - 1]]
-    codes = np.arange(len(values)) if replay.clusters is None else replay.clusters[: len(values)]
-    units = np.maximum.accumulate([round(n / len(codes[:n]) * len(np.unique(codes[:n]))) for n in counts])
-    parts, scale, moved = _residuals(values, codes, contrast)
+    counts, was_open = np.array(rule.looks[:taken]), was_open[:taken]
+    values, clusters = values[: counts[-1]], None if replay.clusters is None else replay.clusters[: counts[-1]]
+    units = counts if clusters is None else np.array([len(np.unique(clusters[:n])) for n in counts])
+    values = _pairs(values) if paired else values
+    moved = (np.abs(values - np.nanmedian(values, axis=0)) > 0).sum(axis=0) / (~np.isnan(values)).sum(axis=0)
+    parts = _bought_together(values - centre, clusters, stop, counts)
     rng = stream(rule.seed + int(questions[0]), 0, "stopping")
-    error, se = (scale * x for x in _resampled(parts, units, counts, runs, rng))
+    error, se = _resampled(parts, units, counts, runs, rng)
     sure = (se > 0) & (moved * counts[:, None] >= FEWEST_CHANGES)  # as in the run
     half = np.full(se.shape, np.inf)
     np.multiply(se, np.array(replay.state.critical)[:taken, None], out=half, where=sure)
@@ -472,33 +473,29 @@ def _first_less_all(
     return out
 
 
-def _residuals(values: Array, codes: NDArray[np.int64], contrast: Array) -> tuple[list[Array], Array, Array]:
-    """What units (tasks or clusters) add to the errors of the contrasts, each (units, q): the rows of all items
-    together, or, where some were bought for fewer tasks, each item's own, less what its task adds to all; by how much
-    the spread of the contrasts is then too small, (q,); and the share of tasks off each contrast's median, (q,)."""
-    there = ~np.isnan(values)
-    deviation = np.where(there, values - np.nanmean(values, axis=0), 0.0)
-    sums: Array = np.stack([np.bincount(codes, column) for column in deviation.T], axis=1).astype(np.float64)
-    known = np.stack([np.bincount(codes, column.astype(np.float64)) for column in there.T], axis=1) > 0
-    some = known.any(axis=1)
-    sums, known = np.where(known, sums, np.nan)[some], known[some]
-    compared = _compare(values, contrast)
-    moved = (np.abs(compared - np.nanmedian(compared, axis=0)) > 0).sum(axis=0) / (~np.isnan(compared)).sum(axis=0)
-    if known.all():
-        return [sums @ contrast.T], np.ones(len(contrast)), moved
-    shared = np.nanmedian(sums, axis=1)
-    own = [(column - shared)[~np.isnan(column)] for column in sums.T]
-    own = [x - x.mean() for x in own]
-    apart = contrast**2 @ np.array([x.var() for x in own])
-    both = np.nanvar(_compare(sums, contrast), axis=0)
-    parts = [np.outer(x, row) for x, row in zip(own, contrast.T, strict=True)]
-    return parts, np.sqrt(both / np.maximum(apart, 1e-300)), moved
+def _bought_together(
+    compared: Array, clusters: NDArray[np.int64] | None, stop: NDArray[np.int64], counts: NDArray[np.int64]
+) -> list[Array]:
+    """What tasks or clusters add to the errors of the questions, at every look (units, q): those that all questions
+    still bought have in common, so that what belongs to a task stays together, with the spread of all that each has."""
 
+    def sums(rows: int) -> Array:
+        x = np.nan_to_num(compared[:rows])
+        if clusters is None:
+            return x
+        codes = np.unique(clusters[:rows], return_inverse=True)[1]
+        return np.stack([np.bincount(codes, column) for column in x.T], axis=1)
 
-def _compare(values: Array, contrast: Array) -> Array:
-    """The contrasts in every row, (n, q), NaN where an item of theirs is."""
-    lacking = np.isnan(values)
-    return np.where(lacking @ (contrast != 0).T, np.nan, np.where(lacking, 0.0, values) @ contrast.T)
+    whole = (sums(len(compared)) ** 2).sum(axis=0) / counts[stop]
+    out = []
+    for look in range(len(counts)):
+        rows = counts[stop[stop >= look].min()]
+        part = sums(rows)
+        part = part - part.mean(axis=0)
+        spread = (part**2).sum(axis=0) / rows
+        scale = np.sqrt(np.divide(whole, spread, out=np.zeros_like(whole), where=(spread > 0) & (stop >= look)))
+        out.append(part * scale)
+    return out
 
 
 def _resampled(
@@ -507,13 +504,11 @@ def _resampled(
     """Errors of the contrasts after every look, (runs, looks, q), and the standard errors that the run would see."""
     error = np.zeros((len(units), runs, parts[0].shape[1]))
     square = np.zeros_like(error)
-    for look, drawn in enumerate(np.diff(units, prepend=0)):
-        for part in parts:
-            size = len(part)
-            at = rng.integers(size, size=(runs, drawn)) + size * np.arange(runs)[:, None]
-            often = np.bincount(at.ravel(), minlength=size * runs).reshape(runs, size).astype(np.float64)
-            error[look] += often @ part
-            square[look] += often @ part**2
+    for look, (drawn, part) in enumerate(zip(np.diff(units, prepend=0), parts, strict=True)):
+        size = len(part)
+        at = rng.integers(size, size=(runs, drawn)) + size * np.arange(runs)[:, None]
+        often = np.bincount(at.ravel(), minlength=size * runs).reshape(runs, size).astype(np.float64)
+        error[look], square[look] = often @ part, often @ part**2
     error, square = (x.cumsum(axis=0).transpose(1, 0, 2) for x in (error, square))
     g, n = units[:, None], counts[:, None]
     se = np.sqrt(np.maximum(square - error**2 / g, 0.0) * g / np.maximum(g - 1, 1)) / n
@@ -540,15 +535,6 @@ def _stops(
     needed = others.all(axis=-1) | own
     needed[..., -1, :] &= not last
     out: NDArray[np.int64] = np.logical_and.accumulate(needed, axis=-2).sum(axis=-2)
-    return out
-
-
-def _contrasts(size: int) -> Array:
-    """Differences of every two of `size` things as rows, (pairs, size)."""
-    i, j = pair_index(size)
-    out = np.zeros((len(i), size))
-    rows = np.arange(len(i))
-    out[rows, i], out[rows, j] = 1.0, -1.0
     return out
 
 
