@@ -155,7 +155,7 @@ def _bias(errors: np.ndarray, known: np.ndarray) -> dict[str, float]:
     """Root mean square and largest bias over the questions, in standard errors, and how large chance makes the largest.
 
     errors : (runs, questions) in standard errors
-    known : (runs, questions, looks) errors of the means of all tasks up to each look, bought or not: their mean is 0, so
+    known : (runs, questions, looks) errors of the means of all tasks up to each look, bought or not: they average 0, so
         what they explain of the errors is taken off (control variates)
     """
     bias, parts = [], []
