@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
+unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes: compile the source once
 
 .PHONY: demo test lint bench docs readme fuzz lock lowest dist clean
 

@@ -3,6 +3,7 @@
 # ruff: noqa: E402
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 # Before NumPy is loaded, here and in the workers: threads that wait for each other burn more than the work itself.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+gc.set_threshold(100_000, 20, 20)  # two thousand tests are many objects to look through, and few of them are rubbish
 
 import pytest
 from components import PACKAGES, find

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import ibis
 import numpy as np
+import pandas as pd
+import polars
 import pytest
 
 import polyjudge as pj
@@ -22,11 +25,83 @@ def panel() -> pj.Panel:
     return pj.simulate_panel(tasks=12, languages=3, judges=3, seed=3)[0]
 
 
-@pytest.mark.parametrize("kind", ["panel", "frame", "path", "ibis"])
+FUNCTIONS = [n for n in pj.__all__ if callable(f := getattr(pj, n)) and not isinstance(f, type)]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_function_fails_with_an_error_that_is_not_ours(panel: pj.Panel, name: str) -> None:
+    """Whatever stands in place of the scores, and whatever is misspelt."""
+    function = getattr(pj, name)
+    if name != "plan":  # which may do without scores
+        with pytest.raises(pj.PolyjudgeError):
+            function(None, *[None] * 3)
+    for wrong in ([1, 2], object(), "no such file.csv", pd.DataFrame({"a": [1]})):
+        if name != "check":  # which answers with questions
+            with pytest.raises(pj.PolyjudgeError):
+                function(wrong)
+    with pytest.raises(pj.PolyjudgeError):
+        function(panel.to_frame(), nonsense=1)
+    if "panel" in own_options(name):
+        with pytest.raises(pj.PolyjudgeError):
+            function(panel.to_frame(), judge="nobody")
+
+
+def own_options(name: str) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(inspect.unwrap(getattr(pj, name))).parameters)
+
+
+WRONG = {"level": "high", "resamples": 1.5, "seed": None, "matters": "x", "threshold": "y"}
+
+
+@pytest.mark.parametrize(
+    ("name", "option"), [(n, o) for n in FUNCTIONS for o in WRONG if {"panel", o} <= set(own_options(n))]
+)
+def test_options_of_the_wrong_kind_are_named(panel: pj.Panel, name: str, option: str) -> None:
+    own, wrong = own_options(name), WRONG[option]
+    needed = {n: pj.align_gold(panel, gold(panel)) for n, p in own.items() if n == "gold" and p.default is p.empty}
+    needed |= {n: 50.0 for n, p in own.items() if p.default is p.empty and str(p.annotation) == "float"}
+    needed |= {"cal": pj.ConsensusCalibrator().fit(panel)} if "cal" in own else {}
+    needed |= {n: panel.judges[0] for n in ("out", "into") if n in own}
+    with pytest.raises(UsageError, match=rf"{option} must be "):
+        getattr(pj, name)(panel=panel, **needed | {option: wrong})
+
+
+def gold(panel: pj.Panel) -> pd.DataFrame:
+    return panel.to_frame().groupby(["task", "language"], sort=False)["score"].mean().reset_index()
+
+
+def test_calibrators_take_what_functions_take(panel: pj.Panel, tmp_path: Path) -> None:
+    frame = panel.to_frame().rename(columns={"judge": "who"})
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    fitted = pj.ConsensusCalibrator().fit(panel)
+    for source in (frame, polars.from_pandas(frame), tmp_path / "s.csv", ibis.memtable(frame)):
+        again = pj.ConsensusCalibrator().fit(source, judge="who")
+        found = again.interaction_.loc[list(panel.languages), list(panel.judges)]
+        np.testing.assert_allclose(found, fitted.interaction_, atol=1e-9)
+        assert fitted.transform(source, judge="who").shape == panel.shape
+    for wrong in (lambda: pj.SparseCalibrator().fit(None), lambda: fitted.transform([1]), lambda: fitted.save(None)):
+        with pytest.raises(UsageError):
+            wrong()
+
+
+def test_labels_are_a_table_or_a_path(panel: pj.Panel, tmp_path: Path) -> None:
+    table = gold(panel)
+    table.to_csv(tmp_path / "g.csv", index=False)
+    expected = pj.shared_shift(panel, pj.align_gold(panel, table)).to_frame()
+    for labels in (table, polars.from_pandas(table), tmp_path / "g.csv"):
+        pd.testing.assert_frame_equal(pj.shared_shift(panel.to_frame(), labels).to_frame(), expected)
+    with pytest.raises(UsageError, match="Labels are a table"):
+        pj.anchor(panel, 3)
+
+
+@pytest.mark.parametrize("kind", ["panel", "frame", "polars", "path", "ibis"])
 def test_every_kind_of_scores_with_the_same_column_arguments(panel: pj.Panel, kind: str, tmp_path: Path) -> None:
     frame = panel.to_frame().rename(columns={"judge": "who"})
     frame.to_csv(tmp_path / "s.csv", index=False)
-    source: Any = {"panel": panel, "frame": frame, "path": tmp_path / "s.csv", "ibis": ibis.memtable(frame)}[kind]
+    source: Any = {"panel": panel, "frame": frame, "path": tmp_path / "s.csv", "ibis": ibis.memtable(frame)} | {
+        "polars": polars.from_pandas(frame)
+    }
+    source = source[kind]
     columns = {} if kind == "panel" else {"judge": "who"}
     expected = pj.uncertainty(panel, resamples=100).to_frame()
     found = pj.uncertainty(source, resamples=100, **columns).to_frame().set_index(["language", "judge"])
@@ -48,6 +123,11 @@ def test_every_kind_of_scores_with_the_same_column_arguments(panel: pj.Panel, ki
         lambda p: pj.uncertainty(p, resamples=100).plot("nothing"),
         lambda p: pj.check(p, nonsense=1),
         lambda p: pj.difference({}, {}),
+        lambda p: pj.drift(3, p),
+        lambda p: pj.certificate(p, 2),
+        lambda p: pj.explain(p, cell="x"),
+        lambda p: pj.read_panel(p.to_frame(), languages="en"),
+        lambda p: pj.read_panel(p.to_frame(), map=3),
     ],
 )
 def test_wrong_use_is_an_error_of_ours(panel: pj.Panel, wrong: Any) -> None:

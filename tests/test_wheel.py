@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -66,10 +67,16 @@ def test_the_wheel_in_an_empty_environment(python: Path, tmp_path: Path) -> None
     every = [f for d in site.iterdir() for f in (d.resolve(), *d.resolve().rglob("*"))]
     bytes_ = sum(f.stat().st_size for f in every if f.is_file() and f.suffix != ".pyc")
     assert bytes_ <= LARGEST, f"{bytes_ / 1024**2:.0f} MB"
+    stated = re.search(r"(\d+) MB of files and (\d+) MB of bytecode", (ROOT / "README.md").read_text("utf-8"))
+    assert stated, "the README says what an installation takes"
+    assert abs(bytes_ / 1e6 - int(stated[1])) < 10, f"{bytes_ / 1e6:.0f} MB"
     assert run(python, "-m", "polyjudge", "demo", "--write", "s.csv", cwd=tmp_path).returncode == 0
     checked = run(python, "-m", "polyjudge", "check", "s.csv", "--json", cwd=tmp_path)
     assert json.loads(checked.stdout)["readable"], checked.stderr
-    audited = run(python, "-m", "polyjudge", "audit", "s.csv", "-o", "out", "--resamples", "100", cwd=tmp_path)
+    where = run(python, "-c", "import polyjudge; print(polyjudge.__file__)", cwd=tmp_path).stdout
+    assert where.startswith(str(site)), where  # the wheel, not this checkout
+    command = python.with_name("polyjudge")
+    audited = run(command, "audit", "s.csv", "-o", "out", "--resamples", "100", cwd=tmp_path)
     assert audited.returncode == 0, audited.stderr
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "vegaEmbed" in page

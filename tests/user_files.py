@@ -291,6 +291,105 @@ def database(folder: Path) -> pd.DataFrame:
     return frame
 
 
+TEXT = 'first line, "quoted"; more\nsecond line\n\n# no comment\tend'
+
+
+def score_columns(folder: Path) -> pd.DataFrame:
+    """A column per judge beside long texts, times and the judges' mean."""
+    wide = long().pivot(index=["task", "language"], columns="judge", values="score").add_prefix("score_")
+    wide = wide.assign(score_mean=wide.mean(axis=1).round(2), latency_ms=9000).reset_index()
+    wide.insert(2, "prompt", TEXT)
+    _csv(wide.assign(created_at="2026-03-01T10:00:00Z"), folder / "score_columns.csv")
+    return long()
+
+
+def german(folder: Path) -> pd.DataFrame:
+    """As a German Excel saves it, with German titles."""
+    frame = long().assign(score=lambda f: f["score"] + 0.5)
+    titles = {"task": "Aufgabe", "language": "Sprache", "judge": "Richter", "score": "Punktzahl"}
+    text = frame.rename(columns=titles).to_csv(index=False, sep=";", decimal=",", lineterminator="\r\n")
+    (folder / "german.csv").write_bytes(b"\xef\xbb\xbfsep=;\r\n" + text.encode())
+    return frame
+
+
+def commented(folder: Path) -> pd.DataFrame:
+    (folder / "commented.csv").write_text("# made by runner 2.1\n# seed 3, all\n\n" + long().to_csv(index=False))
+    return long()
+
+
+def titled(folder: Path) -> pd.DataFrame:
+    (folder / "titled.csv").write_text("Results of run 7\n\n" + long().to_csv(index=False))
+    return long()
+
+
+def hash_header(folder: Path) -> pd.DataFrame:
+    (folder / "hash_header.csv").write_text("# " + long().to_csv(index=False, sep="\t"))
+    return long()
+
+
+def by_both(folder: Path) -> pd.DataFrame:
+    for (lang, j), part in long().groupby(["language", "judge"], sort=False):
+        _csv(part[["task", "score"]], folder / "by_both" / f"{j}_{lang}.csv")
+    return long()
+
+
+def two_models(folder: Path) -> pd.DataFrame:
+    """What is judged and who judges are both models; runs and times beside them."""
+    parts = [long().assign(model=m, score=lambda f, by=by: f["score"] + by) for m, by in (("ours", 2), ("theirs", -2))]
+    frame = pd.concat(parts).rename(columns={"judge": "judge_model"})
+    frame["timestamp"] = pd.date_range("2026-01-01", periods=len(frame), freq="s").astype(str)
+    _csv(frame.assign(cost=0.01), folder / "two_models.csv")
+    return long()
+
+
+def out_of(folder: Path) -> pd.DataFrame:
+    frame = long().assign(score=lambda f: f["score"] % 11)
+    _csv(frame.assign(score=frame["score"].astype(str) + "/10"), folder / "out_of.csv")
+    return frame
+
+
+def out_of_words(folder: Path) -> pd.DataFrame:
+    frame = long().assign(score=lambda f: f["score"] % 5 + 1)
+    _csv(frame.assign(score=frame["score"].astype(str) + " out of 5"), folder / "out_of_words.csv")
+    return frame
+
+
+def no_score_number(folder: Path) -> pd.DataFrame:
+    frame = long()
+    frame.loc[[3, 20], "score"] = -1
+    _csv(frame, folder / "no_score_number.csv")
+    return long().drop(index=[3, 20])
+
+
+def tabs(folder: Path) -> pd.DataFrame:
+    _csv(long().assign(answer=TEXT), folder / "tabs.txt", sep="\t")
+    return long()
+
+
+def packed_csv(folder: Path) -> pd.DataFrame:
+    _csv(long(), folder / "packed.csv.gz")
+    return long()
+
+
+def nulls(folder: Path) -> pd.DataFrame:
+    rows = long().assign(why=TEXT).to_dict("records")
+    rows[3]["score"] = None
+    del rows[20]["score"]
+    _jsonl(rows, folder / "nulls.jsonl")  # type: ignore[arg-type]
+    return long().drop(index=[3, 20])
+
+
+def dictionary(folder: Path) -> pd.DataFrame:
+    """Every column a category, the scores as text."""
+    long().astype({"score": str}).astype("category").to_parquet(folder / "dictionary.parquet")
+    return long()
+
+
+def repeated(folder: Path) -> pd.DataFrame:
+    _csv(pd.concat([long(), long().iloc[:4]]), folder / "repeated.csv")
+    return long()
+
+
 MAKERS: dict[str, Callable[[Path], pd.DataFrame]] = {
     "long.csv": long_csv,
     "index_column.csv": index_column,
@@ -320,5 +419,20 @@ MAKERS: dict[str, Callable[[Path], pd.DataFrame]] = {
     "by_judge/*.csv": by_judge,
     "task_names.csv": task_names,
     "lone_model.csv": lone_model,
+    "score_columns.csv": score_columns,
+    "german.csv": german,
+    "commented.csv": commented,
+    "titled.csv": titled,
+    "hash_header.csv": hash_header,
+    "by_both/*.csv": by_both,
+    "two_models.csv": two_models,
+    "out_of.csv": out_of,
+    "out_of_words.csv": out_of_words,
+    "no_score_number.csv": no_score_number,
+    "tabs.txt": tabs,
+    "packed.csv.gz": packed_csv,
+    "nulls.jsonl": nulls,
+    "dictionary.parquet": dictionary,
+    "repeated.csv": repeated,
 }
 """File, as the user names it -> its maker."""

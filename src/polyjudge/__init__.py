@@ -86,6 +86,10 @@ def __getattr__(name: str) -> Any:
         from polyjudge.public import public
 
         found = public(found)
+    elif name.endswith("Calibrator"):
+        from polyjudge.public import public_class
+
+        found = public_class(found)
     globals()[name] = found
     return found
 

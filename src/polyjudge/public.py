@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral, Real
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from polyjudge.core.errors import UsageError
-from polyjudge.core.gold import Gold
+from polyjudge.core.gold import Gold, align_gold
+from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.estimate.identify import settle_incomplete
 
@@ -19,44 +25,102 @@ AHEAD = ("plan", "separate", "label_budget", "replay")
 """Their level is of scores still to be had: what looks there were has no part in it."""
 
 
-def public(function: Callable[..., Any]) -> Callable[..., Any]:
+def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., Any]:
     """The function as users see it.
 
     Where it takes a panel, it also takes what `read_panel` takes (a data frame, a path, an Ibis table) with the same
-    names of columns, and leaves out, with a note, the languages and judges that missing scores leave unknown. Of an
-    adaptive collection it uses the level that the looks left. `resamples` may also be given by its former name,
-    `replicates`. Arguments that do not exist are an error of ours.
+    names of columns, and leaves out (`settle`), with a note, languages and judges that missing scores leave unknown.
+    Labels may be a table or a path. Of an adaptive collection it uses the level that the looks left. `resamples` may
+    also be given by its former name, `replicates`. Arguments that do not exist, or are no numbers where numbers are
+    needed, are an error of ours.
     """
-    own = inspect.signature(function).parameters
-    place = list(own).index("panel") if "panel" in own else None
+    signature = inspect.signature(function)
+    own, name = signature.parameters, function.__qualname__
 
     @functools.wraps(function)
     def run(*given: Any, **options: Any) -> Any:
         if "resamples" in own and "replicates" in options:
             options["resamples"] = options.pop("replicates")
-        if place is not None and (len(given) > place or "panel" in options):
-            source = given[place] if len(given) > place else options.pop("panel")
-            reading = {n: options.pop(n) for n in list(options) if n not in own}
-            others = [*given[:place], *given[place + 1 :], *options.values()]
-            panel = _panel(source, reading, others, function.__name__)
-            if len(given) > place:
-                given = (*given[:place], panel, *given[place + 1 :])
-            else:
-                options["panel"] = panel
-        if "probes" in own and options.get("probes") is not None:
-            options["probes"] = _read(options["probes"], {}, "probe")
+        reading = {n: options.pop(n) for n in list(options) if n not in own} if "panel" in own else {}
         try:
-            bound = inspect.signature(function).bind(*given, **options)
+            bound = signature.bind(*given, **options)
         except TypeError as error:
-            raise UsageError(
-                f"polyjudge.{function.__name__}: {error}. See help(polyjudge.{function.__name__})."
-            ) from None
+            raise UsageError(f"polyjudge.{name}: {error}. See help(polyjudge.{name}).") from None
+        values = bound.arguments
+        if reading or not (values.get("panel") is None and _optional(own, "panel")):
+            panel = _read(values.get("panel"), reading, name)
+            # Labels that were laid out for this very panel would no longer fit a part of it.
+            laid_out = any(isinstance(value, Gold) for value in values.values())
+            values["panel"] = settle_incomplete(panel) if settle and not laid_out else panel
+        if values.get("probes") is not None:
+            values["probes"] = _read(values["probes"], {}, "probe")
+        for key, value in values.items():
+            _check_kind(name, key, value, str(own[key].annotation))
+        if "panel" in own and values.get("gold") is not None:
+            values["gold"] = _labels(values["panel"], values["gold"], str(own["gold"].annotation))
         bound.apply_defaults()
-        if function.__name__ not in AHEAD:
+        if name not in AHEAD:
             _allow_for_looks(bound.arguments)
         return function(*bound.args, **bound.kwargs)
 
     return run
+
+
+def public_class(kind: type) -> type:
+    """A calibrator as users see it: its methods take what `read_panel` takes."""
+    for owner in kind.__mro__:
+        for name in ("__init__", "fit", "transform", "fit_transform", "save"):
+            method = vars(owner).get(name)
+            if owner is not object and method is not None and not hasattr(method, "__wrapped__"):
+                setattr(owner, name, public(method, settle=False))
+    return kind
+
+
+def _optional(own: Mapping[str, inspect.Parameter], name: str) -> bool:
+    return name not in own or own[name].default is None
+
+
+def _labels(panel: Panel, gold: Any, annotation: str) -> Any:
+    """Labels from a path, and laid out beside the panel where the function wants them so."""
+    from polyjudge.sources.gold import read_gold
+
+    table = read_gold(gold) if isinstance(gold, str | Path) else gold
+    return align_gold(panel, table) if annotation.startswith("Gold") else table
+
+
+KINDS: dict[str, tuple[Any, str]] = {
+    "None": (type(None), ""),
+    "int": (Integral, "a whole number"),
+    "float": (Real, "a number"),
+    "bool": ((bool, np.bool_), "true or false"),
+    "str": (str, "a text"),
+    "Path": (Path, "a path"),
+    "Sequence": (Iterable, "a list"),
+    "Iterable": (Iterable, "a list"),
+    "Mapping": (Mapping, "a dictionary"),
+    "tuple": ((tuple, list, np.ndarray), "several values in brackets"),
+    "Multiplicity": (np.ndarray, "an array, how often each resample draws each task"),
+}
+"""Annotation -> what a value must be, and its name."""
+RESULTS = {
+    "Uncertainty": "what polyjudge.uncertainty gives",
+    "ConsensusCalibrator": "a fitted calibrator (polyjudge.load_calibrator reads a saved one)",
+}
+"""Annotation -> where such a value comes from."""
+
+
+def _check_kind(function: str, name: str, value: Any, annotation: str) -> None:
+    """Values of plain kinds must be such; everything else is checked where it is used."""
+    if annotation in RESULTS and annotation not in {c.__name__ for c in type(value).__mro__}:
+        raise UsageError(f"polyjudge.{function}: {name} must be {RESULTS[annotation]}, not {type(value).__name__}.")
+    while "[" in annotation:
+        shorter = re.sub(r"\[[^\[\]]*\]", "", annotation)
+        annotation = shorter if shorter != annotation else "Any"
+    kinds = [KINDS.get(part.strip()) for part in annotation.split("|")]
+    known = [kind for kind in kinds if kind is not None]
+    if len(known) == len(kinds) and not any(isinstance(value, kind) for kind, _ in known):
+        wanted = " or ".join(title for _, title in known if title)
+        raise UsageError(f"polyjudge.{function}: {name} must be {wanted}, not {clean(repr(value), 60)}.")
 
 
 def _allow_for_looks(arguments: dict[str, Any]) -> None:
@@ -102,11 +166,3 @@ def _read(source: Any, reading: dict[str, Any], name: str) -> Panel:
             )
         return source
     return read_probes(source, **reading) if name == "probe" else read_panel(source, **reading)
-
-
-def _panel(source: Any, reading: dict[str, Any], others: list[Any], name: str) -> Any:
-    if source is None:
-        return None
-    panel = _read(source, reading, name)
-    # Labels that were laid out for this very panel would no longer fit a part of it.
-    return panel if any(isinstance(other, Gold) for other in others) else settle_incomplete(panel)

@@ -69,7 +69,7 @@ def test_devai_is_diffuse_and_one_cell_stands_out(devai: pj.Panel) -> None:
     assert e.kind == "diffuse"
     assert e.named == [("Spanish", "GPT-4o")]
     row = e.culprits.iloc[0]
-    assert row["excess"] == pytest.approx(-31.12, abs=0.01)
+    assert row["excess"] == pytest.approx(-31.01, abs=0.01)
     assert row["low"] <= row["excess"] <= row["high"]
     assert row["interaction"] == pytest.approx(-20.606, abs=1e-3)
     assert row["floor"] == pytest.approx(0.612, abs=1e-3)
@@ -127,6 +127,38 @@ def test_planted_faults_are_found(kind: str) -> None:
     found = planted.study(kind, 60, seed=1)
     assert found.right >= 60 * 0.9 - 2 * np.sqrt(60 * 0.9 * 0.1)
     assert found.only >= 60 * 0.95 - 2 * np.sqrt(60 * 0.95 * 0.05)
+
+
+def test_a_judge_that_always_fails_in_a_language_is_that_cell() -> None:
+    """Its scores there have no spread at all: weighed by their error alone they would outvote the others."""
+    scores = np.random.default_rng(1).normal(50, 8, (40, 5, 5))
+    scores[:, 1, 2] = 0.0
+    e = pj.explain(pj.Panel.from_array(scores))
+    assert (e.kind, e.named) == ("cell", [("language2", "judge3")])
+    assert e.culprits["excess"].iloc[0] == pytest.approx(-50, abs=4)
+
+
+def test_most_cells_of_a_faulty_judge_may_be_sound() -> None:
+    """Three languages of eight are off: the judge is named, and measured from its other five."""
+    off = np.zeros((8, 6))
+    off[[1, 4, 6], 2] = -25
+    e = pj.explain(pj.simulate_panel(languages=LANGUAGES, judges=JUDGES, interaction=off, seed=3)[0])
+    assert e.kind == "judge"
+    assert np.reshape(e.cells["excess"], (8, 6))[:, 2] == pytest.approx(off[:, 2], abs=5)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("noise", ["gaussian", "heavy"])
+def test_the_size_of_a_broken_cell_is_not_drawn_towards_nothing(noise: Any) -> None:
+    fault = np.zeros((4, 4))
+    fault[1, 2] = -12
+    rows = [
+        pj.explain(pj.simulate_panel(40, 4, 4, interaction=fault, noise=noise, seed=i)[0], resamples=20).cells.iloc[6]
+        for i in range(150)
+    ]
+    errors = np.array([r["excess"] + 12 for r in rows])
+    assert abs(errors.mean()) < 3 * errors.std() / np.sqrt(150)
+    assert np.mean([r["low"] <= -12 <= r["high"] for r in rows]) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 150)
 
 
 def test_a_panel_without_its_broken_cell_agrees() -> None:

@@ -13,8 +13,11 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.analyse.gates import parse_sweep
+from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
+from polyjudge.estimate.incomplete import CellRates
 from polyjudge.estimate.kernels import double_centre, draw_blocks
+from polyjudge.estimate.passing import Moved
 
 
 @pytest.fixture(scope="module")
@@ -163,16 +166,27 @@ def test_flips_are_counted_out_of_all_decisions() -> None:
     assert pj.gates(nothing, 20, resamples=100).flips == 0
 
 
-def test_units_that_are_drawn_together_and_lack_the_same_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whole tasks are missing in some languages: the same rates as by comparing every score."""
+@pytest.mark.parametrize("dense", [True, False])
+def test_rates_with_holes_are_those_of_comparing_every_score(dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Systems of a task are drawn together; whole tasks are missing in some languages, and scores here and there."""
     module = sys.modules["polyjudge.analyse.gates"]
     frame = pj.simulate_panel(tasks=90, languages=5, judges=2, systems=6, seed=4)[0].to_long()
     rng = np.random.default_rng(4)
     gone = {(t, x) for t in frame["task"].unique() for x in frame["language"].unique() if rng.random() < 0.2}
     keep = [pair not in gone for pair in zip(frame["task"], frame["language"], strict=True)]
-    holed = pj.read_panel(frame[keep].reset_index(drop=True))
-    monkeypatch.setattr(module, "MOST_KINDS", 1)
+    holed = pj.read_panel(frame[np.array(keep) & (rng.random(len(frame)) > 0.03)].reset_index(drop=True))
+    if not dense:
+        monkeypatch.setattr(sys.modules["polyjudge.estimate.incomplete"], "DENSE_BYTES", 0)
+
+    def compared(fits: list[CellRates], moved: Moved, limits: Array) -> list[Array]:
+        return [
+            np.array(
+                [[CellRates(f.holes, f.times[[r]])(moved.scores > q)[0] for q in each] for r, each in enumerate(limits)]
+            )
+            for f in fits
+        ]
+
     fast = pj.gates(holed, 50, sweep=[40, 60], resamples=100)
-    monkeypatch.setattr(module, "Grouped", lambda *_: None)
+    monkeypatch.setattr(module, "_by_moves", compared)
     slow = pj.gates(holed, 50, sweep=[40, 60], resamples=100)
     pd.testing.assert_frame_equal(fast.sweep, slow.sweep, rtol=1e-9)

@@ -118,7 +118,7 @@ def test_devai_with_the_published_draws(devai: pj.Panel, published: dict[str, An
         return np.take_along_axis(block.left_out, order, axis=-1)
 
     names = [n for n in ORDER if n != "random control"]
-    result = compare(devai, [*names, Method("random control", shuffle)], draws=draws)
+    result = compare(devai, [*names, Method(name="random control", adjust=shuffle)], draws=draws)
     table = result.to_frame().set_index("method")
     for name, (tau, low, high, full) in published["held_out"]["methods"].items():
         row = table.loc[name]

@@ -20,6 +20,7 @@ from polyjudge.analyse.structure import structure
 from polyjudge.analyse.variance import variance
 from polyjudge.estimate.incomplete import (
     CellRates,
+    Holes,
     entry_weights,
     estimate_interaction,
     informing,
@@ -116,13 +117,17 @@ def test_pass_rates_are_least_squares() -> None:
     expected = (fit[12:] + fit[:12].mean()).reshape(3, 3)
     flat = passed.reshape(12, -1).astype(float)
     weights = entry_weights(panel).reshape(12, -1)
-    np.testing.assert_allclose(CellRates(weights, np.ones((1, 12)), np.ones(12))(flat)[0], expected.ravel(), atol=1e-9)
+    np.testing.assert_allclose(
+        CellRates(Holes(weights, np.ones(12)), np.ones((1, 12)))(flat)[0], expected.ravel(), atol=1e-9
+    )
     frame = gates(panel, 50.0, resamples=100).to_frame()
     np.testing.assert_allclose(frame["pass_raw"], np.clip(expected.ravel(), 0, 1), atol=1e-9)
     # A resampling is the same fit of the tasks drawn.
     draw = np.random.default_rng(0).multinomial(12, np.full(12, 1 / 12))
-    again = CellRates(np.repeat(weights, draw, axis=0), np.ones((1, 12)), np.ones(12))(np.repeat(flat, draw, axis=0))
-    np.testing.assert_allclose(CellRates(weights, draw[None].astype(float), np.ones(12))(flat), again, atol=1e-9)
+    again = CellRates(Holes(np.repeat(weights, draw, axis=0), np.ones(12)), np.ones((1, 12)))(
+        np.repeat(flat, draw, axis=0)
+    )
+    np.testing.assert_allclose(CellRates(Holes(weights, np.ones(12)), draw[None].astype(float))(flat), again, atol=1e-9)
 
 
 @pytest.mark.statistical

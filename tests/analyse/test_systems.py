@@ -11,8 +11,12 @@ import pytest
 import polyjudge as pj
 from conftest import shared_file
 from polyjudge.analyse.families import families
+from polyjudge.analyse.signal import _ratio_band
 from polyjudge.core.errors import PanelError
+from polyjudge.core.sections import find
 from polyjudge.estimate.covariance import Moments, one_factor
+from polyjudge.report import report_of
+from polyjudge.report.words import word
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +148,54 @@ def test_a_judge_that_spreads_systems_less_in_a_language_is_named() -> None:
     assert not even.slopes["clear"].any()
 
 
+def test_a_judge_that_sees_nowhere_hides_no_other_slope() -> None:
+    """Its usual spread is 0, against which no language can be held."""
+    sees = np.ones((3, 5))
+    sees[1, 2] = 0.3
+    panel, _ = pj.simulate_panel(200, 3, 5, systems=6, sees=sees, noise_sd=4, seed=1)
+    for noise in (0.0, 9.0):
+        scores = np.array(panel.system_scores)
+        scores[..., 4] = 50 + noise * np.random.default_rng(2).normal(size=scores.shape[:3])
+        found = pj.signal(pj.Panel.from_array(scores, systems=panel.systems), resamples=200)
+        assert set(found.slopes["judge"]) == set(panel.judges[:4])
+        worst = found.slopes.loc[found.slopes["own"].idxmin()]
+        assert (worst["language"], worst["judge"]) == ("language2", "judge3")
+        assert worst["material"]
+
+
+@pytest.mark.statistical
+def test_the_band_of_slopes_holds_the_planted_ones() -> None:
+    """Pass or fail is not planted here: there the ends of the scale bend every slope."""
+    sees = np.ones((3, 4))
+    sees[1, 2], sees[0, 1] = 0.3, 0.6
+    ratio = sees / sees.mean(axis=0)
+    own = (ratio / ratio.mean(axis=1, keepdims=True)).ravel()
+    held = []
+    for seed in range(150):
+        panel, _ = pj.simulate_panel(60, 3, 4, systems=3, sees=sees, interaction=0.0, seed=seed)
+        slopes = pj.signal(panel, resamples=200, seed=seed).slopes
+        held.append(bool(((slopes["band_low"] <= own) & (own <= slopes["band_high"])).all()))
+    assert np.mean(held) > 0.95 - 3 * np.sqrt(0.05 * 0.95 / len(held))
+
+
+def test_the_band_of_a_ratio_is_that_of_fieller() -> None:
+    """Against a search over all ratios; without bounds where the lower one may be 0."""
+    rng = np.random.default_rng(0)
+    tops, bottoms = rng.normal(0.3, 0.1, (400, 1, 1)), rng.normal(1, 0.2, (400, 1, 1))
+    top, bottom = tops.mean(axis=0), bottoms.mean(axis=0)
+    low, high = (float(x[0, 0]) for x in _ratio_band(top, bottom, tops, bottoms, 0.95))
+    t, b = tops - top, bottoms - bottom
+    at = float(top[0, 0] / bottom[0, 0])
+    c = np.quantile(np.abs(t - at * b) / (t - at * b).std(), 0.95, method="higher")
+    tried = np.linspace(-2, 3, 50_001)
+    spread = np.sqrt(np.var(t) - 2 * tried * np.mean(t * b) + tried**2 * np.var(b))
+    inside = tried[np.abs(top[0, 0] - tried * bottom[0, 0]) <= c * spread]
+    assert (low, high) == pytest.approx((inside.min(), inside.max()), abs=2e-4)
+    wide = _ratio_band(top, bottom - 1, tops, bottoms - 1, 0.95)
+    assert np.isneginf(wide[0]).all()
+    assert np.isposinf(wide[1]).all()
+
+
 def test_slopes_are_a_method_that_stretches_what_was_squeezed() -> None:
     sees = np.ones((3, 4))
     sees[1, 2] = 0.4
@@ -158,6 +210,12 @@ def test_slopes_are_a_method_that_stretches_what_was_squeezed() -> None:
     before, after = (pj.signal(p, resamples=100).slopes["own"] - 1 for p in (panel, out))
     assert after.abs().max() < 0.1 < before.abs().max()
     assert "slopes" not in {m.name for m in find_methods("all")}
+    scores = np.array(panel.system_scores)
+    scores[..., 0] = 50 + np.random.default_rng(1).normal(0, 9, scores.shape[:3])  # stretching does not mend blindness
+    blind = pj.Panel.from_array(scores, systems=panel.systems)
+    moved = np.abs(find_methods("slopes")[0].fit(blind).transform(blind).system_scores - scores).max(axis=(0, 1))  # type: ignore[operator]
+    assert moved[:, 0].max() < 1e-9
+    assert moved[1, 2] > 5
 
 
 def test_a_blind_judge_in_one_language_is_named() -> None:
@@ -243,6 +301,42 @@ def test_one_judges_taste_ranks_nothing() -> None:
     assert not pj.leaderboard(panel, resamples=200).settled
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+def test_a_lead_that_hangs_on_a_judge_is_said_and_by_how_much(order: list[int]) -> None:
+    """The first two are equal but for the taste of one judge; the third is behind by all."""
+    taste = np.zeros((3, 4))
+    taste[0, 2] = 12
+    panel, _ = pj.simulate_panel(
+        200, 2, 4, systems=["a", "b", "c"], system_sd=[0.0, 0, -20], judge_system=taste, seed=3
+    )
+    panel = panel.select(systems=[panel.systems[i] for i in order])
+    found = pj.leaderboard(panel, resamples=200)
+    assert found.hang is not None
+    v = found.hang.values
+    assert (v["winner"], v["rival"], v["judge"]) == ("a", "b", "judge3")
+    a, b = (panel.system_scores[:, panel.systems.index(x)] for x in "ab")  # type: ignore[index]
+    assert v["difference"] == pytest.approx((a - b).mean())
+    assert v["without"] == pytest.approx((a - b)[..., [0, 1, 3]].mean())
+    assert v["without_low"] < 0 < v["without_high"]
+    assert v["without_low"] < v["without"] < v["without_high"]
+    rows = found.differences[found.differences["language"] == "(all)"]
+    assert (rows["sure"] == (rows["hangs_on"] == "")).all()
+    assert word(found.hang) in [word(x) for x in report_of(pj.systems(panel, resamples=200), panel).verdict]  # type: ignore[union-attr]
+    assert pj.separate(panel, 2.0).hangs_on == "judge3"
+    use = word(pj.audit(panel, resamples=100, permutations=50).advice.uses["compare-systems"])
+    assert "The lead of a hangs on judge3" in use
+
+
+def test_a_lead_by_all_judges_hangs_on_none() -> None:
+    panel, _ = pj.simulate_panel(200, 2, 4, systems=3, system_sd=[9.0, 0, -9], seed=3)
+    found = pj.systems(panel, resamples=200)
+    assert found.leaderboard.hang is None
+    assert pj.separate(panel, 2.0).hangs_on == ""
+    assert "whichever judge is left out" in word(report_of(found, panel).verdict[1])  # type: ignore[union-attr]
+    alone = pj.systems(pj.Panel.from_array(panel.system_scores[..., :2], systems=panel.systems), resamples=100)  # type: ignore[index]
+    assert alone.leaderboard.hang is None
+
+
 def test_two_systems_that_change_places_between_languages() -> None:
     place = np.zeros((3, 2))
     place[0] = [6, -6]
@@ -253,6 +347,8 @@ def test_two_systems_that_change_places_between_languages() -> None:
         "system1", "system2", "language1", "language2",
     )  # fmt: skip
     assert len(swaps[swaps["clear"]]) == 1
+    said = find("notice", "systems-swap-judge", **{**row, "kind": "judge", "gap_higher": 1.0, "gap_lower": -2.66})
+    assert "1.00 points above system2 by language1 and 2.66 below it by language2" in word(said)
 
 
 def test_a_system_that_is_missing_in_a_language_has_no_row_there_and_keeps_its_place() -> None:
@@ -363,6 +459,23 @@ def test_gates_count_the_decisions_of_every_system() -> None:
     assert np.abs(means - expected).max() > 0.01
 
 
+def test_gates_say_which_system_passes_where() -> None:
+    panel, _ = pj.simulate_panel(30, 2, 3, systems=4, system_sd=[9.0, 3, -3, -9], seed=1)
+    scores = np.array(panel.system_scores)
+    rows = pj.gates(panel, 50, resamples=100).systems
+    passed = (scores > 50).mean(axis=3)
+    np.testing.assert_allclose(rows["pass_raw"], passed.mean(axis=0).ravel())
+    np.testing.assert_allclose(rows["pass_raw_se"], (passed.std(axis=0, ddof=1) / np.sqrt(30)).ravel())
+    assert rows["decisions"].tolist() == [30 * 3] * 8
+    assert rows["flips"].sum() == pj.gates(panel, 50, resamples=100).flips > 0
+    scores[:, 3, 1] = np.nan  # a system that was not there in a language has no rate there
+    found = pj.gates(pj.Panel.from_array(scores, systems=panel.systems), 50, resamples=100).systems
+    assert found[["system", "language"]].apply(tuple, axis=1).tolist()[-2:] == [
+        ("system3", "language2"), ("system4", "language1"),
+    ]  # fmt: skip
+    assert pj.gates(pj.simulate_panel(30, 2, 3, seed=1)[0], 50, resamples=100).systems.empty
+
+
 def test_labels_may_speak_of_one_systems_answer() -> None:
     panel, _ = pj.simulate_panel(40, 2, 3, systems=3, seed=1, system_sd=[15.0, 0, -15])
     long = panel.to_long()
@@ -388,6 +501,17 @@ def test_variance_components_with_systems_are_the_planted_ones() -> None:
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("prices", [None, {"judge1": 2.0, "judge2": 3.0, "judge3": 1.0}])
+def test_a_plan_counts_every_replicate(prices: dict[str, float] | None) -> None:
+    """Tasks are those that suffice with as many replicates as the pilot has: they all are to be paid."""
+    panel, _ = pj.simulate_panel(40, 2, 3, replicates=3, systems=3, seed=1)
+    plan = pj.separate(panel, 2.0, prices=prices)
+    each = prices or dict.fromkeys(panel.judges, 1.0)
+    assert plan.cost == plan.needed * sum(each.values()) * 2 * 3 * 3
+    assert plan.kept_cost == plan.kept_tasks * sum(each[j] for j in plan.kept) * 2 * 3 * 3
+    assert pj.choose(panel, prices=prices, resamples=50).full_cost == sum(each.values()) * 2 * 3 * 3
+
+
 def test_as_many_tasks_as_planned_do_tell_systems_apart() -> None:
     """With the planned number of tasks four of five panels find the difference, as asked for."""
     options = {"systems": 2, "system_sd": [1.5, -1.5], "task_system_sd": 8, "noise_sd": 6}

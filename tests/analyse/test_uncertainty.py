@@ -134,3 +134,13 @@ def test_bad_arguments_are_named(panel: pj.Panel) -> None:
 def test_same_seed_same_band(panel: pj.Panel) -> None:
     assert pj.uncertainty(panel, seed=3).to_dict() == pj.uncertainty(panel, seed=3).to_dict()
     assert pj.uncertainty(panel, seed=3).critical != pj.uncertainty(panel, seed=4).critical
+
+
+def test_a_cell_without_failed_calls_borrows_the_spread_of_its_judge() -> None:
+    """Where a few failed calls carry a judge's spread, a cell that holds none of them looks too sure."""
+    scores = np.random.default_rng(3).normal(50, 1, (20, 4, 4))
+    scores[2, 0, 1] = scores[9, 1, 1] = 0.0
+    cells = pj.uncertainty(pj.Panel.from_array(scores)).to_frame()
+    half = ((cells["high"] - cells["low"]) / 2 / cells["se"]).to_numpy().reshape(4, 4)
+    assert half[2, 1] > 1.5 * half[0, 1]  # a cell of the failing judge, without a failure
+    assert half[0, 1] == pytest.approx(2.093, abs=0.001)

@@ -161,10 +161,10 @@ def test_the_examples_of_the_page_run_and_it_states_the_scope(capsys: pytest.Cap
 
 def test_a_methods_answer_is_checked() -> None:
     panel, _ = pj.simulate_panel(tasks=8, languages=2, judges=3)
-    wrong = Method("flat", lambda block: block.left_out[..., 0])
+    wrong = Method(name="flat", adjust=lambda block: block.left_out[..., 0])
     with pytest.raises(UsageError, match="shape"):
         pj.compare(panel, wrong, resamples=5)
-    broken = Method("broken", lambda block: block.left_out * np.nan)
+    broken = Method(name="broken", adjust=lambda block: block.left_out * np.nan)
     with pytest.raises(UsageError, match="not finite"):
         pj.compare(panel, broken, resamples=5)
 

@@ -71,4 +71,6 @@ def test_every_sentence_has_words(sees: float) -> None:
         text = word(item)
         assert text
         assert "\x1b" not in text
+    once = [word(x) for x in (*report.verdict, *(f for f in report.findings if f not in report.verdict))]
+    assert len(set(once)) == len(once)
     assert ("signal-blind" in {f.code for f in result.findings}) == (sees == 0)

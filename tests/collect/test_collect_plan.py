@@ -392,8 +392,10 @@ def test_the_live_view_shows_every_judge() -> None:
             return True
 
     judges = [
-        Status("quick", 100, done=50, failed=1, retries=3, input_tokens=12_000, output_tokens=600, cost=1.5),
-        Status("\x1b[31mdead", 100, aside="no key", cost=None),
+        Status(
+            judge="quick", total=100, done=50, failed=1, retries=3, input_tokens=12_000, output_tokens=600, cost=1.5
+        ),
+        Status(judge="\x1b[31mdead", total=100, aside="no key", cost=None),
     ]
     judges[0].started -= 10
     file = Terminal()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import polyjudge as pj
 from polyjudge.core.arrays import Array
 from polyjudge.estimate import incomplete
-from polyjudge.estimate.incomplete import entry_weights, estimate_interaction
+from polyjudge.estimate.incomplete import CellRates, Holes, entry_weights, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 
 
@@ -207,7 +207,7 @@ def test_a_task_without_any_score_changes_nothing() -> None:
     cells, _ = b.resample(np.ones((1, 14)))
     np.testing.assert_allclose(cells[0], a.cells, atol=1e-9)
     rates = [
-        incomplete.CellRates(entry_weights(p).reshape(len(p.tasks), -1), np.ones((1, len(p.tasks))), p.weights)(
+        CellRates(Holes(entry_weights(p).reshape(len(p.tasks), -1), p.weights), np.ones((1, len(p.tasks))))(
             (p.scores > 50).reshape(len(p.tasks), -1).astype(float)
         )
         for p in (panel, wider)

@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 from polyjudge.core.arrays import Array
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.sparse import (
+    Reading,
     Units,
     additive,
     best_line,
@@ -19,6 +20,7 @@ from polyjudge.estimate.sparse import (
     half_samples,
     least_absolute,
     offset_maps,
+    refit,
 )
 
 
@@ -85,6 +87,21 @@ def units(n: int, k: int, m: int, planted: Array, seed: int) -> Units:
     rng = np.random.default_rng(seed)
     scores = rng.normal(50, 12, (n, 1, 1)) + rng.normal(0, 3, (n, k, 1)) + rng.normal(0, 8, (n, k, m)) + planted
     return Units.of(double_centre(scores), scores, np.ones(n))
+
+
+def test_cells_are_sized_without_the_named_ones_and_themselves() -> None:
+    rng = np.random.default_rng(5)
+    values = double_centre(rng.normal(0, 3, (30, 5, 4)))
+    units = Units.of(values, values, np.ones(30))
+    named = np.zeros((5, 4), bool)
+    named[[1, 3], [2, 0]] = True
+    got = refit(units, values, Reading("cells", named))
+    assert got is not None
+    for cell in range(20):
+        without = np.unique(np.r_[np.flatnonzero(named), cell])
+        maps = offset_maps(without, np.ones((5, 4)))[list(without).index(cell)]
+        assert got[:, cell // 4, cell % 4] == pytest.approx(np.tensordot(values, maps, 2), abs=1e-6)
+    assert refit(units, values, Reading("diffuse", named)) is None
 
 
 @pytest.mark.statistical

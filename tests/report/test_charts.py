@@ -6,13 +6,15 @@ import json
 from itertools import combinations
 from typing import Any
 
+import altair
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 
 import polyjudge as pj
 from polyjudge.core.labels import labels
-from polyjudge.report import charts
+from polyjudge.report import charts, report_of
 from polyjudge.report.charts.theme import CATEGORIES, DARK, LIGHT
 
 
@@ -60,6 +62,31 @@ def test_rank_probabilities_leave_out_only_what_is_tiny(audit: pj.Audit) -> None
     total = data.groupby(["scope", "judge"])["probability"].sum()
     assert len(total) == 9 * 6
     assert total.between(0.97, 1.001).all()
+
+
+def test_every_chart_is_as_the_schema_of_vega_lite_says(audit: pj.Audit) -> None:
+    report = report_of(audit, pj.sample_panel())
+    assert report is not None
+    drawn = [picture for block in report.charts for picture in charts.draw(block)]
+    assert len(drawn) > 10
+    few = pd.DataFrame({"shots": [1, 2], "tau": [0.1, 0.2], "low": [0.0, 0.1], "high": [0.2, 0.3]})
+    costs = pd.DataFrame({"judges": ["a", "b"], "cost": [1, 2], "error": [3.0, 2.0], "reliability": [0.1, 0.2]})
+    helped = audit.uncertainty.cells.assign(verdict="helped", gain=1.0, labels=3)
+    drawn += [
+        charts.ranks_before_after(audit.ranks),
+        charts.few_shot_curve(few, "judge", 0.5),
+        charts.curves(few, "shots", "tau", "low", "Title", x_title="x", y_title="y", at=0.1),
+        charts.frontier(costs, costs.assign(error_low=1.0, error_high=4.0), "b"),
+        charts.helped_grid(helped, 0.95),
+        charts.bars(few, "shots", "tau", "Title", "unit", reference=0.1),
+    ]
+    for picture in drawn:
+        again = altair.Chart.from_dict(picture.to_dict()).to_dict()  # raises where the schema does not hold
+        assert again["title"] == picture.spec["title"]
+        assert "svg" in picture.svg[:100]
+    broken = drawn[0].properties(width="wide")
+    with pytest.raises(jsonschema.ValidationError):
+        altair.Chart.from_dict(broken.to_dict())
 
 
 def test_labels_are_cleaned_and_stay_apart() -> None:

@@ -41,7 +41,8 @@ def documented() -> dict[str, list[str]]:
 
 def arguments(flags: list[str]) -> dict[str, Any]:
     pairs = zip(flags[::2], flags[1::2], strict=True)
-    return {FLAGS.get(flag, flag.removeprefix("--")): value for flag, value in pairs}
+    out: dict[str, Any] = {FLAGS.get(flag, flag.removeprefix("--")): value for flag, value in pairs}
+    return out | ({"judges": out["judges"].split(",")} if "judges" in out else {})
 
 
 def means(panel: pj.Panel) -> pd.DataFrame:
@@ -119,6 +120,83 @@ def table(values: list[str], head: str = "task,language,judge,score", sep: str =
 def test_a_doubtful_value_is_asked_for(tmp_path: Path, values: list[str], message: str) -> None:
     with pytest.raises(PanelError, match=message):
         read(tmp_path, table(values))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["8/10"] * 7 + ["4/5"], "scores out of 5 and scores out of 10"),
+        (["8/10"] * 7 + ["8"], "7 scores with what they are out of"),
+        (["12/10"] * 8, "outside the declared range 0:10"),
+    ],
+)
+def test_what_scores_are_out_of_must_agree(tmp_path: Path, values: list[str], message: str) -> None:
+    with pytest.raises(PanelError, match=message):
+        read(tmp_path, table(values))
+
+
+def test_numbers_inside_text_are_not_asked_for_one_by_one(tmp_path: Path) -> None:
+    rows = [f"{t},{lang},{j},{i}.5 pts" for i, t in enumerate(range(9)) for lang in ("en", "de") for j in "xy"]
+    text = "task,language,judge,score\n" + "\n".join(f"{row}{k}" for k, row in enumerate(rows))
+    with pytest.raises(PanelError, match="holds numbers inside text in 36 rows"):
+        read(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("s.txt", b"task language  judge  score\na en x 1\n", "has one column, 'task language"),
+        ("s.zip", b"PK\x03\x04 and more", "is a zip archive. Unpack it"),
+        ("s.json", b'{"en": {"x": [1, 2]}, "de": {"x": [1, 2]}}', "without a list of records"),
+        ("s.csv", b"task,en,en\n,x,y\na,1,2\n", "If two header lines name a column together"),
+        ("s.csv", b"task,language,judge,score\na,en,x\n", "line 2 has 3 fields"),
+        ("s.csv", b"# note\n# more\ntask,language,judge,score\na,en,x,1\na,de,x,bad\n", r"line 5 \('bad'\)"),
+    ],
+)
+def test_files_that_cannot_be_read_say_what_to_do(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(PanelError, match=message):
+        pj.read_panel(tmp_path / name)
+
+
+def test_lines_above_the_header_are_said(tmp_path: Path) -> None:
+    MAKERS["commented.csv"](tmp_path)
+    (note,) = pj.read_panel(tmp_path / "commented.csv").notes
+    assert str(note) == "The 3 lines above the header are skipped: # made by runner 2.1"
+    # A comment inside is a row like any other, and so is a first line that has the table's own width.
+    with pytest.raises(PanelError, match="line 10 has 1 field"):
+        read(tmp_path, table(["1"] * 8) + "# end\n")
+
+
+def test_a_number_for_no_score_is_asked_about(tmp_path: Path) -> None:
+    MAKERS["no_score_number.csv"](tmp_path)
+    panel = pj.read_panel(tmp_path / "no_score_number.csv")
+    assert panel.reading is not None
+    assert [(d.code, d.values["value"], d.values["count"]) for d in panel.reading.doubts] == [("read.stand_in", -1, 2)]
+    assert "--map -1=" in str(panel.notes[-1])
+    for values in (["-1", "0", "1", "0"] * 2, ["-3", "-1", "4", "0"] * 2, ["70", "80", "99", "95"] * 2):
+        quiet = read(tmp_path, table(values)).reading
+        assert quiet is not None
+        assert not quiet.doubts
+    far = read(tmp_path, table(["1", "2", "999", "4"] * 2)).reading
+    assert far is not None
+    assert [d.values["value"] for d in far.doubts] == [999]
+
+
+def test_summaries_and_labels_are_no_judges_unless_asked(tmp_path: Path) -> None:
+    MAKERS["score_columns.csv"](tmp_path)
+    panel = pj.read_panel(tmp_path / "score_columns.csv")
+    assert "mean" not in panel.judges
+    assert panel.notes[0].values["columns"] == ["score_mean"]  # type: ignore[union-attr]
+    assert "mean" in pj.read_panel(tmp_path / "score_columns.csv", wide="score_{judge}").judges
+
+
+def test_one_pattern_may_name_language_and_judge(tmp_path: Path) -> None:
+    expected = MAKERS["by_both/*.csv"](tmp_path)
+    for flag in ("language_from", "judge_from"):
+        same(pj.read_panel(f"{tmp_path}/by_both/*.csv", **{flag: "{judge}_{language}.csv"}), expected)
+    with pytest.raises(UsageError, match="does not say where the judge stands"):
+        pj.read_panel(f"{tmp_path}/by_both/*.csv", judge_from="{language}.csv")
 
 
 def test_commas_that_may_divide_thousands_are_asked_for(tmp_path: Path) -> None:

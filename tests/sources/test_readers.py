@@ -20,7 +20,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.core.columns import find_columns
-from polyjudge.core.errors import PanelError, PolyjudgeError, PolyjudgeWarning, UsageError
+from polyjudge.core.errors import PanelError, PolyjudgeError, UsageError
 
 HEADER = "task,language,judge,score\n"
 
@@ -434,11 +434,13 @@ def test_a_table_that_grows_while_it_is_read(tmp_path: Path, monkeypatch: pytest
         pj.read_panel(con.table("scores"))
 
 
-def test_labels_that_look_alike_are_warned_of_and_kept(tmp_path: Path) -> None:
+def test_labels_that_look_alike_are_refused_unless_they_are_listed(tmp_path: Path) -> None:
+    """Kept apart, the scores of one language would be torn into two, each with half of its judges."""
     path = write(tmp_path / "s.csv", HEADER + rows(languages=("English", "english ", "de")))
-    with pytest.warns(PolyjudgeWarning, match="'English' and 'english ' differ only in case or spaces"):
-        panel = pj.read_panel(path)
-    assert panel.languages == ("English", "english ", "de")
+    with pytest.raises(PanelError, match=r"'English' and 'english ' of .* differ only in case or spaces"):
+        pj.read_panel(path)
+    wanted = ("English", "english ", "de")
+    assert pj.read_panel(path, languages=wanted).languages == wanted
 
 
 def test_long_and_right_to_left_labels_stay_intact(tmp_path: Path) -> None:

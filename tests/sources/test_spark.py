@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.errors import CalibratorError, PanelError
+from polyjudge.core.errors import CalibratorError, PanelError, UsageError
+from user_files import long
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -114,3 +115,35 @@ def test_a_lost_worker_is_one_paragraph(spark: Any, scores: Path) -> None:
         pj.read_panel(frame.withColumn("score", die("score")))
     assert "\n" not in str(caught.value)
     assert "Traceback" not in str(caught.value)
+
+
+def test_the_options_of_reading_work_on_spark_tables(spark: Any, tmp_path: Path) -> None:
+    """As on DuckDB's and PostgreSQL's: what Spark cannot group as it stands is copied into our own engine, and said."""
+    frame = long()
+    words = frame.assign(score=frame["score"].map(lambda s: "good" if s > 50 else "bad"))
+    wide = frame.pivot(index=["task", "language"], columns="judge", values="score").reset_index()
+    named = frame.assign(subset="mmlu/" + frame["language"] + "/all").drop(columns="language")
+    commas = frame.assign(score=frame["score"].map(lambda s: f"{s / 10:.1f}".replace(".", ",")))
+    for table, options in (
+        (words, {"map": "good=1,bad=0"}),
+        (wide, {"wide": "{judge}"}),
+        (named, {"language_from": "subset:mmlu/{language}/all"}),
+        (commas, {"decimal": "comma"}),
+        (frame.replace({"score": {frame["score"].min(): -1}}), {"map": {"-1": None}}),
+    ):
+        mine = pj.read_panel(table, **options)
+        theirs = pj.read_panel(spark.createDataFrame(table), **options)
+        theirs = theirs.select(mine.tasks, mine.languages, mine.judges)
+        np.testing.assert_array_equal(theirs.scores, mine.scores)
+        assert "copied out of their table" in str(theirs.notes[0])
+    with pytest.raises(PanelError, match=r"Say what words stand for \(--map WORD=NUMBER\)"):
+        pj.read_panel(spark.createDataFrame(words))
+    with pytest.raises(PanelError, match="Where scores stand in several columns: --wide PATTERN"):
+        pj.read_panel(spark.createDataFrame(wide))
+    with pytest.raises(UsageError, match=r"format .* Leave it out"):
+        pj.read_panel(spark.createDataFrame(frame), format="inspect")
+    frame.to_csv(tmp_path / "s.csv", sep=";", index=False)
+    assert pj.read_panel(str(tmp_path / "s.csv"), engine="spark").n_scores == len(frame)
+    (tmp_path / "c.csv").write_text("# made by hand\n" + frame.to_csv(index=False))
+    with pytest.raises(UsageError, match="lines above its header, which Spark cannot skip"):
+        pj.read_panel(str(tmp_path / "c.csv"), engine="spark")

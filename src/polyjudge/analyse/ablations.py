@@ -40,7 +40,7 @@ TASK_SIZES = (10, 20, 30, 40)
 JUDGES_IDENTITY = say("ablation.judges-identity")
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Ablation(Result):
     """Held-out agreement (tau of CBC, and of the raw means) and accuracy gain by what was varied.
 
@@ -114,7 +114,15 @@ def ablate_judges(
         ]
         raw, tau, gain = np.moveaxis(np.array(values), 1, 0)  # each (subsets, R)
         rows.append({"judges": size, "subsets": len(subsets), "sd": tau.mean(axis=1).std(), **_summary(raw, tau, gain)})
-    return Ablation("judges", _ordered(rows), len(train), seed, JUDGES_IDENTITY, GAIN_SCOPE, tuple(notes))
+    return Ablation(
+        by="judges",
+        table=_ordered(rows),
+        resamples=len(train),
+        seed=seed,
+        identity=JUDGES_IDENTITY,
+        scope=GAIN_SCOPE,
+        notes=tuple(notes),
+    )
 
 
 def ablate_tasks(
@@ -161,7 +169,15 @@ def ablate_tasks(
             }
         )
     notes.append(say("ablation.bounds"))
-    return Ablation("tasks", _ordered(rows), resamples, seed, None, GAIN_SCOPE, tuple(notes))
+    return Ablation(
+        by="tasks",
+        table=_ordered(rows),
+        resamples=resamples,
+        seed=seed,
+        identity=None,
+        scope=GAIN_SCOPE,
+        notes=tuple(notes),
+    )
 
 
 def ablate_groups(panel: Panel, resamples: int = 1000, seed: int = 7) -> Ablation:
@@ -182,7 +198,15 @@ def ablate_groups(panel: Panel, resamples: int = 1000, seed: int = 7) -> Ablatio
         notes += [say("ablation.group-note", group=label, note=str(note)) for note in result.notes]
     if not rows:
         raise PanelError("No group can be evaluated on its own. " + " ".join(map(str, notes)))
-    return Ablation("groups", _ordered(rows), resamples, seed, None, GAIN_SCOPE, tuple(notes))
+    return Ablation(
+        by="groups",
+        table=_ordered(rows),
+        resamples=resamples,
+        seed=seed,
+        identity=None,
+        scope=GAIN_SCOPE,
+        notes=tuple(notes),
+    )
 
 
 def _measure(panel: Panel, train: Array, left_out: Array) -> tuple[Array, Array, Array]:

@@ -77,13 +77,15 @@ def advise(
     signal: Signal | None = None,
     gates: Gates | None = None,
     swap: Finding | None = None,
+    hang: Finding | None = None,
     goal: Goal | None = None,
     probes: Probe | None = None,
 ) -> Advice:
     """Verdict, consequences and steps. Every part is a code with values; the words are the report's.
 
-    `swap` is the finding that two judges swap places between languages, if there is one. `probes` tell which deviations
-    are severity, blindness or competence; what to calibrate follows them.
+    `swap` is the finding that two judges swap places between languages, `hang` that the lead of a system hangs on a
+    judge, if there is one. `probes` tell which deviations are severity, blindness or competence; what to calibrate
+    follows them.
 
     >>> import polyjudge as pj
     >>> panel, _ = pj.simulate_panel(tasks=400, interaction=0.0, seed=1)
@@ -100,7 +102,7 @@ def advise(
     verdict = [*_unseen(panel, signal), *found]
     if swap is not None and swap.matter == "material" and _state(explanation, certificate) == "diffuse":
         verdict.append(Finding("verdict.swap", swap.values, "serious", "material"))
-    uses = _uses(panel, explanation, certificate, state, signal, gates)
+    uses = _uses(panel, explanation, certificate, state, signal, gates, hang)
     if probes is not None:
         verdict.insert(1, _probe_verdict(probes))
         uses["rank-judges"] = say("use.rank.probed", state=_rank(panel, explanation, certificate), **_counts(probes))
@@ -239,12 +241,18 @@ def _excess(row: dict[str, Any]) -> float:
 
 
 def _uses(
-    panel: Panel, e: Explanation, c: Certificate, state: State, signal: Signal | None, gates: Gates | None
+    panel: Panel,
+    e: Explanation,
+    c: Certificate,
+    state: State,
+    signal: Signal | None,
+    gates: Gates | None,
+    hang: Finding | None,
 ) -> dict[str, Say]:
     """What follows for each use of the panel."""
     fault = "blind" if state == "blind" else _state(e, c)
     out = {
-        "compare-systems": _compare(panel, state, signal),
+        "compare-systems": _compare(panel, state, signal, hang),
         "gate": _gate(e, c, fault, state, gates),
         "rank-judges": say(
             f"use.rank.{_rank(panel, e, c)}", tasks=panel.n_tasks, matters=c.matters * e.factor, unit=e.unit
@@ -261,12 +269,15 @@ def _rank(panel: Panel, e: Explanation, c: Certificate) -> str:
     return "few" if state == "diffuse" and panel.n_tasks < FEW_TASKS else state
 
 
-def _compare(panel: Panel, state: State, signal: Signal | None) -> Say:
+def _compare(panel: Panel, state: State, signal: Signal | None, hang: Finding | None) -> Say:
     if state == "blind":
         return say("use.compare.blind", systems=len(panel.systems))
     whole = panel.complete and panel.systems_complete
     doubt = signal is not None and signal.verdict == "cannot tell"
-    return say("use.compare.mean" if whole else "use.compare.missing", doubt=doubt, systems=len(panel.systems))
+    values = {} if hang is None else {x: hang.values[x] for x in ("winner", "rival", "judge")}
+    return say(
+        "use.compare.mean" if whole else "use.compare.missing", doubt=doubt, systems=len(panel.systems), **values
+    )
 
 
 def _gate(e: Explanation, c: Certificate, fault: str, state: State, gates: Gates | None) -> Say:

@@ -27,7 +27,7 @@ MISSING = 9
 """Sign of a decision that cannot be made because the margin is missing."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Agreement(Result):
     """How often margins choose the side that humans chose. A tie is no agreement; `half_credit` counts it as a half."""
 
@@ -72,7 +72,16 @@ def agreement(margins: ArrayLike, gold: ArrayLike, range: tuple[float, float]) -
     signs = sign(m[used], gap)
     agree, ties, n = int((signs == g[used]).sum()), int((signs == 0).sum()), int(used.sum())
     bounds = exact_binomial(np.array(agree / n), np.array(n))
-    return Agreement(n, agree, ties, agree / n, float(bounds[0]), float(bounds[1]), (agree + ties / 2) / n, gap)
+    return Agreement(
+        labels=n,
+        agree=agree,
+        ties=ties,
+        share=agree / n,
+        low=float(bounds[0]),
+        high=float(bounds[1]),
+        half_credit=(agree + ties / 2) / n,
+        tolerance=gap,
+    )
 
 
 def sign(margins: Array, gap: float) -> Signs:
@@ -232,7 +241,7 @@ def share_interval(draws: Array, share: Array, tasks: Array, level: float = 0.95
     z2 = stdtrit(independent - 1, (1 + level) / 2) ** 2
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (product / n + z2 / (4 * n**2))) / (1 + z2 / n)
-    exact = exact_binomial(share, tasks)
+    exact = exact_binomial(share, tasks, level)
     low, high = np.where(some, centre - half, exact[0]), np.where(some, centre + half, exact[1])
     return np.where(tasks > 1, low, np.nan), np.where(tasks > 1, high, np.nan)
 

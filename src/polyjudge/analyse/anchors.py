@@ -57,7 +57,7 @@ class Invariance(Result):
         return pd.DataFrame([self.to_dict()])
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Anchor(Result):
     """A panel beside human labels. `table` has one row per decision: the panel mean, a majority vote, each judge.
 
@@ -153,24 +153,24 @@ def anchor(
     if labels.kind == "preference" or threshold is not None:
         table, by_language = _decision_tables(panel, entries, raw_decisions, new_decisions, resamples, seed)
     return Anchor(
-        labels.kind,
-        "squared error" if labels.kind == "score" and threshold is None else "agreement",
-        table,
-        by_language,
-        invariance,
-        gain,
-        helped,
-        nearest,
-        shift,
-        language_means(panel, labels),
-        panel_worth(panel, labels, resamples=resamples, seed=seed),
-        labels.counts,
-        trusted,
-        resamples,
-        fit.folds,
-        seed,
-        tuple(notes),
-        None if probes is None else _beside(whole, panel, labels, probes, helped),
+        kind=labels.kind,
+        measure="squared error" if labels.kind == "score" and threshold is None else "agreement",
+        table=table,
+        by_language=by_language,
+        invariance=invariance,
+        panel_gain=gain,
+        helped=helped,
+        nearest=nearest,
+        shift=shift,
+        means=language_means(panel, labels),
+        worth=panel_worth(panel, labels, resamples=resamples, seed=seed),
+        labels=labels.counts,
+        trusted=trusted,
+        resamples=resamples,
+        folds=fit.folds,
+        seed=seed,
+        notes=tuple(notes),
+        probes=None if probes is None else _beside(whole, panel, labels, probes, helped),
     )
 
 

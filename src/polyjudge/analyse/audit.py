@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +78,7 @@ class Summary(Result):
         return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Audit(Result):
     """Everything an audit found. Each section is a result of its own; a section that could not be had is None and
     `left_out` says why: what compares every two of thousands is left out, all else is there."""
@@ -198,7 +197,10 @@ def audit(
     concluded = weigh(conclude(panel, shifts, left_out, **sections), held, scale_of(panel))
     swap = next((f for f in concluded if f.code == "reversal"), None)
     probed = _probed(panel, probes, matters, level)
-    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, goal=goal, probes=probed)
+    hang = None if judged is None else judged.leaderboard.hang
+    advice = advise(
+        panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, hang=hang, goal=goal, probes=probed
+    )
     concluded += () if probed is None else probed.findings
     return Audit(
         explanation=explanation,
@@ -331,19 +333,6 @@ def summarise(panel: Panel) -> Summary:
         len(panel.clusters),
         scale_of(panel).kind,
         int(panel.lost.sum()),
-        source_words(panel),
+        panel.reading.words() if panel.reading is not None else "",
         panel.looks,
     )
-
-
-def source_words(panel: Panel) -> str:
-    """The scores and the options they cannot be read without, to paste into a command; empty for arrays and frames."""
-    reading = panel.reading
-    if reading is None or reading.format == "data frame":
-        return ""
-    words = [reading.source]
-    for flag, given in reading.options.items():
-        role = reading.role(flag.removeprefix("--"))
-        if role is None or role.how in ("named", "pattern"):
-            words += [flag, given]
-    return shlex.join(words)

@@ -44,7 +44,7 @@ KEPT = 0.5
 """The linear conclusion survives only if at least this share of its clear cells stays clear."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Bounded(Result):
     """The interaction in logits, beside the linear one.
 
@@ -150,19 +150,19 @@ def bounded(
         notes.append(say("bounded.separated", count=int(fit.separated.sum()), cells=k * m))
     verdict, survives = _verdict(cells)
     return Bounded(
-        cells,
-        levels,
-        asks(panel),
-        binned,
-        tuple(map(float, fit.cuts)),
-        fit.sigma,
-        fit.log_likelihood,
-        critical,
-        panel.n_tasks,
-        level,
-        survives,
-        verdict,
-        tuple(notes),
+        cells=cells,
+        levels=levels,
+        reason=asks(panel),
+        binned=binned,
+        cuts=tuple(map(float, fit.cuts)),
+        unit_sd=fit.sigma,
+        log_likelihood=fit.log_likelihood,
+        critical=critical,
+        tasks=panel.n_tasks,
+        level=level,
+        survives=survives,
+        verdict=verdict,
+        notes=tuple(notes),
     )
 
 

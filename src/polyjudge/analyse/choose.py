@@ -111,7 +111,7 @@ def choose(
     """
     check_level(level)
     check_width(panel, resamples)
-    price = prices_of(panel, prices)
+    price = task_prices(panel, prices)
     moments = moments_of(panel)
     n, _, k, m = moments.deviations.shape
     weights = np.asarray(panel.weights, float)
@@ -119,25 +119,24 @@ def choose(
     draws, drawn_u = draws_of(moments, weights, resamples, seed)
     copies, is_copy = _copies(panel, v, draws, level)
     z, exhaustive = _subsets(v, is_copy, max_judges or m)
-    per_task = price * max(1, len(panel.systems))
     slopes, drawn_slopes = _slopes(v, draws, is_copy, level)
     value = reliability_of(v, z, is_copy), errors_of(u, slopes, z, n)
     drawn = np.stack([reliability_of(draws[:, language], z, is_copy).T for language in range(k)])
-    subsets = _table(panel, z, value, drawn, z @ per_task, level)
+    subsets = _table(panel, z, value, drawn, z @ price, level)
     if gold is not None:
         subsets = subsets.join(_against_labels(panel, moments, gold, z, seed))
     held = _held_out(moments, weights, z, is_copy, n, seed)
     best = _best(panel, z, value[0], held, level)
-    row, rule = _recommend(z, value, drawn, z @ per_task * k, matters, budget, target)
+    row, rule = _recommend(z, value, drawn, z @ price * k, matters, budget, target)
     return Choice(
         subsets=subsets,
         best=best,
         frontier=_frontier(subsets, lambda rows: errors_of(drawn_u, drawn_slopes, z[rows], n)[:, -1], level),
-        recommended=_recommended(panel, z, row, value, drawn, z @ per_task, level),
+        recommended=_recommended(panel, z, row, value, drawn, z @ price, level),
         copies=copies,
         weighting=_weighting(panel, moments, weights, z[row], gold, level, seed),
         rule=rule,
-        full_cost=float(per_task.sum() * k),
+        full_cost=float(price.sum() * k),
         priced=prices is not None,
         exhaustive=exhaustive,
         level=level,
@@ -154,7 +153,7 @@ def cheapest(
     sigmas : standard errors that `points` must be, by level and power. Tasks and cost of the chosen judges are measured
     on tasks that did not choose them.
     """
-    price = prices_of(panel, prices) * len(panel.languages) * max(1, len(panel.systems))
+    price = task_prices(panel, prices) * len(panel.languages)
     moments = moments_of(panel)
     weights = np.asarray(panel.weights, float)
     v = moments.covariance(weights)
@@ -354,6 +353,11 @@ def _names(panel: Panel, mask: Masks) -> str:
 
 
 # --- tables and the recommendation ---
+
+
+def task_prices(panel: Panel, prices: Mapping[str, float] | None) -> Array:
+    """What a task costs in a language by each judge: a score for every system and replicate."""
+    return prices_of(panel, prices) * max(1, len(panel.systems)) * max(1, len(panel.replicates))
 
 
 def prices_of(panel: Panel, prices: Mapping[str, float] | None) -> Array:

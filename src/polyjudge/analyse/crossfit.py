@@ -15,7 +15,7 @@ from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interact
 FOLDS = 5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CrossFit:
     """Folds of a panel's tasks. `interactions` is D_t (n, k*m), or the influence values of a panel with missing scores,
     whose fits outside a fold are least squares within tasks. `usable` marks tasks with any score.
@@ -68,7 +68,15 @@ def crossfit(panel: Panel, seed: int, folds: int = FOLDS) -> CrossFit:
     dealt[order] = np.arange(g) % folds
     fold = dealt[panel.cluster] if panel.clustered else dealt
     interactions = estimate.influence.reshape(n, k * m)
-    fit = CrossFit(fold, folds, interactions, usable, (k, m), panel.weights, None if panel.complete else estimate)
+    fit = CrossFit(
+        fold=fold,
+        folds=folds,
+        interactions=interactions,
+        usable=usable,
+        cells=(k, m),
+        units=panel.weights,
+        holes=None if panel.complete else estimate,
+    )
     if np.isnan(fit.outside(panel.weights)).any():
         raise PanelError(
             "So many scores are missing that the tasks outside a fold do not identify the interaction; a calibration "

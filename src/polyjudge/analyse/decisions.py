@@ -18,7 +18,7 @@ from polyjudge.core.sections import Say, say
 TARGET = say("decisions.target")
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Decisions(Result):
     """How often, and how far, the top judge on drawn tasks misses the additive model's top judge on left-out tasks.
 
@@ -83,11 +83,11 @@ def decisions(panel: Panel, resamples: int = 1000, seed: int = 7, *, draws: Mult
         )
     columns = ["method", "accuracy", "accuracy_low", "accuracy_high", "regret", "regret_low", "regret_high"]
     return Decisions(
-        pd.DataFrame(rows, columns=columns),
-        pd.concat(languages, ignore_index=True),
-        right.size,
-        resamples,
-        resamples - len(pick),
-        seed,
-        TARGET,
+        table=pd.DataFrame(rows, columns=columns),
+        languages=pd.concat(languages, ignore_index=True),
+        decisions=right.size,
+        resamples=resamples,
+        skipped=resamples - len(pick),
+        seed=seed,
+        target=TARGET,
     )

@@ -25,26 +25,33 @@ def judge_effect(panel: Panel, level: float) -> pd.DataFrame:
 def language_effect(panel: Panel, level: float, matters: float, resamples: int, seed: int) -> pd.DataFrame:
     """Shared shift of each language: language, effect (mean over judges), se, low, high, rank; median (over judges, of
     what a language adds to each one's own mean), median_low, median_high; odd (the judge farthest from the median) and
-    disagrees: mean and median surely differ, by what matters or more. Languages are tested together.
+    disagrees: mean and median surely differ, by what matters or more. Languages are tested together. A judge that is
+    the odd one where they differ is left out of the medians.
     """
     frame = _effect(panel, 2, level, "language", panel.languages)
     panel = sampling_panel(panel)
-    n, k, _ = panel.shape
+    n, k, m = panel.shape
 
     def own(means: Array) -> Array:
         out: Array = means - means.mean(axis=-2, keepdims=True)
         return out
 
     seen, drawn = own(panel.cell_means), own(bootstrap_means(panel.scores, panel.weights, resamples, seed))
-    middle = np.median(seen, axis=1)
     inflate = np.sqrt(n / (n - 1))
-    half = stdtrit(n - 1, (1 + level) / 2) * np.median(drawn, axis=2).std(axis=0) * inflate
+    middle = np.median(seen, axis=1)
     gap = seen.mean(axis=1) - middle
     error = (drawn.mean(axis=2) - np.median(drawn, axis=2)).std(axis=0) * inflate
     sure = np.abs(gap) > stdtrit(n - 1, 1 - (1 - level) / (2 * k)) * error + panel.tie_gap
-    frame["median"], frame["median_low"], frame["median_high"] = middle, middle - half, middle + half
-    frame["odd"] = np.array(panel.judges, object)[np.abs(seen - middle[:, None]).argmax(axis=1)]
+    odd = np.abs(seen - middle[:, None]).argmax(axis=1)
     frame["disagrees"] = sure & (np.abs(gap) >= matters)
+    # A judge that makes the mean of a language still draws the median of few others towards it.
+    kept = ~np.isin(np.arange(m), odd[frame["disagrees"]])
+    if kept.sum() > 1:
+        seen, drawn = seen[:, kept], drawn[..., kept]
+    middle = np.median(seen, axis=1)
+    half = stdtrit(n - 1, (1 + level) / 2) * np.median(drawn, axis=2).std(axis=0) * inflate
+    frame["median"], frame["median_low"], frame["median_high"] = middle, middle - half, middle + half
+    frame["odd"] = np.array(panel.judges, object)[odd]
     return frame
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from polyjudge.analyse.matters import materiality, what_matters
 from polyjudge.analyse.uncertainty import Uncertainty, uncertainty
@@ -21,10 +22,10 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.scale import Scale, scale_of
 from polyjudge.core.sections import say
-from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.incomplete import estimate_interaction, informing
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
-from polyjudge.estimate.sparse import Kind, Units, choose, half_samples, named_cells, offset_maps, sparse_reading
+from polyjudge.estimate.sparse import Kind, Units, choose, half_samples, offset_maps, refit, sized, sparse_reading
 
 MOST_SHOWN = 12
 """Named cells described in full, those furthest off."""
@@ -111,7 +112,8 @@ def explain(
     cell : (language, judge) to describe, whether it is off or not
     matters : smallest effect in points that counts; 2% of the scale unless given
     level : confidence of intervals and of naming a cell
-    resamples : halves of the tasks behind `stability`; twice as many bootstraps behind the intervals of `excess`
+    resamples : halves of the tasks behind `stability`; twice as many bootstraps behind `share`, and in a diffuse panel
+        behind the intervals of `excess`, which are else Student's t
     most : worst tasks listed for each culprit
     bands : the `uncertainty` of the same panel, where it is at hand
 
@@ -136,14 +138,19 @@ def explain(
     bands = bands or uncertainty(panel, level=level, seed=seed)
     units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
     reading = choose(units, level, seed)
-    excess = sparse_reading(estimate.interaction, units.lad)
-    named = named_cells(reading, excess)
+    (excess,), (named,) = sized(units, estimate.interaction[None], [reading])
     agreeing = [
         r.kind == reading.kind and np.array_equal(r.named, reading.named)
         for r in half_samples(units, resamples, level, seed)
     ]
     drawn = sparse_reading(bootstrap_means(units.values, units.share, 2 * resamples, seed), units.lad)
-    cells = _cells(bands, excess, np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0), named, matters)
+    tasks = refit(units, units.values, reading)
+    if tasks is None:
+        limits = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    else:
+        half = stdtrit(informing(panel) - 1, (1 + level) / 2) * mean_and_se(tasks, units.share)[1]
+        limits = np.stack([excess - half, excess + half])
+    cells = _cells(bands, excess, limits, named, matters)
     asked = named if cell is None else _one(panel, cell)
     kind = reading.kind if cell is None else "cell"
     furthest = np.abs(drawn).reshape(len(drawn), -1).argmax(axis=1)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
 from polyjudge.core.arrays import Array, row_blocks
@@ -22,9 +24,9 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
 from polyjudge.core.results import Result, stack_cells
 from polyjudge.core.sections import Say, say
-from polyjudge.estimate.incomplete import CellRates, entry_weights, estimate_interaction, unit_kinds
+from polyjudge.estimate.incomplete import CellRates, Holes, InteractionEstimate, entry_weights, estimate_interaction
 from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, draw_blocks
-from polyjudge.estimate.passing import Grouped, Passing
+from polyjudge.estimate.passing import Moved, Passing
 from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se
 
 MOST_SHUFFLED = 4_000_000
@@ -32,22 +34,23 @@ MOST_SHUFFLED = 4_000_000
 MOST_COMPARED = 2_000_000_000
 """Comparisons of scores with thresholds over all resamples; beyond it fewer resamples are made."""
 SIDES = ("drawn_raw", "held_raw", "drawn_calibrated", "held_calibrated")
-MOST_KINDS = 64
-"""Units that lack the same scores are counted together, unless there are more kinds of them than this."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Gates(Result):
     """Pass rates at a threshold, raw and calibrated.
 
     `cells`: language, judge, pass_raw, pass_calibrated (shares of tasks) with their standard errors over tasks.
     `sweep`: one row per threshold. Spreads are in percentage points: over judges the mean of the largest less the
     smallest pass rate over languages. `reduction` is raw less calibrated on the same tasks; `held_out_*` are measured
-    on left-out tasks with the interaction from the drawn ones.
+    on left-out tasks with the interaction from the drawn ones. `systems`: system, language, and over its judges
+    pass_raw, pass_calibrated with their standard errors, decisions, flips (those that calibrating turns); empty without
+    systems.
     """
 
     threshold: float
     cells: pd.DataFrame
+    systems: pd.DataFrame
     spread_raw: float
     spread_calibrated: float
     held_out_raw: float
@@ -107,7 +110,7 @@ def gates(
     """
     check_level(level)
     check_resamples(resamples)
-    panel = panel.by_system()  # a decision falls on a system's answer to a task, not on their mean
+    whole, panel = panel, panel.by_system()  # a decision falls on a system's answer to a task, not on their mean
     _check_gate(panel, threshold, base, at_least)
     inside, resamples, notes = _prepared(panel, threshold, sweep, at_least, resamples)
     beta = estimate_interaction(panel).interaction
@@ -131,23 +134,24 @@ def gates(
     if wanted is not None:
         contrast = _contrast(panel, wanted[1], {"raw": pass_raw, "calibrated": pass_calibrated}, draws, tails)
     return Gates(
-        float(threshold),
-        cells,
-        float(here["spread_raw"]),
-        float(here["spread_calibrated"]),
-        float(here["held_out_raw"]),
-        float(here["held_out_calibrated"]),
-        float(here["held_out_reduction"]),
-        float(here["held_out_low"]),
-        float(here["held_out_high"]),
-        base,
-        contrast,
-        frame,
-        resamples,
-        level,
-        tuple(notes),
-        chance_spread(panel, before, seed) if panel.complete else float("nan"),
-        at_least,
+        threshold=float(threshold),
+        cells=cells,
+        systems=_by_system(whole, panel, before, after),
+        spread_raw=float(here["spread_raw"]),
+        spread_calibrated=float(here["spread_calibrated"]),
+        held_out_raw=float(here["held_out_raw"]),
+        held_out_calibrated=float(here["held_out_calibrated"]),
+        held_out_reduction=float(here["held_out_reduction"]),
+        held_out_low=float(here["held_out_low"]),
+        held_out_high=float(here["held_out_high"]),
+        base=base,
+        contrast=contrast,
+        sweep=frame,
+        resamples=resamples,
+        level=level,
+        notes=tuple(notes),
+        spread_chance=chance_spread(panel, before, seed) if panel.complete else float("nan"),
+        at_least=at_least,
         **_flips(panel, before, after, level),
     )
 
@@ -235,6 +239,23 @@ def _flips(panel: Panel, before: NDArray[np.bool_], after: NDArray[np.bool_], le
     }
 
 
+def _by_system(whole: Panel, panel: Panel, before: NDArray[np.bool_], after: NDArray[np.bool_]) -> pd.DataFrame:
+    """Which system passes where: the mean over its decisions (n, k, m) in a language, every answer counting alike."""
+    there, rows = ~np.isnan(panel.scores), []
+    of = np.array(whole.answers()[1] if whole.systems else (), object)
+    for system, (x, language) in product(whole.systems, enumerate(panel.languages)):
+        used = (of == system) & there[:, x].any(axis=1)
+        if used.sum() < 2:
+            continue
+        held, count = there[used, x], there[used, x].sum(axis=1)
+        passed = np.stack([(marks[used, x] & held).sum(axis=1) / count for marks in (before, after)], axis=1)
+        rate, se = mean_and_se(passed, panel.weights[used], np.unique(panel.cluster[used], return_inverse=True)[1])
+        turned = int(((before != after)[used, x] & held).sum())
+        rows.append((system, language, *np.column_stack([rate, se]).ravel(), int(count.sum()), turned))
+    names = ["pass_raw", "pass_raw_se", "pass_calibrated", "pass_calibrated_se", "decisions", "flips"]
+    return pd.DataFrame(rows, columns=["system", "language", *names])
+
+
 def chance_spread(panel: Panel, passed: NDArray[np.bool_], seed: int, shuffles: int = 200) -> float:
     """Mean spread of pass marks (n, k, m) whose languages are shuffled inside each task and judge."""
     share = panel.weights / panel.weights.sum()
@@ -251,11 +272,14 @@ def spread(rates: Array) -> Array:
     return out
 
 
-def _draws(panel: Panel, resamples: int, seed: int) -> tuple[NDArray[np.int64], Iterator[Array]]:
-    """The drawn thing (cluster, or unit) each unit belongs to, and blocks of (2, b, drawn): times drawn, left out."""
+def _draws(panel: Panel, resamples: int, seed: int, width: int = 4) -> tuple[NDArray[np.int64], Iterator[Array]]:
+    """The drawn thing (cluster, or unit) each unit belongs to, and blocks of (2, b, drawn): times drawn, left out.
+
+    width : the larger, the shorter the blocks of many units
+    """
     n, drawn = len(panel.tasks), int(panel.cluster.max()) + 1
     blocks = track(draw_blocks(drawn, resamples, seed), -(-resamples // BLOCK), "resampling gates")
-    both = (np.stack([c[part], c[part] == 0]).astype(np.float64) for c in blocks for part in row_blocks(c, 4))
+    both = (np.stack([c[part], c[part] == 0]).astype(np.float64) for c in blocks for part in row_blocks(c, width))
     return np.arange(n) if drawn == n else panel.cluster, (x[:, x[1].any(axis=1)] for x in both)
 
 
@@ -283,7 +307,7 @@ def _resampled(
         for start in range(0, len(beta), step):
             times = block[:, start : start + step]
             # The calibrated score passes q where the raw one passes q plus the cell's interaction.
-            passed = passing(_thresholds(beta[start : start + step], edges), times)[:, :, :, 0]
+            passed = passing(_thresholds(beta[start : start + step], edges), times)
             _keep(out, passed / (times @ total)[..., None, None], k, m, wanted)
     return {name: np.concatenate(parts) for name, parts in out.items()}
 
@@ -311,7 +335,7 @@ def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
     if panel.complete:
         return mean_and_se(values, panel.weights, panel.cluster)
     holed = panel.with_scores(np.where(np.isnan(panel.scores), np.nan, values))
-    estimate = estimate_interaction(holed, "additive")
+    estimate = InteractionEstimate(holed, "additive", estimate_interaction(panel))
     return np.clip(estimate.cells, 0.0, 1.0), mean_and_se(estimate.cell_influence, panel.weights, panel.cluster)[1]
 
 
@@ -321,27 +345,20 @@ def _resampled_with_holes(
     """The same for a panel with missing scores: every rate is a least-squares estimate, in every resample."""
     n, k, m = panel.shape
     require_time(resamples * float(k * m) ** 3 / 256, f"Gates of {k * m:,} cells, some of whose scores are missing,")
-    flat, weights = panel.scores.reshape(n, -1), entry_weights(panel).reshape(n, -1)
+    flat = panel.scores.reshape(n, -1)
+    holes = Holes(entry_weights(panel).reshape(n, -1), panel.weights)
     estimate = estimate_interaction(panel)
-    column, blocks = _draws(panel, resamples, seed)
-    patterns, kinds = unit_kinds(weights, panel.weights)
-    passing = Passing(flat, column, np.ones(n), kinds) if len(patterns) <= MOST_KINDS else None
-    grouped = Grouped(flat, column, kinds) if passing is None else None
+    column, blocks = _draws(panel, resamples, seed, -(-n // (int(panel.cluster.max()) + 1)))
+    moved = Moved(flat)
     out: dict[str, list[Array]] = {}
     for times in blocks:
         found = [estimate.resample(side[:, column])[1] for side in times]
         known = np.isfinite(found[0]).all(axis=(1, 2)) & np.isfinite(found[1]).all(axis=(1, 2))
-        limits, times = _thresholds(found[0][known], edges), times[:, known]
-        fits = [CellRates(weights, side[:, column], panel.weights) for side in times]
-        if passing is not None:
-            passed = passing(limits, times)
-            rates = [fit.of_counts(marks) for fit, marks in zip(fits, passed, strict=True)]
-        elif grouped is not None and 4 * len(grouped.first) <= n:
-            rates = _by_groups(fits, grouped, limits, times)
-        else:
-            rates = [_compared(fit, flat, limits) for fit in fits]
-        _keep(out, np.clip(np.stack(rates), 0.0, 1.0), k, m, wanted)
-    if not sum(len(part) for part in out.get("held_raw", [])):
+        if known.any():
+            fits = [CellRates(holes, side[known][:, column]) for side in times]
+            rates = _by_moves(fits, moved, _thresholds(found[0][known], edges))
+            _keep(out, np.clip(np.stack(rates), 0.0, 1.0), k, m, wanted)
+    if not out:
         raise PanelError(
             "In no resampling do the left-out tasks identify the interaction, so held-out gates cannot be had. Score "
             "more tasks, or drop those that lack scores (--incomplete drop)."
@@ -349,28 +366,33 @@ def _resampled_with_holes(
     return {name: np.concatenate(parts) for name, parts in out.items()}
 
 
-def _by_groups(fits: list[CellRates], grouped: Grouped, limits: Array, times: Array) -> list[Array]:
-    """Rates (R, limits, km) of each side where units that are drawn together lack the same scores."""
-    drawn, first = times[..., grouped.drawn], grouped.first
-    weights, share = fits[0].weights[first], fits[0].share[first]
-    means = np.zeros((*limits.shape[:2], len(first)))
-    sums = np.empty((len(fits), *limits.shape))
-    for c in range(limits.shape[2]):
-        passed = grouped(c, limits[..., c])
-        means += passed * share[:, c]
-        sums[..., c] = np.matmul(passed, (drawn * weights[:, c])[..., None])[..., 0]
-    return [fit.of_groups(s, means, t, first) for fit, s, t in zip(fits, sums, drawn, strict=True)]
+def _by_moves(fits: list[CellRates], moved: Moved, limits: Array) -> list[Array]:
+    """Rates (R, limits, km) of each side.
 
-
-def _compared(fit: CellRates, flat: Array, limits: Array) -> Array:
-    """Rates (R, limits, km) where units differ too much in what is missing to be counted by kind."""
-    out = np.empty(limits.shape)
-    step = max(1, 4_000_000 // flat.size)
-    for start in range(0, len(limits), step):
-        part = slice(start, start + step)
-        for e in range(limits.shape[1]):
-            out[part, e] = fit((flat > limits[part, None, e]).astype(np.float64), part)
-    return out
+    Every score is compared with the median of each limit over the resamplings. The limits of one resampling lie close
+    to it, so only the few scores in between are looked at again.
+    """
+    draws, edges, cells = limits.shape
+    holes = fits[0].holes
+    first = np.median(limits, axis=0)
+    right = np.empty((len(fits), draws, edges, cells))
+    level = np.empty((len(fits), draws, edges))
+    for e in range(edges):
+        marks = (moved.scores > first[e]).astype(np.float64)
+        for s, fit in enumerate(fits):
+            right[s, :, e], level[s, :, e] = fit.sums(marks)
+    right, level = right.reshape(len(fits), -1, cells), level.reshape(len(fits), -1)
+    for c in range(cells):
+        for rows, begins, units, gain in moved(c, first[:, c], limits[..., c]):
+            row = np.repeat(np.arange(rows.start, rows.stop), np.diff(begins))
+            for s, fit in enumerate(fits):
+                counted = gain * fit.times[row // edges, units]
+                right[s, rows, c] += np.bincount(row - rows.start, counted * holes.weights[units, c], len(begins) - 1)
+                means = csr_array((counted * holes.share[units, c], units, begins), (len(begins) - 1, len(holes.units)))
+                right[s, rows] -= means @ holes.weights
+                level[s, rows] += means @ holes.counted
+    shaped = zip(fits, right.reshape(-1, *limits.shape), level.reshape(-1, draws, edges), strict=True)
+    return [fit.levelled(*sums) for fit, *sums in shaped]
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ class Advice:
         return self.verdict == "advised"
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Comparison(Result):
     """Methods side by side on left-out tasks.
 
@@ -205,21 +205,21 @@ def compare(
     if best is not None:
         consumers = gain_by_consumer(panel, best)
     return Comparison(
-        table,
-        _differences(taus if wide is None else taus.iloc[:, :0]),
-        _language_pairs(panel.languages if wide is None else (), pairs),
-        resamples,
-        skipped,
-        seed,
-        GAIN_SCOPE,
-        advise(table, consumers, tasks=len(panel.clusters or panel.tasks)),
-        consumers,
-        (
+        table=table,
+        differences=_differences(taus if wide is None else taus.iloc[:, :0]),
+        language_pairs=_language_pairs(panel.languages if wide is None else (), pairs),
+        resamples=resamples,
+        skipped=skipped,
+        seed=seed,
+        scope=GAIN_SCOPE,
+        advice=advise(table, consumers, tasks=len(panel.clusters or panel.tasks)),
+        consumers=consumers,
+        notes=(
             *_notes(whole, skipped, resamples, left),
             *filter(None, [*(m.caution(panel) for m in chosen if m.caution), wide]),
         ),
-        taus,
-        gains,
+        resample_tau=taus,
+        resample_gain=gains,
     )
 
 

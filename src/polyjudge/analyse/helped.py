@@ -30,7 +30,7 @@ FEWEST_FOR_BOOTSTRAP = 10
 """With fewer labels in a language the pointwise interval comes from Student's t, like the band."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Helped(Result):
     """Per cell: language, judge, labels, interaction, centred_shift, gain (points squared, cross-fitted), low, high
     (pointwise), band_low, band_high (all cells at once), verdict, open_because, more_labels.
@@ -54,7 +54,7 @@ class Helped(Result):
         return self.cells
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CellFactors:
     """u and v of the cells of labelled languages, (q, m), with standard errors, degrees of freedom and covariance."""
 
@@ -107,18 +107,18 @@ def cell_factors(panel: Panel, gold: Gold) -> CellFactors:
         )
     df_v = np.where(np.isfinite(df_v), np.minimum(df_v, n - 1), n - 1)
     return CellFactors(
-        shift,
-        interactions,
-        weights,
-        u,
-        u + 2 * shift.centred[:, None],
-        np.sqrt((psi**2).sum(axis=0)),
-        np.sqrt(var_v),
-        float(n - 1),
-        df_v,
-        (psi * chi).sum(axis=0),
-        label_variance,
-        panel.tie_gap,
+        shift=shift,
+        interactions=interactions,
+        weights=weights,
+        u=u,
+        v=u + 2 * shift.centred[:, None],
+        se_u=np.sqrt((psi**2).sum(axis=0)),
+        se_v=np.sqrt(var_v),
+        df_u=float(n - 1),
+        df_v=df_v,
+        covariance=(psi * chi).sum(axis=0),
+        label_variance=label_variance,
+        gap=panel.tie_gap,
     )
 
 
@@ -177,14 +177,14 @@ def whom_it_helps(panel: Panel, gold: Gold, *, level: float = 0.95, resamples: i
         notes.append(say("labels.few-wide", fewest=FEWEST_FOR_BOOTSTRAP))
     count = cells["verdict"].value_counts()
     return Helped(
-        cells,
-        int(count.get("helped", 0)),
-        int(count.get("hurt", 0)),
-        int(count.get("cannot tell", 0)),
-        level,
-        resamples,
-        seed,
-        tuple(notes),
+        cells=cells,
+        helped=int(count.get("helped", 0)),
+        hurt=int(count.get("hurt", 0)),
+        unclear=int(count.get("cannot tell", 0)),
+        level=level,
+        resamples=resamples,
+        seed=seed,
+        notes=tuple(notes),
     )
 
 

@@ -38,7 +38,7 @@ FEWEST_TASKS = 20
 """A panel of which fewer tasks would fill these limits is not measured."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Information(Result):
     """Conditional mutual information I(score; language | judge, task) in nats.
 
@@ -123,22 +123,22 @@ def information(
         with_tolerance = float(average(slack.value()) - average(slack.permuted(permutations, seed)).mean())
     notes = _notes(panel, len(chosen), len(kept), with_tolerance, debiased, bool(slices.there.all()))
     return Information(
-        total,
-        float(null_total.mean()),
-        debiased,
-        float(low),
-        float(high),
-        task_low,
-        task_high,
-        float((1 + np.sum(null_total >= total)) / (1 + permutations)),
-        with_tolerance,
-        len(rows),
-        rows.shape[1],
-        q,
-        permutations,
-        level,
-        judges,
-        tuple(notes),
+        observed=total,
+        null_mean=float(null_total.mean()),
+        debiased=debiased,
+        low=float(low),
+        high=float(high),
+        task_low=task_low,
+        task_high=task_high,
+        p=float((1 + np.sum(null_total >= total)) / (1 + permutations)),
+        with_tolerance=with_tolerance,
+        slices=len(rows),
+        slice_size=rows.shape[1],
+        q=q,
+        permutations=permutations,
+        level=level,
+        by_judge=judges,
+        notes=tuple(notes),
     )
 
 

@@ -35,7 +35,9 @@ class Leaderboard(Result):
 
     systems : language ("(all)" over all), system, mean, low, high (pointwise), rank, rank_low, rank_high (all systems
         of a language at once, and without any one judge), top_set (may be best), tasks (scored in it)
-    differences : every two systems: language, system_i, system_j, difference, se, sure (simultaneous over the pairs)
+    differences : every two systems: language, system_i, system_j, difference, se, sure (simultaneous over the pairs,
+        and without any one judge), hangs_on (the judge without whom a difference is no longer sure that is so by all of
+        them; "" for none), without, without_low, without_high (the difference without that judge)
     swaps : pairs that change places: kind (language or judge), system_i, system_j, higher_in, lower_in, gap_higher,
         gap_lower, p (of change in both directions, choice of the two allowed for, Holm over the pairs), clear
     """
@@ -69,9 +71,32 @@ class Leaderboard(Result):
         return bool(whole["sure"].any())
 
     @property
+    def hang(self) -> Finding | None:
+        """The winner by all judges who is none without one of them, and the system that then may be first."""
+        d = self.differences[self.differences["language"] == ALL]
+        up, sign = d["difference"] > 0, np.sign(d["difference"])
+        leads = pd.DataFrame(
+            {
+                "winner": d["system_i"].where(up, d["system_j"]),
+                "rival": d["system_j"].where(up, d["system_i"]),
+                "judge": d["hangs_on"],
+                "difference": sign * d["difference"],
+                "without": sign * d["without"],
+                "without_low": (sign * d["without_low"]).where(up, sign * d["without_high"]),
+                "without_high": (sign * d["without_high"]).where(up, sign * d["without_low"]),
+            }
+        )[d["sure"] | (d["hangs_on"] != "")]
+        beaten = leads["winner"].map(leads["winner"].value_counts())
+        loose = leads[(beaten == self.systems["system"].nunique() - 1) & (leads["judge"] != "")]
+        if not len(loose):
+            return None
+        values = {str(k): v for k, v in loose.loc[loose["without_low"].idxmin()].items()}
+        return Finding("systems-hang", values, "notice")
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """What a person should know, as data."""
-        out = []
+        out = [] if self.hang is None else [self.hang]
         clear = self.swaps[self.swaps["clear"]]
         for kind in ("language", "judge"):
             rows = clear[clear["kind"] == kind]
@@ -113,11 +138,11 @@ def leaderboard(panel: Panel, *, level: float = 0.95, resamples: int = 1000, see
         return order_pairs(*in_groups(*units, most=GROUPS if many else 2000), **options)
 
     scopes = [order(whole), order(by_language)]
-    stands = _without_each(panel, filled, scopes)
+    without = _without_each(panel, filled, scopes)
     rated = [_rated(panel, x, level) for x in (whole, by_language)]
     names = [ALL, *panel.languages]
     absent: NDArray[np.bool_] = np.asarray(np.isnan(scores).all(axis=(0, 3))).T  # (k, s): no score in the language
-    out = _scope_tables(panel, names, scopes, rated, absent, stands)
+    out = _scope_tables(panel, names, scopes, rated, absent, without)
     judges = order(by_judge) if len(panel.judges) > 1 else None
     swaps = pd.concat(
         [
@@ -183,20 +208,35 @@ def _rated(panel: Panel, values: Array, level: float) -> tuple[Array, Array, Arr
     return mean, mean - half, mean + half
 
 
-def _without_each(panel: Panel, filled: Array, scopes: list[PairOrder]) -> NDArray[np.bool_]:
-    """(1 + k, s, s): whether i stays surely above j whichever judge is left out, (all) first."""
-    m, s = filled.shape[3], filled.shape[1]
-    i, j = pair_index(s)
+def _without_each(panel: Panel, filled: Array, scopes: list[PairOrder]) -> tuple[Array, Array]:
+    """Differences of every two systems without each judge, (m, 1 + k, pairs), (all) first, and their half-widths."""
+    i, j = pair_index(filled.shape[1])
     critical = np.concatenate([x.critical for x in scopes])
-    out = np.ones((len(critical), s, s), bool)
-    for judge in range(m if m > 1 else 0):
+    out = []
+    for judge in range(filled.shape[3] if filled.shape[3] > 1 else 0):
         kept = _per_task(np.delete(filled, judge, axis=3), 3)
-        for x, values in enumerate([kept.mean(axis=1), *kept.swapaxes(0, 1)]):
-            units, weights = cluster_means(values[:, i] - values[:, j], panel.weights, panel.cluster)
-            mean, se = mean_and_se(units, weights)
-            out[x, i, j] &= mean > critical[x] * se
-            out[x, j, i] &= -mean > critical[x] * se
-    return out
+        found = []
+        for x in (kept.mean(axis=1), *kept.swapaxes(0, 1)):
+            found.append(mean_and_se(*cluster_means(x[:, i] - x[:, j], panel.weights, panel.cluster)))
+        out.append([np.stack(x) for x in zip(*found, strict=True)])
+    mean, se = (np.stack(x) for x in zip(*out, strict=True)) if out else np.zeros((2, 0, len(critical), len(i)))
+    return mean, critical.reshape(len(critical), -1) * se
+
+
+def _hangs(
+    judges: tuple[str, ...], sure: NDArray[np.bool_], difference: Array, without: tuple[Array, Array]
+) -> tuple[NDArray[np.bool_], dict[str, NDArray[Any]]]:
+    """Which differences (1 + k, pairs) stay sure without any one judge, and of the others the judge they hang on."""
+    mean, half = without
+    if not len(mean):
+        none = np.full(sure.shape, np.nan)
+        return sure, {"hangs_on": np.full(sure.shape, "", object), "without": none, "low": none, "high": none}
+    lead = np.sign(difference) * mean - half
+    worst = lead.argmin(axis=0)[None]
+    holds = sure & (np.take_along_axis(lead, worst, axis=0)[0] > 0)
+    mean, half = (np.where(sure & ~holds, np.take_along_axis(x, worst, axis=0)[0], np.nan) for x in (mean, half))
+    name = np.where(sure & ~holds, np.array(judges, object)[worst[0]], "")
+    return holds, {"hangs_on": name, "without": mean, "low": mean - half, "high": mean + half}
 
 
 def _scope_tables(
@@ -205,11 +245,16 @@ def _scope_tables(
     scopes: list[PairOrder],
     rated: list[tuple[Array, Array, Array]],
     absent: NDArray[np.bool_],
-    stands: NDArray[np.bool_],
+    without: tuple[Array, Array],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows of systems and of pairs, (all) first. A system without a score in a language has no row there."""
     mean, low, high = (np.concatenate(x) for x in zip(*rated, strict=True))
-    above = np.concatenate([x.above for x in scopes]) & stands
+    above = np.concatenate([x.above for x in scopes])
+    i, j = pair_index(len(panel.systems))
+    difference = np.concatenate([x.mean for x in scopes])
+    holds, hangs = _hangs(panel.judges, above[:, i, j] | above[:, j, i], difference, without)
+    above[:, i, j] &= holds
+    above[:, j, i] &= holds
     gone = np.concatenate([np.zeros((1, absent.shape[1]), bool), absent])
     above = above & ~gone[:, :, None] & ~gone[:, None, :]
     place = np.where(gone, np.nan, ranks(np.where(gone, -np.inf, mean), panel.tie_gap))
@@ -233,15 +278,18 @@ def _scope_tables(
     )[~gone.ravel()]
     order = systems.assign(at=systems["language"].map({x: i for i, x in enumerate(names)}))
     systems = order.sort_values(["at", "rank"], kind="stable").drop(columns="at").reset_index(drop=True)
-    i, j = pair_index(s)
     pairs = pd.DataFrame(
         {
             "language": np.repeat(np.array(names, object), len(i)),
             "system_i": np.tile(np.array(panel.systems, object)[i], size),
             "system_j": np.tile(np.array(panel.systems, object)[j], size),
-            "difference": np.concatenate([x.mean for x in scopes]).ravel(),
+            "difference": difference.ravel(),
             "se": np.concatenate([x.se for x in scopes]).ravel(),
             "sure": (above[:, i, j] | above[:, j, i]).ravel(),
+            "hangs_on": hangs["hangs_on"].ravel(),
+            "without": hangs["without"].ravel(),
+            "without_low": hangs["low"].ravel(),
+            "without_high": hangs["high"].ravel(),
         }
     )[~(gone[:, i] | gone[:, j]).ravel()]
     return systems, pairs.reset_index(drop=True)

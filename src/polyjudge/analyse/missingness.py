@@ -20,7 +20,7 @@ WORK = 200_000_000
 """Most entries drawn by the tests. Above it they use a random part of the tasks that lack scores."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Missingness(Result):
     """Missing scores of a panel. With systems, of the answers that at least one judge scored: an answer that no judge
     scored was not there to be judged, and is no failed call.
@@ -107,21 +107,21 @@ def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | No
     by_task = gone.sum(axis=(1, 2))
     worst = np.argsort(-by_task, kind="stable")[: int((by_task > 0).sum())]
     return Missingness(
-        int(lost.sum()),
-        int(n.sum()),
-        cells,
-        _rates("language", panel.languages, lost.sum(axis=1) / n.sum(axis=1)),
-        _rates("judge", panel.judges, lost.sum(axis=0) / n.sum(axis=0)),
-        pd.DataFrame(
+        missing=int(lost.sum()),
+        entries=int(n.sum()),
+        cells=cells,
+        languages=_rates("language", panel.languages, lost.sum(axis=1) / n.sum(axis=1)),
+        judges=_rates("judge", panel.judges, lost.sum(axis=0) / n.sum(axis=0)),
+        tasks=pd.DataFrame(
             {"task": [panel.tasks[i] for i in worst], "missing": by_task[worst], "rate": by_task[worst] / (k * m)}
         ),
-        p_cell,
-        p_interaction,
-        shift,
-        draws,
-        tuple(notes),
-        panel.unanswered,
-        absent,
+        p_cell=p_cell,
+        p_interaction=p_interaction,
+        shift=shift,
+        draws=draws,
+        notes=tuple(notes),
+        unanswered=panel.unanswered,
+        absent=absent,
     )
 
 

@@ -16,7 +16,7 @@ from polyjudge.core.sections import Say, say
 from polyjudge.estimate.kernels import BLOCK, draw_blocks
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Pairwise(Result):
     """Strengths (log odds of scoring an item higher, summing to zero in a language) and discriminations by stratum.
 
@@ -97,5 +97,11 @@ def pairwise(panel: Panel, resamples: int = 1000, seed: int = 7) -> Pairwise:
     compared = weight[there].sum()
     ties = weight[there & (np.abs(np.where(there, diff, 1.0)) <= panel.tie_gap)].sum()
     return Pairwise(
-        table, strata, float(ties / compared), float(1 - compared / weight.sum()), resamples, seed, tuple(notes)
+        table=table,
+        strata=strata,
+        ties=float(ties / compared),
+        missing=float(1 - compared / weight.sum()),
+        resamples=resamples,
+        seed=seed,
+        notes=tuple(notes),
     )

@@ -27,7 +27,7 @@ from polyjudge.estimate.resample import benjamini_hochberg, check_level, jackkni
 MOST_TASKS = 10_000_000
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Plan(Result):
     """Tasks needed for a target radius, and what a number of tasks buys.
 
@@ -119,21 +119,23 @@ def plan(
             notes.append(say("plan.no-replicates"))
     repeats = 1 if panel is None else max(1, len(panel.systems)) * max(1, len(panel.replicates))
     return Plan(
-        needed,
-        table,
-        world.languages,
-        world.judges,
-        world.sigma,
-        world.radius,
-        level,
-        world.tasks,
-        enough,
-        world.languages * world.judges * repeats,
-        None if panel is None or prices is None else world.languages * repeats * float(prices_of(panel, prices).sum()),
-        world.assumed,
-        decision,
-        advice,
-        tuple(notes),
+        needed=needed,
+        table=table,
+        languages=world.languages,
+        judges=world.judges,
+        sigma=world.sigma,
+        radius=world.radius,
+        level=level,
+        tasks=world.tasks,
+        enough=enough,
+        scores_per_task=world.languages * world.judges * repeats,
+        price_per_task=None
+        if panel is None or prices is None
+        else world.languages * repeats * float(prices_of(panel, prices).sum()),
+        assumed=world.assumed,
+        decision=decision,
+        advice=advice,
+        notes=tuple(notes),
     )
 
 
@@ -204,7 +206,7 @@ def _sizes(tasks: Iterable[int] | None, special: Iterable[int | None]) -> list[i
 # --- the world a plan takes as true ---
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _World:
     languages: int
     judges: int
@@ -264,7 +266,21 @@ def _assumed(
     apart = _positive("judge_sd", radius if judge_sd is None else judge_sd)
     widest = sigma * math.sqrt((1 - 1 / k) * (1 - 1 / m))
     assumed = say("plan.assumed", effect=effect, apart=apart, sigma=sigma)
-    return _World(k, m, sigma, widest, 1.0, radius, None, None, effect, apart, None, assumed, ())
+    return _World(
+        languages=k,
+        judges=m,
+        sigma=sigma,
+        widest=widest,
+        wider=1.0,
+        radius=radius,
+        means=None,
+        root=None,
+        interaction_sd=effect,
+        judge_sd=apart,
+        tasks=None,
+        assumed=assumed,
+        notes=(),
+    )
 
 
 def _learned(
@@ -300,19 +316,19 @@ def _learned(
     spread = np.sqrt(np.tensordot(w, (deviations - beta) ** 2, 1) / (n - 1))
     assumed = say("plan.learned", factor=factor)
     return _World(
-        k,
-        m,
-        learned * scale,
-        float(spread.max()) * scale,
-        max(1.0, uncertainty(panel, level=level).critical / bonferroni_t(n, k * m, level)),
-        _positive("radius", target),
-        means,
-        root * scale,
-        0.0,
-        0.0,
-        panel.n_tasks,
-        assumed,
-        tuple(notes),
+        languages=k,
+        judges=m,
+        sigma=learned * scale,
+        widest=float(spread.max()) * scale,
+        wider=max(1.0, uncertainty(panel, level=level).critical / bonferroni_t(n, k * m, level)),
+        radius=_positive("radius", target),
+        means=means,
+        root=root * scale,
+        interaction_sd=0.0,
+        judge_sd=0.0,
+        tasks=panel.n_tasks,
+        assumed=assumed,
+        notes=tuple(notes),
     )
 
 

@@ -12,7 +12,7 @@ from polyjudge.core.errors import UsageError
 from polyjudge.core.results import Result
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Recovery(Result):
     """Estimated against planted interaction. `cells`: language, judge, planted, estimated, error, inside, in_band."""
 
@@ -57,11 +57,11 @@ def recovery(estimate: Uncertainty, planted: pd.DataFrame) -> Recovery:
     )
     error = cells["error"].to_numpy(float)
     return Recovery(
-        cells,
-        float(np.abs(error).max()),
-        float(np.sqrt(np.mean(error**2))),
-        float(np.sqrt(np.mean(truth**2))),
-        int(cells["inside"].sum()),
-        bool(cells["in_band"].all()),
-        estimate.level,
+        cells=cells,
+        largest_error=float(np.abs(error).max()),
+        root_mean_square_error=float(np.sqrt(np.mean(error**2))),
+        root_mean_square_planted=float(np.sqrt(np.mean(truth**2))),
+        inside=int(cells["inside"].sum()),
+        in_band=bool(cells["in_band"].all()),
+        level=estimate.level,
     )

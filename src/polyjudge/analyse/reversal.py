@@ -29,7 +29,7 @@ MOST_PERMUTED = 100_000_000
 """Above this many permuted residuals the null means are drawn from their normal limit, with the exact moments."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class RankReversals(Result):
     """Which pairs of judges change places between two languages.
 
@@ -122,19 +122,19 @@ def rank_reversals(
     unequal = unequal_null(panel, draws, seed)
     probabilities, top = _rank_probabilities(panel, resamples, seed)
     return RankReversals(
-        pairs,
-        observed,
-        int((pairs["p_published"] <= alpha).sum()),
-        int(pairs["reverses"].sum()),
-        float((1 + np.sum(null >= observed)) / (1 + draws)),
-        float((1 + np.sum(unequal >= observed)) / (1 + draws)),
-        1 / (1 + draws),
-        float(null.mean()),
-        float(np.quantile(null, 0.95)),
-        how,
-        alpha,
-        top,
-        probabilities,
+        pairs=pairs,
+        count=observed,
+        count_published=int((pairs["p_published"] <= alpha).sum()),
+        count_selected=int(pairs["reverses"].sum()),
+        p_global=float((1 + np.sum(null >= observed)) / (1 + draws)),
+        p_global_unequal=float((1 + np.sum(unequal >= observed)) / (1 + draws)),
+        p_floor=1 / (1 + draws),
+        null_mean=float(null.mean()),
+        null_high=float(np.quantile(null, 0.95)),
+        global_method=how,
+        alpha=alpha,
+        top=top,
+        rank_probabilities=probabilities,
     )
 
 

@@ -37,7 +37,7 @@ KNOTS = 50_000
 """Percentile ranks of more distinct scores than this are interpolated between as many of them."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Sensitivity(Result):
     """What happens to the largest cell and the reversals when something is left out or the scale is changed.
 
@@ -87,16 +87,16 @@ def sensitivity(
     failing = links.loc[~links["survives"], "link"].tolist()
     verdict = say("scale.depends", links=failing) if failing else say("scale.survives")
     return Sensitivity(
-        float(np.abs(double_centre(means)).max()),
-        int(count_reversals(means, panel.tie_gap)),
-        _judges(panel, notes),
-        _tasks(panel),
-        links,
-        pile_up(panel, level),
-        q,
-        not failing,
-        verdict,
-        tuple(notes),
+        max_interaction=float(np.abs(double_centre(means)).max()),
+        reversing_pairs=int(count_reversals(means, panel.tie_gap)),
+        judges=_judges(panel, notes),
+        tasks=_tasks(panel),
+        links=links,
+        pile_up=pile_up(panel, level),
+        threshold=q,
+        survives=not failing,
+        verdict=verdict,
+        notes=tuple(notes),
     )
 
 

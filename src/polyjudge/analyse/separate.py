@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from polyjudge.analyse.choose import cheapest, prices_of
+from polyjudge.analyse.choose import cheapest, task_prices
 from polyjudge.analyse.leaderboard import require_systems
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
-from polyjudge.estimate.covariance import add_up
-from polyjudge.estimate.resample import check_level, jackknife
+from polyjudge.estimate.covariance import cluster_means
+from polyjudge.estimate.resample import check_level, jackknife, mean_and_se
 
 AXES = ("task", "system", "language", "judge")
 GROUPS = 50
@@ -64,6 +64,8 @@ class Separation(Result):
     difference: float
     """Their difference in the pilot, with its standard error over tasks."""
     se: float
+    hangs_on: str
+    """The judge without whom the pilot does not tell them apart, though it does with all; "" for none."""
     tasks: int
     """Tasks of the pilot."""
     needed: int
@@ -173,7 +175,7 @@ def separate(
         for spoken in sorted({1, k, most * k})
         for j in sorted({1, *range(2, m + 1), most * m})
     ]
-    best, gap, se = _two_best(panel, scores)
+    best, gap, se, hangs_on = _two_best(panel, scores, float(ndtri((1 + level) / 2)))
     needed = max(2, int(np.ceil((z * sd("task:", m, k) / points) ** 2)))
     return Separation(
         **_choice(panel, points, z, prices, needed, seed),
@@ -185,19 +187,24 @@ def separate(
         best=best,
         difference=gap,
         se=se,
+        hangs_on=hangs_on,
         tasks=len(scores),
         needed=needed,
     )
 
 
-def _two_best(panel: Panel, scores: Array) -> tuple[tuple[str, str], float, float]:
-    """The two best systems of the pilot, their difference and its standard error."""
+def _two_best(panel: Panel, scores: Array, z: float) -> tuple[tuple[str, str], float, float, str]:
+    """The two best systems of the pilot, their difference and its standard error, and the judge it hangs on."""
     first, second = (int(i) for i in np.argsort(-scores.mean(axis=(0, 2, 3)), kind="stable")[:2])
-    gaps = (scores[:, first] - scores[:, second]).mean(axis=(1, 2))
-    units = add_up(np.stack([gaps, np.ones(len(gaps))], axis=1), panel.weights, panel.cluster)
-    away = units[:, 0] - units[:, 1] * gaps.mean()
-    se = float(np.sqrt(len(away) / (len(away) - 1) * (away**2).sum()) / len(gaps))
-    return (panel.systems[first], panel.systems[second]), float(gaps.mean()), se
+    gaps = (scores[:, first] - scores[:, second]).mean(axis=1)  # (n, m)
+    m = gaps.shape[1]
+    without = (gaps.sum(axis=1, keepdims=True) - gaps) / max(m - 1, 1)
+    mean, se = mean_and_se(*cluster_means(np.column_stack([gaps.mean(axis=1), without]), panel.weights, panel.cluster))
+    lead = mean - z * se
+    worst = int(lead[1:].argmin())
+    hangs = m > 1 and bool(lead[0] > 0 >= lead[1 + worst])
+    names = panel.systems[first], panel.systems[second]
+    return names, float(mean[0]), float(se[0]), panel.judges[worst] if hangs else ""
 
 
 def _choice(
@@ -205,7 +212,7 @@ def _choice(
 ) -> dict[str, Any]:
     """The cheapest judges for the difference, and what all of them cost on the tasks that they need."""
     kept, tasks, cost = cheapest(panel, points, z, prices, seed)
-    each = float(prices_of(panel, prices).sum()) * len(panel.languages) * len(panel.systems)
+    each = float(task_prices(panel, prices).sum()) * len(panel.languages)
     return {"kept": kept, "kept_tasks": tasks, "kept_cost": cost, "cost": needed * each, "priced": prices is not None}
 
 

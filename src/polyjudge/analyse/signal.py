@@ -50,7 +50,8 @@ class Signal(Result):
         (pointwise), own (slope over the mean slope of the language: what the other judges do not share; what they share
         may be systems that differ more there), band_low, band_high (of `own`, all cells at once), clear (the band
         excludes 1), material (it lies beyond 1 +- 0.15); only of languages in which the judges, or all but one of
-        them, see: empty with fewer than two of those, or with fewer than three judges
+        them, see, and of judges that see in some: empty with fewer than two of those languages, or with fewer than
+        three judges
     families : judge, family
     """
 
@@ -267,26 +268,51 @@ def _slopes(
     names = ["language", "judge", "slope", "low", "high", "own", "band_low", "band_high", "clear", "material"]
     if "lambda" not in full or int(sees.sum()) < 2:
         return pd.DataFrame(columns=names)
-    ratio, draws = (x[:, sees] / x[:, sees].mean(axis=1, keepdims=True) for x in (full["lambda"], drawn["lambda"]))
     ends = [(1 - level) / 2, (1 + level) / 2]
+    # A judge that sees nowhere has no usual spread to hold a language's against.
+    some: NDArray[np.bool_] = np.quantile(drawn["lambda"][:, sees].mean(axis=1), ends[0], axis=0) > 0
+    if int(some.sum()) < 2:
+        return pd.DataFrame(columns=names)
+    judges = [x for x, s in zip(panel.judges, some, strict=True) if s]
+    size, sizes = (x[:, sees][..., some] for x in (full["lambda"], drawn["lambda"]))
+    usual, usual_draws = (x.mean(axis=1, keepdims=True) for x in (size, sizes))
+    ratio, draws = size / usual, sizes / usual_draws
     low, high = np.quantile(draws, ends, axis=0)
-    own, own_draws = (x / x.mean(axis=2, keepdims=True) for x in (ratio, draws))
-    away = own_draws - own_draws.mean(axis=0)
-    sd = np.maximum(away.std(axis=0), 1e-12)
-    critical = float(np.quantile((np.abs(away) / sd).reshape(len(draws), -1).max(axis=1), level, method="higher"))
+    shared, shared_draws = (x.mean(axis=2, keepdims=True) for x in (ratio, draws))
+    band_low, band_high = _ratio_band(size[0], (usual * shared)[0], sizes, usual_draws * shared_draws, level)
     languages = [x for x, s in zip(panel.languages, sees, strict=True) if s]
-    half = critical * sd
     return pd.DataFrame(
         {
-            "language": np.repeat(np.array(languages, object), len(panel.judges)),
-            "judge": np.tile(np.array(panel.judges, object), len(languages)),
+            "language": np.repeat(np.array(languages, object), len(judges)),
+            "judge": np.tile(np.array(judges, object), len(languages)),
             "slope": ratio[0].ravel(),
             "low": low.ravel(),
             "high": high.ravel(),
-            "own": own[0].ravel(),
-            "band_low": (own[0] - half).ravel(),
-            "band_high": (own[0] + half).ravel(),
-            "clear": (np.abs(own[0] - 1) > half).ravel(),
-            "material": (np.abs(own[0] - 1) > half + SLOPE_MATTERS).ravel(),
+            "own": (ratio / shared)[0].ravel(),
+            "band_low": band_low.ravel(),
+            "band_high": band_high.ravel(),
+            "clear": ((band_low > 1) | (band_high < 1)).ravel(),
+            "material": ((band_low > 1 + SLOPE_MATTERS) | (band_high < 1 - SLOPE_MATTERS)).ravel(),
         }
     )[names]
+
+
+def _ratio_band(top: Array, bottom: Array, tops: Array, bottoms: Array, level: float) -> tuple[Array, Array]:
+    """Limits of top / bottom for all cells at once (Fieller): the ratios x whose top - x bottom is not surely off 0.
+
+    A ratio's own spread depends on where it lies, and a band of its standard error is too wide where it is small.
+    Without bounds where `bottom` itself may be 0.
+    """
+    t, b = tops - tops.mean(axis=0), bottoms - bottoms.mean(axis=0)
+    ratio = np.divide(top, bottom, out=np.zeros_like(top), where=bottom != 0)
+    away = np.abs(t - ratio * b)
+    away = (away / np.maximum(np.sqrt((away**2).mean(axis=0)), 1e-300)).reshape(len(away), -1)
+    square = float(np.quantile(away.max(axis=1), level, method="higher")) ** 2
+    a, mixed, c = (
+        x * y - square * (u * v).mean(axis=0)
+        for x, y, u, v in ((bottom, bottom, b, b), (top, bottom, t, b), (top, top, t, t))
+    )
+    sure = a > 0
+    root = np.sqrt(np.maximum(mixed**2 - a * c, 0.0))
+    low, high = (np.where(sure, (mixed + x) / np.where(sure, a, 1.0), y) for x, y in ((-root, -np.inf), (root, np.inf)))
+    return low, high

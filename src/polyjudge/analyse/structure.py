@@ -26,7 +26,7 @@ CELLS_TRIED = 3
 """Cells that are left out of the test of scale use: so many of the largest, and of those that carry most of it."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Structure(Result):
     """What the interaction looks like.
 

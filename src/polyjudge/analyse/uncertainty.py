@@ -19,10 +19,12 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import estimate_interaction, informing, sampling_panel
+from polyjudge.estimate.pairs import borrowed
 from polyjudge.estimate.resample import (
     bootstrap_t,
     check_level,
     check_resamples,
+    in_groups,
     mean_and_se,
     noise_gap,
     task_interactions,
@@ -38,7 +40,7 @@ WIDEST = 4.0
 """The bootstrap's critical value counts as at most this many times Bonferroni's."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Uncertainty(Result):
     """The interaction with its uncertainty.
 
@@ -100,7 +102,9 @@ def uncertainty(
     beta, se = (x.ravel() for x in mean_and_se(deviations, w))
     constant = se <= noise_gap(panel)
     se = np.where(constant, 0.0, se)
-    half = stdtrit(informing(panel).ravel() - 1, (1 + level) / 2) * se
+    # A cell that happens to hold none of its judge's failed calls looks too sure: it borrows the judge's spread.
+    safe, _ = borrowed(in_groups(deviations, w)[0], beta.reshape(k, m), se.reshape(k, m))
+    half = stdtrit(informing(panel).ravel() - 1, (1 + level) / 2) * safe.ravel()
     boot_low, boot_high, critical, method = bootstraps(deviations.reshape(n, -1), w, constant, level, resamples, seed)
     band = (critical if panel.complete else own_critical(critical, n, informing(panel).ravel())) * se
     # Where every task gives the same deviation there is no spread to scale by: the sign test stands in.
@@ -126,24 +130,22 @@ def uncertainty(
     )
     noise, scores = noise_sigma(panel), score_sigma(panel)
     tasks = panel.n_tasks
-    bounds = _bounds(panel, band, noise, scores, level)
-    notes = _notes(panel, critical, constant, scores)
     chosen = noise if sigma == "noise" else scores
     if np.isnan(chosen):
         raise UsageError("The sd of all scores is not known for hashed units; use sigma='noise'.")
     return Uncertainty(
-        cells,
-        bounds,
-        level,
-        tasks,
-        critical,
-        method,
-        chosen,
-        sigma,
-        noise,
-        scores,
-        gaussian_radius(chosen, tasks, k, m, level),
-        tuple(notes),
+        cells=cells,
+        bounds=_bounds(panel, band, noise, scores, level),
+        level=level,
+        tasks=tasks,
+        critical=critical,
+        band_method=method,
+        sigma=chosen,
+        sigma_kind=sigma,
+        sigma_noise=noise,
+        sigma_scores=scores,
+        radius=gaussian_radius(chosen, tasks, k, m, level),
+        notes=tuple(_notes(panel, critical, constant, scores)),
     )
 
 

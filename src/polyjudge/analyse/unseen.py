@@ -30,7 +30,7 @@ ENOUGH = 0.95
 IDENTITY = say("unseen.identity")
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Unseen(Result):
     """Agreement of a left-out language (or judge) with the others on left-out tasks.
 
@@ -157,18 +157,18 @@ def _unseen(
     total = resamples if draws is None else len(draws)
     skipped = total - before.shape[1]
     return Unseen(
-        what,
-        pd.DataFrame({what: labels, **_columns("raw", before[0]), **_columns("zero_shot", zero)}),
-        {**_mean_and_interval("raw", before[0]), **_mean_and_interval("zero_shot", zero)},
-        pd.DataFrame(rows_shown).rename(columns={"tau_low": "low", "tau_high": "high"}),
-        pd.concat(lines, ignore_index=True).rename(columns={"tau_low": "low", "tau_high": "high"}),
-        next((q for q, s in zip(tried, share, strict=False) if q > 0 and s >= ENOUGH), None),
-        float(means[-1]),
-        total,
-        skipped,
-        seed,
-        IDENTITY,
-        _notes(panel, what, asked, total, skipped, float(gain)),
+        what=what,
+        table=pd.DataFrame({what: labels, **_columns("raw", before[0]), **_columns("zero_shot", zero)}),
+        overall={**_mean_and_interval("raw", before[0]), **_mean_and_interval("zero_shot", zero)},
+        curve=pd.DataFrame(rows_shown).rename(columns={"tau_low": "low", "tau_high": "high"}),
+        curves=pd.concat(lines, ignore_index=True).rename(columns={"tau_low": "low", "tau_high": "high"}),
+        enough=next((q for q, s in zip(tried, share, strict=False) if q > 0 and s >= ENOUGH), None),
+        full=float(means[-1]),
+        resamples=total,
+        skipped=skipped,
+        seed=seed,
+        identity=IDENTITY,
+        notes=_notes(panel, what, asked, total, skipped, float(gain)),
     )
 
 

@@ -36,7 +36,7 @@ COMPONENTS = (
 )
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Variance(Result):
     """Shares of the variance of a single score, and the fit of the additive models.
 
@@ -114,23 +114,23 @@ def variance(panel: Panel, *, level: float = 0.95) -> Variance:
         notes.append(say("variance.constant"))
         sst = simplified = full = 0.0
     return Variance(
-        table,
-        1 - simplified / sst if sst > 0 else float("nan"),
-        1 - full / sst if sst > 0 else float("nan"),
-        (simplified - full) / sst if sst > 0 else float("nan"),
-        simplified,
-        full,
-        sst,
-        how,
-        f,
-        p,
-        None if p is None else equal,
-        df,
-        meaning,
-        sd,
-        ratio,
-        level,
-        tuple(notes),
+        components=table,
+        r2_simplified=1 - simplified / sst if sst > 0 else float("nan"),
+        r2_full=1 - full / sst if sst > 0 else float("nan"),
+        r2_increment=(simplified - full) / sst if sst > 0 else float("nan"),
+        sse_simplified=simplified,
+        sse_full=full,
+        sst=sst,
+        fit_method=how,
+        three_way_f=f,
+        three_way_p=p,
+        three_way_p_equal=None if p is None else equal,
+        three_way_df=df,
+        three_way_meaning=meaning,
+        replicate_sd=sd,
+        replicate_ratio=ratio,
+        level=level,
+        notes=tuple(notes),
     )
 
 

@@ -28,7 +28,7 @@ Remove = Literal["none", "centred", "all"]
 REMOVE: tuple[Remove, ...] = ("none", "centred", "all")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ShiftEstimate:
     """g*(l), the mean of panel mean minus human over the labelled tasks of l, for the languages with labels.
 
@@ -98,7 +98,15 @@ def estimate_shift(panel: Panel, gold: Gold, fewest: int = 2) -> ShiftEstimate:
     count = (sum_clusters(used.astype(np.float64), panel.cluster) > 0).sum(axis=0)
     spread = np.sqrt(count / np.maximum(count - 1, 1))
     influence = weight * (difference - shift) / total * spread
-    return ShiftEstimate(languages, used, difference, weight, shift, influence, panel.cluster)
+    return ShiftEstimate(
+        languages=languages,
+        used=used,
+        difference=difference,
+        weight=weight,
+        shift=shift,
+        influence=influence,
+        cluster=panel.cluster,
+    )
 
 
 class AnchoredCalibrator(ConsensusCalibrator):

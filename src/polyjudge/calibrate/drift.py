@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.calibrate.drift_systems import Flips, Judged, judged, narrowed, paired_systems
+from polyjudge.calibrate.drift_systems import (
+    Flips,
+    Judged,
+    contrasts,
+    judged,
+    narrowed,
+    paired_systems,
+    set_aside,
+)
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
 from polyjudge.core.panel import Panel
@@ -45,7 +53,7 @@ TAIL = 25
 """With fewer drawn flips than this beyond it, a critical value comes from their law instead (`flip_critical`)."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Drift(Result):
     """Change of every cell since the calibrator was fitted.
 
@@ -157,7 +165,8 @@ def drift(
     findings += [*_effect_findings(effects), *_of_nights(cal, common, tested, paired, nights)]
     findings = _with_systems(systems, findings)
     return Drift(
-        cells, floor, tested.p_global, level, tolerance, paired, n_before, common.n_tasks, **labels,
+        cells=cells, floor=floor, p_global=tested.p_global, level=level, tolerance=tolerance,
+        paired_tasks=paired, tasks_before=n_before, tasks_after=common.n_tasks, **labels,
         range_before=whole, range_after=panel.range, findings=tuple(findings), seed=seed,
         kind=kind, broken=broken, effects=effects, nights=nights,
         new_systems=systems.new, gone_systems=systems.gone, systems=systems.changed,
@@ -307,31 +316,36 @@ def _paired_cells(
 EFFECT_COLUMNS = ("effect", "label", "before", "after", "change", "low", "high", "p", "changed")
 
 
-def _watched(cells: Array, then: Array) -> Array:
-    """(..., n, m + k [+ m]) values per task: judge offsets, language shifts, and how each judge goes with the others.
+def _watched(then: Array, now: Array) -> list[Array]:
+    """(..., n, m + k [+ m]) values per task then and now: judge offsets, language shifts, and how each judge goes with
+    the others.
 
     Products of different judges have no noise of their own in them, so that more replicates make no difference; they
-    are scaled by the mean product of the others `then`.
+    are scaled by the mean product of the others `then`. Both runs are held against one centre: with a centre of its own
+    each task that stayed at the floor would show the same change, and many equal tasks are no evidence.
     """
-    grand = cells.mean(axis=(-2, -1), keepdims=True)
-    judge, language = cells.mean(axis=-2) - grand[..., 0], cells.mean(axis=-1) - grand[..., 0]
-    m = cells.shape[-1]
-    if m < 3:
-        return np.concatenate([judge, language], axis=-1)
-    own, old = (x.mean(axis=-2) - x.mean(axis=(-3, -2))[..., None, :] for x in (cells, then))
-    others = (own.sum(axis=-1, keepdims=True) - own) / (m - 1)
-    scale = _scale_of_others(old.T @ old / len(old))
-    return np.concatenate([judge, language, own * others / scale], axis=-1)
+    m = now.shape[-1]
+    old = then.mean(axis=-2) - then.mean(axis=(-3, -2))
+    scale = _scale_of_others(old.T @ old / len(old)) if m > 2 else None
+    both = np.broadcast_to(then, now.shape), now
+    centre = (then.mean(axis=(-3, -2)) + now.mean(axis=(-3, -2)))[..., None, :] / 2
+    out = []
+    for cells in both:
+        grand, judge = cells.mean(axis=(-2, -1))[..., None], cells.mean(axis=-2)
+        parts = [judge - grand, cells.mean(axis=-1) - grand]
+        if scale is not None:
+            own = judge - centre
+            parts.append(own * (own.sum(axis=-1, keepdims=True) - own) / (m - 1) / scale)
+        out.append(np.concatenate(parts, axis=-1))
+    return out
 
 
 def _sight(now: Array, then: Array) -> Array:
-    """(n, m): how each judge goes with the others about the systems of a task, scaled by the others' products then."""
-    own, old = ((x - x.mean(axis=1, keepdims=True)).mean(axis=2) for x in (now, then))  # (n, s, m), mean over languages
-    m = own.shape[2]
-    others = (own.sum(axis=2, keepdims=True) - own) / (m - 1)
-    products = np.einsum("tsj,tsi->ji", old, old) / len(old)
-    scale = _scale_of_others(products)
-    out: Array = (own * others).sum(axis=1) / scale
+    """(..., n, m): how each judge goes with the others about a task's systems, scaled by the others' products then."""
+    own, old = ((x - x.mean(axis=-3, keepdims=True)).mean(axis=-2) for x in (now, then))  # (..., n, s, m)
+    others = (own.sum(axis=-1, keepdims=True) - own) / (own.shape[-1] - 1)
+    scale = _scale_of_others(np.einsum("tsj,tsi->ji", old, old) / len(old))
+    out: Array = (own * others).sum(axis=-2) / scale
     return out
 
 
@@ -356,7 +370,7 @@ def _effects(
     """Changes of judge offsets, language shifts, discrimination and sight, all tested together by sign flips."""
     k, m = len(panel.languages), len(panel.judges)
     gap = ROUNDING * max(float(np.ptp(then)), np.finfo(float).tiny)
-    values = [_watched(then, then), _watched(now, then)]
+    values = _watched(then, now)
     names = ["judge-offset"] * m + ["language-shift"] * k + ["discrimination"] * (m if m > 2 else 0)
     if systems is not None and m > 2 and len(systems[0]) == len(then):
         values = [np.concatenate([x, _sight(y, systems[0])], axis=1) for x, y in zip(values, systems, strict=True)]
@@ -400,13 +414,37 @@ def nightly(
 ) -> NDArray[np.bool_]:
     """Which of many runs on the same tasks would alarm: `drift` without its tables, for whole years at once.
 
-    then, now : (n, k, m) and (..., n, k, m) scores; floor_then, floor_now : the shares of them at the lowest value
+    then, now : (n, k, m) and (..., n, k, m) scores, with systems (n, s, k, m) and (..., n, s, k, m)
+    floor_then, floor_now : the shares of them at the lowest value
     """
-    alarms = (1 - check_level(level)) / nights
+    alarms, every = (1 - check_level(level)) / nights, (then, now, floor_then, floor_now)
+    if then.ndim == 3:
+        return _alarmed(*every, None, alarms)
+    flips, share = _system_flips(alarms, seed=7), (1 - SHARE_SYSTEMS) * alarms
+    change = now - then
+    out = _alarmed(*(x.mean(axis=-3) for x in every), (then, now), share)
+    moved = (adjusted_p(contrasts(change)) <= SHARE_SYSTEMS * alarms).any(axis=-1)
+    for run in map(tuple, np.argwhere(moved)):
+        left = set_aside(change[run], flips)[0]
+        rest = [x[:, left] for x in (then, now[run], floor_then, floor_now[run])]
+        both = (rest[0], rest[1]) if len(left) > 1 else None
+        out[run] = _alarmed(*(x.mean(axis=-3) for x in rest), both, share)
+    return out
+
+
+def _alarmed(
+    then: Array, now: Array, floor_then: Array, floor_now: Array, systems: tuple[Array, Array] | None, alarms: float
+) -> NDArray[np.bool_]:
+    """Which runs (..., n, k, m) alarm at the level `alarms`; `systems`: the same scores by system, then and now."""
+    before, after = _watched(then, now)
+    watched = after - before
+    if systems is not None and then.shape[-1] > 2:
+        sight = _sight(systems[1], systems[0]) - _sight(systems[0], systems[0])
+        watched = np.concatenate([watched, sight], axis=-1)
     out = np.zeros(now.shape[:-3], bool)
     for share, d in (
         (1 - SHARE_FLOOR - SHARE_EFFECTS, double_centre(now) - double_centre(then)),
-        (SHARE_EFFECTS, _watched(now, then) - _watched(then, then)),
+        (SHARE_EFFECTS, watched),
         (SHARE_FLOOR, floor_now - floor_then),
     ):
         d = d.reshape(*now.shape[:-2], -1)

@@ -72,17 +72,21 @@ def judged(cal: ConsensusCalibrator, panel: Panel, least: int, flips: Flips) -> 
     pairs = None if not common else paired_systems(cal, panel, common)
     if pairs is None or len(pairs[0]) < least:
         return Judged(new, gone, unlike=bool(new or gone))
-    change = pairs[1] - pairs[0]
-    left, rows = list(range(len(common))), []
+    left, moved = set_aside(pairs[1] - pairs[0], flips)
+    rows = [{"system": common[i], "language": [ALL, *panel.languages][x], **row} for i, x, row in moved]
+    return Judged(new, gone, pd.DataFrame(rows, columns=list(COLUMNS)), tuple(common[i] for i in left))
+
+
+def set_aside(change: Array, flips: Flips) -> tuple[list[int], list[tuple[int, int, dict[str, float]]]]:
+    """Of changes (n, s, k, m): systems that did not change by themselves, and those that did, one after the other, with
+    the language (0: all of them) and the numbers of each."""
+    left, moved = list(range(change.shape[1])), []
     while len(left) > 1:
         found = _moved(change[:, left], flips)
         if found is None:
             break
-        place, language, row = found
-        rows.append({"system": common[left[place]], "language": [ALL, *panel.languages][language], **row})
-        left.remove(left[place])
-    changed = pd.DataFrame(rows, columns=list(COLUMNS))
-    return Judged(new, gone, changed, tuple(common[i] for i in left))
+        moved.append((left.pop(found[0]), *found[1:]))
+    return left, moved
 
 
 def narrowed(cal: ConsensusCalibrator, panel: Panel, found: Judged) -> tuple[ConsensusCalibrator, Panel]:
@@ -129,12 +133,12 @@ def paired_systems(cal: ConsensusCalibrator, panel: Panel, common: Sequence[str]
 
 def _moved(change: Array, flips: Flips) -> tuple[int, int, dict[str, float]] | None:
     """The system that surely moved against the others, and of those the one that moved most; None if none did."""
-    values = _contrasts(change)
+    values = contrasts(change)
     mean = values.mean(axis=0)
     se, p, critical = flips(values)
     sure: NDArray[np.bool_] = np.abs(mean) > critical * se
     for judge in range(change.shape[3]):
-        rest = _contrasts(np.delete(change, judge, axis=3))
+        rest = contrasts(np.delete(change, judge, axis=3))
         error = rest.std(axis=0, ddof=1) / np.sqrt(len(rest))
         sure &= np.sign(mean) * rest.mean(axis=0) > critical * error
     if not sure.any():
@@ -152,10 +156,10 @@ def _moved(change: Array, flips: Flips) -> tuple[int, int, dict[str, float]] | N
     return int(system), int(language), row
 
 
-def _contrasts(change: Array) -> Array:
-    """(n, s (1 + k)): each system's change over all languages and in each, against the mean of the other systems."""
-    by = change.mean(axis=3)
-    by = np.concatenate([by.mean(axis=2, keepdims=True), by], axis=2)
-    s = by.shape[1]
-    out: Array = (by - by.mean(axis=1, keepdims=True)) * (s / (s - 1))
-    return out.reshape(len(out), -1)
+def contrasts(change: Array) -> Array:
+    """(..., n, s (1 + k)): each system's change over all languages and in each, against the mean of the others."""
+    by = change.mean(axis=-1)
+    by = np.concatenate([by.mean(axis=-1, keepdims=True), by], axis=-1)
+    s = by.shape[-2]
+    out: Array = (by - by.mean(axis=-2, keepdims=True)) * (s / (s - 1))
+    return out.reshape(*out.shape[:-2], -1)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Kind = Literal["language", "judge"]
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Newcomer(Result):
     """One new language (or judge): its row of the interaction, how far to trust it, and how many more tasks it needs.
 
@@ -149,9 +149,7 @@ def _add(
 ) -> Newcomer:
     """Estimate one new row (kind "language") or column ("judge"), and put it into the calibrator."""
     flip = kind == "judge"
-    cells = calibrator.interaction_.sub(
-        _founders_mean(calibrator), axis=0
-    )  # as "uniform" weights would have centred them
+    cells = calibrator.interaction_.sub(_founders_mean(calibrator), axis=0)  # as centred by "uniform" weights
     cells = cells.T if flip else cells
     mine, others = (panel.judges, panel.languages) if flip else (panel.languages, panel.judges)
     peers = [x for x in mine if x in cells.index]  # known languages scored beside the new one
@@ -182,23 +180,26 @@ def _add(
     radius = float(stdtrit(n - 1, (1 + level) / 2)) * np.sqrt(variance)
     shift = _judge_shift(calibrator, kind, across, row)
     counts = (weights[:, -1] > 0).T @ panel.weights
-    table = pd.DataFrame(
-        {
-            "language": across if flip else label,
-            "judge": label if flip else across,
-            "interaction": row + shift,
-            "plain": plain + shift,
-            "se": np.sqrt(variance),
-            "low": row + shift - radius,
-            "high": row + shift + radius,
-            "tasks": counts.round().astype(np.int64),
-        }
-    )
+    names = {"language": across if flip else label, "judge": label if flip else across}
+    size_of = {"interaction": row + shift, "plain": plain + shift, "se": np.sqrt(variance)}
+    bounds = {"low": row + shift - radius, "high": row + shift + radius}
+    table = pd.DataFrame({**names, **size_of, **bounds, "tasks": counts.round().astype(np.int64)})
     more, goal = _more_tasks(calibrator, n, math.sqrt(float(own.mean())), target, level)
     _write(calibrator, kind, label, table, _effect(calibrator, calibrated, weights, panel.weights, kind, peers))
     half = math.sqrt(float((radius**2).mean()))
     left = max(round(float(np.median(calibrator.counts_.to_numpy()))) - n, 0)
-    return Newcomer(kind, label, table, n, off, half, more, goal, level, left)
+    return Newcomer(
+        kind=kind,
+        label=label,
+        table=table,
+        tasks=n,
+        shrunk=off,
+        half_width=half,
+        more_tasks=more,
+        goal=goal,
+        level=level,
+        left_tasks=left,
+    )
 
 
 def _require(kind: Kind, label: str, peers: list[str], across: list[str]) -> None:

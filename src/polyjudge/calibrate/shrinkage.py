@@ -27,7 +27,7 @@ LEAST = 0.05
 """Taking off a share s is worth about s of the noise variance. Below this "auto" leaves the plain estimate alone."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Shrinkage(Result):
     """Shrunk interaction with intervals, and what shrinking is worth on left-out tasks.
 
@@ -99,17 +99,17 @@ def shrinkage(panel: Panel, amount: Shrink = "auto", level: float = 0.95) -> Shr
     mean = float(share @ difference)
     half = float(stdtrit(n - 1, (1 + level) / 2) * np.sqrt(n / (n - 1) * (share**2 * (difference - mean) ** 2).sum()))
     return Shrinkage(
-        panel.matrix(shrunk),
-        panel.matrix(estimate.interaction),
-        panel.matrix(shrunk - radius),
-        panel.matrix(shrunk + radius),
-        spread.off(kept),
-        float(share @ plain_gain),
-        float(share @ shrunk_gain),
-        mean,
-        mean - half,
-        mean + half,
-        level,
+        interaction=panel.matrix(shrunk),
+        plain=panel.matrix(estimate.interaction),
+        low=panel.matrix(shrunk - radius),
+        high=panel.matrix(shrunk + radius),
+        amount=spread.off(kept),
+        gain_plain=float(share @ plain_gain),
+        gain_shrunk=float(share @ shrunk_gain),
+        gain_difference=mean,
+        difference_low=mean - half,
+        difference_high=mean + half,
+        level=level,
     )
 
 

@@ -18,7 +18,7 @@ from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.resample import check_level
-from polyjudge.estimate.sparse import Kind, Units, choose, named_cells, sparse_reading
+from polyjudge.estimate.sparse import Kind, Units, choose, sized
 
 
 class SparseCalibrator(ConsensusCalibrator):
@@ -58,8 +58,7 @@ class SparseCalibrator(ConsensusCalibrator):
         estimate = estimate_interaction(panel)
         units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
         reading = choose(units, self.level, self.seed)
-        excess = sparse_reading(estimate.interaction, units.lad)
-        named = named_cells(reading, excess)
+        (excess,), (named,) = sized(units, estimate.interaction[None], [reading])
         self.kind_, self.excess_ = reading.kind, panel.matrix(excess)
         self.named_ = panel.matrix(named.astype(np.float64)).astype(bool)
         return self

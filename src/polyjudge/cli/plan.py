@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from polyjudge.cli import options as o
+from polyjudge.cli.plan_kinds import plan_labels, plan_separate
+from polyjudge.core.errors import UsageError
 
+if TYPE_CHECKING:
+    from polyjudge.core.panel import Panel
+
+Prices = Annotated[
+    Path | None,
+    typer.Option("--prices", metavar="FILE", help="With --from: what one score costs, CSV with judge, price."),
+]
 OPTIONS = (o.Columns, o.Reading, o.Output)
 
 
@@ -35,10 +44,7 @@ def plan(
     half_width: Annotated[
         float | None, typer.Option("--half-width", help="With --labels: half-width wanted for each language's mean.")
     ] = None,
-    prices: Annotated[
-        Path | None,
-        typer.Option("--prices", metavar="FILE", help="With --from: what one score costs, CSV with judge, price."),
-    ] = None,
+    prices: Prices = None,
     next_labels: Annotated[
         int, typer.Option("--next-labels", min=1, help="With --labels: labels to share out next.")
     ] = 100,
@@ -51,45 +57,43 @@ def plan(
     Example: polyjudge plan --judge-count 6 --language-count 8 --sigma 22.24 --radius 10.3
     """
     from polyjudge.analyse.planning import plan as run
+    from polyjudge.cli.output import emit
     from polyjudge.collect.spent import read_prices
-    from polyjudge.core.errors import UsageError
 
-    if labels is None and half_width is not None:
-        raise UsageError("--half-width is of human labels: add --labels GOLD. For the panel's cells use --radius.")
-    if labels is not None and radius is not None:
-        raise UsageError("--radius is of the panel's cells; with --labels give --half-width.")
-    reading = o.Reading.of(ctx)
-    panel = None
-    if source is not None:
-        panel = o.load(ctx, source)
-    elif reading.judges is not None or reading.languages is not None:
-        raise UsageError("--judges and --languages choose by name what --from reads; a number: --judge-count 6.")
+    _one_target(labels, half_width, radius)
+    panel = _pilot(ctx, source)
     if separate is not None:
-        from polyjudge.analyse.separate import separate as tell_apart
-        from polyjudge.cli.output import emit
-
         if panel is None or labels is not None:
             raise UsageError("--separate plans from a pilot with systems: add --from SCORES, without --labels.")
-        apart = tell_apart(panel, separate, prices=read_prices(prices, source or ""), seed=seed)
-        emit(ctx, apart, panel, tables={"plan": apart.table, "variance": apart.variance.components})
-        return
+        return plan_separate(ctx, panel, separate, read_prices(prices, source or ""), seed)
     if labels is not None:
-        from polyjudge.cli.label_plan import plan_labels
-
-        plan_labels(ctx, panel, labels, half_width, next_labels, seed)
-        return
+        return plan_labels(ctx, panel, labels, half_width, next_labels, seed)
     result = run(
         panel,
         judges=judge_count,
         languages=language_count,
         sigma=sigma,
         radius=radius,
-        score_range=o.parse_range(reading.score_range),
+        score_range=o.parse_range(o.Reading.of(ctx).score_range),
         interaction_sd=interaction_sd,
         judge_sd=judge_sd,
         prices=read_prices(prices, source or ""),
         seed=seed,
     )
-    from polyjudge.cli.output import emit
-
     emit(ctx, result, panel, tables={"plan": result.table})
+
+
+def _pilot(ctx: typer.Context, source: str | None) -> Panel | None:
+    if source is not None:
+        return o.load(ctx, source)
+    reading = o.Reading.of(ctx)
+    if reading.judges is not None or reading.languages is not None:
+        raise UsageError("--judges and --languages choose by name what --from reads; a number: --judge-count 6.")
+    return None
+
+
+def _one_target(labels: str | None, half_width: float | None, radius: float | None) -> None:
+    if labels is None and half_width is not None:
+        raise UsageError("--half-width is of human labels: add --labels GOLD. For the panel's cells use --radius.")
+    if labels is not None and radius is not None:
+        raise UsageError("--radius is of the panel's cells; with --labels give --half-width.")

@@ -164,9 +164,10 @@ class BatchDesk:
         provider = desk.judge.model.split("/")[0]
         if provider not in WITH_BATCHES:
             raise Problem(
-                "setup", f"{provider} has no batches here ({', '.join(WITH_BATCHES)} have); set batch: false",
+                kind="setup",
+                message=f"{provider} has no batches here ({', '.join(WITH_BATCHES)} have); set batch: false",
                 fatal=True,
-            )  # fmt: skip
+            )
         self.run, self.desk, self.asker = run, desk, asker
         self.api = AnthropicBatches(asker) if isinstance(asker, AnthropicAsker) else OpenAIBatches(asker)
         self.waiting = _Queue()
@@ -301,7 +302,9 @@ class BatchDesk:
         await self.run.save([*records, _state(batch, "done", why or None)])
         self.run.budget.settle(batch.reserved, spent)
         if why and not replies:
-            raise Problem("batch", f"its batch {clean(batch.remote)} ended as {clean(why, 300)}", fatal=True)
+            raise Problem(
+                kind="batch", message=f"its batch {clean(batch.remote)} ended as {clean(why, 300)}", fatal=True
+            )
 
     def _one(self, batch: Batch, call: Call, attempt: int, entry: Any, why: str) -> tuple[list[Record], float]:
         run, desk = self.run, self.desk
@@ -309,10 +312,18 @@ class BatchDesk:
         try:
             if entry is None or entry.get("error"):
                 text = json.dumps(entry.get("error")) if entry else f"not in the batch's replies {why}"
-                raise Problem("batch", clean(text, 400), True, latency=waited)
+                raise Problem(kind="batch", message=clean(text, 400), retry=True, latency=waited)
             reply = self.asker.reply(entry["body"], waited)
         except Problem as problem:
-            failure = Failure(call.key, attempt, problem.kind, problem.message, None, Usage(), waited)
+            failure = Failure(
+                key=call.key,
+                attempt=attempt,
+                kind=problem.kind,
+                error=problem.message,
+                answer=None,
+                usage=Usage(),
+                latency=waited,
+            )
             if attempt > desk.judge.retries:
                 run.give_up(desk, problem.message)
             else:

@@ -53,7 +53,7 @@ _SENT = {
 _OWN = ("system_message", "extra_body", "extra_headers")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reply:
     """One answer of a model. `tokens`: the tokens of the answer with the log-probabilities of their alternatives."""
 
@@ -67,7 +67,7 @@ class Reply:
     tokens: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = ()
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Problem(Exception):
     """One attempt that failed. `retry`: worth asking again; `fatal`: no call to this judge can work; `paid`: it may
     have been charged all the same; `unstructured`: the service does not know structured answers."""
@@ -126,7 +126,7 @@ def make_asker(
             return ChatAsker(judge, session, hosts, schema, expected)
         return InspectAsker(judge, hosts, schema, expected)
     except CollectError as error:
-        raise Problem("setup", redact(str(error)), fatal=True) from None
+        raise Problem(kind="setup", message=redact(str(error)), fatal=True) from None
 
 
 class HttpAsker(Asker):
@@ -193,28 +193,34 @@ class HttpAsker(Asker):
                 status, reply_headers = response.status, response.headers
         except TimeoutError:
             raise Problem(
-                "timeout", f"no answer within {self.judge.timeout:g} s", True, latency=_since(started), paid=True
+                kind="timeout",
+                message=f"no answer within {self.judge.timeout:g} s",
+                retry=True,
+                latency=_since(started),
+                paid=True,
             ) from None
         except aiohttp.ClientSSLError as error:
-            raise Problem("setup", redact(_words(error)), fatal=True) from None
+            raise Problem(kind="setup", message=redact(_words(error)), fatal=True) from None
         except aiohttp.ClientConnectorError as error:
-            raise Problem("connection", redact(_words(error)), True, latency=_since(started)) from None
+            raise Problem(
+                kind="connection", message=redact(_words(error)), retry=True, latency=_since(started)
+            ) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             retry = not isinstance(error, (aiohttp.InvalidURL, ValueError)) or isinstance(
                 error, aiohttp.ClientPayloadError
             )
             kind = "connection" if retry else "setup"
-            raise Problem(kind, redact(_words(error)), retry, not retry, latency=_since(started), paid=retry) from None
+            raise Problem(
+                kind=kind,
+                message=redact(_words(error)),
+                retry=retry,
+                fatal=not retry,
+                latency=_since(started),
+                paid=retry,
+            ) from None
         if status != 200:
             raise _refused(status, body, reply_headers, _since(started))
-        if raw:
-            return body
-        try:
-            return json.loads(body)
-        except (ValueError, RecursionError):
-            raise Problem(
-                "unreadable reply", f"no JSON: {_shown(body)}", True, latency=_since(started), paid=True
-            ) from None
+        return body if raw else _json(body, _since(started))
 
 
 class ChatAsker(HttpAsker):
@@ -242,10 +248,16 @@ class ChatAsker(HttpAsker):
         found = _mapping(found, latency)
         choices = found.get("choices")
         if found.get("error") and not choices:  # some routers answer 200 and say inside that it failed
-            raise Problem("error in reply", _message(found["error"]), True, latency=latency, paid=False)
+            raise Problem(
+                kind="error in reply", message=_message(found["error"]), retry=True, latency=latency, paid=False
+            )
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
             raise Problem(
-                "unreadable reply", f"no choices: {_shown(json.dumps(found))}", True, latency=latency, paid=True
+                kind="unreadable reply",
+                message=f"no choices: {_shown(json.dumps(found))}",
+                retry=True,
+                latency=latency,
+                paid=True,
             )
         message = choices[0].get("message")
         message = message if isinstance(message, dict) else {}
@@ -256,9 +268,10 @@ class ChatAsker(HttpAsker):
         usage = usage if isinstance(usage, dict) else {}
         details = usage.get("prompt_tokens_details")
         return Reply(
-            redact(text), redact(str(found.get("model") or "")), stop, _count(usage.get("prompt_tokens")),
-            _count(usage.get("completion_tokens")),
-            _count(details.get("cached_tokens")) if isinstance(details, dict) else None, latency, _tokens(choices[0]),
+            text=redact(text), model=redact(str(found.get("model") or "")), stop=stop,
+            input_tokens=_count(usage.get("prompt_tokens")), output_tokens=_count(usage.get("completion_tokens")),
+            cached_tokens=_count(details.get("cached_tokens")) if isinstance(details, dict) else None,
+            latency=latency, tokens=_tokens(choices[0]),
         )  # fmt: skip
 
 
@@ -303,16 +316,16 @@ class AnthropicAsker(HttpAsker):
     def reply(self, found: Any, latency: float) -> Reply:
         found = _mapping(found, latency)
         if found.get("type") == "error" or ("error" in found and "content" not in found):
-            raise Problem("error in reply", _message(found.get("error")), True, latency=latency)
+            raise Problem(kind="error in reply", message=_message(found.get("error")), retry=True, latency=latency)
         usage = found.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         cached = _count(usage.get("cache_read_input_tokens"))
         tokens = _count(usage.get("input_tokens"))
         extra = (cached or 0) + (_count(usage.get("cache_creation_input_tokens")) or 0)
         return Reply(
-            redact(_content(found.get("content"))), redact(str(found.get("model") or "")),
-            str(found.get("stop_reason") or "end_turn"), None if tokens is None else tokens + extra,
-            _count(usage.get("output_tokens")), cached, latency,
+            text=redact(_content(found.get("content"))), model=redact(str(found.get("model") or "")),
+            stop=str(found.get("stop_reason") or "end_turn"), input_tokens=None if tokens is None else tokens + extra,
+            output_tokens=_count(usage.get("output_tokens")), cached_tokens=cached, latency=latency,
         )  # fmt: skip
 
 
@@ -343,7 +356,7 @@ class InspectAsker(Asker):
             except TypeError:
                 self._api = get_model(self.model, **arguments, **judge.model_args).api
         except Exception as error:  # a missing key or package, an unknown provider, a bad argument
-            raise Problem("setup", redact(_words(error)), fatal=True) from None
+            raise Problem(kind="setup", message=redact(_words(error)), fatal=True) from None
 
     async def ask(self, ask: Ask) -> Reply:
         from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
@@ -365,7 +378,11 @@ class InspectAsker(Asker):
                 raise output
         except TimeoutError:
             raise Problem(
-                "timeout", f"no answer within {self.judge.timeout:g} s", True, latency=_since(started), paid=True
+                kind="timeout",
+                message=f"no answer within {self.judge.timeout:g} s",
+                retry=True,
+                latency=_since(started),
+                paid=True,
             ) from None
         except Exception as error:
             raise self._problem(error, _since(started)) from None
@@ -373,11 +390,11 @@ class InspectAsker(Asker):
         cached = None if usage is None else usage.input_tokens_cache_read
         extra = 0 if usage is None else (cached or 0) + (usage.input_tokens_cache_write or 0)
         return Reply(
-            redact(output.completion or ""), redact(output.model or ""),
-            str(output.stop_reason) if output.choices else "none",
-            None if usage is None else _count(usage.input_tokens + extra),
-            None if usage is None else _count(usage.output_tokens),
-            _count(cached), _since(started), _inspect_tokens(output),
+            text=redact(output.completion or ""), model=redact(output.model or ""),
+            stop=str(output.stop_reason) if output.choices else "none",
+            input_tokens=None if usage is None else _count(usage.input_tokens + extra),
+            output_tokens=None if usage is None else _count(usage.output_tokens),
+            cached_tokens=_count(cached), latency=_since(started), tokens=_inspect_tokens(output),
         )  # fmt: skip
 
     async def close(self) -> None:
@@ -398,7 +415,13 @@ class InspectAsker(Asker):
         )
         after = getattr(decision, "retry_after", None)
         return Problem(
-            kind, redact(_words(error)), retry, status in FATAL, after, latency, paid=retry and status is None
+            kind=kind,
+            message=redact(_words(error)),
+            retry=retry,
+            fatal=status in FATAL,
+            retry_after=after,
+            latency=latency,
+            paid=retry and status is None,
         )
 
 
@@ -449,7 +472,7 @@ async def _read(response: Any, most: int | None) -> bytes:
         chunks.append(chunk)
         size += len(chunk)
         if most is not None and size > most:
-            raise Problem("unreadable reply", f"more than {most // 10**6} MB", True, paid=True)
+            raise Problem(kind="unreadable reply", message=f"more than {most // 10**6} MB", retry=True, paid=True)
     return b"".join(chunks)
 
 
@@ -468,9 +491,19 @@ def _refused(status: int, body: bytes, headers: Mapping[str, str], latency: floa
     broke = code == "insufficient_quota"
     hint = re.search(r"response_format|json_schema|structured|output_config|guided|grammar", text, re.IGNORECASE)
     return Problem(
-        kind, message, status in RETRIED and not broke, status in FATAL or broke, _retry_after(headers), latency,
+        kind=kind, message=message, retry=status in RETRIED and not broke, fatal=status in FATAL or broke,
+        retry_after=_retry_after(headers), latency=latency,
         unstructured=status in (400, 404, 422, 500, 501) and hint is not None,
     )  # fmt: skip
+
+
+def _json(body: bytes, latency: float) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise Problem(
+            kind="unreadable reply", message=f"no JSON: {_shown(body)}", retry=True, latency=latency, paid=True
+        ) from None
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -494,7 +527,13 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 def _mapping(found: Any, latency: float) -> dict[str, Any]:
     if not isinstance(found, dict):
-        raise Problem("unreadable reply", f"not an object but {type(found).__name__}", True, latency=latency, paid=True)
+        raise Problem(
+            kind="unreadable reply",
+            message=f"not an object but {type(found).__name__}",
+            retry=True,
+            latency=latency,
+            paid=True,
+        )
     return found
 
 

@@ -23,7 +23,7 @@ SAMPLE = 1000
 """Items whose prompts are measured; of more, this many evenly spaced ones stand for all."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Preview(Result):
     """A plan seen before it runs. `prompts` has the first item's first prompt in every language; `answered` counts the
     calls that the run folder already holds; `unreviewed` are languages whose prompts no speaker has reviewed;
@@ -81,20 +81,20 @@ def preview(
     codes = {} if own else {language.name: shipped(language.template) or "en" for language in plan.languages}
     costs = estimate(plan, work.prices, work.calls, counts, learnt)
     return Preview(
-        plan.name,
-        len({name.task for name in aligned.names}),
-        len(aligned),
-        [language.name for language in plan.languages],
-        [judge.name for judge in plan.judges],
-        work.calls * len(plan.judges),
-        answered,
-        [list(d) for d in aligned.dropped],
-        costs,
-        pd.DataFrame(shown, columns=["language", "task", "part", "prompt"]),
-        [name for name, code in codes.items() if not phrases(code)["reviewed"]],
-        len(plan.rubric.examples),
-        None if settings is None else expected(plan, settings, costs, pilot),
-        _probes(work, versions, learnt),
+        name=plan.name,
+        tasks=len({name.task for name in aligned.names}),
+        items=len(aligned),
+        languages=[language.name for language in plan.languages],
+        judges=[judge.name for judge in plan.judges],
+        calls=work.calls * len(plan.judges),
+        answered=answered,
+        dropped=[list(d) for d in aligned.dropped],
+        estimate=costs,
+        prompts=pd.DataFrame(shown, columns=["language", "task", "part", "prompt"]),
+        unreviewed=[name for name, code in codes.items() if not phrases(code)["reviewed"]],
+        examples=len(plan.rubric.examples),
+        expected=None if settings is None else expected(plan, settings, costs, pilot),
+        probes=_probes(work, versions, learnt),
     )
 
 

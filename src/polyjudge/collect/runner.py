@@ -34,7 +34,7 @@ LONGEST_BACKOFF = 60.0
 NO_LOGPROBS = "no log-probabilities"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Status:
     """How one judge is doing; shown live."""
 
@@ -249,7 +249,7 @@ class Run:
         self.desks = []
         for judge in self.plan.judges:
             before = used.get(judge.name, {})
-            status = Status(judge.name, remaining.total[judge.name])
+            status = Status(judge=judge.name, total=remaining.total[judge.name])
             status.input_tokens, status.output_tokens = int(before.get("input", 0)), int(before.get("output", 0))
             status.cost = None if work.prices.by_judge[judge.name] is None else before.get("cost", 0.0)
             limits = [Limits(judge.model_copy(update={"concurrency": None}))]
@@ -302,12 +302,16 @@ class Run:
     def _hire(self, desk: Desk) -> list[asyncio.Task[None]]:
         if desk.judge.batch:
             if not isinstance(desk.asker, HttpAsker):
-                raise Problem("setup", "batches are for OpenAI's and Anthropic's APIs; set batch: false", fatal=True)
+                raise Problem(
+                    kind="setup", message="batches are for OpenAI's and Anthropic's APIs; set batch: false", fatal=True
+                )
             return [asyncio.create_task(BatchDesk(self, desk, desk.asker).work())]
         under_way = "select count(*) from batches where judge = ? and state in ('sending', 'sent')"
         if self.reader.execute(under_way, [desk.judge.name]).fetchone()[0]:
             raise Problem(
-                "setup", "a batch of it is under way and paid for: keep batch: true until it is in", fatal=True
+                kind="setup",
+                message="a batch of it is under way and paid for: keep batch: true until it is in",
+                fatal=True,
             )
         workers = min(desk.judge.concurrency, desk.status.total)
         return [asyncio.create_task(self._worker(desk)) for _ in range(workers)]
@@ -392,7 +396,15 @@ class Run:
             except Problem as problem:
                 used = self._charge_failure(desk, problem, ask, call.key.language)
                 spent = used.cost or 0.0
-                failure = Failure(call.key, attempt, problem.kind, problem.message, None, used, problem.latency)
+                failure = Failure(
+                    key=call.key,
+                    attempt=attempt,
+                    kind=problem.kind,
+                    error=problem.message,
+                    answer=None,
+                    usage=used,
+                    latency=problem.latency,
+                )
                 await self.save([*self.note_item(call.place), failure])
                 if self._without_structure(desk, problem):
                     continue
@@ -427,7 +439,15 @@ class Run:
         if score is None and refused:
             how = "refused"
         elif score is None and again:
-            kept = Failure(call.key, attempt, "unreadable", how, reply.text, used, reply.latency)
+            kept = Failure(
+                key=call.key,
+                attempt=attempt,
+                kind="unreadable",
+                error=how,
+                answer=reply.text,
+                usage=used,
+                latency=reply.latency,
+            )
             return [kept], None
         expected, logprobs = (
             expected_score(reply.tokens, rubric) if rubric.expected and score is not None else (None, None)

@@ -111,7 +111,7 @@ class Answer:
     logprobs: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Failure:
     """An attempt that gave no answer (`kind`: rate limit, server, timeout, connection, ...) or one that could not be
     read and was asked again (`kind`: unreadable)."""

@@ -28,7 +28,7 @@ LIKE = 0.5
 SAVE_EVERY = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Translation:
     """One text: `back` is the translation translated back, `alike` how much of the source's words it has, `lost` the
     protected parts that the translation lacks."""
@@ -105,7 +105,15 @@ async def _all(
             async with gate:
                 there = await _ask(asker, judge, _prompt(text, "English", language))
                 back = await _ask(asker, judge, _prompt(there, language, "English"))
-            done[id_] = Translation(id_, text, there, back, _alike(text, back), _lost(text, there), judge.model)
+            done[id_] = Translation(
+                id=id_,
+                source=text,
+                translation=there,
+                back=back,
+                alike=_alike(text, back),
+                lost=_lost(text, there),
+                model=judge.model,
+            )
             if len(done) % SAVE_EVERY == 0:
                 _write(path, done)
 

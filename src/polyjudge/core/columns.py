@@ -12,19 +12,20 @@ from polyjudge.core.labels import clean
 USUAL = {
     "task": (
         "task", "item", "item_id", "sample_id", "id", "task_id", "prompt_id", "question_id", "query_id", "segment",
-        "segment_id", "seg_id", "example_id", "doc_id", "instance_id", "problem_id", "trace_id",
+        "segment_id", "seg_id", "example_id", "doc_id", "instance_id", "problem_id", "trace_id", "aufgabe", "tarea",
     ),
     "language": (
         "language", "lang", "locale", "language_code", "lang_code", "target_language", "target_lang", "tgt_lang",
+        "sprache", "langue", "idioma",
     ),
     "judge": (
         "judge", "evaluator", "evaluator_model", "backbone", "grader", "grader_model", "judge_model", "judge_name",
         "judge_id", "evaluator_name", "evaluator_id", "grader_name", "annotator", "annotator_id",
-        "rater", "rater_id", "reviewer", "scorer", "critic",
+        "rater", "rater_id", "reviewer", "scorer", "critic", "richter", "bewerter", "juge", "juez",
     ),
     "score": (
         "score", "rating", "value", "margin", "passed", "label", "grade", "points", "judgment", "judgement", "correct",
-        "is_correct",
+        "is_correct", "punktzahl", "bewertung", "punkte",
     ),
     "system": ("system", "candidate", "model", "framework", "agent", "variant", "prompt_version"),
     "replicate": ("repeat", "epoch", "replicate"),
@@ -156,7 +157,7 @@ def spelled(name: str) -> str:
     >>> [spelled(n) for n in ("Question ID", "judgeModel", "Rating (1-5)")]
     ['question_id', 'judge_model', 'rating']
     """
-    plain = re.sub(r"\s*[\(\[][^\(\[]*[\)\]]\s*$", "", name.strip()) or name.strip()
+    plain = re.sub(r"^#\s*|\s*[\(\[][^\(\[]*[\)\]]\s*$", "", name.strip()) or name.strip()
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", plain)
     return re.sub(r"[\s\-]+", "_", parted).lower()
 
@@ -165,12 +166,12 @@ def _ask(names: list[str], needed: list[str], several: dict[str, list[str]], fou
     """Everything that has to be said before the table can be read, in one paragraph."""
     parts = []
     if needed:
-        usual = "; ".join(f"{r}: {', '.join(USUAL[r])}" for r in needed)
+        wide = " Where scores stand in several columns: --wide PATTERN (wide=...)." if "score" in needed else ""
         flags = " ".join(f"--{r} NAME" for r in needed)
         parts.append(
-            f"No column for {' and '.join(needed)} was found among {_list(names)}. Usual names are {usual}. Name "
+            f"No column for {' and '.join(needed)} was found among {_list(names)}. Name "
             f"{'it' if len(needed) == 1 else 'them'}: {', '.join(f'{r}=...' for r in needed)} in Python, {flags} on "
-            "the command line."
+            f"the command line.{wide}"
         )
     model = found.get("system")
     if "judge" in needed and model is not None:

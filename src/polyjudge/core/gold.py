@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -97,8 +98,7 @@ def by_answer(panel: Panel, table: Any) -> tuple[Panel, Any]:
     """
     if not panel.systems or isinstance(table, (Gold, str)) or hasattr(table, "__fspath__"):
         return panel, table
-    if not isinstance(table, pd.DataFrame):
-        table = table.to_pandas() if hasattr(table, "to_pandas") else pd.DataFrame(table)
+    table = _frame(table)
     lower = {str(c).strip().lower(): c for c in table.columns}
     system, task = (next((lower[n] for n in USUAL[role] if n in lower), None) for role in ("system", "task"))
     if system is None or task is None:
@@ -157,11 +157,18 @@ def proportional(sizes: NDArray[np.int64], total: int) -> NDArray[np.int64]:
     return out
 
 
+def _frame(table: Any) -> pd.DataFrame:
+    if isinstance(table, pd.DataFrame):
+        return table
+    if not hasattr(table, "to_pandas") and not isinstance(table, Mapping | list):
+        raise UsageError(f"Labels are a table with task, language, and preference or score, not {clean(table, 60)}.")
+    return table.to_pandas() if hasattr(table, "to_pandas") else pd.DataFrame(table)
+
+
 def _columns(table: Any, kind: Kind | None) -> tuple[pd.DataFrame, Kind]:
     if isinstance(table, str) or hasattr(table, "__fspath__"):
         raise UsageError(f"Labels are a table here. Read the file first: pj.read_gold({str(table)!r}).")
-    if not isinstance(table, pd.DataFrame):
-        table = table.to_pandas() if hasattr(table, "to_pandas") else pd.DataFrame(table)
+    table = _frame(table)
     lower = {str(c).strip().lower(): c for c in table.columns}
 
     def first(names: tuple[str, ...]) -> Any:

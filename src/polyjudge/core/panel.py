@@ -141,7 +141,10 @@ class Panel:
         >>> Panel.from_array([[[1, 2], [3, 5]], [[2, 2], [4, 4]]]).scores.shape
         (2, 2, 2)
         """
-        array = np.array(scores, dtype=np.float64)
+        try:
+            array = np.array(scores, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise PanelError("A panel needs an array of numbers, task x language x judge.") from None
         if systems is not None:
             return _with_systems(array, tasks, tuple(map(str, systems)), languages, judges, replicates, more)
         if array.ndim not in (3, 4):
@@ -294,7 +297,7 @@ class Panel:
             digest.update("\0".join((*self.systems, "\1", *self.clusters)).encode("utf-8", "surrogatepass"))
             more = (self.cluster,)
         for array in (self.finest, self.counts, self.weights, *more):
-            digest.update(np.ascontiguousarray(array).tobytes())
+            digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
     # --- parts and other shapes ---
@@ -601,6 +604,8 @@ def _positions(wanted: Iterable[str] | None, labels: Labels, word: str) -> NDArr
     if wanted is None:
         return np.arange(len(labels))
     place = {label: i for i, label in enumerate(labels)}
+    if not isinstance(wanted, Iterable):
+        raise PanelError(f"select takes lists of names, not {wanted!r} for the {word}s.")
     wanted = [wanted] if isinstance(wanted, str) else list(wanted)
     unknown = [w for w in wanted if w not in place]
     if unknown:

@@ -67,6 +67,17 @@ class Reading:
             words += [flag, value]
         return " ".join(map(shlex.quote, words))
 
+    def words(self) -> str:
+        """The source and the options it cannot be read without, to paste into a command; empty for frames."""
+        if self.format == "data frame":
+            return ""
+        words = [self.source]
+        for flag, given in self.options.items():
+            role = self.role(flag.removeprefix("--"))
+            if role is None or role.how in ("named", "pattern"):
+                words += [flag, given]
+        return shlex.join(words)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {**plain(self), "command": self.command()}

@@ -172,7 +172,7 @@ class Report:
     """At most three short sentences."""
     picture: tuple[Block, ...] = ()
     beside: tuple[Block, ...] = ()
-    """More pictures on the first screen of the page alone; text renderers have them in their sections."""
+    """More pictures on the first screen of the page alone; text renderers have those of the same name in a section."""
     uses: tuple[Words, ...] = ()
     """What follows for each use of the panel, a line each."""
     next: tuple[Step, ...] = ()
@@ -190,9 +190,9 @@ class Report:
 
     @property
     def charts(self) -> list[Chart]:
-        """Every chart, first screen first."""
+        """Every chart once, first screen first."""
         blocks = [*self.picture, *self.beside, *(b for s in self.sections for b in s.blocks)]
-        return [b for b in blocks if isinstance(b, Chart)]
+        return list({b.name: b for b in blocks if isinstance(b, Chart)}.values())
 
 
 def say(code: str, **values: Any) -> Say:

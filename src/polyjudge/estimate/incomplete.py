@@ -9,6 +9,7 @@ complete panel gives the closed form of docs/methods.md, section 2, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -61,7 +62,8 @@ class InteractionEstimate:
     interaction: Array
     tasks: NDArray[np.int64]
 
-    def __init__(self, panel: Panel, design: Design) -> None:
+    def __init__(self, panel: Panel, design: Design, like: InteractionEstimate | None = None) -> None:
+        """like : of other scores with the same holes, for the additive design: what rests on these is not made again"""
         self.design = design
         self._scores, self._units, self.cluster = panel.scores, panel.weights, panel.cluster
         n, k, m = panel.shape
@@ -74,8 +76,11 @@ class InteractionEstimate:
         there = weights > 0
         self._scores = np.where(there, panel.scores, 0.0)
         # Judge and language effects need levels, which the paired design has eliminated: they come from the additive.
-        patterns, group = distinct(weights)
-        self._level = _Fit(patterns, group, self._scores, "additive")
+        if like is None:
+            patterns, group = distinct(weights)
+            self._level = _Fit(patterns, group, self._scores, "additive")
+        else:
+            self._level = like._level.again(self._scores)
         self._fit = _Fit(patterns, group, self._scores, "paired") if design == "paired" else self._level
         level = self._level.cells + unit_mean(self._task_level(self._level.cells), self._units)
         self.interaction = double_centre(self._fit.cells)
@@ -88,16 +93,23 @@ class InteractionEstimate:
     def influence(self) -> Array:
         if self.design == "complete":
             return double_centre(self._scores)
-        return double_centre(double_centre(self._fit.deviations()) * self._scale) + self.interaction
+        return self._centred(self._fit.deviations())
+
+    def _centred(self, deviations: Array) -> Array:
+        out: Array = double_centre(double_centre(deviations) * self._scale)
+        out += self.interaction
+        return out
 
     @cached_property
     def cell_influence(self) -> Array:
         if self.design == "complete":
             return self._scores
-        moved = self._level.deviations() * self._per_unit
+        deviations = self._level.deviations()
+        own = self._centred(deviations) if self._fit is self._level else self.influence
+        moved = deviations * self._per_unit
         level = self._task_level(self._level.cells) - (moved * self._coverage).sum(axis=(1, 2))
         level -= unit_mean(level, self._units)
-        values: Array = (moved - double_centre(moved)) + level[:, None, None] + self.influence
+        values: Array = (moved - double_centre(moved)) + level[:, None, None] + own
         return values + (self.cells - self.interaction)
 
     @property
@@ -202,7 +214,7 @@ class InteractionEstimate:
         """
         n = len(self._units)
         own = np.maximum(self.tasks, 2)
-        lost = self._fit.leverage() if self._fit.dense else 1 / own
+        lost = self._fit.leverage if self._fit.dense else 1 / own
         out: Array = self._per_unit * np.sqrt((n - 1) / n / (1 - np.minimum(lost, 0.5)))
         return out
 
@@ -322,72 +334,97 @@ def informing(panel: Panel) -> NDArray[np.int64]:
     return out
 
 
+@dataclass(frozen=True, eq=False)
+class Holes:
+    """What each unit lacks: all that the rates of any marks have in common.
+
+    weights : (n, c), 0 where missing; units : (n,) tasks in each unit
+    """
+
+    weights: Array
+    units: Array
+
+    @cached_property
+    def kinds(self) -> tuple[Array, NDArray[np.int64]]:
+        """The different rows of weights, and which of them each unit has."""
+        return distinct(self.weights)
+
+    @cached_property
+    def share(self) -> Array:
+        """(n, c): the part of each entry in the mean of its unit."""
+        return self.weights * reciprocal(self.weights.sum(axis=1))[:, None]
+
+    @cached_property
+    def counted(self) -> Array:
+        """(n,): tasks in each unit that has any score; one without has no level."""
+        return self.units * (self.weights.sum(axis=1) > 0)
+
+    @cached_property
+    def kept(self) -> bool:
+        """Whether every kind of unit has its own normal matrix; else there are so many units that one serves all."""
+        return len(self.kinds[0]) * self.weights.shape[1] ** 2 * 8 <= DENSE_BYTES
+
+    @cached_property
+    def products(self) -> Array:
+        """(kinds, c c): what a unit of each kind takes off the normal matrix."""
+        patterns = self.kinds[0]
+        share = patterns * reciprocal(patterns.sum(axis=1))[:, None]
+        out: Array = (patterns[:, :, None] * share[:, None]).reshape(len(patterns), -1)
+        return out
+
+    @cached_property
+    def inverse(self) -> Array:
+        """(c, c) inverse of the normal matrix of all units."""
+        return np.asarray(np.linalg.inv(_level_free(self.weights.sum(axis=0), -(self.share.T @ self.weights))))
+
+
+def _level_free(covered: Array, normal: Array) -> Array:
+    """(..., c, c) `normal` with its diagonal, and the level fixed: any value of it gives the same cells."""
+    c = covered.shape[-1]
+    normal[..., np.arange(c), np.arange(c)] += covered
+    return np.asarray(normal + (covered.mean(axis=-1) / c)[..., None, None])
+
+
 class CellRates:
     """Cell means of incomplete values by the additive design, for each of R resamplings: factorised once.
 
-    weights : (n, c), 0 where missing; times : (R, n) how often each unit counts; units : (n,) tasks in each unit
+    times : (R, n) how often each unit counts
     """
 
-    def __init__(self, weights: Array, times: Array, units: Array) -> None:
-        patterns, self.group = unit_kinds(weights, units)
-        self.patterns, self.pattern_units = patterns[:, :-1], patterns[:, -1]
-        total = reciprocal(weights.sum(axis=1))
-        self.weights, self.times, self.share = weights, times, weights * total[:, None]
-        self.pattern_share = self.patterns * reciprocal(self.patterns.sum(axis=1))[:, None]
-        c = weights.shape[1]
-        covered = times @ weights
-        if len(patterns) * c * c * 8 <= DENSE_BYTES:
-            member = times @ (self.group[:, None] == np.arange(len(patterns)))
-            outer = self.patterns[:, :, None] * self.pattern_share[:, None]
-            normal = -(member @ outer.reshape(len(patterns), -1)).reshape(-1, c, c)
-        else:  # so many units that the matrix of all of them serves every resampling
-            scale = times.sum(axis=1) / len(weights)
-            normal = -(self.share.T @ weights) * scale[:, None, None]
-            covered = np.broadcast_to(weights.sum(axis=0), covered.shape) * scale[:, None]
-        normal[:, np.arange(c), np.arange(c)] += covered
-        normal += covered.mean(axis=1)[:, None, None] / c  # the level is free: any value of it gives the same cells
-        self.inverse = np.linalg.inv(normal)
-        self.units = units * (total > 0)  # a unit without any score has no level
-        self.counted = times * self.units
-
-    def __call__(self, values: Array, part: slice = slice(None)) -> Array:
-        """(R, c) rates of `values`, (n, c) or one for each resampling in `part`; anything finite where missing."""
-        times = self.times[part]
-        if values.ndim == 2:
-            mean = np.broadcast_to((values * self.share).sum(axis=1), times.shape)
-            right = times @ (values * self.weights) - (times * mean) @ self.weights
+    def __init__(self, holes: Holes, times: Array) -> None:
+        self.holes, self.times = holes, times
+        self.counted = times * holes.counted
+        c = holes.weights.shape[1]
+        if holes.kept:
+            taken = sum_kinds(times, holes.kinds[1]) @ holes.products
+            self.inverse = np.linalg.inv(_level_free(times @ holes.weights, -taken.reshape(-1, c, c)))
         else:
-            mean = np.einsum("rtc,tc->rt", values, self.share, optimize=True)
-            right = np.matmul(times[:, None], values * self.weights)[:, 0] - (times * mean) @ self.weights
-        return self._levelled(right[:, None], (self.counted[part] * mean).sum(axis=1)[:, None], part)[:, 0]
+            self.inverse = holes.inverse * (len(holes.units) / times.sum(axis=1))[:, None, None]
 
-    def of_counts(self, passed: Array) -> Array:
-        """(R, e, c) rates of marks that are counted: how many units of each kind have one, (R, e, kinds, c)."""
-        mean = np.einsum("repc,pc->rep", passed, self.pattern_share, optimize=True)
-        right = np.einsum("repc,pc->rec", passed, self.patterns, optimize=True) - mean @ self.patterns
-        return self._levelled(right, mean @ (self.pattern_units * (self.pattern_share.sum(axis=1) > 0)))
+    def __call__(self, values: Array) -> Array:
+        """(R, c) rates of `values` (n, c); anything finite where missing."""
+        right, level = self.sums(values)
+        return self.levelled(right[:, None], level[:, None])[:, 0]
 
-    def of_groups(self, sums: Array, means: Array, times: Array, first: NDArray[np.int64]) -> Array:
-        """(R, e, c) rates of marks counted by groups of units that are drawn together and lack the same scores.
+    def sums(self, values: Array) -> tuple[Array, Array]:
+        """Right sides (R, c) and sums of the units' means (R,) of `values` (n, c)."""
+        mean = np.einsum("tc,tc->t", values, self.holes.share)
+        return self.times @ (self.holes.weights * (values - mean[:, None])), self.counted @ mean
 
-        sums : (R, e, c) of the marks; means : (R, e, g) sums of the units' own means; times : (R, g); first : (g,) a
-        unit of each group
-        """
-        right = sums - (means * times[:, None]) @ self.weights[first]
-        return self._levelled(right, np.matmul(means, (times * self.units[first])[..., None])[..., 0])
-
-    def _levelled(self, right: Array, level: Array, part: slice = slice(None)) -> Array:
-        """Cells from the right sides (R, e, c) and the sums of the units' means (R, e)."""
-        counted = self.counted[part]
-        effects = np.matmul(right, self.inverse[part])  # a symmetric matrix
-        own = np.matmul(effects, (counted @ self.share)[..., None])[..., 0]
-        out: Array = effects + ((level - own) / counted.sum(axis=1)[:, None])[..., None]
+    def levelled(self, right: Array, level: Array) -> Array:
+        """(R, e, c) cells from the right sides (R, e, c) and the sums of the units' means (R, e)."""
+        effects = np.matmul(right, self.inverse)  # a symmetric matrix
+        own = np.matmul(effects, (self.counted @ self.holes.share)[..., None])[..., 0]
+        out: Array = effects + ((level - own) / self.counted.sum(axis=1)[:, None])[..., None]
         return out
 
 
-def unit_kinds(weights: Array, units: Array) -> tuple[Array, NDArray[np.int64]]:
-    """The different rows of entry weights (n, c) and tasks in the unit, (kinds, c + 1), and which each unit has."""
-    return distinct(np.column_stack([weights, units]))
+def sum_kinds(times: Array, kind: NDArray[np.int64]) -> Array:
+    """(R, n) summed over the units of each kind: (R, kinds)."""
+    order = np.argsort(kind, kind="stable")
+    starts = np.flatnonzero(np.diff(kind[order], prepend=-1))
+    out: Array = np.add.reduceat(times[:, order], starts, axis=1)
+    return out
 
 
 def standard_error(influence: Array, units: Array) -> Array:
@@ -395,7 +432,10 @@ def standard_error(influence: Array, units: Array) -> Array:
     n = len(units)
     share = (units / units.sum()).reshape(-1, *[1] * (influence.ndim - 1))
     centre = (share * influence).sum(axis=0)
-    out: Array = np.sqrt(n / (n - 1) * (share**2 * (influence - centre) ** 2).sum(axis=0))
+    apart = influence - centre  # as large as the panel, and so squared in its place
+    apart *= apart
+    apart *= share**2
+    out: Array = np.sqrt(n / (n - 1) * apart.sum(axis=0))
     return out
 
 
@@ -416,21 +456,33 @@ class _Fit:
         p = len(self.basis)
         self.dense = len(self.weights) * p**2 * 8 <= DENSE_BYTES and p <= DENSE_CELLS
         self.times = np.bincount(self.group, minlength=len(self.weights)).astype(np.float64)
+        if self.dense:
+            self.matrices = normal_matrices(self.weights, design, self.basis)
+            self.normal = np.einsum("g,gpq->pq", self.times, self.matrices)
+        self._solve()
+
+    def again(self, scores: Array) -> _Fit:
+        """The fit of other scores with the same holes. It shares what rests on the holes alone."""
+        _ = self.leverage if self.dense else self.inverse
+        out = copy(self)
+        out.scores = scores
+        out._solve()
+        return out
+
+    def _solve(self) -> None:
         flat = self.basis.reshape(len(self.basis), -1)
         self.right = np.concatenate(
             [out.reshape(len(out), -1) @ flat.T for out in self._by_task(lambda e, s, _: e.residual(s[:, None])[:, 0])]
         )
         total = self.right.sum(axis=0)
         if self.dense:
-            self.matrices = normal_matrices(self.weights, design, self.basis)
-            self.normal = np.einsum("g,gpq->pq", self.times, self.matrices)
             self.solution = np.linalg.solve(self.normal, total)
         else:
-            entries = self.times @ (patterns > 0).sum(axis=(1, 2))
-            start = total / max(float(entries) / scores[0].size, 1.0)
+            entries = self.times @ (self.weights > 0).sum(axis=(1, 2))
+            start = total / max(float(entries) / self.scores[0].size, 1.0)
             matrix = LinearOperator((len(total), len(total)), matvec=self._apply, dtype=np.float64)
             self.solution = cg(matrix, total, start, rtol=1e-12, maxiter=4 * len(total))[0]
-        self.cells = (self.solution @ flat).reshape(k, m)
+        self.cells = (self.solution @ flat).reshape(self.scores.shape[1:])
 
     def _chunks(self, count: int) -> list[slice]:
         k, m = self.scores.shape[1:]
@@ -475,6 +527,7 @@ class _Fit:
         out: Array = ((moments @ self.inverse) @ flat).reshape(n, k, m)
         return out
 
+    @cached_property
     def leverage(self) -> Array:
         """(k, m) share of each interaction's variance that residuals do not show: 1 / n in a complete panel."""
         pull = self.inverse @ self.matrices
@@ -508,12 +561,8 @@ class _Fit:
 
     def resample(self, times: Array) -> Array:
         """(R, k, m) cells with each task counted `times` (R, n); NaN where they are not identified."""
-        by_pattern = np.zeros((len(times), len(self.weights)))
-        order = np.argsort(self.group, kind="stable")
-        starts = np.flatnonzero(np.diff(self.group[order], prepend=-1))
-        by_pattern[:, self.group[order][starts]] = np.add.reduceat(times[:, order], starts, axis=1)
         p = len(self.basis)
-        normal = (by_pattern @ self.matrices.reshape(len(self.weights), -1)).reshape(-1, p, p)
+        normal = (sum_kinds(times, self.group) @ self.matrices.reshape(len(self.weights), -1)).reshape(-1, p, p)
         values, vectors = np.linalg.eigh(normal)
         known = values[:, 0] > RANK_TOLERANCE * values[:, -1]
         right = np.einsum("rqp,rq->rp", vectors, times @ self.right)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import Array, row_blocks
 from polyjudge.core.panel import Panel
 from polyjudge.core.systems import fill_systems
 
@@ -112,11 +112,20 @@ def floor_share(panel: Panel, low: float) -> tuple[Array, Array, Array]:
     The error is never below that of one half score more, so that a share of 0 or 1 is not taken as certain.
     """
     values = panel.singles
-    there = ~np.isnan(values)
-    count = there.sum(axis=3)
-    each = np.where(count > 0, (there & (values <= low + panel.tie_gap)).sum(axis=3) / np.maximum(count, 1), np.nan)
-    n = np.maximum((count > 0).sum(axis=0), 1)
-    share = np.nansum(each, axis=0) / n
-    spread = np.sqrt(np.nansum((each - share) ** 2, axis=0) / np.maximum(n - 1, 1) / n)
+    each = np.concatenate([_share_up_to(values[part], low + panel.tie_gap) for part in row_blocks(values)])
+    there = ~np.isnan(each)
+    n = np.maximum(there.sum(axis=0), 1)
+    share = each.sum(axis=0, where=there) / n
+    apart = each - share  # as large as the panel, and so squared in its place
+    apart *= apart
+    spread = np.sqrt(apart.sum(axis=0, where=there) / np.maximum(n - 1, 1) / n)
     guess = (share * n + 0.5) / (n + 1)
     return share, np.maximum(spread, np.sqrt(guess * (1 - guess) / n)), each
+
+
+def _share_up_to(values: Array, limit: float) -> Array:
+    """Share of what is there along the last axis that is at most `limit`; NaN where nothing is."""
+    there = ~np.isnan(values)
+    count = there.sum(axis=-1)
+    out: Array = np.where(count > 0, (there & (values <= limit)).sum(axis=-1) / np.maximum(count, 1), np.nan)
+    return out

@@ -33,7 +33,7 @@ CHUNK = 200_000
 """Terms (unit x point x cell x cut) held at once."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OrdinalFit:
     """The fitted model: C levels, J cells, n units.
 
@@ -100,7 +100,14 @@ def fit_ordinal(counts: Array, nodes: int | None = None) -> OrdinalFit:
     influence = own @ inverse @ back.T
     cells = at[c - 1 : -1]
     return OrdinalFit(
-        at[: c - 1], cells, abs(float(at[-1])), value, influence, back @ inverse @ back.T, separated, rounds
+        cuts=at[: c - 1],
+        cells=cells,
+        sigma=abs(float(at[-1])),
+        log_likelihood=value,
+        influence=influence,
+        inverse=back @ inverse @ back.T,
+        separated=separated,
+        rounds=rounds,
     )
 
 

@@ -30,7 +30,7 @@ COLUMNS = 5_000
 """Pairs times scopes that are resampled together: what a block holds does not grow with their number."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PairOrder:
     """Pairs of q things in s scopes (languages); pairs are those of `pair_index(q)`, p of them.
 
@@ -113,10 +113,22 @@ def order_pairs(
     above = np.zeros((s, q, q), bool)
     above[:, i, j] = sure & (mean > gap)
     above[:, j, i] = sure & (mean < -gap)
-    return PairOrder(mean, se, t, above, p_above, p_below, carried, carried >= CARRIED, thin, critical, joint)
+    return PairOrder(
+        mean=mean,
+        se=se,
+        statistic=t,
+        above=above,
+        p_above=p_above,
+        p_below=p_below,
+        carried=carried,
+        contaminated=carried >= CARRIED,
+        thin=thin,
+        critical=critical,
+        joint=joint,
+    )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Block:
     """Some of the pairs: arrays (s, p) and (p,) of `PairOrder`, and the largest |t| by resample and scope (R, s)."""
 
@@ -139,8 +151,7 @@ def _block(
     n = len(values)
     differences = values[..., i] - values[..., j]
     mean, se = mean_and_se(differences, weights)
-    carried = _carried(differences, mean)
-    se = np.where(carried >= CARRIED, np.maximum(se, np.sqrt((se**2).mean(axis=0))), se)
+    se, carried = borrowed(differences, mean, se)
     null, thin = _null(differences, weights, se, gap, resamples, seed)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(thin, 0.0, mean / np.where(se > gap, se, 1.0))
@@ -150,7 +161,17 @@ def _block(
         t = np.where(own < n, _same_tail(t, own, n), t)
     signs = _sign_p(differences, mean, gap)
     p = [_in_any_scope(side, t, null, n, thin, signs, mean) for side in (1.0, -1.0)]
-    return _Block(mean, se, t, thin, signs, p[0], p[1], carried, np.abs(null).max(axis=2))
+    return _Block(
+        mean=mean,
+        se=se,
+        t=t,
+        thin=thin,
+        signs=signs,
+        p_above=p[0],
+        p_below=p[1],
+        carried=carried,
+        largest=np.abs(null).max(axis=2),
+    )
 
 
 def check_pairs(s: int, q: int, resamples: int) -> None:
@@ -178,14 +199,15 @@ def _null(
     return null.reshape(-1, s, p), thin.reshape(s, p)
 
 
-def _carried(differences: Array, mean: Array) -> Array:
-    """(p,) share of the squared deviations in the largest `TOP` of them, scopes pooled."""
+def borrowed(differences: Array, mean: Array, se: Array) -> tuple[Array, Array]:
+    """(s, p) standard errors, at least those of all scopes together where a few tasks carry nearly all of the spread;
+    and (p,) the share of the squared deviations (n, s, p) in the largest `TOP` of them, scopes pooled."""
     n, s, p = differences.shape
     square = np.sort(((differences - mean) ** 2).reshape(n * s, p), axis=0)
     total = square.sum(axis=0)
     few = max(1, int(np.ceil(TOP * n * s)))
-    out: Array = np.divide(square[-few:].sum(axis=0), total, out=np.zeros(p), where=total > 0)
-    return out
+    carried: Array = np.divide(square[-few:].sum(axis=0), total, out=np.zeros(p), where=total > 0)
+    return np.where(carried >= CARRIED, np.maximum(se, np.sqrt((se**2).mean(axis=0))), se), carried
 
 
 def _quantile(values: Array, level: float) -> float:

@@ -7,11 +7,13 @@ Few units in many cells are quicker compared.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import AT_ONCE, Array
 
 FEW = 64
 """Up to this many units their scores are compared with the thresholds one by one."""
@@ -22,33 +24,23 @@ CHUNK = 200_000
 class Passing:
     """Sorted scores of every cell.
 
-    scores : (n, c), NaN where missing
+    scores : (n, c)
     column : (n,) which of the g things that are drawn each unit belongs to
     weights : (n,) what a unit counts
-    kinds : (n,) units are counted apart by kind; all of one kind without it
     """
 
-    def __init__(
-        self, scores: Array, column: NDArray[np.int64], weights: Array, kinds: NDArray[np.int64] | None = None
-    ) -> None:
-        n, cells = scores.shape
+    def __init__(self, scores: Array, column: NDArray[np.int64], weights: Array) -> None:
+        n, self.cells = scores.shape
         self.scores, self.column, self.weights = scores, column.astype(np.int32), weights
-        kind = np.zeros(n, np.int64) if kinds is None else kinds
-        size = np.bincount(kind)
-        self.starts = np.cumsum(size) - size
-        self.few = n <= FEW and len(size) == 1
-        self.cells = cells
+        self.few = n <= FEW
         if self.few:
             return
-        self.order = np.empty((cells, n), np.int32)
-        ends = []
-        for c in range(cells):
-            self.order[c] = np.lexsort((scores[:, c], kind))  # what is missing comes last in its kind
-            ends.append(self.starts + np.bincount(kind, ~np.isnan(scores[:, c]), len(size)).astype(np.int64))
-        self.ends = np.array(ends)
+        self.order = np.empty((self.cells, n), np.int32)
+        for c in range(self.cells):
+            self.order[c] = np.argsort(scores[:, c], kind="stable")
 
     def __call__(self, thresholds: Array, times: Array) -> Array:
-        """Units above their cell's threshold: thresholds (R, e, c), times (S, R, g) -> (S, R, e, kinds, c).
+        """Units above their cell's threshold: thresholds (R, e, c), times (S, R, g) -> (S, R, e, c).
 
         times : how often each drawn thing counts, for S sides (drawn, left out) of each resampling
         """
@@ -56,63 +48,63 @@ class Passing:
             return self._compared(thresholds, times)
         sides, draws, g = times.shape
         right = np.ascontiguousarray(times.reshape(sides * draws, g).T, dtype=np.float64)
-        out = np.empty((sides, draws, thresholds.shape[1], len(self.starts), len(self.order)))
+        out = np.empty((sides, draws, thresholds.shape[1], self.cells))
         for c, order in enumerate(self.order):
-            ordered, ends = self.scores[order, c], self.ends[c]
-            wanted = thresholds[:, :, c]
-            places = np.stack(
-                [s + np.searchsorted(ordered[s:e], wanted, "right") for s, e in zip(self.starts, ends, strict=True)]
-            )
-            cuts = np.unique(np.concatenate([places.ravel(), self.starts, ends]))
-            runs = csr_array(
-                (self.weights[order[: cuts[-1]]], self.column[order[: cuts[-1]]], cuts.astype(np.int32)),
-                shape=(len(cuts) - 1, g),
-            )
+            places = np.searchsorted(self.scores[order, c], thresholds[:, :, c], "right")
+            cuts = np.unique(np.concatenate([places.ravel(), [0, len(order)]]))
+            runs = csr_array((self.weights[order], self.column[order], cuts.astype(np.int32)), shape=(len(cuts) - 1, g))
             below = np.zeros((len(cuts), sides * draws))
             np.cumsum(np.asarray(runs @ right), axis=0, out=below[1:])
             below = below.reshape(-1, sides, draws)
-            at = np.searchsorted(cuts, places)[:, None]  # (kinds, 1, R, e)
             side, draw = np.arange(sides)[:, None, None], np.arange(draws)[:, None]
-            passed = below[np.searchsorted(cuts, ends)][..., None] - below[at, side, draw]
-            out[..., c] = np.moveaxis(passed, 0, -1)
+            out[..., c] = below[-1][..., None] - below[np.searchsorted(cuts, places)[None], side, draw]
         return out
 
     def _compared(self, thresholds: Array, times: Array) -> Array:
-        """The same for few units of one kind: a matrix product of their marks."""
+        """The same for few units: a matrix product of their marks."""
         sides, draws, _ = times.shape
         edges = thresholds.shape[1]
-        out = np.empty((sides, draws, edges, 1, self.cells))
+        out = np.empty((sides, draws, edges, self.cells))
         counts = (times[:, :, self.column] * self.weights).transpose(1, 0, 2)  # (R, S, n)
         step = max(1, CHUNK // (draws * edges * len(self.scores)))
         for start in range(0, self.cells, step):
             part = slice(start, start + step)
             marks = (self.scores[:, None, part] > thresholds[:, None, :, part]).astype(np.float64)
             passed = counts @ marks.reshape(draws, len(self.scores), -1)
-            out[:, :, :, 0, part] = passed.reshape(draws, sides, edges, -1).transpose(1, 0, 2, 3)
+            out[..., part] = passed.reshape(draws, sides, edges, -1).transpose(1, 0, 2, 3)
         return out
 
 
-class Grouped:
-    """Sorted scores of every cell, units counted by groups: those that are drawn together and lack the same scores.
+class Moved:
+    """Sorted scores of every cell, and the units whose mark changes when its threshold moves: few, for a short way.
 
-    scores : (n, c), NaN where missing; column : (n,) what is drawn; kinds : (n,) which scores are missing
+    scores : (n, c), NaN where missing
     """
 
-    def __init__(self, scores: Array, column: NDArray[np.int64], kinds: NDArray[np.int64]) -> None:
-        key = column * (int(kinds.max()) + 1) + kinds
-        _, self.first, group = np.unique(key, return_index=True, return_inverse=True)
-        self.drawn = column[self.first]
-        self.cells = []
-        for values in scores.T:
-            order = np.argsort(values, kind="stable")[: int((~np.isnan(values)).sum())]
-            self.cells.append((values[order], group[order]))
+    def __init__(self, scores: Array) -> None:
+        self.scores, self.order = scores, np.argsort(scores, axis=0).astype(np.int32)  # what is missing comes last
 
-    def __call__(self, cell: int, thresholds: Array) -> Array:
-        """(R, e, g) units of each group above their cell's threshold: thresholds (R, e)."""
-        values, group = self.cells[cell]
-        size = len(self.first)
-        cuts, at = np.unique(np.searchsorted(values, thresholds, "right"), return_inverse=True)
-        run = np.searchsorted(cuts, np.arange(len(values)), "right")
-        counts = np.bincount(run * size + group, minlength=(len(cuts) + 1) * size).reshape(-1, size)
-        above = np.cumsum(counts[:0:-1], axis=0)[::-1].astype(np.float64)  # of all runs from a cut on
-        return above[at].reshape(*thresholds.shape, size)
+    def __call__(
+        self, cell: int, first: Array, thresholds: Array
+    ) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64], Array]]:
+        """Units between `first` (e,) and each of `thresholds` (R, e), in parts of the R e rows.
+
+        A part is its rows, how many units the rows before each of them have, these units, and what their marks gain:
+        -1 where the threshold rose over them, 1 where it fell below.
+        """
+        values = self.scores[self.order[:, cell], cell]
+        values = values[: len(values) - int(np.isnan(values).sum())]
+        low, high = (np.searchsorted(values, x, "right") for x in (first, thresholds))
+        low, high = (x.ravel() for x in np.broadcast_arrays(low, high))
+        gain = np.where(high > low, -1.0, 1.0)
+        low, high = np.minimum(low, high), np.maximum(low, high)
+        ends = np.cumsum(high - low)
+        start = 0
+        while start < len(ends) and ends[-1] > (before := int(ends[start - 1]) if start else 0):
+            stop = max(start + 1, int(np.searchsorted(ends, before + AT_ONCE, "right")))
+            part = slice(start, stop)
+            size = high[part] - low[part]
+            begins = np.concatenate([[0], ends[part] - before])
+            at = np.arange(begins[-1]) + np.repeat(low[part] - begins[:-1], size)
+            yield part, begins, self.order[at, cell], np.repeat(gain[part], size)
+            start = stop

@@ -7,6 +7,7 @@ See docs/methods.md, section 18.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +30,11 @@ STEPS = 60
 """Interior-point steps at most; 15 to 25 are usual."""
 BATCH = 2_000_000
 """Numbers in one batch of predictions."""
+STEADY = 0.5
+"""No cell counts more in a least-absolute fit than one with this part of the typical standard error. A judge that
+always fails in a language is steady there: weighed by its own error it would outvote the sound cells."""
+FAINT = 1e-9
+"""Weight of a cell that a fit must not follow. It is not 0, so that a line of such cells is measured from its mean."""
 LARGE = 50
 """Panels with more judges than this, and fewer languages, are fitted with the two exchanged."""
 
@@ -195,7 +201,7 @@ class Units:
         return cls(
             values,
             share / share.sum(),
-            1 / _positive(mean_and_se(cells, weights)[1]),
+            1 / _positive(mean_and_se(cells, weights)[1], STEADY),
             1 / _positive(mean_and_se(values, share)[1]) ** 2,
         )
 
@@ -213,10 +219,10 @@ def _pooled(arrays: tuple[Array, ...], weights: Array, cluster: NDArray[np.int64
     return tuple(np.add.reduceat(a[order] * heavy, starts, axis=0) / total[:, None, None] for a in arrays), total
 
 
-def _positive(se: Array) -> Array:
-    """Standard errors without zeros: one that is 0, or far below the others, would decide alone."""
+def _positive(se: Array, least: float = 0.05) -> Array:
+    """Standard errors without zeros, of at least this part of the typical one: a smaller one would decide alone."""
     typical = float(np.median(se[se > 0])) if (se > 0).any() else 1.0
-    return np.maximum(se, 0.05 * typical)
+    return np.maximum(se, least * typical)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +243,62 @@ def named_cells(reading: Reading, excess: Array) -> NDArray[np.bool_]:
         if largest[-1] >= STANDS_OUT * largest[-2]:
             return np.asarray(np.abs(excess) == largest[-1])
     return reading.named
+
+
+def sized(units: Units, means: Array, readings: Sequence[Reading]) -> tuple[Array, NDArray[np.bool_]]:
+    """How far cells are off, in points, and which to name, by the reading of each: (r, k, m) -> (r, k, m) each."""
+    lad = sparse_reading(means, units.lad)
+    named = np.stack([named_cells(r, x) for r, x in zip(readings, lad, strict=True)])
+    fits = [refit(units, x, r) for r, x in zip(readings, means, strict=True)]
+    return np.stack([x if fit is None else fit for x, fit in zip(lad, fits, strict=True)]), named
+
+
+def refit(units: Units, values: Array, reading: Reading) -> Array | None:
+    """How far each cell is off the additive panel that fits all cells but the named ones and itself: (..., k, m).
+
+    Least absolute deviations find the cells that are off, but are drawn towards them: a median with one value far below
+    is a lower one of the others. Least squares without those cells are not, and are linear, so that what is read of the
+    tasks has the mean that is read of their mean. In a diffuse panel there are no sound cells to fit: None.
+    """
+    if min(values.shape[-2:]) == 2:
+        return double_centre(values)
+    if reading.kind == "diffuse":
+        return None
+    weights = np.where(_unsound(units, reading), FAINT, 1.0)
+    left = values - additive(values, np.broadcast_to(weights, values.shape))
+    out: Array = left / np.where(weights < 1, 1.0, 1 - _leverage(weights))
+    return out
+
+
+def _leverage(weights: Array) -> Array:
+    """By how much the additive fit of a cell follows the cell itself: (k, m)."""
+    rows = weights.sum(axis=1, keepdims=True)
+    shares = weights / rows
+    inverse = np.zeros((weights.shape[1],) * 2)  # the first column effect is 0
+    inverse[1:, 1:] = np.linalg.inv((np.diag(weights.sum(axis=0)) - weights.T @ shares)[1:, 1:])
+    crossed = shares @ inverse
+    out: Array = weights * (1 / rows + np.diag(inverse) - 2 * crossed + (crossed * shares).sum(axis=1, keepdims=True))
+    return out
+
+
+def _unsound(units: Units, reading: Reading) -> NDArray[np.bool_]:
+    """The cells that the fit must not follow: those named, but of a judge or language most may be sound.
+
+    A line is off by what its cells differ from each other. Where more than half of them agree within noise these are
+    sound, and it is off in the others; else it is off everywhere, from its own mean.
+    """
+    if reading.kind not in ("judge", "language"):
+        return reading.named
+    size = int(reading.named.sum())
+    whole = np.where(reading.named, units.values, 0.0) * _line_scale(units.values, reading.kind)
+    mean, se = mean_and_se(whole[:, reading.named], units.share)
+    critical = stdtrit(len(units.values) - 1, 1 - 0.05 / (size * (size - 1)))
+    near = np.abs(mean[:, None] - mean) <= critical * np.hypot(se[:, None], se)
+    agree = near[near.sum(axis=1).argmax()]
+    out = reading.named.copy()
+    if 2 * agree.sum() > size:
+        out[reading.named] = ~agree
+    return out
 
 
 def choose(units: Units, level: float = 0.95, seed: int = 7) -> Reading:
@@ -406,7 +468,8 @@ def _settle(
     reading = Reading("none", np.zeros((k, m), bool))
     for kind, size in dimensions(k, m)[: chosen + 1]:
         reading, rest = _explained(units, values, means, kind, order[:size])
-        if not _clear(rest, share, critical):
+        # What is named is explained: of it only the trace of unequal weights is left, too small for a spread.
+        if not _clear(np.where(reading.named, 0.0, rest), share, critical):
             break
     return reading
 

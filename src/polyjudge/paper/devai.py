@@ -52,7 +52,7 @@ class Types:
     tau: dict[str, dict[str, float]] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Findings:
     """The results of all analyses of the DevAI panel."""
 
@@ -113,26 +113,28 @@ def analyse(panel: Panel, seed: int | None = None) -> Findings:
     stream = np.random.default_rng(seed_of("ablation_tasks"))
     subsets = {s: subset_draws(n, s, repeats, stream) for s in counts}
     return Findings(
-        panel,
-        uncertainty(panel),
-        rank_reversals(panel),
-        variance(panel),
-        information(panel, seed=seed_of("information"), permutations=int(book["information"]["permutations"])),
-        held,
-        compare(panel, ["raw", "cbc"], MANY, seed_of("held_out") + 1),
-        bare_comparison(panel, drawn, orders, seed_of("held_out")),
-        published_information(panel, int(spec["q"]), int(spec["permutations"]), seed_of("information")),
-        _unseen(panel, resamples, seed_of("unseen_language")),
-        decisions(
+        panel=panel,
+        uncertainty=uncertainty(panel),
+        reversals=rank_reversals(panel),
+        variance=variance(panel),
+        information=information(
+            panel, seed=seed_of("information"), permutations=int(book["information"]["permutations"])
+        ),
+        held_out=held,
+        many=compare(panel, ["raw", "cbc"], MANY, seed_of("held_out") + 1),
+        bare=bare_comparison(panel, drawn, orders, seed_of("held_out")),
+        nats=published_information(panel, int(spec["q"]), int(spec["permutations"]), seed_of("information")),
+        unseen=_unseen(panel, resamples, seed_of("unseen_language")),
+        decisions=decisions(
             panel,
             resamples,
             seed_of("decisions"),
             draws=plain_draws(n, resamples, seed_of("decisions")),
         ),
-        pd.concat(judges, ignore_index=True),
-        ablate_tasks(panel, counts, repeats, seed_of("ablation_tasks"), draws=subsets),
-        requirements_behind(panel),
-        seed,
+        judges=pd.concat(judges, ignore_index=True),
+        tasks=ablate_tasks(panel, counts, repeats, seed_of("ablation_tasks"), draws=subsets),
+        requirements=requirements_behind(panel),
+        seed=seed,
     )
 
 

@@ -45,13 +45,13 @@ def reproduce_devai(
     found = analyse(panel, seed)
     check = None if labels is None else check_labels(panel, labels)
     return Reproduction(
-        settle("devai", answer(found, types)),
-        (*corrections(found), *seen(found, check)),
-        (*_tables(found), follow_up(panel), *(() if check is None else (_labels_table(check),))),
-        _figures(found),
-        inputs or {"scores": panel.fingerprint},
-        (*notes(seed), *more, *(() if check is None else (CAVEAT,))),
-        check,
+        ledger=settle("devai", answer(found, types)),
+        corrections=(*corrections(found), *seen(found, check)),
+        tables=(*_tables(found), follow_up(panel), *(() if check is None else (_labels_table(check),))),
+        figures=_figures(found),
+        inputs=inputs or {"scores": panel.fingerprint},
+        notes=(*notes(seed), *more, *(() if check is None else (CAVEAT,))),
+        labels=check,
     )
 
 

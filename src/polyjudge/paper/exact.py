@@ -46,7 +46,15 @@ def _block(panel: Panel, drawn: NDArray[np.number], held: NDArray[np.generic]) -
     n, k, m = panel.shape
     w, v = drawn.astype(float), held.astype(float)
     train, left = ((x @ panel.scores.reshape(n, k * m) / x.sum(1, keepdims=True)).reshape(-1, k, m) for x in (w, v))
-    return Block(panel, w, v, train, left, double_centre(train), double_centre(left))
+    return Block(
+        panel=panel,
+        drawn=w,
+        held=v,
+        train=train,
+        left_out=left,
+        interaction=double_centre(train),
+        left_out_interaction=double_centre(left),
+    )
 
 
 def _values(adjusted: Array | Map) -> Array:

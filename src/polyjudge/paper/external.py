@@ -21,7 +21,7 @@ STRENGTH_GAP = tie_gap(0.0, 1.0)
 """Strengths closer than this count as tied."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class External:
     """Held-out tau of each method (mean, low, high), tau of the full fit, and the label-free gain (mean, low, high)."""
 
@@ -71,18 +71,18 @@ def held_out(panel: Panel, resamples: int, seed: int) -> External:
     gain = np.concatenate(gains)
     taus = {name: np.concatenate(parts) for name, parts in tau.items()}
     return External(
-        {name: _summary(values) for name, values in taus.items()},
-        {
+        tau={name: _summary(values) for name, values in taus.items()},
+        full_fit={
             "raw": float(mean_tau(full, gap)[0]),
             "cbc": float(mean_tau(full - double_centre(full), gap)[0]),
             "judge_aware_btl": float(mean_tau(whole[0], STRENGTH_GAP)[0]),
         },
-        full[0],
-        whole[0][0],
-        _summary(gain),
-        float((gain > 0).mean()),
-        resamples,
-        taus,
+        means=full[0],
+        btl=whole[0][0],
+        gain=_summary(gain),
+        gain_positive=float((gain > 0).mean()),
+        resamples=resamples,
+        resample_tau=taus,
     )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
@@ -18,36 +16,35 @@ from polyjudge.core.labels import labels
 from polyjudge.estimate.kernels import double_centre, ranks
 from polyjudge.report.charts import interaction_heatmap, rank_lines
 from polyjudge.report.charts.theme import LIGHT, finish
+from polyjudge.report.charts.vega import Picture, bands, layer, of, plot, stacked
 
 SHARPNESS = 3
 """Pixels of the PNG per unit of the chart: about 290 dots per inch."""
 
 
-def heatmap(result: Uncertainty) -> Any:
+def heatmap(result: Uncertainty) -> Picture:
     """Figure 1: the interaction, with marks for what the band can tell from zero."""
     chart = interaction_heatmap(result, "Interaction of language and judge")
     # Vega's own number format writes 20 as 2e+1 in a legend.
-    legend = chart.layer[0].encoding.color["legend"]
-    legend["labelExpr"] = "(datum.value > 0 ? '+' : datum.value < 0 ? '-' : '') + abs(datum.value)"
-    chart.layer[0].encoding.color["title"] = ["score", "points"]
-    return _axis_titles(chart, y="language").properties(width=alt.Step(40))
+    tint = chart.spec["layer"][0]["encoding"]["color"]
+    tint["legend"]["labelExpr"] = "(datum.value > 0 ? '+' : datum.value < 0 ? '-' : '') + abs(datum.value)"
+    tint["title"] = ["score", "points"]
+    return _axis_titles(chart, y="language").properties(width=bands(40))
 
 
-def before_after(means: pd.DataFrame, gap: float, title: str, measure: str, note: str = "") -> Any:
+def before_after(means: pd.DataFrame, gap: float, title: str, measure: str, note: str = "") -> Picture:
     """Figures 2 and 3: ranks by language from a language x judge table of means, raw above and after CBC below."""
     cells = means.to_numpy()
     stages = {"before": cells, "after": cells - double_centre(cells)}
     rows = pd.concat([_rank_rows(means, values, gap, stage) for stage, values in stages.items()], ignore_index=True)
     titles = {"before": "Raw", "after": "After CBC (alike by arithmetic)"}
-    parts = []
-    for stage in stages:
-        part = _axis_titles(rank_lines(rows, stage, titles[stage]), "language", f"rank by mean {measure}")
-        part.config, part.params = alt.Undefined, alt.Undefined
-        parts.append(part)
-    return finish(alt.vconcat(*parts, spacing=12), title, note)
+    parts = [
+        _axis_titles(rank_lines(rows, stage, titles[stage]), "language", f"rank by mean {measure}") for stage in stages
+    ]
+    return finish(stacked(parts, "vconcat", spacing=12), title, note)
 
 
-def reversal_strength(pairs: pd.DataFrame, alpha: float = 0.05) -> Any:
+def reversal_strength(pairs: pd.DataFrame, alpha: float = 0.05) -> Picture:
     """How strongly each pair of judges reverses, and which reversals hold when selection is allowed for."""
     shown = labels(dict.fromkeys([*pairs["judge_i"], *pairs["judge_j"]]))
     data = pd.DataFrame(
@@ -68,28 +65,28 @@ def reversal_strength(pairs: pd.DataFrame, alpha: float = 0.05) -> Any:
         "not significant": LIGHT["soft"],
     }
     used = [v for v in colours if v in set(data["verdict"])]
-    base = alt.Chart(data).encode(
-        y=alt.Y("pair:N", sort=data["pair"].tolist(), title=None, axis=alt.Axis(labelLimit=200)),
-        x=alt.X("delta:Q", title="reversal strength (points squared)", axis=alt.Axis(tickCount=5)),
+    base = plot(data).encode(
+        y=of("pair:N", sort=data["pair"].tolist(), title=None, axis=dict(labelLimit=200)),
+        x=of("delta:Q", title="reversal strength (points squared)", axis=dict(tickCount=5)),
     )
     bars = (
-        base.transform_filter("datum.delta > 0")
-        .mark_bar()
+        base.where("datum.delta > 0")
+        .mark("bar")
         .encode(
-            color=alt.Color(
+            color=of(
                 "verdict:N",
                 title=None,
-                scale=alt.Scale(domain=used, range=[colours[v] for v in used]),
-                legend=alt.Legend(orient="bottom", columns=2),
+                scale=dict(domain=used, range=[colours[v] for v in used]),
+                legend=dict(orient="bottom", columns=2),
             )
         )
     )
-    values = base.mark_text(align="left", dx=4, fontSize=10).encode(text="shown:N")
-    chart = alt.layer(bars, values).properties(width=220, height=alt.Step(17))
+    values = base.mark("text", align="left", dx=4, fontSize=10).encode(text=of("shown:N"))
+    chart = layer(bars, values).properties(width=220, height=bands(17))
     return finish(chart, "Reversal strength of every pair of judges")
 
 
-def convergence(table: pd.DataFrame) -> Any:
+def convergence(table: pd.DataFrame) -> Picture:
     """Figure 4: error of the estimate by number of tasks, against the bound as published and with the noise's sigma.
 
     Columns: tasks, error, published_error, bound_all_scores, bound.
@@ -101,24 +98,24 @@ def convergence(table: pd.DataFrame) -> Any:
     }
     look = {"bound_all_scores": (LIGHT["c2"], [6, 4]), "bound": (LIGHT["c4"], [2, 2]), "error": (LIGHT["c1"], [1, 0])}
     sizes = [int(n) for n in table["tasks"]]
-    x = alt.X("tasks:Q", title="number of tasks", scale=alt.Scale(domain=[5, 60]), axis=alt.Axis(values=sizes))
-    y = alt.Y(
+    x = of("tasks:Q", title="number of tasks", scale=dict(domain=[5, 60]), axis=dict(values=sizes))
+    y = of(
         "value:Q",
         title="score points (log scale)",
-        scale=alt.Scale(type="log", domain=[0.5, 40], nice=False),
-        axis=alt.Axis(values=[0.5, 1, 2, 5, 10, 20, 40], format="~g"),
+        scale=dict(type="log", domain=[0.5, 40], nice=False),
+        axis=dict(values=[0.5, 1, 2, 5, 10, 20, 40], format="~g"),
     )
     layers = []
     for name, (ink, dash) in look.items():
         rows = pd.DataFrame({"tasks": table["tasks"], "value": table[name]})
-        line = alt.Chart(rows).mark_line(color=ink, strokeDash=dash, strokeWidth=2, point=alt.OverlayMarkDef(color=ink))
+        line = plot(rows).mark("line", color=ink, strokeDash=dash, strokeWidth=2, point=dict(color=ink))
         # The names stand over the right part of their lines, high enough for the left end of the text.
-        middle = alt.Chart(pd.DataFrame({"tasks": [60], "value": [_at(rows, 19)], "name": [names[name]]}))
-        label = middle.mark_text(align="right", dy=-5, color=ink, fontSize=10).encode(x=x, y=y, text="name:N")
+        middle = plot(pd.DataFrame({"tasks": [60], "value": [_at(rows, 19)], "name": [names[name]]}))
+        label = middle.mark("text", align="right", dy=-5, color=ink, fontSize=10).encode(x=x, y=y, text=of("name:N"))
         layers += [line.encode(x=x, y=y), label]
-    rings = alt.Chart(pd.DataFrame({"tasks": table["tasks"], "value": table["published_error"]}))
-    layers.append(rings.mark_point(color=LIGHT["ink"], size=90, strokeWidth=1.2, filled=False).encode(x=x, y=y))
-    chart = alt.layer(*layers).properties(width=290, height=210)
+    rings = plot(pd.DataFrame({"tasks": table["tasks"], "value": table["published_error"]}))
+    layers.append(rings.mark("point", color=LIGHT["ink"], size=90, strokeWidth=1.2, filled=False).encode(x=x, y=y))
+    chart = layer(*layers).properties(width=290, height=210)
     note = ["The bounds cover all cells at once with 95% confidence;", "the error is a mean over cells."]
     return finish(chart, "Error of the interaction by number of tasks", note)
 
@@ -127,7 +124,7 @@ def write(chart: Any, folder: Path, name: str, formats: Iterable[str]) -> list[P
     """Write a chart in each format. The files are complete or not there."""
     import vl_convert
 
-    spec = json.loads(chart.to_json())
+    spec = chart.to_dict()
     draw = {
         "svg": lambda: vl_convert.vegalite_to_svg(spec).encode(),
         "png": lambda: vl_convert.vegalite_to_png(spec, scale=SHARPNESS),
@@ -142,12 +139,12 @@ def write(chart: Any, folder: Path, name: str, formats: Iterable[str]) -> list[P
     return paths
 
 
-def _axis_titles(chart: Any, x: str | None = None, y: str | None = None) -> Any:
+def _axis_titles(chart: Any, x: str | None = None, y: str | None = None) -> Picture:
     """Name the axes in every layer; layers share an axis, and it shows all their titles."""
-    for layer in chart.layer:
+    for view in chart.spec["layer"]:
         for channel, title in (("x", x), ("y", y)):
-            if title is not None and layer.encoding[channel] is not alt.Undefined:
-                layer.encoding[channel].title = title
+            if title is not None and channel in view["encoding"]:
+                view["encoding"][channel]["title"] = title
     return chart
 
 

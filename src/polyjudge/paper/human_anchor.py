@@ -27,7 +27,7 @@ PROOF = (
 )
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class HumanAnchor(Result):
     """Agreement of the panel-mean decision with the human preference, as published and with a tie tolerance.
 
@@ -122,13 +122,13 @@ def human_anchor(sample: pd.DataFrame, languages: list[str], resamples: int = 10
     strata = np.asarray(sample.groupby(["language", "subset"]).ngroup(), dtype=np.int64)
     intervals, draws = _intervals(facts, strata, resamples, seed)
     return HumanAnchor(
-        table,
-        intervals,
-        {str(k): int(v) for k, v in sample["subset"].value_counts().items()},
-        tolerance,
-        resamples,
-        seed,
-        {"raw": draws[:, 0], "cbc": draws[:, 1], "gain": draws[:, 1] - draws[:, 0]},
+        by_language=table,
+        intervals=intervals,
+        strata={str(k): int(v) for k, v in sample["subset"].value_counts().items()},
+        tolerance=tolerance,
+        resamples=resamples,
+        seed=seed,
+        published_draws={"raw": draws[:, 0], "cbc": draws[:, 1], "gain": draws[:, 1] - draws[:, 0]},
     )
 
 

@@ -79,12 +79,12 @@ def reproduce_mrewardbench(
     if seed is not None:
         answers = scattered(answers, _scatter(external, anchor))
     return Reproduction(
-        settle("mrewardbench", answers),
-        _corrections(means, external, anchor),
-        tuple(t for t in (_external_table(book, external), _anchor_table(anchor)) if t is not None),
-        {"external_ranks_before_after": lambda: _figure(means, external is None)},
-        inputs or {"panel": "not given" if panel is None else panel.fingerprint},
-        notes(seed)
+        ledger=settle("mrewardbench", answers),
+        corrections=_corrections(means, external, anchor),
+        tables=tuple(t for t in (_external_table(book, external), _anchor_table(anchor)) if t is not None),
+        figures={"external_ranks_before_after": lambda: _figure(means, external is None)},
+        inputs=inputs or {"panel": "not given" if panel is None else panel.fingerprint},
+        notes=notes(seed)
         if panel is not None
         else (*notes(seed), "The panel was not given. Rows marked so come from the published matrices."),
     )

@@ -27,7 +27,7 @@ class Correction:
     """What the paper itself says against it."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Reproduction(Result):
     """One benchmark of the paper, computed again."""
 

@@ -102,20 +102,17 @@ def plot(result: Result, name: str | None = None) -> Any:
 
     from polyjudge.core.errors import UsageError
     from polyjudge.report.charts import draw
+    from polyjudge.report.charts.vega import stacked
 
     report = report_of(result)
     found = {} if report is None else {chart.name: chart for chart in reversed(report.charts)}
     wanted = name if name is not None else next(iter(chart_names(result)), "")
-    if wanted not in found:
+    if wanted not in list(found):
         known = ", ".join(chart_names(result)) or "none"
         raise UsageError(f"{type(result).__name__} has no chart {wanted!r}. Its charts are: {known}.")
     drawn = draw(found[wanted])
-    if len(drawn) == 1:
-        return drawn[0]
-    config = drawn[0].config
-    for chart in drawn:
-        chart.config = altair.Undefined  # Altair wants it once, at the top
-    return altair.vconcat(*drawn, config=config)
+    picture = drawn[0] if len(drawn) == 1 else stacked(drawn, "vconcat")
+    return altair.Chart.from_dict(picture.to_dict())
 
 
 def fragment(result: Result) -> str | None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from polyjudge.core.errors import UsageError
 from polyjudge.core.files import atomic_path
+from polyjudge.report.charts.vega import Picture, converter
 
 if TYPE_CHECKING:
     from polyjudge.core.sections import Report
 
-COMPILED = "_polyjudge_svg"
-"""Where a chart keeps its picture: compiling takes most of the time, and every format starts from it."""
 FORMATS = ("svg", "png", "pdf")
 
 
@@ -32,31 +29,14 @@ def parse_formats(text: str) -> tuple[str, ...]:
     return wanted
 
 
-def can_draw() -> bool:
-    """Whether pictures can be made here."""
-    return importlib.util.find_spec("vl_convert") is not None
-
-
-def converter() -> Any:
-    """The package that draws without a browser."""
-    if not can_draw():
-        raise UsageError("Figures need a package that is not installed: pip install 'polyjudge[figures]'.")
-    return importlib.import_module("vl_convert")
-
-
-def chart_bytes(chart: Any, form: str) -> bytes:
+def chart_bytes(chart: Picture, form: str) -> bytes:
     """A chart as the content of an SVG, PNG or PDF file."""
-    vl_convert = converter()
-    svg = vars(chart).get(COMPILED)
-    if svg is None:
-        svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
-        object.__setattr__(chart, COMPILED, svg)  # beside what Altair keeps, so that it is no part of the chart
     if form == "png":
-        return bytes(vl_convert.svg_to_png(svg, scale=2))
-    return bytes(vl_convert.svg_to_pdf(svg)) if form == "pdf" else svg.encode()
+        return bytes(converter().svg_to_png(chart.svg, scale=2))
+    return bytes(converter().svg_to_pdf(chart.svg)) if form == "pdf" else chart.svg.encode()
 
 
-def save_chart(chart: Any, path: str | Path) -> None:
+def save_chart(chart: Picture, path: str | Path) -> None:
     """Write a chart; the suffix of the path is the format."""
     path = Path(path)
     (form,) = parse_formats(path.suffix[1:])

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
 
 from markupsafe import Markup
 
 from polyjudge.core.labels import label
 from polyjudge.core.sections import Block, Chart, Grid, Report, Table
 from polyjudge.report.charts import draw
-from polyjudge.report.export import can_draw, chart_bytes
+from polyjudge.report.charts.vega import Picture, can_draw
 from polyjudge.report.tables import cells, entries
 from polyjudge.report.words import word
 
@@ -61,6 +60,6 @@ def _rows(caption: str, head: list[str], body: list[list[str]]) -> Markup:
     return Markup("<table><caption>{}</caption>{}</table>").format(caption, rows)
 
 
-def _picture(words: str, chart: Any) -> Markup:
-    data = base64.b64encode(chart_bytes(chart, "svg")).decode()
+def _picture(words: str, chart: Picture) -> Markup:
+    data = base64.b64encode(chart.svg.encode()).decode()
     return Markup('<p><img alt="{}" style="max-width:100%" src="data:image/svg+xml;base64,{}"></p>').format(words, data)

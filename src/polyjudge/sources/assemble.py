@@ -16,7 +16,7 @@ from polyjudge.core.errors import PanelError, PolyjudgeWarning, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Grouping, Panel, nan_mean
 from polyjudge.core.reading import Reading
-from polyjudge.core.sections import Words, say
+from polyjudge.core.sections import Say, Words, say
 from polyjudge.core.systems import average_systems
 from polyjudge.sources.engine import HASH, Duplicates, Engine, Entries, Found, Labels, Units
 from polyjudge.sources.limits import LARGEST_SCORE, LONGEST_LABEL
@@ -24,6 +24,8 @@ from polyjudge.sources.limits import LARGEST_SCORE, LONGEST_LABEL
 MOST_ENTRIES = 200_000_000
 """Replicates are kept apart while the array unit x language x judge x replicate has at most this many entries."""
 MOST_LABELS = 10_000
+FAR = 5.0
+"""A number so many times larger than all others may stand for "no score"."""
 
 
 def assemble(
@@ -83,19 +85,34 @@ def assemble(
         raise PanelError(f"{engine.where} grew while it was read. Read it again, or from a snapshot.")
     observed = (float(cells["low"].min()), float(cells["high"].max()))
     panel = _build(units, entries, labels, columns, by_task, limits, observed, tuple(notes))
-    return _settle_incomplete(replace(panel, reading=_counted(reading, labels, n)), incomplete)
+    return _settle_incomplete(_with_reading(panel, reading, labels, n), incomplete)
 
 
-def _counted(reading: Reading | None, labels: Labels, tasks: int) -> Reading | None:
-    """The reading with how many labels each role has, now that all rows were seen."""
+def _stand_in(panel: Panel) -> tuple[Say, ...]:
+    """A number that likely stands for "no score": -1 below scores from 0, or 999 far above all others."""
+    low, high = panel.observed_range
+    values = panel.finest
+    if low in (-1, -9, -99, -999) and high > 2 and not bool(((values < 0) & (values != low)).any()):
+        value = low
+    elif high in (99, 999, 9999) and high > FAR * max(np.nanmax(values, where=values < high, initial=1.0), -low):
+        value = high
+    else:
+        return ()
+    return (say("read.stand_in", value=value, count=int((values == value).sum())),)
+
+
+def _with_reading(panel: Panel, reading: Reading | None, labels: Labels, tasks: int) -> Panel:
+    """The panel with its reading: how many labels each role has, now that all rows were seen, and what looks odd."""
     if reading is None:
-        return None
+        return panel
     counts = {"task": tasks} | {axis: len(getattr(labels, axis)) for axis in labels.used()}
     shown = {axis: getattr(labels, axis)[:8] for axis in labels.used()}
     roles = tuple(
         replace(r, distinct=counts.get(r.role, r.distinct), labels=shown.get(r.role, r.labels)) for r in reading.roles
     )
-    return replace(reading, roles=roles)
+    odd = () if panel.declared_range is not None else _stand_in(panel)
+    reading = replace(reading, roles=roles, doubts=(*reading.doubts, *odd))
+    return replace(panel, reading=reading, notes=(*panel.notes, *odd))
 
 
 # --- checks ---
@@ -134,8 +151,8 @@ def check_scores(engine: Engine, cells: pd.DataFrame, columns: Columns) -> None:
     if text:
         raise PanelError(
             f"The score column {columns.score!r} of {engine.where} holds text in {text} rows: "
-            f"{_rows(engine.find('text'))}. Scores must be numbers with a decimal point; leave the field empty "
-            "where there is no score, or name another column (--score)."
+            f"{_rows(engine.find('text'))}. Scores must be numbers with a decimal point, or empty. Say what "
+            "words stand for (--map WORD=NUMBER), or name another column (--score)."
         )
     scored = cells[cells["scored"] > 0]
     if scored.empty:
@@ -186,7 +203,8 @@ def _choose_labels(
                 f"{engine.where} has {len(order[axis])} different {axis}s. Check that the {axis} column is the right "
                 f"one (--{axis} NAME)."
             )
-        _warn_alike(order[axis], axis, notes)
+        if axes[axis] is None:
+            _check_alike(order[axis], axis, engine.where, notes)
     rest = {axis: order.get(axis, ()) for axis in ("replicate", "system")}
     return Labels(order["language"], order["judge"], **rest), cells
 
@@ -197,15 +215,22 @@ def _in_order(cells: pd.DataFrame, axis: str) -> tuple[str, ...]:
     return tuple(sorted(set(cells[axis])))
 
 
-def _warn_alike(labels: Sequence[str], axis: str, notes: list[Words]) -> None:
-    """Labels that differ only in case or spaces are most likely one label: say so, change nothing."""
+def _check_alike(labels: Sequence[str], axis: str, where: str, notes: list[Words]) -> None:
+    """Labels that differ only in case or spaces are most likely one label, whose scores would be torn apart."""
     seen: dict[str, str] = {}
-    for label in labels:
-        same = seen.setdefault("".join(label.split()).casefold(), label)
-        if same != label:
-            note = say("panel.alike", axis=axis, one=same, other=label)
-            notes.append(note)
-            warnings.warn(str(note), PolyjudgeWarning, stacklevel=5)
+    alike = [(seen[key], x) for x in labels if seen.setdefault(key := "".join(x.split()).casefold(), x) != x]
+    if alike and axis in ("language", "judge"):
+        one, other = (clean(x) for x in alike[0])
+        more = f" (so do {len(alike) - 1} more)" if len(alike) > 1 else ""
+        raise PanelError(
+            f"The {axis}s {one!r} and {other!r} of {where} differ only in case or spaces{more}. Make them equal in the "
+            f"file; if they are different {axis}s, list all that you want: --{axis}s {one},{other},... ({axis}s=[...] "
+            "in Python)."
+        )
+    for one, other in alike:
+        note = say("panel.alike", axis=axis, one=one, other=other)
+        notes.append(note)
+        warnings.warn(str(note), PolyjudgeWarning, stacklevel=5)
 
 
 def _rows(found: Sequence[Found]) -> str:

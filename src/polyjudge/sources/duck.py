@@ -7,6 +7,7 @@ import csv
 import glob
 import gzip
 import importlib.util
+import io
 import json
 import os
 import re
@@ -43,6 +44,8 @@ ROW = "polyjudge_row"
 FILE = "polyjudge_file"
 """Column with the file of a row, in sources that are files."""
 CHUNK = 50_000
+MOST_ABOVE = 20
+"""Lines above a CSV header that are looked at."""
 _TEXT = (".csv", ".tsv", ".txt")
 _JSON = (".jsonl", ".ndjson", ".json")
 
@@ -141,6 +144,8 @@ class Source:
     rows_per_line: int = 1
     table: tuple[str, str] | None = None
     """Schema and name, of a table of a DuckDB file."""
+    above: Sequence[str] = ()
+    """Lines above the header of CSV, which were skipped."""
 
     def stamps(self) -> list[tuple[int, int]]:
         """Size and time of change of the files, to see whether they changed while they were read."""
@@ -294,6 +299,8 @@ def _kind(path: Path) -> str:
         raise PanelError(f"{clean(str(path), 200)} is damaged or not what its name says: its first bytes do not fit.")
     if plain.endswith((".xlsx", ".xls", ".ods", ".numbers")):
         raise PanelError(f"{clean(str(path), 200)} is a spreadsheet. Save the sheet with the scores as CSV (UTF-8).")
+    if head[:4] == b"PK\3\4":
+        raise PanelError(f"{clean(str(path), 200)} is a zip archive. Unpack it and name the file inside.")
     if plain.endswith(_TEXT) or b"\0" not in head or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "csv"
     raise PanelError(
@@ -302,8 +309,17 @@ def _kind(path: Path) -> str:
     )
 
 
-def _csv_header(path: Path) -> tuple[list[str], str]:
-    """Column names and delimiter of a CSV file, from its first record."""
+@dataclass(frozen=True)
+class Head:
+    """The start of a CSV file: its columns and delimiter, and the lines above the header, which are no part of it."""
+
+    columns: list[str]
+    delimiter: str
+    above: list[str]
+
+
+def csv_head(path: Path) -> Head:
+    """The head of a CSV file, from its first lines."""
     shown = clean(str(path), 200)
     try:
         with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
@@ -315,46 +331,84 @@ def _csv_header(path: Path) -> tuple[list[str], str]:
     text = start.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     if not text.strip():
         raise PanelError(f"{shown} is empty.")
-    head = text.splitlines()[0]
-    delimiter = max(",\t;|", key=head.count) if any(head.count(d) for d in ",\t;|") else ","
-    header = next(csv.reader(text.splitlines(keepends=True), delimiter=delimiter))
+    whole = list(io.StringIO(text, newline=""))
+    lines = [line.rstrip("\r\n") for line in whole]
+    above = _above_header(lines)
+    delimiter = _delimiter(lines[above])
+    header = next(csv.reader(whole[above:], delimiter=delimiter))
     header = [title or f"column{i}" for i, title in enumerate(header)]  # as a data frame's index is written
     if "�" in "".join(header):
-        raise PanelError(f"{shown}, line 1 is not UTF-8 text. Save the file as UTF-8 and retry.")
+        raise PanelError(f"{shown}, line {above + 1} is not UTF-8 text. Save the file as UTF-8 and retry.")
     twice = {n for n in header if header.count(n) > 1}
     if twice:
-        raise PanelError(f"{shown} has two columns named {clean(sorted(twice)[0])!r}. Rename one of them.")
-    return header, delimiter
+        raise PanelError(
+            f"{shown} has two columns named {clean(sorted(twice)[0])!r}. Rename one of them. If two header lines name "
+            "a column together, join them: en and gpt become en_gpt."
+        )
+    if len(header) == 1 and len(header[0].split()) > 2:
+        raise PanelError(
+            f"{shown} has one column, {clean(header[0])!r}. Columns are divided by commas, tabs, semicolons or |; save "
+            "the file with one of them."
+        )
+    return Head(header, delimiter, lines[:above])
 
 
-def csv_relation(path: Path, header: Sequence[str], delimiter: str) -> str:
+def _delimiter(line: str) -> str:
+    return max(",\t;|", key=line.count) if any(line.count(d) for d in ",\t;|") else ","
+
+
+def _above_header(lines: list[str]) -> int:
+    """How many lines stand above the header: comments, Excel's `sep=`, titles over a table, empty lines."""
+    for at, line in enumerate(lines[:MOST_ABOVE]):
+        after = next((later for later in lines[at + 1 :] if later.strip()), "")
+        fields, below = line.split(_delimiter(line)), after.split(_delimiter(after))
+        if line.startswith("#"):
+            is_header = len(fields) > 2 and len(fields) == len(below) and any(map(_is_number, below))
+        elif not line.strip() or re.fullmatch("sep=.", line.strip()):
+            is_header = False
+        else:
+            rest = lines[at + 1 : MOST_ABOVE + 1]
+            is_header = len(fields) > 1 or not any(later.count(_delimiter(later)) > 1 for later in rest)
+        if is_header:
+            return at
+    return 0
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"\s*[-+]?[0-9]+([.,][0-9]+)?\s*", text) is not None
+
+
+def _csv_relation(path: Path, head: Head) -> str:
     """One CSV file with every column as text, as it is written. Nothing is guessed."""
-    columns = ", ".join(f"{quote(n)}: 'VARCHAR'" for n in header)
+    columns = ", ".join(f"{quote(n)}: 'VARCHAR'" for n in head.columns)
     return (
         f"read_csv({quote(literal(path))}, auto_detect = false, header = true, columns = {{{columns}}}, "
-        f"delim = {quote(delimiter)}, quote = '\"', escape = '\"')"
+        f"delim = {quote(head.delimiter)}, quote = '\"', escape = '\"', skip = {len(head.above)})"
     )
 
 
 def _csv(paths: list[Path], where: str) -> Source:
     for path in paths:
         check_text(path)
-    heads = [_csv_header(p) for p in paths]
-    columns = heads[0][0]
-    for path, (header, _) in zip(paths, heads, strict=True):
-        if set(header) != set(columns):
-            odd = sorted(set(header) ^ set(columns))[0]
+    heads = [csv_head(p) for p in paths]
+    columns = heads[0].columns
+    for path, head in zip(paths, heads, strict=True):
+        if set(head.columns) != set(columns):
+            odd = sorted(set(head.columns) ^ set(columns))[0]
             raise PanelError(
                 f"{clean(str(path), 200)} and {clean(str(paths[0]), 200)} have different columns "
                 f"(such as {clean(odd)!r}). Give the files the same columns."
             )
     chosen = ", ".join(map(name, columns))
     parts = [
-        f"SELECT {chosen}, {quote(str(p))} AS {FILE} FROM {csv_relation(p, *head)}"
+        f"SELECT {chosen}, {quote(str(p))} AS {FILE} FROM {_csv_relation(p, head)}"
         for p, head in zip(paths, heads, strict=True)
     ]
-    first = 2 if len(paths) == 1 else None
-    return Source(connect(), f"({' UNION ALL '.join(parts)})", columns, where, "rowid", first, spool=True)
+    above = [line for head in heads for line in head.above]
+    first = 2 + len(above) if len(paths) == 1 else None
+    source = Source(connect(), f"({' UNION ALL '.join(parts)})", columns, where, "rowid", first, spool=True)
+    source.above = above
+    return source
 
 
 def _json(paths: list[Path], where: str) -> Source:

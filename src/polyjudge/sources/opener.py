@@ -20,7 +20,7 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.files import check_name, matches
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import Reading, RoleRead, Unclear
-from polyjudge.core.sections import Say, Words
+from polyjudge.core.sections import Say, Words, say
 from polyjudge.sources import duck
 from polyjudge.sources.duck import FILE
 from polyjudge.sources.formats import Format, find_tool, read_tool, tool_files
@@ -90,7 +90,8 @@ def open_table(
         if frame is not None:
             return _held(frame, text, "json", paths)
     source_ = duck.open_file(text, table, hive)
-    return Opened(source=source_, shown=text, format=source_.kind)
+    skipped = (say("read.above", lines=len(source_.above), first=source_.above[0]),) if source_.above else ()
+    return Opened(source=source_, shown=text, format=source_.kind, notes=skipped)
 
 
 def _renamed(opened: Opened, shown: str) -> Opened:

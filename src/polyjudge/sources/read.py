@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +24,8 @@ from polyjudge.sources.opener import Opened, file_of, open_table
 
 Incomplete = Literal["estimate", "drop", "error"]
 MAX_UNITS = 100_000
+USUAL_WAYS = {"--duplicates": "error", "--incomplete": "estimate"}
+"""What is done unless the user says something else."""
 
 
 def read_panel(
@@ -98,7 +100,7 @@ def read_panel(
     >>> read_panel(frame).shape
     (2, 2, 2)
     """
-    limits = _check_options(range, duplicates, incomplete, max_units, engine, decimal)
+    limits = _check_options(range, duplicates, incomplete, max_units, engine, decimal, languages, judges)
     if isinstance(source, Panel):
         return source
     names: dict[str, str | None] = {
@@ -116,14 +118,30 @@ def read_panel(
         found = _open_foreign(source, table, names, weight, engine)
     else:
         found = understand(copied(source, table, engine), asked, weight=weight)
+    chosen = {
+        axis: None if x is None else [str(v) for v in x] for axis, x in (("languages", languages), ("judges", judges))
+    }
+    found = _said(found, chosen, {"--duplicates": duplicates, "--incomplete": incomplete}, limits)
     return found.assemble(
         limits=limits or found.limits,
         duplicates="mean" if found.average and duplicates == "error" else duplicates,
-        languages=None if languages is None else [str(x) for x in languages],
-        judges=None if judges is None else [str(x) for x in judges],
         incomplete=incomplete,
         max_units=max_units,
+        **chosen,
     )
+
+
+def _said(
+    found: Found,
+    chosen: Mapping[str, list[str] | None],
+    ways: Mapping[str, str],
+    limits: tuple[float, float] | None,
+) -> Found:
+    """The reading with all that the user said beside the columns, so that its command reads the same again."""
+    said = {f"--{axis}": ",".join(some) for axis, some in chosen.items() if some is not None}
+    said |= {flag: way for flag, way in ways.items() if way != USUAL_WAYS[flag]}
+    said |= {"--range": f"{limits[0]:g}:{limits[1]:g}"} if limits else {}
+    return replace(found, reading=replace(found.reading, options={**found.reading.options, **said}))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +191,11 @@ def understand(
         columns=read.columns,
         reading=how,
         limits=opened.limits or read.limits,
-        notes=(*opened.notes, *(say("read.taken", column=d.column, role=d.role) for d in doubtful if d.role)),
+        notes=(
+            *opened.notes,
+            *(say(d.code, **d.values) for d in read.reading.doubts if d.code == "read.no_judges"),
+            *(say("read.taken", column=d.column, role=d.role) for d in doubtful if d.role),
+        ),
         average=read.average,
         opened=opened,
         read=read,
@@ -224,7 +246,10 @@ def reads_itself(asked: Asked, metric: str | None = None) -> bool:
     """Whether the engine that holds a table can group it as it is: one row for each score, numbers as numbers."""
     for name, value in (("format", asked.format), ("metric", metric)):
         if value is not None:
-            raise UsageError(f"{name} (--{name}) speaks of an eval tool's files, and these scores are a table.")
+            raise UsageError(
+                f"{name} (--{name}) speaks of an eval tool's files, and these scores are a table of "
+                "another engine. Leave it out; files of eval tools are read without --engine spark."
+            )
     ways = (asked.language_from, asked.judge_from, asked.wide, asked.map, asked.decimal, asked.swapped)
     return not asked.names.get("winner") and all(way is None for way in ways)
 
@@ -245,7 +270,14 @@ def copied(source: Any, table: str | None = None, engine: str = "duckdb") -> Ope
 
 
 def _check_options(
-    limits: Any, duplicates: str, incomplete: str, max_units: int, engine: str, decimal: str | None
+    limits: Any,
+    duplicates: str,
+    incomplete: str,
+    max_units: int,
+    engine: str,
+    decimal: str | None,
+    languages: Any,
+    judges: Any,
 ) -> tuple[float, float] | None:
     if engine not in ("duckdb", "spark"):
         raise UsageError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
@@ -255,6 +287,9 @@ def _check_options(
         raise UsageError(f"duplicates must be 'error', 'mean' or 'first', not {duplicates!r}.")
     if incomplete not in ("estimate", "drop", "error"):
         raise UsageError(f"incomplete must be 'estimate', 'drop' or 'error', not {incomplete!r}.")
+    for axis, some in (("languages", languages), ("judges", judges)):
+        if isinstance(some, str) or not isinstance(some, Iterable | None):
+            raise UsageError(f"{axis} must be a list of names, not {clean(repr(some), 60)}.")
     if max_units < 2:
         raise UsageError(f"max_units must be at least 2, not {max_units}.")
     if limits is None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from polyjudge.core.columns import Columns, find_columns
 from polyjudge.core.errors import UsageError, foreign_errors
 from polyjudge.core.labels import clean
+from polyjudge.sources.duck import csv_head
 from polyjudge.sources.engine import Engine
 
 SERVERS = (
@@ -75,6 +78,14 @@ def spark_frame(address: str, columns_as_text: bool = False) -> Any:
         if plain.endswith((".csv", ".tsv", ".txt")):
             options = {"header": True, "quote": '"', "escape": '"', "multiLine": True, "mode": "FAILFAST"}
             separator = "\t" if plain.endswith(".tsv") else ","
+            if os.path.isfile(address):
+                head = csv_head(Path(address))
+                separator = head.delimiter
+                if head.above:
+                    raise UsageError(
+                        f"{clean(address, 200)} has lines above its header, which Spark cannot skip. Remove them, or "
+                        "read the file without --engine spark."
+                    )
             return session.read.options(**options).csv(address, sep=separator, inferSchema=False)
         if plain.endswith((".jsonl", ".ndjson", ".json")):
             return session.read.option("primitivesAsString", True).option("mode", "FAILFAST").json(address)

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from polyjudge.analyse.agreement import share_interval
 from polyjudge.analyse.audit import audit
 from polyjudge.analyse.bounded import bounded
 from polyjudge.analyse.choose import choose
+from polyjudge.analyse.effects import language_effect
 from polyjudge.analyse.explain import explain
 from polyjudge.analyse.held_out import full_gain
 from polyjudge.analyse.leaderboard import leaderboard
@@ -243,6 +245,27 @@ def anchors(scenario: Scenario, seed: int) -> Found:
     }
 
 
+def shares(scenario: Scenario, seed: int) -> Found:
+    """How often decisions are right, from labels in several languages of each task, which agree more than by chance."""
+    rng = np.random.default_rng(seed)
+    n, k, rate = scenario.tasks, scenario.languages, scenario.ask["rate"]
+    luck = np.where(rng.random((n, k)) < 0.4, rng.random((n, 1)), rng.random((n, k)))
+    right = (luck < rate).mean(axis=1)
+    draws = rng.multinomial(n, np.full(n, 1 / n), BOOTSTRAPS) @ right / n
+    low, high = share_interval(draws, right.mean(), np.array(n), LEVEL)
+    return {"share of right decisions, coverage": _within(low, rate, high)}
+
+
+def shift(scenario: Scenario, seed: int) -> Found:
+    """What a language adds to the scores of most judges, beside a broken cell."""
+    panel, truth, _ = draw(scenario, seed)
+    panel = panel.with_scores(panel.scores + _faults(scenario))
+    found = language_effect(panel, LEVEL, 2.0, BOOTSTRAPS, seed)
+    true = truth.language_effect.to_numpy()
+    covered = _within(found["median_low"], true - true.mean(), found["median_high"])
+    return {"shift by the median judge, coverage": covered.mean()}
+
+
 # --- drift ---
 
 
@@ -365,19 +388,37 @@ def looks(scenario: Scenario, seed: int) -> Found:
     return {"a look claims what is not so": np.isin(verdict, ("above", "below")).any()}
 
 
+def _faults(scenario: Scenario) -> Array:
+    """(k, m) points by which cells are off: one cell, two, or one judge or language up and down in turns."""
+    out = np.zeros((scenario.languages, scenario.judges))
+    where, off = scenario.ask.get("where", "cell"), scenario.ask["off"]
+    if where == "judge":
+        out[:, 2] = off * np.where(np.arange(scenario.languages) % 2, 1, -1)
+    elif where == "language":
+        out[1] = off * np.where(np.arange(scenario.judges) % 2, 1, -1)
+    else:
+        out[1, 2] = -off
+        out[3, 0] = off if where == "cells" else 0.0
+    return out
+
+
 def broken(scenario: Scenario, seed: int) -> Found:
-    """One cell is off: is it named, and nothing else?"""
+    """Cells are off: are they named, and nothing else, and by how much are they off?"""
     panel, _, _ = draw(scenario, seed)
-    scores = panel.scores.copy()
-    scores[:, 1, 2] -= scenario.ask["off"]
-    found = explain(panel.with_scores(scores), level=LEVEL, resamples=20, seed=seed)
-    there = ("language2", "judge3")
-    right = found.kind == "cell" and found.named == [there]
-    row = found.cells[(found.cells["language"] == there[0]) & (found.cells["judge"] == there[1])].iloc[0]
+    points = _faults(scenario)
+    scores = panel.scores + points
+    if "scale" in scenario.simulate:  # of 1, 2, ..., half of it on average: some of the cell's scores fall to 1
+        half = (scenario.simulate.get("steps", 5) - 1) / 2
+        scores = np.where(np.random.default_rng([seed, 3]).random(panel.shape) < -points / half, 1.0, panel.scores)
+    panel = panel.with_scores(scores)
+    bands = uncertainty(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
+    found = explain(panel, level=LEVEL, resamples=20, seed=seed, bands=bands)
+    named, sizes = found.cells["named"].to_numpy(bool), points.ravel()
+    there = sizes != 0
     return {
-        "the broken cell is named": right,
-        "a sound cell is named": any(x != there for x in found.named),
-        "how far it is off, coverage": row["low"] <= -scenario.ask["off"] <= row["high"],
+        "the broken cell is named": found.kind == scenario.ask.get("where", "cell") and bool((named == there).all()),
+        "a sound cell is named": bool((named & ~there).any()),
+        "how far it is off, coverage": _within(found.cells["low"], sizes, found.cells["high"])[there].mean(),
     }
 
 
@@ -413,6 +454,8 @@ CHECKS: dict[str, Callable[[Scenario, int], Found]] = {
     "holes": holes,
     "labels": labels,
     "anchors": anchors,
+    "shares": shares,
+    "shift": shift,
     "drift": drifts,
     "nights": nights,
     "systems": judged,

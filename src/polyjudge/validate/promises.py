@@ -66,6 +66,8 @@ PROMISES: dict[str, Promise] = {
     "PPI interval, width": Promise(),
     "PPI mean, coverage": COVERS,
     "shared shift, coverage": COVERS,
+    "share of right decisions, coverage": COVERS,
+    "shift by the median judge, coverage": COVERS,
     "labels at random called unlike": AT_MOST,
     "labels of the hardest tasks noticed": MOSTLY,
     "drift alarms, nothing changed": AT_MOST,

@@ -41,7 +41,7 @@ IDENTITIES: dict[str, tuple[str, ...]] = {
 """What is true of a method by arithmetic -> the columns of `compare` that say it (docs/methods.md: I3, I6, I7)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Method:
     """A function of a block, with what `compare` must know about it.
 
@@ -192,7 +192,17 @@ def method(
         if name in REGISTRY and REGISTRY[name].adjust.__module__.startswith("polyjudge."):
             raise UsageError(f"polyjudge has a method {clean(name)!r} already. Give yours another name.")
         REGISTRY[name] = Method(
-            name, adjust, subtracts, identity, scale, complete, caution, calibrator, compares_only, part=part, keep=keep
+            name=name,
+            adjust=adjust,
+            subtracts=subtracts,
+            identity=identity,
+            scale=scale,
+            complete=complete,
+            caution=caution,
+            calibrator=calibrator,
+            compares_only=compares_only,
+            part=part,
+            keep=keep,
         )
         return REGISTRY[name]
 
@@ -202,8 +212,8 @@ def method(
 def method_of(calibrator: ConsensusCalibrator) -> Method:
     """A calibrator as a method of `compare`."""
     return Method(
-        calibrator.name,
-        lambda block: calibrator.resampled(block.panel, block.drawn),
+        name=calibrator.name,
+        adjust=lambda block: calibrator.resampled(block.panel, block.drawn),
         subtracts=True,
         calibrator=lambda: calibrator,
         by_name=True,

@@ -23,7 +23,7 @@ Estimate = Callable[[Array], tuple[Array, Array]]
 """
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Block:
     """What a method sees of R resamples of a panel with n units, k languages and m judges.
 
@@ -77,7 +77,7 @@ def make_block(
         size = len(kept)
     both *= panel.weights
     block = Block(
-        panel,
+        panel=panel,
         drawn=both[:size],
         held=both[size:],
         train=means[:size],

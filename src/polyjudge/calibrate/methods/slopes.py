@@ -10,10 +10,10 @@ from polyjudge.calibrate.methods.base import REGISTRY, Map, Method
 from polyjudge.calibrate.methods.block import Block
 from polyjudge.core.arrays import Array
 from polyjudge.core.panel import Panel
-from polyjudge.estimate.covariance import Moments, off_and_on, one_factor
+from polyjudge.estimate.covariance import Moments, correlations, off_and_on, one_factor
 
 SEES = 0.1
-"""Where one judge's reliability is below this, slopes are noise: the language is left as it is."""
+"""Where the judges' agreement is below this, slopes are noise: the language, or the judge there, is left as it is."""
 MOST = 4.0
 """No score is stretched or squeezed by more than this."""
 
@@ -41,7 +41,9 @@ def _ratios(block: Block) -> Array:
     off, on = off_and_on(v)
     sees = off > SEES * on
     loading = np.where(sees[..., None], one_factor(v), np.nan)
-    known = np.isfinite(loading) & (loading > 0)
+    r = correlations(v)
+    agrees = (r.sum(axis=-1) - np.diagonal(r, axis1=-2, axis2=-1)) / (shape[-1] - 1)
+    known = np.isfinite(loading) & (loading > 0) & (agrees > SEES)
     count = known.sum(axis=-2, keepdims=True)
     mean = np.where(known, loading, 0.0).sum(axis=-2, keepdims=True) / np.maximum(count, 1)
     ratio = np.where(known & (count > 1), loading / np.where(mean > 0, mean, 1.0), 1.0)
@@ -49,4 +51,4 @@ def _ratios(block: Block) -> Array:
     return out
 
 
-REGISTRY["slopes"] = Method("slopes", slopes, by_name=True)
+REGISTRY["slopes"] = Method(name="slopes", adjust=slopes, by_name=True)

@@ -10,7 +10,7 @@ from polyjudge.calibrate.methods.block import Block
 from polyjudge.calibrate.sparse import SparseCalibrator
 from polyjudge.core.arrays import Array
 from polyjudge.estimate.incomplete import estimate_interaction
-from polyjudge.estimate.sparse import Units, choose_each, named_cells, sparse_reading
+from polyjudge.estimate.sparse import Units, choose_each, sized
 
 MOST_UNITS = 2000
 """The explanation is chosen from at most this many units; the sizes come from all of them."""
@@ -25,6 +25,5 @@ def sparse(block: Block) -> Array:
     if len(part) > MOST_UNITS:
         part = np.sort(np.random.default_rng(len(part)).permutation(len(part))[:MOST_UNITS])
     units = Units.of(estimate.influence[part], estimate.cell_influence[part], panel.weights[part], most=len(part))
-    readings = choose_each(units, block.drawn[:, part] > 0)
-    excess = sparse_reading(block.interaction, units.lad)
-    return np.stack([np.where(named_cells(r, e), e, 0.0) for r, e in zip(readings, excess, strict=True)])
+    excess, named = sized(units, block.interaction, choose_each(units, block.drawn[:, part] > 0))
+    return np.where(named, excess, 0.0)

@@ -20,6 +20,7 @@ from polyjudge.report.build.probe import sight as probe_sight
 from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, looked, notes, pivot, value
 from polyjudge.report.build.systems import board, signal_section
 from polyjudge.report.build.systems import sections as systems_sections
+from polyjudge.report.charts.interaction import ROOMY
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 from polyjudge.report.numbers import number
@@ -101,7 +102,7 @@ def _beside(audit: Audit) -> tuple[Block, ...]:
         return (probe_sight(audit.probes),)
     if audit.systems is not None and audit.systems.signal.verdict != "blind":
         return (board(audit.systems.leaderboard),)
-    if audit.ranks is None:
+    if audit.ranks is None or len(audit.summary.judges) > ROOMY:
         return ()
     table = audit.ranks.table
     leaders = table[(table["scope"] == "language") & (table["rank"] == 1)]["judge"].nunique()

@@ -78,12 +78,13 @@ def culprit_blocks(e: Explanation) -> list[Block]:
 
 def heatmap(e: Explanation, accused: bool = True) -> Chart:
     """The sparse reading with the culprit marked, unless nobody is `accused`; in text a grid."""
+    cells = _shown(e, accused)
     return Chart(
         name="deviations",
         draw="deviations",
-        data=({"cells": _shown(e, accused), "matters": e.matters * e.factor, "unit": e.unit},),
+        data=({"cells": cells, "matters": e.matters * e.factor, "unit": e.unit},),
         caption="Who is off, and where.",
-        alt=say("explain.alt"),
+        alt=say("explain.alt", named=bool(cells["named"].any())),
         instead=grid(e, accused),
     )
 
@@ -95,6 +96,8 @@ def _shown(e: Explanation, accused: bool) -> pd.DataFrame:
         out[name] = out[name] * e.factor
     out["named"] &= accused
     noise = (out["low"] <= 0) & (out["high"] >= 0)
+    if e.kind != "diffuse" and not e.clear_without:  # nothing else is clear of noise, all cells at once
+        noise |= ~e.cells["named"]
     out["small"] = ((out["excess"].abs() < e.matters * e.factor) | noise) & ~out["named"]
     return out
 

@@ -39,6 +39,13 @@ PASS = (
     Column(name="pass_raw", title="passes, raw", kind="share", se="pass_raw_se"),
     Column(name="pass_calibrated", title="passes, calibrated", kind="share", se="pass_calibrated_se"),
 )
+SYSTEMS = (
+    Column(name="system", title="system", kind="label"),
+    PASS[0],
+    *PASS[2:],
+    Column(name="flips", title="decisions turned", kind="count"),
+    Column(name="decisions", title="of", kind="count"),
+)
 CONTRAST = (
     Column(name="judge", title="judge", kind="judge"),
     Column(name="raw", title="raw", kind="percent", sign=True, low="raw_low", high="raw_high"),
@@ -56,6 +63,7 @@ def build(result: Gates, panel: Panel | None = None) -> Report:
         title=say("gate.title", threshold=result.threshold, at_least=result.at_least),
         verdict=verdict,
         picture=(_rates(result, "pass_raw", "raw"),),
+        beside=(_rates(result, "pass_calibrated", "calibrated"),),
         sections=(section,),
     )
 
@@ -135,6 +143,9 @@ def gate_section(g: Gates | None, sweep: pd.DataFrame | None, level: float, said
             most=200,
         )
     )
+    if len(g.systems):
+        caption = say("gate.systems", threshold=g.threshold, at_least=g.at_least)
+        blocks.append(Table(name="gate-systems", caption=caption, frame=g.systems, columns=SYSTEMS, most=200))
     if g.contrast is not None and len(g.contrast):
         caption = say("gate.contrast", base=g.base)
         blocks.append(Table(name="contrast", caption=caption, frame=g.contrast, columns=CONTRAST))

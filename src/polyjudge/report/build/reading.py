@@ -49,6 +49,8 @@ def value_says(reading: Reading) -> tuple[Words, ...]:
         out.append(say("read.map", map=numbers))
     if v.get("percent"):
         out.append(say("read.percent"))
+    if v.get("out_of"):
+        out.append(say("read.out_of", most=v["out_of"]))
     if v.get("decimal_comma"):
         out.append(say("read.comma"))
     if v.get("missing_words"):
@@ -71,7 +73,7 @@ def build(result: Check, panel: Panel | None = None) -> Report:
         *(value_says(reading)),
         *((say("check.scale", scale=result.scale, low=result.low, high=result.high),) if result.readable else ()),
         *((say("read.unused", columns=list(reading.unused)),) if reading.unused else ()),
-        *result.notes,
+        *(note for note in result.notes if getattr(note, "code", "") not in {d.code for d in reading.doubts}),
     )
     roles = Table(
         name="roles",
@@ -82,7 +84,7 @@ def build(result: Check, panel: Panel | None = None) -> Report:
             Column(name="column", title="where", kind="label"),
             Column(name="how", title="how", words=HOW),
             Column(name="distinct", title="different", kind="count"),
-            Column(name="labels", title="such as", kind="label"),
+            Column(name="labels", title="such as"),
         ),
     )
     sections = [Section(name="roles", title="Roles", says=says, blocks=(roles,), folded=False)]

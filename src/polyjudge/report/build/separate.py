@@ -76,6 +76,7 @@ def build(result: Separation, panel: Panel | None = None) -> Report:
                 difference=result.difference,
                 low=result.difference - half,
                 high=result.difference + half,
+                judge=result.hangs_on,
             ),
             say(
                 "separate.judges",

@@ -8,7 +8,7 @@ import pandas as pd
 
 from polyjudge.analyse.leaderboard import ALL
 from polyjudge.analyse.signal import PANEL
-from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Say, Section, Step, Table, say
+from polyjudge.core.sections import Block, Chart, Column, Finding, Grid, Report, Say, Section, Step, Table, say
 from polyjudge.report.build.shared import frame_of, pivot
 
 if TYPE_CHECKING:
@@ -67,26 +67,25 @@ def build(result: Systems, panel: Panel | None = None) -> Report:
         title=say("systems.title"),
         verdict=sayings(result),
         picture=(board(result.leaderboard),),
-        next=steps(result),
+        beside=(ranks_chart(result.leaderboard),),
+        next=steps(result, panel),
         findings=result.findings,
         sections=sections(result),
     )
 
 
-def sayings(result: Systems) -> tuple[Say, ...]:
-    """At most three sentences."""
-    out = [seen(result.signal)]
+def sayings(result: Systems) -> tuple[Say | Finding, ...]:
+    """At most three sentences: do the judges see, who wins, does that hang on a judge or who changes places."""
     if result.signal.verdict == "blind":
-        return tuple(out)
-    top = result.leaderboard.top_set()
-    others = result.leaderboard.systems["system"].nunique() - len(top)
-    out.append(say("systems.top", top=top, others=others, settled=result.leaderboard.settled))
-    clear = result.leaderboard.swaps[result.leaderboard.swaps["clear"]]
-    if len(clear):
-        out.append(say("systems.swap", count=len(clear), **{str(k): v for k, v in clear.iloc[0].items()}))
-    else:
-        out.append(say("systems.no-swap"))
-    return tuple(out)
+        every = [f for f in result.signal.findings if f.code == "signal-blind" and f.values["all"]]
+        return tuple(every or [seen(result.signal)])
+    out = [seen(result.signal)]
+    best = result.leaderboard
+    top, judges = best.top_set(), len(result.signal.families)
+    others = best.systems["system"].nunique() - len(top)
+    out.append(say("systems.top", top=top, others=others, settled=best.settled, judges=judges))
+    moves = [f for f in best.findings if f.code.startswith(("systems-hang", "systems-swap"))]
+    return (*out, *(moves[:1] or [say("systems.no-swap")]))
 
 
 def seen(s: Signal) -> Say:
@@ -104,13 +103,14 @@ def seen(s: Signal) -> Say:
     )
 
 
-def steps(result: Systems) -> tuple[Step, ...]:
+def steps(result: Systems, panel: Panel | None) -> tuple[Step, ...]:
     """What to do next."""
     out = []
+    scores = (panel.reading.words() if panel is not None and panel.reading is not None else "") or "SCORES"
     if result.signal.verdict == "blind" or result.signal.blind:
         out.append(Step(why=say("systems.next-probe"), command="polyjudge probe make ITEMS -o probes.jsonl"))
     elif not result.leaderboard.settled or len(result.leaderboard.top_set()) > 1:
-        out.append(Step(why=say("systems.next-plan"), command="polyjudge plan --from SCORES --separate POINTS"))
+        out.append(Step(why=say("systems.next-plan"), command=f"polyjudge plan --from {scores} --separate POINTS"))
     return tuple(out)
 
 
@@ -167,19 +167,22 @@ def signal_section(s: Signal, pictured: bool = False) -> Section:
     return Section(name="signal", title=say("signal.title"), says=tuple(says), blocks=tuple(blocks), folded=pictured)
 
 
+def ranks_chart(b: Leaderboard) -> Chart:
+    """The ranks that each system may have, by language."""
+    size = int(b.systems["system"].nunique())
+    return Chart(
+        name="leaderboard-ranks",
+        draw="rank_intervals",
+        data=({"frame": b.systems, "size": size},),
+        caption=say("systems.ranks"),
+        alt=say("systems.ranks-chart", systems=size, top=b.top_set(), level=b.level),
+        instead=Table(name="leaderboard-languages", caption=say("systems.ranks"), frame=b.systems, columns=RANKS),
+    )
+
+
 def leaderboard_section(b: Leaderboard, folded: bool = False) -> Section:
     """Rank intervals by language, and who changes places."""
-    size = int(b.systems["system"].nunique())
-    blocks: list[Block] = [
-        Chart(
-            name="leaderboard-ranks",
-            draw="rank_intervals",
-            data=({"frame": b.systems, "size": size},),
-            caption=say("systems.ranks"),
-            alt=say("systems.ranks-chart", systems=size, top=b.top_set(), level=b.level),
-            instead=Table(name="leaderboard-languages", caption=say("systems.ranks"), frame=b.systems, columns=RANKS),
-        )
-    ]
+    blocks: list[Block] = [ranks_chart(b)]
     if len(b.swaps):
         for kind in ("language", "judge"):
             rows = b.swaps[b.swaps["kind"] == kind]

@@ -1,6 +1,5 @@
-"""Charts: one function each, results in and an Altair chart out. Page, notebooks and exported files use the same."""
+"""Charts: one function each, results in and a Vega-Lite picture out, for page, notebooks and files alike."""
 
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from polyjudge.core.sections import Chart
@@ -13,7 +12,7 @@ from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 from polyjudge.report.charts.reversals import pair_gaps
 from polyjudge.report.charts.shares import curves, few_shot_curve, gate_sweep, variance_shares
 from polyjudge.report.charts.signal import pass_rates, signal_heatmap
-from polyjudge.report.charts.theme import unchecked
+from polyjudge.report.charts.vega import Picture
 
 __all__ = [
     "MOST_PAIRS",
@@ -39,12 +38,11 @@ __all__ = [
 ]
 
 
-_drawn: WeakKeyDictionary[Chart, list[Any]] = WeakKeyDictionary()
+_drawn: WeakKeyDictionary[Chart, list[Picture]] = WeakKeyDictionary()
 
 
-def draw(block: Chart) -> list[Any]:
-    """The pictures of a chart, as Altair charts. The page and the saved figures share them."""
+def draw(block: Chart) -> list[Picture]:
+    """The pictures of a chart. The page and the saved figures share them."""
     if block not in _drawn:
-        with unchecked():
-            _drawn[block] = [globals()[block.draw](**data) for data in block.data]
+        _drawn[block] = [globals()[block.draw](**data) for data in block.data]
     return _drawn[block]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import altair as alt
 import pandas as pd
 
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, either, finish, plot
+from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, either, finish
+from polyjudge.report.charts.vega import Picture, bands, constant, expression, layer, of, plot, when
 
 
 def intervals(
@@ -24,7 +22,7 @@ def intervals(
     subtitle: str = "",
     grey: str | None = None,
     domain: tuple[float, float] | None = None,
-) -> Any:
+) -> Picture:
     """A dot and its interval for every row of `frame`, in the order of the frame.
 
     Parameters
@@ -41,39 +39,39 @@ def intervals(
     data["interval"] = [f"[{a:.4g}, {b:.4g}]" for a, b in zip(data["low"], data["high"], strict=True)]
     data["pale"] = frame[grey].astype(bool).to_numpy() if grey else False
     base = plot(data).encode(
-        y=alt.Y("judge:N", sort=list(name.values()), title=None, axis=alt.Axis(grid=True, gridDash=[2, 3]))
+        y=of("judge:N", sort=list(name.values()), title=None, axis=dict(grid=True, gridDash=[2, 3]))
     )
-    opacity = alt.condition(
-        "datum.pale", alt.value(0.35), alt.value(1.0) if label != "judge" else alt.value(alt.ExprRef(_JUDGE_OPACITY))
+    opacity = when(
+        "datum.pale", constant(0.35), constant(1.0) if label != "judge" else constant(expression(_JUDGE_OPACITY))
     )
     tint = either(IS_CHOSEN, "accent", "mark")
-    scale = alt.Scale(zero=zero == 0.0, **({} if domain is None else {"domain": list(domain), "nice": True}))
+    scale = dict(zero=zero == 0.0, **({} if domain is None else {"domain": list(domain), "nice": True}))
     layers = [
-        base.mark_rule(strokeWidth=2).encode(
-            x=alt.X("low:Q", title=unit, scale=scale, axis=alt.Axis(tickCount=6)),
-            x2=alt.X2("high:Q"),
+        base.mark("rule", strokeWidth=2).encode(
+            x=of("low:Q", title=unit, scale=scale, axis=dict(tickCount=6)),
+            x2=of("high"),
             color=tint,
             opacity=opacity,
         ),
-        base.mark_point(filled=True, size=55, opacity=1).encode(
-            x=alt.X("value:Q", scale=scale),
+        base.mark("point", filled=True, size=55, opacity=1).encode(
+            x=of("value:Q", scale=scale),
             color=tint,
             opacity=opacity,
             tooltip=[
-                alt.Tooltip("judge:N", title=label),
-                alt.Tooltip("value:Q", title=unit, format=".4g"),
-                alt.Tooltip("interval:N"),
+                of("judge:N", title=label),
+                of("value:Q", title=unit, format=".4g"),
+                of("interval:N"),
             ],
         ),
     ]
     if zero is not None:
-        line = plot(pd.DataFrame({"at": [zero]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x=alt.X("at:Q"))
+        line = plot(pd.DataFrame({"at": [zero]})).mark("rule", strokeDash=[4, 3], tooltip=None).encode(x=of("at:Q"))
         layers.insert(0, line)
-    chart = alt.layer(*layers).properties(width=WIDE - 36, height=alt.Step(20 if len(name) <= 16 else 16))
+    chart = layer(*layers).properties(width=WIDE - 36, height=bands(20 if len(name) <= 16 else 16))
     return finish(chart, title, subtitle)
 
 
-def rank_intervals(frame: pd.DataFrame, size: int) -> Any:
+def rank_intervals(frame: pd.DataFrame, size: int) -> Picture:
     """Ranks of systems with the ranks that cannot be ruled out, a small picture for each language.
 
     frame : language, system, rank, rank_low, rank_high
@@ -85,52 +83,54 @@ def rank_intervals(frame: pd.DataFrame, size: int) -> Any:
         frame[c].to_numpy(dtype=float) for c in ("rank", "rank_low", "rank_high")
     )
     data["possible"] = [f"{a:g} to {b:g}" for a, b in zip(data["low"], data["high"], strict=True)]
-    axis = alt.Axis(tickCount=min(size, 6), tickMinStep=1, format="d", grid=True)
-    scale = alt.Scale(domain=[0.7, size + 0.3], nice=False, zero=False)
-    base = alt.Chart().encode(y=alt.Y("system:N", sort=list(system.values()), title=None))
-    tooltip = [alt.Tooltip(f"{n}:N") for n in ("system", "language", "rank")]
+    axis = dict(tickCount=min(size, 6), tickMinStep=1, format="d", grid=True)
+    scale = dict(domain=[0.7, size + 0.3], nice=False, zero=False)
+    base = plot(data).encode(y=of("system:N", sort=list(system.values()), title=None))
+    tooltip = [of(f"{n}:N") for n in ("system", "language", "rank")]
     layers = [
-        base.mark_rule(strokeWidth=2, tooltip=None).encode(
-            x=alt.X("low:Q", title="rank", scale=scale, axis=axis),
-            x2=alt.X2("high:Q"),
-            color=alt.ColorValue(colour("mark")),
+        base.mark("rule", strokeWidth=2, tooltip=None).encode(
+            x=of("low:Q", title="rank", scale=scale, axis=axis),
+            x2=of("high"),
+            color=constant(colour("mark")),
         ),
-        base.mark_point(filled=True, size=45, opacity=1).encode(
-            x=alt.X("rank:Q", scale=scale),
-            color=alt.ColorValue(colour("mark")),
-            tooltip=[*tooltip, alt.Tooltip("possible:N", title="ranks not ruled out")],
+        base.mark("point", filled=True, size=45, opacity=1).encode(
+            x=of("rank:Q", scale=scale),
+            color=constant(colour("mark")),
+            tooltip=[*tooltip, of("possible:N", title="ranks not ruled out")],
         ),
     ]
     columns = min(3, len(language))
-    picture = alt.layer(*layers, data=plot(data).data).properties(
-        width=(WIDE - 30) // columns - 20, height=alt.Step(18 if size <= 16 else 14)
+    picture = layer(*layers).properties(
+        width=max(90, (WIDE - 130) // columns - 14), height=bands(18 if size <= 16 else 14)
     )
-    facet = alt.Facet("language:N", sort=list(language.values()), title=None)
-    chart = picture.facet(facet=facet, columns=columns, spacing=14).resolve_axis(y="shared")
+    by = of("language:N", sort=list(language.values()), title=None)
+    chart = picture.facet(by, columns=columns, spacing=14, resolve={"axis": {"y": "shared"}})
     return finish(chart, "Ranks that cannot be ruled out")
 
 
 _JUDGE_OPACITY = "chosen == '' || chosen == datum.judge ? 1 : 0.25"
 
 
-def bars(frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, reference: float | None = None) -> Any:
+def bars(
+    frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, reference: float | None = None
+) -> Picture:
     """A bar for every row, with a line at `reference`."""
     name = labels(frame[label].astype(str))
     data = pd.DataFrame({"judge": frame[label].astype(str).map(name), "value": frame[value].to_numpy(dtype=float)})
     tint = either(IS_CHOSEN, "accent", "mark")
     layers = [
         plot(data)
-        .mark_bar()
+        .mark("bar")
         .encode(
-            y=alt.Y("judge:N", sort=list(name.values()), title=None),
-            x=alt.X("value:Q", title=unit),
+            y=of("judge:N", sort=list(name.values()), title=None),
+            x=of("value:Q", title=unit),
             color=tint,
-            opacity=dim(0.35) if label == "judge" else alt.value(1.0),
-            tooltip=[alt.Tooltip("judge:N", title=label), alt.Tooltip("value:Q", title=unit, format=".4g")],
+            opacity=dim(0.35) if label == "judge" else constant(1.0),
+            tooltip=[of("judge:N", title=label), of("value:Q", title=unit, format=".4g")],
         )
     ]
     if reference is not None:
         line = pd.DataFrame({"at": [reference]})
-        layers.append(plot(line).mark_rule(strokeDash=[4, 3], strokeWidth=1.5, tooltip=None).encode(x=alt.X("at:Q")))
-    chart = alt.layer(*layers).properties(width=WIDE - 36, height=alt.Step(20 if len(name) <= 16 else 16))
+        layers.append(plot(line).mark("rule", strokeDash=[4, 3], strokeWidth=1.5, tooltip=None).encode(x=of("at:Q")))
+    chart = layer(*layers).properties(width=WIDE - 36, height=bands(20 if len(name) <= 16 else 16))
     return finish(chart, title)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import altair as alt
 import pandas as pd
 
 from polyjudge.core.labels import labels
 from polyjudge.report.charts.interaction import ROOMY, ticks
-from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, either, finish, plot, step
+from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, either, finish, step
+from polyjudge.report.charts.vega import Picture, bands, layer, of, plot
 from polyjudge.report.numbers import writer
 
 
 def deviations(
     cells: pd.DataFrame, matters: float, unit: str = "points", title: str = "Who is off, and where", note: str = ""
-) -> Any:
+) -> Picture:
     """Points of each cell beyond its judge's and its language's own level; named cells are framed.
 
     cells : language, judge, excess, low, high (in the unit that is printed), named, small (shown as a dot)
@@ -30,39 +28,40 @@ def deviations(
         f"{write(x, True)} [{write(a, True)}, {write(b, True)}]"
         for x, a, b in zip(cells["excess"], cells["low"], cells["high"], strict=True)
     ]
-    limit = max(float(data["excess"].abs().max()), matters, 1e-12)
+    calm = bool(cells["small"].all())  # then colours stay pale: a strong one would cry wolf
+    limit = max(float(data["excess"].abs().max()), matters, 1e-12) * (3 if calm else 1)
     roomy = len(judge) <= ROOMY
     order = {"sort": list(judge.values())}
     base = plot(data).encode(
-        x=alt.X("judge:N", title=None, axis=alt.Axis(orient="top", labelAngle=-30, labelLimit=150), **order),
-        y=alt.Y("language:N", sort=list(language.values()), title=None),
-        tooltip=[alt.Tooltip("language:N"), alt.Tooltip("judge:N"), alt.Tooltip("value:N", title=unit)],
+        x=of("judge:N", title=None, axis=dict(orient="top", labelAngle=-30 if roomy else -90, labelLimit=150), **order),
+        y=of("language:N", sort=list(language.values()), title=None),
+        tooltip=[of("language:N"), of("judge:N"), of("value:N", title=unit)],
     )
-    tint = alt.Color(
+    tint = of(
         "excess:Q",
         title=unit,
-        scale=alt.Scale(
+        scale=dict(
             domain=[-limit, 0, limit], range=[colour("low"), colour("middle"), colour("high")], interpolate="lab"
         ),
-        legend=alt.Legend(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
+        legend=None if calm else dict(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
     )
     strong = f"abs(datum.excess) > {0.55 * limit}"
     ink = either(strong, "strong", "weak")
-    layers = [base.mark_rect(stroke=colour("paper"), strokeWidth=1).encode(color=tint, opacity=dim(0.3))]
+    layers = [base.mark("rect", stroke=colour("paper"), strokeWidth=1).encode(color=tint, opacity=dim(0.3))]
     if roomy:
-        layers.append(base.mark_text(fontSize=12).encode(text=alt.Text("shown:N"), color=ink, opacity=dim(0.45)))
+        layers.append(base.mark("text", fontSize=12).encode(text=of("shown:N"), color=ink, opacity=dim(0.45)))
     framed = {"filled": False, "stroke": colour("accent")}
-    layers.append(base.transform_filter("datum.named").mark_rect(strokeWidth=3, **framed))
-    layers.append(base.transform_filter(IS_CHOSEN).mark_rect(strokeWidth=1.5, **framed))
-    width = alt.Step(step(48 if roomy else 22, len(judge)))
-    chart = alt.layer(*layers).properties(width=width, height=alt.Step(28 if roomy else 20))
+    layers.append(base.where("datum.named").mark("rect", strokeWidth=3, **framed))
+    layers.append(base.where(IS_CHOSEN).mark("rect", strokeWidth=1.5, **framed))
+    width = bands(step(48 if roomy else 12, len(judge)))
+    chart = layer(*layers).properties(width=width, height=bands(28 if roomy else 20))
     framed_words = "framed: the culprit; " if data["named"].any() else ""
     small = f". within {matters:.2g}, or noise" if matters else ". within noise"
     first = note or f"{unit} beyond the judge's and the language's own level"
     return finish(chart, title, [first, framed_words + small])
 
 
-def score_shares(frame: pd.DataFrame, named: list[tuple[str, str]]) -> Any:
+def score_shares(frame: pd.DataFrame, named: list[tuple[str, str]]) -> Picture:
     """Small pictures of the scores of every language (down) and judge (across); named cells in the accent."""
     language, judge = labels(frame["language"].unique()), labels(frame["judge"].unique())
     data = pd.DataFrame({"language": frame["language"].map(language), "judge": frame["judge"].map(judge)})
@@ -74,25 +73,25 @@ def score_shares(frame: pd.DataFrame, named: list[tuple[str, str]]) -> Any:
     tint = either("datum.named", "accent", "mark")
     chart = (
         plot(data)
-        .mark_bar(size=max(2, 56 // steps))
+        .mark("bar", size=max(2, 56 // steps))
         .encode(
-            x=alt.X("score:Q", title=None, axis=alt.Axis(labels=False, ticks=False, grid=False)),
-            y=alt.Y("share:Q", title=None, axis=alt.Axis(labels=False, ticks=False, grid=False)),
+            x=of("score:Q", title=None, axis=dict(labels=False, ticks=False, grid=False)),
+            y=of("share:Q", title=None, axis=dict(labels=False, ticks=False, grid=False)),
             color=tint,
             opacity=dim(0.3),
             tooltip=[
-                alt.Tooltip("language:N"),
-                alt.Tooltip("judge:N"),
-                alt.Tooltip("score:Q"),
-                alt.Tooltip("share:Q", format=".0%"),
+                of("language:N"),
+                of("judge:N"),
+                of("score:Q"),
+                of("share:Q", format=".0%"),
             ],
-            row=alt.Row(
+            row=of(
                 "language:N",
                 sort=list(language.values()),
                 title=None,
-                header=alt.Header(labelAngle=0, labelAlign="left", labelLimit=120),
+                header=dict(labelAngle=0, labelAlign="left", labelLimit=120),
             ),
-            column=alt.Column("judge:N", sort=list(judge.values()), title=None, header=alt.Header(labelLimit=90)),
+            column=of("judge:N", sort=list(judge.values()), title=None, header=dict(labelLimit=90)),
         )
         .properties(width=max(60, (WIDE - 100) // len(judge)), height=34)
     )

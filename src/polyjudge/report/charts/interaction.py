@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 
 from polyjudge.analyse.uncertainty import Uncertainty
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, either, finish, plot, step
+from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, either, finish, step
+from polyjudge.report.charts.vega import Picture, bands, layer, of, plot
 from polyjudge.report.numbers import Writer, writer
 
 ROOMY = 12
@@ -35,10 +35,12 @@ def _hover(
     if tasks is not None:
         data["tasks"] = tasks
         titles["tasks:Q"] = "tasks"
-    return data, [alt.Tooltip(field, title=title) for field, title in titles.items()]
+    return data, [of(field, title=title) for field, title in titles.items()]
 
 
-def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Interaction of language and judge") -> Any:
+def interaction_heatmap(
+    result: Uncertainty | pd.DataFrame, title: str = "Interaction of language and judge"
+) -> Picture:
     """What is left of each cell after language and judge effects, in score points; symmetric colours around 0.
 
     A frame needs the columns language, judge and interaction. With low, high, band_low, band_high and verdict the
@@ -51,19 +53,17 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
     marked = "verdict" in data.columns
     limit = max(float(data["interaction"].abs().max()), 1e-12)
     roomy = len(judge) <= ROOMY
-    x = alt.X(
-        "judge:N", sort=list(judge.values()), title="judge", axis=alt.Axis(orient="top", labelAngle=-40, labelLimit=150)
-    )
-    y = alt.Y("language:N", sort=list(language.values()), title=None)
+    x = of("judge:N", sort=list(judge.values()), title="judge", axis=dict(orient="top", labelAngle=-40, labelLimit=150))
+    y = of("language:N", sort=list(language.values()), title=None)
     base = plot(data).encode(x=x, y=y, tooltip=tooltip)  # on text and dots too: they lie over the cells
     range_ = [colour("low"), colour("middle"), colour("high")]
     layers = [
-        base.mark_rect(stroke=colour("paper"), strokeWidth=1).encode(
-            color=alt.Color(
+        base.mark("rect", stroke=colour("paper"), strokeWidth=1).encode(
+            color=of(
                 "interaction:Q",
                 title="points",
-                scale=alt.Scale(domain=[-limit, 0, limit], range=range_, interpolate="lab"),
-                legend=alt.Legend(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
+                scale=dict(domain=[-limit, 0, limit], range=range_, interpolate="lab"),
+                legend=dict(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
             ),
             opacity=dim(0.3),
         )
@@ -71,28 +71,28 @@ def interaction_heatmap(result: Uncertainty | pd.DataFrame, title: str = "Intera
     strong = f"abs(datum.interaction) > {0.55 * limit}"
     ink = either(strong, "strong", "weak")
     if roomy:
-        layers.append(base.mark_text(fontSize=11).encode(text=alt.Text("shown:N"), color=ink, opacity=dim(0.45)))
+        layers.append(base.mark("text", fontSize=11).encode(text=of("shown:N"), color=ink, opacity=dim(0.45)))
     if marked:
         layers += [
-            base.transform_filter(f"datum.verdict == '{verdict}'")
-            .mark_point(size=14 if roomy else 22, filled=filled, opacity=1, strokeWidth=1, shape="circle")
+            base.where(f"datum.verdict == '{verdict}'")
+            .mark("point", size=14 if roomy else 22, filled=filled, opacity=1, strokeWidth=1, shape="circle")
             .encode(
-                x=alt.X("judge:N", sort=list(judge.values()), bandPosition=0.87 if roomy else 0.5),
-                y=alt.Y("language:N", sort=list(language.values()), bandPosition=0.2 if roomy else 0.5),
+                x=of("judge:N", sort=list(judge.values()), bandPosition=0.87 if roomy else 0.5),
+                y=of("language:N", sort=list(language.values()), bandPosition=0.2 if roomy else 0.5),
                 color=ink,
                 opacity=dim(0.3),
             )
             for verdict, filled in (("clear", True), ("pointwise", False))
         ]
-    frame = base.transform_filter(IS_CHOSEN).mark_rect(filled=False, stroke=colour("accent"), strokeWidth=1.5)
+    frame = base.where(IS_CHOSEN).mark("rect", filled=False, stroke=colour("accent"), strokeWidth=1.5)
     wide = 48 if data["shown"].str.len().max() <= 5 else 60  # room for the dot beside the number
-    width = alt.Step(step(wide if roomy else 22, len(judge)))
-    chart = alt.layer(*layers, frame).properties(width=width, height=alt.Step(26 if roomy else 20))
+    width = bands(step(wide if roomy else 22, len(judge)))
+    chart = layer(*layers, frame).properties(width=width, height=bands(26 if roomy else 20))
     note = [f"filled dot: clear of the {level}band over all cells", "ring: only the cell's own interval excludes 0"]
     return finish(chart, title, note if marked else "")
 
 
-def helped_grid(cells: pd.DataFrame, level: float) -> Any:
+def helped_grid(cells: pd.DataFrame, level: float) -> Picture:
     """Whom calibration helps (+), whom it hurts (-), where it cannot be told (?): one mark per cell."""
     language, judge = labels(cells["language"].unique()), labels(cells["judge"].unique())
     data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
@@ -101,35 +101,33 @@ def helped_grid(cells: pd.DataFrame, level: float) -> Any:
     data["gain"] = cells["gain"].to_numpy(dtype=float)
     data["interval"] = _interval(cells["low"], cells["high"], writer(cells["gain"]))
     data["labels"] = cells["labels"].to_numpy()
-    x = alt.X(
-        "judge:N", sort=list(judge.values()), title="judge", axis=alt.Axis(orient="top", labelAngle=-40, labelLimit=150)
-    )
+    x = of("judge:N", sort=list(judge.values()), title="judge", axis=dict(orient="top", labelAngle=-40, labelLimit=150))
     base = plot(data).encode(
         x=x,
-        y=alt.Y("language:N", sort=list(language.values()), title=None),
+        y=of("language:N", sort=list(language.values()), title=None),
         tooltip=[
-            alt.Tooltip("language:N"),
-            alt.Tooltip("judge:N"),
-            alt.Tooltip("verdict:N"),
-            alt.Tooltip("gain:Q", title="gain, points squared", format="+.2f"),
-            alt.Tooltip("interval:N", title=f"{level:.0%} interval"),
-            alt.Tooltip("labels:Q"),
+            of("language:N"),
+            of("judge:N"),
+            of("verdict:N"),
+            of("gain:Q", title="gain, points squared", format="+.2f"),
+            of("interval:N", title=f"{level:.0%} interval"),
+            of("labels:Q"),
         ],
     )
     names = ["helped", "cannot tell", "hurt"]
-    tint = alt.Color(
+    tint = of(
         "verdict:N",
-        scale=alt.Scale(domain=names, range=[colour("high"), colour("middle"), colour("low")]),
-        legend=alt.Legend(orient="bottom", title=None),
+        scale=dict(domain=names, range=[colour("high"), colour("middle"), colour("low")]),
+        legend=dict(orient="bottom", title=None),
     )
     ink = either("datum.mark == '?'", "weak", "strong")
     layers = [
-        base.mark_rect(stroke=colour("paper"), strokeWidth=1).encode(color=tint, opacity=dim(0.3)),
-        base.mark_text(fontSize=14, fontWeight="bold").encode(text=alt.Text("mark:N"), color=ink, opacity=dim(0.45)),
+        base.mark("rect", stroke=colour("paper"), strokeWidth=1).encode(color=tint, opacity=dim(0.3)),
+        base.mark("text", fontSize=14, fontWeight="bold").encode(text=of("mark:N"), color=ink, opacity=dim(0.45)),
     ]
     roomy = len(judge) <= ROOMY
-    width = alt.Step(step(48 if roomy else 22, len(judge)))
-    chart = alt.layer(*layers).properties(width=width, height=alt.Step(26 if roomy else 20))
+    width = bands(step(48 if roomy else 22, len(judge)))
+    chart = layer(*layers).properties(width=width, height=bands(26 if roomy else 20))
     return finish(chart, "Whom calibrating helps, whom it hurts")
 
 

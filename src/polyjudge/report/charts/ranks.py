@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import altair as alt
 import numpy as np
 import pandas as pd
 
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import colour, dim, either, fade, finish, judge_colour, plot, step
+from polyjudge.report.charts.theme import colour, dim, either, fade, finish, judge_colour, step
+from polyjudge.report.charts.vega import Picture, bands, constant, layer, of, plot, stacked, when
 
 BEFORE, AFTER = "before", "after"
 STAGE_TITLES = {BEFORE: "Before: raw scores", AFTER: "After calibrating"}
@@ -29,7 +27,7 @@ def rank_frame(ranks: TiedSets) -> pd.DataFrame:
     return pd.concat([before, after], ignore_index=True)
 
 
-def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str | None = None) -> Any:
+def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str | None = None) -> Picture:
     """One line per judge over the languages, rank 1 on top.
 
     A frame needs the columns language, judge and rank; with `stage` only the rows of that stage are drawn, and with
@@ -41,44 +39,44 @@ def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str |
     language, judge = labels(frame["language"].unique()), labels(frame["judge"].unique())
     data = pd.DataFrame({"language": frame["language"].map(language), "judge": frame["judge"].map(judge)})
     data["rank"] = frame["rank"].to_numpy()
-    tooltip = [alt.Tooltip("judge:N"), alt.Tooltip("language:N"), alt.Tooltip("rank:Q")]
+    tooltip = [of("judge:N"), of("language:N"), of("rank:Q")]
     if {"rank_low", "rank_high"} <= set(frame.columns):
         data["possible"] = [f"{a} to {b}" for a, b in zip(frame["rank_low"], frame["rank_high"], strict=True)]
-        tooltip.append(alt.Tooltip("possible:N", title="ranks not ruled out"))
+        tooltip.append(of("possible:N", title="ranks not ruled out"))
     order = list(judge.values())
     languages = _by_similarity(data)
     # Judges with a tied rank share a point, but their names must not lie on each other.
     data["place"] = data.groupby("language")["rank"].rank(method="first")
     m = len(order)
-    x = alt.X(
+    x = of(
         "language:N",
         sort=languages,
         title=None,
-        scale=alt.Scale(padding=0.35),
-        axis=alt.Axis(labelAngle=-40, labelLimit=140, grid=True, gridDash=[2, 3]),
+        scale=dict(padding=0.35),
+        axis=dict(labelAngle=-40, labelLimit=140, grid=True, gridDash=[2, 3]),
     )
-    y = alt.Y(
+    y = of(
         "rank:Q",
         title="rank by mean score",
-        scale=alt.Scale(domain=[m + 0.4, 0.6], nice=False, zero=False),
-        axis=alt.Axis(values=list(range(1, m + 1)), grid=False, format="d", labelOverlap=True),
+        scale=dict(domain=[m + 0.4, 0.6], nice=False, zero=False),
+        axis=dict(values=list(range(1, m + 1)), grid=False, format="d", labelOverlap=True),
     )
     base = plot(data).encode(x=x, y=y, color=judge_colour(order))
-    width = alt.condition("chosen == datum.judge", alt.value(2.5), alt.value(1))
+    width = when("chosen == datum.judge", constant(2.5), constant(1))
     # Languages have no order to draw a curve over: faint straight segments only help the eye to find a judge again.
-    lines = base.mark_line(strokeDash=[2, 3], tooltip=None).encode(
-        detail=alt.Detail("judge:N"), strokeWidth=width, opacity=fade(0.08, 0.3 if m <= 12 else 0.15)
+    lines = base.mark("line", strokeDash=[2, 3], tooltip=None).encode(
+        detail=of("judge:N"), strokeWidth=width, opacity=fade(0.08, 0.3 if m <= 12 else 0.15)
     )
-    points = base.mark_point(filled=True, size=46 if m <= 12 else 24, opacity=1).encode(
+    points = base.mark("point", filled=True, size=46 if m <= 12 else 24, opacity=1).encode(
         opacity=dim(0.15), tooltip=tooltip
     )
     names = (
-        base.transform_filter(alt.FieldEqualPredicate(field="language", equal=languages[-1]))
-        .mark_text(align="left", dx=10, fontSize=11, limit=250, tooltip=None)
-        .encode(y=alt.Y("place:Q", title="rank by mean score"), text=alt.Text("judge:N"), opacity=dim(0.25))
+        base.where(dict(field="language", equal=languages[-1]))
+        .mark("text", align="left", dx=10, fontSize=11, limit=250, tooltip=None)
+        .encode(y=of("place:Q", title="rank by mean score"), text=of("judge:N"), opacity=dim(0.25))
     )
-    width = alt.Step(step(34 if len(languages) <= 16 else 24, len(languages)))
-    chart = alt.layer(lines, points, names).properties(width=width, height=max(130, m * (30 if m <= 12 else 17)))
+    width = bands(step(34 if len(languages) <= 16 else 24, len(languages)))
+    chart = layer(lines, points, names).properties(width=width, height=max(130, m * (30 if m <= 12 else 17)))
     return finish(chart, title or STAGE_TITLES.get(stage, stage))
 
 
@@ -94,17 +92,13 @@ def _by_similarity(data: pd.DataFrame) -> list[str]:
     return [str(wide.index[i]) for i in np.argsort(leading, kind="stable")]
 
 
-def ranks_before_after(ranks: TiedSets | pd.DataFrame, title: str = "Ranks of the judges by language") -> Any:
+def ranks_before_after(ranks: TiedSets | pd.DataFrame, title: str = "Ranks of the judges by language") -> Picture:
     """The two stages side by side, for one figure."""
-    parts = []
-    for stage in (BEFORE, AFTER):
-        part = rank_lines(ranks, stage)
-        part.config, part.params = alt.Undefined, alt.Undefined
-        parts.append(part)
-    return finish(alt.hconcat(*parts, spacing=24), title)
+    parts = [rank_lines(ranks, stage) for stage in (BEFORE, AFTER)]
+    return finish(stacked(parts, "hconcat", spacing=24), title)
 
 
-def rank_probabilities(result: RankReversals) -> Any:
+def rank_probabilities(result: RankReversals) -> Picture:
     """How probable each rank of each judge is over resampled tasks, for one language or the calibrated order."""
     frame = result.rank_probabilities
     scopes = labels(frame["language"].unique())
@@ -126,30 +120,28 @@ def rank_probabilities(result: RankReversals) -> Any:
     roomy = len(judge) <= 12
     base = (
         plot(data)
-        .transform_filter(f"datum.scope == {SCOPE}")
+        .where(f"datum.scope == {SCOPE}")
         .encode(
-            x=alt.X(
+            x=of(
                 "rank:O",
                 title="rank",
-                scale=alt.Scale(domain=list(range(1, len(judge) + 1))),
-                axis=alt.Axis(labelAngle=0),
+                scale=dict(domain=list(range(1, len(judge) + 1))),
+                axis=dict(labelAngle=0),
             ),
-            y=alt.Y("judge:N", title=None, scale=alt.Scale(domain=order)),
+            y=of("judge:N", title=None, scale=dict(domain=order)),
             tooltip=[
-                alt.Tooltip("judge:N"),
-                alt.Tooltip("rank:O"),
-                alt.Tooltip("probability:Q", format=".1%"),
-                alt.Tooltip("scope:N", title="language"),
+                of("judge:N"),
+                of("rank:O"),
+                of("probability:Q", format=".1%"),
+                of("scope:N", title="language"),
             ],
         )
     )
-    cells = base.mark_rect().encode(
-        color=alt.Color(
+    cells = base.mark("rect").encode(
+        color=of(
             "probability:Q",
-            scale=alt.Scale(domain=[0, 1], range=[colour("middle"), colour("high")], interpolate="lab"),
-            legend=alt.Legend(
-                format=".0%", gradientLength=160, title="probability", orient="bottom", direction="horizontal"
-            ),
+            scale=dict(domain=[0, 1], range=[colour("middle"), colour("high")], interpolate="lab"),
+            legend=dict(format=".0%", gradientLength=160, title="probability", orient="bottom", direction="horizontal"),
         ),
         opacity=dim(0.3),
     )
@@ -157,11 +149,9 @@ def rank_probabilities(result: RankReversals) -> Any:
     if roomy:
         ink = either("datum.probability > 0.55", "strong", "weak")
         layers.append(
-            base.mark_text(fontSize=10).encode(
-                text=alt.Text("probability:Q", format=".0%"), color=ink, opacity=dim(0.45)
-            )
+            base.mark("text", fontSize=10).encode(text=of("probability:Q", format=".0%"), color=ink, opacity=dim(0.45))
         )
-    width = alt.Step(step(44 if roomy else 17, len(judge)))
-    chart = alt.layer(*layers).properties(width=width, height=alt.Step(26 if roomy else 17))
+    width = bands(step(44 if roomy else 17, len(judge)))
+    chart = layer(*layers).properties(width=width, height=bands(26 if roomy else 17))
     note = "share of resampled task sets; under 0.5% left empty"
-    return finish(chart, "Probability of each rank", note).add_params(alt.param(name=SCOPE, value=start))
+    return finish(chart, "Probability of each rank", note, **{SCOPE: start})

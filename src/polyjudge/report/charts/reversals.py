@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import altair as alt
 import pandas as pd
 
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import WIDE, colour, either, finish, plot
+from polyjudge.report.charts.theme import WIDE, colour, either, finish
+from polyjudge.report.charts.vega import Picture, bands, constant, layer, of, plot, when
 
 MOST = 24
 """Pairs in the chart; the table has more."""
@@ -38,7 +36,7 @@ def gap_frame(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> pd
     return pd.DataFrame(rows, columns=["judge_i", "judge_j", "language", "gap", "witness", "reverses"])
 
 
-def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> Any:
+def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> Picture:
     """Gap between the two judges of each reversing pair in every language; the two sides of 0 are the reversal."""
     frame = gap_frame(reversals, ranks, most)
     judge = labels([*frame["judge_i"], *frame["judge_j"]])
@@ -54,37 +52,35 @@ def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> An
         }
     )
     data["pair"] = data["judge"] + " - " + data["other"]
-    opacity = alt.condition(
-        "chosen == '' || chosen == datum.judge || chosen == datum.other", alt.value(1.0), alt.value(0.12)
-    )
+    opacity = when("chosen == '' || chosen == datum.judge || chosen == datum.other", constant(1.0), constant(0.12))
     tint = either("datum.gap > 0", "high", "low")
     room = min(118, 18 + 7 * max(map(len, language.values()), default=0))  # for the names of the languages
     base = plot(data).encode(
-        y=alt.Y("pair:N", sort=list(data["pair"].unique()), title=None, axis=alt.Axis(labelLimit=280, grid=True)),
-        x=alt.X(
+        y=of("pair:N", sort=list(data["pair"].unique()), title=None, axis=dict(labelLimit=280, grid=True)),
+        x=of(
             "gap:Q",
             title="gap of the mean scores, first less second, in points",
-            scale=alt.Scale(padding=room),
-            axis=alt.Axis(tickCount=7),
+            scale=dict(padding=room),
+            axis=dict(tickCount=7),
         ),
         color=tint,
         opacity=opacity,
     )
     tooltip = [
-        alt.Tooltip("judge:N", title="first"),
-        alt.Tooltip("other:N", title="second"),
-        alt.Tooltip("language:N"),
-        alt.Tooltip("gap:Q", format="+.4~g"),
-        alt.Tooltip("verdict:N", title="after selection"),
+        of("judge:N", title="first"),
+        of("other:N", title="second"),
+        of("language:N"),
+        of("gap:Q", format="+.4~g"),
+        of("verdict:N", title="after selection"),
     ]
-    zero = plot(pd.DataFrame({"at": [0.0]})).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x=alt.X("at:Q"))
-    ticks = base.mark_tick(thickness=2, size=14).encode(tooltip=tooltip)
-    witnesses = base.transform_filter("datum.witness")
-    points = witnesses.mark_point(filled=True, size=70, opacity=1).encode(tooltip=tooltip)
-    right = witnesses.transform_filter("datum.gap > 0").mark_text(align="left", dx=8, limit=104, tooltip=None)
-    left = witnesses.transform_filter("datum.gap <= 0").mark_text(align="right", dx=-8, limit=104, tooltip=None)
-    names = [mark.encode(text=alt.Text("language:N"), color=alt.ColorValue(colour("ink"))) for mark in (right, left)]
-    chart = alt.layer(zero, ticks, points, *names).properties(width=WIDE - 250 + 2 * room, height=alt.Step(24))
+    zero = plot(pd.DataFrame({"at": [0.0]})).mark("rule", strokeDash=[4, 3], tooltip=None).encode(x=of("at:Q"))
+    ticks = base.mark("tick", thickness=2, size=14).encode(tooltip=tooltip)
+    witnesses = base.where("datum.witness")
+    points = witnesses.mark("point", filled=True, size=70, opacity=1).encode(tooltip=tooltip)
+    right = witnesses.where("datum.gap > 0").mark("text", align="left", dx=8, limit=104, tooltip=None)
+    left = witnesses.where("datum.gap <= 0").mark("text", align="right", dx=-8, limit=104, tooltip=None)
+    names = [mark.encode(text=of("language:N"), color=constant(colour("ink"))) for mark in (right, left)]
+    chart = layer(zero, ticks, points, *names).properties(width=WIDE - 250 + 2 * room, height=bands(24))
     return finish(
         chart, "Reversing pairs", "a stroke for each language, a dot for the two languages that show the reversal best"
     )

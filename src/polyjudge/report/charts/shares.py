@@ -2,45 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import altair as alt
 import pandas as pd
 
-from polyjudge.report.charts.theme import WIDE, colour, finish, plot
+from polyjudge.report.charts.theme import WIDE, colour, finish
+from polyjudge.report.charts.vega import Picture, bands, constant, layer, of, plot, when
 
 SPREADS = (("raw", "spread_raw"), ("calibrated", "spread_calibrated"))
 
 
-def variance_shares(components: pd.DataFrame) -> Any:
+def variance_shares(components: pd.DataFrame) -> Picture:
     """Share of each variance component (component, share, low, high)."""
     data = components[["component", "share"]].copy()
     has_interval = {"low", "high"} <= set(components.columns)
-    tooltip = [alt.Tooltip("component:N"), alt.Tooltip("share:Q", format=".1%")]
+    tooltip = [of("component:N"), of("share:Q", format=".1%")]
     if has_interval:
         data["low"], data["high"] = components["low"].clip(0, 1), components["high"].clip(0, 1)
         data["interval"] = [f"[{a:.1%}, {b:.1%}]" for a, b in zip(data["low"], data["high"], strict=True)]
-        tooltip.append(alt.Tooltip("interval:N"))
+        tooltip.append(of("interval:N"))
     data = data.fillna({"low": 0, "high": 0})
     order = components["component"].tolist()
-    base = plot(data).encode(y=alt.Y("component:N", sort=order, title=None))
-    axis = alt.X("share:Q", title="share of the variance of one score", axis=alt.Axis(format="%"))
-    special = alt.condition(
-        "datum.component == 'language:judge'", alt.value(colour("accent")), alt.value(colour("mark"))
-    )
-    layers = [base.mark_bar(opacity=0.8).encode(x=axis, color=special, tooltip=tooltip)]
+    base = plot(data).encode(y=of("component:N", sort=order, title=None))
+    axis = of("share:Q", title="share of the variance of one score", axis=dict(format="%"))
+    special = when("datum.component == 'language:judge'", constant(colour("accent")), constant(colour("mark")))
+    layers = [base.mark("bar", opacity=0.8).encode(x=axis, color=special, tooltip=tooltip)]
     if has_interval:
-        layers.append(base.mark_rule(strokeWidth=1.5, tooltip=None).encode(x=alt.X("low:Q"), x2=alt.X2("high:Q")))
+        layers.append(base.mark("rule", strokeWidth=1.5, tooltip=None).encode(x=of("low:Q"), x2=of("high")))
     layers.append(
-        base.mark_text(align="left", dx=6, tooltip=None).encode(
-            x=alt.X("high:Q" if has_interval else "share:Q"), text=alt.Text("share:Q", format=".1%")
+        base.mark("text", align="left", dx=6, tooltip=None).encode(
+            x=of("high:Q" if has_interval else "share:Q"), text=of("share:Q", format=".1%")
         )
     )
-    chart = alt.layer(*layers).properties(width=WIDE - 140, height=alt.Step(24))
+    chart = layer(*layers).properties(width=WIDE - 140, height=bands(24))
     return finish(chart, "What the variance of a score consists of", "the interaction that calibration removes in red")
 
 
-def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Any:
+def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Picture:
     """Spread of pass rates over languages against the threshold, raw and calibrated, with bands where known."""
     parts = []
     for name, column in SPREADS:
@@ -52,76 +48,76 @@ def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Any:
     data = pd.concat(parts, ignore_index=True)
     data["interval"] = [f"[{a:.1f}, {b:.1f}]" for a, b in zip(data["low"], data["high"], strict=True)]
     names = [name for name, _ in SPREADS]
-    legend = alt.Legend(title=None, orient="top")
-    tint = alt.Color("scores:N", scale=alt.Scale(domain=names), legend=legend)
-    base = plot(data).encode(x=alt.X("threshold:Q", title="threshold", scale=alt.Scale(zero=False)), color=tint)
-    axis = alt.Y("spread:Q", title="spread over languages, percentage points")
+    legend = dict(title=None, orient="top")
+    tint = of("scores:N", scale=dict(domain=names), legend=legend)
+    base = plot(data).encode(x=of("threshold:Q", title="threshold", scale=dict(zero=False)), color=tint)
+    axis = of("spread:Q", title="spread over languages, percentage points")
     layers = [
-        base.mark_area(opacity=0.18, tooltip=None).encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")),
-        base.mark_line(strokeWidth=2, tooltip=None).encode(
-            y=axis, strokeDash=alt.StrokeDash("scores:N", scale=alt.Scale(domain=names), legend=legend)
+        base.mark("area", opacity=0.18, tooltip=None).encode(y=of("low:Q"), y2=of("high")),
+        base.mark("line", strokeWidth=2, tooltip=None).encode(
+            y=axis, strokeDash=of("scores:N", scale=dict(domain=names), legend=legend)
         ),
-        base.mark_point(filled=True, size=40, opacity=1).encode(
+        base.mark("point", filled=True, size=40, opacity=1).encode(
             y=axis,
             tooltip=[
-                alt.Tooltip("scores:N"),
-                alt.Tooltip("threshold:Q"),
-                alt.Tooltip("spread:Q", format=".1f"),
-                alt.Tooltip("interval:N"),
+                of("scores:N"),
+                of("threshold:Q"),
+                of("spread:Q", format=".1f"),
+                of("interval:N"),
             ],
         ),
     ]
     if threshold is not None:
         at = pd.DataFrame({"at": [threshold]})
-        layers.append(plot(at).mark_rule(strokeDash=[4, 3], tooltip=None).encode(x=alt.X("at:Q")))
-    chart = alt.layer(*layers).properties(width=WIDE - 40, height=220)
+        layers.append(plot(at).mark("rule", strokeDash=[4, 3], tooltip=None).encode(x=of("at:Q")))
+    chart = layer(*layers).properties(width=WIDE - 40, height=220)
     return finish(chart, "Gate spread by threshold")
 
 
-def few_shot_curve(curve: pd.DataFrame, what: str, full: float | None = None) -> Any:
+def few_shot_curve(curve: pd.DataFrame, what: str, full: float | None = None) -> Picture:
     """Agreement of a newcomer with the others against the number of its tasks that were scored."""
     data = curve[["shots", "tau", "low", "high"]].copy()
     data["interval"] = [f"[{a:.3f}, {b:.3f}]" for a, b in zip(data["low"], data["high"], strict=True)]
-    base = plot(data).encode(x=alt.X("shots:Q", title=f"scored tasks of the new {what}"))
-    axis = alt.Y("tau:Q", title="mean tau with the others", scale=alt.Scale(zero=False))
+    base = plot(data).encode(x=of("shots:Q", title=f"scored tasks of the new {what}"))
+    axis = of("tau:Q", title="mean tau with the others", scale=dict(zero=False))
     layers = [
-        base.mark_area(opacity=0.18, tooltip=None).encode(
-            y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=alt.ColorValue(colour("mark"))
+        base.mark("area", opacity=0.18, tooltip=None).encode(
+            y=of("low:Q"), y2=of("high"), color=constant(colour("mark"))
         ),
-        base.mark_line(tooltip=None).encode(y=axis),
-        base.mark_point(filled=True, size=50, opacity=1).encode(
-            y=axis, tooltip=[alt.Tooltip("shots:Q"), alt.Tooltip("tau:Q", format=".3f"), alt.Tooltip("interval:N")]
+        base.mark("line", tooltip=None).encode(y=axis),
+        base.mark("point", filled=True, size=50, opacity=1).encode(
+            y=axis, tooltip=[of("shots:Q"), of("tau:Q", format=".3f"), of("interval:N")]
         ),
     ]
     if full is not None:
         at = pd.DataFrame({"at": [full]})
-        layers.append(plot(at).mark_rule(strokeDash=[4, 3], tooltip=None).encode(y=alt.Y("at:Q")))
-    chart = alt.layer(*layers).properties(width=WIDE - 40, height=200)
+        layers.append(plot(at).mark("rule", strokeDash=[4, 3], tooltip=None).encode(y=of("at:Q")))
+    chart = layer(*layers).properties(width=WIDE - 40, height=200)
     return finish(chart, f"Agreement of a new {what} with the others")
 
 
 def curves(
     frame: pd.DataFrame, x: str, y: str, by: str, title: str, *, x_title: str, y_title: str, at: float | None = None
-) -> Any:
+) -> Picture:
     """A line for each `by` over a logarithmic x, with a line across at the value `at` that is aimed at."""
     data = pd.DataFrame({"x": frame[x].astype(float), "y": frame[y].astype(float), "which": frame[by].astype(str)})
     data = data[(data["x"] > 0) & data["y"].notna()]
     order = data["which"].drop_duplicates().tolist()
     base = plot(data).encode(
-        x=alt.X("x:Q", title=x_title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(tickCount=6, format="~s")),
-        y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=True)),
-        color=alt.Color("which:N", sort=order, legend=alt.Legend(title=None, orient="top", columns=3)),
+        x=of("x:Q", title=x_title, scale=dict(type="log", nice=False), axis=dict(tickCount=6, format="~s")),
+        y=of("y:Q", title=y_title, scale=dict(zero=True)),
+        color=of("which:N", sort=order, legend=dict(title=None, orient="top", columns=3)),
     )
     tooltip = [
-        alt.Tooltip("which:N", title=by),
-        alt.Tooltip("x:Q", title=x_title),
-        alt.Tooltip("y:Q", title=y_title, format=".3~g"),
+        of("which:N", title=by),
+        of("x:Q", title=x_title),
+        of("y:Q", title=y_title, format=".3~g"),
     ]
     layers = [
-        base.mark_line(strokeWidth=2, tooltip=None),
-        base.mark_point(filled=True, size=40, opacity=1).encode(tooltip=tooltip),
+        base.mark("line", strokeWidth=2, tooltip=None),
+        base.mark("point", filled=True, size=40, opacity=1).encode(tooltip=tooltip),
     ]
     if at is not None:
         line = pd.DataFrame({"at": [float(at)]})
-        layers.append(plot(line).mark_rule(strokeDash=[4, 3], tooltip=None).encode(y=alt.Y("at:Q")))
-    return finish(alt.layer(*layers).properties(width=WIDE - 40, height=240), title)
+        layers.append(plot(line).mark("rule", strokeDash=[4, 3], tooltip=None).encode(y=of("at:Q")))
+    return finish(layer(*layers).properties(width=WIDE - 40, height=240), title)

@@ -6,13 +6,9 @@ drawing serves light, dark and print. Judges and languages are data values, neve
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Mapping
 
-import altair as alt
-import pandas as pd
+from polyjudge.report.charts.vega import VIEW, Picture, Spec, constant, expression, of, when
 
 LIGHT = {
     "ink": "#1f2328",
@@ -74,49 +70,34 @@ NONE_OR_CHOSEN = f"{CHOSEN} == '' || {CHOSEN} == datum.judge"
 FONT = "'Noto Sans', 'DejaVu Sans', 'Segoe UI', Helvetica, Arial, sans-serif"
 
 
-@contextmanager
-def unchecked() -> Iterator[None]:
-    """Build charts without Altair's schema checks, which take most of the time; the tests build them with."""
-    from altair.utils import schemapi
-
-    with schemapi.debug_mode(False):
-        yield
-
-
 def step(least: int, count: int) -> int:
     """Width of each of `count` bands, at least `least`, so that the chart is wide enough."""
     return max(least, -(-(WIDE - 50) // max(count, 1)))
 
 
-def plot(data: pd.DataFrame) -> Any:
-    """An empty chart on these rows, held in the chart itself whatever Altair's settings for data are."""
-    rows = json.loads(data.to_json(orient="records", double_precision=15))
-    return alt.Chart(alt.InlineData(values=tuple(rows)))  # a list would be copied at every step of building the chart
-
-
-def colour(name: str) -> Any:
+def colour(name: str) -> Spec:
     """A named colour as a value that the page can replace."""
     if name not in PARAMETERS:
         raise KeyError(f"charts have no colour {name!r}")
-    return alt.ExprRef(expr=name)
+    return expression(name)
 
 
-def dim(rest: float = 0.18, full: float = 1.0) -> Any:
+def dim(rest: float = 0.18, full: float = 1.0) -> Spec:
     """Opacity that leaves the chosen judge in full and fades the others."""
-    return alt.OpacityValue(rest, condition={"test": NONE_OR_CHOSEN, "value": full})
+    return when(NONE_OR_CHOSEN, constant(full), constant(rest))
 
 
-def either(test: str, yes: str, no: str) -> Any:
+def either(test: str, yes: str, no: str) -> Spec:
     """One of two named colours."""
-    return alt.ColorValue(colour(no), condition={"test": test, "value": colour(yes)})
+    return when(test, constant(colour(yes)), constant(colour(no)))
 
 
-def fade(rest: float, plain: float) -> Any:
+def fade(rest: float, plain: float) -> Spec:
     """Opacity of crowded marks: `plain` when no judge is chosen, else full for the chosen one and `rest` for others."""
-    return alt.value(alt.ExprRef(f"{CHOSEN} == '' ? {plain} : {IS_CHOSEN} ? 1 : {rest}"))
+    return constant(expression(f"{CHOSEN} == '' ? {plain} : {IS_CHOSEN} ? 1 : {rest}"))
 
 
-def configuration(colours: Mapping[str, str]) -> dict[str, Any]:
+def configuration(colours: Mapping[str, str]) -> Spec:
     """The Vega-Lite configuration in these colours."""
     axis = {
         "labelColor": colours["ink"],
@@ -163,15 +144,17 @@ def configuration(colours: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def finish(chart: Any, title: str, subtitle: str | list[str] = "") -> Any:
-    """The chart with its title, the shared parameters and the light colours."""
-    heading = alt.TitleParams(title, subtitle=subtitle) if subtitle else alt.TitleParams(title)
-    shared = [alt.param(name=CHOSEN, value=""), *(alt.param(name=name, value=LIGHT[name]) for name in PARAMETERS)]
-    return chart.properties(title=heading, config=configuration(LIGHT)).add_params(*shared)
+def finish(chart: Picture, title: str, subtitle: str | list[str] = "", **more: str) -> Picture:
+    """The chart with its title, the shared parameters (and `more` of them) and the light colours."""
+    heading = {"text": title, **({"subtitle": subtitle} if subtitle else {})}
+    config = configuration(LIGHT)
+    config["view"] = {**VIEW, **config["view"]}
+    values = {CHOSEN: "", **{name: LIGHT[name] for name in PARAMETERS}, **more}
+    return chart.properties(title=heading, config=config, params=[{"name": k, "value": v} for k, v in values.items()])
 
 
-def judge_colour(judges: list[str]) -> Any:
+def judge_colour(judges: list[str]) -> Spec:
     """Colours of judges: one each while there are enough, else one for all, with the chosen judge in the accent."""
     many = len(judges) > len(CATEGORIES)
-    rest = alt.value(colour("ink")) if many else alt.Color("judge:N", scale=alt.Scale(domain=judges), legend=None)
-    return alt.condition(IS_CHOSEN, alt.value(colour("accent")), rest) if many else rest
+    rest = constant(colour("ink")) if many else of("judge:N", scale=dict(domain=judges), legend=None)
+    return when(IS_CHOSEN, constant(colour("accent")), rest) if many else rest

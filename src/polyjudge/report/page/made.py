@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from polyjudge._version import __version__
 
-LIBRARIES = ("numpy", "scipy", "pandas", "altair", "vl-convert-python")
+LIBRARIES = ("numpy", "scipy", "pandas", "vl-convert-python")
 SECRET = re.compile(r"(://[^:/@\s]*:)[^@/\s]+@|((?:password|passwd|token|secret|api_?key)=)[^&\s]+", re.IGNORECASE)
 
 

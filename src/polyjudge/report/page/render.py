@@ -28,7 +28,7 @@ from polyjudge.core.schema import to_json
 from polyjudge.core.sections import Report
 from polyjudge.report.charts import draw
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
-from polyjudge.report.export import can_draw, chart_bytes, converter
+from polyjudge.report.charts.vega import Picture, can_draw, converter
 from polyjudge.report.page.made import facts
 from polyjudge.report.tables import NUMERIC, Cell, cells, entries, left_out
 from polyjudge.report.words import word
@@ -85,11 +85,10 @@ def _first_charts(charts: list[sections.Chart]) -> list[str]:
     return [chart_id(chart, i) for chart in charts for i in range(len(chart.data))]
 
 
-def _still(chart: Any) -> str:
+def _still(chart: Picture) -> str:
     """A chart as a picture in a data address."""
-    svg = chart_bytes(chart, "svg").decode()
     # Ids are counted over all charts that a process draws; the page counts its own.
-    svg = re.sub(r"(\d\.\d\d)\d+", r"\1", svg)  # a hundredth of a pixel is enough
+    svg = re.sub(r"(\d\.\d\d)\d+", r"\1", chart.svg)  # a hundredth of a pixel is enough
     ids = {name: f"i{i}" for i, name in enumerate(dict.fromkeys(re.findall(r'id="([^"]+)"', svg)))}
     for name, own in ids.items():
         svg = svg.replace(f'id="{name}"', f'id="{own}"').replace(f"(#{name})", f"(#{own})")
@@ -118,13 +117,12 @@ def chart_id(chart: sections.Chart, index: int) -> str:
     return f"chart-{chart.name}-{index}"
 
 
-def page_spec(chart: Any) -> dict[str, Any]:
+def page_spec(chart: Picture) -> dict[str, Any]:
     """The specification of a chart with the page's colours in place of its own."""
-    spec: dict[str, Any] = chart.to_dict(validate=False)
-    spec.pop("config", None)
-    for param in spec.get("params", []):
-        if param["name"] in VARIABLES and param["name"] not in SCALED:
-            param["value"] = VARIABLES[param["name"]]
+    colours = {name: value for name, value in VARIABLES.items() if name not in SCALED}
+    params = [{**param, "value": colours.get(param["name"], param["value"])} for param in chart.spec["params"]]
+    spec = {**chart.to_dict(), "params": params}
+    del spec["config"]
     return spec
 
 

@@ -91,6 +91,10 @@ def _rank_probed(v: Mapping[str, Any]) -> str:
     return start + ("probes leave open what the deviations are; labels decide." if v["of"] else "as the scores are.")
 
 
+def _hang(v: Mapping[str, Any]) -> str:
+    return " The lead of {winner} hangs on {judge}: without it {rival} may be as good." if "winner" in v else ""
+
+
 WORDS: dict[str, Template] = {
     "verdict.blind": _blind,
     "verdict.agree": "The languages agree. No judge is off by more than {delta:points} {unit} in any language "
@@ -125,9 +129,12 @@ WORDS: dict[str, Template] = {
     "use.compare.mean": lambda v: (
         "To compare systems: average the judges. Calibrating cannot change their order."
         + (" Whether the judges see the systems at all cannot be told yet." if v["doubt"] else "")
+        + _hang(v)
     ),
-    "use.compare.missing": "To compare systems: calibrate first. Scores are missing, so a system may meet harsher "
-    "judges than another.",
+    "use.compare.missing": lambda v: (
+        "To compare systems: calibrate first. Scores are missing, so a system may meet harsher judges than another."
+        + _hang(v)
+    ),
     "use.gate.none": "To gate: name the pass mark with --at, and see how many decisions depend on the language.",
     "use.gate.agree": "To gate: use the scores as they are. Calibrating would turn {flips} of {decisions} decisions.",
     "use.gate.open": "To gate: use the scores as they are until more tasks are scored.",
@@ -205,8 +212,10 @@ WORDS: dict[str, Template] = {
     "{without:points} points, and {clear_without} of {cells} cells are clear of noise instead of {clear}.",
     "explain.majority": "This rests on the majority: it shows who differs, not who is right. Labels or probes decide.",
     "explain.worst": "Tasks that show it most: the score, and what the other judges and languages lead to expect",
-    "explain.alt": "How far each judge is off in each language, beyond its own and the language's level. The culprit "
-    "is framed.",
+    "explain.alt": lambda v: (
+        "How far each judge is off in each language, beyond its own and the language's level."
+        + (" The culprit is framed." if v["named"] else "")
+    ),
     "explain.grid": "Points beyond the judge's and the language's own level",
     "explain.grid-note": lambda v: (
         ("[ ] the culprit; " if v["named"] else "") + ". within {matters:.2g} {unit} (--matters), or within noise"

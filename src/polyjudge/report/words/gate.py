@@ -39,6 +39,7 @@ WORDS: dict[str, Template] = {
     "gate.rates-chart": "From {low:share} ({low_judge} in {low_language}) to {high:share} ({high_judge} in "
     "{high_language}).",
     "gate.rates": lambda v: f"Pass rates {_side(v)} {{threshold}}, {{stage}}, % of tasks",
+    "gate.systems": lambda v: f"Answers of each system that pass {_side(v)} {{threshold}}, over its judges",
     "gate.same-tasks": "On the same tasks the gap after calibrating is {calibrated/low/high:.1f} points.",
     "gate.held-out": "On left-out tasks it is {raw:.1f} points raw and {calibrated:.1f} calibrated ({resamples} "
     "resamples of the tasks, {level:share} intervals).",

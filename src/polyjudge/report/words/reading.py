@@ -70,9 +70,14 @@ WORDS: dict[str, Template] = {
     "read.from": _shape,
     "read.values": _scores,
     "read.else": "Not what you meant? polyjudge check {source}",
+    "read.above": lambda v: (
+        plural(v["lines"], "The line above the header is", "The {lines} lines above the header are")
+        + " skipped: {first}"
+    ),
     "read.wide": "Scores stand in several columns, named {pattern}.",
     "read.map": _map,
     "read.percent": "Percent signs were dropped: 85% is 85.",
+    "read.out_of": "Scores out of {most:g} are read as numbers from 0 to {most:g}.",
     "read.comma": "Commas are read as decimal commas: 1,5 is one and a half.",
     "read.absent": lambda v: "Read as missing: " + names([f"{w} ({c})" for w, c in v["words"].items()]) + ".",
     "read.margins": _margins,
@@ -97,6 +102,11 @@ WORDS: dict[str, Template] = {
     "(--swapped keep)?",
     "read.far_column": "{columns} holds far larger numbers than the other score columns. Which columns are scores? "
     "--wide PATTERN, now {pattern}.",
+    "read.stand_in": lambda v: (
+        plural(v["count"], "One score is", "{count} scores are")
+        + " {value:g}, far from all others. If that means no score: --map {value:g}="
+    ),
+    "read.no_judges": "Left out, no judges by their names: {columns}. To read them as judges: --wide '{pattern}'",
     "read.metrics": "The judges gave several metrics: {metrics}. Say which one: --metric NAME.",
     "check.title": "How {source} is read",
     "check.clear": "It can be read as it is.",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from polyjudge.core.labels import clean
+from polyjudge.report.numbers import points
 from polyjudge.report.words import Template, escape, plural
 
 
@@ -42,7 +43,9 @@ def _top(v: Mapping[str, Any]) -> str:
     if not v["settled"]:
         return "No two systems can be told apart."
     if len(v["top"]) == 1:
-        return "{top} is best: no other system can be first."
+        return "{top} is best: no other system can be first" + (
+            ", whichever judge is left out." if v["judges"] > 1 else "."
+        )
     return "{top} are tied for the first place." + (" The {others} others are behind them." if v["others"] > 1 else "")
 
 
@@ -50,12 +53,9 @@ def _swap(v: Mapping[str, Any]) -> str:
     where = "in {higher_in}" if v["kind"] == "language" else "by {higher_in}"
     there = "in {lower_in}" if v["kind"] == "language" else "by {lower_in}"
     return (
-        f"{{system_i}} is {{gap_higher:points}} points above {{system_j}} {where} and {{down:points}} below it {there}."
+        f"{{system_i}} is {{gap_higher:points}} points above {{system_j}} {where} and "
+        f"{points(-float(v['gap_lower']))} below it {there}."
     )
-
-
-def _swapped(v: Mapping[str, Any]) -> str:
-    return _swap(v).replace("{down:points}", f"{abs(float(v['gap_lower'])):.2g}")
 
 
 def _judge_blind(v: Mapping[str, Any]) -> str:
@@ -109,7 +109,6 @@ WORDS: dict[str, Template] = {
     "systems.title": "Systems",
     "systems.board": "Leaderboard",
     "systems.top": _top,
-    "systems.swap": _swapped,
     "systems.no-swap": "No two systems surely change places between languages or between judges.",
     "systems.ranks": "Ranks that cannot be ruled out, by language",
     "systems.ranks-chart": "One row for each of {systems} systems, a line over the ranks it may have. First: {top}. "
@@ -129,7 +128,9 @@ WORDS: dict[str, Template] = {
     "languages ({power:share} of the time, {level:share} sure).",
     "separate.choice": _choice,
     "separate.now": lambda v: (
-        "Your {tasks} tasks already tell {first} and {second} apart: {difference/low/high:points} points."
+        "Your {tasks} tasks already tell {first} and {second} apart"
+        + (", but not without {judge}" if v["judge"] else "")
+        + ": {difference/low/high:points} points."
         if v["low"] > 0
         else "Your {tasks} tasks leave {first} and {second} {difference/low/high:+points} points apart."
     ),
@@ -170,8 +171,10 @@ WORDS: dict[str, Template] = {
     "signal-judge-blind": _judge_blind,
     "signal-slopes": "{judge} spreads the systems {own/band_low/band_high:.2f} times as much in {language} as "
     "elsewhere: calibration by subtraction cannot mend that.",
-    "systems-swap-language": _swapped,
-    "systems-swap-judge": _swapped,
+    "systems-swap-language": _swap,
+    "systems-swap-judge": _swap,
+    "systems-hang": "{winner} leads {rival} by {difference:points} points, but not surely without {judge}: then by "
+    "{without/without_low/without_high:+points}.",
     "systems-tied": "No two of the {systems} systems can be told apart.",
     "systems-calibration": "Calibration cannot change the leaderboard: what it takes off sums to zero over the judges.",
     "favour.title": "Who favours whom",

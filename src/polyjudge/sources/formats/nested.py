@@ -10,7 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from polyjudge.core.errors import UsageError
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.labels import clean
 from polyjudge.sources.formats.base import Peek, document, flat, records
 
 
@@ -25,6 +26,12 @@ def unfold(paths: list[Path]) -> pd.DataFrame | None:
         for path in paths:
             whole = document(path)
             key = _list_in(whole) if isinstance(whole, dict) else None
+            if key is None and len(paths) == 1:
+                keys = ", ".join(clean(k, 40) for k in list(first)[:4])
+                raise PanelError(
+                    f"{clean(path, 200)} is one JSON object ({keys}, ...) without a list of records. Write one record "
+                    'for each score: {"task": ..., "language": ..., "judge": ..., "score": ...}.'
+                )
             if key is None:
                 return None
             outer = flat({k: v for k, v in whole.items() if k != key and not isinstance(v, Mapping)})

@@ -16,7 +16,7 @@ from polyjudge.sources import duck
 from polyjudge.sources.duck import FILE, ROW, Source, engine_errors, name
 from polyjudge.sources.formats import ragas
 from polyjudge.sources.formats import values as v
-from polyjudge.sources.formats.languages import all_languages
+from polyjudge.sources.formats.languages import all_languages, words
 from polyjudge.sources.formats.names import SCORE_WORDS, Spread, guess_spread, spread_by, tokens
 from polyjudge.sources.formats.pairs import Pair, find_pair, pair_relation, swapped_question
 from polyjudge.sources.formats.roles import OTHER, Asked, Roles, candidates, find_roles
@@ -24,6 +24,11 @@ from polyjudge.sources.formats.table import Place, Table, first, listed
 
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
             "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "REAL", "BIGNUM")  # fmt: skip
+NO_JUDGE = words(
+    "mean avg average median std stdev sd var variance sum total min max overall consensus majority ensemble human "
+    "gold reference truth"
+)
+"""Columns beside those of judges that are summaries or labels."""
 FAR = 5.0
 """A score column whose largest value is so many times the others' is asked about."""
 
@@ -57,7 +62,7 @@ class Understood:
     """Several rows of one entry belong together (margins over several opponents) and are averaged."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Draft:
     """A reading in the making."""
 
@@ -91,7 +96,7 @@ def recognise(
     asks of the user.
     """
     table = Table(source, frame)
-    draft = _Draft(table, asked, find_roles(table, asked), format=asked.format or source.kind)
+    draft = _Draft(table=table, asked=asked, roles=find_roles(table, asked), format=asked.format or source.kind)
     if ragas.fits(table.names):
         draft.format = "ragas"
     _find_shape(draft)
@@ -161,7 +166,8 @@ def _find_wide(draft: _Draft) -> None:
     numeric = _scorable(draft)
     named = [n for n in numeric if SCORE_WORDS & {t.lower() for t in tokens(n)}]
     numeric = named if len(named) > 1 else numeric
-    numeric = [n for n in numeric if n not in several] or several
+    others = [n for n in numeric if _no_judge(n)] if need_judge else []
+    numeric = [n for n in numeric if n not in (*several, *others)] or several
     spread = guess_spread(numeric, need_language, need_judge)
     if spread is None and need_language and need_judge:
         spread = guess_spread(numeric, need_language=True, need_judge=False)
@@ -170,11 +176,19 @@ def _find_wide(draft: _Draft) -> None:
     for role in ("score", *next(iter(spread.labels.values()))):
         roles.several.pop(role, None)
     draft.spread = spread
+    if others:
+        roles.doubts.append(Say("read.no_judges", {"columns": others, "pattern": spread.pattern}))
     tops = {n: max((abs(float(t)) for t in table.texts(n) if _is_float(t)), default=0.0) for n in numeric}
     middle = sorted(tops.values())[len(tops) // 2]
     far = [n for n, top in tops.items() if middle > 0 and top > FAR * middle]
     if far:
         roles.doubts.append(Say("read.far_column", {"columns": far, "pattern": spread.pattern}))
+
+
+def _no_judge(column: str) -> bool:
+    """A mean of judges, or labels, by its name: `mean`, `score_avg`, `human`."""
+    parts = [t.lower() for t in tokens(column)[::2]]
+    return len(rest := [t for t in parts if t not in SCORE_WORDS]) == 1 and rest[0] in NO_JUDGE
 
 
 def _scorable(draft: _Draft) -> list[str]:
@@ -269,9 +283,11 @@ def _reading(draft: _Draft, shown: str) -> Reading:
     for role in ROLES:
         if role in roles.found:
             place, how = roles.found[role]
-            labels = [] if place.column == FILE else table.distinct(place.text) if not place.regex else []
-            parts.append(RoleRead(role=role, column=place.text, how=how, labels=first(labels)))
-            options.update(_flag(draft, role, place, how))
+            flag = _flag(draft, role, place, how)
+            where = flag[f"--{role}-from"] if place.column == FILE else place.text
+            labels = table.distinct(place.text) if place.column != FILE and not place.regex else []
+            parts.append(RoleRead(role=role, column=where, how=how, labels=first(labels)))
+            options.update(flag)
         elif draft.spread is not None and role in next(iter(draft.spread.labels.values())):
             labels = list(dict.fromkeys(cell[role] for cell in draft.spread.labels.values()))
             some = RoleRead(role=role, column=draft.spread.pattern, how="column names", labels=first(labels))
@@ -285,6 +301,8 @@ def _reading(draft: _Draft, shown: str) -> Reading:
             options["--winner"] = draft.pair.winner.text
     if draft.spread is not None:
         options["--wide"] = draft.spread.pattern
+        if any(d.code == "read.no_judges" for d in roles.doubts):
+            options["--judges"] = ",".join(dict.fromkeys(cell["judge"] for cell in draft.spread.labels.values()))
     if draft.asked.swapped:
         options["--swapped"] = draft.asked.swapped
     used = roles.taken() | set(draft.spread.labels if draft.spread else ())
@@ -305,12 +323,8 @@ def _reading(draft: _Draft, shown: str) -> Reading:
 
 
 def _flag(draft: _Draft, role: str, place: Place, how: str) -> dict[str, str]:
-    if how == "file name":
-        pattern = place.regex.removeprefix("(?:^|/)").removesuffix("$").replace("([^/]+?)", "{language}")
-        plain = pattern.replace("/[^/]*", "/*").replace("\\", "")
-        return {"--language-from": plain}
-    if how == "pattern":
-        return {f"--{role}-from": str(getattr(draft.asked, f"{role}_from"))}
+    if how in ("file name", "pattern"):
+        return {f"--{role}-from": draft.roles.patterns[role]}
     return {f"--{role}": place.text}
 
 
@@ -341,6 +355,7 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
     simple = draft.spread is None and all(place.plain for place, _ in found.values())
     kinds = [types.get(p.column, "") for p in cells.values()]
     typed = all(p.plain and k.startswith(_NUMBERS) and "[" not in k for p, k in zip(cells.values(), kinds, strict=True))
+    typed = typed and not v.numbers_in(v.parse_map(draft.asked.map))
     odd = next((k for p, k in zip(cells.values(), kinds, strict=True) if p.plain and not _readable(k)), None)
     if odd is not None:
         column = next(p.text for p, k in zip(cells.values(), kinds, strict=True) if k == odd)
@@ -415,18 +430,19 @@ def _labels(cell: Mapping[str, str]) -> str:
 def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Values:
     """What the score columns hold together, in one pass."""
     one = " UNION ALL ".join(f"SELECT trim({t}) AS t FROM {source.relation}" for t in texts)
-    counts, is_word = v.profile_sql("t")
+    given = v.parse_map(draft.asked.map)
+    counts, is_word = v.profile_sql("t", given)
     found = source.con.sql(f"SELECT {counts} FROM ({one})").fetchall()[0]
     words = source.con.sql(
         f"SELECT t, count(*) FROM ({one}) WHERE {is_word} GROUP BY t ORDER BY 2 DESC, 1 LIMIT {v.MOST_WORDS}"
     ).fetchall()
-    names = ("plain", "pointed", "outside", "percent", "comma", "thousands")
+    names = ("least", "most", "plain", "pointed", "outside", "percent", "comma", "thousands", "parts")
     profile = v.Profile(**dict(zip(names, found, strict=True)), words={str(t): int(n) for t, n in words})
 
     def places(some: list[str]) -> str:
         return _where(source, texts, some)
 
-    return v.recognise(profile, v.parse_map(draft.asked.map), draft.asked.decimal, where, places)
+    return v.recognise(profile, given, draft.asked.decimal, where, places)
 
 
 def _where(source: Source, texts: list[str], some: list[str], most: int = 5) -> str:

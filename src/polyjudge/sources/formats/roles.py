@@ -13,7 +13,7 @@ from polyjudge.core.labels import clean
 from polyjudge.core.reading import ROLES, How
 from polyjudge.core.sections import Say
 from polyjudge.sources.formats.languages import all_languages
-from polyjudge.sources.formats.names import compile_pattern, part_of
+from polyjudge.sources.formats.names import compile_pattern, guess_spread, part_of
 from polyjudge.sources.formats.table import Place, Table, file_place
 
 OTHER = re.compile(
@@ -51,6 +51,8 @@ class Roles:
     several: dict[str, list[str]] = field(default_factory=dict)
     """Roles that several columns could play."""
     doubts: list[Say] = field(default_factory=list)
+    patterns: dict[str, str] = field(default_factory=dict)
+    """Role -> pattern of the name in which it stands."""
 
     def taken(self) -> set[str]:
         """Columns and paths that have a role."""
@@ -71,6 +73,11 @@ def find_roles(table: Table, asked: Asked) -> Roles:
             if role in roles.found:
                 raise UsageError(f"--{role} and --{role}-from both say where the {role} stands. Give one of them.")
             roles.found[role] = (from_pattern(table, role, pattern), "pattern" if "{" in pattern else "named")
+            roles.patterns[role] = pattern
+    for role, other in (("language", "judge"), ("judge", "language")):
+        if f"{{{role}}}" in roles.patterns.get(other, "") and role not in roles.found:
+            roles.patterns[role] = roles.patterns[other]
+            roles.found[role] = (from_pattern(table, role, roles.patterns[other]), "pattern")
     flat = [n for n in table.names if not any(isinstance(v, (dict, list)) for v in table.values(n)[:20])]
     for role in USUAL:
         if role not in roles.found and role not in absent:
@@ -112,8 +119,15 @@ def _find_language(table: Table, roles: Roles) -> None:
         around = part_of(names) or part_of([path.parent.name for path in table.source.files])
         if around is not None:
             front, back = (re.escape(part) for part in around)
-            inside = "" if part_of(names) else "/[^/]*"
+            inside, shown = ("", "") if part_of(names) else ("/[^/]*", "/*")
             roles.found["language"] = (file_place(f"(?:^|/){front}([^/]+?){back}{inside}$"), "file name")
+            roles.patterns["language"] = f"{around[0]}{{language}}{around[1]}{shown}"
+        elif "judge" not in roles.found and (grid := guess_spread(names, need_language=True, need_judge=True)):
+            rule = compile_pattern(grid.pattern)
+            if all((m := rule.fullmatch(n)) and m.groupdict() == grid.labels[n] for n in names):
+                for role in ("language", "judge"):
+                    roles.found[role] = (from_pattern(table, role, grid.pattern), "file name")
+                    roles.patterns[role] = grid.pattern
 
 
 def from_pattern(table: Table, role: str, text: str) -> Place:
@@ -122,7 +136,10 @@ def from_pattern(table: Table, role: str, text: str) -> Place:
         return table.place(text, f"{role}-from")
     column = re.match(r"([^:{}]+):(.*\{.*)", text, re.DOTALL)
     pattern = column[2] if column else text
-    regex = compile_pattern(pattern, (role,)).pattern.replace(f"?P<{role}>", "")
+    regex = compile_pattern(pattern, ("language", "judge")).pattern
+    if f"?P<{role}>" not in regex:
+        raise UsageError(f"--{role}-from {clean(text)} does not say where the {role} stands: write {{{role}}} there.")
+    regex = re.sub(r"\?P<\w+>", "?:", regex.replace(f"?P<{role}>", ""))
     if column:
         place = table.place(column[1], f"{role}-from")
         return Place(place.column, place.path, f"^{regex}$")

@@ -14,7 +14,7 @@ from polyjudge.core.adjustment import quote
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 from polyjudge.sources.duck import FILE, Source, engine_errors, name
-from polyjudge.sources.formats.values import ABSENT, COMMA, NO, PERCENT, YES
+from polyjudge.sources.formats.values import ABSENT, COMMA, NO, OUT_OF, PERCENT, YES
 
 SAMPLE = 2000
 DEPTH = 4
@@ -152,7 +152,7 @@ def could_be_score(text: str) -> bool:
     plain = text.strip()
     if plain.casefold() in ABSENT | YES | NO:
         return True
-    if re.fullmatch(PERCENT, plain) or re.fullmatch(COMMA, plain):
+    if any(re.fullmatch(pattern, plain) for pattern in (PERCENT, COMMA, OUT_OF)):
         return True
     try:
         float(plain)

@@ -1,4 +1,4 @@
-"""The `--labels` part of `polyjudge plan`."""
+"""The `--labels` and `--separate` parts of `polyjudge plan`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import typer
 from polyjudge.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from polyjudge.core.panel import Panel
 
 
@@ -28,3 +30,14 @@ def plan_labels(
     from polyjudge.cli.output import emit
 
     emit(ctx, result, panel, tables={"label_plan": result.table})
+
+
+def plan_separate(
+    ctx: typer.Context, panel: Panel, points: float, prices: Mapping[str, float] | None, seed: int
+) -> None:
+    """Tasks, judges and languages that tell the two best systems of a pilot apart by `points`."""
+    from polyjudge.analyse.separate import separate
+    from polyjudge.cli.output import emit
+
+    apart = separate(panel, points, prices=prices, seed=seed)
+    emit(ctx, apart, panel, tables={"plan": apart.table, "variance": apart.variance.components})
