@@ -420,7 +420,7 @@ class Replay(Result):
     @cached_property
     def final(self) -> Array:
         """`unbiased` estimates, (q,)."""
-        return self.unbiased(300)[0]
+        return self.unbiased()[0]
 
     def to_frame(self) -> pd.DataFrame:
         return self.rule.table(self.state).assign(final=self.final)
