@@ -347,6 +347,8 @@ def test_two_systems_that_change_places_between_languages() -> None:
         "system1", "system2", "language1", "language2",
     )  # fmt: skip
     assert len(swaps[swaps["clear"]]) == 1
+    use = word(pj.audit(panel, resamples=300, permutations=50).advice.uses["compare-systems"])
+    assert "system1 and system2 change places between language1 and language2" in use
     said = find("notice", "systems-swap-judge", **{**row, "kind": "judge", "gap_higher": 1.0, "gap_lower": -2.66})
     assert "1.00 points above system2 by language1 and 2.66 below it by language2" in word(said)
 

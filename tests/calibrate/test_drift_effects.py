@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import polyjudge as pj
 from polyjudge.calibrate.drift import drift, nightly
+from polyjudge.report import report_of
+from polyjudge.report.build.shared import pivot
 from polyjudge.simulate import simulate_panel
 
 
@@ -149,3 +152,41 @@ def test_other_replicates_are_said_in_nightly_use() -> None:
     for nights, said in ((365, True), (1, False)):
         assert any(f.code == "replicates-differ" for f in drift(cal, new, nights=nights).findings) is said
     assert not any(f.code == "replicates-differ" for f in drift(cal, twice, nights=365).findings)
+
+
+VARIED = np.array([-15.0, -3.0, -12.0, 0.0, -20.0])
+
+
+@pytest.mark.parametrize(
+    ("planted", "code", "shown"),
+    [
+        ({"judge": -12.0}, "judge-offset-changed", {("all", 2): -12.0 * 3 / 4}),
+        ({"language": -12.0}, "language-shift-changed", {(1, "all"): -12.0 * 4 / 5}),
+        ({"judge": VARIED}, "judge-changed", {(i, 2): x for i, x in enumerate(VARIED)}),
+        ({"language": VARIED[1:]}, "language-changed", {(1, j): x for j, x in enumerate(VARIED[1:])}),
+        ({"cell": -15.0}, "cell-broke", {(1, 2): -15.0}),
+    ],
+)
+def test_the_picture_shows_what_the_words_say(planted: dict[str, Any], code: str, shown: dict[Any, float]) -> None:
+    """The change of a whole judge or language stands in its own places, and leaves no trace in others."""
+    base, _ = pj.simulate_panel(80, 5, 4, interaction=3.0, seed=1)
+    change = np.zeros((5, 4))
+    where = {"judge": (slice(None), 2), "language": (1, slice(None)), "cell": (1, 2)}
+    for what, size in planted.items():
+        change[where[what]] = size
+    noise = np.random.default_rng(5).normal(0, 2, base.scores.shape)
+    found = pj.drift(pj.ConsensusCalibrator().fit(base), base.with_scores(base.scores + noise + change))
+    assert found.findings[0].code == code
+    assert {f.code for f in found.findings} <= {code, "interaction-stable", "range-changed"}
+    report = report_of(found)
+    assert report is not None
+    (picture,) = report.picture
+    cells = picture.data[0]["cells"]
+    drawn = pivot(cells.assign(excess=cells["excess"].where(~cells["small"], 0.0)), "excess").to_numpy()
+    expected = np.zeros((5, 4))
+    for (i, j), size in shown.items():
+        expected[slice(None) if i == "all" else i, slice(None) if j == "all" else j] = size
+    assert np.abs(drawn - expected).max() < 1.0
+    elsewhere = np.ones((5, 4), bool)
+    elsewhere[where[next(iter(planted))]] = False
+    assert not drawn[elsewhere].any()

@@ -42,6 +42,25 @@ def test_scores_beyond_the_scale_are_counted_and_cut(cli: Run, scores: Path, tmp
     assert pd.read_csv(tmp_path / "applied.csv")["calibrated"].to_numpy() == pytest.approx(expected.to_numpy())
 
 
+def test_the_scale_is_meant_not_the_scores_seen(cli: Run, tmp_path: Path) -> None:
+    """Scores from 28 to 100 are on a scale of 0 to 100: 25 is no score beyond it. An open scale has no ends."""
+    values = pj.simulate_panel(60, 5, 4, seed=4, interaction=12.0)[0].scores + 25
+    path = tmp_path / "s.csv"
+    pj.Panel.from_array(np.clip(values, 0, 100).round()).to_long().to_csv(path, index=False)
+    done = cli("calibrate", path, "-o", tmp_path / "plain.csv")
+    found = pd.read_csv(tmp_path / "plain.csv")["calibrated"]
+    beyond = int(((found < -1e-6) | (found > 100 + 1e-6)).sum())
+    assert beyond > 0
+    assert f"{beyond} of 1,200 calibrated scores lie beyond the scale (0 to 100). --clip cuts them" in done.stdout
+    assert cli("calibrate", path, "-o", tmp_path / "cut.csv", "--clip").returncode == 0
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "cut.csv")["calibrated"], found.clip(0, 100))
+    pj.Panel.from_array(values * 10).to_long().to_csv(path, index=False)
+    assert "beyond the scale" not in cli("calibrate", path, "-o", tmp_path / "open.csv").stdout
+    refused = cli("calibrate", path, "-o", tmp_path / "open2.csv", "--clip")
+    assert refused.returncode == 2
+    assert "--range LOW:HIGH" in refused.stderr
+
+
 def test_a_missing_score_stays_missing_when_cut(scores: Path) -> None:
     frame = pd.read_csv(scores)
     frame.loc[3, "score"] = np.nan
@@ -57,3 +76,10 @@ def test_other_methods_are_saved_without_naming_shrinkage(cli: Run, scores: Path
     assert (
         cli("calibrate", scores, "--method", "sparse", "--shrinkage", "0.5", "-o", tmp_path / "o.csv").returncode == 2
     )
+
+
+def test_a_wrong_scale_of_apply_is_named_by_its_own_flag(cli: Run, scores: Path, tmp_path: Path) -> None:
+    cli("calibrate", scores, "--save", tmp_path / "cal.json")
+    done = cli("apply", tmp_path / "cal.json", scores, "-o", tmp_path / "a.csv", "--clip", "5")
+    assert done.returncode == 2
+    assert "--clip takes two numbers" in done.stderr

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,51 @@ def test_an_interrupt_is_130(cli: Run, scores: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("polyjudge.sources.read_panel", interrupted)
     done = cli("calibrate", scores, "--save", scores.with_suffix(".json"))
     assert done.returncode == 130
+    assert done.stderr.endswith("polyjudge: interrupted.\n")
     assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_is_heard_while_the_command_loads() -> None:
+    code = """import sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from polyjudge.__main__ import main
+main()"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode in (130, -signal.SIGINT)
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX terminals")
+def test_the_bar_names_the_analysis_and_an_interrupt_leaves_the_terminal_as_it_was(
+    scores: Path, tmp_path: Path
+) -> None:
+    import pty
+
+    out = tmp_path / "there" / "audit"
+    out.parent.mkdir()
+    process, terminal = pty.fork()
+    if process == 0:
+        heed_interrupts()
+        command = [sys.executable, "-m", "polyjudge", "audit", str(scores), "--resamples", "1000000", "-o", str(out)]
+        os.execve(sys.executable, command, {**os.environ, "TERM": "xterm", "COLUMNS": "100"})
+    shown, interrupted = b"", False
+    with suppress(OSError):  # what a terminal gives when its last program has ended
+        while part := os.read(terminal, 65536):
+            shown += part
+            if not interrupted and b"uncertainty" in shown:
+                os.write(terminal, b"\x03")
+                interrupted = True
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) in (130, -signal.SIGINT)
+    assert interrupted
+    assert b"polyjudge: interrupted." in shown
+    assert b"Traceback" not in shown
+    assert shown.count(b"\x1b[?25l") == shown.count(b"\x1b[?25h")  # the cursor is there again
+    assert list(out.parent.iterdir()) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,11 +43,34 @@ def test_a_panel_without_interaction_is_calm() -> None:
     assert all(f.severity in ("info", "notice") for f in about_cells)
 
 
-@pytest.mark.parametrize("panel", [pj.sample_panel(), pj.simulate_panel(tasks=30, interaction=0.0, seed=1)[0]])
-def test_every_renderer_shows_the_same_first_screen(panel: pj.Panel) -> None:
-    audit = pj.audit(panel, resamples=100)
-    report = report_of(audit)
+def first_screens() -> dict[str, tuple[Any, dict[str, Any]]]:
+    """Nothing wrong, one broken place, blind judges and yes or no; each with goals that it answers differently."""
+    fault = np.zeros((5, 4))
+    fault[3, 1] = -20
+    broken = pj.simulate_panel(55, 5, 4, interaction=fault, seed=1)[0].scores
+    rng = np.random.default_rng(3)
+    return {
+        "null": (pj.simulate_panel(200, 5, 4, interaction=0.0, seed=1)[0].scores, {"goal": "compare-systems"}),
+        "cell": (broken, {}),
+        "cell, gate": (broken, {"goal": "gate", "threshold": 50.0, "at_least": True}),
+        "blind": (rng.normal(60, 9, (150, 5, 4)), {"goal": "best-judge-per-language"}),
+        "blind, gate": (rng.normal(60, 9, (150, 5, 4)), {"goal": "gate", "threshold": 60.0}),
+        "binary": ((broken > 50).astype(float), {"goal": "panel-mean"}),
+        "ranks": (pj.simulate_panel(55, 5, 4, interaction=12.0, seed=2)[0].scores, {"goal": "rank-judges"}),
+    }
+
+
+@pytest.mark.parametrize("name", first_screens())
+def test_every_renderer_shows_the_same_first_screen(name: str, tmp_path: Path) -> None:
+    """Of scores in a file: the command has the panel at hand, `print(audit)` and the notebook have the audit alone."""
+    scores, options = first_screens()[name]
+    pj.Panel.from_array(scores).to_long().rename(columns={"judge": "grader"}).to_csv(tmp_path / "s.csv", index=False)
+    panel = pj.read_panel(tmp_path / "s.csv")
+    audit = pj.audit(panel, resamples=100, **options)
+    report = report_of(audit, panel)
     assert report is not None
+    assert "s.csv" in word(report.read[0])
+    assert "(grader)" in word(report.read[0])
     page = html_text(audit.to_html())
     screens = [terminal.text(report), repr(audit), markdown(report), html_text(audit._repr_html_()), page]
     for sentence in (*report.read, *report.verdict, *report.uses):
@@ -53,6 +78,35 @@ def test_every_renderer_shows_the_same_first_screen(panel: pj.Panel) -> None:
             assert squeeze(word(sentence)) in squeeze(screen)
     for step in report.next:
         assert all(squeeze(step.command) in squeeze(screen) for screen in screens)
+    assert "--full" not in repr(audit)
+    assert ".to_html('audit.html')" in repr(audit)
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "command"),
+    [
+        ("null", "To compare systems: these scores do not say which system they are of.", "calibrate"),
+        ("cell, gate", "To gate at 50 or more: mend or leave out the broken place", "gate SCORES --at 50 --at-least"),
+        ("blind", "To pick the best judge for a language: that needs labels or probes.", "anchor SCORES LABELS"),
+        ("blind, gate", "To gate above 60: not with this panel.", "probe make"),
+    ],
+)
+def test_the_goal_decides_what_is_said_and_done(name: str, said: str, command: str) -> None:
+    scores, options = first_screens()[name]
+    audit = pj.audit(pj.Panel.from_array(scores), resamples=100, **options)
+    report = report_of(audit)
+    assert report is not None
+    assert word(report.uses[0]).startswith(said)
+    assert any(f"polyjudge {command}" in step.command for step in report.next)
+    if audit.advice.state == "blind":
+        assert not [step for step in report.next if " plan " in step.command]  # more tasks do not make judges see
+
+
+def test_binary_scores_never_speak_of_points_on_the_first_screen() -> None:
+    scores, _ = first_screens()["binary"]
+    text = repr(pj.audit(pj.Panel.from_array(scores), resamples=100))
+    assert "Percentage points beyond the judge's" in text
+    assert not re.findall(r"(?<!ercentage) points", " ".join(text.split()))
 
 
 def html_text(page: str) -> str:

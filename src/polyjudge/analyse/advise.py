@@ -77,15 +77,15 @@ def advise(
     signal: Signal | None = None,
     gates: Gates | None = None,
     swap: Finding | None = None,
-    hang: Finding | None = None,
+    ranks: Finding | None = None,
     goal: Goal | None = None,
     probes: Probe | None = None,
 ) -> Advice:
     """Verdict, consequences and steps. Every part is a code with values; the words are the report's.
 
-    `swap` is the finding that two judges swap places between languages, `hang` that the lead of a system hangs on a
-    judge, if there is one. `probes` tell which deviations are severity, blindness or competence; what to calibrate
-    follows them.
+    `swap` is the finding that two judges swap places between languages, `ranks` that the lead of a system hangs on a
+    judge or that two systems change places between languages, if there is one. `probes` tell which deviations are
+    severity, blindness or competence; what to calibrate follows them.
 
     >>> import polyjudge as pj
     >>> panel, _ = pj.simulate_panel(tasks=400, interaction=0.0, seed=1)
@@ -101,8 +101,10 @@ def advise(
     state: State = "blind" if blind else _state(explanation, certificate)
     verdict = [*_unseen(panel, signal), *found]
     if swap is not None and swap.matter == "material" and _state(explanation, certificate) == "diffuse":
-        verdict.append(Finding("verdict.swap", swap.values, "serious", "material"))
-    uses = _uses(panel, explanation, certificate, state, signal, gates, hang)
+        scale = scale_of(panel)
+        gaps = {n: swap.values[n] * scale.factor for n in ("gap_above", "gap_below")}
+        verdict.append(Finding("verdict.swap", {**swap.values, **gaps, "unit": scale.unit}, "serious", "material"))
+    uses = _uses(panel, explanation, certificate, state, signal, gates, ranks)
     if probes is not None:
         verdict.insert(1, _probe_verdict(probes))
         uses["rank-judges"] = say("use.rank.probed", state=_rank(panel, explanation, certificate), **_counts(probes))
@@ -120,7 +122,7 @@ def advise(
         goal=goal,
         verdict=tuple(verdict[:3]),
         uses=uses,
-        steps=_probe_steps(probes, explanation.named, _steps(panel, explanation, certificate, state, goal)),
+        steps=_probe_steps(probes, explanation.named, _steps(panel, explanation, certificate, state, goal, gates)),
     )
 
 
@@ -247,20 +249,23 @@ def _uses(
     state: State,
     signal: Signal | None,
     gates: Gates | None,
-    hang: Finding | None,
+    ranks: Finding | None,
 ) -> dict[str, Say]:
     """What follows for each use of the panel."""
     fault = "blind" if state == "blind" else _state(e, c)
-    out = {
-        "compare-systems": _compare(panel, state, signal, hang),
-        "gate": _gate(e, c, fault, state, gates),
+    return {
+        "compare-systems": _compare(panel, state, signal, ranks),
+        "gate": _gate(fault, signal, gates),
         "rank-judges": say(
-            f"use.rank.{_rank(panel, e, c)}", tasks=panel.n_tasks, matters=c.matters * e.factor, unit=e.unit
+            f"use.rank.{_rank(panel, e, c)}",
+            tasks=panel.n_tasks,
+            matters=c.matters * e.factor,
+            unit=e.unit,
+            blind=state == "blind",
         ),
         "best-judge-per-language": say("use.best", blind=state == "blind"),
         "panel-mean": _mean(panel, e, c, signal if state == "blind" else None),
     }
-    return out
 
 
 def _rank(panel: Panel, e: Explanation, c: Certificate) -> str:
@@ -269,23 +274,27 @@ def _rank(panel: Panel, e: Explanation, c: Certificate) -> str:
     return "few" if state == "diffuse" and panel.n_tasks < FEW_TASKS else state
 
 
-def _compare(panel: Panel, state: State, signal: Signal | None, hang: Finding | None) -> Say:
+def _compare(panel: Panel, state: State, signal: Signal | None, ranks: Finding | None) -> Say:
     if state == "blind":
         return say("use.compare.blind", systems=len(panel.systems))
+    if not panel.systems:
+        return say("use.compare.none")
     whole = panel.complete and panel.systems_complete
     doubt = signal is not None and signal.verdict == "cannot tell"
-    values = {} if hang is None else {x: hang.values[x] for x in ("winner", "rival", "judge")}
+    named = ("winner", "rival", "judge", "system_i", "system_j", "higher_in", "lower_in")
+    values = {} if ranks is None else {x: v for x, v in ranks.values.items() if x in named}
     return say(
         "use.compare.mean" if whole else "use.compare.missing", doubt=doubt, systems=len(panel.systems), **values
     )
 
 
-def _gate(e: Explanation, c: Certificate, fault: str, state: State, gates: Gates | None) -> Say:
+def _gate(fault: str, signal: Signal | None, gates: Gates | None) -> Say:
     if gates is None:
         return say("use.gate.none")
-    values = {"flips": gates.flips, "decisions": gates.decisions, "share": gates.flip_share}
+    values: dict[str, Any] = {"flips": gates.flips, "decisions": gates.decisions, "share": gates.flip_share}
     values |= {"low": gates.flip_low, "high": gates.flip_high, "narrows": bool(gates.held_out_low > 0)}
-    return say(f"use.gate.{_state(e, c) if fault == 'blind' else fault}", blind=state == "blind", **values)
+    values |= {"mark": gates.threshold, "at_least": gates.at_least, "by_task": signal is None or bool(signal.by_task)}
+    return say(f"use.gate.{fault}", **values)
 
 
 def _mean(panel: Panel, e: Explanation, c: Certificate, blind: Signal | None) -> Say:
@@ -300,7 +309,9 @@ def _mean(panel: Panel, e: Explanation, c: Certificate, blind: Signal | None) ->
     return Finding("use.mean.nothing", {}, "info", None, arithmetic=True)
 
 
-def _steps(panel: Panel, e: Explanation, c: Certificate, state: State, goal: Goal | None) -> tuple[Advised, ...]:
+def _steps(
+    panel: Panel, e: Explanation, c: Certificate, state: State, goal: Goal | None, gates: Gates | None
+) -> tuple[Advised, ...]:
     """Commands in the order in which they help."""
     fault = _state(e, c)
     out: list[Advised] = []
@@ -323,11 +334,23 @@ def _steps(panel: Panel, e: Explanation, c: Certificate, state: State, goal: Goa
     elif fault == "diffuse" and state != "blind" and goal not in ("panel-mean", "best-judge-per-language"):
         out.append(_step("step.calibrate", "calibrate", SCORES, "-o", "calibrated.csv"))
         out.append(_step("step.compare", "compare", SCORES))
-    if fault == "open":
+    if fault == "open" and state != "blind":  # more tasks do not make judges see
         out.append(_step("step.plan", "plan", "--from", SCORES, "--radius", f"{c.matters:.3g}", needed=c.tasks_needed))
     if state == "agree":
         out.append(_step("step.baseline", "calibrate", SCORES, "--save", "baseline.json"))
-    return tuple(out)
+    return (*out, *_for_goal(panel, state, goal, gates))
+
+
+def _for_goal(panel: Panel, state: State, goal: Goal | None, gates: Gates | None) -> tuple[Advised, ...]:
+    """The command that answers what the user wants the panel for."""
+    if goal == "compare-systems" and panel.systems and state != "blind":
+        return (_step("step.systems", "systems", SCORES),)
+    if goal == "gate" and gates is not None and state != "blind":
+        side = ("--at-least",) if gates.at_least else ()
+        return (_step("step.gate", "gate", SCORES, "--at", f"{gates.threshold:g}", *side),)
+    if goal == "best-judge-per-language":
+        return (_step("step.labels", "anchor", SCORES, "LABELS"),)
+    return ()
 
 
 def _step(code: str, *command: str, **values: Any) -> Advised:

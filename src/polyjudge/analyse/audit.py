@@ -33,6 +33,7 @@ from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.core.errors import PanelError, TooWide, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import Stages, stages
+from polyjudge.core.reading import Reading
 from polyjudge.core.results import Result, plain
 from polyjudge.core.scale import ScaleKind, scale_of
 from polyjudge.core.sections import Finding, Say, Words, ranked, say
@@ -43,8 +44,8 @@ from polyjudge.estimate.resample import check_level
 if TYPE_CHECKING:
     pass
 
-STAGES = 15
-"""Analyses of an audit that has everything: the length of its progress bar."""
+STAGES = 12
+"""Analyses of every audit: the length of its progress bar, but for a gate and missing scores."""
 CAVEATS = (say("caveat.leniency"), say("caveat.shared-shift"), say("caveat.unseen"), say("caveat.tasks"))
 
 
@@ -73,6 +74,14 @@ class Summary(Result):
     """What was read, as it stands in a command after its name; empty when it is not known."""
     looks: int = 0
     """Looks that an adaptive collection planned."""
+    entries: int = 0
+    """Scores that were asked for."""
+    unanswered: int = 0
+    """Answers of systems that no judge scored."""
+    reading: Reading | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in super().to_dict().items() if name != "reading"}
 
     def to_frame(self) -> pd.DataFrame:
         return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
@@ -182,7 +191,7 @@ def audit(
         raise UsageError("The goal gate needs its pass mark: give a threshold too (--at).")
     matters = what_matters(panel, matters)
     calibrator = ConsensusCalibrator().fit(panel)
-    with stages(STAGES) as run:
+    with stages(STAGES + (threshold is not None) + _lacks(panel)) as run:
         sections, left_out, gate_spread = _sections(
             panel, run, seed, resamples, level, permutations, (threshold, at_least, base)
         )
@@ -197,10 +206,8 @@ def audit(
     concluded = weigh(conclude(panel, shifts, left_out, **sections), held, scale_of(panel))
     swap = next((f for f in concluded if f.code == "reversal"), None)
     probed = _probed(panel, probes, matters, level)
-    hang = None if judged is None else judged.leaderboard.hang
-    advice = advise(
-        panel, explanation, held, signal=seen, gates=sections["gates"], swap=swap, hang=hang, goal=goal, probes=probed
-    )
+    said = {"swap": swap, "ranks": _ranks(concluded)}
+    advice = advise(panel, explanation, held, signal=seen, gates=sections["gates"], goal=goal, probes=probed, **said)
     concluded += () if probed is None else probed.findings
     return Audit(
         explanation=explanation,
@@ -221,6 +228,12 @@ def audit(
         probes=probed,
         **sections,
     )
+
+
+def _ranks(found: tuple[Finding, ...]) -> Finding | None:
+    """What a person who compares systems must know: a lead that hangs on a judge, else a change of places."""
+    moves = [f for f in found if f.code == "systems-swap-language" and f.severity == "warning"]
+    return next((f for f in found if f.code == "systems-hang"), moves[0] if moves else None)
 
 
 def _probed(panel: Panel, probes: Panel | None, matters: float, level: float) -> Probe | None:
@@ -269,7 +282,7 @@ def _sections(
             out["bounded"] = run("levels", bounded, panel, linear=out["uncertainty"], **common)
         except PanelError as error:
             left_out["bounded"] = str(error)
-    if not ((panel.complete and panel.systems_complete) or panel.by_design):
+    if _lacks(panel):
         out["missingness"] = run("missing scores", missingness, panel, draws=199, seed=seed)
     if panel.replicate_scores is None:
         left_out["three-way test"] = say("left-out.three-way")
@@ -292,6 +305,11 @@ def _sections(
         return out, left_out, None if spread is None else spread.sweep
     left_out["gate spread"] = say("left-out.gate-spread")
     return out, left_out, None
+
+
+def _lacks(panel: Panel) -> bool:
+    """Whether scores are missing that were asked for."""
+    return not ((panel.complete and panel.systems_complete) or panel.by_design)
 
 
 def _part(
@@ -335,4 +353,7 @@ def summarise(panel: Panel) -> Summary:
         int(panel.lost.sum()),
         panel.reading.words() if panel.reading is not None else "",
         panel.looks,
+        int(panel.asked.sum()),
+        panel.unanswered,
+        panel.reading,
     )

@@ -18,6 +18,7 @@ from polyjudge.core.errors import CalibratorError
 from polyjudge.core.files import atomic_write
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
+from polyjudge.core.scale import scale_of
 
 FORMAT = "polyjudge-calibrator"
 VERSION = 1
@@ -49,9 +50,9 @@ class Calibrator(ABC):
         """The calibrator of `to_dict`. Every field is checked."""
 
     def transform(self, panel: Panel, clip: bool = False) -> Panel:
-        """Calibrated scores as a panel. `clip` cuts them to the score range, which breaks identity I1."""
+        """Calibrated scores as a panel. `clip` cuts them to the score scale, which breaks identity I1."""
         shift, scale = self._fitted().of_cells(panel.languages, panel.judges)
-        return panel.adjusted(shift, scale, panel.range if clip else None)
+        return panel.adjusted(shift, scale, scale_of(panel).ends if clip else None)
 
     def fit_transform(self, panel: Panel) -> Panel:
         """`fit` and `transform` of the same panel."""

@@ -154,11 +154,12 @@ def drift(
     broken = cells.iloc[:0][["language", "judge", "change"]].assign(low=[], high=[])
     if cells["changed"].any():
         each = _each(after - before, estimate, tested.se) if differences is None else differences[1] - differences[0]
-        kind, broken = _explained(common, np.where(np.abs(each) > rounding, each, 0.0), alarms, seed)
+        moved = None if watched is None else watched[1] - watched[0]
+        kind, broken = _explained(common, np.where(np.abs(each) > rounding, each, 0.0), moved, alarms, seed)
         broken = broken[broken["change"].abs() > rounding].reset_index(drop=True)
     effects = pd.DataFrame(columns=list(EFFECT_COLUMNS))
     if watched is not None:
-        now = _without(common, watched[1], broken) if kind in ("cell", "cells") else watched[1]
+        now = watched[1] if kind == "diffuse" else _without(common, watched[1], broken)
         both = paired_systems(cal, common, systems.compared) if len(systems.compared) > 1 else None
         effects = _effects(common, watched[0], now, both, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
     findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
@@ -240,14 +241,20 @@ def _labels(cal: ConsensusCalibrator, panel: Panel) -> dict[str, tuple[str, ...]
     }
 
 
-def _explained(panel: Panel, each: Array, alarms: float, seed: int) -> tuple[Kind, pd.DataFrame]:
-    """Which cells explain the change of every task (n, k, m), and by how much each of them changed, furthest first."""
+def _explained(panel: Panel, each: Array, moved: Array | None, alarms: float, seed: int) -> tuple[Kind, pd.DataFrame]:
+    """Which cells explain the change of every task (n, k, m), and by how much each of them changed, furthest first.
+
+    A judge changed against the other judges, a language against the other languages: by `moved`, the change with what
+    judges and languages share, where it is known, else over its own mean.
+    """
     units = Units.of(each, each, panel.weights if len(each) == len(panel.weights) else np.ones(len(each)))
     reading = choose(units, max(1 - alarms, 0.5), seed)
     places = np.flatnonzero(named_cells(reading, least_absolute(each.mean(axis=0), units.lad)))
     if reading.kind in ("judge", "language"):
-        size = each.shape[2 if reading.kind == "judge" else 1]
-        values = units.values.reshape(len(units.values), -1)[:, places] * (size / (size - 1))
+        axis = 2 if reading.kind == "judge" else 1
+        size = each.shape[axis]
+        own = units.values if moved is None else moved - moved.mean(axis=axis, keepdims=True)
+        values = own.reshape(len(own), -1)[:, places] * (size / (size - 1))
     else:
         values = np.tensordot(units.values, offset_maps(places, units.lad**2), ((1, 2), (1, 2)))
     change, se = mean_and_se(values, units.share)

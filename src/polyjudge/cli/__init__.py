@@ -20,6 +20,7 @@ from polyjudge.core.errors import OutputClosed, PolyjudgeError, UsageError
 from polyjudge.core.labels import clean, redact
 
 DEBUG = "--debug"
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="polyjudge",
@@ -80,7 +81,7 @@ def main() -> None:
         if debug:
             traceback.print_exc()
         print("polyjudge: interrupted.", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
 
 
 @contextmanager
@@ -127,6 +128,8 @@ def _run() -> int:
             raise
         error.show()
         return int(error.exit_code)
+    if code == INTERRUPTED:  # typer takes the interrupt for itself and says nothing
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else 0
 
 

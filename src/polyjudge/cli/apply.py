@@ -43,7 +43,7 @@ def apply(
     from polyjudge.sources.writers import write_calibrated
 
     cal = load_calibrator(calibrator)
-    limits = o.parse_range(clip)
+    limits = o.parse_range(clip, "--clip")
     written = write_calibrated(
         cal if limits is None else cal.adjustment_.clipped(limits),
         scores,

@@ -57,6 +57,7 @@ def calibrate(
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """
     from polyjudge.core.errors import UsageError
+    from polyjudge.core.scale import scale_of
     from polyjudge.estimate.identify import settle_incomplete
     from polyjudge.sources.writers import write_calibrated
 
@@ -64,6 +65,9 @@ def calibrate(
         raise UsageError("Say where the result goes: -o OUT for calibrated scores, --save CAL for the calibrator.")
     everything = o.read(ctx, scores)
     panel = settle_incomplete(everything)
+    scale = scale_of(panel)
+    if clip and scale.kind == "open" and panel.declared_range is None:
+        raise UsageError("An open scale has no ends to cut scores to. Give them: --range LOW:HIGH.")
     cal = _fitted(panel, method, weights, shrinkage, location)
     written = None
     if output is not None:
@@ -71,7 +75,7 @@ def calibrate(
         part = reading.languages is not None or reading.judges is not None
         part = part or panel.shape[1:] != everything.shape[1:]
         written = write_calibrated(
-            cal.adjustment_.clipped(panel.range) if clip else cal,
+            cal.adjustment_.clipped(scale.ends) if clip else cal,
             scores,
             output,
             column=column,
@@ -90,6 +94,7 @@ def calibrate(
 def _show(ctx: typer.Context, panel: Panel, cal: Any, written: Any, save: Path | None, clip: bool) -> None:
     """Say what was fitted, how many scores leave the scale, and where everything went."""
     from polyjudge.cli.output import print_json, print_written
+    from polyjudge.core.scale import scale_of
     from polyjudge.core.sections import say
     from polyjudge.report.words import word
 
@@ -101,7 +106,9 @@ def _show(ctx: typer.Context, panel: Panel, cal: Any, written: Any, save: Path |
     print(panel)
     print(cal)
     if outside:
-        print(word(say("calibrate.outside", count=outside, of=int(panel.counts.sum()), clipped=clip)))
+        low, high = scale_of(panel).ends
+        of = int(panel.counts.sum())
+        print(word(say("calibrate.outside", count=outside, of=of, clipped=clip, low=low, high=high)))
     if save is not None:
         print(f"Saved the calibrator to {save}")
     if written is not None:
@@ -128,9 +135,13 @@ def _fitted(panel: Panel, method: str, weights: Weights, shrinkage: str, locatio
 
 
 def _outside(cal: Calibrator, panel: Panel) -> int:
-    """Calibrated scores beyond the score scale, by the finest scores the panel holds."""
+    """Calibrated scores beyond the score scale, by the finest scores the panel holds. An open scale has no ends."""
     import numpy as np
 
-    low, high = panel.range
+    from polyjudge.core.scale import scale_of
+
+    scale = scale_of(panel)
+    if scale.kind == "open" and panel.declared_range is None:
+        return 0
     values = cal.transform(panel).finest
-    return int(np.count_nonzero((values < low - panel.tie_gap) | (values > high + panel.tie_gap)))
+    return int(np.count_nonzero((values < scale.low - panel.tie_gap) | (values > scale.high + panel.tie_gap)))

@@ -339,7 +339,7 @@ def command_class(groups: tuple[Any, ...]) -> type[TyperCommand]:
     return Command
 
 
-def parse_range(text: str | None) -> tuple[float, float] | None:
+def parse_range(text: str | None, flag: str = "--range") -> tuple[float, float] | None:
     """LOW:HIGH as two numbers."""
     if text is None:
         return None
@@ -349,7 +349,7 @@ def parse_range(text: str | None) -> tuple[float, float] | None:
             raise ValueError
         return float(low), float(high)
     except ValueError:
-        raise UsageError(f"--range takes two numbers with a colon between them, such as 0:100, not {text!r}.") from None
+        raise UsageError(f"{flag} takes two numbers with a colon between them, such as 0:100, not {text!r}.") from None
 
 
 def load_probes(ctx: typer.Context, scores: str) -> Panel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -62,11 +63,16 @@ class Stages:
     def __call__(self, label: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._bars is None or self._task is None:
             return function(*args, **kwargs)
-        late = time.monotonic() - self._begun > PATIENCE
-        self._bars.update(self._task, description=label, visible=late, refresh=late)
+        self._bars.update(self._task, description=label)
+        if time.monotonic() - self._begun > PATIENCE:
+            self.show()
         out = function(*args, **kwargs)
         self._bars.update(self._task, advance=1)
         return out
+
+    def show(self) -> None:
+        if self._bars is not None and self._task is not None:
+            self._bars.update(self._task, visible=True, refresh=True)
 
 
 @contextmanager
@@ -76,4 +82,11 @@ def stages(total: int) -> Iterator[Stages]:
         yield Stages(None, total)
         return
     with _bars() as bars:
-        yield Stages(bars, total)
+        run = Stages(bars, total)
+        late = threading.Timer(PATIENCE, run.show)  # the first of them may take minutes
+        late.daemon = True
+        late.start()
+        try:
+            yield run
+        finally:
+            late.cancel()

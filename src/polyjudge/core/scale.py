@@ -39,6 +39,11 @@ class Scale:
     def width(self) -> float:
         return self.high - self.low
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Lowest and highest score there can be; of an open scale the lowest and highest seen."""
+        return self.low, self.high
+
 
 def scale_of(panel: Panel) -> Scale:
     """Recognise the scale of a panel.

@@ -70,7 +70,7 @@ def text(result: Result) -> str | None:
     from polyjudge.report import terminal
 
     report = report_of(result)
-    return None if report is None else terminal.text(report)
+    return None if report is None else terminal.text(report, details="details.python")
 
 
 def html(result: Result, path: str | Path | None = None, command: str | None = None) -> str | None:

@@ -27,7 +27,7 @@ ROWS = 20
 """Rows of a table on a terminal."""
 
 
-def show(report: Report, *, full: bool = False, console: Console | None = None) -> None:
+def show(report: Report, *, full: bool = False, console: Console | None = None, details: str = "details") -> None:
     """Print a report: what was read, verdict, picture, findings, what to do next; with `full` every section."""
     console = console or make_console()
     console.print(Text(word(report.title), style="bold"))
@@ -44,13 +44,13 @@ def show(report: Report, *, full: bool = False, console: Console | None = None) 
     _next(console, report)
     if not full and any(s.folded for s in report.sections):
         console.print()
-        console.print(Text(word(say("details", command=report.command)), style="dim"))
+        console.print(Text(word(say(details, command=report.command)), style="dim"))
 
 
-def text(report: Report, *, full: bool = False) -> str:
-    """A report as plain text."""
+def text(report: Report, *, full: bool = False, details: str = "details") -> str:
+    """A report as plain text. `details` is the code of the words that say where the rest is."""
     out = io.StringIO()
-    show(report, full=full, console=make_console(out))
+    show(report, full=full, console=make_console(out), details=details)
     return out.getvalue().rstrip("\n")
 
 

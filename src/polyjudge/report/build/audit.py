@@ -17,6 +17,7 @@ from polyjudge.report.build.explain import cells_section, culprit_blocks, culpri
 from polyjudge.report.build.gate import gate_section
 from polyjudge.report.build.probe import section as probe_section
 from polyjudge.report.build.probe import sight as probe_sight
+from polyjudge.report.build.reading import read_says
 from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, looked, notes, pivot, value
 from polyjudge.report.build.systems import board, signal_section
 from polyjudge.report.build.systems import sections as systems_sections
@@ -26,7 +27,7 @@ from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 from polyjudge.report.numbers import number
 
 if TYPE_CHECKING:
-    from polyjudge.analyse.audit import Audit, Summary
+    from polyjudge.analyse.audit import Audit
     from polyjudge.analyse.missingness import Missingness
     from polyjudge.analyse.recovery import Recovery
     from polyjudge.core.panel import Panel
@@ -39,7 +40,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
     e = result.explanation
     scale = say("read.scale", scale=s.scale, low=s.low, high=s.high, matters=e.matters * e.factor, unit=e.unit)
-    read = frame.get("read") or (*read_lines(s), *looked(s.looks, result.level))
+    read = frame.get("read") or (*read_says(s), *looked(s.looks, result.level))
     frame["read"] = (*read, scale, *notes(s.notes))
     advice = result.advice
     return Report(
@@ -76,15 +77,6 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
 
 def _limits(audit: Audit) -> tuple[Words, ...]:
     return audit.caveats if audit.probes is None else (*audit.caveats, say("probe.scope", tasks=audit.probes.tasks))
-
-
-def read_lines(s: Summary) -> tuple[Words, ...]:
-    """What was read, in two lines, where the panel itself is not at hand."""
-    shape = {n: len(getattr(s, n)) for n in ("systems", "languages", "judges", "replicates")}
-    return (
-        say("read.panel", tasks=s.tasks, units=s.units, **shape),
-        say("read.scores", scores=s.scores, low=s.low, high=s.high, missing=s.missing),
-    )
 
 
 def _picture(audit: Audit) -> tuple[Block, ...]:

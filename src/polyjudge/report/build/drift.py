@@ -73,6 +73,10 @@ def build(result: Drift, panel: Panel | None = None) -> Report:
     )
 
 
+ALIKE = {"judge-offset-changed": "judge", "language-shift-changed": "language"}
+"""Changes that no interaction shows -> the axis of their label."""
+
+
 def _picture(result: Drift) -> Chart:
     """The change of every cell as a heatmap, those that broke framed; in text a grid."""
     cells = result.cells[["language", "judge", "change"]].rename(columns={"change": "excess"})
@@ -82,7 +86,7 @@ def _picture(result: Drift) -> Chart:
     broke = set(broken.index) if len(broken) else set()
     cells["named"] = [place in broke for place in places]
     cells["small"] = ~(result.cells["changed"] | cells["named"])
-    if broke and result.kind in ("cell", "cells"):
+    if broke and result.kind != "diffuse":
         # What broke is shown with its own change; its traces in other cells are no changes of theirs.
         own = np.array([float(broken.loc[place, "change"]) if place in broke else 0.0 for place in places])
         wide = pivot(cells.assign(own=own), "own")
@@ -93,6 +97,13 @@ def _picture(result: Drift) -> Chart:
         for name in ("excess", "low", "high"):
             cells[name] += shift
         cells["small"] = ~cells["named"]
+    for found in result.findings:
+        if found.code in ALIKE:  # a judge in every language alike, or a language by all judges
+            alike = (cells[ALIKE[found.code]] == found.values["label"]) & ~cells["named"]
+            for name, value in (("excess", "change"), ("low", "low"), ("high", "high")):
+                cells.loc[alike, name] = found.values[value]
+            cells["named"] |= alike
+            cells["small"] &= ~alike
     write = writer(cells["excess"], 2)
     text = ["." if small else write(x, True) for small, x in zip(cells["small"], cells["excess"], strict=True)]
     marks = np.where(cells["named"], "culprit", np.where(cells["small"], "small", ""))
@@ -102,7 +113,7 @@ def _picture(result: Drift) -> Chart:
         draw="deviations",
         data=({**data, "note": "points more or less than at the fit"},),
         caption=say("drift.picture"),
-        alt=say("drift.picture-chart", changed=int(result.cells["changed"].sum()), cells=len(cells)),
+        alt=say("drift.picture-chart", changed=int((~cells["small"]).sum()), cells=len(cells)),
         instead=Grid(
             name="changes",
             caption=say("drift.picture"),
@@ -110,7 +121,7 @@ def _picture(result: Drift) -> Chart:
             texts=pivot(cells.assign(text=text), "text"),
             marks=pivot(cells.assign(mark=marks), "mark"),
             sign=True,
-            note=say("drift.picture-note", broke=bool(broke)),
+            note=say("drift.picture-note", broke=bool(cells["named"].any())),
         ),
     )
 

@@ -112,7 +112,7 @@ def grid(e: Explanation, accused: bool = True) -> Grid:
     cells["mark"] = np.where(cells["named"], "culprit", np.where(small, "small", ""))
     return Grid(
         name="deviations",
-        caption=say("explain.grid"),
+        caption=say("explain.grid", unit=e.unit),
         values=pivot(cells, "excess"),
         texts=pivot(cells, "text"),
         marks=pivot(cells, "mark"),
@@ -137,8 +137,9 @@ def cells_section(e: Explanation, certificate: Certificate | None = None) -> Sec
         says.append(
             say(
                 "explain.without",
-                largest=e.largest,
-                without=e.largest_without,
+                largest=e.largest * e.factor,
+                without=e.largest_without * e.factor,
+                unit=e.unit,
                 clear=e.clear,
                 clear_without=e.clear_without,
                 cells=len(e.cells),
@@ -146,7 +147,8 @@ def cells_section(e: Explanation, certificate: Certificate | None = None) -> Sec
         )
     if certificate is not None:
         c = certificate
-        values = {"delta": c.delta, "matters": c.matters, "level": c.level, "cells": len(c.cells)}
+        values = {"delta": c.delta * e.factor, "matters": c.matters * e.factor, "unit": e.unit, "level": c.level}
+        values["cells"] = len(c.cells)
         says.append(say("explain.certificate", status=c.status, needed=c.tasks_needed, **values, **c.counts))
     table = Table(name="explained", caption=say("explain.cells", level=e.level), frame=frame, columns=columns, most=200)
     return Section(name="places", title="Every place", says=tuple(says), blocks=(table,))

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from polyjudge.core.panel import Panel
 from polyjudge.core.schema import envelope
 from polyjudge.core.sections import Column, Grid, Report, Section, Step, Table, Words, say
 from polyjudge.report.words.reading import HOW
 
 if TYPE_CHECKING:
+    from polyjudge.analyse.audit import Summary
     from polyjudge.analyse.check import Check
-    from polyjudge.core.panel import Panel
     from polyjudge.core.reading import Reading
 
 
-def read_says(panel: Panel) -> tuple[Words, ...]:
+def read_says(panel: Panel | Summary) -> tuple[Words, ...]:
     """The first lines: what was read, from where, and how to correct it."""
-    low, high = panel.range
-    facts: dict[str, Any] = {
-        "tasks": panel.n_tasks, "systems": len(panel.systems), "languages": len(panel.languages),
-        "judges": len(panel.judges), "replicates": len(panel.replicates),
-    }  # fmt: skip
+    facts = {n: len(getattr(panel, n)) for n in ("systems", "languages", "judges", "replicates")}
+    if isinstance(panel, Panel):
+        (low, high), tasks, found = panel.range, panel.n_tasks, panel.n_scores
+        missing, entries = int(panel.lost.sum()), int(panel.asked.sum())
+    else:
+        low, high, tasks, found = panel.low, panel.high, panel.tasks, panel.scores
+        missing, entries = panel.missing, panel.entries
+    facts = {"tasks": tasks, **facts}
     scores = say(
-        "read.values", scores=panel.n_scores, missing=int(panel.lost.sum()),
-        entries=int(panel.asked.sum()), low=low, high=high, unanswered=panel.unanswered,
-    )  # fmt: skip
+        "read.values", scores=found, missing=missing, entries=entries, low=low, high=high, unanswered=panel.unanswered
+    )
     reading = panel.reading
     if reading is None:
         return say("read.from", **facts), scores

@@ -184,16 +184,6 @@ WORDS: dict[str, Template] = {
     "left-out.three-way": "It needs replicates to tell the task's own language effect from noise.",
     "left-out.gate-spread": "All scores are equal, so no threshold divides them.",
     # what is read
-    "read.panel": lambda v: (
-        "{tasks} tasks"
-        + (" in {units} units" if v["units"] != v["tasks"] else "")
-        + (" x {systems} systems" if v["systems"] else "")
-        + " x {languages} languages x {judges} judges"
-        + (" x {replicates} replicates" if v["replicates"] > 1 else "")
-    ),
-    "read.scores": lambda v: (
-        "{scores} scores from {low:.4g} to {high:.4g}, " + ("{missing} missing." if v["missing"] else "none missing.")
-    ),
     "read.scale": lambda v: f"{SCALES[v['scale']]}; effects of {{matters:.2g}} {{unit}} or more matter (--matters).",
     "read.looks": lambda v: (
         "The collection could stop at {looks} looks. The 95% intervals here do not allow for that."

@@ -45,11 +45,11 @@ WORDS: dict[str, Template] = {
         f"{_size(v)}. Check their prompts, parsers and model versions; do not fit again."
     ),
     "judge-changed": lambda v: (
-        f"{{judge}} changed over the languages, most in {{language}}: {_size(v)}. The other judges are as they were. "
+        f"{{judge}} changed against the other judges, most in {{language}}: {_size(v)}. They are as they were. "
         "Was its model or prompt replaced? Fit again without it, or with its new scores."
     ),
     "language-changed": lambda v: (
-        f"{{language}} changed over the judges, most by {{judge}}: {_size(v)}. The other languages are as they were. "
+        f"{{language}} changed against the other languages, most by {{judge}}: {_size(v)}. They are as they were. "
         "Was its prompt or translation replaced? Fit again once that is settled."
     ),
     "interaction-changed": lambda v: (
@@ -110,7 +110,7 @@ WORDS: dict[str, Template] = {
     ),
     "drift.picture": "Change of each judge in each language since the fit, in points.",
     "drift.picture-note": lambda v: (
-        ("[ ] broke; " if v["broke"] else "") + ". not clear of noise, or within the tolerance"
+        ("[ ] changed; " if v["broke"] else "") + ". not clear of noise, or within the tolerance"
     ),
     "drift.picture-chart": lambda v: (
         "Nothing is clear of noise." if not v["changed"] else "{changed} of {cells} are clear of noise."

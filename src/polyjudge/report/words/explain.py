@@ -31,6 +31,11 @@ def off(v: Values) -> str:
     return f"{about(abs(v['excess']), low, high)} {v['unit']} {'lower' if v['excess'] < 0 else 'higher'}"
 
 
+def _gate(v: Values) -> str:
+    """The use, with the pass mark."""
+    return f"To gate at {v['mark']:g} or more" if v["at_least"] else f"To gate above {v['mark']:g}"
+
+
 def _place(named: Sequence[tuple[str, str]]) -> str:
     return names([f"{judge} in {language}" for language, judge in named])
 
@@ -91,8 +96,12 @@ def _rank_probed(v: Mapping[str, Any]) -> str:
     return start + ("probes leave open what the deviations are; labels decide." if v["of"] else "as the scores are.")
 
 
-def _hang(v: Mapping[str, Any]) -> str:
-    return " The lead of {winner} hangs on {judge}: without it {rival} may be as good." if "winner" in v else ""
+def _ranks(v: Mapping[str, Any]) -> str:
+    if "winner" in v:
+        return " The lead of {winner} hangs on {judge}: without it {rival} may be as good."
+    if "system_i" in v:
+        return " But {system_i} and {system_j} change places between {higher_in} and {lower_in}: rank by language."
+    return ""
 
 
 WORDS: dict[str, Template] = {
@@ -114,7 +123,7 @@ WORDS: dict[str, Template] = {
         f"{off(v)} there than it should. Check the prompt in {{language}}."
     ),
     "verdict.diffuse": _diffuse,
-    "verdict.swap": "{judge_i} is {gap_above:points} points above {judge_j} in {above} and {gap_below:points} below it "
+    "verdict.swap": "{judge_i} is {gap_above:points} {unit} above {judge_j} in {above} and {gap_below:points} below it "
     "in {below}. That is no accident ({p:p}).",
     "verdict.rest": lambda v: (
         "All else agrees."
@@ -126,28 +135,43 @@ WORDS: dict[str, Template] = {
         f"To compare {'systems' if v['systems'] else 'tasks'}: not with this panel. Nothing that is done to its scores "
         "helps."
     ),
+    "use.compare.none": "To compare systems: these scores do not say which system they are of. Name that column: "
+    "--system NAME.",
     "use.compare.mean": lambda v: (
         "To compare systems: average the judges. Calibrating cannot change their order."
         + (" Whether the judges see the systems at all cannot be told yet." if v["doubt"] else "")
-        + _hang(v)
+        + _ranks(v)
     ),
     "use.compare.missing": lambda v: (
         "To compare systems: calibrate first. Scores are missing, so a system may meet harsher judges than another."
-        + _hang(v)
+        + _ranks(v)
     ),
     "use.gate.none": "To gate: name the pass mark with --at, and see how many decisions depend on the language.",
-    "use.gate.agree": "To gate: use the scores as they are. Calibrating would turn {flips} of {decisions} decisions.",
-    "use.gate.open": "To gate: use the scores as they are until more tasks are scored.",
-    "use.gate.culprit": "To gate: mend or leave out the broken place first; its pass rate there is wrong.",
+    "use.gate.blind": lambda v: (
+        f"{_gate(v)}: not with this panel. Its judges do not see the {'tasks' if v['by_task'] else 'systems'}, so what "
+        "passes says nothing."
+    ),
+    "use.gate.agree": lambda v: (
+        f"{_gate(v)}: use the scores as they are. Calibrating would turn {{flips}} of {{decisions}} decisions."
+    ),
+    "use.gate.open": lambda v: f"{_gate(v)}: use the scores as they are until more tasks are scored.",
+    "use.gate.culprit": lambda v: (
+        f"{_gate(v)}: mend or leave out the broken place first; its pass rate there is wrong."
+    ),
     "use.gate.diffuse": lambda v: (
-        "To gate with single judges: calibrate, it turns {flips} of {decisions} decisions ({share/low/high:share})."
+        f"{_gate(v)} with single judges: calibrate, it turns {{flips}} of {{decisions}} decisions "
+        "({share/low/high:share})."
         if v["narrows"]
-        else "To gate with single judges: calibrating would turn {flips} of {decisions} decisions "
+        else f"{_gate(v)} with single judges: calibrating would turn {{flips}} of {{decisions}} decisions "
         "({share/low/high:share}), but does not surely narrow the gap between languages."
     ),
     "use.rank.agree": "To rank judges: one order holds in every language, give or take {matters:.2g} {unit}. It is one "
     "of leniency, not of quality.",
-    "use.rank.open": "To rank judges: wait for more tasks. The order is one of leniency, not of quality.",
+    "use.rank.open": lambda v: (
+        "To rank judges: "
+        + ("their order says who is lenient, and nothing else." if v["blind"] else "wait for more tasks. ")
+        + ("" if v["blind"] else "The order is one of leniency, not of quality.")
+    ),
     "use.rank.culprit": "To rank judges: leave the broken place out. The order is one of leniency, not of quality.",
     "use.rank.diffuse": "To use one judge, or rank them over all languages: calibrate. The order is one of leniency, "
     "not of quality.",
@@ -181,6 +205,9 @@ WORDS: dict[str, Template] = {
     "step.compare": "See what calibrating gains",
     "step.plan": lambda v: "Plan more tasks" + ("" if v["needed"] is None else f" (about {number(v['needed'], 0)})"),
     "step.baseline": "Keep this as your baseline",
+    "step.systems": "See which system wins, and how surely",
+    "step.gate": "See the pass rates by language",
+    "step.labels": "With human labels, see who is right where",
     "step.probe": "See whether they notice quality",
     "explain.title": "What explains the differences between languages",
     "explain.kind.none": "Nothing: judges and languages add up, within noise.",
@@ -209,25 +236,25 @@ WORDS: dict[str, Template] = {
     "explain.shares-missing": "Missing: {missing:share} of its scores there, {missing_elsewhere:share} in its other "
     "languages.",
     "explain.without": "Without the places named, the largest deviation falls from {largest:points} to "
-    "{without:points} points, and {clear_without} of {cells} cells are clear of noise instead of {clear}.",
+    "{without:points} {unit}, and {clear_without} of {cells} cells are clear of noise instead of {clear}.",
     "explain.majority": "This rests on the majority: it shows who differs, not who is right. Labels or probes decide.",
     "explain.worst": "Tasks that show it most: the score, and what the other judges and languages lead to expect",
     "explain.alt": lambda v: (
         "How far each judge is off in each language, beyond its own and the language's level."
         + (" The culprit is framed." if v["named"] else "")
     ),
-    "explain.grid": "Points beyond the judge's and the language's own level",
+    "explain.grid": lambda v: f"{v['unit'].capitalize()} beyond the judge's and the language's own level",
     "explain.grid-note": lambda v: (
         ("[ ] the culprit; " if v["named"] else "") + ". within {matters:.2g} {unit} (--matters), or within noise"
     ),
     "explain.cells": "Every place: the sparse reading with its {level:share} interval, and double centring with its "
     "band",
     "explain.certificate": lambda v: {
-        "certified": "Certified: at {level:share} no judge is off by more than {delta:points} points in any language; "
+        "certified": "Certified: at {level:share} no judge is off by more than {delta:points} {unit} in any language; "
         "{matters:.2g} matter.",
-        "refuted": "Refuted: {material} of {cells} places are off by more than {matters:.2g} points for sure, {open} "
+        "refuted": "Refuted: {material} of {cells} places are off by more than {matters:.2g} {unit} for sure, {open} "
         "may be, {negligible} are not.",
-        "open": "Open: deviations up to {delta:points} points are not ruled out; {matters:.2g} matter."
+        "open": "Open: deviations up to {delta:points} {unit} are not ruled out; {matters:.2g} matter."
         + ("" if v["needed"] is None else " If nothing is off, about {needed} tasks would certify it."),
     }[v["status"]],
 }

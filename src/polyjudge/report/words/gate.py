@@ -19,8 +19,16 @@ def _spread(v: Mapping[str, Any]) -> str:
 
 def _gain(v: Mapping[str, Any]) -> str:
     if v["low"] > 0:
-        return "Calibrating takes {reduction/low/high:.1f} points off that gap on tasks it has not seen."
-    return "Calibrating does not surely narrow that gap on tasks it has not seen: {reduction/low/high:+.1f} points."
+        return "Calibrating takes {reduction/low/high:.1f} percentage points off that gap on tasks it has not seen."
+    if v["high"] < 0:
+        wider = f"{-v['reduction']:.1f} [{-v['high']:.1f}, {-v['low']:.1f}]"
+        return (
+            f"Do not calibrate for this gate: it widens that gap by {wider} percentage points on tasks it has not seen."
+        )
+    return (
+        "Calibrating does not surely narrow that gap on tasks it has not seen: {reduction/low/high:+.1f} percentage "
+        "points."
+    )
 
 
 def _side(v: Mapping[str, Any]) -> str:

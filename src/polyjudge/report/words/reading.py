@@ -33,7 +33,7 @@ def _shape(v: Mapping[str, Any]) -> str:
             parts.append(f"{{{many}}} {plural(v[many], column, many)}{named}")
     if v.get("replicates"):
         parts.append("{replicates} replicates")
-    return " x ".join(parts) + (" from {source}" if v.get("source") else "")
+    return " x ".join(parts) + (" from {source:text}" if v.get("source") else "")
 
 
 def _scores(v: Mapping[str, Any]) -> str:
@@ -69,7 +69,7 @@ def _margins(v: Mapping[str, Any]) -> str:
 WORDS: dict[str, Template] = {
     "read.from": _shape,
     "read.values": _scores,
-    "read.else": "Not what you meant? polyjudge check {source}",
+    "read.else": "Not what you meant? polyjudge check {source:text}",
     "read.above": lambda v: (
         plural(v["lines"], "The line above the header is", "The {lines} lines above the header are")
         + " skipped: {first}"

@@ -6,9 +6,11 @@ from polyjudge.report.words import Template, plural
 
 WORDS: dict[str, Template] = {
     "calibrate.outside": lambda v: (
-        "{count} of {of} calibrated scores lay beyond the scale and were cut: the mean over the judges moves."
+        "{count} of {of} calibrated scores lay beyond the scale ({low:g} to {high:g}) and were cut: the mean over the "
+        "judges moves."
         if v["clipped"]
-        else "{count} of {of} calibrated scores lie beyond the scale. --clip cuts them and moves the judges' mean."
+        else "{count} of {of} calibrated scores lie beyond the scale ({low:g} to {high:g}). --clip cuts them and moves "
+        "the judges' mean."
     ),
     "note": "{text:text}",
     "validate.verdict": lambda v: (
@@ -28,5 +30,6 @@ WORDS: dict[str, Template] = {
         else "{charts} charts are not drawn: they would hold too much."
     ),
     "more-findings": lambda v: f"{{count}} more {'remark' if v['count'] == 1 else 'remarks'}: --full",
+    "details.python": "All details: .to_html('{command}.html')",
     "details": "All details: --full. As a page: -o {command}/",
 }
