@@ -212,15 +212,14 @@ def _without_each(panel: Panel, filled: Array, scopes: list[PairOrder]) -> tuple
     """Differences of every two systems without each judge, (m, 1 + k, pairs), (all) first, and their half-widths."""
     i, j = pair_index(filled.shape[1])
     critical = np.concatenate([x.critical for x in scopes])
-    out = []
-    for judge in range(filled.shape[3] if filled.shape[3] > 1 else 0):
+    judges = filled.shape[3] if filled.shape[3] > 1 else 0
+    mean, se = np.zeros((2, judges, len(critical), len(i)))
+    for judge in range(judges):
         kept = _per_task(np.delete(filled, judge, axis=3), 3)
-        found = []
-        for x in (kept.mean(axis=1), *kept.swapaxes(0, 1)):
-            found.append(mean_and_se(*cluster_means(x[:, i] - x[:, j], panel.weights, panel.cluster)))
-        out.append([np.stack(x) for x in zip(*found, strict=True)])
-    mean, se = (np.stack(x) for x in zip(*out, strict=True)) if out else np.zeros((2, 0, len(critical), len(i)))
-    return mean, critical.reshape(len(critical), -1) * se
+        for x, values in enumerate((kept.mean(axis=1), *kept.swapaxes(0, 1))):
+            units = cluster_means(values[:, i] - values[:, j], panel.weights, panel.cluster)
+            mean[judge, x], se[judge, x] = mean_and_se(*units)
+    return mean, critical[:, None] * se
 
 
 def _hangs(
