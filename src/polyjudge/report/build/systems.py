@@ -81,9 +81,9 @@ def sayings(result: Systems) -> tuple[Say | Finding, ...]:
         return tuple(every or [seen(result.signal)])
     out = [seen(result.signal)]
     best = result.leaderboard
-    top, judges = best.top_set(), len(result.signal.families)
+    top = best.top_set()
     others = best.systems["system"].nunique() - len(top)
-    out.append(say("systems.top", top=top, others=others, settled=best.settled, judges=judges))
+    out.append(say("systems.top", top=top, others=others, settled=best.settled))
     moves = [f for f in best.findings if f.code.startswith(("systems-hang", "systems-swap"))]
     return (*out, *(moves[:1] or [say("systems.no-swap")]))
 
