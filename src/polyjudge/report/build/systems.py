@@ -78,7 +78,7 @@ def sayings(result: Systems) -> tuple[Say | Finding, ...]:
     """At most three sentences: do the judges see, who wins, does that hang on a judge or who changes places."""
     if result.signal.verdict == "blind":
         every = [f for f in result.signal.findings if f.code == "signal-blind" and f.values["all"]]
-        return tuple(every or [seen(result.signal)])
+        return tuple(every) or (seen(result.signal),)
     out = [seen(result.signal)]
     best = result.leaderboard
     top, judges = best.top_set(), len(result.signal.families)
