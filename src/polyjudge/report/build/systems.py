@@ -85,7 +85,7 @@ def sayings(result: Systems) -> tuple[Say | Finding, ...]:
     others = best.systems["system"].nunique() - len(top)
     out.append(say("systems.top", top=top, others=others, settled=best.settled, judges=judges))
     moves = [f for f in best.findings if f.code.startswith(("systems-hang", "systems-swap"))]
-    return (*out, *(moves[:1] or [say("systems.no-swap")]))
+    return (*out, moves[0] if moves else say("systems.no-swap"))
 
 
 def seen(s: Signal) -> Say:
