@@ -90,7 +90,7 @@ class Leaderboard(Result):
         loose = leads[(beaten == self.systems["system"].nunique() - 1) & (leads["judge"] != "")]
         if not len(loose):
             return None
-        values = {str(k): v for k, v in loose.loc[loose["without_low"].idxmin()].items()}
+        values = {str(k): v for k, v in loose.iloc[int(loose["without_low"].argmin())].items()}
         return Finding("systems-hang", values, "notice")
 
     @property
