@@ -349,8 +349,9 @@ def test_two_systems_that_change_places_between_languages() -> None:
     assert len(swaps[swaps["clear"]]) == 1
     use = word(pj.audit(panel, resamples=300, permutations=50).advice.uses["compare-systems"])
     assert "system1 and system2 change places between language1 and language2" in use
-    said = find("notice", "systems-swap-judge", **{**row, "kind": "judge", "gap_higher": 1.0, "gap_lower": -2.66})
-    assert "1.00 points above system2 by language1 and 2.66 below it by language2" in word(said)
+    names = {"kind": "judge", "system_i": "a", "system_j": "b", "higher_in": "x", "lower_in": "y"}
+    said = find("notice", "systems-swap-judge", **names, gap_higher=1.0, gap_lower=-2.66)
+    assert "a is 1.00 points above b by x and 2.66 below it by y" in word(said)
 
 
 def test_a_system_that_is_missing_in_a_language_has_no_row_there_and_keeps_its_place() -> None:

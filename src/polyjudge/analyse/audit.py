@@ -230,7 +230,7 @@ def audit(
     )
 
 
-def _ranks(found: tuple[Finding, ...]) -> Finding | None:
+def _ranks(found: list[Finding]) -> Finding | None:
     """What a person who compares systems must know: a lead that hangs on a judge, else a change of places."""
     moves = [f for f in found if f.code == "systems-swap-language" and f.severity == "warning"]
     return next((f for f in found if f.code == "systems-hang"), moves[0] if moves else None)

@@ -83,15 +83,10 @@ def certificate(u: Uncertainty, matters: float) -> Certificate:
     """
     cells = u.cells[["language", "judge", "interaction", "band_low", "band_high"]].copy()
     low, high = cells["band_low"].to_numpy(), cells["band_high"].to_numpy()
-    cells["matter"] = [materiality(a, b, matters) for a, b in zip(low, high, strict=True)]
+    found = [materiality(a, b, matters) for a, b in zip(low, high, strict=True)]
+    cells["matter"] = found
     delta = float(np.maximum(np.abs(low), np.abs(high)).max())
-    status: Status = (
-        "refuted"
-        if (cells["matter"] == "material").any()
-        else "open"
-        if (cells["matter"] == "open").any()
-        else "certified"
-    )
+    status: Status = "refuted" if "material" in found else "open" if "open" in found else "certified"
     needed = None
     if status == "open" and matters > 0:
         # At this size the band is half as wide as what matters. If nothing is off, estimate and band together then stay

@@ -216,23 +216,27 @@ def _rank_probabilities(panel: Panel, resamples: int, seed: int) -> tuple[pd.Dat
     for raw in bootstrap_blocks(panel.scores, panel.weights, resamples, seed):
         stacked = np.concatenate([raw, raw.mean(axis=1, keepdims=True)], axis=1)
         shares += rank_shares(stacked, panel.tie_gap) * (len(raw) / resamples)
-    scope = ["language"] * k + ["calibrated"]
-    name = [*panel.languages, "(all, calibrated)"]
-    place = [
-        (s, label, judge, r + 1)
-        for s, label in zip(scope, name, strict=True)
-        for judge in panel.judges
-        for r in range(m)
-    ]
-    frame = pd.DataFrame(place, columns=["scope", "language", "judge", "rank"])
-    frame["probability"] = shares.ravel()
+    scope, name, judges = (
+        np.array(x, object)
+        for x in (["language"] * k + ["calibrated"], [*panel.languages, "(all, calibrated)"], panel.judges)
+    )
+    s, judge, rank = (x.ravel() for x in np.indices(shares.shape))
+    frame = pd.DataFrame(
+        {
+            "scope": scope[s],
+            "language": name[s],
+            "judge": judges[judge],
+            "rank": rank + 1,
+            "probability": shares.ravel(),
+        }
+    )
     means = np.vstack([panel.cell_means, panel.cell_means.mean(axis=0)])
     best = ranks(means, panel.tie_gap).argmin(axis=1)
     top = pd.DataFrame(
         {
             "scope": scope,
             "language": name,
-            "judge": [panel.judges[b] for b in best],
+            "judge": judges[best],
             "probability": shares[np.arange(k + 1), best, 0],
         }
     )

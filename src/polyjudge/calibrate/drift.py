@@ -424,23 +424,26 @@ def nightly(
     then, now : (n, k, m) and (..., n, k, m) scores, with systems (n, s, k, m) and (..., n, s, k, m)
     floor_then, floor_now : the shares of them at the lowest value
     """
-    alarms, every = (1 - check_level(level)) / nights, (then, now, floor_then, floor_now)
+    alarms = (1 - check_level(level)) / nights
     if then.ndim == 3:
-        return _alarmed(*every, None, alarms)
+        return _alarmed(then, now, (floor_then, floor_now), None, alarms)
     flips, share = _system_flips(alarms, seed=7), (1 - SHARE_SYSTEMS) * alarms
-    change = now - then
-    out = _alarmed(*(x.mean(axis=-3) for x in every), (then, now), share)
-    moved = (adjusted_p(contrasts(change)) <= SHARE_SYSTEMS * alarms).any(axis=-1)
+
+    def judges(then: Array, now: Array, floors: tuple[Array, Array]) -> NDArray[np.bool_]:
+        both = (then, now) if then.shape[1] > 1 else None
+        low, lower = (x.mean(axis=-3) for x in floors)
+        return _alarmed(then.mean(axis=-3), now.mean(axis=-3), (low, lower), both, share)
+
+    out = judges(then, now, (floor_then, floor_now))
+    moved = (adjusted_p(contrasts(now - then)) <= SHARE_SYSTEMS * alarms).any(axis=-1)
     for run in map(tuple, np.argwhere(moved)):
-        left = set_aside(change[run], flips)[0]
-        rest = [x[:, left] for x in (then, now[run], floor_then, floor_now[run])]
-        both = (rest[0], rest[1]) if len(left) > 1 else None
-        out[run] = _alarmed(*(x.mean(axis=-3) for x in rest), both, share)
+        left = set_aside(now[run] - then, flips)[0]
+        out[run] = judges(then[:, left], now[run][:, left], (floor_then[:, left], floor_now[run][:, left]))
     return out
 
 
 def _alarmed(
-    then: Array, now: Array, floor_then: Array, floor_now: Array, systems: tuple[Array, Array] | None, alarms: float
+    then: Array, now: Array, floors: tuple[Array, Array], systems: tuple[Array, Array] | None, alarms: float
 ) -> NDArray[np.bool_]:
     """Which runs (..., n, k, m) alarm at the level `alarms`; `systems`: the same scores by system, then and now."""
     before, after = _watched(then, now)
@@ -452,7 +455,7 @@ def _alarmed(
     for share, d in (
         (1 - SHARE_FLOOR - SHARE_EFFECTS, double_centre(now) - double_centre(then)),
         (SHARE_EFFECTS, watched),
-        (SHARE_FLOOR, floor_now - floor_then),
+        (SHARE_FLOOR, floors[1] - floors[0]),
     ):
         d = d.reshape(*now.shape[:-2], -1)
         d = np.where(np.abs(d) > ROUNDING * max(float(np.ptp(then)), np.finfo(float).tiny), d, 0.0)

@@ -188,10 +188,13 @@ def one_factor(v: Array) -> Array:
     start = off.sum(axis=-1)
     found = np.where(np.abs(start).sum(axis=-1, keepdims=True) > 0, start, 1.0)
     found = found / np.maximum(np.sqrt((found**2).mean(axis=-1, keepdims=True)), 1e-300) * np.maximum(scale, 1e-300)
+    # Judges first: sums over few of them are then sums of long rows.
+    found = np.ascontiguousarray(np.moveaxis(found, -1, 0))
+    off = np.ascontiguousarray(np.moveaxis(off, (-2, -1), (0, 1)))
     for _ in range(ROUNDS):
         for j in range(m):
-            others = (found**2).sum(axis=-1) - found[..., j] ** 2
-            product = (off[..., j, :] * found).sum(axis=-1)
-            found[..., j] = np.divide(product, others, out=np.zeros_like(product), where=others > 0)
-    out: Array = found * np.where(found.sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
-    return out
+            others = (found**2).sum(axis=0) - found[j] ** 2
+            product = (off[j] * found).sum(axis=0)
+            found[j] = np.divide(product, others, out=np.zeros_like(product), where=others > 0)
+    found *= np.where(found.sum(axis=0) < 0, -1.0, 1.0)
+    return np.moveaxis(found, 0, -1)

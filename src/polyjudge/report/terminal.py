@@ -200,7 +200,7 @@ def _grid(console: Console, grid: Grid) -> None:
     index: list[Any] = list(grid.values.index)
     heads, names = short(map(str, columns), LABEL), short(map(str, index), LABEL + 6)
     first = max([cell_len(x) for x in names.values()] + [8])
-    widths = {c: max([cell_len(heads[str(c)]), *(cell_len(text[r, c]) for r in index)]) + 2 for c in columns}
+    widths = {c: max([cell_len(heads[str(c)]), *(cell_len(text[r, c]) for r in index)]) + 3 for c in columns}
     while columns:
         room = console.width - first - 4
         taken: list[Any] = []

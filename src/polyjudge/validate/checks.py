@@ -29,7 +29,7 @@ from polyjudge.analyse.sequential import replay
 from polyjudge.analyse.shift import shared_shift
 from polyjudge.analyse.signal import signal
 from polyjudge.analyse.structure import scale_slopes, structure
-from polyjudge.analyse.ties import tied_sets
+from polyjudge.analyse.ties import order_judges, tied_sets
 from polyjudge.analyse.uncertainty import uncertainty
 from polyjudge.analyse.variance import variance
 from polyjudge.calibrate import ConsensusCalibrator
@@ -39,7 +39,9 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PolyjudgeWarning
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
+from polyjudge.estimate.incomplete import informing, sampling_panel
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.pairs import PairOrder
 from polyjudge.simulate import simulate_panel
 from polyjudge.validate.draw import draw
 from polyjudge.validate.scenarios import Scenario
@@ -71,9 +73,10 @@ def cells(scenario: Scenario, seed: int) -> Found:
     panel, _, means = draw(scenario, seed)
     planted = double_centre(means)
     out = _band(panel, planted, seed, scenario.ask.get("matters"))
-    out |= _ranks(panel, means, seed)
+    order = order_judges(sampling_panel(panel), informing(panel), alpha=1 - LEVEL, resamples=BOOTSTRAPS, seed=seed)
+    out |= _ranks(panel, means, seed, order)
     if scenario.ask.get("reversals", True):
-        out |= _swaps(panel, means, seed)
+        out |= _swaps(panel, means, seed, order)
     if panel.complete:
         gain = full_gain(find_methods(["cbc"])[0], panel, LEVEL)
         beta = planted + out["error"]
@@ -111,14 +114,14 @@ def _band(panel: Panel, planted: Array, seed: int, matters: float | None) -> Fou
         out["any cell called off, none is"] = (clear & ~there).any()
     if there.any():
         out["planted cells found"] = clear[there].mean()
-    radius = sure.bounds.set_index("bound")["radius"]
     if panel.complete and panel.declared_range is None and not panel.clustered:
-        out["distribution-free bound, coverage"] = np.abs(beta - planted).max() <= radius["distribution-free"]
+        free = sure.bounds["radius"].to_numpy()[-1]  # distribution-free
+        out["distribution-free bound, coverage"] = np.abs(beta - planted).max() <= free
     return out
 
 
-def _ranks(panel: Panel, means: Array, seed: int) -> Found:
-    found = tied_sets(panel, resamples=BOOTSTRAPS, seed=seed)
+def _ranks(panel: Panel, means: Array, seed: int, order: PairOrder | None = None) -> Found:
+    found = tied_sets(panel, resamples=BOOTSTRAPS, seed=seed, order=order)
     out: Found = {}
     lowest, highest = (found.table[x].to_numpy(int) for x in ("rank_low", "rank_high"))
     for name, true, rows in (  # languages stand first, then the order over all
@@ -134,10 +137,10 @@ def _ranks(panel: Panel, means: Array, seed: int) -> Found:
     return out
 
 
-def _swaps(panel: Panel, means: Array, seed: int) -> Found:
+def _swaps(panel: Panel, means: Array, seed: int, order: PairOrder) -> Found:
     none = np.abs(double_centre(means)).max() < 1e-9
     draws = PERMUTATIONS if none else 19  # the global test is only asked where there is nothing to find
-    found = rank_reversals(panel, alpha=1 - LEVEL, draws=draws, resamples=BOOTSTRAPS, seed=seed)
+    found = rank_reversals(panel, alpha=1 - LEVEL, draws=draws, resamples=BOOTSTRAPS, seed=seed, order=order)
     i, j = np.triu_indices(means.shape[1], 1)
     gap = means[:, i] - means[:, j]
     truly = (gap.max(axis=0) > 1e-9) & (gap.min(axis=0) < -1e-9)
