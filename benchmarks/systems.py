@@ -4,7 +4,8 @@
 
 Every scenario draws its panels from 300 tasks x 3 languages x 4 judges and goes in turn through binary, 1-5 and
 0-100 scores and through 3, 8 and 30 systems. Two judges have a system of their own family. `--planted NAME` runs one
-scenario; results/systems.json keeps the last run of each, and --docs writes the table of docs/systems.md from it.
+scenario; results/systems.json keeps the last run of each, and --docs writes the table of docs/systems.md from it
+(--panels 0 does nothing else).
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def main() -> None:
     parser.add_argument("--docs", action="store_true", help="write the table into docs/systems.md")
     options = parser.parse_args()
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    for name in options.planted or SCENARIOS:
+    for name in (options.planted or SCENARIOS) if options.panels else ():
         results[name] = summary(name, options.panels)
         RESULTS.write_text(json.dumps({x: results[x] for x in SCENARIOS if x in results}, indent=1) + "\n")
         print(name, results[name], flush=True)

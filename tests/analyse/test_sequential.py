@@ -202,3 +202,23 @@ def test_clusters_widen_what_is_said_at_the_end() -> None:
     alone, together = run_rule(rule(), drawn), run_rule(rule(), drawn, codes)
     assert (together.differences()[1] > alone.differences()[1] * 0.9).all()
     assert np.isfinite(together.unbiased(runs=50)[0]).all()
+
+
+def test_what_the_first_look_settles_is_left_as_it_is() -> None:
+    replay = run_rule(rule(), scores(gaps=(0.0, 30.0, 60.0)))
+    assert replay.state.look == 1
+    assert np.array_equal(replay.unbiased(runs=50)[0], replay.differences()[0])
+
+
+@pytest.mark.statistical
+def test_the_luck_of_cells_that_stop_together_is_taken_off() -> None:
+    planted = np.array([[6.0, -3.0, -3.0], [-6.0, 3.0, 3.0]])
+    errors = []
+    for r in range(150):
+        drawn = 50 + planted + np.random.default_rng([8, r]).normal(0, 12, (384, 2, 3))
+        replay = run_rule(rule(questions="cells", seed=r, resamples=200), drawn)
+        true = replay.rule.values(planted[None])[0]
+        errors.append([(x - true) * np.sign(true) for x in (replay.differences()[0], replay.unbiased(runs=60)[0])])
+    plain, mended = (np.mean(errors, axis=0) / np.std(errors, axis=0)).mean(axis=1)
+    assert plain > 0.15
+    assert abs(mended) < 0.1

@@ -394,3 +394,11 @@ def test_names_that_every_object_answers_to_draw(folder: Path, open_page: Callab
         assert opened.errors == []
         drawn.append(opened.js("() => document.querySelectorAll('svg.marks').length"))
     assert drawn[0] == drawn[1] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_page_of_forty_judges_and_thirty_languages_is_small(folder: Path) -> None:
+    path = folder / "large.html"
+    pj.audit(pj.simulate_panel(tasks=60, languages=30, judges=40, interaction=4.0, seed=1)[0]).to_html(path)
+    assert path.stat().st_size < 3_000_000

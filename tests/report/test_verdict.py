@@ -150,3 +150,11 @@ def test_a_command_to_paste_is_never_broken() -> None:
     command = f"polyjudge explain {'a/very/long/folder/' * 8}scores.csv --cell Spanish,Aster"
     report = Report(command="audit", title="Audit", next=(Step(why="Read its worst answers", command=command),))
     assert command in terminal.text(report)
+
+
+def test_no_label_is_cut_on_a_wide_panel() -> None:
+    """Judges that do not fit the width continue in a further table, in full."""
+    panel, _ = pj.simulate_panel(tasks=12, languages=12, judges=25, interaction=6.0, seed=1)
+    text = repr(pj.explain(panel, resamples=20))
+    assert all(re.search(rf"\b{label}\b", text) for label in (*panel.languages, *panel.judges))
+    assert "…" not in text

@@ -375,8 +375,8 @@ def _by_moves(fits: list[CellRates], moved: Moved, limits: Array) -> list[Array]
     draws, edges, cells = limits.shape
     holes = fits[0].holes
     first = np.median(limits, axis=0)
-    right = np.empty((len(fits), draws, edges, cells))
-    level = np.empty((len(fits), draws, edges))
+    right: Array = np.empty((len(fits), draws, edges, cells))
+    level: Array = np.empty((len(fits), draws, edges))
     for e in range(edges):
         marks = (moved.scores > first[e]).astype(np.float64)
         for s, fit in enumerate(fits):

@@ -90,7 +90,7 @@ class Leaderboard(Result):
         loose = leads[(beaten == self.systems["system"].nunique() - 1) & (leads["judge"] != "")]
         if not len(loose):
             return None
-        values = {str(k): v for k, v in loose.loc[loose["without_low"].idxmin()].items()}
+        values = {str(k): v for k, v in loose.iloc[int(loose["without_low"].argmin())].items()}
         return Finding("systems-hang", values, "notice")
 
     @property
@@ -169,8 +169,8 @@ def require_systems(panel: Panel, what: str) -> Array:
     """The scores by system, or an error that says how to name the column."""
     if panel.system_scores is None:
         raise PanelError(
-            f"{what} needs systems: several things that are judged on the same tasks. Name their column: system=... in "
-            "Python, --system NAME on the command line."
+            f"{what} needs systems: two or more things that are judged on the same tasks (a column with one name "
+            "in all rows does not count). Name their column: system=... in Python, --system NAME on the command line."
         )
     return panel.system_scores
 
@@ -212,9 +212,8 @@ def _without_each(panel: Panel, filled: Array, scopes: list[PairOrder]) -> tuple
     """Differences of every two systems without each judge, (m, 1 + k, pairs), (all) first, and their half-widths."""
     i, j = pair_index(filled.shape[1])
     critical = np.concatenate([x.critical for x in scopes])
-    judges = filled.shape[3] if filled.shape[3] > 1 else 0
-    mean, se = np.zeros((2, judges, len(critical), len(i)))
-    for judge in range(judges):
+    mean, se = np.zeros((2, filled.shape[3], len(critical), len(i)))
+    for judge in range(filled.shape[3]):
         kept = _per_task(np.delete(filled, judge, axis=3), 3)
         for x, values in enumerate((kept.mean(axis=1), *kept.swapaxes(0, 1))):
             units = cluster_means(values[:, i] - values[:, j], panel.weights, panel.cluster)
@@ -227,9 +226,6 @@ def _hangs(
 ) -> tuple[NDArray[np.bool_], dict[str, NDArray[Any]]]:
     """Which differences (1 + k, pairs) stay sure without any one judge, and of the others the judge they hang on."""
     mean, half = without
-    if not len(mean):
-        none = np.full(sure.shape, np.nan)
-        return sure, {"hangs_on": np.full(sure.shape, "", object), "without": none, "low": none, "high": none}
     lead = np.sign(difference) * mean - half
     worst = lead.argmin(axis=0)[None]
     holds = sure & (np.take_along_axis(lead, worst, axis=0)[0] > 0)

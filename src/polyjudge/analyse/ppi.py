@@ -154,7 +154,8 @@ def _mean_variance(x: Array, w: Array) -> float:
 def _parts(x: Array, w: Array, cluster: NDArray[np.int64]) -> Array:
     """What each cluster adds to the error of a weighted mean: their squares sum to its variance."""
     n = len(np.unique(cluster))
-    return np.bincount(cluster, w * (x - w @ x / w.sum()) / w.sum()) * (n / max(n - 1, 1)) ** 0.5
+    out: Array = np.bincount(cluster, w * (x - w @ x / w.sum()) / w.sum()) * (n / max(n - 1, 1)) ** 0.5
+    return out
 
 
 @dataclass(frozen=True, repr=False, eq=False)

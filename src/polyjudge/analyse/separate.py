@@ -197,12 +197,11 @@ def _two_best(panel: Panel, scores: Array, z: float) -> tuple[tuple[str, str], f
     """The two best systems of the pilot, their difference and its standard error, and the judge it hangs on."""
     first, second = (int(i) for i in np.argsort(-scores.mean(axis=(0, 2, 3)), kind="stable")[:2])
     gaps = (scores[:, first] - scores[:, second]).mean(axis=1)  # (n, m)
-    m = gaps.shape[1]
-    without = (gaps.sum(axis=1, keepdims=True) - gaps) / max(m - 1, 1)
+    without = (gaps.sum(axis=1, keepdims=True) - gaps) / (gaps.shape[1] - 1)
     mean, se = mean_and_se(*cluster_means(np.column_stack([gaps.mean(axis=1), without]), panel.weights, panel.cluster))
     lead = mean - z * se
     worst = int(lead[1:].argmin())
-    hangs = m > 1 and bool(lead[0] > 0 >= lead[1 + worst])
+    hangs = bool(lead[0] > 0 >= lead[1 + worst])
     names = panel.systems[first], panel.systems[second]
     return names, float(mean[0]), float(se[0]), panel.judges[worst] if hangs else ""
 

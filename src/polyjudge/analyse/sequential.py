@@ -32,10 +32,6 @@ FEWEST_CHANGES = 10
 """A question with fewer tasks off its median value is not settled: what happens rarely has not been seen yet."""
 
 
-PASSES = 4
-"""Times the error of stopping is estimated anew from the corrected means."""
-
-
 def planned_looks(tasks: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
     """Counts of tasks at which the rule looks: doubling, the last one is all tasks.
 
@@ -410,18 +406,21 @@ class Replay(Result):
     def unbiased(self, runs: int = 1000) -> tuple[Array, Array]:
         """`differences` less what stopping adds to them: (q,) and (q,).
 
-        A question that was settled by a lucky draw is settled early and keeps the luck. The rule is replayed on scores
-        drawn anew from what was bought; the mean error of those replays is taken off, and again from the means so
-        corrected.
+        A question that was settled by a lucky draw is settled early and keeps the luck. The tasks of the first look
+        were bought whatever they said, so their mean is unbiased; what is given is its mean over orders of the tasks
+        bought that stop at the same look (Rao and Blackwell), with `runs` orders drawn.
         """
         plain_, se = self.differences()
-        groups = enumerate(self.rule.items(self.bought))
-        return plain_ - np.concatenate([_stopping_bias(self, values, runs, g) for g, values in groups]), se
+        groups = self.rule.items(self.bought)
+        parts = np.split(np.arange(len(plain_)), len(groups))
+        return plain_ + np.concatenate([
+            _first_less_all(self, values, plain_[part], part, runs) for values, part in zip(groups, parts, strict=True)
+        ]), se  # fmt: skip
 
     @cached_property
     def final(self) -> Array:
         """`unbiased` estimates, (q,)."""
-        return self.unbiased(300)[0]
+        return self.unbiased()[0]
 
     def to_frame(self) -> pd.DataFrame:
         return self.rule.table(self.state).assign(final=self.final)
@@ -438,99 +437,104 @@ class Replay(Result):
         }
 
 
-def _stopping_bias(replay: Replay, values: Array, runs: int, group: int) -> Array:
-    """Mean error of the final differences over replays on resampled scores, (questions of this group,).
+def _first_less_all(
+    replay: Replay, values: Array, centre: Array, questions: NDArray[np.int64], runs: int
+) -> Array:  # fmt: skip
+    """How far the mean of the first look is from that of all tasks bought, (q,), over orders that stop as the run did.
 
-    values : (n, items) as bought
+    values : (n, items) as bought, of a group of questions that stop together or not at all; centre : their differences
     """
-    rule, counts = replay.rule, np.array(replay.rule.looks)
+    rule, items = replay.rule, values.shape[1]
     paired = rule.questions in ("judges", "systems")
-    contrast = _contrasts(values.shape[1]) if paired else np.eye(values.shape[1])
-    codes = np.arange(len(values)) if replay.clusters is None else replay.clusters
-    units = np.maximum.accumulate([round(n / len(codes[:n]) * len(np.unique(codes[:n]))) for n in counts])
-    mean, residuals, scale = _residuals(values, codes, contrast)
-    rng = stream(rule.seed + group, 0, "stopping")
-    error, se = (scale * x for x in _resampled(residuals, contrast, units, counts, runs, rng))
-    critical = np.array(replay.state.critical)
-    critical = np.append(critical, np.repeat(critical[-1], len(counts) - len(critical)))
-    half = np.full(se.shape, np.inf)  # as in the run: without any spread nothing is settled
-    np.multiply(se, critical[:, None], out=half, where=se > 0)
-    found: Array = np.zeros(len(contrast))
-    for _ in range(PASSES):
-        estimate = error + contrast @ mean - found
-        found = _error_at_end(error, estimate, half, rule.matters, contrast != 0 if paired else None)
-    return found
+    compared = np.stack(pair_index(items), axis=1) if paired else np.zeros((items, 1), np.int64)
+    at = np.array(replay.state.settled_at)[questions]
+    was_open = (at == 0) | (at > np.arange(1, replay.state.look + 1)[:, None])
+    stop = _stops(was_open, was_open, compared, last=True)
+    taken = int(stop.max()) + 1
+    counts, was_open = np.array(rule.looks[:taken]), was_open[:taken]
+    values, clusters = values[: counts[-1]], None if replay.clusters is None else replay.clusters[: counts[-1]]
+    units = counts if clusters is None else np.array([len(np.unique(clusters[:n])) for n in counts])
+    values = _pairs(values) if paired else values
+    moved = (np.abs(values - np.nanmedian(values, axis=0)) > 0).sum(axis=0) / (~np.isnan(values)).sum(axis=0)
+    parts = _bought_together(values - centre, clusters, stop, counts)
+    rng = stream(rule.seed + int(questions[0]), 0, "stopping")
+    error, se = _resampled(parts, units, counts, runs, rng)
+    sure = (se > 0) & (moved * counts[:, None] >= FEWEST_CHANGES)  # as in the run
+    half = np.full(se.shape, np.inf)
+    np.multiply(se, np.array(replay.state.critical)[:taken, None], out=half, where=sure)
+    walk = error - np.take_along_axis(error, np.broadcast_to(stop, (runs, 1, len(stop))), axis=1)
+    free, own = (_open(np.abs(centre + x), half, rule.matters) for x in (error, walk))
+    each = np.arange(len(stop))
+    own[:, stop, each] = was_open[stop, each]  # all tasks are in: what they say does not depend on their order
+    same = _stops(free, own, compared, last=taken == len(rule.looks) or bool(was_open[-1].any())) == stop
+    share = same.mean(axis=0)
+    # Over all orders the difference is 0 on average, so it need not be measured where every order stops alike.
+    out: Array = ((same - share) * walk[:, 0]).mean(axis=0) / np.where(share > 0, share, 1.0)
+    return out
 
 
-def _residuals(values: Array, codes: NDArray[np.int64], contrast: Array) -> tuple[Array, list[Array], Array]:
-    """Means of the items; what their units (tasks or clusters) add to the errors of the means: the rows of all items
-    together, or, where some were bought for fewer tasks, each item's own, less what its task adds to all; and by how
-    much the spread of the contrasts is then too small, (q,)."""
-    there = ~np.isnan(values)
-    mean = np.nanmean(values, axis=0)
-    deviation = np.where(there, values - mean, 0.0)
-    sums: Array = np.stack([np.bincount(codes, column) for column in deviation.T], axis=1).astype(np.float64)
-    known = np.stack([np.bincount(codes, column.astype(np.float64)) for column in there.T], axis=1) > 0
-    some = known.any(axis=1)
-    sums, known = np.where(known, sums, np.nan)[some], known[some]
-    if known.all():
-        return mean, [sums], np.ones(len(contrast))
-    shared = np.nanmedian(sums, axis=1)
-    own = [(column - shared)[~np.isnan(column)] for column in sums.T]
-    own = [x - x.mean() for x in own]
-    apart = contrast**2 @ np.array([x.var() for x in own])
-    both = np.array([np.nanvar(sums[:, row != 0] @ row[row != 0]) for row in contrast])
-    return mean, [x[:, None] for x in own], np.sqrt(both / np.maximum(apart, 1e-300))
+def _bought_together(
+    compared: Array, clusters: NDArray[np.int64] | None, stop: NDArray[np.int64], counts: NDArray[np.int64]
+) -> list[Array]:
+    """What tasks or clusters add to the errors of the questions, at every look (units, q): those that all questions
+    still bought have in common, so that what belongs to a task stays together, with the spread of all that each has."""
+
+    def sums(rows: int) -> Array:
+        x = np.nan_to_num(compared[:rows])
+        if clusters is None:
+            return x
+        codes = np.unique(clusters[:rows], return_inverse=True)[1]
+        return np.stack([np.bincount(codes, column) for column in x.T], axis=1)
+
+    whole = (sums(len(compared)) ** 2).sum(axis=0) / counts[stop]
+    out = []
+    for look in range(len(counts)):
+        rows = counts[stop[stop >= look].min()]
+        part = sums(rows)
+        part = part - part.mean(axis=0)
+        spread = (part**2).sum(axis=0) / rows
+        scale = np.sqrt(np.divide(whole, spread, out=np.zeros_like(whole), where=(spread > 0) & (stop >= look)))
+        out.append(part * scale)
+    return out
 
 
 def _resampled(
-    residuals: list[Array], contrast: Array, units: NDArray[np.int64], counts: NDArray[np.int64], runs: int,
-    rng: np.random.Generator,
-) -> tuple[Array, Array]:  # fmt: skip
+    parts: list[Array], units: NDArray[np.int64], counts: NDArray[np.int64], runs: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
     """Errors of the contrasts after every look, (runs, looks, q), and the standard errors that the run would see."""
-    total = np.zeros((runs, contrast.shape[1]))
-    products = np.zeros((runs, contrast.shape[1], contrast.shape[1]))
-    errors, squares = [], []
-    for drawn in np.diff(units, prepend=0):
-        part = [x[rng.integers(len(x), size=(runs, drawn))] for x in residuals]
-        block = np.concatenate(part, axis=2)
-        total += block.sum(axis=1)
-        products += block.transpose(0, 2, 1) @ block
-        errors.append(total @ contrast.T)
-        squares.append(np.einsum("qi,rij,qj->rq", contrast, products, contrast, optimize=True))
-    error, square = np.stack(errors, axis=1), np.stack(squares, axis=1)
+    error = np.zeros((len(units), runs, parts[0].shape[1]))
+    square = np.zeros_like(error)
+    for look, (drawn, part) in enumerate(zip(np.diff(units, prepend=0), parts, strict=True)):
+        size = len(part)
+        at = rng.integers(size, size=(runs, drawn)) + size * np.arange(runs)[:, None]
+        often = np.bincount(at.ravel(), minlength=size * runs).reshape(runs, size).astype(np.float64)
+        error[look], square[look] = often @ part, often @ part**2
+    error, square = (x.cumsum(axis=0).transpose(1, 0, 2) for x in (error, square))
     g, n = units[:, None], counts[:, None]
     se = np.sqrt(np.maximum(square - error**2 / g, 0.0) * g / np.maximum(g - 1, 1)) / n
     return error / n, se
 
 
-def _error_at_end(error: Array, estimate: Array, half: Array, matters: float, used: NDArray[np.bool_] | None) -> Array:
-    """Mean error, (q,), where each run stops buying what no open question needs.
-
-    error, estimate, half : (runs, looks, q), half the half-width; used : (q, items) what a question compares, None
-        when every question needs all
-    """
-    still = np.ones(error[:, 0].shape, bool)
-    bought, final = still.copy(), np.zeros(still.shape)
-    for look in range(error.shape[1]):
-        final = np.where(bought, error[:, look], final)
-        size = np.abs(estimate[:, look])
-        still &= (size <= half[:, look]) & (size + half[:, look] >= matters)
-        if used is None:
-            bought &= still.any(axis=1, keepdims=True)
-        else:
-            need = still @ used  # does any open question compare it?
-            bought &= ~((~need) @ used.T)
-    out: Array = final.mean(axis=0)
+def _open(size: Array, half: Array, matters: float) -> NDArray[np.bool_]:
+    """Which questions are open after each look, (runs, looks, q), from the size of their estimates and half-widths."""
+    out: NDArray[np.bool_] = np.logical_and.accumulate((size <= half) & (size + half >= matters), axis=1)
     return out
 
 
-def _contrasts(size: int) -> Array:
-    """Differences of every two of `size` things as rows, (pairs, size)."""
-    i, j = pair_index(size)
-    out = np.zeros((len(i), size))
-    rows = np.arange(len(i))
-    out[rows, i], out[rows, j] = 1.0, -1.0
+def _stops(
+    free: NDArray[np.bool_], own: NDArray[np.bool_], compared: NDArray[np.int64], last: bool
+) -> NDArray[np.int64]:
+    """The look (from 0) after which a question's scores are no longer bought, (..., q).
+
+    free, own : (..., looks, q) which questions are open, for others and for itself; compared : (q, 1 or 2) its items
+    last : whether nothing is bought after the last of these looks
+    """
+    used = np.zeros((len(compared), int(compared.max()) + 1))
+    np.put_along_axis(used, compared, 1.0, axis=1)
+    others = (free @ used)[..., compared] - free[..., None] > 0  # does another open question need the item?
+    needed = others.all(axis=-1) | own
+    needed[..., -1, :] &= not last
+    out: NDArray[np.int64] = np.logical_and.accumulate(needed, axis=-2).sum(axis=-2)
     return out
 
 

@@ -351,7 +351,7 @@ def _keep(
     """Note what a look found; after the last one also what all scores together say."""
     note = _note(settings, work, state)
     if work.rule.next(state) is None:
-        note["final"] = plain(replay_of(work.rule, state, scores, clusters).unbiased(300)[0])
+        note["final"] = plain(replay_of(work.rule, state, scores, clusters).unbiased()[0])
     with locked(folder):
         con = create_store(folder)
         try:

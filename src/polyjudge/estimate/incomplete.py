@@ -357,12 +357,13 @@ class Holes:
     @cached_property
     def counted(self) -> Array:
         """(n,): tasks in each unit that has any score; one without has no level."""
-        return self.units * (self.weights.sum(axis=1) > 0)
+        out: Array = self.units * (self.weights.sum(axis=1) > 0)
+        return out
 
     @cached_property
     def kept(self) -> bool:
         """Whether every kind of unit has its own normal matrix; else there are so many units that one serves all."""
-        return len(self.kinds[0]) * self.weights.shape[1] ** 2 * 8 <= DENSE_BYTES
+        return bool(len(self.kinds[0]) * self.weights.shape[1] ** 2 * 8 <= DENSE_BYTES)
 
     @cached_property
     def products(self) -> Array:

@@ -139,7 +139,7 @@ def write(chart: Any, folder: Path, name: str, formats: Iterable[str]) -> list[P
     return paths
 
 
-def _axis_titles(chart: Any, x: str | None = None, y: str | None = None) -> Picture:
+def _axis_titles(chart: Picture, x: str | None = None, y: str | None = None) -> Picture:
     """Name the axes in every layer; layers share an axis, and it shows all their titles."""
     for view in chart.spec["layer"]:
         for channel, title in (("x", x), ("y", y)):

@@ -78,14 +78,14 @@ def sayings(result: Systems) -> tuple[Say | Finding, ...]:
     """At most three sentences: do the judges see, who wins, does that hang on a judge or who changes places."""
     if result.signal.verdict == "blind":
         every = [f for f in result.signal.findings if f.code == "signal-blind" and f.values["all"]]
-        return tuple(every or [seen(result.signal)])
+        return tuple(every) or (seen(result.signal),)
     out = [seen(result.signal)]
     best = result.leaderboard
-    top, judges = best.top_set(), len(result.signal.families)
+    top = best.top_set()
     others = best.systems["system"].nunique() - len(top)
-    out.append(say("systems.top", top=top, others=others, settled=best.settled, judges=judges))
+    out.append(say("systems.top", top=top, others=others, settled=best.settled))
     moves = [f for f in best.findings if f.code.startswith(("systems-hang", "systems-swap"))]
-    return (*out, *(moves[:1] or [say("systems.no-swap")]))
+    return (*out, moves[0] if moves else say("systems.no-swap"))
 
 
 def seen(s: Signal) -> Say:

@@ -37,7 +37,7 @@ FOLDED = 30
 """Tables with more rows than this are folded."""
 BUNDLES = {"1.9.0.post1": "373b1f84072b31010f15ceb787be6b415c53936411aae267c8c2b2b6ccde46e7"}
 """SHA-256 of the script that each version of vl-convert makes. A version that is not here is bundled every time."""
-LONG = 1_000_000
+LONG = 500_000
 """JSON of more characters than this is packed."""
 VARIABLES = {name: f"var(--{name})" for name in LIGHT}
 

@@ -43,9 +43,7 @@ def _top(v: Mapping[str, Any]) -> str:
     if not v["settled"]:
         return "No two systems can be told apart."
     if len(v["top"]) == 1:
-        return "{top} is best: no other system can be first" + (
-            ", whichever judge is left out." if v["judges"] > 1 else "."
-        )
+        return "{top} is best: no other system can be first, whichever judge is left out."
     return "{top} are tied for the first place." + (" The {others} others are behind them." if v["others"] > 1 else "")
 
 

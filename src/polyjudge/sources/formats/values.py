@@ -184,9 +184,10 @@ def recognise(
     unknown: dict[str, int] = {}
     for word, rows in found.words.items():
         key = word.casefold()
+        number = next(iter(numbers_in({word: None})), None)
         if word in given or key in folded:
             mapping[word] = given.get(word, folded.get(key))
-        elif (number := next(iter(numbers_in({word: None})), None)) in stated_numbers:
+        elif number is not None and number in stated_numbers:
             mapping[word] = stated_numbers[number]
         elif key in ABSENT:
             mapping[word] = None
