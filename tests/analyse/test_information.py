@@ -54,7 +54,7 @@ def test_slices_are_the_plain_loop(replicates: int, missing: float, q: int) -> N
     values[:, :2] = 1.0, 2.0
     labels = np.repeat(np.arange(4), replicates)
     expected = [plain(v, labels, q) for v in values]
-    np.testing.assert_allclose(Slices(values, labels, q, 0.0).value(), expected, atol=1e-12)
+    np.testing.assert_allclose(Slices(values, labels, q, (0.0,)).value()[0], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(("missing", "replicates"), [(0.0, 3), (0.3, 3), (0.0, 8), (0.3, 8)])
@@ -66,7 +66,7 @@ def test_permutations_are_permutations_of_the_points(missing: float, replicates:
     labels = np.repeat(np.arange(4), replicates)
     values[rng.random(values.shape) < missing] = np.nan
     values[:, :2] = 1.0, 2.0
-    slices = Slices(values, labels, 2, 0.0)
+    slices = Slices(values, labels, 2, (0.0,))
     seen = []
     original = slices.value
 
@@ -80,7 +80,7 @@ def test_permutations_are_permutations_of_the_points(missing: float, replicates:
     for draw in range(5):
         for s in range(6):
             assert sorted(seen[0][draw, s]) == list(range(size))
-            assert null[draw, s] == pytest.approx(plain(moved[draw, s], labels, 2))
+            assert null[0, draw, s] == pytest.approx(plain(moved[draw, s], labels, 2))
 
 
 def test_no_language_effect_no_information_and_a_planted_one_is_found() -> None:

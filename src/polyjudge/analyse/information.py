@@ -31,6 +31,8 @@ MOST_STEPS = 60_000_000
 """Look-ups over all permutations. With more, whole tasks are drawn at random, and `ENOUGH` replicates at need."""
 MOST_ENTRIES = 6_000_000
 """Entries of the table that is looked up (48 MB); the same holds."""
+FEW = 64
+"""Points of a slice whose distances are all compared with each other."""
 AT_ONCE = 1_000_000
 """Points of permutations that are looked up together: memory stays below 300 MB."""
 ENOUGH = 8
@@ -98,9 +100,9 @@ def information(
     chosen, kept = _sample(panel, permutations, q, seed)
     rows = single[chosen][..., kept].transpose(0, 2, 1, 3).reshape(len(chosen) * m, -1)
     labels = np.repeat(np.arange(k), len(kept))
-    slices = Slices(rows, labels, q, panel.tie_gap if tolerance else 0.0)
-    observed = slices.value()
-    null = slices.permuted(permutations, seed)
+    slices = Slices(rows, labels, q, (panel.tie_gap,) if tolerance else (0.0, panel.tie_gap))
+    values, nulls = slices.value(), slices.permuted(permutations, seed)
+    observed, null = values[0], nulls[0]
     if not slices.points.any():
         raise PanelError("No task has two replicates in any language for any judge, so information is not defined.")
     has = slices.points.sum(axis=1) > 0
@@ -117,10 +119,8 @@ def information(
     judges, (task_low, task_high) = _over_tasks(panel, gain, has, panel.weights[chosen], panel.cluster[chosen], level)
     if len(chosen) < n or len(kept) < len(panel.replicates):
         low, high = min(low, task_low), max(high, task_high)
-    debiased = with_tolerance = total - float(null_total.mean())
-    if not tolerance:
-        slack = Slices(rows, labels, q, panel.tie_gap)
-        with_tolerance = float(average(slack.value()) - average(slack.permuted(permutations, seed)).mean())
+    debiased = total - float(null_total.mean())
+    with_tolerance = float(average(values[-1]) - average(nulls[-1]).mean())
     notes = _notes(panel, len(chosen), len(kept), with_tolerance, debiased, bool(slices.there.all()))
     return Information(
         observed=total,
@@ -216,7 +216,8 @@ class Slices:
     `labels` name each label's slots in one run, all of the same length.
     """
 
-    def __init__(self, values: Array, labels: NDArray[np.int64], q: int, gap: float) -> None:
+    def __init__(self, values: Array, labels: NDArray[np.int64], q: int, gaps: tuple[float, ...]) -> None:
+        """gaps : up to which distances count as equal; every estimate is made for each of them"""
         size = values.shape[1]
         self.there = ~np.isnan(values)
         same = labels[:, None] == labels[None, :]
@@ -235,7 +236,7 @@ class Slices:
         self.rank = np.argsort(np.argsort(self.values, axis=1, kind="stable"), axis=1) if width > 2 * q else None
         """Where labels have many points: place of each among its slice's values, the missing last."""
         numbered = self.values if self.rank is None else np.sort(self.values, axis=1)
-        self.nearer = digamma(_counts_within(numbered, gap))
+        self.nearer = np.stack([digamma(_counts_within(numbered, gap)).ravel() for gap in gaps])
         self.uniform = bool(self.points.all())
         self.q = q
         held = np.maximum(count, 1)
@@ -244,27 +245,33 @@ class Slices:
         self.count = held
 
     def value(self, order: NDArray[np.int64] | None = None) -> Array:
-        """The estimate of every slice: (s,), or (p, s) when `order` (p, s, size) says which point sits in each slot."""
+        """The estimate of every slice for each gap: (g, s).
+
+        order : (p, s, size) point that sits in each slot; then (g, p, s)
+        """
         slices, size = self.points.shape
         if order is None:
             order = np.broadcast_to(np.arange(size), (1, slices, size))
-            first: Array = self.value(order)[0]
+            first: Array = self.value(order)[:, 0]
             return first
         base = (np.arange(slices) * size * size)[:, None]
-        flat = self.nearer.ravel()
         if self.rank is not None:
-            term = self._from_neighbours(order, flat, base)
+            terms = [self._from_neighbours(order, flat, base) for flat in self.nearer]
         elif self.uniform:
             own = base + order * size
-            steps = [flat[own + order[..., self.mates[:, j]]] for j in range(self.mates.shape[1])]
-            term = _smallest(steps, int(self.reach[0, 0]))
+            at = [own + order[..., self.mates[:, j]] for j in range(self.mates.shape[1])]
+            terms = [_smallest([flat[i] for i in at], int(self.reach[0, 0])) for flat in self.nearer]
         else:
-            near = flat[(base + order * size)[..., None] + order[..., self.mates]]
-            near = np.where(self.points[:, self.mates], near, np.inf)
-            near.sort(axis=-1)
-            pick = np.broadcast_to(np.maximum(self.reach - 1, 0)[None, ..., None], (*near.shape[:-1], 1))
-            term = np.where(self.points, np.take_along_axis(near, pick, axis=-1)[..., 0], 0.0)
-        out: Array = self.constant - term.sum(axis=-1) / self.count
+            places = (base + order * size)[..., None] + order[..., self.mates]
+            terms = [self._of_there(flat[places]) for flat in self.nearer]
+        return np.stack([self.constant - term.sum(axis=-1) / self.count for term in terms])
+
+    def _of_there(self, near: Array) -> Array:
+        """What each point adds, from the values (p, s, size, mates) of its mates; some of them are missing."""
+        near = np.where(self.points[:, self.mates], near, np.inf)
+        near.sort(axis=-1)
+        pick = np.broadcast_to(np.maximum(self.reach - 1, 0)[None, ..., None], (*near.shape[:-1], 1))
+        out: Array = np.where(self.points, np.take_along_axis(near, pick, axis=-1)[..., 0], 0.0)
         return out
 
     def _from_neighbours(self, order: NDArray[np.int64], flat: Array, base: NDArray[np.int64]) -> Array:
@@ -288,7 +295,7 @@ class Slices:
         return term
 
     def permuted(self, permutations: int, seed: int) -> Array:
-        """Estimates under permuted labels: (permutations, s)."""
+        """Estimates under permuted labels: (g, permutations, s)."""
         slices, size = self.points.shape
         out = []
         slots = np.arange(size, dtype=np.int64)
@@ -307,7 +314,7 @@ class Slices:
                 np.put_along_axis(order, np.broadcast_to(taken, order.shape), shuffled, 2)
             at_once = max(1, AT_ONCE // (slices * size))
             out += [self.value(order[at : at + at_once]) for at in range(0, width, at_once)]
-        return np.concatenate(out)
+        return np.concatenate(out, axis=1)
 
 
 def _smallest(parts: list[Array], rank: int) -> Array:
@@ -330,6 +337,9 @@ def _counts_within(values: Array, gap: float) -> Array:
     for at, v in enumerate(values):
         distance = np.abs(v[:, None] - v[None, :])
         distance[np.isnan(distance)] = np.inf
+        if size <= FEW:  # quicker compared than sorted
+            out[at] = (distance[:, None] <= distance[..., None] + gap).sum(axis=2) - 1
+            continue
         for row, far, near in zip(out[at], distance, np.sort(distance, axis=1), strict=True):
             row[:] = near.searchsorted(far + gap, "right") - 1
     return np.maximum(out, 1, out=out)

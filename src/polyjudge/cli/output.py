@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -62,7 +63,8 @@ def emit_report(
     from polyjudge.report import terminal
 
     options = Output.of(ctx)
-    report = replace(report, next=tuple(_pasteable(ctx, step) for step in report.next))
+    steps = tuple(_pasteable(ctx, step) for step in report.next)
+    report = replace(report, next=steps, payload=cache(report.payload))  # page and JSON both hold it
     written = None
     if options.output is not None:
         written = write(report, str(ctx.info_name), tables or {}, options)

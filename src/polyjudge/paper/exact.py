@@ -85,7 +85,7 @@ def published_information(panel: Panel, q: int, permutations: int, seed: int) ->
     tasks, judges = (np.argsort(np.array(names), kind="stable") for names in (panel.tasks, panel.judges))
     rows = panel.replicate_scores.transpose(0, 2, 1, 3)[tasks][:, judges].reshape(n * m, -1)
     size = rows.shape[1]
-    slices = Slices(rows, np.repeat(np.arange(k), size // k), q, 0.0)
+    slices = Slices(rows, np.repeat(np.arange(k), size // k), q, (0.0,))
     rng = np.random.default_rng(seed)
     observed = slices.value().mean()
     null = np.empty(permutations)

@@ -15,7 +15,7 @@ from rich.text import Text
 from polyjudge.core.labels import clean, short
 from polyjudge.core.sections import Block, Chart, Column, Finding, Grid, Report, Section, Table, Words, say
 from polyjudge.report.console import make_console
-from polyjudge.report.tables import NUMERIC, cells, entries, left_out
+from polyjudge.report.tables import NUMERIC, Cell, cells, entries, left_out
 from polyjudge.report.words import word
 
 SEVERITY = {"serious": "bold red", "warning": "yellow", "notice": "cyan", "info": "dim"}
@@ -143,14 +143,42 @@ def _table(console: Console, table: Table) -> None:
         for i in taken:
             side: Any = "right" if _numeric(table.columns[i]) else "left"
             out.add_column(clean(table.columns[i].title), justify=side, overflow="fold", width=widths[i] - 3)
-        for row in rows:
-            out.add_row(*(Text(row[i].whole, style="dim italic" if row[i].pale else "") for i in taken))
-        console.print(Padding(out, (0, 0, 0, 2), expand=False))
+        room = {i: widths[i] - 3 for i in taken}
+        if _fits(console, rows, room):
+            console.print(Padding(out, (0, 0, 0, 2), expand=False))
+            console.print(_body(table, rows, room), no_wrap=True, crop=False)
+        else:
+            for row in rows:
+                out.add_row(*(_cell(row[i]) for i in taken))
+            console.print(Padding(out, (0, 0, 0, 2), expand=False))
         if len(widths) == 1:
             break
     rest = len(every) - len(rows) + left_out(table)
     if rest:
         _say(console, word(say("more-rows", rows=rest)), "dim")
+
+
+def _cell(cell: Cell) -> Text:
+    return Text(cell.whole, style="dim italic" if cell.pale else "")
+
+
+def _fits(console: Console, rows: list[list[Cell]], room: dict[int, int]) -> bool:
+    """Whether every cell stands on one line of its column, and the columns beside each other."""
+    wide = sum(room.values()) + 3 * len(room) - 1 <= console.width
+    return wide and all("\n" not in row[i].whole and cell_len(row[i].whole) <= room[i] for row in rows for i in room)
+
+
+def _body(table: Table, rows: list[list[Cell]], room: dict[int, int]) -> Text:
+    """The rows of a table as one text: where nothing is broken, laying out every cell by itself takes long."""
+    lines = []
+    for row in rows:
+        line = Text(" ")
+        for i, width in room.items():
+            fill = " " * (width - cell_len(row[i].whole))
+            first, last = (fill, "") if _numeric(table.columns[i]) else ("", fill)
+            line.append(" " if i == next(iter(room)) else "   ").append(first).append(_cell(row[i])).append(last)
+        lines.append(line)
+    return Text("\n").join(lines)
 
 
 def _numeric(column: Column) -> bool:
