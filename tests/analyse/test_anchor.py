@@ -254,7 +254,7 @@ def test_bad_labels_are_refused(change: dict[str, Any], message: str) -> None:
         pj.anchor(margins_panel(), gold_frame(**change))
 
 
-def test_missing_columns_empty_tables_and_paths_are_refused() -> None:
+def test_missing_columns_empty_tables_and_absent_files_are_refused() -> None:
     panel = margins_panel()
     with pytest.raises(PanelError, match="no column for language"):
         pj.anchor(panel, gold_frame().drop(columns="language"))
@@ -262,7 +262,7 @@ def test_missing_columns_empty_tables_and_paths_are_refused() -> None:
         pj.anchor(panel, gold_frame().drop(columns="preference"))
     with pytest.raises(PanelError, match="no rows"):
         pj.anchor(panel, gold_frame().head(0))
-    with pytest.raises(UsageError, match="read_gold"):
+    with pytest.raises(PanelError, match=r"There is no file gold\.csv"):
         pj.anchor(panel, "gold.csv")
     with pytest.raises(UsageError, match="one of the two"):
         pj.anchor(panel)

@@ -413,9 +413,8 @@ class Replay(Result):
         plain_, se = self.differences()
         groups = self.rule.items(self.bought)
         parts = np.split(np.arange(len(plain_)), len(groups))
-        return plain_ + np.concatenate([
-            _first_less_all(self, values, plain_[part], part, runs) for values, part in zip(groups, parts, strict=True)
-        ]), se  # fmt: skip
+        luck = [_first_less_all(self, v, plain_[part], part, runs) for v, part in zip(groups, parts, strict=True)]
+        return plain_ + np.concatenate(luck), se
 
     @cached_property
     def final(self) -> Array:
@@ -437,9 +436,7 @@ class Replay(Result):
         }
 
 
-def _first_less_all(
-    replay: Replay, values: Array, centre: Array, questions: NDArray[np.int64], runs: int
-) -> Array:  # fmt: skip
+def _first_less_all(replay: Replay, values: Array, centre: Array, questions: NDArray[np.int64], runs: int) -> Array:
     """How far the mean of the first look is from that of all tasks bought, (q,), over orders that stop as the run did.
 
     values : (n, items) as bought, of a group of questions that stop together or not at all; centre : their differences

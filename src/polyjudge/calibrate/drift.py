@@ -40,6 +40,9 @@ ROUNDING = 1e-7
 """Differences up to this share of the score range are the rounding of the saved file."""
 BROKE = {"cell": "cell-broke", "cells": "cells-broke", "judge": "judge-changed", "language": "language-changed"}
 """Finding of each kind of change that lies in a few places."""
+UNLIKE = 0.5
+"""Part of the level that is spent where there are more replicates then than now, or fewer: of skewed scores a task's
+difference is then not quite as likely as its negative."""
 SHARE_FLOOR, SHARE_EFFECTS = 0.2, 0.3
 """Parts of the error level that the floor shares and the effects of judges and languages get; the interaction has the
 rest, so that all together keep to it. Where tasks cannot be paired the effects take no part."""
@@ -124,7 +127,7 @@ def drift(
     """
     if nights < 1:
         raise UsageError(f"nights must be at least 1, not {nights}.")
-    alarms = round(1 - check_level(level), 12) / nights
+    alarms = round(1 - check_level(level), 12) / nights * (UNLIKE if _replicates(cal, panel) else 1.0)
     if not (np.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"tolerance must be zero or more, not {tolerance}.")
     languages, judges = _shared(cal, panel)
@@ -213,10 +216,16 @@ def _of_nights(cal: ConsensusCalibrator, panel: Panel, tested: _Tested, paired: 
     out = []
     if np.isinf(tested.band).all():
         out.append(find("notice", "too-few-for-nights", tasks=paired or panel.n_tasks, nights=nights))
-    then, now = 0 if cal.memory_ is None else cal.memory_.replicates, max(1, len(panel.replicates))
-    if nights > 1 and paired and then and then != now:
-        out.append(find("notice", "replicates-differ", then=then, now=now))
+    differ = _replicates(cal, panel)
+    if nights > 1 and paired and differ:
+        out.append(find("notice", "replicates-differ", then=differ[0], now=differ[1]))
     return out
+
+
+def _replicates(cal: ConsensusCalibrator, panel: Panel) -> tuple[int, int] | None:
+    """Replicates at the fit and now where they are not as many."""
+    then, now = 0 if cal.memory_ is None else cal.memory_.replicates, max(1, len(panel.replicates))
+    return (then, now) if then and then != now else None
 
 
 def _shared(cal: ConsensusCalibrator, panel: Panel) -> tuple[list[str], list[str]]:
@@ -417,14 +426,16 @@ def adjusted_p(d: Array) -> Array:
 
 
 def nightly(
-    then: Array, now: Array, floor_then: Array, floor_now: Array, *, level: float = 0.95, nights: int = 365
-) -> NDArray[np.bool_]:
+    then: Array, now: Array, floor_then: Array, floor_now: Array, *, level: float = 0.95, nights: int = 365,
+    unlike: bool = False,
+) -> NDArray[np.bool_]:  # fmt: skip
     """Which of many runs on the same tasks would alarm: `drift` without its tables, for whole years at once.
 
     then, now : (n, k, m) and (..., n, k, m) scores, with systems (n, s, k, m) and (..., n, s, k, m)
     floor_then, floor_now : the shares of them at the lowest value
+    unlike : each is the mean of other numbers of replicates then and now
     """
-    alarms = (1 - check_level(level)) / nights
+    alarms = (1 - check_level(level)) / nights * (UNLIKE if unlike else 1.0)
     if then.ndim == 3:
         return _alarmed(then, now, (floor_then, floor_now), None, alarms)
     flips, share = _system_flips(alarms, seed=7), (1 - SHARE_SYSTEMS) * alarms

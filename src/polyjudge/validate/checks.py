@@ -326,7 +326,7 @@ def nights(scenario: Scenario, seed: int) -> Found:
     now = _scored(rng, base, 1 if "then" in ask else 2, ask, NIGHTS)
     low = then.min()
     at_floor = [(x <= low + 1e-9).mean(axis=-1) for x in (then, now)]
-    found = nightly(then.mean(axis=-1), now.mean(axis=-1), *at_floor, level=LEVEL, nights=NIGHTS)
+    found = nightly(then.mean(axis=-1), now.mean(axis=-1), *at_floor, level=LEVEL, nights=NIGHTS, unlike="then" in ask)
     return {"drift alarms in a year of nights": found.any()}
 
 

@@ -93,8 +93,8 @@ WORDS: dict[str, Template] = {
     ),
     "too-few-for-nights": "{tasks} tasks are too few for {nights} nights: no change, however large, could be told from "
     "chance. Score more tasks every night, or allow more false alarms (--level 0.9).",
-    "replicates-differ": "Score as many replicates every night as at the fit ({then}; now {now}). Of skewed scores "
-    "false alarms are otherwise somewhat more frequent.",
+    "replicates-differ": "Score as many replicates every night as at the fit ({then}; now {now}): smaller changes are "
+    "seen then. As they differ only half of the error level is spent, or skewed scores would raise false alarms.",
     "not-paired": "The tasks differ from those of the fit, so only large changes can be seen. Score the same tasks "
     "again to see small ones.",
     "system-changed": lambda v: (
