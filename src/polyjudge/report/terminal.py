@@ -135,9 +135,9 @@ def _table(console: Console, table: Table) -> None:
     widths = [_width(column, [row[i].whole for row in rows]) + 3 for i, column in enumerate(table.columns)]
     left = list(range(1, len(widths)))
     while left or len(widths) == 1:
-        room, taken = console.width - 2 - widths[0], [0]
-        while left and (len(taken) == 1 or room >= widths[left[0]]):
-            room -= widths[left[0]]
+        free, taken = console.width - 2 - widths[0], [0]
+        while left and (len(taken) == 1 or free >= widths[left[0]]):
+            free -= widths[left[0]]
             taken.append(left.pop(0))
         out = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for i in taken:

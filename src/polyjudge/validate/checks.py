@@ -417,11 +417,14 @@ def broken(scenario: Scenario, seed: int) -> Found:
     bands = uncertainty(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
     found = explain(panel, level=LEVEL, resamples=20, seed=seed, bands=bands)
     named, sizes = found.cells["named"].to_numpy(bool), points.ravel()
-    there = sizes != 0
+    there, where = sizes != 0, scenario.ask.get("where", "cell")
+    covered = _within(found.cells["low"], sizes, found.cells["high"])[there].mean()
+    # Half a line up and half of it down is also one half off by twice as much: its sizes are asked if it is a line.
+    line = where in ("judge", "language")
     return {
-        "the broken cell is named": found.kind == scenario.ask.get("where", "cell") and bool((named == there).all()),
+        "the broken cell is named": found.kind == where and bool((named == there).all()),
         "a sound cell is named": bool((named & ~there).any()),
-        "how far it is off, coverage": _within(found.cells["low"], sizes, found.cells["high"])[there].mean(),
+        "how far it is off, coverage": None if line and found.kind != where else covered,
     }
 
 

@@ -176,7 +176,7 @@ DRIFT: tuple[Scenario, ...] = (
     Scenario("drift, other tasks", "other tasks than at the fit", "drift", 40, 4, 4, ask={"same": False}),
     Scenario("drift, one cell", "one cell falls by 8 points", "drift", 40, 4, 4, ask={"broken": 8.0}),
     *(
-        Scenario(f"a year of nights, {name}", about, "nights", 40, 4, 4, ask=ask, share=0.35,
+        Scenario(f"a year of nights, {name}", about, "nights", 40, 4, 4, ask=ask, share=0.25,
                  why="a panel is a year of 365 nights")
         for name, about, ask in (
             ("Gaussian", "nothing changes", {}),
@@ -209,7 +209,7 @@ DECISIONS: tuple[Scenario, ...] = (
     Scenario("sequential looks, skewed", "the same with opposite skew", "looks", 192, 3, 4,
              simulate={**NONE, "judge_sd": 0.0}, plant={"skewed": 8.0}),
     *(
-        Scenario(name, about, "broken", *shape, simulate={**NONE, **more}, plant=plant, ask=ask, share=0.2,
+        Scenario(name, about, "broken", *shape, simulate={**NONE, **more}, plant=plant, ask=ask, share=0.15,
                  why="an explanation takes 50 ms")
         for name, about, shape, more, plant, ask in (
             ("one broken cell", "one cell 12 points off, nothing else", (55, 4, 4), {}, {}, {"off": 12.0}),
@@ -234,7 +234,7 @@ DECISIONS: tuple[Scenario, ...] = (
 
 SLOW = "a whole audit takes 0.2 s"
 CALM: tuple[Scenario, ...] = tuple(
-    Scenario(f"calm, {name}", about, "calm", *shape, simulate={**NONE, **more}, share=0.16, why=SLOW)
+    Scenario(f"calm, {name}", about, "calm", *shape, simulate={**NONE, **more}, share=0.125, why=SLOW)
     for name, about, shape, more in (
         ("20 tasks", "3 languages, 3 judges", (20, 3, 3), {}),
         ("55 tasks", "4 languages, 4 judges", (55, 4, 4), {}),
