@@ -86,7 +86,7 @@ class Moved:
 
     def __call__(
         self, cell: int, first: Array, thresholds: Array
-    ) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64], Array]]:
+    ) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int32], Array]]:
         """Units between `first` (e,) and each of `thresholds` (R, e), in parts of the R e rows.
 
         A part is its rows, how many units the rows before each of them have, these units, and what their marks gain:
