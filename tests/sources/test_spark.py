@@ -34,6 +34,8 @@ def spark() -> Iterator[Any]:
         .config("spark.driver.memory", "700m")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.codegen.wholeStage", "false")  # so does compiling each query
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .getOrCreate()
     )

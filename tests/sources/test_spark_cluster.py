@@ -32,6 +32,7 @@ session = (
     .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     .config("spark.driver.memory", "700m").config("spark.executor.memory", "512m")
     .config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "4")
+    .config("spark.sql.codegen.wholeStage", "false").config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     .config("spark.network.timeout", "60s").config("spark.executor.heartbeatInterval", "5s")
     .getOrCreate()
 )

@@ -112,7 +112,7 @@ def plot(result: Result, name: str | None = None) -> Any:
         raise UsageError(f"{type(result).__name__} has no chart {wanted!r}. Its charts are: {known}.")
     drawn = draw(found[wanted])
     picture = drawn[0] if len(drawn) == 1 else stacked(drawn, "vconcat")
-    return altair.Chart.from_dict(picture.to_dict())
+    return altair.Chart.from_dict(picture.to_dict(), validate=False)
 
 
 def fragment(result: Result) -> str | None:

@@ -58,6 +58,11 @@ class Validation(Result):
         del out["scenarios"]
         return out
 
+    @property
+    def full(self) -> bool:
+        """Whether it has the panels of `--full`, or more."""
+        return self.panels >= FULL
+
     def wide(self) -> pd.DataFrame:
         """One row per scenario, one column per quantity."""
         order = list(dict.fromkeys(self.table["scenario"]))

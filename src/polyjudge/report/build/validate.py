@@ -44,7 +44,7 @@ def build(result: Validation, panel: Panel | None = None) -> Report:
         title="polyjudge against known answers",
         verdict=(
             say("validate.verdict", panels=result.panels, missed=len(missed), limits=limits, known=len(known)),
-            say("validate.detects", panels=result.panels, covers=covers, alarms=alarms),
+            say("validate.detects", full=result.full, covers=covers, alarms=alarms),
         ),
         sections=(
             *first,
