@@ -350,7 +350,7 @@ def test_two_systems_that_change_places_between_languages() -> None:
     use = word(pj.audit(panel, resamples=300, permutations=50).advice.uses["compare-systems"])
     assert "system1 and system2 change places between language1 and language2" in use
     names = {"kind": "judge", "system_i": "a", "system_j": "b", "higher_in": "x", "lower_in": "y"}
-    said = find("notice", "systems-swap-judge", **names, gap_higher=1.0, gap_lower=-2.66)
+    said = find("notice", "systems-swap-judge", **names, gap_higher=1.0, gap_lower=-2.66, p=0.01)
     assert "a is 1.00 points above b by x and 2.66 below it by y" in word(said)
 
 

@@ -72,7 +72,7 @@ def test_a_file_gives_it_back(labelled: tuple[pj.Panel, pd.DataFrame], tmp_path:
     loaded = pj.load_calibrator(tmp_path / "cal.json")
     assert isinstance(loaded, pj.AnchoredCalibrator)
     np.testing.assert_array_equal(loaded.transform(panel).scores, calibrator.transform(panel).scores)
-    shift, unseen = loaded.shift_for(pd.Series(["language1"]), pd.Series(["judge1"]))
+    shift, _, unseen = loaded.adjustment_.of_rows(pd.Series(["language1"]), pd.Series(["judge1"]), "error")
     assert unseen == 0
     assert shift[0] == calibrator.correction_.loc["language1", "judge1"]
     pd.testing.assert_series_equal(loaded.shift_, calibrator.shift_)

@@ -20,7 +20,8 @@ from polyjudge.collect.plan import Rubric
 from polyjudge.collect.preview import preview
 from polyjudge.collect.prompts import TEMPLATES, check_template, layout, load_templates, render, template_name
 from polyjudge.collect.store import create_store
-from polyjudge.collect.tokens import estimate_tokens
+from polyjudge.collect.tokens import characters
+from polyjudge.collect.tokens import tokens as count_tokens
 from polyjudge.core.errors import CollectError
 
 EXAMPLES = files("polyjudge.collect") / "examples"
@@ -332,7 +333,7 @@ def test_cost_estimate_follows_the_prices(tmp_path: Path) -> None:
     assert (result.calls, result.estimate.price_date) == (24, "2026-02-03")
     templates = load_templates(plan)
     tokens = sum(
-        estimate_tokens(render(plan, templates[language], item, language, part), "x/gpt-4o", language)
+        count_tokens(characters(render(plan, templates[language], item, language, part), language), "x/gpt-4o")[0]
         for item in load_items(plan).items for language in ("en", "ar") for part in ("chosen", "rejected")
     )  # fmt: skip
     assert table.loc["a", "cost"] == pytest.approx((10 * tokens + 30 * 12 * 100) / 1e6, rel=0.01)

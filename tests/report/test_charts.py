@@ -155,3 +155,15 @@ def test_colours_have_contrast_with_the_paper(theme: dict[str, str]) -> None:
     for name, least in [("ink", 7), ("soft", 4.5), ("mark", 4.5), ("accent", 4.5), *((c, 3) for c in CATEGORIES)]:
         light, dark = sorted((luminance(name), luminance("paper")), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= least, name
+
+
+@pytest.mark.parametrize(("largest", "calm"), [(1.2, True), (9.0, False)])
+def test_a_heatmap_without_findings_is_pale(largest: float, calm: bool) -> None:
+    """A strong colour in a panel where nothing matters would cry wolf."""
+    names = [("en", "a"), ("en", "b"), ("de", "a"), ("de", "b")]
+    cells = pd.DataFrame(names, columns=["language", "judge"]).assign(excess=[largest, 0.0, 0.0, -largest])
+    cells = cells.assign(low=cells["excess"] - 1, high=cells["excess"] + 1, named=False)
+    cells["small"] = cells["excess"].abs() < 2
+    tint = charts.deviations(cells, 2.0).spec["layer"][0]["encoding"]["color"]
+    assert (tint["legend"] is None) == calm
+    assert tint["scale"]["domain"][2] == (6.0 if calm else largest)

@@ -54,10 +54,10 @@ class Ablation(Result):
     table: pd.DataFrame
     resamples: int
     seed: int
-    identity: Say | None
+    identity: Say | None = None
     """What of the table is true by arithmetic; None when nothing is"""
-    scope: Say
-    notes: tuple[Say, ...]
+    scope: Say = GAIN_SCOPE
+    notes: tuple[Say, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
@@ -120,7 +120,6 @@ def ablate_judges(
         resamples=len(train),
         seed=seed,
         identity=JUDGES_IDENTITY,
-        scope=GAIN_SCOPE,
         notes=tuple(notes),
     )
 
@@ -169,15 +168,7 @@ def ablate_tasks(
             }
         )
     notes.append(say("ablation.bounds"))
-    return Ablation(
-        by="tasks",
-        table=_ordered(rows),
-        resamples=resamples,
-        seed=seed,
-        identity=None,
-        scope=GAIN_SCOPE,
-        notes=tuple(notes),
-    )
+    return Ablation(by="tasks", table=_ordered(rows), resamples=resamples, seed=seed, notes=tuple(notes))
 
 
 def ablate_groups(panel: Panel, resamples: int = 1000, seed: int = 7) -> Ablation:
@@ -198,15 +189,7 @@ def ablate_groups(panel: Panel, resamples: int = 1000, seed: int = 7) -> Ablatio
         notes += [say("ablation.group-note", group=label, note=str(note)) for note in result.notes]
     if not rows:
         raise PanelError("No group can be evaluated on its own. " + " ".join(map(str, notes)))
-    return Ablation(
-        by="groups",
-        table=_ordered(rows),
-        resamples=resamples,
-        seed=seed,
-        identity=None,
-        scope=GAIN_SCOPE,
-        notes=tuple(notes),
-    )
+    return Ablation(by="groups", table=_ordered(rows), resamples=resamples, seed=seed, notes=tuple(notes))
 
 
 def _measure(panel: Panel, train: Array, left_out: Array) -> tuple[Array, Array, Array]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import pandas as pd
 
-from polyjudge.calibrate.base import Calibrator, Unseen, check_format, damaged, read_axes, read_numbers
+from polyjudge.calibrate.base import Calibrator, check_format, damaged, read_axes, read_numbers
 from polyjudge.calibrate.robust import LOCATIONS, Location
 from polyjudge.calibrate.robust import location as robust_interaction
 from polyjudge.calibrate.shrinkage import Shrink, check_amount, shrink
@@ -142,13 +142,6 @@ class ConsensusCalibrator(Calibrator):
     def adjustment_(self) -> Adjustment:
         table = self.correction_
         return Adjustment(languages=tuple(table.index), judges=tuple(table.columns), shift=table.to_numpy())
-
-    def shift_for(
-        self, languages: pd.Series[Any], judges: pd.Series[Any], unseen: Unseen = "error"
-    ) -> tuple[Array, int]:
-        """What to subtract from each row, and how many rows have an unseen language or judge (shift 0 with "keep")."""
-        shift, _, strange = self._fitted().of_rows(languages, judges, unseen)
-        return shift, strange
 
     def extend(self, new_scores: Panel, target: float | None = None) -> Self:
         """A calibrator that also knows a new language or judge, from a handful of tasks (docs/methods.md, section 8).

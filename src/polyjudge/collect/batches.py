@@ -316,13 +316,7 @@ class BatchDesk:
             reply = self.asker.reply(entry["body"], waited)
         except Problem as problem:
             failure = Failure(
-                key=call.key,
-                attempt=attempt,
-                kind=problem.kind,
-                error=problem.message,
-                answer=None,
-                usage=Usage(),
-                latency=waited,
+                key=call.key, attempt=attempt, kind=problem.kind, error=problem.message, usage=Usage(), latency=waited
             )
             if attempt > desk.judge.retries:
                 run.give_up(desk, problem.message)

@@ -401,7 +401,6 @@ class Run:
                     attempt=attempt,
                     kind=problem.kind,
                     error=problem.message,
-                    answer=None,
                     usage=used,
                     latency=problem.latency,
                 )

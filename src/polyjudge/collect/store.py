@@ -120,7 +120,7 @@ class Failure:
     attempt: int
     kind: str
     error: str
-    answer: str | None
+    answer: str | None = None
     usage: Usage
     latency: float
 

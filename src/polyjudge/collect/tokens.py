@@ -74,12 +74,3 @@ def tokens(counts: dict[str, int], model: str) -> tuple[float, float, float]:
     if known is not None:
         return totals[known], totals[known] * 3 / 4, totals[known] * 4 / 3
     return median(totals.values()), min(totals.values()), max(totals.values()) * 4 / 3
-
-
-def estimate_tokens(text: str, model: str = "", language: str = "en") -> float:
-    """Expected tokens of a text.
-
-    >>> round(estimate_tokens("A short English sentence.", "openai/gpt-4o"))
-    5
-    """
-    return tokens(characters(text, language), model)[0]

@@ -57,16 +57,6 @@ class PairOrder:
     critical: Array
     joint: bool
 
-    @property
-    def rank_low(self) -> NDArray[np.int64]:
-        """(s, q) best rank that cannot be ruled out: one more than the things surely above."""
-        return np.asarray(1 + self.above.sum(axis=1), dtype=np.int64)
-
-    @property
-    def rank_high(self) -> NDArray[np.int64]:
-        """(s, q) worst rank that cannot be ruled out."""
-        return np.asarray(self.above.shape[1] - self.above.sum(axis=2), dtype=np.int64)
-
 
 def order_pairs(
     values: Array,

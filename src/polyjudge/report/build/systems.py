@@ -96,6 +96,8 @@ def seen(s: Signal) -> Say:
         low=s.mean_one_low,
         high=s.mean_one_high,
         panel=s.mean_panel,
+        panel_low=s.mean_panel_low,
+        panel_high=s.mean_panel_high,
         most=float(s.languages["one_high"].max()),
         blind=s.blind_languages,
         languages=len(s.languages),

@@ -30,7 +30,7 @@ def _sees(v: Mapping[str, Any]) -> str:
         if not v["by_task"]
         else "The judges see the tasks: they agree which one deserves more"
     )
-    out += " (reliability of one judge {one/low/high:.2f}, of their mean {panel:.2f})."
+    out += " (reliability of one judge {one/low/high:.2f}, of their mean {panel/panel_low/panel_high:.2f})."
     return out + (" But not in {blind}." if v["blind"] else "")
 
 
@@ -52,7 +52,7 @@ def _swap(v: Mapping[str, Any]) -> str:
     there = "in {lower_in}" if v["kind"] == "language" else "by {lower_in}"
     return (
         f"{{system_i}} is {{gap_higher:points}} points above {{system_j}} {where} and "
-        f"{points(-float(v['gap_lower']))} below it {there}."
+        f"{points(-float(v['gap_lower']))} below it {there} ({{p:p}})."
     )
 
 
