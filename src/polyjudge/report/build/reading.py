@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from polyjudge.core.panel import Panel
 from polyjudge.core.schema import envelope
-from polyjudge.core.sections import Column, Grid, Report, Section, Step, Table, Words, say
+from polyjudge.core.sections import Grid, Report, Section, Step, Words, say
+from polyjudge.report.build.shared import column, table
 from polyjudge.report.words.reading import HOW
 
 if TYPE_CHECKING:
@@ -43,24 +44,18 @@ def read_says(panel: Panel | Summary) -> tuple[Words, ...]:
 def value_says(reading: Reading) -> tuple[Words, ...]:
     """What was done to shape and values, where anything was."""
     v = reading.values
-    out: list[Words] = []
-    wide = next((r for r in reading.roles if r.how == "column names"), None)
-    if wide is not None:
-        out.append(say("read.wide", pattern=wide.column))
+    wide = [r.column for r in reading.roles if r.how == "column names"]
     numbers = {word: number for word, number in (v.get("map") or {}).items() if number is not None}
-    if numbers:
-        out.append(say("read.map", map=numbers))
-    if v.get("percent"):
-        out.append(say("read.percent"))
-    if v.get("out_of"):
-        out.append(say("read.out_of", most=v["out_of"]))
-    if v.get("decimal_comma"):
-        out.append(say("read.comma"))
-    if v.get("missing_words"):
-        out.append(say("read.absent", words=v["missing_words"]))
-    if v.get("kind") == "margins":
-        out.append(say("read.margins", **{k: x for k, x in v.items() if k != "kind"}))
-    return tuple(out)
+    said = (
+        (wide, say("read.wide", pattern=wide[0] if wide else "")),
+        (numbers, say("read.map", map=numbers)),
+        (v.get("percent"), say("read.percent")),
+        (v.get("out_of"), say("read.out_of", most=v.get("out_of"))),
+        (v.get("decimal_comma"), say("read.comma")),
+        (v.get("missing_words"), say("read.absent", words=v.get("missing_words"))),
+        (v.get("kind") == "margins", say("read.margins", **{k: x for k, x in v.items() if k != "kind"})),
+    )
+    return tuple(words for holds, words in said if holds)
 
 
 def build(result: Check, panel: Panel | None = None) -> Report:
@@ -73,23 +68,14 @@ def build(result: Check, panel: Panel | None = None) -> Report:
     else:
         verdict = say("check.clear")
     says = (
-        *(value_says(reading)),
+        *value_says(reading),
         *((say("check.scale", scale=result.scale, low=result.low, high=result.high),) if result.readable else ()),
         *((say("read.unused", columns=list(reading.unused)),) if reading.unused else ()),
         *(note for note in result.notes if getattr(note, "code", "") not in {d.code for d in reading.doubts}),
     )
-    roles = Table(
-        name="roles",
-        caption=say("check.roles"),
-        frame=result.to_frame(),
-        columns=(
-            Column(name="role", title="role"),
-            Column(name="column", title="where", kind="label"),
-            Column(name="how", title="how", words=HOW),
-            Column(name="distinct", title="different", kind="count"),
-            Column(name="labels", title="such as"),
-        ),
-    )
+    how = column("how", words=HOW)
+    head = ("role | where = column:label", how, "different = distinct:count | such as = labels")
+    roles = table("roles", say("check.roles"), result.to_frame(), *head)
     sections = [Section(name="roles", title="Roles", says=says, blocks=(roles,), folded=False)]
     if result.readable:
         wide = result.coverage.pivot(index="language", columns="judge", values="scored")
