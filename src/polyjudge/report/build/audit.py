@@ -17,8 +17,18 @@ from polyjudge.report.build.explain import cells_section, culprit_blocks, culpri
 from polyjudge.report.build.gate import gate_section
 from polyjudge.report.build.probe import section as probe_section
 from polyjudge.report.build.probe import sight as probe_sight
-from polyjudge.report.build.reading import read_says
-from polyjudge.report.build.shared import by_size, chart, column, fields, frame_of, looked, notes, pivot, table
+from polyjudge.report.build.shared import (
+    by_size,
+    chart,
+    column,
+    fields,
+    frame_of,
+    looked,
+    notes,
+    pivot,
+    read_says,
+    table,
+)
 from polyjudge.report.build.systems import board, signal_section
 from polyjudge.report.build.systems import sections as systems_sections
 from polyjudge.report.charts.interaction import ROOMY

@@ -3,17 +3,61 @@
 from __future__ import annotations
 
 import re
+import shlex
 from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 
+from polyjudge.core.panel import Panel
 from polyjudge.core.schema import envelope
 from polyjudge.core.sections import Chart, Column, Grid, Kind, Say, Table, Words, say
 
 if TYPE_CHECKING:
-    from polyjudge.core.panel import Panel
+    from polyjudge.analyse.audit import Summary
+    from polyjudge.core.reading import Reading
     from polyjudge.core.results import Result
+
+
+def read_says(panel: Panel | Summary) -> tuple[Words, ...]:
+    """The first lines: what was read, from where, and how to correct it."""
+    facts = {n: len(getattr(panel, n)) for n in ("systems", "languages", "judges", "replicates")}
+    if isinstance(panel, Panel):
+        (low, high), tasks, found = panel.range, panel.n_tasks, panel.n_scores
+        missing, entries = int(panel.lost.sum()), int(panel.asked.sum())
+    else:
+        low, high, tasks, found = panel.low, panel.high, panel.tasks, panel.scores
+        missing, entries = panel.missing, panel.entries
+    facts = {"tasks": tasks, **facts}
+    scores = say(
+        "read.values", scores=found, missing=missing, entries=entries, low=low, high=high, unanswered=panel.unanswered
+    )
+    reading = panel.reading
+    if reading is None:
+        return say("read.from", **facts), scores
+    named = {r.role: r.column for r in reading.roles if r.how != "column names"}
+    piped = reading.source == "-"
+    where = "standard input" if piped else reading.source if reading.format != "data frame" else ""
+    first = say("read.from", **facts, source=where, **{r: named.get(r, "") for r in ("system", "language", "judge")})
+    change = (say("read.else", source=shlex.quote(where)),) if where and not piped else ()
+    return first, scores, *value_says(reading), *change
+
+
+def value_says(reading: Reading) -> tuple[Words, ...]:
+    """What was done to shape and values, where anything was."""
+    v = reading.values
+    wide = [r.column for r in reading.roles if r.how == "column names"]
+    numbers = {word: number for word, number in (v.get("map") or {}).items() if number is not None}
+    said = (
+        (wide, say("read.wide", pattern=wide[0] if wide else "")),
+        (numbers, say("read.map", map=numbers)),
+        (v.get("percent"), say("read.percent")),
+        (v.get("out_of"), say("read.out_of", most=v.get("out_of"))),
+        (v.get("decimal_comma"), say("read.comma")),
+        (v.get("missing_words"), say("read.absent", words=v.get("missing_words"))),
+        (v.get("kind") == "margins", say("read.margins", **{k: x for k, x in v.items() if k != "kind"})),
+    )
+    return tuple(words for holds, words in said if holds)
 
 
 AHEAD = ("check", "plan", "label_plan", "replay")
@@ -34,8 +78,6 @@ def frame_of(command: str, result: Result, panel: Panel | None) -> dict[str, Any
         "payload": lambda: envelope(command, result.to_dict()),
     }
     if panel is not None:
-        from polyjudge.report.build.reading import read_says
-
         read = None if panel.reading is None else panel.reading.to_dict()
         out["payload"] = lambda: envelope(command, {"read": read, **result.to_dict()})
         out["read"] = (
