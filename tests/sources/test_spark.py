@@ -114,7 +114,7 @@ def test_a_lost_worker_is_one_paragraph(spark: Any, scores: Path) -> None:
         os._exit(1)
 
     frame = spark.read.parquet(str(scores))
-    with refused(PanelError, "pyspark", "getResult") as error:
+    with refused(PanelError, "pyspark", "worker") as error:
         pj.read_panel(frame.withColumn("score", die("score")))
     assert "\n" not in error.message
     assert "Traceback" not in error.message
