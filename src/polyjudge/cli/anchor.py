@@ -35,12 +35,9 @@ def anchor(
         int | None, typer.Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
     ] = None,
     probes: Annotated[
-        str | None,
-        typer.Option("--probes", metavar="SCORES", help="Scores of probes: do they and the labels say the same?"),
+        str | None, typer.Option(metavar="SCORES", help="Scores of probes: do they and the labels say the same?")
     ] = None,
-    resamples: Annotated[
-        int, typer.Option("--resamples", min=2, max=o.MOST_RESAMPLES, help="Resamples of the tasks.")
-    ] = 1000,
+    resamples: Annotated[int, typer.Option(min=2, max=o.MOST_RESAMPLES, help="Resamples of the tasks.")] = 1000,
     seed: o.Seed = 7,
 ) -> None:
     """Compare the panel with human labels: agreement, who is helped or hurt, shared shifts.

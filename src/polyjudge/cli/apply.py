@@ -12,11 +12,8 @@ from polyjudge.cli import options as o
 OPTIONS = (o.Labels, o.Layout, o.Json, o.Overwrite)
 
 
-class Unseen(StrEnum):
-    """What to do with rows of an unknown language or judge."""
-
-    error = "error"
-    keep = "keep"
+Unseen = StrEnum("Unseen", "error keep")
+"""What to do with rows of an unknown language or judge."""
 
 
 def apply(
@@ -25,13 +22,11 @@ def apply(
     scores: Annotated[str, typer.Argument(metavar="SCORES", help="Scores to calibrate; as for audit.")],
     output: Annotated[str, o.CALIBRATED],
     unseen: Annotated[
-        Unseen, typer.Option("--unseen", help="Rows of a language or judge the calibrator does not know.")
+        Unseen, typer.Option(help="Rows of a language or judge the calibrator does not know.")
     ] = Unseen.error,
     column: o.NewColumn = "calibrated",
     partition_by: o.PartitionBy = None,
-    clip: Annotated[
-        str | None, typer.Option("--clip", metavar="LOW:HIGH", help="Cut calibrated scores to this scale.")
-    ] = None,
+    clip: Annotated[str | None, typer.Option(metavar="LOW:HIGH", help="Cut calibrated scores to this scale.")] = None,
     spreadsheet_safe: o.SpreadsheetSafe = False,
 ) -> None:
     """Calibrate new scores with a saved calibrator. Other columns and the order of rows stay as they are.

@@ -17,11 +17,11 @@ OPTIONS = (o.Columns, o.Reading, o.Output)
 def audit(
     ctx: typer.Context,
     scores: o.Scores,
-    at: Annotated[float | None, typer.Option("--at", help="Audit the pass rates of a gate at this score too.")] = None,
+    at: Annotated[float | None, typer.Option(help="Audit the pass rates of a gate at this score too.")] = None,
     at_least: Annotated[
         bool, typer.Option("--at-least/--above", help="A task passes at that score too (>=), or only above it (>).")
     ] = False,
-    base: Annotated[str | None, typer.Option("--base", help="Language the gate contrasts with the others.")] = None,
+    base: Annotated[str | None, typer.Option(help="Language the gate contrasts with the others.")] = None,
     matters: o.Matters = None,
     goal: Annotated[
         str | None,
@@ -34,13 +34,11 @@ def audit(
     ] = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option("--drop", metavar="LANGUAGE,JUDGE", help="Leave out this place. May be given several times."),
+        typer.Option(metavar="LANGUAGE,JUDGE", help="Leave out this place. May be given several times."),
     ] = None,
     probes: Annotated[
         str | None,
-        typer.Option(
-            "--probes", metavar="SCORES", help="Scores of probes (or a run that has them): error or competence?"
-        ),
+        typer.Option(metavar="SCORES", help="Scores of probes (or a run that has them): error or competence?"),
     ] = None,
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,

@@ -15,20 +15,12 @@ if TYPE_CHECKING:
     from polyjudge.core.panel import Panel
 
 
-class Weights(StrEnum):
-    """How the panel mean weighs its judges."""
-
-    uniform = "uniform"
-    variance = "variance"
+Weights = StrEnum("Weights", "uniform variance")
+"""How the panel mean weighs its judges."""
 
 
-class Location(StrEnum):
-    """How a cell's values over tasks are summed up."""
-
-    mean = "mean"
-    trimmed = "trimmed"
-    median_of_means = "median_of_means"
-    huber = "huber"
+Location = StrEnum("Location", "mean trimmed median_of_means huber")
+"""How a cell's values over tasks are summed up."""
 
 
 OPTIONS = (o.Columns, o.Reading, o.Json, o.Overwrite)
@@ -38,15 +30,15 @@ def calibrate(
     ctx: typer.Context,
     scores: o.Scores,
     output: Annotated[str | None, o.CALIBRATED] = None,
-    save: Annotated[Path | None, typer.Option("--save", metavar="CAL", help="Save the calibrator (JSON).")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="CAL", help="Save the calibrator (JSON).")] = None,
     method: Annotated[
-        str, typer.Option("--method", metavar="NAME", help="A method of compare: cbc, cbc-shrunken, z-score, ...")
+        str, typer.Option(metavar="NAME", help="A method of compare: cbc, cbc-shrunken, z-score, ...")
     ] = "cbc",
-    weights: Annotated[Weights, typer.Option("--weights", help="Weights of the judges.")] = Weights.uniform,
+    weights: Annotated[Weights, typer.Option(help="Weights of the judges.")] = Weights.uniform,
     shrinkage: Annotated[
-        str, typer.Option("--shrinkage", help="auto (what left-out tasks say), none, or a share from 0 to 1.")
+        str, typer.Option(help="auto (what left-out tasks say), none, or a share from 0 to 1.")
     ] = "auto",
-    location: Annotated[Location, typer.Option("--location", help="Mean over tasks, or a robust one.")] = Location.mean,
+    location: Annotated[Location, typer.Option(help="Mean over tasks, or a robust one.")] = Location.mean,
     column: o.NewColumn = "calibrated",
     partition_by: o.PartitionBy = None,
     clip: o.Clip = False,

@@ -17,23 +17,18 @@ def choose(
     scores: o.Scores,
     prices: Annotated[
         Path | None,
-        typer.Option(
-            "--prices", metavar="FILE", help="Cost of one score by each judge: CSV or JSON with judge, price."
-        ),
+        typer.Option(metavar="FILE", help="Cost of one score by each judge: CSV or JSON with judge, price."),
     ] = None,
     gold: Annotated[
-        str | None, typer.Option("--gold", metavar="FILE", help="Labels: task, language, score (and system).")
+        str | None, typer.Option(metavar="FILE", help="Labels: task, language, score (and system).")
     ] = None,
     matters: Annotated[
-        float | None,
-        typer.Option("--matters", metavar="POINTS", min=0, help="Cheapest panel that tells such systems apart."),
+        float | None, typer.Option(metavar="POINTS", min=0, help="Cheapest panel that tells such systems apart.")
     ] = None,
-    budget: Annotated[float | None, typer.Option("--budget", help="Best panel for this much a task.")] = None,
-    target: Annotated[
-        float | None, typer.Option("--target", help="Cheapest panel with this error of a system difference.")
-    ] = None,
-    max_judges: Annotated[int | None, typer.Option("--max-judges", min=1, help="Try no larger panel.")] = None,
-    resamples: Annotated[int, typer.Option("--resamples", min=100, help="Resamples of the tasks.")] = 200,
+    budget: Annotated[float | None, typer.Option(help="Best panel for this much a task.")] = None,
+    target: Annotated[float | None, typer.Option(help="Cheapest panel with this error of a system difference.")] = None,
+    max_judges: Annotated[int | None, typer.Option(min=1, help="Try no larger panel.")] = None,
+    resamples: Annotated[int, typer.Option(min=100, help="Resamples of the tasks.")] = 200,
     seed: o.Seed = 7,
 ) -> None:
     """Show which judges to keep: reliability, error and cost of every subset, by language.

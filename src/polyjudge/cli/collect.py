@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import enum
 import sys
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from polyjudge.core.results import Result
 
 
-class FailOn(enum.StrEnum):
-    """What makes a run end with exit code 1."""
-
-    missing = "missing"
+FailOn = StrEnum("FailOn", "missing")
+"""What makes a run end with exit code 1."""
 
 
 RetryMissing = Annotated[
@@ -49,11 +47,11 @@ class Adaptive(o.Group):
     """Stop asking what no open question needs."""
 
     until: Annotated[
-        Until | None, typer.Option("--until", help="Buy only what open questions need, and stop when all are settled.")
+        Until | None, typer.Option(help="Buy only what open questions need, and stop when all are settled.")
     ] = None
-    questions: Annotated[Questions | None, typer.Option("--questions", help="What is to be settled.")] = None
+    questions: Annotated[Questions | None, typer.Option(help="What is to be settled.")] = None
     matters: o.Matters = None
-    at: Annotated[float | None, typer.Option("--at", help="The threshold, for --questions gate.")] = None
+    at: Annotated[float | None, typer.Option(help="The threshold, for --questions gate.")] = None
     pilot: Annotated[
         str | None,
         typer.Option(
@@ -87,7 +85,7 @@ def collect(
         bool, typer.Option("--dry-run", help="Check the plan; show counts, prompts and estimated cost; ask nobody.")
     ] = False,
     max_cost: Annotated[
-        float | None, typer.Option("--max-cost", min=0, help="Stop before this many dollars are spent in the run.")
+        float | None, typer.Option(min=0, help="Stop before this many dollars are spent in the run.")
     ] = None,
     retry_missing: RetryMissing = False,
     fail_on: FailOnMissing = None,
@@ -99,6 +97,7 @@ def collect(
     Example: polyjudge collect plan.yaml -o run/ --max-cost 20 && polyjudge audit run/
     """
     from polyjudge.collect import load_plan, read_summary
+    from polyjudge.sources.runs import export_run
 
     as_json = o.Json.of(ctx).as_json
     if after_run is not None:  # collect run PLAN
@@ -120,7 +119,9 @@ def collect(
     else:
         read = load_plan(plan)
         summary = _ask(read, output, _settings(read, adaptive), max_cost, retry_missing, send_key or [])
-    _finish(summary, output, export, as_json)
+    if export is not None:
+        export_run(output, export)
+    _show(summary, as_json)
     if summary.aside or summary.failed or (fail_on is FailOn.missing and (summary.missing or not summary.complete)):
         raise typer.Exit(1)
 
@@ -210,14 +211,6 @@ def _preview(plan: Path | None, output: Path | None, adaptive: Adaptive, as_json
     read = load_plan(plan)
     settings = _settings(read, adaptive)
     _show(preview(read, output, settings, _pilot(adaptive.pilot, read, settings)), as_json)
-
-
-def _finish(summary: Summary, output: Path, export: Path | None, as_json: bool) -> None:
-    if export is not None:
-        from polyjudge.sources.runs import export_run
-
-        export_run(output, export)
-    _show(summary, as_json)
 
 
 def _show(result: Result, as_json: bool) -> None:

@@ -29,18 +29,12 @@ class Protocol(StrEnum):
     groups = "groups"
 
 
-class FailOn(StrEnum):
-    """Findings that make the command exit 1."""
-
-    not_advised = "not-advised"
+FailOn = StrEnum("FailOn", {"not_advised": "not-advised"})
+"""Findings that make the command exit 1."""
 
 
 SHOTS = "0,3,5,10,20"
-BELONGS = {
-    "--methods": ("held-out",),
-    "--shots": ("unseen-language", "unseen-judge"),
-    "--sizes": ("judges", "tasks"),
-}
+BELONGS = {"--methods": ("held-out",), "--shots": ("unseen-language", "unseen-judge"), "--sizes": ("judges", "tasks")}
 """Options that only some protocols use."""
 
 OPTIONS = (o.Columns, o.Reading, o.Output)
@@ -73,7 +67,7 @@ def compare(
     ] = None,
     sizes: Annotated[str | None, typer.Option(help="Numbers of judges or tasks to try, separated by commas.")] = None,
     fail_on: Annotated[
-        FailOn | None, typer.Option("--fail-on", help="Exit 1 when calibrating is not advised (held-out protocol).")
+        FailOn | None, typer.Option(help="Exit 1 when calibrating is not advised (held-out protocol).")
     ] = None,
     seed: o.Seed = 7,
 ) -> None:

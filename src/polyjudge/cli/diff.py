@@ -16,7 +16,7 @@ def diff(
     ctx: typer.Context,
     old: Annotated[Path, typer.Argument(metavar="OLD", help="audit.json of before, or the folder of -o.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="audit.json of now, or the folder of -o.")],
-    level: Annotated[float, typer.Option("--level", help="Confidence of all intervals of a table together.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Confidence of all intervals of a table together.")] = 0.95,
 ) -> None:
     """Compare two audits: what changed beyond noise. Exits with 1 where a change is as severe as --fail-on.
 

@@ -15,10 +15,10 @@ def explain(
     ctx: typer.Context,
     scores: o.Scores,
     cell: Annotated[
-        str | None, typer.Option("--cell", metavar="LANGUAGE,JUDGE", help="Describe this place, faulty or not.")
+        str | None, typer.Option(metavar="LANGUAGE,JUDGE", help="Describe this place, faulty or not.")
     ] = None,
     matters: o.Matters = None,
-    resamples: Annotated[int, typer.Option("--resamples", min=20, max=10_000, help="Halves of the tasks tried.")] = 100,
+    resamples: Annotated[int, typer.Option(min=20, max=10_000, help="Halves of the tasks tried.")] = 100,
     seed: o.Seed = 7,
 ) -> None:
     """Say what explains the differences between languages: nothing, a few faulty places, a judge, a language, or all.

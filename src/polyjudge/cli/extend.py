@@ -18,8 +18,7 @@ def extend(
     scores: o.Scores,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="NEW.json", help="File for the wider calibrator.")],
     target: Annotated[
-        float | None,
-        typer.Option(help="Half width, in score points, that the advice on further tasks aims at."),
+        float | None, typer.Option(help="Half width, in score points, that the advice on further tasks aims at.")
     ] = None,
 ) -> None:
     """Add a new language or judge to a calibrator from a handful of tasks. Fitted cells stay as they are.

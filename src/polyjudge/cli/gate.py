@@ -14,15 +14,12 @@ OPTIONS = (o.Columns, o.Reading, o.Output)
 def gate(
     ctx: typer.Context,
     scores: o.Scores,
-    at: Annotated[float, typer.Option("--at", help="The threshold.")],
+    at: Annotated[float, typer.Option(help="The threshold.")],
     at_least: Annotated[
-        bool,
-        typer.Option("--at-least/--above", help="A task passes at the threshold too (>=), or only above it (>)."),
+        bool, typer.Option("--at-least/--above", help="A task passes at the threshold too (>=), or only above it (>).")
     ] = False,
-    sweep: Annotated[
-        str | None, typer.Option("--sweep", metavar="FIRST:LAST:STEP", help="More thresholds, as 10:70:5.")
-    ] = None,
-    base: Annotated[str | None, typer.Option("--base", help="Language to contrast with the others.")] = None,
+    sweep: Annotated[str | None, typer.Option(metavar="FIRST:LAST:STEP", help="More thresholds, as 10:70:5.")] = None,
+    base: Annotated[str | None, typer.Option(help="Language to contrast with the others.")] = None,
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,
 ) -> None:

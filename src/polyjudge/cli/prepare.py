@@ -22,24 +22,24 @@ def prepare(
         Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the plan, the items and the prompts.")
     ],
     workspaces: Annotated[
-        Path | None, typer.Option("--workspaces", metavar="DIR", help="The work to judge: DIR/FRAMEWORK/TASK (devai).")
+        Path | None, typer.Option(metavar="DIR", help="The work to judge: DIR/FRAMEWORK/TASK (devai).")
     ] = None,
     instances: Annotated[
-        Path | None, typer.Option("--instances", metavar="FILE", help="The tasks (devai). Fetched when not given.")
+        Path | None, typer.Option(metavar="FILE", help="The tasks (devai). Fetched when not given.")
     ] = None,
     languages: Annotated[
-        str | None, typer.Option("--languages", metavar="A,B", help="Languages; all eight of the paper when not given.")
+        str | None, typer.Option(metavar="A,B", help="Languages; all eight of the paper when not given.")
     ] = None,
     model: Annotated[
         str | None, typer.Option("--translate", metavar="MODEL", help="Model that translates, as openai/gpt-4o.")
     ] = None,
-    base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the translating model.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Address of the translating model.")] = None,
     translations: Annotated[
-        Path | None, typer.Option("--translations", metavar="DIR", help="Where translations are kept, to be edited.")
+        Path | None, typer.Option(metavar="DIR", help="Where translations are kept, to be edited.")
     ] = None,
-    budget: Annotated[int, typer.Option("--budget", min=1000, help="Characters of a workspace a judge sees.")] = 40_000,
+    budget: Annotated[int, typer.Option(min=1000, help="Characters of a workspace a judge sees.")] = 40_000,
     verdicts: Annotated[
-        Path | None, typer.Option("--verdicts", metavar="RUN", help="Take the verdicts out of a finished run instead.")
+        Path | None, typer.Option(metavar="RUN", help="Take the verdicts out of a finished run instead.")
     ] = None,
 ) -> None:
     """Make plan and items to repeat a collection of the paper; then run polyjudge collect.

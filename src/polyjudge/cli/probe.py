@@ -14,11 +14,8 @@ from polyjudge.cli import options as o
 OPTIONS = (o.Columns, o.Reading, o.Output)
 
 
-class Action(StrEnum):
-    """What to do with probes."""
-
-    make = "make"
-    read = "read"
+Action = StrEnum("Action", "make read")
+"""What to do with probes."""
 
 
 def probe(
@@ -27,11 +24,11 @@ def probe(
     source: Annotated[
         str, typer.Argument(metavar="ITEMS|SCORES", help="Items with responses (make), or scores of probes (read).")
     ],
-    response: Annotated[str, typer.Option("--response", help="make: column of the response.")] = "response",
-    tasks: Annotated[int, typer.Option("--tasks", min=1, help="make: how many tasks to take.")] = 30,
+    response: Annotated[str, typer.Option(help="make: column of the response.")] = "response",
+    tasks: Annotated[int, typer.Option(min=1, help="make: how many tasks to take.")] = 30,
     every_kind: Annotated[bool, typer.Option("--every-kind", help="make: every kind of damage, every task.")] = False,
     audit: Annotated[
-        str | None, typer.Option("--audit", metavar="SCORES", help="read: the scores whose interaction is in question.")
+        str | None, typer.Option(metavar="SCORES", help="read: the scores whose interaction is in question.")
     ] = None,
     matters: o.Matters = None,
     seed: o.Seed = 7,

@@ -21,23 +21,21 @@ class Questions(StrEnum):
     gate = "gate"
 
 
-class Until(StrEnum):
-    """When to stop."""
-
-    settled = "settled"
+Until = StrEnum("Until", "settled")
+"""When to stop."""
 
 
 def replay(
     ctx: typer.Context,
     scores: o.Scores,
-    until: Annotated[Until, typer.Option("--until", help="Stop when every question is settled.")] = Until.settled,
-    questions: Annotated[Questions, typer.Option("--questions", help="What is to be settled.")] = Questions.judges,
+    until: Annotated[Until, typer.Option(help="Stop when every question is settled.")] = Until.settled,
+    questions: Annotated[Questions, typer.Option(help="What is to be settled.")] = Questions.judges,
     matters: o.Matters = None,
-    at: Annotated[float | None, typer.Option("--at", help="The threshold of the gate.")] = None,
+    at: Annotated[float | None, typer.Option(help="The threshold of the gate.")] = None,
     at_least: Annotated[
         bool, typer.Option("--at-least/--above", help="Pass at the threshold too, or above it.")
     ] = False,
-    first: Annotated[int, typer.Option("--first", min=2, help="Tasks before the first look.")] = 24,
+    first: Annotated[int, typer.Option(min=2, help="Tasks before the first look.")] = 24,
     seed: o.Seed = 7,
 ) -> None:
     """Show what adaptive collection would have cost on scores that are already there.
@@ -49,12 +47,6 @@ def replay(
 
     panel = o.load(ctx, scores)
     result = run(
-        panel,
-        questions=questions.value,
-        matters=matters,
-        threshold=at,
-        at_least=at_least,
-        first=first,
-        seed=seed,
+        panel, questions=questions.value, matters=matters, threshold=at, at_least=at_least, first=first, seed=seed
     )
     emit(ctx, result, panel, tables={"looks": result.looks, "questions": result.to_frame()})

@@ -26,30 +26,28 @@ def reproduce(
     ctx: typer.Context,
     benchmark: Annotated[Benchmark, typer.Argument(help="devai or mrewardbench.")],
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="FILE", help="The released scores. Fetched when not given.")
+        Path | None, typer.Option(metavar="FILE", help="The released scores. Fetched when not given.")
     ] = None,
-    anchor: Annotated[
-        Path | None, typer.Option("--anchor", metavar="FILE", help="The human-anchor sample (mrewardbench).")
-    ] = None,
+    anchor: Annotated[Path | None, typer.Option(metavar="FILE", help="The human-anchor sample (mrewardbench).")] = None,
     labels: Annotated[
-        Path | None, typer.Option("--labels", metavar="FILE", help="Human labels (devai). Fetched with the scores.")
+        Path | None, typer.Option(metavar="FILE", help="Human labels (devai). Fetched with the scores.")
     ] = None,
     instances: Annotated[
-        Path | None, typer.Option("--instances", metavar="FILE", help="The tasks with their requirements (devai).")
+        Path | None, typer.Option(metavar="FILE", help="The tasks with their requirements (devai).")
     ] = None,
     judgments: Annotated[
-        Path | None, typer.Option("--judgments", metavar="FILE", help="Verdicts on single requirements (devai).")
+        Path | None, typer.Option(metavar="FILE", help="Verdicts on single requirements (devai).")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Show every table and every row.")] = False,
     output: o.Folder = None,
     figures: Annotated[
-        str, typer.Option("--figures", help="Formats of the figures written to -o: svg, png, pdf, or none.")
+        str, typer.Option(help="Formats of the figures written to -o: svg, png, pdf, or none.")
     ] = "svg,png,pdf",
     offline: Annotated[
         bool, typer.Option("--offline", help="Fetch nothing. mrewardbench then uses the published matrices.")
     ] = False,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Own random draws. By default the published seeds are used.")
+        int | None, typer.Option(min=0, help="Own random draws. By default the published seeds are used.")
     ] = None,
 ) -> None:
     """Compute the published numbers of the paper again and say which hold. Exit 1 if one differs.

@@ -17,7 +17,7 @@ def swap(
     out: Annotated[str, typer.Option("--from", metavar="JUDGE", help="The judge that would go.")],
     into: Annotated[str, typer.Option("--to", metavar="JUDGE", help="The judge that would take its place.")],
     matters: o.Matters = None,
-    at: Annotated[float | None, typer.Option("--at", help="Also compare pass rates above this score.")] = None,
+    at: Annotated[float | None, typer.Option(help="Also compare pass rates above this score.")] = None,
     alone: Annotated[
         bool, typer.Option("--alone", help="The judge is used by itself, not in the mean of the panel.")
     ] = False,

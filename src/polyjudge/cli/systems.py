@@ -15,10 +15,7 @@ def systems(
     ctx: typer.Context,
     scores: o.Scores,
     families: Annotated[
-        str | None,
-        typer.Option(
-            "--families", metavar="NAME=FAMILY,...", help="Families of judges and systems, for self-preference."
-        ),
+        str | None, typer.Option(metavar="NAME=FAMILY,...", help="Families of judges and systems, for self-preference.")
     ] = None,
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,
