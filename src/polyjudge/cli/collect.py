@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Context, Option
 
 from polyjudge.cli import options as o
 from polyjudge.cli.output import print_json
@@ -27,18 +28,17 @@ FailOn = StrEnum("FailOn", "missing")
 
 
 RetryMissing = Annotated[
-    bool,
-    typer.Option("--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read."),
+    bool, Option("--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read.")
 ]
 Export = Annotated[
-    Path | None, typer.Option("--export", metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
+    Path | None, Option("--export", metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
 ]
 FailOnMissing = Annotated[
-    FailOn | None, typer.Option("--fail-on", help="Exit with 1 when answers are missing, also when all else is well.")
+    FailOn | None, Option("--fail-on", help="Exit with 1 when answers are missing, also when all else is well.")
 ]
 SendKey = Annotated[
     list[str] | None,
-    typer.Option("--send-key", metavar="NAME=HOST", help="A host of the plan that may have a key, by the key's name."),
+    Option("--send-key", metavar="NAME=HOST", help="A host of the plan that may have a key, by the key's name."),
 ]
 
 
@@ -46,15 +46,15 @@ SendKey = Annotated[
 class Adaptive(o.Group):
     """Stop asking what no open question needs."""
 
-    until: Annotated[
-        Until | None, typer.Option(help="Buy only what open questions need, and stop when all are settled.")
-    ] = None
-    questions: Annotated[Questions | None, typer.Option(help="What is to be settled.")] = None
+    until: Annotated[Until | None, Option(help="Buy only what open questions need, and stop when all are settled.")] = (
+        None
+    )
+    questions: Annotated[Questions | None, Option(help="What is to be settled.")] = None
     matters: o.Matters = None
-    at: Annotated[float | None, typer.Option(help="The threshold, for --questions gate.")] = None
+    at: Annotated[float | None, Option(help="The threshold, for --questions gate.")] = None
     pilot: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--pilot",
             metavar="SCORES",
             help="With --dry-run --until: earlier scores, or an audit, to simulate the run.",
@@ -72,21 +72,19 @@ OPTIONS = (o.Json, Adaptive)
 
 
 def collect(
-    ctx: typer.Context,
+    ctx: Context,
     plan: Annotated[
         Path | None,
-        typer.Argument(metavar="PLAN", help="The plan (YAML or JSON). Without it, the run folder is only summed up."),
+        Argument(metavar="PLAN", help="The plan (YAML or JSON). Without it, the run folder is only summed up."),
     ] = None,
-    after_run: Annotated[Path | None, typer.Argument(metavar="", hidden=True)] = None,
+    after_run: Annotated[Path | None, Argument(metavar="", hidden=True)] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="RUN", help="Run folder: begun, or gone on with.")
+        Path | None, Option("-o", "--output", metavar="RUN", help="Run folder: begun, or gone on with.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the plan; show counts, prompts and estimated cost; ask nobody.")
+        bool, Option("--dry-run", help="Check the plan; show counts, prompts and estimated cost; ask nobody.")
     ] = False,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, help="Stop before this many dollars are spent in the run.")
-    ] = None,
+    max_cost: Annotated[float | None, Option(min=0, help="Stop before this many dollars are spent in the run.")] = None,
     retry_missing: RetryMissing = False,
     fail_on: FailOnMissing = None,
     send_key: SendKey = None,

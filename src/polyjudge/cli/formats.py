@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import typer
+from typer import Context
 
 from polyjudge.cli import options as o
 
 OPTIONS = (o.Json,)
 
 
-def formats(ctx: typer.Context) -> None:
+def formats(ctx: Context) -> None:
     """List the formats that are read, and what each needs.
 
     Example: polyjudge formats

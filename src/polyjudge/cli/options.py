@@ -1,7 +1,7 @@
 """Options that commands share, in groups that they declare, and the reading of scores.
 
 A group is a dataclass: each field is an option. A command names its groups in `OPTIONS` of its module, takes the
-`typer.Context`, and finds the filled group there (`Reading.of(ctx)`). An option for all commands is one field here.
+`Context`, and finds the filled group there (`Reading.of(ctx)`). An option for all commands is one field here.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
+from typer import Argument, Context, Option
 from typer.core import TyperCommand
 
 from polyjudge.core.errors import OutputClosed, UsageError
@@ -27,50 +28,40 @@ if TYPE_CHECKING:
 
 Scores = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="SCORES",
         help="Scores: CSV, Parquet, JSON or Excel (also 'several*.parquet'), an eval tool's files (polyjudge formats), "
         "- for standard input, FILE::TABLE of a DuckDB or SQLite file, postgres://...::TABLE, or a collection run.",
     ),
 ]
-ScoresOption = Annotated[
-    str | None, typer.Option("--from", metavar="SCORES", help="Scores to take sigma and effects from.")
-]
-Folder = Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder for what is written.")]
-Seed = Annotated[
-    int, typer.Option("--seed", min=0, help="Seed of everything random. The same seed gives the same answer.")
-]
+ScoresOption = Annotated[str | None, Option("--from", metavar="SCORES", help="Scores to take sigma and effects from.")]
+Folder = Annotated[Path | None, Option("-o", "--output", metavar="DIR", help="Folder for what is written.")]
+Seed = Annotated[int, Option(min=0, help="Seed of everything random. The same seed gives the same answer.")]
 
 MOST_RESAMPLES = 1_000_000
 """More would take hours and all memory, and change no digit that is printed."""
 
-Resamples = Annotated[int, typer.Option("--resamples", min=100, max=MOST_RESAMPLES, help="Resamples of the tasks.")]
+Resamples = Annotated[int, Option(min=100, max=MOST_RESAMPLES, help="Resamples of the tasks.")]
 
 Matters = Annotated[
-    float | None,
-    typer.Option("--matters", metavar="POINTS", min=0, help="Smallest effect that counts (default: 2% of the scale)."),
+    float | None, Option(metavar="POINTS", min=0, help="Smallest effect that counts (default: 2% of the scale).")
 ]
 
-Calibrator = Annotated[Path, typer.Argument(metavar="CAL", help="A calibrator that calibrate --save wrote.")]
-CALIBRATED = typer.Option(
+Calibrator = Annotated[Path, Argument(metavar="CAL", help="A calibrator that calibrate --save wrote.")]
+CALIBRATED = Option(
     "-o",
     "--output",
     metavar="OUT",
     help="Calibrated scores in the shape they came in: .csv, .jsonl, .json (also .gz), .xlsx, .parquet, a folder, or "
     "::TABLE beside the database table that is read.",
 )
-NewColumn = Annotated[
-    str, typer.Option("--column", help="Name of the new column; of wide tables, ending of the new columns.")
-]
-PartitionBy = Annotated[
-    str | None, typer.Option("--partition-by", metavar="COLUMN", help="Divide a folder of Parquet by this column.")
-]
+NewColumn = Annotated[str, Option(help="Name of the new column; of wide tables, ending of the new columns.")]
+PartitionBy = Annotated[str | None, Option(metavar="COLUMN", help="Divide a folder of Parquet by this column.")]
 Clip = Annotated[
-    bool,
-    typer.Option("--clip", help="Cut calibrated scores to the scale. Then the mean over the judges no longer stays."),
+    bool, Option("--clip", help="Cut calibrated scores to the scale. Then the mean over the judges no longer stays.")
 ]
 SpreadsheetSafe = Annotated[
-    bool, typer.Option("--spreadsheet-safe", help="In CSV, put an apostrophe before text a spreadsheet would run.")
+    bool, Option("--spreadsheet-safe", help="In CSV, put an apostrophe before text a spreadsheet would run.")
 ]
 
 
@@ -88,7 +79,7 @@ class Group:
     """A group of options. Subclasses are frozen dataclasses."""
 
     @classmethod
-    def of(cls, ctx: typer.Context) -> Self:
+    def of(cls, ctx: Context) -> Self:
         """The group as the user filled it."""
         group: Self = ctx.meta[cls.__qualname__]
         return group
@@ -98,33 +89,33 @@ class Group:
 class Labels(Group):
     """Columns that a calibrator needs."""
 
-    language: Annotated[str | None, typer.Option(help="Column of the language.")] = None
-    judge: Annotated[str | None, typer.Option(help="Column of the judge.")] = None
-    score: Annotated[str | None, typer.Option(help="Column of the score.")] = None
+    language: Annotated[str | None, Option(help="Column of the language.")] = None
+    judge: Annotated[str | None, Option(help="Column of the judge.")] = None
+    score: Annotated[str | None, Option(help="Column of the score.")] = None
 
 
 @dataclass(frozen=True)
 class Columns(Labels):
     """Which columns hold what."""
 
-    task: Annotated[str | None, typer.Option(help="Column of the task.")] = None
-    system: Annotated[str | None, typer.Option(help="Column of the system, the thing that is judged.")] = None
-    replicate: Annotated[str | None, typer.Option(help="Column of the replicate.")] = None
-    group: Annotated[str | None, typer.Option(help="Column of task strata or requirement types.")] = None
-    cluster: Annotated[str | None, typer.Option(help="Column of clusters: tasks of one source or template.")] = None
+    task: Annotated[str | None, Option(help="Column of the task.")] = None
+    system: Annotated[str | None, Option(help="Column of the system, the thing that is judged.")] = None
+    replicate: Annotated[str | None, Option(help="Column of the replicate.")] = None
+    group: Annotated[str | None, Option(help="Column of task strata or requirement types.")] = None
+    cluster: Annotated[str | None, Option(help="Column of clusters: tasks of one source or template.")] = None
 
 
 @dataclass(frozen=True)
 class Engine(Group):
     """Who reads the files."""
 
-    engine: Annotated[EngineName, typer.Option(help="Who reads the files.")] = EngineName.duckdb
+    engine: Annotated[EngineName, Option(help="Who reads the files.")] = EngineName.duckdb
     hive: Annotated[
-        bool, typer.Option("--hive", help="Folders called column=value add a column to the Parquet files in them.")
+        bool, Option("--hive", help="Folders called column=value add a column to the Parquet files in them.")
     ] = False
-    memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Most memory to use, as 4GB. Default: half of it.")
-    ] = None
+    memory: Annotated[str | None, Option(metavar="SIZE", help="Most memory to use, as 4GB. Default: half of it.")] = (
+        None
+    )
 
     def __post_init__(self) -> None:
         if self.memory is not None:
@@ -136,28 +127,23 @@ class Layout(Engine):
     """Where scores stand and how they are written."""
 
     language_from: Annotated[
-        str | None,
-        typer.Option(metavar="PATTERN", help="Where the language stands: 'x_{language}.csv', COLUMN:PATTERN."),
+        str | None, Option(metavar="PATTERN", help="Where the language stands: 'x_{language}.csv', COLUMN:PATTERN.")
     ] = None
-    judge_from: Annotated[str | None, typer.Option(metavar="PATTERN", help="Where the judge stands, likewise.")] = None
+    judge_from: Annotated[str | None, Option(metavar="PATTERN", help="Where the judge stands, likewise.")] = None
     wide: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="Names of score columns, such as '{judge}_{language}'.")
+        str | None, Option(metavar="PATTERN", help="Names of score columns, such as '{judge}_{language}'.")
     ] = None
     values: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="WORD=NUMBER,...", help="Numbers of words and grades; WORD= is no score."),
+        Option("--map", metavar="WORD=NUMBER,...", help="Numbers of words and grades; WORD= is no score."),
     ] = None
-    decimal: Annotated[
-        str | None, typer.Option(metavar="comma", help="Numbers such as 1,234 have a decimal comma.")
-    ] = None
-    winner: Annotated[str | None, typer.Option(help="Column of the winners of pairs: A, B, tie.")] = None
+    decimal: Annotated[str | None, Option(metavar="comma", help="Numbers such as 1,234 have a decimal comma.")] = None
+    winner: Annotated[str | None, Option(help="Column of the winners of pairs: A, B, tie.")] = None
     swapped: Annotated[
-        str | None, typer.Option(metavar="flip|keep", help="Rows marked as swapped: turn the winner back, or not.")
+        str | None, Option(metavar="flip|keep", help="Rows marked as swapped: turn the winner back, or not.")
     ] = None
-    format: Annotated[str | None, typer.Option(metavar="NAME", help="Format, as polyjudge formats lists them.")] = None
-    metric: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which one of several metrics in a tool's files.")
-    ] = None
+    format: Annotated[str | None, Option(metavar="NAME", help="Format, as polyjudge formats lists them.")] = None
+    metric: Annotated[str | None, Option(metavar="NAME", help="Which one of several metrics in a tool's files.")] = None
 
     def layout(self) -> dict[str, Any]:
         """What the user said about it, as arguments of `read_panel`."""
@@ -171,19 +157,15 @@ class Reading(Layout):
     """How scores are read."""
 
     score_range: Annotated[
-        str | None, typer.Option("--range", metavar="LOW:HIGH", help="The score scale. A score outside it is an error.")
+        str | None, Option("--range", metavar="LOW:HIGH", help="The score scale. A score outside it is an error.")
     ] = None
     duplicates: Annotated[
-        Duplicates, typer.Option(help="Several rows of one task, system, language, judge and replicate.")
+        Duplicates, Option(help="Several rows of one task, system, language, judge and replicate.")
     ] = Duplicates.error
-    languages: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="Read only these languages, in this order.")
-    ] = None
-    judges: Annotated[str | None, typer.Option(metavar="A,B,...", help="Read only these judges, in this order.")] = None
-    incomplete: Annotated[Incomplete, typer.Option(help="Entries without a score.")] = Incomplete.estimate
-    max_units: Annotated[int, typer.Option(min=2, help="Beyond this many tasks, tasks are hashed into units.")] = (
-        100_000
-    )
+    languages: Annotated[str | None, Option(metavar="A,B,...", help="Read only these languages, in this order.")] = None
+    judges: Annotated[str | None, Option(metavar="A,B,...", help="Read only these judges, in this order.")] = None
+    incomplete: Annotated[Incomplete, Option(help="Entries without a score.")] = Incomplete.estimate
+    max_units: Annotated[int, Option(min=2, help="Beyond this many tasks, tasks are hashed into units.")] = 100_000
 
     def arguments(self) -> dict[str, Any]:
         """What the user asked, as arguments of `read_panel`."""
@@ -206,7 +188,7 @@ class Reading(Layout):
 class Json(Group):
     """JSON or text."""
 
-    as_json: Annotated[bool, typer.Option("--json", help="Print all results as JSON to standard output.")] = False
+    as_json: Annotated[bool, Option("--json", help="Print all results as JSON to standard output.")] = False
 
 
 @dataclass(frozen=True)
@@ -214,7 +196,7 @@ class Overwrite(Group):
     """What may be replaced."""
 
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace polyjudge's own files in a folder that holds others too.")
+        bool, Option("--overwrite", help="Replace polyjudge's own files in a folder that holds others too.")
     ] = False
 
 
@@ -223,14 +205,14 @@ class Output(Overwrite, Json):
     """Where a result goes. The folder and the formats are checked before the work begins."""
 
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Folder for report, summary, JSON and tables.")
+        Path | None, Option("-o", "--output", metavar="DIR", help="Folder for report, summary, JSON and tables.")
     ] = None
     figures: Annotated[
-        str | None, typer.Option(metavar="svg,png,pdf", help="Save the figures of the report too; needs -o.")
+        str | None, Option(metavar="svg,png,pdf", help="Save the figures of the report too; needs -o.")
     ] = None
-    full: Annotated[bool, typer.Option("--full", help="Show every detail, not only the first screen.")] = False
-    fail_on: Annotated[Severity | None, typer.Option(help="Exit 1 when a finding is at least this severe.")] = None
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the findings as JUnit XML for CI.")] = None
+    full: Annotated[bool, Option("--full", help="Show every detail, not only the first screen.")] = False
+    fail_on: Annotated[Severity | None, Option(help="Exit 1 when a finding is at least this severe.")] = None
+    junit: Annotated[Path | None, Option(metavar="FILE", help="Write the findings as JUnit XML for CI.")] = None
 
     def __post_init__(self) -> None:
         if self.figures is not None and self.output is None:
@@ -324,7 +306,7 @@ def parse_range(text: str | None, flag: str = "--range") -> tuple[float, float] 
         raise UsageError(f"{flag} takes two numbers with a colon between them, such as 0:100, not {text!r}.") from None
 
 
-def load_probes(ctx: typer.Context, scores: str) -> Panel:
+def load_probes(ctx: Context, scores: str) -> Panel:
     """The scores of probes, as `load` reads scores; of a run that has them beside its items, the probes."""
     from polyjudge.estimate.identify import settle_incomplete
     from polyjudge.sources import read_probes
@@ -332,14 +314,14 @@ def load_probes(ctx: typer.Context, scores: str) -> Panel:
     return settle_incomplete(read_probes(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx))))
 
 
-def load(ctx: typer.Context, scores: str, **columns: Any) -> Panel:
+def load(ctx: Context, scores: str, **columns: Any) -> Panel:
     """The panel a command works on: `read`, without the languages and judges that missing scores leave unknown."""
     from polyjudge.estimate.identify import settle_incomplete
 
     return settle_incomplete(read(ctx, scores, **columns))
 
 
-def read(ctx: typer.Context, scores: str, **columns: Any) -> Panel:
+def read(ctx: Context, scores: str, **columns: Any) -> Panel:
     """Read a panel with the columns and the options of reading that the user gave."""
     import warnings
 

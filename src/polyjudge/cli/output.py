@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import typer
+from typer import Context
 
 from polyjudge.cli.options import Output, Severity
 from polyjudge.core.files import atomic_write, new_folder, safe_csv
@@ -28,7 +29,7 @@ CELLS = "cells"
 
 
 def emit(
-    ctx: typer.Context,
+    ctx: Context,
     result: Result,
     panel: Panel | None = None,
     *,
@@ -53,7 +54,7 @@ def emit(
 
 
 def emit_report(
-    ctx: typer.Context,
+    ctx: Context,
     report: Report,
     *,
     tables: Mapping[str, pd.DataFrame] | None = None,
@@ -86,7 +87,7 @@ def emit_report(
         raise typer.Exit(1)
 
 
-def _pasteable(ctx: typer.Context, step: Step) -> Step:
+def _pasteable(ctx: Context, step: Step) -> Step:
     """The step with what was read in place of SCORES."""
     scores = ctx.params.get("scores")
     if not isinstance(scores, str):

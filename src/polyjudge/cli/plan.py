@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
 from polyjudge.core.errors import UsageError
@@ -14,31 +14,31 @@ if TYPE_CHECKING:
     from polyjudge.core.panel import Panel
 
 Prices = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="With --from: what one score costs, CSV with judge, price.")
+    Path | None, Option(metavar="FILE", help="With --from: what one score costs, CSV with judge, price.")
 ]
 OPTIONS = (o.Columns, o.Reading, o.Output)
 
 
 def plan(
-    ctx: typer.Context,
-    judge_count: Annotated[int | None, typer.Option(help="Number of judges.")] = None,
-    language_count: Annotated[int | None, typer.Option(help="Number of languages.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="Standard deviation of the noise of a score.")] = None,
-    radius: Annotated[float | None, typer.Option(help="Half-width wanted for every cell at once.")] = None,
+    ctx: Context,
+    judge_count: Annotated[int | None, Option(help="Number of judges.")] = None,
+    language_count: Annotated[int | None, Option(help="Number of languages.")] = None,
+    sigma: Annotated[float | None, Option(help="Standard deviation of the noise of a score.")] = None,
+    radius: Annotated[float | None, Option(help="Half-width wanted for every cell at once.")] = None,
     source: o.ScoresOption = None,
-    interaction_sd: Annotated[float | None, typer.Option(help="Sd of the true cells (default: the radius).")] = None,
-    judge_sd: Annotated[float | None, typer.Option(help="Sd of the judges' true means (default: the radius).")] = None,
+    interaction_sd: Annotated[float | None, Option(help="Sd of the true cells (default: the radius).")] = None,
+    judge_sd: Annotated[float | None, Option(help="Sd of the judges' true means (default: the radius).")] = None,
     separate: Annotated[
-        float | None, typer.Option(metavar="POINTS", help="With --from: tell the two best systems apart by this much.")
+        float | None, Option(metavar="POINTS", help="With --from: tell the two best systems apart by this much.")
     ] = None,
     labels: Annotated[
-        str | None, typer.Option(metavar="GOLD", help="Plan human labels instead, from this pilot of them.")
+        str | None, Option(metavar="GOLD", help="Plan human labels instead, from this pilot of them.")
     ] = None,
     half_width: Annotated[
-        float | None, typer.Option(help="With --labels: half-width wanted for each language's mean.")
+        float | None, Option(help="With --labels: half-width wanted for each language's mean.")
     ] = None,
     prices: Prices = None,
-    next_labels: Annotated[int, typer.Option(min=1, help="With --labels: labels to share out next.")] = 100,
+    next_labels: Annotated[int, Option(min=1, help="With --labels: labels to share out next.")] = 100,
     seed: o.Seed = 7,
 ) -> None:
     """Say how many tasks a panel needs, and what to buy more of.
@@ -77,7 +77,7 @@ def plan(
     emit(ctx, result, panel, tables={"plan": result.table})
 
 
-def _pilot(ctx: typer.Context, source: str | None) -> Panel | None:
+def _pilot(ctx: Context, source: str | None) -> Panel | None:
     if source is not None:
         return o.load(ctx, source)
     reading = o.Reading.of(ctx)
@@ -93,9 +93,7 @@ def _one_target(labels: str | None, half_width: float | None, radius: float | No
         raise UsageError("--radius is of the panel's cells; with --labels give --half-width.")
 
 
-def _labels(
-    ctx: typer.Context, panel: Panel | None, gold: str, half_width: float | None, batch: int, seed: int
-) -> None:
+def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | None, batch: int, seed: int) -> None:
     """Labels per language for a target half-width, from the pilot labels in the file `gold`."""
     from polyjudge.analyse.label_budget import label_budget
     from polyjudge.cli.output import emit

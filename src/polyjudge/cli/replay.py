@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
 
@@ -26,16 +26,14 @@ Until = StrEnum("Until", "settled")
 
 
 def replay(
-    ctx: typer.Context,
+    ctx: Context,
     scores: o.Scores,
-    until: Annotated[Until, typer.Option(help="Stop when every question is settled.")] = Until.settled,
-    questions: Annotated[Questions, typer.Option(help="What is to be settled.")] = Questions.judges,
+    until: Annotated[Until, Option(help="Stop when every question is settled.")] = Until.settled,
+    questions: Annotated[Questions, Option(help="What is to be settled.")] = Questions.judges,
     matters: o.Matters = None,
-    at: Annotated[float | None, typer.Option(help="The threshold of the gate.")] = None,
-    at_least: Annotated[
-        bool, typer.Option("--at-least/--above", help="Pass at the threshold too, or above it.")
-    ] = False,
-    first: Annotated[int, typer.Option(min=2, help="Tasks before the first look.")] = 24,
+    at: Annotated[float | None, Option(help="The threshold of the gate.")] = None,
+    at_least: Annotated[bool, Option("--at-least/--above", help="Pass at the threshold too, or above it.")] = False,
+    first: Annotated[int, Option(min=2, help="Tasks before the first look.")] = 24,
     seed: o.Seed = 7,
 ) -> None:
     """Show what adaptive collection would have cost on scores that are already there.

@@ -98,8 +98,8 @@ def _beside(audit: Audit) -> tuple[Block, ...]:
         return (board(audit.systems.leaderboard),)
     if audit.ranks is None or len(audit.summary.judges) > ROOMY:
         return ()
-    table = audit.ranks.table
-    leaders = table[(table["scope"] == "language") & (table["rank"] == 1)]["judge"].nunique()
+    ranks = audit.ranks.table
+    leaders = ranks[(ranks["scope"] == "language") & (ranks["rank"] == 1)]["judge"].nunique()
     caption = "Ranks of the judges by mean score, from the most lenient."
     alt = say("audit.ranks-chart", leaders=leaders, languages=len(audit.summary.languages))
     return (chart("ranks-beside", "rank_lines", caption, alt, ranks=audit.ranks, stage=BEFORE),)
