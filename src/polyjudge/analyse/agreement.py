@@ -153,8 +153,7 @@ class Labelled:
 
     def calibrated(self, fit: CrossFit, weights: Array) -> Array:
         """Margins (E, m) less the interaction of the tasks outside each entry's fold, with task weights (n,)."""
-        out: Array = self.margins - fit.outside(weights)[fit.fold[self.task], self.language, :]
-        return out
+        return self.margins - fit.outside(weights)[fit.fold[self.task], self.language, :]
 
 
 def agreement_of(confusion: Array) -> dict[str, Array]:

@@ -267,8 +267,7 @@ def _error_correlation(r: Array, skip: Masks, start: Array, i: int, j: int) -> A
     """Correlation of the errors of judges i and j; one factor is fitted to all pairs but `skip`: (R, m, m) -> (R,)."""
     f = _loadings(r, skip, start)
     error = np.sqrt((1 - f[:, i] ** 2) * (1 - f[:, j] ** 2))
-    out: Array = np.clip((r[:, i, j] - f[:, i] * f[:, j]) / np.maximum(error, 0.05), -1, 1)
-    return out
+    return np.clip((r[:, i, j] - f[:, i] * f[:, j]) / np.maximum(error, 0.05), -1, 1)
 
 
 def _loadings(r: Array, skip: Masks, start: Array, rounds: int = 60) -> Array:
@@ -599,8 +598,7 @@ def _optimal(v: Array) -> Array:
     f = loadings_of(v, ~np.eye(len(v), dtype=bool))
     error = np.maximum(np.diag(v) - f**2, 0.05 * np.diag(v))
     raw = np.maximum(f / error, 0.0)
-    out: Array = raw / raw.sum() if raw.sum() > 0 else np.full(len(v), 1 / len(v))
-    return out
+    return raw / raw.sum() if raw.sum() > 0 else np.full(len(v), 1 / len(v))
 
 
 def _weighted(v: Array, w: Array) -> float:

@@ -77,8 +77,7 @@ class CellFactors:
     @property
     def gain(self) -> Array:
         """The cell's gain u v without the bias of estimating both from the same tasks."""
-        out: Array = self.u * self.v - self.covariance
-        return out
+        return self.u * self.v - self.covariance
 
 
 def cell_factors(panel: Panel, gold: Gold) -> CellFactors:

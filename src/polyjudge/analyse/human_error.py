@@ -90,8 +90,7 @@ def error_tables(
 
 
 def _ratio(total: Array, count: Array) -> Array:
-    out: Array = np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan)
-    return out
+    return np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan)
 
 
 def _frame(errors: Array, draws: Array, enough: Array) -> dict[str, Any]:

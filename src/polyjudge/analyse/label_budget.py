@@ -65,15 +65,13 @@ def labels_needed(sd: Array, correlation: Array, tasks: Array, half_width: float
     enough = spread <= half_width**2 * tasks
     left = np.where(enough, half_width**2 - spread * r2 / tasks, 1.0)
     needed = np.ceil(np.where(enough, spread * (1 - r2) / left, np.nan) - 1e-9)
-    out: Array = np.maximum(needed, np.where(np.isnan(needed), np.nan, 2.0))
-    return out
+    return np.maximum(needed, np.where(np.isnan(needed), np.nan, 2.0))
 
 
 def powered_variance(sd: Array, correlation: Array, tasks: Array, labels: Array) -> Array:
     """Variance of the tuned mean with `labels` of `tasks` labelled."""
     r2 = np.maximum(correlation, 0.0) ** 2
-    out: Array = sd**2 / labels * (1 - r2 * np.maximum(tasks - labels, 0) / tasks)
-    return out
+    return sd**2 / labels * (1 - r2 * np.maximum(tasks - labels, 0) / tasks)
 
 
 def label_budget(

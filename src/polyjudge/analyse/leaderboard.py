@@ -180,8 +180,7 @@ def _per_task(filled: Array, over: int) -> Array:
     values = _mean(filled, over)
     if np.isnan(values).any():
         values = _complete(values)
-    out: Array = values.swapaxes(1, 2)
-    return out
+    return values.swapaxes(1, 2)
 
 
 def _mean(values: Array, over: int | tuple[int, ...], keepdims: bool = False) -> Array:
@@ -189,8 +188,7 @@ def _mean(values: Array, over: int | tuple[int, ...], keepdims: bool = False) ->
     there = ~np.isnan(values)
     count = there.sum(axis=over, keepdims=keepdims)
     total = np.where(there, values, 0.0).sum(axis=over, keepdims=keepdims)
-    out: Array = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return out
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def _complete(values: Array) -> Array:

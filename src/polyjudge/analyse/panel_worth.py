@@ -102,14 +102,12 @@ def error_correlation(errors: Array, weights: Array) -> Array:
 def effective_judges(correlation: Array, judges: Array | int) -> Array:
     """m / (1 + (m - 1) r); NaN at the limit where the errors cancel exactly."""
     below = 1 + (judges - 1) * correlation
-    out: Array = np.where(below > 1e-9, judges / np.where(below > 1e-9, below, 1.0), np.nan)
-    return out
+    return np.where(below > 1e-9, judges / np.where(below > 1e-9, below, 1.0), np.nan)
 
 
 def _weighted(weights: Array, terms: Array) -> Array:
     """Sum over units of terms (n, ...) with weights (..., n)."""
-    out: Array = (weights @ terms.reshape(len(terms), -1)).reshape(*weights.shape[:-1], *terms.shape[1:])
-    return out
+    return (weights @ terms.reshape(len(terms), -1)).reshape(*weights.shape[:-1], *terms.shape[1:])
 
 
 def _alpha_terms(scores: Array) -> Array:
@@ -133,8 +131,7 @@ def _alpha(sums: Array) -> Array:
     expected = (second - first**2 / safe) / (safe - 1)
     # values that differ by rounding only have no spread
     known = (size > 1) & (expected > 1e-18 * np.maximum(second, np.finfo(float).tiny))
-    out: Array = np.where(known, 1 - inside / safe / np.where(known, expected, 1.0), np.nan)
-    return out
+    return np.where(known, 1 - inside / safe / np.where(known, expected, 1.0), np.nan)
 
 
 def _errors(panel: Panel, gold: Gold) -> Array:

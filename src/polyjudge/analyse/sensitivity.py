@@ -156,12 +156,10 @@ def link_functions(panel: Panel, knots: tuple[Array, Array] | None = None) -> di
     known, place = knots or _distribution(panel)[0]
 
     def share(s: Array) -> Array:
-        out: Array = np.clip((s - low) / width, 0.0, 1.0)
-        return out
+        return np.clip((s - low) / width, 0.0, 1.0)
 
     def percentile(s: Array) -> Array:
-        out: Array = np.interp(s, known, place)
-        return out
+        return np.interp(s, known, place)
 
     return {
         "arcsine": lambda s: np.arcsin(np.sqrt(share(s))),

@@ -269,5 +269,4 @@ def _components(
 
 def _shares(variance: Array) -> Array:
     kept = np.maximum(variance, 0.0)
-    out: Array = kept / max(float(kept.sum()), np.finfo(float).tiny)
-    return out
+    return kept / max(float(kept.sum()), np.finfo(float).tiny)

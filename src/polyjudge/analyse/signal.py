@@ -230,8 +230,7 @@ def _seeing(limits: dict[str, Array], least: float) -> NDArray[np.bool_]:
 
 def _ratio(top: Array, bottom: Array) -> Array:
     """A reliability; 0 where scores have no spread at all: judges who cannot tell anything apart see nothing."""
-    out: Array = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
-    return out
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
 
 
 def _cells(
@@ -242,8 +241,7 @@ def _cells(
     others = [full["others"][0], *limits["others"]] if "others" in full else [none] * 3
 
     def column(judge: NDArray[Any], whole: NDArray[Any]) -> NDArray[Any]:
-        out: NDArray[Any] = np.concatenate([judge, whole[:, None]], axis=1).ravel()
-        return out
+        return np.concatenate([judge, whole[:, None]], axis=1).ravel()
 
     return pd.DataFrame(
         {

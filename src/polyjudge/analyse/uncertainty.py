@@ -210,8 +210,7 @@ def bootstraps(
 def own_critical(critical: float, n: int, tasks: NDArray[np.int64]) -> Array:
     """The critical value of each cell, (cells,): the same tail probability with as many tasks as inform the cell."""
     tail = stdtr(n - 1, -critical)
-    out: Array = np.maximum(critical, -stdtrit(tasks - 1, tail)) if tail > 0 else np.full(tasks.shape, critical)
-    return out
+    return np.maximum(critical, -stdtrit(tasks - 1, tail)) if tail > 0 else np.full(tasks.shape, critical)
 
 
 def bonferroni_t(n: int, cells: int, level: float) -> float:

@@ -221,8 +221,7 @@ def _components(
 def _shares(estimate: Array) -> Array:
     """Shares of the sum of the positive components: (..., c) -> (..., c)."""
     total = np.maximum(estimate, 0.0).sum(axis=-1, keepdims=True)
-    out: Array = np.where(total > 0, estimate / np.where(total > 0, total, 1.0), 0.0)
-    return out
+    return np.where(total > 0, estimate / np.where(total > 0, total, 1.0), 0.0)
 
 
 def sums_of_squares(panel: Panel) -> tuple[Array, Array]:
@@ -236,7 +235,7 @@ def sums_of_squares(panel: Panel) -> tuple[Array, Array]:
 def _degrees(n: Array, k: int, m: int) -> Array:
     """Degrees of freedom of the seven terms for every number of units: (...) -> (..., 7)."""
     a = n - 1
-    out: Array = a[..., None] ** [1, 0, 0, 1, 1, 0, 1] * [
+    return a[..., None] ** [1, 0, 0, 1, 1, 0, 1] * [
         1,
         k - 1,
         m - 1,
@@ -245,7 +244,6 @@ def _degrees(n: Array, k: int, m: int) -> Array:
         (k - 1) * (m - 1),
         (k - 1) * (m - 1),
     ]
-    return out
 
 
 def _ingredients(panel: Panel) -> tuple[Array, Array, Array]:

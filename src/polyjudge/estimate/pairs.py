@@ -215,8 +215,7 @@ def _sign_p(differences: Array, mean: Array, gap: float) -> Array:
     """(s, p) one-sided sign test of each pair towards its mean's side: 2^-(tasks that differ), if all agree; else 1."""
     up, down = (differences > gap).sum(axis=0), (differences < -gap).sum(axis=0)
     agree = np.where(mean > 0, down == 0, up == 0)
-    out: Array = np.where(agree & (np.abs(mean) > gap), 0.5 ** np.maximum(up, down), 1.0)
-    return out
+    return np.where(agree & (np.abs(mean) > gap), 0.5 ** np.maximum(up, down), 1.0)
 
 
 def _side(t: Array, null: Array, n: int) -> Array:

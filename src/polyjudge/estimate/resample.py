@@ -135,8 +135,7 @@ def upper_tail(mean: Array, se: Array, n: int | NDArray[np.int64], gap: float = 
     with np.errstate(divide="ignore", invalid="ignore"):
         p = stdtr(n - 1, -mean / np.where(flat, 1.0, se))
     constant = np.where(mean > gap, np.power(0.5, n), 1.0)
-    out: Array = np.where(flat, constant, p)
-    return out
+    return np.where(flat, constant, p)
 
 
 def benjamini_hochberg(p: Array) -> Array:

@@ -266,8 +266,7 @@ def refit(units: Units, values: Array, reading: Reading) -> Array | None:
         return None
     weights = np.where(_unsound(units, reading), FAINT, 1.0)
     left = values - additive(values, np.broadcast_to(weights, values.shape))
-    out: Array = left / np.where(weights < 1, 1.0, 1 - _leverage(weights))
-    return out
+    return left / np.where(weights < 1, 1.0, 1 - _leverage(weights))
 
 
 def _leverage(weights: Array) -> Array:
@@ -428,8 +427,7 @@ def cell_order(units: Units, means: Array, most: int) -> NDArray[np.int64]:
     if most == 0:
         return np.zeros((*means.shape[:-2], 0), np.int64)
     off = np.abs(least_absolute(means, units.lad)) * np.sqrt(units.loss)
-    order: NDArray[np.int64] = np.argsort(-off.reshape(*means.shape[:-2], k * m), axis=-1, kind="stable")[..., :most]
-    return order
+    return np.argsort(-off.reshape(*means.shape[:-2], k * m), axis=-1, kind="stable")[..., :most]
 
 
 def _line_scale(means: Array, kind: Kind) -> float:
