@@ -88,9 +88,6 @@ class Anchor(Result):
     probes: pd.DataFrame | None = None
     """What probes say of the judges beside what the labels say (`analyse.probe_labels`); None without probes."""
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table that the labels allowed, by name."""
         parts = {"helped": self.helped, "shift": self.shift, "panel_gain": self.panel_gain}

@@ -76,9 +76,6 @@ class Bounded(Result):
     verdict: Say
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
     @property
     def clear(self) -> int:
         """Number of cells whose band in logits excludes 0."""

@@ -76,9 +76,6 @@ class Choice(Result):
     tasks: int
     systems: bool
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.subsets
-
 
 def choose(
     panel: Panel,

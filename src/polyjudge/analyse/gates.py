@@ -79,9 +79,6 @@ class Gates(Result):
     flip_high: float = 0.0
     """Share of decisions that calibrating turns, with its interval over tasks."""
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
 
 def gates(
     panel: Panel,

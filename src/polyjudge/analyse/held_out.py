@@ -141,9 +141,6 @@ class Comparison(Result):
     resample_gain: pd.DataFrame
     """Held-out gain of every resample and subtracting method"""
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
     def to_dict(self) -> dict[str, Any]:
         """All but the single resamples."""
         out = super().to_dict()

@@ -50,9 +50,6 @@ class Helped(Result):
     seed: int
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CellFactors:

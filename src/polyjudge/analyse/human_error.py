@@ -28,9 +28,6 @@ class PanelGain(Result):
 
     table: pd.DataFrame
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
 
 def error_tables(
     panel: Panel, gold: Gold, fit: CrossFit, resamples: int, seed: int

@@ -68,9 +68,6 @@ class Information(Result):
     """Debiased value of each judge, with t interval over tasks."""
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.by_judge
-
 
 def information(
     panel: Panel,

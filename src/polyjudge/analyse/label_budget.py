@@ -44,9 +44,6 @@ class LabelBudget(Result):
     quantity: str
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
 
 def labels_needed(sd: Array, correlation: Array, tasks: Array, half_width: float, level: float = 0.95) -> Array:
     """Labels for a half-width, with a predictor of this correlation (0: labels alone); NaN when `tasks` are too few.

@@ -56,9 +56,6 @@ class Leaderboard(Result):
     resamples: int
     seed: int
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.systems
-
     def top_set(self, language: str = ALL) -> list[str]:
         """Systems that may be best in a language, or over all."""
         rows = self.systems[(self.systems["language"] == language) & self.systems["top_set"]]

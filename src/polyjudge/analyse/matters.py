@@ -59,9 +59,6 @@ class Certificate(Result):
     tasks_needed: int | None
     cells: pd.DataFrame
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
     @property
     def counts(self) -> dict[Matter, int]:
         """How many cells are material, negligible and open."""

@@ -55,9 +55,6 @@ class Missingness(Result):
         """Share of entries without a score."""
         return self.missing / self.entries
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
     def __repr__(self) -> str:
         return "\n".join([super().__repr__(), *map(str, self.notes)])
 

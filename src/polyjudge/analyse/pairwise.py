@@ -34,9 +34,6 @@ class Pairwise(Result):
     seed: int
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
 
 def pairwise(panel: Panel, resamples: int = 1000, seed: int = 7) -> Pairwise:
     """Fit judge-aware Bradley-Terry-Luce to every language. The panel's task groups are the strata.

@@ -34,9 +34,6 @@ class PanelWorth(Result):
     table: pd.DataFrame
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
 
 def panel_worth(panel: Panel, gold: Gold | None = None, *, resamples: int = 1000, seed: int = 7) -> PanelWorth:
     """Alpha between judges, and with labels the correlation of their errors and the effective number of judges.

@@ -54,9 +54,6 @@ class Probe(Result):
     """Whether the interaction is that of the clean versions, not of an audit."""
     findings: tuple[Finding, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
 
 def versions(systems: tuple[str, ...]) -> tuple[int, NDArray[np.int64], list[int]]:
     """Position of the clean version, severity of every version (0 clean, -1 placebo), positions of placebos."""

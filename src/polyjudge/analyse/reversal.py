@@ -59,9 +59,6 @@ class RankReversals(Result):
     """Top judge of every language and its bootstrap probability of being top."""
     rank_probabilities: pd.DataFrame
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.pairs
-
     @property
     def p_more(self) -> float:
         """The verdict's p: the larger of both global ones, so that neither equal nor unequal noise makes a finding."""

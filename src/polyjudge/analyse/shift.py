@@ -28,9 +28,6 @@ class SharedShift(Result):
     table: pd.DataFrame
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
 
 def shared_shift(panel: Panel, gold: Gold, level: float = 0.95) -> SharedShift:
     """The shared shift of each language against labels set beside the panel (`align_gold`, `judge_as_gold`)."""

@@ -75,9 +75,6 @@ class Signal(Result):
     resamples: int
     seed: int
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
     @property
     def blind(self) -> list[tuple[str, str]]:
         """(language, judge) that do not see, though the other judges do there."""

@@ -54,9 +54,6 @@ class Structure(Result):
     level: float
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.patterns
-
     @property
     def scaled(self) -> bool:
         """Whether part of the interaction is use of the scale, with any one cell left out too."""

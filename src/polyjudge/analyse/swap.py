@@ -38,9 +38,6 @@ class Swap(Result):
     share: float
     """Weight of the judge in the panel mean."""
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.changes
-
 
 def swap(
     panel: Panel,

@@ -39,9 +39,6 @@ class TiedSets(Result):
     variance in the 5% of task values that carry most). With few tasks no interval of such a pair can be trusted; its
     languages borrow each other's spread."""
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
     def top_set(self, language: str | None = None) -> list[str]:
         """Judges that may be top in a language, or of the calibrated order."""
         wanted = (

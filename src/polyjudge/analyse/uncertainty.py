@@ -64,9 +64,6 @@ class Uncertainty(Result):
     """Half-width of the Gaussian bound with `sigma`, all cells at once."""
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
     @property
     def clear(self) -> int:
         """Number of cells whose band excludes 0."""

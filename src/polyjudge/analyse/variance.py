@@ -67,9 +67,6 @@ class Variance(Result):
     level: float
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.components
-
     def share(self, component: str) -> float:
         """The share of one component."""
         return float(self.components.set_index("component").at[component, "share"])  # type: ignore[arg-type]

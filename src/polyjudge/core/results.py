@@ -21,10 +21,13 @@ def _report() -> Any:
 
 
 class Result:
-    """Base of every analysis result. Subclasses are frozen dataclasses and define `to_frame`."""
+    """Base of every analysis result. Subclasses are frozen dataclasses, whose first table is the main one."""
 
     def to_frame(self) -> pd.DataFrame:
         """The main table, one plain column per quantity."""
+        for value in vars(self).values():
+            if isinstance(value, pd.DataFrame):
+                return value
         raise TypeError(f"{type(self).__name__} has no table of its own; see its fields.")
 
     def to_dict(self) -> dict[str, Any]:

@@ -50,9 +50,6 @@ class Validation(Result):
         """Whether every quantity with a promise keeps it."""
         return not (self.table["verdict"] == "fail").any()
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
     def to_dict(self) -> dict[str, Any]:
         out = super().to_dict()
         del out["scenarios"]
