@@ -21,18 +21,23 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
-from polyjudge.core.progress import track
 from polyjudge.core.results import Result, stack_cells
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import CellRates, Holes, InteractionEstimate, entry_weights, estimate_interaction
-from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, draw_blocks
+from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre
 from polyjudge.estimate.passing import Moved, Passing
-from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se
+from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se, tracked_draws
 
 MOST_SHUFFLED = 4_000_000
 """Pass marks moved by the shuffles behind `spread_chance`; larger panels get fewer of them."""
 MOST_COMPARED = 2_000_000_000
 """Comparisons of scores with thresholds over all resamples; beyond it fewer resamples are made."""
+HERE = (
+    "spread_raw",
+    "spread_calibrated",
+    *(f"held_out_{x}" for x in ("raw", "calibrated", "reduction", "low", "high")),
+)
+"""Columns of the sweep that are fields of the result too, of its own threshold."""
 SIDES = ("drawn_raw", "held_raw", "drawn_calibrated", "held_calibrated")
 
 
@@ -134,13 +139,7 @@ def gates(
         threshold=float(threshold),
         cells=cells,
         systems=_by_system(whole, panel, before, after),
-        spread_raw=float(here["spread_raw"]),
-        spread_calibrated=float(here["spread_calibrated"]),
-        held_out_raw=float(here["held_out_raw"]),
-        held_out_calibrated=float(here["held_out_calibrated"]),
-        held_out_reduction=float(here["held_out_reduction"]),
-        held_out_low=float(here["held_out_low"]),
-        held_out_high=float(here["held_out_high"]),
+        **{name: float(here[name]) for name in HERE},
         base=base,
         contrast=contrast,
         sweep=frame,
@@ -275,7 +274,7 @@ def _draws(panel: Panel, resamples: int, seed: int, width: int = 4) -> tuple[NDA
     width : the larger, the shorter the blocks of many units
     """
     n, drawn = len(panel.tasks), int(panel.cluster.max()) + 1
-    blocks = track(draw_blocks(drawn, resamples, seed), -(-resamples // BLOCK), "resampling gates")
+    blocks = tracked_draws(drawn, resamples, seed, label="resampling gates")
     both = (np.stack([c[part], c[part] == 0]).astype(np.float64) for c in blocks for part in row_blocks(c, width))
     return np.arange(n) if drawn == n else panel.cluster, (x[:, x[1].any(axis=1)] for x in both)
 

@@ -47,9 +47,11 @@ def mean_and_se(values: Array, weights: Array, cluster: NDArray[np.int64] | None
     return mean.reshape(values.shape[1:]), se.reshape(values.shape[1:])
 
 
-def tracked_draws(units: int, resamples: int, seed: int) -> Iterator[NDArray[np.int64]]:
+def tracked_draws(
+    units: int, resamples: int, seed: int, cluster: NDArray[np.int64] | None = None, label: str = "resampling tasks"
+) -> Iterator[NDArray[np.int64]]:
     """Blocks of bootstrap multiplicities, with a progress bar when they take long."""
-    return track(draw_blocks(units, resamples, seed), -(-resamples // BLOCK), "resampling tasks")
+    return track(draw_blocks(units, resamples, seed, cluster), -(-resamples // BLOCK), label)
 
 
 def bootstrap_blocks(values: Array, weights: Array, resamples: int, seed: int) -> Iterator[Array]:
