@@ -29,6 +29,7 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.estimate.covariance import correlations
 from polyjudge.estimate.kernels import pair_index, stream
 from polyjudge.estimate.resample import check_level
 
@@ -212,7 +213,7 @@ def _copies(panel: Panel, v: Array, draws: Array, level: float) -> tuple[pd.Data
     if m < FEWEST_FOR_COPIES:
         nan = np.full(len(i), np.nan)
         return _copy_table(panel, nan, nan, nan, np.zeros(len(i), bool)), is_copy
-    pooled = np.concatenate([_standard(v).mean(axis=0)[None], _standard(draws).mean(axis=1)])
+    pooled = np.concatenate([correlations(v).mean(axis=0)[None], correlations(draws).mean(axis=1)])
     left_out = np.zeros((m, m), bool)
     value = np.zeros((len(pooled), len(i)))
     critical = stdtrit(max(2, len(draws) - 1), 1 - (1 - level) / len(i))
@@ -250,14 +251,6 @@ def _copy_table(panel: Panel, value: Array, low: Array, high: Array, named: Mask
             "copy": named,
         }
     )
-
-
-def _standard(v: Array) -> Array:
-    """Covariances as correlations; 0 for a judge without spread."""
-    scale = np.sqrt(np.einsum("...ii->...i", v))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        out: Array = v / (scale[..., :, None] * scale[..., None, :])
-    return np.nan_to_num(out, nan=0.0)
 
 
 def _error_correlation(r: Array, skip: Masks, start: Array, i: int, j: int) -> Array:
@@ -451,15 +444,7 @@ def _recommended(
     """The panel over all languages, and of each language that another one, no dearer, surely serves better."""
     reliability, error = value
     k = len(panel.languages)
-    rows = [
-        (
-            ALL,
-            _names(panel, z[row]),
-            reliability[:, row].mean(),
-            error[-1, row],
-            cost[row] * k,
-        )
-    ]
+    rows = [(ALL, _names(panel, z[row]), reliability[:, row].mean(), error[-1, row], cost[row] * k)]
     fits = np.flatnonzero(cost <= cost[row] * (1 + 1e-12))
     critical = stdtrit(max(2, drawn.shape[-1] - 1), 1 - (1 - level) / (2 * k * len(fits)))
     for s, language in enumerate(panel.languages):

@@ -123,11 +123,11 @@ def gates(
     table = [[pass_rates(panel, s > edge) for s in (raw, calibrated)] for edge in edges]
     before, after = raw > edges[at], calibrated > edges[at]
     del calibrated  # as large as the panel
-    wanted = None if base is None else (at, _Contrast.of(panel, base))
+    wanted = None if base is None else (at, panel.languages.index(base))
     draws = (_resampled if panel.complete else _resampled_with_holes)(panel, edges, resamples, seed, wanted)
     tails = [(1 - level) / 2, (1 + level) / 2]
     frame = pd.DataFrame([_sweep_row(q, table[i], draws, i, tails) for i, q in enumerate(inside)])
-    here = frame.iloc[at]
+    here: dict[str, Any] = {name: float(frame[name].iloc[at]) for name in HERE}
     (pass_raw, se_raw), (pass_calibrated, se_calibrated) = table[at]
     rates = {"pass_raw": pass_raw, "pass_calibrated": pass_calibrated}
     errors = {"pass_raw_se": se_raw, "pass_calibrated_se": se_calibrated}
@@ -139,7 +139,7 @@ def gates(
         threshold=float(threshold),
         cells=cells,
         systems=_by_system(whole, panel, before, after),
-        **{name: float(here[name]) for name in HERE},
+        **here,
         base=base,
         contrast=contrast,
         sweep=frame,
@@ -280,11 +280,11 @@ def _draws(panel: Panel, resamples: int, seed: int, width: int = 4) -> tuple[NDA
 
 
 def _resampled(
-    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, _Contrast] | None
+    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, int] | None
 ) -> dict[str, Array]:
     """Spreads (resamples, edges) of drawn and of left-out tasks, raw and calibrated by drawn ones.
 
-    `wanted`: the edge whose contrast (resamples, m + 1) is kept as well.
+    `wanted`: the edge whose contrast (resamples, m + 1) of a base language is kept as well.
     """
     n, k, m = panel.shape
     flat = panel.scores.reshape(n, -1)
@@ -314,15 +314,15 @@ def _thresholds(beta: Array, edges: Array) -> Array:
     return np.concatenate([raw, beta.reshape(len(beta), 1, -1) + edges[:, None]], axis=1)
 
 
-def _keep(out: dict[str, list[Array]], rates: Array, k: int, m: int, wanted: tuple[int, _Contrast] | None) -> None:
+def _keep(out: dict[str, list[Array]], rates: Array, k: int, m: int, wanted: tuple[int, int] | None) -> None:
     """Adds the spreads of rates (sides, R, 2 edges, km), and the contrast at an edge, to what is there."""
     for side, both in zip(("drawn", "held"), rates, strict=True):
         for name, part in zip(("raw", "calibrated"), np.split(both, 2, axis=1), strict=True):
             cells = part.reshape(*part.shape[:2], k, m)
             out.setdefault(f"{side}_{name}", []).append(spread(cells))
             if wanted is not None and side == "drawn":
-                at, contrast = wanted
-                out.setdefault(f"contrast_{name}", []).append(contrast(cells[:, at]))
+                at, base = wanted
+                out.setdefault(f"contrast_{name}", []).append(_apart(cells[:, at], base))
 
 
 def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -336,7 +336,7 @@ def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
 
 
 def _resampled_with_holes(
-    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, _Contrast] | None
+    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, int] | None
 ) -> dict[str, Array]:
     """The same for a panel with missing scores: every rate is a least-squares estimate, in every resample."""
     n, k, m = panel.shape
@@ -391,31 +391,20 @@ def _by_moves(fits: list[CellRates], moved: Moved, limits: Array) -> list[Array]
     return [fit.levelled(*sums) for fit, *sums in shaped]
 
 
-@dataclass(frozen=True)
-class _Contrast:
+def _apart(rates: Array, base: int) -> Array:
     """Base language less the mean of the others, in points: (..., k, m) -> (..., m + 1), mean of judges last."""
-
-    base: int
-    others: list[int]
-
-    @classmethod
-    def of(cls, panel: Panel, base: str) -> _Contrast:
-        b = panel.languages.index(base)
-        return cls(b, [i for i in range(len(panel.languages)) if i != b])
-
-    def __call__(self, rates: Array) -> Array:
-        gap = 100 * (rates[..., self.base, :] - rates[..., self.others, :].mean(axis=-2))
-        return np.concatenate([gap, gap.mean(axis=-1, keepdims=True)], axis=-1)
+    gap = 100 * (rates[..., base, :] - np.delete(rates, base, axis=-2).mean(axis=-2))
+    return np.concatenate([gap, gap.mean(axis=-1, keepdims=True)], axis=-1)
 
 
 def _contrast(
-    panel: Panel, points: _Contrast, means: dict[str, Array], draws: dict[str, Array], tails: list[float]
+    panel: Panel, base: int, means: dict[str, Array], draws: dict[str, Array], tails: list[float]
 ) -> pd.DataFrame:
     """The contrast of every judge and of the mean of the judges, with its limits over resamples."""
     columns: dict[str, object] = {"judge": [*panel.judges, "(mean of judges)"]}
     for name in ("raw", "calibrated"):
         low, high = np.quantile(draws[f"contrast_{name}"], tails, axis=0)
-        columns |= {name: points(means[name]), f"{name}_low": low, f"{name}_high": high}
+        columns |= {name: _apart(means[name], base), f"{name}_low": low, f"{name}_high": high}
     return pd.DataFrame(columns)
 
 

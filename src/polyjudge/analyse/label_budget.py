@@ -95,12 +95,15 @@ def label_budget(
         )
     tasks = (~np.isnan(guess)).sum(axis=0).astype(np.float64)
     labels = used.sum(axis=0)
-    few = labels < FEWEST
-    pilot = _Pilot.of(used, gold.values, guess)
-    sd, correlation = (x[0] for x in pilot.moments(panel.weights[None]))
+    y, f = (np.where(used, x, 0.0) for x in (gold.values, guess))
+    terms = np.stack([used.astype(np.float64), y, f, y * y, f * f, y * f], axis=2)
+    sd, correlation = (x[0] for x in _moments(terms, labels, panel.weights[None]))
     if not (sd > 0).any():
         raise PanelError("All pilot labels are equal, so their spread is not known. Label more tasks.")
-    draws = [pilot.moments(c * panel.weights) for c in draw_blocks(len(panel.tasks), resamples, seed, panel.cluster)]
+    draws = [
+        _moments(terms, labels, c * panel.weights)
+        for c in draw_blocks(len(panel.tasks), resamples, seed, panel.cluster)
+    ]
     drawn_sd, drawn_r = (np.concatenate([d[i] for d in draws]) for i in range(2))
     z, ask = float(ndtri((1 + level) / 2)), (half_width, level)
     columns = _needed("labels_only", sd, 0 * correlation, drawn_sd, 0 * drawn_r, np.full(len(tasks), np.inf), ask)
@@ -120,37 +123,27 @@ def label_budget(
             "next_labels": extra,
             "next_half_width": np.where(labels + extra > 1, z * np.sqrt(after), np.nan),
             "settles": np.asarray(_settles(panel, gold, seed)).astype(np.int64),
-            "pooled": few,
+            "pooled": labels < FEWEST,
         }
     )
     return LabelBudget(table, half_width, level, batch, quantity, tuple(_notes(table)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Pilot:
-    """Sums over labelled tasks: `terms` (n, k, 6) of count, label, guess, their squares and product; `labels` (k,)."""
+def _moments(terms: Array, labels: NDArray[np.int64], weights: Array) -> tuple[Array, Array]:
+    """Spread and correlation of each language, (R, k), for task weights (R, n); pooled where labels (k,) are few.
 
-    terms: Array
-    labels: Array
-
-    @classmethod
-    def of(cls, used: NDArray[np.bool_], values: Array, guess: Array) -> _Pilot:
-        y, f = (np.where(used, x, 0.0) for x in (values, guess))
-        return cls(np.stack([used.astype(np.float64), y, f, y * y, f * f, y * f], axis=2), used.sum(axis=0))
-
-    def moments(self, weights: Array) -> tuple[Array, Array]:
-        """Spread and correlation of each language, (R, k); pooled within languages where labels are few."""
-        sums = (weights @ self.terms.reshape(len(self.terms), -1)).reshape(-1, *self.terms.shape[1:])
-        n, a, b, aa, bb, ab = np.moveaxis(sums, -1, 0)
-        safe = np.maximum(n, 1e-300)
-        yy, ff, yf = aa - a * a / safe, bb - b * b / safe, ab - a * b / safe
-        # ratio of effective counts: a language's own, and the sum for the pool
-        free = np.maximum(n - n / np.maximum(self.labels, 1), 1e-300)
-        pool = [x.sum(axis=1, keepdims=True) for x in (yy, ff, yf, np.where(self.labels > 1, free, 0.0))]
-        few = self.labels < FEWEST
-        yy, ff, yf, free = (np.where(few, p, x) for x, p in zip((yy, ff, yf, free), pool, strict=True))
-        scale = np.sqrt(np.maximum(yy * ff, 0.0))
-        return np.sqrt(np.maximum(yy, 0.0) / free), np.where(scale > 0, yf / np.where(scale > 0, scale, 1.0), 0.0)
+    terms : (n, k, 6) of each labelled task: 1, label, guess, their squares and product; 0 where there is no label
+    """
+    sums = (weights @ terms.reshape(len(terms), -1)).reshape(-1, *terms.shape[1:])
+    n, a, b, aa, bb, ab = np.moveaxis(sums, -1, 0)
+    safe = np.maximum(n, 1e-300)
+    yy, ff, yf = aa - a * a / safe, bb - b * b / safe, ab - a * b / safe
+    # ratio of effective counts: a language's own, and the sum for the pool
+    free = np.maximum(n - n / np.maximum(labels, 1), 1e-300)
+    pool = [x.sum(axis=1, keepdims=True) for x in (yy, ff, yf, np.where(labels > 1, free, 0.0))]
+    yy, ff, yf, free = (np.where(labels < FEWEST, p, x) for x, p in zip((yy, ff, yf, free), pool, strict=True))
+    scale = np.sqrt(np.maximum(yy * ff, 0.0))
+    return np.sqrt(np.maximum(yy, 0.0) / free), np.where(scale > 0, yf / np.where(scale > 0, scale, 1.0), 0.0)
 
 
 def _needed(

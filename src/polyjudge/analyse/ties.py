@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
@@ -70,10 +69,9 @@ def tied_sets(
     if not 0 < alpha < 0.5:
         raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
     check_resamples(resamples)
-    tasks = informing(panel)
+    order = order or order_judges(panel, alpha=alpha, resamples=resamples, seed=seed, joint=joint)
     panel = sampling_panel(panel)
     _, k, m = panel.shape
-    order = order or order_judges(panel, tasks, alpha=alpha, resamples=resamples, seed=seed, joint=joint)
     overall = order_pairs(
         panel.scores.mean(axis=1, keepdims=True),
         panel.weights, alpha=alpha, resamples=resamples, seed=seed, gap=noise_gap(panel),
@@ -105,6 +103,7 @@ def tied_sets(
     return TiedSets(pd.DataFrame(rows), alpha, joint, carried)
 
 
-def order_judges(panel: Panel, tasks: NDArray[np.int64], **options: Any) -> PairOrder:
-    """`order_pairs` of the judges of a complete panel, languages as scopes; `tasks` (k, m) inform each cell."""
-    return order_pairs(panel.scores, panel.weights, tasks=tasks, gap=noise_gap(panel), **options)
+def order_judges(panel: Panel, **options: Any) -> PairOrder:
+    """`order_pairs` of the judges of a panel, languages as scopes."""
+    whole = sampling_panel(panel)
+    return order_pairs(whole.scores, whole.weights, tasks=informing(panel), gap=noise_gap(panel), **options)

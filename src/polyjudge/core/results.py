@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -104,8 +104,8 @@ def stack_cells(**tables: pd.DataFrame) -> pd.DataFrame:
     return long_table({"language": first.index, "judge": first.columns}, **tables)
 
 
-def long_table(axes: Mapping[str, Sequence[str] | pd.Index[Any]], **columns: Any) -> pd.DataFrame:
+def long_table(axes: Mapping[str, Iterable[Any]], **columns: Any) -> pd.DataFrame:
     """Arrays over labelled axes as one long table: the labels of each axis, and a column for each array (or value)."""
-    labels = np.meshgrid(*(np.array(names, object) for names in axes.values()), indexing="ij")
+    labels = np.meshgrid(*(np.array([*names], object) for names in axes.values()), indexing="ij")
     out = dict(zip(axes, labels, strict=True)) | columns
     return pd.DataFrame({name: np.ravel(x) if np.ndim(x) else x for name, x in out.items()})

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.core.arrays import Array
+from polyjudge.estimate.incomplete import by_cluster
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import in_groups, mean_and_se
 
@@ -195,8 +196,9 @@ class Units:
 
         Units of one cluster (n,) become one group; what is resampled and left out are groups.
         """
-        if cluster is not None and cluster.max() + 1 < len(weights):
-            (interactions, cells), weights = _pooled((interactions, cells), weights, cluster)
+        if cluster is not None:
+            cells, _ = by_cluster(cells, weights, cluster)
+            interactions, weights = by_cluster(interactions, weights, cluster)
         values, share = in_groups(interactions, weights, most)
         return cls(
             values,
@@ -208,15 +210,6 @@ class Units:
     def sizes(self) -> tuple[int, int, int]:
         g, k, m = self.values.shape
         return g, k, m
-
-
-def _pooled(arrays: tuple[Array, ...], weights: Array, cluster: NDArray[np.int64]) -> tuple[tuple[Array, ...], Array]:
-    """Weighted means over the units of each cluster, and the clusters' weights."""
-    order = np.argsort(cluster, kind="stable")
-    starts = np.flatnonzero(np.r_[True, np.diff(cluster[order]) > 0])
-    total = np.add.reduceat(weights[order], starts)
-    heavy = weights[order][:, None, None]
-    return tuple(np.add.reduceat(a[order] * heavy, starts, axis=0) / total[:, None, None] for a in arrays), total
 
 
 def _positive(se: Array, least: float = 0.05) -> Array:

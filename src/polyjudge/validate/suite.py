@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
 from zlib import crc32
@@ -43,7 +43,7 @@ class Validation(Result):
     level: float
     detects: tuple[float, float] = (0.0, 1.0)
     """Coverage of a 95% interval, and alarms of a 5% test, that this number of panels finds in four of five runs."""
-    scenarios: tuple[Scenario, ...] = field(default=(), metadata={"plain": False})
+    scenarios: tuple[Scenario, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -59,11 +59,6 @@ class Validation(Result):
     def full(self) -> bool:
         """Whether it has the panels of `--full`, or more."""
         return self.panels >= FULL
-
-    def wide(self) -> pd.DataFrame:
-        """One row per scenario, one column per quantity."""
-        order = list(dict.fromkeys(self.table["scenario"]))
-        return self.table.pivot(index="scenario", columns="quantity", values="value").loc[order]
 
 
 def validate(
