@@ -537,6 +537,12 @@ def _pick(tables: list[str], wanted: str | None, where: str) -> str:
     return wanted
 
 
+def column_types(source: Source) -> dict[str, str]:
+    """The columns of a source with their types."""
+    relation = source.con.sql(f"SELECT * FROM {source.relation} LIMIT 0")
+    return {n: str(t) for n, t in zip(relation.columns, relation.types, strict=True)}
+
+
 def open_frame(frame: Any) -> Source:
     """A pandas, polars or pyarrow table."""
     if hasattr(frame, "columns") and not hasattr(frame, "column_names"):

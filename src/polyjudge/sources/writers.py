@@ -24,7 +24,7 @@ from polyjudge.sources.duck import engine_errors, name
 from polyjudge.sources.duck_engine import DuckEngine
 from polyjudge.sources.formats.excel import write_excel
 from polyjudge.sources.formats.nested import put_beside
-from polyjudge.sources.formats.recognise import Layout, Understood, column_types
+from polyjudge.sources.formats.recognise import Layout, Understood
 from polyjudge.sources.formats.roles import Asked
 from polyjudge.sources.opener import Opened, open_table
 from polyjudge.sources.read import copied, is_foreign, reads_itself, understand
@@ -115,7 +115,7 @@ def _counted(adjustment: Adjustment, read: Understood, unseen: str) -> tuple[int
     """Rows, scores that are missing and scores of unknown cells; an error where a score is none."""
     from polyjudge.sources.assemble import check_scores
 
-    engine = DuckEngine(read.source, read.columns, need_task=False)
+    engine = DuckEngine(read.source, read.columns)
     cells = engine.cells()
     check_scores(engine, cells, read.columns)
     places, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
@@ -156,7 +156,7 @@ class _Picked:
 def _picked(
     adjustment: Adjustment, rows: duck.Source, layout: Layout, column: str, target: _Target, safe: bool
 ) -> _Picked:
-    types, kind = column_types(rows), target.kind
+    types, kind = duck.column_types(rows), target.kind
     if target.partition_by is not None and target.partition_by not in rows.columns:
         raise UsageError(f"There is no column {target.partition_by!r} to partition by.")
     made: dict[str, str] = {}

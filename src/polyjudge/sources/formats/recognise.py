@@ -16,7 +16,7 @@ from polyjudge.sources import duck
 from polyjudge.sources.duck import FILE, ROW, Source, engine_errors, name
 from polyjudge.sources.formats import ragas
 from polyjudge.sources.formats import values as v
-from polyjudge.sources.formats.languages import all_languages, words
+from polyjudge.sources.formats.languages import words
 from polyjudge.sources.formats.names import SCORE_WORDS, Spread, guess_spread, spread_by, tokens
 from polyjudge.sources.formats.pairs import Pair, find_pair, pair_relation, swapped_question
 from polyjudge.sources.formats.roles import OTHER, Asked, Roles, candidates, find_roles
@@ -108,7 +108,7 @@ def recognise(
         if source.spool:
             duck.spool(source, needed, frame)
             source.spool = False
-        return _settle(draft, column_types(source), weight, reading)
+        return _settle(draft, duck.column_types(source), weight, reading)
 
 
 # --- shape ---
@@ -331,12 +331,6 @@ def _flag(draft: _Draft, role: str, place: Place, how: str) -> dict[str, str]:
 # --- SQL ---
 
 
-def column_types(source: Source) -> dict[str, str]:
-    """The columns of a source with their types."""
-    relation = source.con.sql(f"SELECT * FROM {source.relation} LIMIT 0")
-    return {n: str(t) for n, t in zip(relation.columns, relation.types, strict=True)}
-
-
 def _needed(draft: _Draft, weight: str | None) -> list[str]:
     places = [place for place, _ in draft.roles.found.values()]
     places += [p for p in vars(draft.pair).values() if p] if draft.pair else []
@@ -479,6 +473,3 @@ def _settle_pairs(draft: _Draft, types: Mapping[str, str], reading: Reading) -> 
     says = replace(reading, values={"kind": "margins", **facts})
     columns = Columns(**{role: role for role in dict.fromkeys(used)})
     return Understood(source=turned, columns=columns, reading=says, limits=(-1.0, 1.0), average=many)
-
-
-__all__ = ["Asked", "Understood", "all_languages", "recognise"]
