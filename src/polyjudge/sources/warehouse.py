@@ -70,7 +70,7 @@ def spark_session() -> Any:
         return session
 
 
-def spark_frame(address: str, columns_as_text: bool = False) -> Any:
+def spark_frame(address: str) -> Any:
     """Files, or a table of Spark's catalogue, as a Spark data frame. CSV columns are text, as in the other engine."""
     session = spark_session()
     plain = address.lower().removesuffix(".gz")
