@@ -40,7 +40,7 @@ def columns_of(there: Iterable[str], names: Mapping[str, str | None]) -> Columns
     return find_columns(there, require_task=False, **named)
 
 
-def in_file(rows: Source, query: str, source: str, table: tuple[str, str] | None, new: str, overwrite: bool) -> str:
+def in_file(rows: Source, query: str, table: tuple[str, str] | None, new: str, overwrite: bool) -> str:
     """`query` as a table of the DuckDB file that was read. Returns FILE::TABLE."""
     if table is None:
         raise UsageError(
