@@ -11,6 +11,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.analyse.advise import GOALS, SCORES, Advice, advise
 from polyjudge.core.errors import UsageError
+from refusals import refused
 
 
 def advice(panel: pj.Panel, matters: float = 2.0, **more: object) -> Advice:
@@ -109,7 +110,7 @@ def test_goals_are_checked_and_every_goal_has_an_answer() -> None:
     panel = one_cell()
     for goal in GOALS:
         assert list(advice(panel, goal=goal).uses) == [goal]
-    with pytest.raises(UsageError, match="compare-systems"):
+    with refused(UsageError, "win", "compare-systems"):
         advice(panel, goal="win")
     everything = advice(panel, gates=pj.gates(panel, 50, resamples=100)).uses
     assert set(everything) == {"gate", "rank-judges", "best-judge-per-language", "panel-mean"}

@@ -17,6 +17,7 @@ from polyjudge.core.sections import find
 from polyjudge.estimate.covariance import Moments, one_factor
 from polyjudge.report import report_of
 from polyjudge.report.words import word
+from refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -380,7 +381,7 @@ def test_tasks_that_lack_a_language_are_ranked_without_a_warning() -> None:
 def test_panels_without_systems_are_told_how_to_name_them() -> None:
     panel, _ = pj.simulate_panel(10, 2, 3)
     for call in (pj.leaderboard, pj.favour):
-        with pytest.raises(PanelError, match="--system NAME"):
+        with refused(PanelError, "--system"):
             call(panel)
 
 

@@ -20,6 +20,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
 from polyjudge.sources.writers import write_calibrated
+from refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +138,7 @@ def test_unseen_labels(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_pat
     new.loc[[3, 7], "language"] = "xx"
     new.loc[4, "judge"] = "new"
     new.to_csv(tmp_path / "in.csv", index=False)
-    with pytest.raises(CalibratorError, match=r"never seen the language 'xx'.*--unseen keep"):
+    with refused(CalibratorError, "xx", "en, fr, de", "--unseen keep"):
         write_calibrated(cal, tmp_path / "in.csv", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
     done = write_calibrated(cal, tmp_path / "in.csv", tmp_path / "out.csv", unseen="keep")
@@ -145,7 +146,7 @@ def test_unseen_labels(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_pat
     back = pd.read_csv(tmp_path / "out.csv")
     np.testing.assert_array_equal(back.loc[[3, 4, 7], "calibrated"], new.loc[[3, 4, 7], "score"])
     for made in (new, pl.from_pandas(new), pa.Table.from_pandas(new), ibis.memtable(new)):
-        with pytest.raises(CalibratorError, match="never seen the language 'xx'"):
+        with refused(CalibratorError, "xx", "--unseen keep"):
             cal.apply(made)
     kept = cal.apply(ibis.memtable(new), unseen="keep").to_pandas()
     np.testing.assert_array_equal(kept["calibrated"], cal.apply(new, unseen="keep")["calibrated"])
@@ -163,23 +164,23 @@ def test_missing_scores_stay_missing(table: pd.DataFrame, cal: pj.ConsensusCalib
 def test_bad_input(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     table.assign(score=table["score"].astype(object).where(table.index != 2, "abc")).to_csv(source, index=False)
-    with pytest.raises(PanelError, match=r"holds text .* in 1 rows: line 4"):
+    with refused(PanelError, "score", "in.csv", "line 4", "abc", "--map"):
         write_calibrated(cal, source, tmp_path / "out.csv")
-    with pytest.raises(PanelError, match="text"):
+    with refused(PanelError, "abc", 2):
         cal.apply(pd.read_csv(source))
     table.to_csv(source, index=False)
-    with pytest.raises(UsageError, match="already has a column 'code'"):
+    with refused(UsageError, "code", "in.csv", "--column"):
         write_calibrated(cal, source, tmp_path / "out.csv", column="code")
-    with pytest.raises(UsageError, match=r"write \.csv"):
+    with refused(UsageError, "out.docx", ".csv"):
         write_calibrated(cal, source, tmp_path / "out.docx")
-    with pytest.raises(UsageError, match="needs a folder"):
+    with refused(UsageError, "--partition-by"):
         write_calibrated(cal, source, tmp_path / "out.csv", partition_by="language")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("keep me")
-    with pytest.raises(UsageError, match=r"thesis\.txt"):
+    with refused(UsageError, "thesis.txt"):
         write_calibrated(cal, source, tmp_path / "mine")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "keep me"
-    with pytest.raises(UsageError, match="apply takes"):
+    with refused(UsageError, "_Odd"):
         cal.apply(_Odd())
 
 

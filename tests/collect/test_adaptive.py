@@ -21,6 +21,7 @@ from polyjudge.collect import collect, load_plan
 from polyjudge.collect.adaptive import Look, Outcome, audited_scores, collect_until
 from polyjudge.core.errors import CollectError
 from polyjudge.sources.runs import read_run
+from refusals import refused
 
 SETTINGS: dict[str, Any] = {"questions": "judges", "matters": 0.6, "first": 24, "seed": 3}
 
@@ -120,9 +121,9 @@ def test_looks_are_never_moved(tmp_path: Path) -> None:
     with js.running(config, tmp_path) as server:
         path = js.write_plan(tmp_path, server.url, "rating", config)
         run(path, tmp_path / "run")
-        with pytest.raises(CollectError, match="never moved"):
+        with refused(CollectError, "looks", "-o"):
             run(path, tmp_path / "run", first=30)
-        with pytest.raises(CollectError, match="never moved"):
+        with refused(CollectError, "looks", "-o"):
             run(path, tmp_path / "run", matters=0.1)
 
 
@@ -145,7 +146,7 @@ def test_an_adaptive_run_is_not_gone_on_with_in_another_way(tmp_path: Path) -> N
         path = js.write_plan(tmp_path, server.url, "rating", config)
         run(path, tmp_path / "run")
         bought = answers(tmp_path / "run")
-        with pytest.raises(CollectError, match="--until settled"):
+        with refused(CollectError, "--until settled", "-o"):
             collect(load_plan(path), tmp_path / "run")
     assert answers(tmp_path / "run") == bought
 
@@ -186,7 +187,7 @@ def test_an_earlier_audit_serves_as_a_pilot(tmp_path: Path) -> None:
     holes[:, 0, 0] = panel.scores[:, 0, 0]
     lacking = pj.Panel.from_array(holes, languages=panel.languages, judges=panel.judges)
     file.write_text(json.dumps(pj.audit(lacking, resamples=100).to_dict()))
-    with pytest.raises(CollectError, match="complete scores"):
+    with refused(CollectError, "audit.json", "--pilot"):
         audited_scores(file, plan)
     file.write_text("{}")
     assert audited_scores(file, plan) is None

@@ -16,6 +16,7 @@ from polyjudge.validate.checks import run_check
 from polyjudge.validate.page import TESTED, markdown
 from polyjudge.validate.promises import AT_MOST, COVERS, PROMISES, chances, detectable, rate_limits
 from polyjudge.validate.suite import BIAS, judge
+from refusals import refused
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +83,7 @@ def test_a_trial_is_reproducible() -> None:
 
 
 def test_too_few_panels() -> None:
-    with pytest.raises(UsageError, match="at least 2"):
+    with refused(UsageError, "panels", 2):
         validate(panels=1)
 
 

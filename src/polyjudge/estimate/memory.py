@@ -85,7 +85,7 @@ class Memory:
                 return None
             values = np.array(data[key], dtype=np.float64)
             if values.shape != shape or not np.isfinite(values).all():
-                raise ValueError(f"{key} is not a table of finite numbers of shape {shape}")
+                raise ValueError(f"{key} of the memory is not a table of finite numbers of shape {shape}")
             return values
 
         floors = read("floor", (k, m)), read("floor_se", (k, m))
