@@ -346,9 +346,9 @@ def judged(scenario: Scenario, seed: int) -> Found:
     """Do the judges see the systems, and which is best?"""
     ask = scenario.ask
     sees, quality = float(ask["sees"]), float(ask.get("quality", 1.0))
-    shape = scenario.tasks, scenario.languages, scenario.judges
     planted: Found = {"interaction": 0.0, "systems": 4, "system_sd": quality * np.array(QUALITY), "sees": sees}
-    panel, _ = simulate_panel(*shape, seed=seed, **planted, **scenario.simulate)
+    planted |= scenario.simulate
+    panel, _ = simulate_panel(scenario.tasks, scenario.languages, scenario.judges, seed=seed, **planted)
     seen = signal(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
     board = leaderboard(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
     true = _reliability(sees, quality)
