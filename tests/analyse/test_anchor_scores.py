@@ -14,7 +14,7 @@ from scipy import stats
 import polyjudge as pj
 from anchor_truth import lone_judge, verdict_rates
 from polyjudge.analyse.helped import cell_factors, whom_it_helps
-from polyjudge.analyse.panel_worth import effective_judges, error_correlation, krippendorff_alpha, panel_worth
+from polyjudge.analyse.panel_worth import panel_worth
 from polyjudge.analyse.shift import shared_shift
 from polyjudge.core.errors import UsageError
 from polyjudge.core.gold import Gold, align_gold, judge_as_gold
@@ -204,7 +204,10 @@ def test_alpha_is_krippendorffs_by_its_definition() -> None:
     pooled = np.concatenate(rows)
     observed = sum(sum((a - b) ** 2 for a in r for b in r) / (len(r) - 1) for r in rows) / len(pooled)
     expected = sum((a - b) ** 2 for a in pooled for b in pooled) / (len(pooled) * (len(pooled) - 1))
-    assert krippendorff_alpha(values, np.ones(12)) == pytest.approx(1 - observed / expected)
+    panel = pj.Panel.from_array(np.stack([values, np.ones_like(values)], axis=1))
+    alpha = panel_worth(panel, resamples=10).table["alpha"].to_numpy()
+    assert alpha[0] == pytest.approx(1 - observed / expected)
+    assert np.isnan(alpha[1])  # all values are equal
 
 
 def test_error_correlation_is_the_mean_correlation() -> None:
@@ -212,9 +215,11 @@ def test_error_correlation_is_the_mean_correlation() -> None:
     errors = rng.normal(size=(50, 1)) + rng.normal(size=(50, 4))
     i, j = np.triu_indices(4, 1)
     expected = np.corrcoef(errors.T)[i, j].mean()
-    assert error_correlation(errors, np.ones(50)) == pytest.approx(expected)
-    assert effective_judges(np.array(0.5), 3) == pytest.approx(1.5)
-    assert error_correlation(np.ones((5, 3)), np.ones(5)) == pytest.approx(np.nan, nan_ok=True)
+    panel = pj.Panel.from_array(np.stack([errors, np.ones_like(errors)], axis=1))
+    gold = Gold("score", np.zeros((50, 2)), panel.languages)
+    table = panel_worth(panel, gold, resamples=10).table
+    assert table["correlation"].to_numpy()[:2] == pytest.approx([expected, np.nan], nan_ok=True)
+    assert table["effective"][0] == pytest.approx(4 / (1 + 3 * expected))
 
 
 def test_a_panel_of_copies_is_worth_one_judge() -> None:

@@ -295,9 +295,9 @@ def test_pairs_are_rated_apart_and_blind(tmp_path: Path) -> None:
 
 
 def test_any_prefix_of_the_order_is_balanced(tmp_path: Path) -> None:
-    work = prepare(parse_plan(plan_of(tmp_path, repeats=2), tmp_path))
+    work = prepare(parse_plan(plan_of(tmp_path, repeats=2, lead=1), tmp_path))
     con = create_store(tmp_path)
-    order = InOrder(Remaining(con, work), ["gpt-4o", "b"], 1, frozenset())
+    order = InOrder(Remaining(con, work))
     calls = []
     turn = 0
     while len(calls) < 3 * 2 * 2 * 2 * 2:
@@ -315,9 +315,9 @@ def test_any_prefix_of_the_order_is_balanced(tmp_path: Path) -> None:
 
 
 def test_a_judge_ahead_of_the_slowest_waits(tmp_path: Path) -> None:
-    work = prepare(parse_plan(plan_of(tmp_path), tmp_path))
+    work = prepare(parse_plan(plan_of(tmp_path, lead=1), tmp_path))
     con = create_store(tmp_path)
-    order = InOrder(Remaining(con, work), ["gpt-4o", "b"], 1, frozenset())
+    order = InOrder(Remaining(con, work))
     taken = [order.take("b") for _ in range(8)]
     assert not any(isinstance(call, bool) for call in taken)
     assert order.take("b") is True  # two items ahead
