@@ -12,8 +12,6 @@ from polyjudge.core.errors import UsageError
 if TYPE_CHECKING:
     from polyjudge.core.gold import Kind
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def anchor(
     ctx: Context,

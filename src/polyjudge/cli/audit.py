@@ -11,8 +11,6 @@ from polyjudge.cli import options as o
 if TYPE_CHECKING:
     from polyjudge.analyse.audit import Audit
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def audit(
     ctx: Context,

@@ -7,8 +7,6 @@ from typer import Context
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def check(ctx: Context, scores: o.Scores) -> None:
     """Show how scores are understood before anything is computed: columns, shape, scale, coverage, doubts.

@@ -9,8 +9,6 @@ from typer import Context, Option
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def choose(
     ctx: Context,

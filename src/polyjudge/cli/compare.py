@@ -38,8 +38,6 @@ SHOTS = "0,3,5,10,20"
 BELONGS = {"--methods": ("held-out",), "--shots": ("unseen-language", "unseen-judge"), "--sizes": ("judges", "tasks")}
 """Options that only some protocols use."""
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def compare(
     ctx: Context,

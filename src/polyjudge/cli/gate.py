@@ -8,8 +8,6 @@ from typer import Context, Option
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def gate(
     ctx: Context,

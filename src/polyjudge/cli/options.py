@@ -1,7 +1,8 @@
 """Options that commands share, in groups that they declare, and the reading of scores.
 
-A group is a dataclass: each field is an option. A command names its groups in `OPTIONS` of its module, takes the
-`Context`, and finds the filled group there (`Reading.of(ctx)`). An option for all commands is one field here.
+A group is a dataclass: each field is an option. A command has the groups `Columns`, `Reading` and `Output`, or those
+that its module names in `OPTIONS`. It takes the `Context` and finds the filled group there (`Reading.of(ctx)`). An
+option for all commands is one field here.
 """
 
 from __future__ import annotations

@@ -61,18 +61,13 @@ def emit_report(
     fail_on: Severity = Severity.never,
 ) -> None:
     """The same for a report that is made already."""
-    from polyjudge.report import terminal
-
     options = Output.of(ctx)
     steps = tuple(_pasteable(ctx, step) for step in report.next)
     report = replace(report, next=steps, payload=cache(report.payload))  # page and JSON both hold it
     written = None
     if options.output is not None:
         written = write(report, str(ctx.info_name), tables or {}, options)
-    if options.as_json:
-        print_json(report.payload())
-    else:
-        terminal.show(report, full=options.full)
+    show(report, options.as_json, options.full)
     if written:
         sys.stdout.flush()
         more = f" and {written[1]} figures" if written[1] else ""
@@ -85,6 +80,17 @@ def emit_report(
     limit = list(Severity).index(options.fail_on or fail_on) - 1
     if limit >= 0 and any(f.weight >= limit for f in report.findings):
         raise typer.Exit(1)
+
+
+def show(report: Report | None, as_json: bool, full: bool) -> None:
+    """Print a report as JSON or text."""
+    from polyjudge.report import terminal
+
+    assert report is not None
+    if as_json:
+        print_json(report.payload())
+    else:
+        terminal.show(report, full=full)
 
 
 def _pasteable(ctx: Context, step: Step) -> Step:

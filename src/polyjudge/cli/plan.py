@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 Prices = Annotated[
     Path | None, Option(metavar="FILE", help="With --from: what one score costs, CSV with judge, price.")
 ]
-OPTIONS = (o.Columns, o.Reading, o.Output)
 
 
 def plan(

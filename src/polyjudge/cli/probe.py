@@ -11,9 +11,6 @@ from typer import Argument, Context, Option
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
-
 Action = StrEnum("Action", "make read")
 """What to do with probes."""
 

@@ -9,8 +9,6 @@ from typer import Context, Option
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 class Questions(StrEnum):
     """What an adaptive collection wants to know."""

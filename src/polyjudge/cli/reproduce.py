@@ -49,12 +49,11 @@ def reproduce(
 
     Example: polyjudge reproduce devai -o paper
     """
-    from polyjudge.cli.output import print_json
+    from polyjudge.cli.output import show
     from polyjudge.core.files import new_folder
     from polyjudge.paper.report import build
     from polyjudge.paper.run import check_formats, write
     from polyjudge.paper.run import reproduce as run
-    from polyjudge.report import terminal
 
     formats = check_formats([] if figures == "none" else [f.strip() for f in figures.split(",") if f.strip()])
     more = {"labels": labels, "instances": instances, "judgments": judgments}
@@ -64,10 +63,7 @@ def reproduce(
         with new_folder(output, "reproduce", overwrite=o.Overwrite.of(ctx).overwrite) as folder:
             written = write(result, folder, formats)
     report = build(result)
-    if o.Json.of(ctx).as_json:
-        print_json(report.payload())
-    else:
-        terminal.show(report, full=full)
+    show(report, o.Json.of(ctx).as_json, full)
     if output is not None:
         print(f"polyjudge: wrote {len(written)} files to {output}", file=sys.stderr)
     if result.ledger.counts["differs"]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
+from polyjudge.analyse.anchors import Anchor
+from polyjudge.analyse.helped import Helped
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Block, Chart, Grid, Report, Section, Words, say
 from polyjudge.report.build.shared import chart, column, fields, frame_of, notes, pivot, table
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.anchors import Anchor
-    from polyjudge.analyse.helped import Helped
-    from polyjudge.core.panel import Panel
 
 
 def build(result: Anchor, panel: Panel | None = None) -> Report:

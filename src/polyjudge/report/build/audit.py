@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from polyjudge.analyse.audit import Audit
+from polyjudge.analyse.missingness import Missingness
+from polyjudge.analyse.recovery import Recovery
 from polyjudge.analyse.ties import ALL
 from polyjudge.core.labels import label, labels
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Block, Chart, Grid, Report, Section, Table, Words, say
 from polyjudge.report.build.bounded import bounded_section
 from polyjudge.report.build.compare import held_out_section
@@ -35,12 +39,6 @@ from polyjudge.report.charts.interaction import ROOMY
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 from polyjudge.report.numbers import number
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.audit import Audit
-    from polyjudge.analyse.missingness import Missingness
-    from polyjudge.analyse.recovery import Recovery
-    from polyjudge.core.panel import Panel
 
 
 def build(result: Audit, panel: Panel | None = None) -> Report:
