@@ -525,11 +525,7 @@ def _stops(
 
 
 def forecast(
-    rule: Sequential,
-    scores: Array,
-    state: State | None = None,
-    clusters: Clusters | None = None,
-    runs: int = 20,
+    rule: Sequential, scores: Array, state: State | None = None, clusters: Clusters | None = None, runs: int = 20
 ) -> Array:
     """Scores still to be bought of every judge in simulated runs, (runs, m).
 
