@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import Array, ratio
 from polyjudge.core.memory import require_time
 from polyjudge.estimate.kernels import pair_index
 from polyjudge.estimate.resample import bootstrap_t, in_groups, mean_and_se
@@ -156,7 +156,7 @@ def borrowed(differences: Array, mean: Array, se: Array) -> tuple[Array, Array]:
     square = np.sort(((differences - mean) ** 2).reshape(n * s, p), axis=0)
     total = square.sum(axis=0)
     few = max(1, int(np.ceil(TOP * n * s)))
-    carried: Array = np.divide(square[-few:].sum(axis=0), total, out=np.zeros(p), where=total > 0)
+    carried = ratio(square[-few:].sum(axis=0), total)
     return np.where(carried >= CARRIED, np.maximum(se, np.sqrt((se**2).mean(axis=0))), se), carried
 
 
