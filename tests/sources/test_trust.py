@@ -21,7 +21,7 @@ from polyjudge.core.files import matches
 from polyjudge.core.labels import clean, redact
 from polyjudge.core.memory import budget, parse_memory
 from polyjudge.core.reading import Unclear
-from polyjudge.sources import duck
+from polyjudge.sources import duck, limits
 from polyjudge.sources.limits import check_archive
 from polyjudge.sources.writers import write_calibrated
 from refusals import refused
@@ -243,12 +243,14 @@ def test_the_spill_folder_is_private() -> None:
 # --- what grows ---
 
 
-def test_a_bomb_behind_honest_rows_is_seen(tmp_path: Path) -> None:
+def test_a_bomb_behind_honest_rows_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "scores.csv.gz"
-    honest = frame().to_csv(index=False).encode() + os.urandom(3 << 20).hex().encode()
+    assert limits.WINDOW == 1 << 20
+    monkeypatch.setattr(limits, "WINDOW", 1 << 16)
+    honest = frame().to_csv(index=False).encode() + os.urandom(3 << 16).hex().encode()
     with path.open("wb") as file:
         file.write(gzip.compress(honest))
-        file.write(gzip.compress(b"a" * (300 << 20), 9))
+        file.write(gzip.compress(b"a" * (300 << 16), 9))
     with refused(PanelError, "scores.csv.gz", 200):
         pj.read_panel(path)
 
