@@ -38,8 +38,8 @@ class Leaderboard(Result):
     systems : language ("(all)" over all), system, mean, low, high (pointwise), rank, rank_low, rank_high (all systems
         of a language at once, and without any one judge), top_set (may be best), tasks (scored in it)
     differences : every two systems: language, system_i, system_j, difference, low, high, se, sure (simultaneous over
-        the pairs; sure also without any one judge), hangs_on (the judge without whom a difference is no longer sure that is so by all of
-        them; "" for none), without, without_low, without_high (the difference without that judge)
+        the pairs; sure also without any one judge), hangs_on (the judge without whom a difference is no longer sure
+        that is so by all of them; "" for none), without, without_low, without_high (the difference without that judge)
     swaps : pairs that change places: kind (language or judge), system_i, system_j, higher_in, lower_in, gap_higher,
         gap_lower, p (of change in both directions, choice of the two allowed for, Holm over the pairs), clear
     """
