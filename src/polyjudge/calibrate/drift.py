@@ -181,8 +181,7 @@ def drift(
 def _each(change: Array, estimate: InteractionEstimate, se: Array) -> Array:
     """As if each task had been compared: their mean is the change, their spread its standard error."""
     stretch = se / np.where(estimate.se > 0, estimate.se, 1.0)
-    out: Array = change + (estimate.influence - estimate.interaction) * stretch
-    return out
+    return change + (estimate.influence - estimate.interaction) * stretch
 
 
 def _without(panel: Panel, now: Array, broken: pd.DataFrame) -> Array:
@@ -293,8 +292,7 @@ class _Tested:
     def band(self) -> Array:
         """Half-width of the simultaneous band; infinite where no change could be told from chance."""
         far = np.isinf(self.critical)
-        out: Array = np.where(far, np.inf, np.where(far, 0.0, self.critical) * self.se)
-        return out
+        return np.where(far, np.inf, np.where(far, 0.0, self.critical) * self.se)
 
 
 def _paired(
@@ -370,8 +368,7 @@ def _scale_of_others(products: Array) -> Array:
     m = len(products)
     both = products.sum() - np.trace(products) - 2 * (products.sum(axis=1) - np.diag(products))
     shared = both / ((m - 1) * (m - 2))
-    out: Array = np.where(shared > 1e-3 * np.trace(products) / m, shared, np.inf)
-    return out
+    return np.where(shared > 1e-3 * np.trace(products) / m, shared, np.inf)
 
 
 def _effects(

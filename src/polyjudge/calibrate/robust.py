@@ -97,8 +97,7 @@ def _trimmed(values: Array, share: Array) -> Array:
     inside = np.clip(values, low, high)
     # The mean of what lies between the cuts, from the winsorised mean: both tails hold TRIM of the weight.
     winsorised = np.tensordot(share, inside, 1)
-    out: Array = (winsorised - TRIM * (low + high)) / (1 - 2 * TRIM)
-    return out
+    return (winsorised - TRIM * (low + high)) / (1 - 2 * TRIM)
 
 
 def _cuts(values: Array, share: Array) -> tuple[Array, Array]:
@@ -111,8 +110,7 @@ def _cuts(values: Array, share: Array) -> tuple[Array, Array]:
 def _median(values: Array, share: Array) -> Array:
     """Weighted median of each cell; halfway between two values that share it."""
     ordered, below = _ordered(values, share)
-    out: Array = (_first(ordered, below >= 0.5 - 1e-12) + _first(ordered, below > 0.5 + 1e-12)) / 2
-    return out
+    return (_first(ordered, below >= 0.5 - 1e-12) + _first(ordered, below > 0.5 + 1e-12)) / 2
 
 
 def _ordered(values: Array, share: Array) -> tuple[Array, Array]:

@@ -580,8 +580,7 @@ def nan_mean(replicate_scores: Array) -> Array:
         return full
     count = there.sum(axis=-1)
     total = np.where(there, replicate_scores, 0.0).sum(axis=-1)
-    out: Array = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return out
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def missing_table(missing: pd.DataFrame, rows: int = 12) -> str:

@@ -180,5 +180,4 @@ def _differences(m: int) -> Array:
     """(pairs, m): +1 for the first judge of the pair, -1 for the second."""
     i, j = np.triu_indices(m, 1)
     eye = np.eye(m)
-    out: Array = eye[i] - eye[j]
-    return out
+    return eye[i] - eye[j]

@@ -90,5 +90,4 @@ def ensemble(block: Block) -> Array:
 @method("random control", compares_only="it shuffles the judges")
 def random_control(block: Block) -> Array:
     """Each language's values shuffled over its judges."""
-    out: Array = block.rng.permuted(block.left_out, axis=-1)
-    return out
+    return block.rng.permuted(block.left_out, axis=-1)

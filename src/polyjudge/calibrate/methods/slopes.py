@@ -47,8 +47,7 @@ def _ratios(block: Block) -> Array:
     count = known.sum(axis=-2, keepdims=True)
     mean = np.where(known, loading, 0.0).sum(axis=-2, keepdims=True) / np.maximum(count, 1)
     ratio = np.where(known & (count > 1), loading / np.where(mean > 0, mean, 1.0), 1.0)
-    out: Array = np.clip(ratio, 1 / MOST, MOST)
-    return out
+    return np.clip(ratio, 1 / MOST, MOST)
 
 
 REGISTRY["slopes"] = Method(name="slopes", adjust=slopes, by_name=True)
