@@ -119,15 +119,11 @@ def extend(
             "fit it again on all scores (polyjudge calibrate)."
         )
     new = copy.deepcopy(calibrator)
-    digest = hashlib.sha256(f"{calibrator.fingerprint_} {panel.fingerprint}".encode())
-    new.fingerprint_ = digest.hexdigest()
+    new.fingerprint_ = hashlib.sha256(f"{calibrator.fingerprint_} {panel.fingerprint}".encode()).hexdigest()
     new.memory_ = None  # of the tasks behind the old cells only; later comparisons go by standard errors
-    newcomers = []
     # A new judge is measured in all languages, the new ones too, so languages come first.
-    for label in languages:
-        newcomers.append(_add(new, panel, "language", label, target, level))
-    for label in judges:
-        newcomers.append(_add(new, panel, "judge", label, target, level))
+    newcomers = [_add(new, panel, "language", label, target, level) for label in languages]
+    newcomers += [_add(new, panel, "judge", label, target, level) for label in judges]
     notes = [say("extend.unchanged")]
     if panel.looks > 1:
         notes.append(say("read.looks", looks=panel.looks, level=level))
@@ -139,9 +135,8 @@ def extend(
         lacking = [x for x in cells if x not in set(n.table[other]) and x not in (*languages, *judges)]
         if lacking:
             notes.append(say("extend.lacking", label=n.label, others=lacking))
-    extension = Extension(tuple(newcomers), tuple(notes))
-    new.extension_ = extension
-    return new, extension
+    new.extension_ = Extension(tuple(newcomers), tuple(notes))
+    return new, new.extension_
 
 
 def _add(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import combinations
 
 from polyjudge.core.errors import PanelError
-from polyjudge.core.labels import clean
+from polyjudge.core.labels import clean, some
 
 USUAL = {
     "task": (
@@ -129,11 +130,9 @@ def find_columns(
     needed = [r for r in REQUIRED if found[r] is None and r not in several and not optional.get(r, False)]
     if needed or several:
         raise PanelError(_ask(names, needed, several, found))
-    roles = [r for r in found if found[r] is not None]
-    for i, a in enumerate(roles):
-        for b in roles[i + 1 :]:
-            if found[a] == found[b]:
-                raise PanelError(f"Column {found[a]!r} cannot be both {a} and {b}.")
+    for a, b in combinations([r for r in found if found[r] is not None], 2):
+        if found[a] == found[b]:
+            raise PanelError(f"Column {found[a]!r} cannot be both {a} and {b}.")
     return Columns(**{r: (found[r] or "") if r in REQUIRED else found[r] for r in found})  # type: ignore[arg-type]
 
 
@@ -184,7 +183,5 @@ def _ask(names: list[str], needed: list[str], several: dict[str, list[str]], fou
     return " ".join(parts)
 
 
-def _list(names: Iterable[str], most: int = 30) -> str:
-    names = list(names)
-    shown = ", ".join(repr(clean(n)) for n in names[:most])
-    return shown + (f", ... ({len(names)} in all)" if len(names) > most else "") if names else "no columns at all"
+def _list(names: Iterable[str]) -> str:
+    return some(names, 30, repr) or "no columns at all"

@@ -432,16 +432,8 @@ def literal(path: str | Path) -> str:
 def check_name(path: str | Path) -> None:
     """An error when a name cannot be passed on or printed: NUL, or bytes that are not UTF-8."""
     text = str(path)
-    if "\0" in text or not _is_text(text):
+    if "\0" in text or text.encode(errors="ignore").decode() != text:
         raise UsageError(f"The name {clean(text, 200)!r} holds bytes that are not text (UTF-8). Rename it.")
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def source_files(source: str | Path) -> list[Path]:

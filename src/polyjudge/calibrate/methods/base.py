@@ -165,20 +165,8 @@ REGISTRY: dict[str, Method] = {}
 """The registered methods by name, in the order tables show them."""
 
 
-def method(
-    name: str,
-    *,
-    subtracts: bool = False,
-    identity: str = "",
-    scale: float | None = None,
-    complete: bool = False,
-    caution: Callable[[Panel], Say | None] | None = None,
-    calibrator: Callable[[], Calibrator] | None = None,
-    compares_only: str = "",
-    part: Callable[[Array], Array] | None = None,
-    keep: Callable[[Array, Array], float] | None = None,
-) -> Callable[[Adjust], Method]:
-    """Decorator that registers a function of a block as a method of `compare`. Arguments are those of `Method`.
+def method(name: str, **about: Any) -> Callable[[Adjust], Method]:
+    """Decorator that registers a function of a block as a method of `compare`. `about`: the fields of `Method`.
 
     >>> @method("halved", subtracts=True)
     ... def halved(block):
@@ -191,19 +179,7 @@ def method(
         # A user may run a notebook cell again; polyjudge's own methods stay what they are.
         if name in REGISTRY and REGISTRY[name].adjust.__module__.startswith("polyjudge."):
             raise UsageError(f"polyjudge has a method {clean(name)!r} already. Give yours another name.")
-        REGISTRY[name] = Method(
-            name=name,
-            adjust=adjust,
-            subtracts=subtracts,
-            identity=identity,
-            scale=scale,
-            complete=complete,
-            caution=caution,
-            calibrator=calibrator,
-            compares_only=compares_only,
-            part=part,
-            keep=keep,
-        )
+        REGISTRY[name] = Method(name=name, adjust=adjust, **about)
         return REGISTRY[name]
 
     return wrap
