@@ -296,9 +296,12 @@ def _paired(cal: ConsensusCalibrator, panel: Panel, estimate: InteractionEstimat
     there, here = _common(memory, panel)
     if len(here) < LEAST_PAIRED:
         return None, None
-    every = (slice(None), *part)
-    values = double_centre(memory.influence[there][every]), double_centre(estimate.influence[here])
-    return values, None if memory.cells is None else (memory.cells[there][every], estimate.cell_influence[here])
+    rows, columns = (at.ravel() for at in part)
+    then = memory.influence[there][:, rows][:, :, columns]
+    values = double_centre(then), double_centre(estimate.influence[here])
+    if memory.cells is None:
+        return values, None
+    return values, (memory.cells[there][:, rows][:, :, columns], estimate.cell_influence[here])
 
 
 def _common(memory: Memory, panel: Panel) -> tuple[list[int], list[int]]:

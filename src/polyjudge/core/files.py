@@ -65,6 +65,14 @@ def atomic_write(path: str | Path) -> Iterator[TextIO]:
         yield file
 
 
+def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Text files (UTF-8) in a folder, by name. Returns their paths."""
+    for name, text in texts.items():
+        with atomic_write(folder / name) as file:
+            file.write(text)
+    return [folder / name for name in texts]
+
+
 def check_file(path: Path) -> None:
     """An error unless `path` is new or an ordinary file: devices, pipes and folders are never replaced."""
     check_name(path)

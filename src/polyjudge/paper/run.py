@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from polyjudge.core.errors import UsageError
-from polyjudge.core.files import atomic_write
+from polyjudge.core.files import write_texts
 from polyjudge.core.labels import clean
 from polyjudge.core.progress import track
 from polyjudge.core.schema import to_json
@@ -142,10 +142,7 @@ def write(result: Reproduction, folder: str | Path, formats: Iterable[str] = FOR
         "reproduce.json": to_json(report.payload(), indent=1) + "\n",
         "ledger.csv": Table("ledger", "", result.ledger.rows).csv(),
     }
-    for name, text in texts.items():
-        with atomic_write(folder / name) as file:
-            file.write(text)
-    paths = [folder / name for name in texts]
+    paths = write_texts(folder, texts)
     for table in result.tables:
         paths += table.write(folder / "tables")
     if formats:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from polyjudge.calibrate.base import Calibrator, check_format, damaged, read_axes, read_numbers
+from polyjudge.calibrate.base import Calibrator, check_format, read_axes, read_numbers, reading
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.calibrate.methods.block import Block, full_fit
 from polyjudge.core.adjustment import Adjustment
@@ -137,7 +137,7 @@ class MethodCalibrator(Calibrator):
     def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
         """The calibrator of `to_dict`. Every field is checked."""
         check_format(data, where)
-        try:
+        with reading(where):
             languages, judges = read_axes(data)
             cells = (len(languages), len(judges))
             out = cls(str(data["method"]))
@@ -148,8 +148,6 @@ class MethodCalibrator(Calibrator):
             out._adjustment = Adjustment(languages=tuple(languages), judges=tuple(judges), shift=shift, scale=scale)
             low, high = read_numbers(data["range"], (2,)).tolist()
             out.range_, out.fingerprint_ = (low, high), str(data["fingerprint"])
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise damaged(where, error) from None
         return out
 
     def __repr__(self) -> str:
