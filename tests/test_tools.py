@@ -10,6 +10,8 @@ import pytest
 from audit import audit
 from sbom import sbom
 
+from refusals import lacks, refused
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -47,3 +49,14 @@ def test_the_bill_of_materials_names_every_pinned_package() -> None:
     names = {c["name"]: c for c in bill["components"]}
     assert names["numpy"]["purl"].startswith("pkg:pypi/numpy@")
     assert all(c["properties"] for c in bill["components"])
+
+
+def test_a_refusal_must_name_its_data_as_words_of_their_own() -> None:
+    text = "/tmp/test_42/s.csv, line 17: 2.5 in --judges, not 3."
+    assert not lacks(text, "S.csv", 17, 2.5, "--judges", 3)
+    assert lacks(text, 42, 7, 2, 5, "--judge", "tmp") == ["42", "7", "2", "5", "--judge", "tmp"]
+    with refused(KeyError, "x"):
+        raise KeyError("x")
+    for kind, act in ((KeyError, lambda: {}["y"]), (LookupError, lambda: {}["x"]), (KeyError, lambda: None)):
+        with pytest.raises((AssertionError, KeyError)), refused(kind, "x"):
+            act()

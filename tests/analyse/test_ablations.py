@@ -12,6 +12,7 @@ from polyjudge.analyse.ablations import ablate_judges, ablate_tasks
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Grouping
 from polyjudge.paper.draws import plain_draws, subset_draws
+from refusals import refused
 
 
 def test_devai_judges(devai: pj.Panel, published: dict[str, Any]) -> None:
@@ -87,13 +88,13 @@ def test_a_group_too_small_is_named_not_hidden() -> None:
 
 def test_bad_arguments() -> None:
     panel, _ = pj.simulate_panel(tasks=9, languages=3, judges=4, seed=1)
-    with pytest.raises(UsageError, match="by must be"):
+    with refused(UsageError, "by", "frameworks", "groups"):
         pj.ablate(panel, "frameworks")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="from 2 to 4 judges"):
+    with refused(UsageError, 1, 5, 2, 4):
         pj.ablate(panel, "judges", sizes=[1, 5])
-    with pytest.raises(UsageError, match="not with groups"):
+    with refused(UsageError, "sizes", "groups"):
         pj.ablate(panel, "groups", sizes=[2])
-    with pytest.raises(pj.PanelError, match="no groups"):
+    with refused(pj.PanelError, "--group"):
         pj.ablate(panel, "groups")
 
 

@@ -14,6 +14,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.analyse.explain import parse_cell, without_cells
 from polyjudge.core.errors import PanelError, UsageError
+from refusals import refused
 
 LANGUAGES = ["English", "Arabic", "Turkish", "Chinese", "Hindi", "Japanese", "Spanish", "Swahili"]
 JUDGES = list("abcdef")
@@ -94,9 +95,9 @@ def test_any_cell_may_be_asked_for() -> None:
     assert e.culprits[["language", "judge"]].to_numpy().tolist() == [["Hindi", "a"]]
     assert set(e.worst["language"]) == {"Hindi"}
     assert e.kind == "cell"
-    with pytest.raises(PanelError, match="Klingon"):
+    with refused(PanelError, "Klingon", "Swahili"):
         pj.explain(one_cell(), cell=("Klingon", "a"))
-    with pytest.raises(UsageError, match="resamples"):
+    with refused(UsageError, "resamples", 3, 20):
         pj.explain(one_cell(), resamples=3)
 
 
@@ -171,7 +172,7 @@ def test_a_panel_without_its_broken_cell_agrees() -> None:
     assert e.kind == "none"
     assert np.abs(least_absolute_of(rest)[6, 1]) < 2
     assert any("Spanish" in str(note) for note in rest.notes)
-    with pytest.raises(PanelError, match="Too many"):
+    with refused(PanelError, "--languages", "--judges"):
         without_cells(panel, [(language, "b") for language in LANGUAGES])
 
 
@@ -190,9 +191,9 @@ def test_places_are_read_even_with_commas_in_names() -> None:
     panel = pj.Panel.from_array(np.random.default_rng(0).random((9, 3, 3)), None, ["a,b", "c", "d"], ["x", "y,z", "w"])
     assert parse_cell("a,b,y,z", panel) == ("a,b", "y,z")
     assert parse_cell("c, w", panel) == ("c", "w")
-    with pytest.raises(UsageError, match="LANGUAGE,JUDGE"):
+    with refused(UsageError, "c", "LANGUAGE,JUDGE"):
         parse_cell("c", panel)
-    with pytest.raises(PanelError, match="no language"):
+    with refused(PanelError, "q", "a,b, c, d"):
         parse_cell("q,w", panel)
 
 

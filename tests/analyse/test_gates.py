@@ -18,6 +18,7 @@ from polyjudge.core.errors import UsageError
 from polyjudge.estimate.incomplete import CellRates
 from polyjudge.estimate.kernels import double_centre, draw_blocks
 from polyjudge.estimate.passing import Moved
+from refusals import lacks, refused
 
 
 @pytest.fixture(scope="module")
@@ -85,18 +86,18 @@ def test_devai_gate(devai: pj.Panel) -> None:
 
 
 def test_bad_input(panel: pj.Panel) -> None:
-    with pytest.raises(pj.PolyjudgeError, match="no task can pass"):
+    with refused(UsageError, "1e+06", "no"):
         pj.gates(panel, 1e6)
-    with pytest.raises(pj.PolyjudgeError, match="every task passes"):
+    with refused(UsageError, "-1e+06", "every"):
         pj.gates(panel, -1e6)
-    with pytest.raises(pj.PolyjudgeError, match="nan lies outside"):
+    with refused(UsageError, "nan"):
         pj.gates(panel, float("nan"))
-    with pytest.raises(pj.PolyjudgeError, match="base language"):
+    with refused(UsageError, "Latin", "language4"):
         pj.gates(panel, 50, base="Latin")
     notes = pj.gates(panel, 50, sweep=[40, 5000], resamples=100).notes
     assert [n.code for n in notes] == ["gate.note.outside"]
     for text in ("10:70", "a:b:c", "5:1:1", "1:2:0", "0:1e9:1", "1:nan:1"):
-        with pytest.raises(pj.PolyjudgeError, match="sweep"):
+        with refused(UsageError, "sweep", text):
             parse_sweep(text)
     assert parse_sweep("0.1:0.3:0.1") == pytest.approx([0.1, 0.2, 0.3])
 
@@ -106,7 +107,6 @@ def test_command(panel: pj.Panel, tmp_path: Path, cli: Callable) -> None:
     panel.to_long().to_csv(path, index=False)
     done = cli("gate", path, "--at", 50, "--sweep", "45:55:5", "--base", "language1", "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert "tasks it has not seen" in done.stdout
     assert {"gate.json", "gate.csv", "sweep.csv"} <= {p.name for p in (tmp_path / "out").iterdir()}
     data = json.loads(cli("gate", path, "--at", 50, "--json").stdout)
     assert data["command"] == "gate"
@@ -114,7 +114,7 @@ def test_command(panel: pj.Panel, tmp_path: Path, cli: Callable) -> None:
     bad = cli("gate", path, "--at", 5000)
     assert bad.returncode == 2
     assert "Traceback" not in bad.stderr
-    assert "outside the scores" in bad.stderr
+    assert not lacks(bad.stderr, 5000, "no")
 
 
 def test_the_spread_is_shown_beside_what_chance_gives() -> None:
@@ -147,9 +147,9 @@ def test_at_least_passes_at_the_threshold_and_above_does_not() -> None:
     assert least.to_frame()["pass_raw"].to_numpy() == pytest.approx((panel.scores >= 4).mean(axis=0).ravel())
     assert (above.at_least, least.at_least) == (False, True)
     assert pj.gates(panel, 5, at_least=True, resamples=100).to_frame()["pass_raw"].sum() > 0
-    with pytest.raises(UsageError, match="every task passes"):
+    with refused(UsageError, 1, "every"):
         pj.gates(panel, 1, at_least=True, resamples=100)
-    with pytest.raises(UsageError, match="no task can pass"):
+    with refused(UsageError, 5, "no"):
         pj.gates(panel, 5, resamples=100)
 
 

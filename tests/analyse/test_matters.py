@@ -8,6 +8,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.analyse.matters import materiality, what_matters
 from polyjudge.core.errors import UsageError
+from refusals import refused
 
 
 def test_two_percent_of_the_scale_matter_unless_said_otherwise() -> None:
@@ -15,7 +16,7 @@ def test_two_percent_of_the_scale_matter_unless_said_otherwise() -> None:
     assert what_matters(panel) == pytest.approx(0.08)
     assert what_matters(panel, 0.5) == 0.5
     for wrong in (-1.0, float("nan"), float("inf")):
-        with pytest.raises(UsageError, match="matters"):
+        with refused(UsageError, "matters", wrong):
             what_matters(panel, wrong)
 
 

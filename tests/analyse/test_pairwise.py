@@ -14,6 +14,7 @@ from polyjudge.analyse.pairwise import pairwise
 from polyjudge.calibrate.methods.btl import fit_btl, log_likelihood, pair_counts
 from polyjudge.core.panel import Grouping
 from polyjudge.estimate.kernels import draw_block
+from refusals import refused
 
 
 def ordinal_panel(
@@ -164,5 +165,5 @@ def test_intervals_cover_and_strata_show() -> None:
 def test_a_language_nobody_compares_is_an_error() -> None:
     scores = np.random.default_rng(0).normal(size=(10, 2, 3))
     scores[:, 1, 1:] = np.nan
-    with pytest.raises(pj.PanelError, match="language2 is scored by two judges"):
+    with refused(pj.PanelError, "language2"):
         pairwise(pj.Panel.from_array(scores))

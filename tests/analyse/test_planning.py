@@ -12,7 +12,9 @@ import pytest
 import polyjudge as pj
 from polyjudge.analyse.planning import band_radius, decision_study
 from polyjudge.analyse.uncertainty import free_radius, gaussian_radius
+from polyjudge.core.errors import UsageError
 from polyjudge.report import report_of
+from refusals import lacks, refused
 
 
 def test_published_number_of_tasks() -> None:
@@ -99,17 +101,17 @@ def test_reliability_predicts_the_agreement_of_two_panels() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(pj.PolyjudgeError, match="sigma, radius"):
+    with refused(UsageError, "sigma, radius", "--from"):
         pj.plan(judges=3, languages=3)
-    with pytest.raises(pj.PolyjudgeError, match="two judges"):
+    with refused(UsageError, "judges", "languages"):
         pj.plan(judges=1, languages=3, sigma=1, radius=1)
-    with pytest.raises(pj.PolyjudgeError, match="sigma must be"):
+    with refused(UsageError, "sigma", -1):
         pj.plan(judges=3, languages=3, sigma=-1, radius=1)
-    with pytest.raises(pj.PolyjudgeError, match="radius must be"):
+    with refused(UsageError, "radius", "inf"):
         pj.plan(judges=3, languages=3, sigma=1, radius=float("inf"))
-    with pytest.raises(pj.PolyjudgeError, match="no noise"):
+    with refused(UsageError, "noise"):
         pj.plan(pj.Panel.from_array(np.full((5, 2, 2), 1.0)))
-    with pytest.raises(pj.PolyjudgeError, match="low end"):
+    with refused(UsageError, "range"):
         pj.plan(judges=3, languages=3, sigma=1, radius=1, score_range=(5, 5))
     tiny = pj.plan(judges=3, languages=3, sigma=1e6, radius=1e-3, tasks=[10])
     assert tiny.needed["tasks"].isna().all()
@@ -128,7 +130,7 @@ def test_command(tmp_path: Path, cli: Callable) -> None:
     assert (tmp_path / "out" / "plan.csv").exists()
     bad = cli("plan", "--judge-count", 6)
     assert bad.returncode == 2
-    assert "languages, sigma, radius" in bad.stderr
+    assert not lacks(bad.stderr, "languages, sigma, radius")
 
 
 def test_the_advice_gives_an_interval_with_every_reliability() -> None:
@@ -157,5 +159,5 @@ def test_the_first_line_is_the_answer() -> None:
     none = report_of(pj.plan(judges=3, languages=3, sigma=1e6, radius=1e-3, tasks=[10], draws=50)).verdict
     assert [v.code for v in none] == ["plan.answer"]
     assert none[0].values["enough"] is None
-    with pytest.raises(pj.PolyjudgeError, match="Prices"):
+    with refused(UsageError, "prices", "--from"):
         pj.plan(judges=3, languages=3, sigma=1, radius=1, prices={"a": 1.0})

@@ -12,6 +12,7 @@ from anchor_truth import ppi_coverage
 from polyjudge.analyse.ppi import language_means, ppi_mean
 from polyjudge.core.errors import UsageError
 from polyjudge.core.gold import Gold, align_gold
+from refusals import refused
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -55,11 +56,11 @@ def test_useless_predictions_and_no_unlabelled_tasks_leave_the_labels() -> None:
 
 
 def test_bad_arrays_are_refused() -> None:
-    with pytest.raises(UsageError, match="2 labels and 1 predictions"):
+    with refused(UsageError, 2, 1):
         ppi_mean([1, 2], [1], [1])
-    with pytest.raises(UsageError, match="at least two labels"):
+    with refused(UsageError, "two", "interval"):
         ppi_mean([1], [1], [1])
-    with pytest.raises(UsageError, match="finite"):
+    with refused(UsageError, "finite"):
         ppi_mean([1, np.nan], [1, 2], [1])
 
 

@@ -20,6 +20,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
 from polyjudge.sources.writers import write_calibrated
+from refusals import lacks, refused
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +138,7 @@ def test_unseen_labels(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_pat
     new.loc[[3, 7], "language"] = "xx"
     new.loc[4, "judge"] = "new"
     new.to_csv(tmp_path / "in.csv", index=False)
-    with pytest.raises(CalibratorError, match=r"never seen the language 'xx'.*--unseen keep"):
+    with refused(CalibratorError, "xx", "en, fr, de", "--unseen keep"):
         write_calibrated(cal, tmp_path / "in.csv", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
     done = write_calibrated(cal, tmp_path / "in.csv", tmp_path / "out.csv", unseen="keep")
@@ -145,7 +146,7 @@ def test_unseen_labels(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_pat
     back = pd.read_csv(tmp_path / "out.csv")
     np.testing.assert_array_equal(back.loc[[3, 4, 7], "calibrated"], new.loc[[3, 4, 7], "score"])
     for made in (new, pl.from_pandas(new), pa.Table.from_pandas(new), ibis.memtable(new)):
-        with pytest.raises(CalibratorError, match="never seen the language 'xx'"):
+        with refused(CalibratorError, "xx", "--unseen keep"):
             cal.apply(made)
     kept = cal.apply(ibis.memtable(new), unseen="keep").to_pandas()
     np.testing.assert_array_equal(kept["calibrated"], cal.apply(new, unseen="keep")["calibrated"])
@@ -163,23 +164,23 @@ def test_missing_scores_stay_missing(table: pd.DataFrame, cal: pj.ConsensusCalib
 def test_bad_input(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_path: Path) -> None:
     source = tmp_path / "in.csv"
     table.assign(score=table["score"].astype(object).where(table.index != 2, "abc")).to_csv(source, index=False)
-    with pytest.raises(PanelError, match=r"holds text .* in 1 rows: line 4"):
+    with refused(PanelError, "score", "in.csv", "line 4", "abc", "--map"):
         write_calibrated(cal, source, tmp_path / "out.csv")
-    with pytest.raises(PanelError, match="text"):
+    with refused(PanelError, "abc", 2):
         cal.apply(pd.read_csv(source))
     table.to_csv(source, index=False)
-    with pytest.raises(UsageError, match="already has a column 'code'"):
+    with refused(UsageError, "code", "in.csv", "--column"):
         write_calibrated(cal, source, tmp_path / "out.csv", column="code")
-    with pytest.raises(UsageError, match=r"write \.csv"):
+    with refused(UsageError, "out.docx", ".csv"):
         write_calibrated(cal, source, tmp_path / "out.docx")
-    with pytest.raises(UsageError, match="needs a folder"):
+    with refused(UsageError, "--partition-by"):
         write_calibrated(cal, source, tmp_path / "out.csv", partition_by="language")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("keep me")
-    with pytest.raises(UsageError, match=r"thesis\.txt"):
+    with refused(UsageError, "thesis.txt"):
         write_calibrated(cal, source, tmp_path / "mine")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "keep me"
-    with pytest.raises(UsageError, match="apply takes"):
+    with refused(UsageError, "_Odd"):
         cal.apply(_Odd())
 
 
@@ -220,7 +221,6 @@ def test_a_full_disk_leaves_nothing_behind(name: str, cal: pj.ConsensusCalibrato
     )
     assert done.returncode == 2, done.stderr
     assert "disk is full" in done.stderr
-    assert "Nothing was changed" in done.stderr
     assert list(folder.iterdir()) == []
 
 
@@ -229,7 +229,7 @@ def test_commands(cli: Any, table: pd.DataFrame, wanted: pd.Series[float], tmp_p
     table.to_csv(source, index=False)
     done = cli("calibrate", source, "-o", tmp_path / "out.csv", "--save", tmp_path / "cal.json")
     assert done.returncode == 0, done.stderr
-    assert f"Wrote {len(table)} rows" in done.stdout
+    assert not lacks(done.stdout, len(table), "out.csv")
     done = cli("apply", tmp_path / "cal.json", source, "-o", tmp_path / "again.csv", "--json")
     assert json.loads(done.stdout)["written"]["rows"] == len(table)
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
@@ -237,4 +237,4 @@ def test_commands(cli: Any, table: pd.DataFrame, wanted: pd.Series[float], tmp_p
     np.testing.assert_allclose(back["calibrated"], wanted, rtol=1e-12)  # shrinkage by nothing costs the last digit
     done = cli("calibrate", source)
     assert done.returncode == 2
-    assert "Say where the result goes" in done.stderr
+    assert not lacks(done.stderr, "-o", "--save")

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 import polyjudge as pj
 from polyjudge.calibrate.shrinkage import Spread
+from polyjudge.core.errors import UsageError
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import double_centre
+from refusals import refused
 
 
 def errors(interaction: float, panels: int = 60, **options: object) -> tuple[float, float, float]:
@@ -123,7 +125,7 @@ def test_the_calibrator_shrinks_and_remembers(tmp_path) -> None:  # type: ignore
 
 @pytest.mark.parametrize("amount", [-0.1, 1.5, "much", True, float("nan"), None])
 def test_bad_amounts(amount: object) -> None:
-    with pytest.raises(pj.PolyjudgeError, match="'none', 'auto' or a share"):
+    with refused(UsageError, "shrinkage", amount):
         pj.ConsensusCalibrator(shrinkage=amount)  # type: ignore[arg-type]
     panel, _ = pj.simulate_panel(8, 3, 3)
     with pytest.raises(pj.PolyjudgeError):

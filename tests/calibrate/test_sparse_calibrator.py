@@ -12,6 +12,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.calibrate.drift import drift
 from polyjudge.core.errors import CalibratorError
+from refusals import refused
 
 LANGUAGES = ["English", "Arabic", "Turkish", "Chinese", "Hindi", "Japanese", "Spanish", "Swahili"]
 
@@ -52,7 +53,7 @@ def test_nothing_moves_in_an_additive_panel() -> None:
     cal = pj.SparseCalibrator().fit(panel)
     assert cal.kind_ == "none"
     assert np.array_equal(cal.transform(panel).scores, panel.scores)
-    assert "no cell moves" in repr(cal)
+    assert not (cal.correction_ != 0).any(axis=None)
 
 
 def test_it_names_what_explain_names(devai_like: pj.Panel) -> None:
@@ -83,7 +84,7 @@ def test_save_and_load_and_apply(tmp_path: Path) -> None:
 def test_damaged_files_are_refused(tmp_path: Path, field: str, value: object) -> None:
     data = pj.SparseCalibrator().fit(broken()).to_dict() | {field: value}
     (tmp_path / "cal.json").write_text(json.dumps(data))
-    with pytest.raises(CalibratorError, match="damaged"):
+    with refused(CalibratorError, "cal.json", field):
         pj.load_calibrator(tmp_path / "cal.json")
 
 

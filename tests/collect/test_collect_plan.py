@@ -23,6 +23,7 @@ from polyjudge.collect.store import create_store
 from polyjudge.collect.tokens import characters
 from polyjudge.collect.tokens import tokens as count_tokens
 from polyjudge.core.errors import CollectError
+from refusals import lacks, refused
 
 EXAMPLES = files("polyjudge.collect") / "examples"
 
@@ -60,53 +61,59 @@ def test_a_plan_in_yaml(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "named"),
     [
-        ({"langages": ["en"]}, "unknown key langages"),
-        ({"languages": []}, "languages: must be a list"),
-        ({"languages": ["en", False]}, "quotes"),
-        ({"languages": ["en", "en"]}, "stands twice"),
-        ({"rubric": {"kind": "score"}}, "rubric.kind: must be"),
-        ({"rubric": {"kind": "pair", "scale": [5, 1]}}, "lowest < highest"),
-        ({"rubric": {"kind": "pair", "scale": 5}}, "rubric.scale: must be a list"),
-        ({"rubric": {"kind": "pair", "step": 0}}, "rubric.step"),
-        ({"rubric": {"kind": "checklist", "scale": [1, 5]}}, "a checklist has no scale"),
-        ({"rubric": {"kind": "pair", "calls": "all"}}, "calls: all is for checklists"),
-        ({"rubric": {"kind": "pair", "templates": "nowhere"}}, "there is no"),
-        ({"items": {}}, "items lacks path"),
-        ({"items": {"path": "items.jsonl", "unaligned": "skip"}}, "items.unaligned: must be"),
-        ({"items": {"path": "items.jsonl", "fields": {"A b": "c"}}}, "small letters"),
-        ({"judges": []}, "at least one"),
-        ({"judges": [{"model": "gpt-4o"}]}, "provider/model"),
-        ({"judges": ["a/b", "c/b"]}, "judge name b stands twice"),
-        ({"judges": [{"model": "a/b", "retries": -1}]}, "judges[0].retries"),
-        ({"judges": [{"model": "a/b", "concurency": 3}]}, "unknown key concurency"),
-        ({"judges": [{"model": "a/b", "settings": {"max_retries": 3}}]}, "set by the run itself"),
-        ({"judges": [{"model": "a/b", "price": {"input": -1, "output": 0}}]}, "judges[0].price.input"),
-        ({"judges": [{"model": "a/b", "api_key": "sk-123"}]}, "environment"),
-        ({"judges": [{"model": "a/b", "settings": {"extra_headers": {"X-Me": "Bearer sk-123"}}}]}, "environment"),
-        ({"judges": [{"model": "a/b", "base_url": "https://me:pw@host/v1"}]}, "without a user or password"),
-        ({"repeats": 0}, "repeats"),
-        ({"prices": "none.json"}, "prices: there is no"),
+        ({"langages": ["en"]}, ("langages", "docs/collect.md")),
+        ({"languages": []}, ("languages", "list")),
+        ({"languages": ["en", False]}, ("languages[1]", False)),
+        ({"languages": ["en", "en"]}, ("language", "en", "twice")),
+        ({"rubric": {"kind": "score"}}, ("rubric.kind", "score", "rating")),
+        ({"rubric": {"kind": "pair", "scale": [5, 1]}}, ("rubric", "scale")),
+        ({"rubric": {"kind": "pair", "scale": 5}}, ("rubric.scale", 5)),
+        ({"rubric": {"kind": "pair", "step": 0}}, ("rubric.step", 0)),
+        ({"rubric": {"kind": "checklist", "scale": [1, 5]}}, ("rubric", "checklist", "scale")),
+        ({"rubric": {"kind": "pair", "calls": "all"}}, ("rubric", "calls: all")),
+        ({"rubric": {"kind": "pair", "templates": "nowhere"}}, ("rubric.templates", "nowhere")),
+        ({"items": {}}, ("items", "path")),
+        ({"items": {"path": "items.jsonl", "unaligned": "skip"}}, ("items.unaligned", "skip", "drop")),
+        ({"items": {"path": "items.jsonl", "fields": {"A b": "c"}}}, ("items.fields.A b.[key]",)),
+        ({"judges": []}, ("judges", "list")),
+        ({"judges": [{"model": "gpt-4o"}]}, ("judges[0].model", "gpt-4o", "openai/gpt-4o")),
+        ({"judges": ["a/b", "c/b"]}, ("judge", "b", "twice")),
+        ({"judges": [{"model": "a/b", "retries": -1}]}, ("judges[0].retries", -1)),
+        ({"judges": [{"model": "a/b", "concurency": 3}]}, ("judges[0]", "concurency")),
+        (
+            {"judges": [{"model": "a/b", "settings": {"max_retries": 3}}]},
+            ("judges[0]", "max_retries", "retries"),
+        ),
+        ({"judges": [{"model": "a/b", "price": {"input": -1, "output": 0}}]}, ("judges[0].price.input", -1)),
+        ({"judges": [{"model": "a/b", "api_key": "sk-123"}]}, ("judges[0].api_key", "OPENAI_API_KEY")),
+        (
+            {"judges": [{"model": "a/b", "settings": {"extra_headers": {"X-Me": "Bearer sk-123"}}}]},
+            ("judges[0].settings.extra_headers.X-Me", "OPENAI_API_KEY"),
+        ),
+        ({"judges": [{"model": "a/b", "base_url": "https://me:pw@host/v1"}]}, ("judges[0].base_url", "password")),
+        ({"repeats": 0}, ("repeats", 0)),
+        ({"prices": "none.json"}, ("prices", "none.json")),
     ],
 )
-def test_bad_plans_say_what_is_wrong(tmp_path: Path, change: dict[str, Any], words: str) -> None:
-    with pytest.raises(CollectError, match=re.escape(words)) as caught:
+def test_bad_plans_say_what_is_wrong(tmp_path: Path, change: dict[str, Any], named: tuple[object, ...]) -> None:
+    with refused(CollectError, *named) as error:
         parse_plan(plan_of(tmp_path, **change), tmp_path)
-    assert "sk-123" not in str(caught.value)
+    assert "sk-123" not in error.message
 
 
 def test_bad_plan_files(tmp_path: Path) -> None:
-    for text, words in [
-        ("a: [", "not valid YAML"),
-        ("name: x\nname: y\n", "stands twice"),
-        ("- 1\n", "must be a mapping of"),
-        ("x: !!python/object/apply:os.system [echo hi]", "not valid YAML"),
+    for text, named in [
+        ("a: [", ("plan.yaml", "line 1, column 5")),
+        ("name: x\nname: y\n", ("name", "twice")),
+        ("- 1\n", ("list",)),
+        ("x: !!python/object/apply:os.system [echo hi]", ("plan.yaml", "line 1, column 4", "os.system")),
     ]:
         (tmp_path / "plan.yaml").write_text(text)
-        with pytest.raises(CollectError, match=re.escape(words)):
+        with refused(CollectError, *named):
             load_plan(tmp_path / "plan.yaml")
-    with pytest.raises(CollectError, match="Cannot read"):
+    with refused(CollectError, "nothing.yaml"):
         load_plan(tmp_path / "nothing.yaml")
 
 
@@ -153,7 +160,7 @@ def test_mrewardbench_layout(tmp_path: Path) -> None:
     assert [item.group for item in found] == ["s0", "s1", "s0"]
     assert found[2].fields["Arabic"]["prompt"] == "arb_Arab2"
     (tmp_path / "arb_Arab" / "raw.json").unlink()
-    with pytest.raises(CollectError, match="one folder per language"):
+    with refused(CollectError, "raw.json", "items.path"):
         load_items(plan)
 
 
@@ -163,7 +170,7 @@ def test_items_that_do_not_align_are_reported(tmp_path: Path) -> None:
     short = [json.loads(line) for line in lines[:-1]]
     short[1]["chosen"] = None
     (tmp_path / "short.jsonl").write_text("\n".join(map(json.dumps, short)))
-    with pytest.raises(CollectError, match=r"2 of 3 items do not align.*1: no chosen in en; 2: not in ar"):
+    with refused(CollectError, 2, 3, "1: no chosen in en; 2: not in ar", "items.unaligned"):
         load_items(parse_plan(plan_of(tmp_path, items={"path": "short.jsonl"}), tmp_path))
     kept = load_items(parse_plan(plan_of(tmp_path, items={"path": "short.jsonl", "unaligned": "drop"}), tmp_path))
     assert [item.name.task for item in kept.items] == ["0"]
@@ -171,17 +178,20 @@ def test_items_that_do_not_align_are_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("items", "words"),
+    ("items", "named"),
     [
-        ({"path": "none.jsonl"}, "There is no item file"),
-        ({"path": "items.jsonl", "language": "lang"}, "no column 'lang'"),
-        ({"path": "items.jsonl", "id": "key"}, "nothing in 'key'"),
-        ({"path": "items.jsonl", "id": "subset"}, "s stands twice"),
-        ({"path": "items.jsonl", "fields": {"chosen": "best"}}, "no chosen in en"),
+        ({"path": "none.jsonl"}, ("none.jsonl",)),
+        (
+            {"path": "items.jsonl", "language": "lang"},
+            ("items.jsonl", "lang", "items.language", "id, language"),
+        ),
+        ({"path": "items.jsonl", "id": "key"}, ("items.jsonl", "item 1", "key", "id: COLUMN")),
+        ({"path": "items.jsonl", "id": "subset"}, ("items.jsonl", "item 2", "s", "twice")),
+        ({"path": "items.jsonl", "fields": {"chosen": "best"}}, ("3 of 3", "chosen", "en")),
     ],
 )
-def test_bad_items(tmp_path: Path, items: dict[str, Any], words: str) -> None:
-    with pytest.raises(CollectError, match=re.escape(words)):
+def test_bad_items(tmp_path: Path, items: dict[str, Any], named: tuple[object, ...]) -> None:
+    with refused(CollectError, *named):
         load_items(parse_plan(plan_of(tmp_path, items=items), tmp_path))
 
 
@@ -197,7 +207,7 @@ def test_checklists_must_have_the_same_requirements_in_every_language(tmp_path: 
             requirement = next(load_items(plan).items).requirements[0]
             assert (requirement.id, requirement.type, requirement.text["ar"]) == ("0", "data", "يحمّل البيانات.")
         else:
-            with pytest.raises(CollectError, match="other requirements in ar"):
+            with refused(CollectError, "a", "ar", "requirements"):
                 load_items(plan)
 
 
@@ -215,9 +225,9 @@ def test_every_shipped_language_keeps_placeholders_and_tags() -> None:
             for lost in (p for group in TEMPLATES[template_name(rubric)] for p in group):
                 if lost in ("{low}", "{high}") and lost not in text:
                     continue
-                with pytest.raises(CollectError, match="has lost"):
+                with refused(CollectError, code, lost):
                     check_template(text.replace(lost, "?"), rubric, code)
-            with pytest.raises(CollectError, match=r"unknown placeholders \{x\}"):
+            with refused(CollectError, code, "{x}", "{prompt}"):
                 check_template(text + "{x}", rubric, code)
 
 
@@ -238,9 +248,9 @@ def test_own_templates_are_checked(tmp_path: Path) -> None:
     assert load_templates(plan)["ar"].constants["criteria"] == "- It is right."
     broken = tmp_path / "mine" / "ar" / "rating.txt"
     broken.write_text(broken.read_text(encoding="utf-8").replace('"score"', '"الدرجة"'), encoding="utf-8")
-    with pytest.raises(CollectError, match=r'rating.txt has lost "score"'):
+    with refused(CollectError, "rating.txt", '"score"'):
         load_templates(plan)
-    with pytest.raises(CollectError, match="No prompts for fi ship"):
+    with refused(CollectError, "fi", "en, ar", "rubric.templates"):
         load_templates(parse_plan(plan_of(tmp_path, languages=["en", "fi"]), tmp_path))
 
 
@@ -285,9 +295,9 @@ def test_pairs_are_rated_apart_and_blind(tmp_path: Path) -> None:
 
 
 def test_any_prefix_of_the_order_is_balanced(tmp_path: Path) -> None:
-    work = prepare(parse_plan(plan_of(tmp_path, repeats=2), tmp_path))
+    work = prepare(parse_plan(plan_of(tmp_path, repeats=2, lead=1), tmp_path))
     con = create_store(tmp_path)
-    order = InOrder(Remaining(con, work), ["gpt-4o", "b"], 1, frozenset())
+    order = InOrder(Remaining(con, work))
     calls = []
     turn = 0
     while len(calls) < 3 * 2 * 2 * 2 * 2:
@@ -305,9 +315,9 @@ def test_any_prefix_of_the_order_is_balanced(tmp_path: Path) -> None:
 
 
 def test_a_judge_ahead_of_the_slowest_waits(tmp_path: Path) -> None:
-    work = prepare(parse_plan(plan_of(tmp_path), tmp_path))
+    work = prepare(parse_plan(plan_of(tmp_path, lead=1), tmp_path))
     con = create_store(tmp_path)
-    order = InOrder(Remaining(con, work), ["gpt-4o", "b"], 1, frozenset())
+    order = InOrder(Remaining(con, work))
     taken = [order.take("b") for _ in range(8)]
     assert not any(isinstance(call, bool) for call in taken)
     assert order.take("b") is True  # two items ahead
@@ -375,7 +385,7 @@ def test_mrewardbench_is_downloaded_once(tmp_path: Path, monkeypatch: pytest.Mon
         server.shutdown()
         server.server_close()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
-    with pytest.raises(CollectError, match=r"Cannot download .* Without a network"):
+    with refused(CollectError, "raw.json", "items.path"):
         load_items(plan)
 
 
@@ -410,7 +420,7 @@ def test_the_live_view_shows_every_judge() -> None:
 
     file = Terminal()
     progress_lines(file, 0.0)(judges)
-    assert "50 of 200 calls answered, 1 failed, 3 asked again, $1.50" in file.getvalue()
+    assert not lacks(file.getvalue(), "50 of 200", 1, 3, "$1.50")
     quiet = io.StringIO()
     with watching(quiet) as watch:
         assert watch is not None
@@ -425,5 +435,4 @@ def test_a_missing_label_column_says_which_key_names_it(tmp_path: Path, cli: Any
     (tmp_path / "plan.yaml").write_text(plan)
     done = cli("collect", tmp_path / "plan.yaml", "-o", tmp_path / "run", "--dry-run")
     assert done.returncode == 2
-    assert "id: COLUMN" in done.stderr
-    assert "task, language, prompt, response" in done.stderr
+    assert not lacks(done.stderr, "id: COLUMN", "task, language, prompt, response")

@@ -20,6 +20,7 @@ from polyjudge.collect.probes import (
     write_probes,
 )
 from polyjudge.core.errors import CollectError
+from refusals import refused
 
 TEXTS: dict[str, list[str]] = json.loads(Path(__file__).with_name("probe_texts.json").read_text(encoding="utf-8"))
 SCRIPTS = {
@@ -164,11 +165,11 @@ def test_a_response_of_a_megabyte_is_cut_in_seconds() -> None:
 
 def test_short_and_missing_responses_are_said() -> None:
     rows = [{"id": "a", "language": "en", "response": "Too short."}]
-    with pytest.raises(CollectError, match="at least 20"):
+    with refused(CollectError, 20):
         make_probes(rows)
-    with pytest.raises(CollectError, match="no 'response'"):
+    with refused(CollectError, "Item 1", "response", "--response"):
         make_probes([{"id": "a", "language": "en"}])
-    with pytest.raises(CollectError, match="No probe of kind"):
+    with refused(CollectError, "explode", "truncate"):
         make_probes(items(2), kinds=["explode"])
-    with pytest.raises(CollectError, match="Severities"):
+    with refused(CollectError, "severities"):
         make_probes(items(2), shares=[0.4, 0.2])

@@ -9,6 +9,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Grouping
+from refusals import refused
 
 
 @pytest.fixture
@@ -45,9 +46,9 @@ def test_select_by_label_and_order(panel: pj.Panel) -> None:
     assert part.shape == (2, 2, 2)
     assert panel.replicate_scores is not None
     np.testing.assert_array_equal(part.scores[:, :, 0], panel.replicate_scores[2:4, :, 2, 1])
-    with pytest.raises(pj.PanelError, match="No judge z"):
+    with refused(pj.PanelError, "judge z", "a, b, c"):
         panel.select(judges=["a", "z"])
-    with pytest.raises(pj.PanelError, match="at least 2 languages"):
+    with refused(pj.PanelError, "language", 2, 1, "en"):
         panel.select(languages="en")
 
 
@@ -71,9 +72,9 @@ def test_slices_of_tasks_and_of_rows_inside_tasks(panel: pj.Panel) -> None:
     kept = grouped.select(tasks=[panel.tasks[i] for i in (0, 2)]).grouping
     assert kept is not None
     assert kept.labels == ("easy",)
-    with pytest.raises(pj.PanelError, match="no groups"):
+    with refused(pj.PanelError, "--group"):
         panel.slice("easy")
-    with pytest.raises(pj.PanelError, match="No group 'odd'"):
+    with refused(pj.PanelError, "odd", "easy, hard"):
         grouped.slice("odd")
 
     scores = np.stack([panel.scores, panel.scores + 1])
@@ -89,30 +90,27 @@ def test_incomplete_coverage_is_shown_as_a_table() -> None:
     scores = np.ones((5, 2, 2))
     scores[1:, 1, 0] = np.nan
     panel = pj.Panel.from_array(scores, languages=("en", "sw"), judges=("a", "b"))
-    with pytest.raises(pj.PanelError, match="sw x a: 4 of 5 tasks missing"):
+    with refused(pj.PanelError, "ranks", "sw x a", "4 of 5"):
         panel.require_complete("ranks")
     assert panel.missing().to_dict("records")[0]["share"] == pytest.approx(0.8)
 
 
-@pytest.mark.parametrize(
-    ("shape", "message"),
-    [((1, 2, 2), "at least 2 tasks"), ((3, 1, 2), "at least 2 languages"), ((3, 2, 1), "at least 2 judges")],
-)
-def test_too_small(shape: tuple[int, int, int], message: str) -> None:
-    with pytest.raises(pj.PanelError, match=message):
+@pytest.mark.parametrize(("shape", "axis"), [((1, 2, 2), "task"), ((3, 1, 2), "language"), ((3, 2, 1), "judge")])
+def test_too_small(shape: tuple[int, int, int], axis: str) -> None:
+    with refused(pj.PanelError, axis, 2, 1, f"{axis}1"):
         pj.Panel.from_array(np.zeros(shape))
 
 
 def test_refuses_infinity_repeated_labels_and_bad_shapes() -> None:
-    with pytest.raises(pj.PanelError, match="infinite"):
+    with refused(pj.PanelError, "infinite"):
         pj.Panel.from_array(np.array([[[1, np.inf], [1, 2]], [[1, 2], [1, 2]]]))
-    with pytest.raises(pj.PanelError, match="stands twice"):
+    with refused(pj.PanelError, "judge", "a", "twice"):
         pj.Panel.from_array(np.zeros((2, 2, 2)), judges=("a", "a"))
-    with pytest.raises(pj.PanelError, match="axes"):
+    with refused(pj.PanelError, 2, "axes"):
         pj.Panel.from_array(np.zeros((2, 2)))
-    with pytest.raises(pj.PanelError, match="no score at all"):
+    with refused(pj.PanelError, "no score"):
         pj.Panel.from_array(np.full((2, 2, 2), np.nan))
-    with pytest.raises(pj.PanelError, match="weights"):
+    with refused(pj.PanelError, "weights"):
         pj.Panel.from_array(np.zeros((2, 2, 2)), weights=np.array([1.0, 0.0]))
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from polyjudge.paper import sources
 from polyjudge.paper.fetch import COMMIT, FILES, FetchError, fetch
+from refusals import refused
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -84,7 +85,7 @@ def test_a_damaged_copy_in_the_cache_is_fetched_again(server: Server, cache: Pat
 @pytest.mark.parametrize("cut", [0, 1000, 400_000])
 def test_a_cut_download_leaves_nothing(server: Server, cache: Path, devai_like_path: Path, cut: int) -> None:
     server.body, server.cut = devai_like_path.read_bytes(), cut
-    with pytest.raises(FetchError, match="--data FILE"):
+    with refused(FetchError, "run_level_scores.csv", "polyjudge reproduce devai --data FILE"):
         fetch("devai", sources.devai_panel, source=address(server))
     assert files(cache) == []
 
@@ -92,7 +93,7 @@ def test_a_cut_download_leaves_nothing(server: Server, cache: Path, devai_like_p
 def test_a_short_file_that_arrived_whole_leaves_nothing(server: Server, cache: Path, devai_like_path: Path) -> None:
     lines = devai_like_path.read_bytes().splitlines(keepends=True)
     server.body = b"".join(lines[:5000])
-    with pytest.raises(FetchError, match="was not kept"):
+    with refused(FetchError, "run_level_scores.csv", "judges"):
         fetch("devai", sources.devai_panel, source=address(server))
     assert files(cache) == []
 
@@ -102,19 +103,19 @@ def test_a_file_of_another_commit_is_refused(server: Server, cache: Path, devai_
     text = devai_like_path.read_text()
     server.body = re.sub(r",[0-9.]+,([01])\n", r",55.5,\1\n", text, count=1).encode()
     assert server.body != text.encode()
-    with pytest.raises(FetchError, match="interaction cells are not the published ones"):
+    with refused(FetchError, "run_level_scores.csv", 48, "English x GPT-4o"):
         fetch("devai", sources.devai_panel, source=address(server), commit="0" * 40)
     assert files(cache) == []
 
 
 def test_an_unknown_commit_says_what_the_server_answered(server: Server, cache: Path) -> None:
     server.status = 404
-    with pytest.raises(FetchError, match=r"answered 404 .*--data FILE"):
+    with refused(FetchError, 404, "pilot_complete_panel.csv", "--data FILE"):
         fetch("mrewardbench", sources.mrewardbench_panel, source=address(server), commit="f" * 40)
     assert files(cache) == []
 
 
 def test_no_network(cache: Path) -> None:
-    with pytest.raises(FetchError, match=r"Is there a network\? .*polyjudge reproduce devai --data FILE"):
+    with refused(FetchError, "run_level_scores.csv", "ConnectionError", "polyjudge reproduce devai --data FILE"):
         fetch("devai", sources.devai_panel, source="http://127.0.0.1:9")
     assert files(cache) == []

@@ -22,6 +22,7 @@ from polyjudge.paper.follow_up import GATES, LINKS, follow_up
 from polyjudge.paper.labels import check_labels, read_labels
 from polyjudge.paper.requirements import GROUPS, ablate_types, read_instances, read_judgments, slice_panel, typed
 from polyjudge.paper.run import reproduce
+from refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -74,13 +75,13 @@ def test_a_panel_that_copies_the_humans_sees(panel: pj.Panel, labels: pd.DataFra
 
 def test_bad_labels_are_refused(panel: pj.Panel, labels: pd.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
-    for table, says in (
-        (labels[labels["task"] != panel.tasks[0]], "no label for 3"),
-        (labels.assign(satisfied=2), "0 or 1"),
-        (labels.drop(columns="framework"), "no column framework"),
+    for table, named in (
+        (labels[labels["task"] != panel.tasks[0]], (3, panel.tasks[0], "MetaGPT")),
+        (labels.assign(satisfied=2), ("satisfied", 0, 1)),
+        (labels.drop(columns="framework"), ("framework", "task, requirement_id")),
     ):
         table.to_csv(path, index=False)
-        with pytest.raises(PanelError, match=says):
+        with refused(PanelError, "labels.csv", *named):
             read_labels(path, panel)
 
 
@@ -199,7 +200,7 @@ def test_requirements_and_labels_are_fetched_once(
     source = f"http://127.0.0.1:{upstream.server_address[1]}"
     lost = next(iter(upstream.files))
     body = upstream.files.pop(lost)
-    with pytest.raises(FetchError, match="404"):
+    with refused(FetchError, 404, Path(lost).name):
         fetch_labels(panel.tasks, panel.replicates, source=source)
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
     upstream.files[lost] = body

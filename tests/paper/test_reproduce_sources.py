@@ -10,6 +10,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.paper import published, sources
+from refusals import refused
 
 
 def write_panel(path: Path, seed: int = 0) -> pd.DataFrame:
@@ -83,58 +84,64 @@ def test_mrewardbench_panel(panel_file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "says"),
+    ("spoil", "named"),
     [
-        (lambda t: t.rename(columns={"backbone": "judge"}), "no column backbone"),
-        (lambda t: t.iloc[:-1], "7919 scores"),
-        (lambda t: t.iloc[:3000], "not those of the released file"),
-        (lambda t: pd.concat([t.iloc[:-1], t.iloc[:1]]), "none twice"),
-        (lambda t: t.assign(score=t["score"].where(t.index != 5)), "7919 scores"),
-        (lambda t: t.assign(score=t["score"].where(t.index != 5, 1e9)), "7919 scores"),
-        (lambda t: t.assign(score=t["score"].where(t.index != 5, 0.0)), "interaction cells are not the published ones"),
-        (lambda t: t.assign(language=t["language"].replace("Hindi", "Urdu")), "Hindi, Urdu"),
+        (lambda t: t.rename(columns={"backbone": "judge"}), ("backbone", "judge, language, framework")),
+        (lambda t: t.iloc[:-1], (55, 7919, 7920)),
+        (lambda t: t.iloc[:3000], ("judges", "DeepSeek, Gemini, Qwen")),
+        (lambda t: pd.concat([t.iloc[:-1], t.iloc[:1]]), (55, 7920, "twice")),
+        (lambda t: t.assign(score=t["score"].where(t.index != 5)), (55, 7919, 7920)),
+        (lambda t: t.assign(score=t["score"].where(t.index != 5, 1e9)), (55, 7919, 7920)),
+        (lambda t: t.assign(score=t["score"].where(t.index != 5, 0.0)), (48, "English x GPT-4o")),
+        (lambda t: t.assign(language=t["language"].replace("Hindi", "Urdu")), ("languages", "Hindi, Urdu")),
     ],
 )
-def test_a_changed_devai_file_is_refused(devai_like_path: Path, tmp_path: Path, spoil: object, says: str) -> None:
+def test_a_changed_devai_file_is_refused(
+    devai_like_path: Path, tmp_path: Path, spoil: object, named: tuple[object, ...]
+) -> None:
     path = tmp_path / "x.csv"
     spoil(pd.read_csv(devai_like_path)).to_csv(path, index=False)  # type: ignore[operator]
-    with pytest.raises(pj.PanelError, match=says):
+    with refused(pj.PanelError, "x.csv", *named):
         sources.devai_panel(path)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "says"),
+    ("spoil", "named"),
     [
-        (lambda t: t.rename(columns={"margin": "m"}), "no column margin"),
-        (lambda t: t.iloc[:-1], "52499 rows"),
-        (lambda t: t.iloc[:20000], "not those of the released file"),
-        (lambda t: pd.concat([t.iloc[:-1], t.iloc[:1]]), "may be cut"),
-        (lambda t: t.assign(margin=t["margin"].fillna(0.0)), " 0 rows without a margin"),
-        (lambda t: t.assign(margin=t["margin"].astype(object).where(t.index != 7, "high")), "line 9 is not a number"),
-        (lambda t: t.assign(margin=t["margin"].where(t.index != 7, 5.0)), "outside -4..4"),
-        (lambda t: t.assign(subset="all"), "may be cut"),
+        (lambda t: t.rename(columns={"margin": "m"}), ("margin", "chosen_score")),
+        (lambda t: t.iloc[:-1], (52499, 1500, 35)),
+        (lambda t: t.iloc[:20000], ("languages", "hin_Deva, jpn_Jpan, spa_Latn, zho_Hans")),
+        (lambda t: pd.concat([t.iloc[:-1], t.iloc[:1]]), (52500, 1500, 35)),
+        (lambda t: t.assign(margin=t["margin"].fillna(0.0)), (52500, 0, 35)),
+        (lambda t: t.assign(margin=t["margin"].astype(object).where(t.index != 7, "high")), ("margin", "line 9")),
+        (lambda t: t.assign(margin=t["margin"].where(t.index != 7, 5.0)), ("margin", "-4..4")),
+        (lambda t: t.assign(subset="all"), ("all: 1500", "alpacaeval-easy: 805")),
     ],
 )
-def test_a_changed_panel_file_is_refused(panel_file: Path, tmp_path: Path, spoil: object, says: str) -> None:
+def test_a_changed_panel_file_is_refused(
+    panel_file: Path, tmp_path: Path, spoil: object, named: tuple[object, ...]
+) -> None:
     path = tmp_path / "x.csv"
     spoil(pd.read_csv(panel_file)).to_csv(path, index=False)  # type: ignore[operator]
-    with pytest.raises(pj.PanelError, match=says):
+    with refused(pj.PanelError, "x.csv", *named):
         sources.mrewardbench_panel(path)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "says"),
+    ("spoil", "named"),
     [
-        (lambda t: t.drop(columns="raw_margin"), "no column raw_margin"),
-        (lambda t: t.iloc[:-1], "699 rows"),
-        (lambda t: t.assign(cbc_margin=t["cbc_margin"].where(t.index != 3)), "missing or not a number"),
-        (lambda t: t.assign(subset="all"), "100 rows in each language"),
+        (lambda t: t.drop(columns="raw_margin"), ("raw_margin", "cbc_margin")),
+        (lambda t: t.iloc[:-1], (699, 100)),
+        (lambda t: t.assign(cbc_margin=t["cbc_margin"].where(t.index != 3)), ("margin", "missing")),
+        (lambda t: t.assign(subset="all"), (700, 100, "alpacaeval-easy: 54")),
     ],
 )
-def test_a_changed_sample_is_refused(anchor_like_path: Path, tmp_path: Path, spoil: object, says: str) -> None:
+def test_a_changed_sample_is_refused(
+    anchor_like_path: Path, tmp_path: Path, spoil: object, named: tuple[object, ...]
+) -> None:
     path = tmp_path / "x.csv"
     spoil(pd.read_csv(anchor_like_path)).to_csv(path, index=False)  # type: ignore[operator]
-    with pytest.raises(pj.PanelError, match=says):
+    with refused(pj.PanelError, "x.csv", *named):
         sources.anchor_sample(path)
 
 
@@ -143,7 +150,8 @@ def test_a_changed_sample_is_refused(anchor_like_path: Path, tmp_path: Path, spo
 def test_what_is_no_table_is_refused(tmp_path: Path, load: object, content: bytes) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(content)
-    with pytest.raises(pj.PanelError):
+    with refused(pj.PanelError, "x.csv"):
         load(path)  # type: ignore[operator]
-    with pytest.raises(pj.PanelError, match="Cannot read"):
-        load(tmp_path / "absent.csv")  # type: ignore[operator]
+    path.unlink()
+    with refused(pj.PanelError, "x.csv", "No such file"):
+        load(path)  # type: ignore[operator]

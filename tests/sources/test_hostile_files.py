@@ -12,6 +12,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.sources.limits import check_text
+from refusals import refused
 
 HEADER = b"task,language,judge,score\n"
 GOOD = HEADER + b"".join(f"t{i},{x},{j},{i}\n".encode() for i in range(5) for x in ("en", "sw") for j in "AB")
@@ -69,16 +70,16 @@ def test_deep_json(tmp_path: Path) -> None:
 
 def test_a_gzip_bomb_is_refused(tmp_path: Path) -> None:
     bomb = packed(tmp_path / "bomb.csv.gz", (HEADER, 1), (b"t,en,A,1\n" * 111_111, 300))
-    with pytest.raises(pj.PanelError, match="grows more than"):
+    with refused(pj.PanelError, "bomb.csv.gz", 200):
         pj.read_panel(bomb)
-    with pytest.raises(pj.PanelError, match="first line"):
+    with refused(pj.PanelError, "line.csv.gz", "64 KiB"):
         check_text(packed(tmp_path / "line.csv.gz", (b"x" * 100_000, 1)))
 
 
 def test_a_long_line_in_the_middle_is_named(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     path.write_bytes(GOOD + b"t9,en,A," + b"x" * 5_000_000 + b"\nt9,sw,A,3\n")
-    with pytest.raises(pj.PanelError, match=r"line 22 is longer than"):
+    with refused(pj.PanelError, "scores.csv", "line 22", 2000000):
         pj.read_panel(path)
 
 
@@ -89,5 +90,5 @@ def test_packed_tables_that_are_tables_pass(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(GOOD))
     assert pj.read_panel(path).shape == (5, 2, 2)
     path.write_bytes(b"not gzip at all")
-    with pytest.raises(pj.PanelError, match="gzip"):
+    with refused(pj.PanelError, "scores.csv.gz", "gzip"):
         pj.read_panel(path)

@@ -17,6 +17,7 @@ import pytest
 import polyjudge as pj
 from conftest import need
 from polyjudge.core.errors import PanelError, UsageError
+from refusals import refused
 
 pytestmark = pytest.mark.postgres
 
@@ -90,17 +91,17 @@ def test_postgres_and_duckdb_give_the_same_panel(filled: str, long: pd.DataFrame
 
 
 def test_bad_input(filled: str) -> None:
-    with pytest.raises(PanelError, match=r"holds text in 2 rows: task task05, language de, judge A \('abc'\)"):
+    with refused(PanelError, "score", 2, "task task05, language de, judge A", "abc", "--map"):
         pj.read_panel(f"{filled}::odd")
     for max_units in (1000, 20):
-        with pytest.raises(PanelError, match=r"same task, language, judge, replicate: task07, .* \(2 rows\)"):
+        with refused(PanelError, "task07, de, A, replicate1 (2 rows)", "--duplicates"):
             pj.read_panel(f"{filled}::doubled", max_units=max_units)
     assert pj.read_panel(f"{filled}::doubled", duplicates="mean").n_scores == 80 * 12 + 12
-    with pytest.raises(UsageError, match="Name the table"):
+    with refused(UsageError, "ADDRESS::TABLE"):
         pj.read_panel(filled)
-    with pytest.raises(PanelError, match="could not answer"):
+    with refused(PanelError, "nothing"):
         pj.read_panel(f"{filled}::nothing")
-    with pytest.raises(UsageError, match="no row order"):
+    with refused(UsageError, "duplicates='first'"):
         pj.read_panel(f"{filled}::doubled", duplicates="first")
 
 
@@ -152,15 +153,15 @@ def test_a_table_beside_the_source(filled: str, long: pd.DataFrame) -> None:
         panel.tasks, panel.languages, panel.judges
     )
     np.testing.assert_allclose(back.scores, cal.transform(panel).scores, rtol=1e-12)
-    with pytest.raises(UsageError, match="--overwrite"):
+    with refused(UsageError, "scores_calibrated", "--overwrite"):
         write_calibrated(cal, f"{filled}::scores", f"{filled}::scores_calibrated")
     write_calibrated(cal, f"{filled}::public.scores", "::", overwrite=True)
-    for name, words in (("scores", "is what is read"), ("odd", "did not write")):
-        with pytest.raises(UsageError, match=words):
+    for name, word in (("scores", "read"), ("odd", "write")):
+        with refused(UsageError, name, "-o ::NAME", word):
             write_calibrated(cal, f"{filled}::scores", f"::{name}", overwrite=True)
-    with pytest.raises(PanelError, match="holds text"):
+    with refused(PanelError, "score", "abc", "--map"):
         write_calibrated(cal, f"{filled}::odd", "::new")
-    with pytest.raises(UsageError, match="Write to a file"):
+    with refused(UsageError, "server"):
         write_calibrated(cal, f"{filled}::odd", "::new", map="abc=")
     with psycopg.connect(filled) as con, con.cursor() as cursor:
         cursor.execute("SELECT to_regclass('new'), (SELECT count(*) FROM scores), (SELECT count(*) FROM odd)")
@@ -183,12 +184,12 @@ def test_readings_that_only_our_engine_can_do(filled: str, long: pd.DataFrame, t
     options: dict[str, Any] = {"wide": "{judge}_points", "language_from": "place:eu/{language}"}
     panel = pj.read_panel(f"{filled}::wide", **options)
     assert (panel.languages, panel.judges) == (("de", "en", "fr"), ("a", "b"))
-    assert any("copied" in note for note in panel.notes)
+    assert "panel.copied" in [note.code for note in panel.notes]
     np.testing.assert_array_equal(panel.cell_means, pj.read_panel(table(filled, "wide"), **options).cell_means)
     done = write_calibrated(pj.ConsensusCalibrator().fit(panel), f"{filled}::wide", tmp_path / "out.csv", **options)
     assert (done.rows, done.missing) == (len(wide), 0)
     assert list(pd.read_csv(tmp_path / "out.csv").columns[-2:]) == ["a_points_calibrated", "b_points_calibrated"]
     odd = pj.read_panel(f"{filled}::odd", map={"abc": None})
     assert odd.n_scores == len(long) - 2
-    with pytest.raises(UsageError, match="--format"):
+    with refused(UsageError, "--format"):
         pj.read_panel(f"{filled}::scores", format="inspect")

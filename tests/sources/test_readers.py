@@ -20,7 +20,9 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.core.columns import find_columns
-from polyjudge.core.errors import PanelError, PolyjudgeError, UsageError
+from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.core.reading import Unclear
+from refusals import lacks, refused
 
 HEADER = "task,language,judge,score\n"
 
@@ -141,7 +143,7 @@ def test_a_given_order_selects_and_orders(long: pd.DataFrame, expected: pj.Panel
     assert panel.languages == ("fr", "en")
     np.testing.assert_array_equal(panel.scores, expected.select(panel.tasks, ["fr", "en"], ["A", "B"]).scores)
     assert {"count": 1, "all": 3, "axis": "language"} in [n.values for n in panel.notes]
-    with pytest.raises(PanelError, match="no language 'xx'"):
+    with refused(PanelError, "xx", "de, en, fr"):
         pj.read_panel(long, languages=["xx", "en"])
 
 
@@ -192,7 +194,7 @@ DOUBLED = HEADER + rows() + "a,en,x,100\n"
 
 def test_duplicates(tmp_path: Path) -> None:
     path = write(tmp_path / "s.csv", DOUBLED)
-    with pytest.raises(PanelError, match=r"same task, language, judge: a, en, x \(2 rows\)"):
+    with refused(PanelError, "s.csv", "a, en, x (2 rows)", "--duplicates"):
         pj.read_panel(path)
     mean = pj.read_panel(path, duplicates="mean")
     assert mean.scores[0, 0, 0] == 50
@@ -201,7 +203,7 @@ def test_duplicates(tmp_path: Path) -> None:
     first = pj.read_panel(path, duplicates="first")
     assert first.scores[0, 0, 0] == 0
     assert "panel.first-kept" in [n.code for n in first.notes]
-    with pytest.raises(UsageError, match="duplicates must be"):
+    with refused(UsageError, "duplicates", "last", "first"):
         pj.read_panel(path, duplicates="last")  # type: ignore[arg-type]
 
 
@@ -212,7 +214,7 @@ def test_incomplete(tmp_path: Path) -> None:
     assert not panel.complete
     assert int(np.isnan(panel.scores).sum()) == 2
     assert ("panel.no-score", {"count": 1}) in [(n.code, n.values) for n in panel.notes]
-    with pytest.raises(PanelError, match="de x y: 1 of 4 tasks missing"):
+    with refused(PanelError, "de x y", "1 of 4", "2 of 16"):
         pj.read_panel(path, incomplete="error")
     dropped = pj.read_panel(path, incomplete="drop")
     assert set(dropped.tasks) == {"c", "d"}
@@ -256,77 +258,86 @@ def test_hashed_units_find_a_duplicate_beside_a_hole(tmp_path: Path, through: st
     path = tmp_path / "s.parquet"
     frame.to_parquet(path)
     source: Any = path if through == "file" else ibis.duckdb.connect().read_parquet(path)
-    with pytest.raises(PanelError, match=f"{b}, language1, judge1 .2 rows"):
+    with refused(PanelError, f"{b}, language1, judge1 (2 rows)"):
         pj.read_panel(source, max_units=3)
     mean = pj.read_panel(source, max_units=3, duplicates="mean")
     assert mean.n_tasks == 59
     assert ("panel.dropped", 1) in [(n.code, n.values.get("count")) for n in mean.notes]
-    with pytest.raises(PanelError, match="incomplete"):
+    with refused(PanelError, "incomplete", "--incomplete drop"):
         pj.read_panel(frame[~hole], max_units=3, incomplete="error")
 
 
 # --- bad input ---
 
-BAD: dict[str, tuple[str | bytes, dict[str, Any], str]] = {
-    "missing column": ("item,language,score\na,en,1\n", {}, r"No column for judge .* --judge NAME"),
+BAD: dict[str, tuple[str | bytes, dict[str, Any], tuple[object, ...]]] = {
+    "missing column": ("item,language,score\na,en,1\n", {}, (Unclear, "s.csv", "judge", "item", "--judge NAME")),
     "ambiguous column": (
         "task,language,backbone,evaluator,score\na,en,x,y,1\n",
         {},
-        "Several columns could be the judge",
+        (Unclear, "s.csv", "--judge backbone", "--judge evaluator"),
     ),
-    "named column absent": (HEADER + rows(), {"judge": "who"}, "no column 'who'"),
-    "one column twice": (HEADER + rows(), {"judge": "language", "language": "language"}, "cannot be both"),
-    "two columns of one name": ("task,language,judge,score,score\na,en,x,1,2\n", {}, "two columns named 'score'"),
-    "text score": (HEADER + rows() + "c,en,x,abc\nc,en,y,so\n", {}, r"line 10 \('abc'\), line 11 \('so'\)"),
-    "comma that may divide thousands": ("task;language;judge;score\na;en;x;1,500\n", {}, "--decimal comma"),
-    "infinite score": (HEADER + rows() + "c,en,x,-inf\n", {}, r"not finite numbers: line 10"),
-    "one language": (HEADER + rows(languages=("en",)), {}, "at least 2 languages"),
-    "one judge": (HEADER + rows(judges="x"), {}, "at least 2 judges"),
-    "one task": (HEADER + rows(tasks="a"), {}, "at least 2 tasks"),
-    "outside the range": (HEADER + rows(), {"range": (0, 5)}, r"outside the declared range 0:5: line 8 \('6'\)"),
-    "range upside down": (HEADER + rows(), {"range": (5, 0)}, "lower one first"),
-    "empty file": ("", {}, "is empty"),
-    "blank file": ("\n\n", {}, "is empty"),
-    "header only": (HEADER, {}, "no rows"),
-    "no score at all": (HEADER + "a,en,x,\nb,en,x,\n", {}, "empty in every row"),
-    "no label": (HEADER + rows() + "c,,x,1\n", {}, "without a task, language or judge: line 10"),
-    "not UTF-8": (HEADER.encode() + b"t\xe9,en,x,1\n", {}, "line 2 is not UTF-8"),
-    "not UTF-8 in the header": ("tâsk,language,judge,score\n".encode("latin-1"), {}, "line 1 is not UTF-8"),
-    "UTF-16": ((HEADER + rows()).encode("utf-16"), {}, "UTF-16"),
-    "too many fields": (HEADER + rows() + "c,en,x,1,2\n", {}, "line 10 has 5 fields where the header has 4"),
-    "too few fields": (HEADER + rows() + "c,en\n", {}, "line 10 has 2 fields"),
-    "open quote": (HEADER + '"c,en,x,1\n' + rows(), {}, "quote that is never closed"),
-    "mixed line ends": (HEADER + "a,en,x,1\r\nb,en,x,2\nb,en,y,2\n", {}, "line ends are mixed"),
+    "named column absent": (HEADER + rows(), {"judge": "who"}, ("who", "judge", "'task', 'language'")),
+    "one column twice": (HEADER + rows(), {"judge": "language", "language": "language"}, ("language", "judge", "both")),
+    "two columns of one name": ("task,language,judge,score,score\na,en,x,1,2\n", {}, ("s.csv", "score", "two")),
+    "text score": (
+        HEADER + rows() + "c,en,x,abc\nc,en,y,so\n",
+        {},
+        ("s.csv", "score", "line 10", "abc", "line 11", "so"),
+    ),
+    "comma that may divide thousands": (
+        "task;language;judge;score\na;en;x;1,500\n",
+        {},
+        ("s.csv", "score", "--decimal comma"),
+    ),
+    "infinite score": (HEADER + rows() + "c,en,x,-inf\n", {}, ("s.csv", "line 10", "-inf")),
+    "one language": (HEADER + rows(languages=("en",)), {}, ("language", 2, 1, "en")),
+    "one judge": (HEADER + rows(judges="x"), {}, ("judge", 2, 1, "x")),
+    "one task": (HEADER + rows(tasks="a"), {}, ("task", 2, 1, "a")),
+    "outside the range": (HEADER + rows(), {"range": (0, 5)}, ("s.csv", "0:5", "line 8", 6, "line 9", 7, "--range")),
+    "range upside down": (HEADER + rows(), {"range": (5, 0)}, (UsageError, "range", (5, 0))),
+    "empty file": ("", {}, ("s.csv", "empty")),
+    "blank file": ("\n\n", {}, ("s.csv", "empty")),
+    "header only": (HEADER, {}, ("s.csv", "rows")),
+    "no score at all": (HEADER + "a,en,x,\nb,en,x,\n", {}, ("s.csv", "score", "empty")),
+    "no label": (HEADER + rows() + "c,,x,1\n", {}, ("s.csv", "line 10", "label")),
+    "not UTF-8": (HEADER.encode() + b"t\xe9,en,x,1\n", {}, ("s.csv", "line 2", "UTF-8")),
+    "not UTF-8 in the header": ("tâsk,language,judge,score\n".encode("latin-1"), {}, ("s.csv", "line 1", "UTF-8")),
+    "UTF-16": ((HEADER + rows()).encode("utf-16"), {}, ("s.csv", "UTF-16")),
+    "too many fields": (HEADER + rows() + "c,en,x,1,2\n", {}, ("s.csv", "line 10", 5, 4)),
+    "too few fields": (HEADER + rows() + "c,en\n", {}, ("s.csv", "line 10", 2, 4)),
+    "open quote": (HEADER + '"c,en,x,1\n' + rows(), {}, ("s.csv", "line 2", "quote")),
+    "mixed line ends": (HEADER + "a,en,x,1\r\nb,en,x,2\nb,en,y,2\n", {}, ("s.csv", "line ends")),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_has_its_own_error(case: str, tmp_path: Path) -> None:
-    text, options, message = BAD[case]
-    with pytest.raises(PolyjudgeError, match=message) as caught:
+    text, options, named = BAD[case]
+    kind, named = (named[0], named[1:]) if isinstance(named[0], type) else (PanelError, named)
+    with refused(kind, *named) as error:
         pj.read_panel(write(tmp_path / "s.csv", text), **options)
-    assert len(str(caught.value).split("\n\n")) == 1
+    assert "\n\n" not in error.message
 
 
 def test_bad_files(tmp_path: Path) -> None:
-    with pytest.raises(PanelError, match="no file"):
+    with refused(PanelError, "absent.csv"):
         pj.read_panel(tmp_path / "absent.csv")
-    with pytest.raises(PanelError, match="No file matches"):
+    with refused(PanelError, "*.csv"):
         pj.read_panel(str(tmp_path / "*.csv"))
-    with pytest.raises(PanelError, match="damaged or not what its name says"):
+    with refused(PanelError, "s.parquet", "first bytes"):
         pj.read_panel(write(tmp_path / "s.parquet", "not parquet at all"))
     (tmp_path / "folder").mkdir()
-    with pytest.raises(PanelError, match="is a folder"):
+    with refused(PanelError, "folder", "*.csv"):
         pj.read_panel(tmp_path / "folder")
     write(tmp_path / "a.csv", HEADER + rows())
     write(tmp_path / "b.jsonl", "{}")
-    with pytest.raises(PanelError, match="several kinds"):
+    with refused(PanelError, "[ab].*", "csv, json"):
         pj.read_panel(str(tmp_path / "[ab].*"))
-    with pytest.raises(PanelError, match=r"line 3, byte 10|not valid JSON"):
+    with refused(PanelError, "c.jsonl", "line 3", "byte 10"):
         pj.read_panel(write(tmp_path / "c.jsonl", '{"task":"t","score":1}\n{"task":\n'))
-    with pytest.raises(UsageError, match="takes a path"):
+    with refused(UsageError, "int"):
         pj.read_panel(3)
-    with pytest.raises(PanelError, match="cannot be read"):
+    with refused(PanelError, "d.csv.gz", "gzip"):
         pj.read_panel(write(tmp_path / "d.csv.gz", b"\x1f\x8b\x08broken"))
 
 
@@ -334,48 +345,48 @@ def test_truncated_parquet_is_an_error(tmp_path: Path, long: pd.DataFrame) -> No
     path = tmp_path / "s.parquet"
     long.to_parquet(path)
     write(path, path.read_bytes()[:-20])
-    with pytest.raises(PanelError, match="cannot be read"):
+    with refused(PanelError, "s.parquet"):
         pj.read_panel(path)
 
 
 def test_databases(tmp_path: Path, long: pd.DataFrame) -> None:
     name = in_duckdb(long, tmp_path).split("::")[0]
-    with pytest.raises(PanelError, match=r"2 tables \(other, scores\)|2 tables \(scores, other\)"):
+    with refused(PanelError, "s.duckdb", 2, "other, scores", "FILE::TABLE"):
         pj.read_panel(name)
-    with pytest.raises(PanelError, match="no table 'nothing'"):
+    with refused(PanelError, "nothing", "other, scores"):
         pj.read_panel(name, table="nothing")
     with sqlite3.connect(tmp_path / "odd.sqlite") as db:
         long.to_sql("scores", db, index=False)
         db.execute("UPDATE scores SET score = 'abc' WHERE rowid = 4")
-    with pytest.raises(PanelError, match=r"row 4 \('abc'\)"):
+    with refused(PanelError, "odd.sqlite", "row 4", "abc"):
         pj.read_panel(tmp_path / "odd.sqlite")
 
 
 def test_frames_with_odd_values(long: pd.DataFrame) -> None:
     text = long.astype({"score": object})
     text.loc[2, "score"] = "abc"
-    with pytest.raises(PanelError, match=r"row 3 \('abc'\)"):
+    with refused(PanelError, "score", "row 3", "abc"):
         pj.read_panel(text)
-    with pytest.raises(PanelError, match=r"row 5 \('inf'\)"):
+    with refused(PanelError, "row 5", "inf"):
         pj.read_panel(long.assign(score=long["score"].where(long.index != 4, np.inf)))
-    with pytest.raises(PanelError, match=r"not finite numbers: row 5"):
+    with refused(PanelError, "row 5", "nan"):
         pj.read_panel(
             pl.DataFrame(long).with_columns(
                 score=pl.when(pl.arange(pl.len()) == 4).then(float("nan")).otherwise("score")
             )
         )
-    with pytest.raises(PanelError, match="not numbers"):
+    with refused(PanelError, "score", "timestamp"):
         pj.read_panel(long.assign(score=pd.Timestamp("2024-01-01")))
     missing = pj.read_panel(long.assign(score=long["score"].where(long.index != 4)))
     assert ("panel.no-score", {"count": 1}) in [(n.code, n.values) for n in missing.notes]
-    with pytest.raises(PanelError, match="two columns named"):
+    with refused(PanelError, "score", "two"):
         pj.read_panel(pd.concat([long, long[["score"]]], axis=1))
 
 
 def test_a_column_that_changes_type_between_files(tmp_path: Path, long: pd.DataFrame) -> None:
     long.iloc[:40].to_parquet(tmp_path / "p1.parquet")
     long.iloc[40:].astype({"score": str}).to_parquet(tmp_path / "p2.parquet")
-    with pytest.raises(PanelError, match=r"'score' changes its type between files.*p1.parquet.*p2.parquet"):
+    with refused(PanelError, "score", "p1.parquet", "p2.parquet"):
         pj.read_panel(str(tmp_path / "p*.parquet"))
 
 
@@ -392,11 +403,11 @@ def test_whole_numbers_in_one_file_and_fractions_in_the_next_are_not_rounded(tmp
 def test_files_with_other_columns_or_encodings(tmp_path: Path) -> None:
     write(tmp_path / "a1.csv", HEADER + rows())
     write(tmp_path / "a2.csv", "task,language,judge,value\n" + rows("cd"))
-    with pytest.raises(PanelError, match="different columns"):
+    with refused(PanelError, "a1.csv", "a2.csv", "score"):
         pj.read_panel(str(tmp_path / "a*.csv"))
     write(tmp_path / "b1.csv", HEADER + rows())
     write(tmp_path / "b2.csv", HEADER.encode() + "é,en,x,1\n".encode("latin-1"))
-    with pytest.raises(PanelError, match=r"not UTF-8 text. Save the file as UTF-8 \(files in several encodings"):
+    with refused(PanelError, "b*.csv", "line 2", "UTF-8"):
         pj.read_panel(str(tmp_path / "b*.csv"))
 
 
@@ -414,7 +425,7 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytes
         return count(self)
 
     monkeypatch.setattr(DuckEngine, "count_tasks", grow)
-    with pytest.raises(PanelError, match=r"changed while it was read|cannot be read"):
+    with refused(PanelError, "s.parquet"):
         pj.read_panel(path)
 
 
@@ -430,14 +441,14 @@ def test_a_table_that_grows_while_it_is_read(tmp_path: Path, monkeypatch: pytest
         return count(self)
 
     monkeypatch.setattr(IbisEngine, "count_tasks", grow)
-    with pytest.raises(PanelError, match="grew while it was read"):
+    with refused(PanelError, "grew"):
         pj.read_panel(con.table("scores"))
 
 
 def test_labels_that_look_alike_are_refused_unless_they_are_listed(tmp_path: Path) -> None:
     """Kept apart, the scores of one language would be torn into two, each with half of its judges."""
     path = write(tmp_path / "s.csv", HEADER + rows(languages=("English", "english ", "de")))
-    with pytest.raises(PanelError, match=r"'English' and 'english ' of .* differ only in case or spaces"):
+    with refused(PanelError, "s.csv", "'English'", "'english '", "--languages English,english ,..."):
         pj.read_panel(path)
     wanted = ("English", "english ", "de")
     assert pj.read_panel(path, languages=wanted).languages == wanted
@@ -471,11 +482,12 @@ def test_columns_by_usual_names() -> None:
 def test_command_line_shows_one_paragraph(cli: Any, tmp_path: Path) -> None:
     done = cli("audit", write(tmp_path / "s.csv", HEADER + rows() + "c,en,x,abc\n"))
     assert done.returncode == 2
-    assert done.stderr.startswith("polyjudge: The score column 'score'")
+    assert done.stderr.startswith("polyjudge: ")
+    assert not lacks(done.stderr, "score", "s.csv", "line 10", "abc")
     assert "Traceback" not in done.stderr
     done = cli("audit", write(tmp_path / "s.csv", HEADER + rows()), "--range", "0-5")
     assert done.returncode == 2
-    assert "--range takes two numbers" in done.stderr
+    assert not lacks(done.stderr, "--range", "0-5")
 
 
 def test_nothing_is_fetched_from_a_network() -> None:
@@ -494,7 +506,7 @@ def test_json_with_text_and_missing_keys(tmp_path: Path) -> None:
         orient="records", lines=True).splitlines()]  # fmt: skip
     lines[3]["score"] = "high"
     path = write(tmp_path / "s.jsonl", "\n".join(map(json.dumps, lines)))
-    with pytest.raises(PanelError, match=r"line 4 \('high'\)"):
+    with refused(PanelError, "s.jsonl", "line 4", "high"):
         pj.read_panel(path)
     del lines[3]["score"]
     panel = pj.read_panel(write(tmp_path / "s.jsonl", "\n".join(map(json.dumps, lines))))

@@ -14,6 +14,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
+from refusals import refused
 from user_files import long
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -70,11 +71,11 @@ def test_bad_input_is_the_same_error(spark: Any, scores: Path) -> None:
     frame = pd.read_parquet(scores).head(40)
     text = frame.astype({"score": str})
     text.loc[5, "score"] = "abc"
-    with pytest.raises(PanelError, match=r"holds text in 1 rows: task .* \('abc'\)"):
+    with refused(PanelError, "score", "task001", "abc", "--map"):
         pj.read_panel(spark.createDataFrame(text))
-    with pytest.raises(PanelError, match=r"same task, language, judge, replicate: .* \(2 rows\)"):
+    with refused(PanelError, "task001, fr, B, replicate1 (2 rows)", "--duplicates"):
         pj.read_panel(spark.createDataFrame(pd.concat([frame, frame.head(1)])), max_units=50)
-    with pytest.raises(PanelError, match="not finite"):
+    with refused(PanelError, "task001", "Infinity"):
         pj.read_panel(spark.createDataFrame(frame.assign(score=frame["score"].where(frame.index != 3, np.inf))))
 
 
@@ -98,7 +99,7 @@ def test_apply_with_spark(spark: Any, scores: Path, tmp_path: Path) -> None:
     frame = spark.read.parquet(str(scores))
     assert cal.apply(frame).columns == [*frame.columns, "calibrated"]
     part = pj.ConsensusCalibrator().fit(panel.select(languages=["en", "fr"]))
-    with pytest.raises(CalibratorError, match="never seen the language 'de'"):
+    with refused(CalibratorError, "de", "en, fr", "--unseen keep"):
         part.apply(frame)
     kept = part.apply(frame, unseen="keep").where("language = 'de'").toPandas()
     np.testing.assert_array_equal(kept["calibrated"], kept["score"])
@@ -113,10 +114,10 @@ def test_a_lost_worker_is_one_paragraph(spark: Any, scores: Path) -> None:
         os._exit(1)
 
     frame = spark.read.parquet(str(scores))
-    with pytest.raises(PanelError, match="could not answer") as caught:
+    with refused(PanelError, "pyspark", "worker") as error:
         pj.read_panel(frame.withColumn("score", die("score")))
-    assert "\n" not in str(caught.value)
-    assert "Traceback" not in str(caught.value)
+    assert "\n" not in error.message
+    assert "Traceback" not in error.message
 
 
 def test_the_options_of_reading_work_on_spark_tables(spark: Any, tmp_path: Path) -> None:
@@ -137,15 +138,15 @@ def test_the_options_of_reading_work_on_spark_tables(spark: Any, tmp_path: Path)
         theirs = pj.read_panel(spark.createDataFrame(table), **options)
         theirs = theirs.select(mine.tasks, mine.languages, mine.judges)
         np.testing.assert_array_equal(theirs.scores, mine.scores)
-        assert "copied out of their table" in str(theirs.notes[0])
-    with pytest.raises(PanelError, match=r"Say what words stand for \(--map WORD=NUMBER\)"):
+        assert theirs.notes[0].code == "panel.copied"
+    with refused(PanelError, "score", 45, "bad", "--map WORD=NUMBER"):
         pj.read_panel(spark.createDataFrame(words))
-    with pytest.raises(PanelError, match="Where scores stand in several columns: --wide PATTERN"):
+    with refused(PanelError, "judge", "score", "--wide PATTERN"):
         pj.read_panel(spark.createDataFrame(wide))
-    with pytest.raises(UsageError, match=r"format .* Leave it out"):
+    with refused(UsageError, "--format", "--engine spark"):
         pj.read_panel(spark.createDataFrame(frame), format="inspect")
     frame.to_csv(tmp_path / "s.csv", sep=";", index=False)
     assert pj.read_panel(str(tmp_path / "s.csv"), engine="spark").n_scores == len(frame)
     (tmp_path / "c.csv").write_text("# made by hand\n" + frame.to_csv(index=False))
-    with pytest.raises(UsageError, match="lines above its header, which Spark cannot skip"):
+    with refused(UsageError, "c.csv", "header", "--engine spark"):
         pj.read_panel(str(tmp_path / "c.csv"), engine="spark")

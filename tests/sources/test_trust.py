@@ -20,9 +20,11 @@ from polyjudge.core.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.core.files import matches
 from polyjudge.core.labels import clean, redact
 from polyjudge.core.memory import budget, parse_memory
+from polyjudge.core.reading import Unclear
 from polyjudge.sources import duck
 from polyjudge.sources.limits import check_archive
 from polyjudge.sources.writers import write_calibrated
+from refusals import refused
 
 
 def frame(add: float = 0.0) -> pd.DataFrame:
@@ -76,7 +78,7 @@ def test_folders_add_columns_when_asked_for(tmp_path: Path) -> None:
         folder = tmp_path / f"language={language}"
         folder.mkdir()
         rows.drop(columns="language").to_parquet(folder / "x.parquet", index=False)
-    with pytest.raises(PolyjudgeError, match="language"):
+    with refused(Unclear, "language", "task", "judge", "score"):
         pj.read_panel(tmp_path)
     assert mean(tmp_path, hive=True) == pytest.approx(mean(frame()))
     assert mean(str(tmp_path / "*" / "*.parquet"), hive=True) == pytest.approx(mean(frame()))
@@ -86,7 +88,7 @@ def test_folders_add_columns_when_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_pattern_of_the_whole_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="too many folders"):
+    with refused(UsageError, "no-such-name-*.csv", 0.05):
         matches("/**/no-such-name-*.csv", seconds=0.05)
 
 
@@ -121,7 +123,7 @@ def test_devices_and_pipes_are_refused_at_once(tmp_path: Path, kind: str) -> Non
         os.mkfifo(path)
     else:
         path.symlink_to("/dev/zero")
-    with pytest.raises(PanelError, match="device or a pipe"):
+    with refused(PanelError, "scores.csv", "pipe"):
         pj.read_panel(path)
 
 
@@ -148,7 +150,7 @@ def test_an_endless_view_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with sqlite3.connect(tmp_path / "x.sqlite") as db:
         db.execute(f"CREATE VIEW hostile AS {ENDLESS}")
     for name in ("x.duckdb::hostile", "x.sqlite::hostile"):
-        with pytest.raises(PanelError, match="did not end"):
+        with refused(PanelError, name.split("::")[0], "1 seconds"):
             pj.read_panel(tmp_path / name)
 
 
@@ -166,7 +168,7 @@ def test_a_view_reaches_no_other_file(tmp_path: Path, source: str) -> None:
     frame().to_parquet(tmp_path / "secret.parquet", index=False)
     place = str(secret.with_suffix(".parquet") if "parquet" in source else secret)
     database(tmp_path / "x.duckdb", f"SELECT *, 1 AS extra FROM {source.replace('SECRET', place)}")
-    with pytest.raises(PanelError, match=r"disabled|Permission|cannot be read"):
+    with refused(PanelError, "x.duckdb", "Permission Error"):
         pj.read_panel(tmp_path / "x.duckdb::hostile")
 
 
@@ -247,7 +249,7 @@ def test_a_bomb_behind_honest_rows_is_seen(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.write(gzip.compress(honest))
         file.write(gzip.compress(b"a" * (300 << 20), 9))
-    with pytest.raises(PanelError, match="200 times"):
+    with refused(PanelError, "scores.csv.gz", 200):
         pj.read_panel(path)
 
 
@@ -255,7 +257,7 @@ def test_a_log_that_explodes_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bomb.eval"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         archive.writestr("header.json", b'{"a": "' + b"x" * (60 << 20) + b'"}')
-    with pytest.raises(PanelError, match="200 times"):
+    with refused(PanelError, "bomb.eval", 200):
         check_archive(path)
     liar = path.read_bytes().replace((60 << 20).to_bytes(4, "little")[:3], b"\x10\x00\x00")
     path.write_bytes(liar)
@@ -266,7 +268,7 @@ def test_a_log_that_explodes_is_refused(tmp_path: Path) -> None:
 def test_long_labels_are_refused(tmp_path: Path) -> None:
     table = frame()
     for axis in ("task", "language", "judge"):
-        with pytest.raises(PanelError, match=f"{axis} whose name has 5000 characters"):
+        with refused(PanelError, axis, 5000, f"--{axis}"):
             pj.read_panel(table.assign(**{axis: table[axis].where(table[axis] != table[axis].iloc[0], "x" * 5000)}))
 
 
@@ -284,9 +286,9 @@ def test_cleaning_a_long_text_reads_its_beginning_alone() -> None:
 def test_scores_beyond_every_scale_are_refused(score: float) -> None:
     table = frame()
     table.loc[0, "score"] = score
-    with pytest.raises(PanelError, match="no scale has"):
+    with refused(PanelError, f"{abs(score):g}"):
         pj.read_panel(table)
-    with pytest.raises(UsageError, match="range must be"):
+    with refused(UsageError, "range", f"{abs(score):g}"):
         pj.read_panel(frame(), range=(0, abs(score)))
 
 

@@ -117,22 +117,23 @@ def reading(where: str) -> Iterator[None]:
 
 def read_axes(data: dict[str, Any]) -> tuple[pd.Index[str], pd.Index[str]]:
     """The languages and judges of a saved calibrator."""
-    languages, judges = (read_labels(data[key]) for key in ("languages", "judges"))
+    languages, judges = (read_labels(data, key) for key in ("languages", "judges"))
     return pd.Index(languages, name="language"), pd.Index(judges, name="judge")
 
 
-def read_labels(value: Any) -> list[str]:
+def read_labels(data: dict[str, Any], field: str) -> list[str]:
+    value = data[field]
     if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
-        raise ValueError("labels must be a list of strings")
+        raise ValueError(f"{field} must be a list of strings")
     if len(set(value)) != len(value) or len(value) < 2:
-        raise ValueError("labels must be at least two and differ from each other")
+        raise ValueError(f"{field} must be at least two and differ from each other")
     return value
 
 
-def read_numbers(value: Any, shape: tuple[int, ...]) -> Array:
-    array = np.array(value, dtype=np.float64)
+def read_numbers(data: dict[str, Any], field: str, shape: tuple[int, ...]) -> Array:
+    array = np.array(data[field], dtype=np.float64)
     if array.shape != shape:
-        raise ValueError(f"a table of shape {shape} is expected, found {array.shape}")
+        raise ValueError(f"{field} must have the shape {shape}, not {array.shape}")
     if not np.isfinite(array).all():
-        raise ValueError("a number is not finite")
+        raise ValueError(f"a number of {field} is not finite")
     return array

@@ -197,25 +197,25 @@ class ConsensusCalibrator(Calibrator):
             index, columns = read_axes(data)
             k, m = len(index), len(columns)
             out = cls(data["weights"], data.get("shrinkage", "none"), data.get("location", "mean"))
-            out.interaction_ = pd.DataFrame(read_numbers(data["interaction"], (k, m)), index=index, columns=columns)
+            out.interaction_ = pd.DataFrame(read_numbers(data, "interaction", (k, m)), index=index, columns=columns)
             out.language_effect_ = pd.Series(
-                read_numbers(data["language_effect"], (k,)), index=index, name="language_effect"
+                read_numbers(data, "language_effect", (k,)), index=index, name="language_effect"
             )
-            out.judge_effect_ = pd.Series(read_numbers(data["judge_effect"], (m,)), index=columns, name="judge_effect")
-            counts = read_numbers(data["counts"], (k, m)).astype(np.int64)
+            out.judge_effect_ = pd.Series(read_numbers(data, "judge_effect", (m,)), index=columns, name="judge_effect")
+            counts = read_numbers(data, "counts", (k, m)).astype(np.int64)
             out.counts_ = pd.DataFrame(counts, index=index, columns=columns)
             # Fields that files of earlier versions may lack.
-            se = data.get("se")
-            out.se_ = None if se is None else pd.DataFrame(read_numbers(se, (k, m)), index=index, columns=columns)
-            w = read_numbers(data.get("judge_weights", [1 / m] * m), (m,))
+            se = None if data.get("se") is None else read_numbers(data, "se", (k, m))
+            out.se_ = None if se is None else pd.DataFrame(se, index=index, columns=columns)
+            w = read_numbers({"judge_weights": [1 / m] * m} | data, "judge_weights", (m,))
             out.judge_weights_ = pd.Series(w, index=columns, name="weight")
-            out.shrunk_ = float(read_numbers(data.get("shrunk", 0.0), ()))
-            out.grand_mean_ = float(read_numbers(data["grand_mean"], ()))
-            low, high = read_numbers(data["range"], (2,)).tolist()
+            out.shrunk_ = float(read_numbers({"shrunk": 0.0} | data, "shrunk", ()))
+            out.grand_mean_ = float(read_numbers(data, "grand_mean", ()))
+            low, high = read_numbers(data, "range", (2,)).tolist()
             out.range_ = (low, high)
             out.fingerprint_ = str(data["fingerprint"])
             out.memory_ = Memory.from_dict(data.get("memory"), k, m)
-            _check_meaning(out, read_numbers(data["counts"], (k, m)))
+            _check_meaning(out, read_numbers(data, "counts", (k, m)))
         return out
 
     def __repr__(self) -> str:

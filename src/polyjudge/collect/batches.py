@@ -8,11 +8,11 @@ import json
 import tempfile
 import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from polyjudge.collect.calls import Call
-from polyjudge.collect.models import AnthropicAsker, HttpAsker, Problem
+from polyjudge.collect.models import AnthropicAsker, HttpAsker, Problem, unusable
 from polyjudge.collect.store import Failure, Key, Record, Statement, Usage
 from polyjudge.core.labels import clean
 
@@ -150,27 +150,17 @@ def _entry(line: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-@dataclass
-class _Queue:
-    """Calls that wait for a next batch, with the number of their attempts."""
-
-    calls: list[tuple[Call, int]] = field(default_factory=list)
-
-
 class BatchDesk:
     """A judge that is asked in batches, as few as its provider allows."""
 
     def __init__(self, run: Run, desk: Desk, asker: HttpAsker) -> None:
         provider = desk.judge.model.split("/")[0]
         if provider not in WITH_BATCHES:
-            raise Problem(
-                kind="setup",
-                message=f"{provider} has no batches here ({', '.join(WITH_BATCHES)} have); set batch: false",
-                fatal=True,
-            )
+            raise unusable(f"{provider} has no batches here ({', '.join(WITH_BATCHES)} have); set batch: false")
         self.run, self.desk, self.asker = run, desk, asker
         self.api = AnthropicBatches(asker) if isinstance(asker, AnthropicAsker) else OpenAIBatches(asker)
-        self.waiting = _Queue()
+        self.waiting: list[tuple[Call, int]] = []
+        """Calls for a next batch, with the number of their attempts."""
         self.open = open_batches(run, desk.judge.name)
 
     async def work(self) -> None:
@@ -180,8 +170,8 @@ class BatchDesk:
                 if batch.remote is None:
                     await self._adopt(batch)
             self._collect_calls()
-            while (self.waiting.calls or self.open) and self.desk.status.aside is None:
-                while self.waiting.calls and self.run.stopping is None and await self._send_one():
+            while (self.waiting or self.open) and self.desk.status.aside is None:
+                while self.waiting and self.run.stopping is None and await self._send_one():
                     pass
                 if not self.open:
                     return
@@ -201,7 +191,7 @@ class BatchDesk:
         sent = {call.key for batch in self.open for call, _ in batch.calls.values()}
         while isinstance(call := self.run.order.take(self.desk.judge.name), Call):
             if call.key not in sent:
-                self.waiting.calls.append((call, 1))
+                self.waiting.append((call, 1))
 
     async def _adopt(self, batch: Batch) -> None:
         """A batch that was about to be sent when the run was killed: it arrived, or its calls are sent again."""
@@ -220,14 +210,14 @@ class BatchDesk:
         rest: list[tuple[Call, int]] = []
         with tempfile.TemporaryFile(prefix="polyjudge-") as file:
             size = 0
-            for i, (call, attempt) in enumerate(self.waiting.calls):
+            for i, (call, attempt) in enumerate(self.waiting):
                 question = self.run.question(call)
                 custom = f"{batch.token[:12]}-{i}"
                 line = self.api.line(custom, self.asker.body(question.ask))
                 worst = self._worst(question.ask, call)
                 full = len(batch.calls) >= self.api.most or size + len(line) > self.api.largest
                 if full or not self.run.budget.fits(batch.reserved + worst):
-                    rest = self.waiting.calls[i:]
+                    rest = self.waiting[i:]
                     break
                 batch.reserved += worst
                 batch.calls[custom] = call, attempt
@@ -236,9 +226,9 @@ class BatchDesk:
                 records += self.run.note_item(call.place)
             if not batch.calls:
                 if not self.open:
-                    self.run.halt("cost")
+                    self.run.stopping = "cost"
                 return False
-            self.waiting.calls = rest
+            self.waiting = rest
             self.run.batch_rows += 1
             batch.row = self.run.batch_rows
             await self.run.save([*records, *_insert(batch, self.desk.judge.name)])
@@ -295,16 +285,14 @@ class BatchDesk:
         records: list[Record] = []
         spent = 0.0
         for custom, (call, attempt) in batch.calls.items():
-            entry = replies.get(custom)
-            kept, cost = self._one(batch, call, attempt, entry, why)
+            kept, cost = self._one(batch, call, attempt, replies.get(custom), why)
             spent += cost
             records += [*self.run.note_item(call.place), *kept]
         await self.run.save([*records, _state(batch, "done", why or None)])
         self.run.budget.settle(batch.reserved, spent)
         if why and not replies:
-            raise Problem(
-                kind="batch", message=f"its batch {clean(batch.remote)} ended as {clean(why, 300)}", fatal=True
-            )
+            ended = f"its batch {clean(batch.remote)} ended as {clean(why, 300)}"
+            raise Problem(kind="batch", message=ended, fatal=True)
 
     def _one(self, batch: Batch, call: Call, attempt: int, entry: Any, why: str) -> tuple[list[Record], float]:
         run, desk = self.run, self.desk
@@ -315,14 +303,12 @@ class BatchDesk:
                 raise Problem(kind="batch", message=clean(text, 400), retry=True, latency=waited)
             reply = self.asker.reply(entry["body"], waited)
         except Problem as problem:
-            failure = Failure(
-                key=call.key, attempt=attempt, kind=problem.kind, error=problem.message, usage=Usage(), latency=waited
-            )
+            failure = Failure(call.key, attempt, problem.kind, problem.message, Usage(), waited)
             if attempt > desk.judge.retries:
                 run.give_up(desk, problem.message)
             else:
                 desk.status.retries += 1
-                self.waiting.calls.append((call, attempt + 1))
+                self.waiting.append((call, attempt + 1))
             return [failure], 0.0
         question = run.question(call)
         used = run.charge(desk, reply, question.ask, call.key.language, batch=True)
@@ -330,7 +316,7 @@ class BatchDesk:
         records, score = run.read(desk, call, question, reply, used, attempt, again)
         if isinstance(records[-1], Failure):
             desk.status.retries += 1
-            self.waiting.calls.append((call._replace(again=call.again + 1), attempt + 1))
+            self.waiting.append((call._replace(again=call.again + 1), attempt + 1))
         else:
             run.order.settle(call, score)
         return records, used.cost or 0.0

@@ -155,11 +155,12 @@ class InOrder:
     balanced panel and few items beyond it: a judge waits when it is `lead` items ahead of the slowest. One that does
     not move (a call hangs) holds nobody back."""
 
-    def __init__(self, remaining: Remaining, judges: list[str], lead: int | None, apart: frozenset[str]) -> None:
-        self._calls = {judge: remaining.of(judge) for judge in judges}
+    def __init__(self, remaining: Remaining) -> None:
+        plan = remaining.work.plan
+        self._calls = {judge.name: remaining.of(judge.name) for judge in plan.judges}
         self._heads: dict[str, Call | None] = {judge: next(calls, None) for judge, calls in self._calls.items()}
-        self._moved = dict.fromkeys(judges, time.monotonic())
-        self._lead, self._apart = lead, apart
+        self._moved = dict.fromkeys(self._calls, time.monotonic())
+        self._lead, self._apart = plan.lead, {judge.name for judge in plan.judges if judge.batch}
 
     def take(self, judge: str) -> Call | bool:
         head = self._heads.get(judge)

@@ -82,6 +82,16 @@ class Problem(Exception):
     unstructured: bool = False
 
 
+def unusable(message: str) -> Problem:
+    """A judge that cannot be asked at all as it is set up."""
+    return Problem(kind="setup", message=message, fatal=True)
+
+
+def _unreadable(message: str, latency: float = 0.0) -> Problem:
+    """A reply that makes no sense: it may have been charged, and another may be better."""
+    return Problem(kind="unreadable reply", message=message, retry=True, latency=latency, paid=True)
+
+
 @dataclass(frozen=True)
 class Ask:
     """One question: the text, how much of its beginning all items share, and how often it was asked in vain before."""
@@ -113,6 +123,11 @@ class Asker(ABC):
             settings["seed"] = int(settings.get("seed", 0)) + again
         return settings
 
+    def late(self, started: float) -> Problem:
+        """No answer came in time."""
+        message = f"no answer within {self.judge.timeout:g} s"
+        return Problem(kind="timeout", message=message, retry=True, latency=_since(started), paid=True)
+
 
 def make_asker(
     judge: Judge, session: aiohttp.ClientSession, hosts: Sequence[str], schema: Mapping[str, Any] | None, expected: bool
@@ -126,7 +141,7 @@ def make_asker(
             return ChatAsker(judge, session, hosts, schema, expected)
         return InspectAsker(judge, hosts, schema, expected)
     except CollectError as error:
-        raise Problem(kind="setup", message=redact(str(error)), fatal=True) from None
+        raise unusable(redact(str(error))) from None
 
 
 class HttpAsker(Asker):
@@ -170,18 +185,12 @@ class HttpAsker(Asker):
         found = await self.send("POST", self.path, data=data)
         return self.reply(found, time.monotonic() - started)
 
-    async def send(
-        self, method: str, path: str, data: Any = None, headers: Mapping[str, str] | None = None, raw: bool = False
-    ) -> Any:
+    async def send(self, method: str, path: str, data: Any = None, raw: bool = False) -> Any:
         """One request; the reply as JSON (or as bytes). Raises Problem."""
         import aiohttp
 
         started = time.monotonic()
-        sent = {
-            **self.headers,
-            **({"Content-Type": "application/json"} if isinstance(data, bytes) else {}),
-            **(headers or {}),
-        }
+        sent = {**self.headers, **({"Content-Type": "application/json"} if isinstance(data, bytes) else {})}
         try:
             async with (
                 asyncio.timeout(self.judge.timeout),
@@ -192,35 +201,21 @@ class HttpAsker(Asker):
                 body = await _read(response, None if raw else LARGEST_REPLY)
                 status, reply_headers = response.status, response.headers
         except TimeoutError:
-            raise Problem(
-                kind="timeout",
-                message=f"no answer within {self.judge.timeout:g} s",
-                retry=True,
-                latency=_since(started),
-                paid=True,
-            ) from None
-        except aiohttp.ClientSSLError as error:
-            raise Problem(kind="setup", message=redact(_words(error)), fatal=True) from None
-        except aiohttp.ClientConnectorError as error:
-            raise Problem(
-                kind="connection", message=redact(_words(error)), retry=True, latency=_since(started)
-            ) from None
+            raise self.late(started) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            retry = not isinstance(error, (aiohttp.InvalidURL, ValueError)) or isinstance(
-                error, aiohttp.ClientPayloadError
-            )
-            kind = "connection" if retry else "setup"
+            odd = isinstance(error, ValueError) and not isinstance(error, aiohttp.ClientPayloadError)
+            if odd or isinstance(error, aiohttp.ClientSSLError):
+                raise unusable(_words(error)) from None
+            sent_off = not isinstance(error, aiohttp.ClientConnectorError)
             raise Problem(
-                kind=kind,
-                message=redact(_words(error)),
-                retry=retry,
-                fatal=not retry,
-                latency=_since(started),
-                paid=retry,
+                kind="connection", message=_words(error), retry=True, latency=_since(started), paid=sent_off
             ) from None
         if status != 200:
             raise _refused(status, body, reply_headers, _since(started))
-        return body if raw else _json(body, _since(started))
+        try:
+            return body if raw else json.loads(body)
+        except (ValueError, RecursionError):
+            raise _unreadable(f"no JSON: {_shown(body)}", _since(started)) from None
 
 
 class ChatAsker(HttpAsker):
@@ -248,29 +243,17 @@ class ChatAsker(HttpAsker):
         found = _mapping(found, latency)
         choices = found.get("choices")
         if found.get("error") and not choices:  # some routers answer 200 and say inside that it failed
-            raise Problem(
-                kind="error in reply", message=_message(found["error"]), retry=True, latency=latency, paid=False
-            )
+            raise Problem(kind="error in reply", message=_message(found["error"]), retry=True, latency=latency)
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            raise Problem(
-                kind="unreadable reply",
-                message=f"no choices: {_shown(json.dumps(found))}",
-                retry=True,
-                latency=latency,
-                paid=True,
-            )
-        message = choices[0].get("message")
-        message = message if isinstance(message, dict) else {}
+            raise _unreadable(f"no choices: {_shown(json.dumps(found))}", latency)
+        message, usage = _object(choices[0].get("message")), _object(found.get("usage"))
         text, stop = _content(message.get("content")), str(choices[0].get("finish_reason") or "stop")
         if not text and isinstance(message.get("refusal"), str):
             text, stop = message["refusal"], "refusal"
-        usage = found.get("usage")
-        usage = usage if isinstance(usage, dict) else {}
-        details = usage.get("prompt_tokens_details")
         return Reply(
             text=redact(text), model=redact(str(found.get("model") or "")), stop=stop,
             input_tokens=_count(usage.get("prompt_tokens")), output_tokens=_count(usage.get("completion_tokens")),
-            cached_tokens=_count(details.get("cached_tokens")) if isinstance(details, dict) else None,
+            cached_tokens=_count(_object(usage.get("prompt_tokens_details")).get("cached_tokens")),
             latency=latency, tokens=_tokens(choices[0]),
         )  # fmt: skip
 
@@ -317,8 +300,7 @@ class AnthropicAsker(HttpAsker):
         found = _mapping(found, latency)
         if found.get("type") == "error" or ("error" in found and "content" not in found):
             raise Problem(kind="error in reply", message=_message(found.get("error")), retry=True, latency=latency)
-        usage = found.get("usage")
-        usage = usage if isinstance(usage, dict) else {}
+        usage = _object(found.get("usage"))
         cached = _count(usage.get("cache_read_input_tokens"))
         tokens = _count(usage.get("input_tokens"))
         extra = (cached or 0) + (_count(usage.get("cache_creation_input_tokens")) or 0)
@@ -356,7 +338,7 @@ class InspectAsker(Asker):
             except TypeError:
                 self._api = get_model(self.model, **arguments, **judge.model_args).api
         except Exception as error:  # a missing key or package, an unknown provider, a bad argument
-            raise Problem(kind="setup", message=redact(_words(error)), fatal=True) from None
+            raise unusable(_words(error)) from None
 
     async def ask(self, ask: Ask) -> Reply:
         from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
@@ -377,24 +359,18 @@ class InspectAsker(Asker):
             if isinstance(output, Exception):
                 raise output
         except TimeoutError:
-            raise Problem(
-                kind="timeout",
-                message=f"no answer within {self.judge.timeout:g} s",
-                retry=True,
-                latency=_since(started),
-                paid=True,
-            ) from None
+            raise self.late(started) from None
         except Exception as error:
             raise self._problem(error, _since(started)) from None
-        usage = output.usage
-        cached = None if usage is None else usage.input_tokens_cache_read
-        extra = 0 if usage is None else (cached or 0) + (usage.input_tokens_cache_write or 0)
+        usage, tokens = output.usage, tuple[int | None, ...]((None, None, None))
+        if usage is not None:
+            cached = usage.input_tokens_cache_read
+            whole = usage.input_tokens + (cached or 0) + (usage.input_tokens_cache_write or 0)
+            tokens = _count(whole), _count(usage.output_tokens), _count(cached)
         return Reply(
             text=redact(output.completion or ""), model=redact(output.model or ""),
-            stop=str(output.stop_reason) if output.choices else "none",
-            input_tokens=None if usage is None else _count(usage.input_tokens + extra),
-            output_tokens=None if usage is None else _count(usage.output_tokens),
-            cached_tokens=_count(cached), latency=_since(started), tokens=_inspect_tokens(output),
+            stop=str(output.stop_reason) if output.choices else "none", input_tokens=tokens[0],
+            output_tokens=tokens[1], cached_tokens=tokens[2], latency=_since(started), tokens=_inspect_tokens(output),
         )  # fmt: skip
 
     async def close(self) -> None:
@@ -404,25 +380,11 @@ class InspectAsker(Asker):
         status = next((s for a in ("status_code", "code") if isinstance(s := getattr(error, a, None), int)), None)
         decision = self._api.should_retry(error)
         retry = bool(decision) or isinstance(error, (json.JSONDecodeError, ConnectionError, UnicodeDecodeError))
-        kind = (
-            "rate limit"
-            if status == 429
-            else f"http {status}"
-            if status
-            else "connection"
-            if retry
-            else type(error).__name__
-        )
-        after = getattr(decision, "retry_after", None)
+        kind = _status_kind(status) if status else "connection" if retry else type(error).__name__
         return Problem(
-            kind=kind,
-            message=redact(_words(error)),
-            retry=retry,
-            fatal=status in FATAL,
-            retry_after=after,
-            latency=latency,
-            paid=retry and status is None,
-        )
+            kind=kind, message=_words(error), retry=retry, fatal=status in FATAL, latency=latency,
+            retry_after=getattr(decision, "retry_after", None), paid=retry and status is None,
+        )  # fmt: skip
 
 
 def address(judge: Judge, hosts: Sequence[str]) -> tuple[str, str, str | None]:
@@ -472,7 +434,7 @@ async def _read(response: Any, most: int | None) -> bytes:
         chunks.append(chunk)
         size += len(chunk)
         if most is not None and size > most:
-            raise Problem(kind="unreadable reply", message=f"more than {most // 10**6} MB", retry=True, paid=True)
+            raise _unreadable(f"more than {most // 10**6} MB")
     return b"".join(chunks)
 
 
@@ -486,24 +448,18 @@ def _refused(status: int, body: bytes, headers: Mapping[str, str], latency: floa
         code = str(inner.get("code") or inner.get("type") or "") if isinstance(inner, dict) else ""
     except (ValueError, RecursionError):
         pass
-    kind = "rate limit" if status == 429 else f"http {status}"
     message = clean(redact(f"Error code: {status}: {text}"), 400)
     broke = code == "insufficient_quota"
     hint = re.search(r"response_format|json_schema|structured|output_config|guided|grammar", text, re.IGNORECASE)
     return Problem(
-        kind=kind, message=message, retry=status in RETRIED and not broke, fatal=status in FATAL or broke,
-        retry_after=_retry_after(headers), latency=latency,
+        kind=_status_kind(status), message=message, latency=latency, retry_after=_retry_after(headers),
+        retry=status in RETRIED and not broke, fatal=status in FATAL or broke,
         unstructured=status in (400, 404, 422, 500, 501) and hint is not None,
     )  # fmt: skip
 
 
-def _json(body: bytes, latency: float) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        raise Problem(
-            kind="unreadable reply", message=f"no JSON: {_shown(body)}", retry=True, latency=latency, paid=True
-        ) from None
+def _status_kind(status: int) -> str:
+    return "rate limit" if status == 429 else f"http {status}"
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -527,14 +483,12 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 def _mapping(found: Any, latency: float) -> dict[str, Any]:
     if not isinstance(found, dict):
-        raise Problem(
-            kind="unreadable reply",
-            message=f"not an object but {type(found).__name__}",
-            retry=True,
-            latency=latency,
-            paid=True,
-        )
+        raise _unreadable(f"not an object but {type(found).__name__}", latency)
     return found
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _content(content: Any) -> str:
@@ -554,8 +508,7 @@ def _count(value: Any) -> int | None:
 
 def _tokens(choice: Mapping[str, Any]) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:
     """The answer's tokens with their alternatives, where the service sent log-probabilities."""
-    logprobs = choice.get("logprobs")
-    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    content = _object(choice.get("logprobs")).get("content")
     out = []
     for entry in content if isinstance(content, list) else []:
         if not isinstance(entry, dict) or not isinstance(entry.get("token"), str):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import json
 import random
 import sqlite3
 import time
@@ -19,16 +18,26 @@ from polyjudge.collect.calls import Call, InOrder, Order, Remaining, Work, begin
 from polyjudge.collect.cost import WORST_OUTPUT, expected_output, learnt_output, usage
 from polyjudge.collect.expected import expected_score
 from polyjudge.collect.items import Item, fingerprint
-from polyjudge.collect.models import Ask, Asker, HttpAsker, Problem, Reply, make_asker
+from polyjudge.collect.models import Ask, Asker, HttpAsker, Problem, Reply, make_asker, unusable
 from polyjudge.collect.parse import parse
 from polyjudge.collect.plan import Account, Judge, Plan
 from polyjudge.collect.prompts import answer_schema, render
 from polyjudge.collect.secrets import known_secrets
-from polyjudge.collect.store import Answer, Failure, ItemRow, Record, Statement, Usage, Writer, create_store, locked
+from polyjudge.collect.store import (
+    Answer,
+    Failure,
+    ItemRow,
+    Record,
+    Usage,
+    Writer,
+    create_store,
+    locked,
+    meta_statement,
+)
 from polyjudge.collect.summary import ADAPTIVE, Summary, summarise
 from polyjudge.collect.tokens import characters, tokens
 from polyjudge.core.errors import CollectError
-from polyjudge.core.store import FILE, checksum, damaged, open_store, read_meta
+from polyjudge.core.store import FILE, damaged, open_store, read_meta
 
 LONGEST_BACKOFF = 60.0
 NO_LOGPROBS = "no log-probabilities"
@@ -88,12 +97,7 @@ def collect(
                         "or use a new folder (-o) to ask everything."
                     )
                 remaining = begin(con, work, retry_missing)
-                used = usage(con, work.prices)
-                learnt = learnt_output(con)
-                unstructured = read_meta(con, "unstructured") or []
-            stopped: dict[str, Any] = {}
-            if remaining:
-                stopped = _sit(con, folder, work, used, learnt, unstructured, max_cost, watch, send_key, order)
+            stopped = _sit(con, folder, work, max_cost, watch, send_key, order) if remaining else {}
             with damaged(folder / FILE):
                 return summarise(con, folder, stopped)
         finally:
@@ -101,21 +105,18 @@ def collect(
 
 
 def _sit(
-    con: sqlite3.Connection, folder: Path, work: Work, used: dict[str, dict[str, float]], learnt: dict[str, float],
-    unstructured: list[str], max_cost: float | None, watch: Callable[[list[Status]], None] | None,
-    send_key: Sequence[str], order: Callable[[Remaining], Order] | None,
+    con: sqlite3.Connection, folder: Path, work: Work, max_cost: float | None,
+    watch: Callable[[list[Status]], None] | None, send_key: Sequence[str], order: Callable[[Remaining], Order] | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Ask what remains. The store is read on a connection of its own while the writer writes."""
     reader = open_store(folder)
     writer = Writer(con)
     try:
-        remaining = Remaining(reader, work)
-        apart = frozenset(judge.name for judge in work.plan.judges if judge.batch)
-        names = [judge.name for judge in work.plan.judges]
-        chosen = order(remaining) if order is not None else InOrder(remaining, names, work.plan.lead, apart)
-        run = Run(work, remaining, chosen, writer, reader, used, learnt, max_cost, watch)
+        with damaged(folder / FILE):
+            remaining = Remaining(reader, work)
+            run = Run(work, remaining, (order or InOrder)(remaining), writer, reader, max_cost, watch)
         with _rare_garbage_collection():
-            return asyncio.run(run.go(send_key, unstructured))
+            return asyncio.run(run.go(send_key))
     finally:
         writer.close()
         reader.close()
@@ -233,9 +234,10 @@ class Run:
 
     def __init__(
         self, work: Work, remaining: Remaining, order: Order, writer: Writer, reader: sqlite3.Connection,
-        used: dict[str, dict[str, float]], learnt: dict[str, float], max_cost: float | None,
-        watch: Callable[[list[Status]], None] | None,
+        max_cost: float | None, watch: Callable[[list[Status]], None] | None,
     ) -> None:  # fmt: skip
+        used, learnt = usage(reader, work.prices), learnt_output(reader)
+        self.unstructured: list[str] = read_meta(reader, "unstructured") or []
         self.work, self.order, self.writer, self.reader, self.watch = work, order, writer, reader, watch
         self.plan = work.plan
         self.stopping: str | None = None
@@ -257,7 +259,7 @@ class Run:
             output = learnt.get(judge.name, expected_output(judge, self.plan))
             self.desks.append(Desk(judge, status, limits, output))
 
-    async def go(self, hosts: Sequence[str], unstructured: list[str]) -> dict[str, Any]:
+    async def go(self, hosts: Sequence[str]) -> dict[str, Any]:
         """Ask until all is answered, all judges are set aside or the money is spent. Returns why it stopped."""
         try:
             import aiohttp
@@ -275,7 +277,7 @@ class Run:
                     continue
                 try:
                     desk.asker = make_asker(desk.judge, session, hosts, schema, self.plan.rubric.expected)
-                    if desk.judge.name in unstructured:
+                    if desk.judge.name in self.unstructured:
                         desk.asker.structured = False
                     tasks += self._hire(desk)
                 except Problem as problem:
@@ -302,17 +304,11 @@ class Run:
     def _hire(self, desk: Desk) -> list[asyncio.Task[None]]:
         if desk.judge.batch:
             if not isinstance(desk.asker, HttpAsker):
-                raise Problem(
-                    kind="setup", message="batches are for OpenAI's and Anthropic's APIs; set batch: false", fatal=True
-                )
+                raise unusable("batches are for OpenAI's and Anthropic's APIs; set batch: false")
             return [asyncio.create_task(BatchDesk(self, desk, desk.asker).work())]
         under_way = "select count(*) from batches where judge = ? and state in ('sending', 'sent')"
         if self.reader.execute(under_way, [desk.judge.name]).fetchone()[0]:
-            raise Problem(
-                kind="setup",
-                message="a batch of it is under way and paid for: keep batch: true until it is in",
-                fatal=True,
-            )
+            raise unusable("a batch of it is under way and paid for: keep batch: true until it is in")
         workers = min(desk.judge.concurrency, desk.status.total)
         return [asyncio.create_task(self._worker(desk)) for _ in range(workers)]
 
@@ -373,37 +369,27 @@ class Run:
     async def _ask(self, desk: Desk, call: Call) -> float | None:
         """Ask until there is an answer or the call is given up. Returns its score."""
         judge, status = desk.judge, desk.status
-        attempt = errors = 0
-        unread = 0
+        attempt = errors = unread = 0
         while True:
             self._check_stop(desk)
             question = self.question(call)
             ask = question.ask
             middle, high = self.tokens_of(desk, ask, call.key.language) if self.priced or desk.rated else (0.0, 0.0)
-            worst = self.work.prices.cost(judge.name, high, desk.worst_output) or 0.0
-            if not await self.budget.reserve(worst if self.priced else 0.0):
-                self.halt("cost")
+            worst = (self.work.prices.cost(judge.name, high, desk.worst_output) or 0.0) if self.priced else 0.0
+            if not await self.budget.reserve(worst):
+                self.stopping = "cost"
                 raise Stop
             attempt += 1
-            spent = 0.0
+            used = Usage()
             try:
                 await desk.gate(middle + desk.output_each)
                 self._check_stop(desk)
                 assert desk.asker is not None
                 reply = await desk.asker.ask(ask)
                 used = self.charge(desk, reply, ask, call.key.language)
-                spent = used.cost or 0.0
             except Problem as problem:
                 used = self._charge_failure(desk, problem, ask, call.key.language)
-                spent = used.cost or 0.0
-                failure = Failure(
-                    key=call.key,
-                    attempt=attempt,
-                    kind=problem.kind,
-                    error=problem.message,
-                    usage=used,
-                    latency=problem.latency,
-                )
+                failure = Failure(call.key, attempt, problem.kind, problem.message, used, problem.latency)
                 await self.save([*self.note_item(call.place), failure])
                 if self._without_structure(desk, problem):
                     continue
@@ -413,7 +399,7 @@ class Run:
                 await self.back_off(desk, errors, problem.retry_after)
                 continue
             finally:
-                self.budget.settle(worst if self.priced else 0.0, spent)
+                self.budget.settle(worst, used.cost or 0.0)
             desk_spare = middle + desk.output_each - (used.input_tokens or 0) - (used.output_tokens or 0)
             for limits in desk.limits:
                 limits.correct(desk_spare)
@@ -434,25 +420,15 @@ class Run:
         rubric = self.plan.rubric
         parsed = parse(reply.text, rubric, len(self.work.aligned.lines(call.place)), reply.stop)
         score, how = parsed.score, parsed.how
-        refused = reply.stop in ("content_filter", "refusal")
-        if score is None and refused:
+        if score is None and reply.stop in ("content_filter", "refusal"):
             how = "refused"
         elif score is None and again:
-            kept = Failure(
-                key=call.key,
-                attempt=attempt,
-                kind="unreadable",
-                error=how,
-                answer=reply.text,
-                usage=used,
-                latency=reply.latency,
-            )
-            return [kept], None
-        expected, logprobs = (
-            expected_score(reply.tokens, rubric) if rubric.expected and score is not None else (None, None)
-        )
-        if rubric.expected and score is not None and expected is None:
-            score, how = None, NO_LOGPROBS
+            return [Failure(call.key, attempt, "unreadable", how, used, reply.latency, reply.text)], None
+        expected = logprobs = None
+        if rubric.expected and score is not None:
+            expected, logprobs = expected_score(reply.tokens, rubric)
+            if expected is None:
+                score, how = None, NO_LOGPROBS
         desk.status.done += 1
         desk.status.missing += score is None
         desk.streak = 0
@@ -521,9 +497,6 @@ class Run:
         if self.stopping is not None or desk.status.aside is not None:
             raise Stop
 
-    def halt(self, why: str) -> None:
-        self.stopping = why
-
     def set_aside(self, desk: Desk, why: str) -> None:
         desk.status.aside = desk.status.aside or why
         self.order.leave(desk.judge.name)
@@ -557,12 +530,6 @@ class Run:
 
         self.writer.put(records, done)
         await saved
-
-
-def meta_statement(key: str, value: Any) -> Statement:
-    """The change of a value about the run."""
-    text = json.dumps(value, ensure_ascii=False)
-    return Statement("insert or replace into meta values (?, ?, ?)", (key, text, checksum(key, text)))
 
 
 def _settle(saved: asyncio.Future[None], problem: BaseException | None) -> None:

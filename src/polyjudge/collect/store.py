@@ -111,7 +111,7 @@ class Answer:
     logprobs: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Failure:
     """An attempt that gave no answer (`kind`: rate limit, server, timeout, connection, ...) or one that could not be
     read and was asked again (`kind`: unreadable)."""
@@ -120,9 +120,9 @@ class Failure:
     attempt: int
     kind: str
     error: str
-    answer: str | None = None
     usage: Usage
     latency: float
+    answer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -179,10 +179,16 @@ def create_store(folder: Path) -> sqlite3.Connection:
     return con
 
 
+def meta_statement(key: str, value: Any) -> Statement:
+    """The change of a value about the run."""
+    text = redact(json.dumps(value, ensure_ascii=False))
+    return Statement("insert or replace into meta values (?, ?, ?)", (key, text, checksum(key, text)))
+
+
 def write_meta(con: sqlite3.Connection, key: str, value: Any) -> None:
     """Keep a value in the meta table."""
-    text = redact(json.dumps(value, ensure_ascii=False))
-    con.execute("insert or replace into meta values (?, ?, ?)", [key, text, checksum(key, text)])
+    change = meta_statement(key, value)
+    con.execute(change.sql, change.values)
 
 
 @contextmanager

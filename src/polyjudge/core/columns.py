@@ -87,47 +87,32 @@ def doubts(names: Iterable[str], columns: Columns, given: Iterable[str | None] =
     return tuple(out)
 
 
-def find_columns(
-    names: Iterable[str],
-    task: str | None = None,
-    language: str | None = None,
-    judge: str | None = None,
-    score: str | None = None,
-    replicate: str | None = None,
-    group: str | None = None,
-    system: str | None = None,
-    cluster: str | None = None,
-    require_score: bool = True,
-    require_task: bool = True,
-) -> Columns:
+def find_columns(names: Iterable[str], *, require_task: bool = True, **named: str | None) -> Columns:
     """The columns of a table by role. A column given by name must exist; the others go by their usual names.
 
-    An empty name for `system`, `replicate` or `cluster` says that the table has none. `model` is the judge when no
-    other column is, else the system.
+    named : role -> column, of those that the user named. An empty name for `system`, `replicate` or `cluster` says that
+        the table has none. `model` is the judge when no other column is, else the system
 
     >>> find_columns(["backbone", "language", "task", "score", "framework"]).judge
     'backbone'
     """
     names = [str(n) for n in names]
-    given = {
-        "task": task, "language": language, "judge": judge, "score": score, "system": system, "replicate": replicate,
-        "group": group, "cluster": cluster,
-    }  # fmt: skip
+    given = {role: named.get(role) for role in (*USUAL, "group")}
     taken = {n for n in given.values() if n}
     found: dict[str, str | None] = {}
     several: dict[str, list[str]] = {}
     for role, wanted in given.items():
         if wanted is not None:
             if wanted not in names and not (wanted == "" and role in ("system", "replicate", "cluster")):
-                raise PanelError(f"There is no column {wanted!r} (given for {role}). The columns are {_list(names)}.")
+                raise PanelError(f"There is no column {wanted!r} (given for {role}). The columns are {listed(names)}.")
             found[role] = wanted or None
             continue
         hits = usual_columns(role, names, taken | {n for n in found.values() if n})
         if len(hits) > 1:
             several[role] = hits
         found[role] = hits[0] if len(hits) == 1 else None
-    optional = {"score": not require_score, "task": not require_task}
-    needed = [r for r in REQUIRED if found[r] is None and r not in several and not optional.get(r, False)]
+    required = REQUIRED if require_task else REQUIRED[1:]
+    needed = [r for r in required if found[r] is None and r not in several]
     if needed or several:
         raise PanelError(_ask(names, needed, several, found))
     for a, b in combinations([r for r in found if found[r] is not None], 2):
@@ -168,7 +153,7 @@ def _ask(names: list[str], needed: list[str], several: dict[str, list[str]], fou
         wide = " Where scores stand in several columns: --wide PATTERN (wide=...)." if "score" in needed else ""
         flags = " ".join(f"--{r} NAME" for r in needed)
         parts.append(
-            f"No column for {' and '.join(needed)} was found among {_list(names)}. Name "
+            f"No column for {' and '.join(needed)} was found among {listed(names)}. Name "
             f"{'it' if len(needed) == 1 else 'them'}: {', '.join(f'{r}=...' for r in needed)} in Python, {flags} on "
             f"the command line.{wide}"
         )
@@ -179,9 +164,10 @@ def _ask(names: list[str], needed: list[str], several: dict[str, list[str]], fou
         )
     for role, hits in several.items():
         flags = " or ".join(f"--{role} {clean(h)}" for h in hits[:6])
-        parts.append(f"Several columns could be the {role}: {_list(hits)}. Say {flags} ({role}=... in Python).")
+        parts.append(f"Several columns could be the {role}: {listed(hits)}. Say {flags} ({role}=... in Python).")
     return " ".join(parts)
 
 
-def _list(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Names for an error message."""
     return some(names, 30, repr) or "no columns at all"

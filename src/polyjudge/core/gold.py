@@ -247,7 +247,7 @@ def _preference_values(frame: pd.DataFrame, notes: list[Say]) -> pd.Series[float
         )
     seen = set(numbers.dropna().unique())
     if not seen - {0.0}:
-        raise PanelError("Every preference is 0 (a tie): there is no human choice to agree with.")
+        raise PanelError("Every preference is 0 (a tie) or empty: there is no human choice to agree with.")
     if seen == {0.0, 1.0}:
         notes.append(say("gold.no-minus"))
     if len(seen - {0.0}) == 1:

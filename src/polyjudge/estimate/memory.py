@@ -85,7 +85,7 @@ class Memory:
                 return None
             values = np.array(data[key], dtype=np.float64)
             if values.shape != shape or not np.isfinite(values).all():
-                raise ValueError(f"{key} is not a table of finite numbers of shape {shape}")
+                raise ValueError(f"{key} of the memory is not a table of finite numbers of shape {shape}")
             return values
 
         floors = read("floor", (k, m)), read("floor_se", (k, m))
@@ -127,5 +127,4 @@ def _share_up_to(values: Array, limit: float) -> Array:
     """Share of what is there along the last axis that is at most `limit`; NaN where nothing is."""
     there = ~np.isnan(values)
     count = there.sum(axis=-1)
-    out: Array = np.where(count > 0, (there & (values <= limit)).sum(axis=-1) / np.maximum(count, 1), np.nan)
-    return out
+    return np.where(count > 0, (there & (values <= limit)).sum(axis=-1) / np.maximum(count, 1), np.nan)

@@ -18,7 +18,7 @@ from polyjudge.core.panel import Grouping, Panel, nan_mean
 from polyjudge.core.reading import Reading
 from polyjudge.core.sections import Say, Words, say
 from polyjudge.core.systems import average_systems
-from polyjudge.sources.engine import HASH, Duplicates, Engine, Entries, Found, Labels, Units
+from polyjudge.sources.engine import HASH, Codes, Duplicates, Engine, Entries, Found, Labels, Units
 from polyjudge.sources.limits import LARGEST_SCORE, LONGEST_LABEL
 
 MOST_ENTRIES = 200_000_000
@@ -55,10 +55,9 @@ def assemble(
             f"{engine.where} has scores outside the declared range {limits[0]:g}:{limits[1]:g}: "
             f"{_rows(engine.find('outside', limits))}. Correct them, or the range (--range LOW:HIGH)."
         )
-    by_task = False
     if columns.group is not None:
         strata, by_task = engine.groups()
-        labels = replace(labels, group=tuple(strata))
+        labels = replace(labels, group=tuple(strata), by_task=by_task)
         if not by_task and duplicates == "error":
             duplicates = "mean"  # the rows inside a task are its requirements; a group may hold several
     if columns.cluster is not None and (split := engine.split_cluster()) is not None:
@@ -68,23 +67,22 @@ def assemble(
         )
     n = engine.count_tasks()
     if n > max_units:
-        units, entries = _hashed(engine, labels, by_task, duplicates, max_units, incomplete, notes, n)
+        units, entries = _hashed(engine, labels, duplicates, max_units, incomplete, notes, n)
     else:
-        units = engine.tasks(labels, by_task)
+        units = engine.tasks(labels)
         _check_lengths("task", units.labels, engine.where)
-        entries = engine.entries(units, labels, duplicates, by_task)
+        entries = engine.entries(units, labels, duplicates)
         if int(entries.rows.max(initial=0)) > 1:
             if duplicates == "error":
                 raise PanelError(_duplicate_message(engine, labels))
-            twice = int((entries.rows > 1).sum())
-            notes.append(say("panel.averaged", count=twice))
+            notes.append(say("panel.averaged", count=int((entries.rows > 1).sum())))
         elif duplicates == "first" and int(cells["scored"].sum()) > len(entries.rows):
             notes.append(say("panel.first-kept", count=int(cells["scored"].sum()) - len(entries.rows)))
     engine.finish()
     if duplicates == "error" and not units.hashed and int(entries.rows.sum()) != int(cells["scored"].sum()):
         raise PanelError(f"{engine.where} grew while it was read. Read it again, or from a snapshot.")
     observed = (float(cells["low"].min()), float(cells["high"].max()))
-    panel = _build(units, entries, labels, columns, by_task, limits, observed, tuple(notes))
+    panel = _build(units, entries, labels, columns, limits, observed, notes)
     return _settle_incomplete(_with_reading(panel, reading, labels, n), incomplete)
 
 
@@ -180,7 +178,7 @@ def _choose_labels(
 ) -> tuple[Labels, pd.DataFrame]:
     axes = {"language": languages, "judge": judges}
     axes |= {axis: None for axis in ("system", "replicate") if axis in cells}
-    order: dict[str, tuple[str, ...]] = {}
+    order: dict[str, Any] = {}
     for axis, wanted in axes.items():
         if wanted is None:
             continue
@@ -205,8 +203,7 @@ def _choose_labels(
             )
         if axes[axis] is None:
             _check_alike(order[axis], axis, engine.where, notes)
-    rest = {axis: order.get(axis, ()) for axis in ("replicate", "system")}
-    return Labels(order["language"], order["judge"], **rest), cells
+    return Labels(**order), cells
 
 
 def _in_order(cells: pd.DataFrame, axis: str) -> tuple[str, ...]:
@@ -252,25 +249,17 @@ def _duplicate_message(engine: Engine, labels: Labels) -> str:
 
 
 def _hashed(
-    engine: Engine,
-    labels: Labels,
-    by_task: bool,
-    duplicates: Duplicates,
-    size: int,
-    incomplete: str,
-    notes: list[Words],
-    n: int,
+    engine: Engine, labels: Labels, duplicates: Duplicates, size: int, incomplete: str, notes: list[Words], n: int
 ) -> tuple[Units, Entries]:
     """Beyond `size` tasks: units by hash, and the proof that each cell holds every task of its unit exactly once."""
-    if labels.group and not by_task:
+    if labels.group and not labels.by_task:
         raise PanelError(
             f"{engine.where} has {n} tasks and groups that divide the rows inside tasks, which are not kept beyond "
             f"max_units ({size}). Raise max_units (--max-units), or read one group at a time."
         )
-    units = engine.hashed_units(size, labels, by_task)
-    entries = engine.entries(units, labels, duplicates, by_task)
-    whole = _whole(units, entries, labels)
-    if not whole:
+    units = engine.hashed_units(size, labels)
+    entries = engine.entries(units, labels, duplicates)
+    if not _whole(units, entries, labels):
         if duplicates == "error" and engine.find_duplicates(1):
             raise PanelError(_duplicate_message(engine, labels))
         if incomplete == "error":
@@ -278,7 +267,7 @@ def _hashed(
                 f"{engine.where} is incomplete: not every task has a score from every judge in every language. "
                 "Use --incomplete drop to leave such tasks out."
             )
-        dropped = engine.drop_incomplete(labels, by_task)
+        dropped = engine.drop_incomplete(labels)
         left = n - dropped
         if left < 2:
             raise PanelError(
@@ -288,8 +277,8 @@ def _hashed(
             )
         notes.append(say("panel.dropped", count=dropped, tasks=n, hashed=True))
         if dropped:
-            units = engine.hashed_units(size, labels, by_task)
-            entries = engine.entries(units, labels, duplicates, by_task)
+            units = engine.hashed_units(size, labels)
+            entries = engine.entries(units, labels, duplicates)
         n = left
     what = HASH if not units.clusters else HASH.replace("task label", "cluster label")
     notes.append(say("panel.hashed", tasks=n, units=units.size, how=what))
@@ -303,8 +292,7 @@ def _whole(units: Units, entries: Entries, labels: Labels) -> bool:
     a missing one would need a collision of 64-bit hashes to pass.
     """
     assert units.weights is not None
-    axes = [a for a in labels.used() if a != "group"]
-    if len(entries.rows) != units.size * int(np.prod([len(getattr(labels, a)) for a in axes])):
+    if len(entries.rows) != units.size * labels.entries_per_task():
         return False
     unit = entries.codes["unit"]
     if not np.array_equal(entries.rows, units.weights[unit].astype(np.int64)):
@@ -320,89 +308,76 @@ def _build(
     entries: Entries,
     labels: Labels,
     columns: Columns,
-    by_task: bool,
     limits: tuple[float, float] | None,
     observed: tuple[float, float],
-    notes: tuple[Words, ...],
+    notes: list[Words],
 ) -> Panel:
-    n, k, m = units.size, len(labels.language), len(labels.judge)
-    code, rows = entries.codes, entries.rows
-    weights = units.weights if units.weights is not None else np.ones(n)
-    cell = np.ravel_multi_index((code["unit"], code["language"], code["judge"]), (n, k, m))
-    counts = _total(cell, rows, (n, k, m)).astype(np.int64)
-    rows_grouped = bool(labels.group) and not by_task
-    arrays = _scores(entries, labels, weights, columns, list(notes))
+    shape = (units.size, len(labels.language), len(labels.judge))
+    cell = np.ravel_multi_index(tuple(entries.codes[axis] for axis in ("unit", "language", "judge")), shape)
+    weights = units.weights if units.weights is not None else np.ones(units.size)
+    arrays = _scores(entries, labels, weights, _crossed(entries, labels, cell, columns, notes), notes)
     grouping = None
-    if by_task:
+    if labels.by_task:
         grouping = Grouping(columns.group or "group", labels.group, units.group)
-    elif rows_grouped:
-        g = len(labels.group)
-        at = code["group"] * (n * k * m) + cell
-        inside = _total(at, rows, (g, n, k, m)).astype(np.int64)
-        grouping = Grouping(
-            columns.group or "group", labels.group, None, _mean(at, entries.total, rows, (g, n, k, m)), inside
-        )
+    elif labels.group:
+        at, inside = entries.codes["group"] * int(np.prod(shape)) + cell, (len(labels.group), *shape)
+        rows = _total(at, entries.rows, inside).astype(np.int64)
+        grouping = Grouping(columns.group or "group", labels.group, None, _mean(at, entries, inside), rows)
     return Panel(
         tasks=units.labels,
         languages=labels.language,
         judges=labels.judge,
-        counts=counts,
+        counts=_total(cell, entries.rows, shape).astype(np.int64),
         weights=weights,
         grouping=grouping,
         declared_range=limits,
         observed_range=observed,
         clusters=units.clusters,
         cluster=units.cluster,  # type: ignore[arg-type]  # None: every task its own
+        notes=tuple(notes),
         **arrays,
     )
 
 
-def _scores(entries: Entries, labels: Labels, weights: Array, columns: Columns, notes: list[Words]) -> dict[str, Any]:
-    """The arrays of a panel with their labels, as arguments of `Panel`: the finest that fits, and its means."""
-    n, k, m, code, rows = len(weights), len(labels.language), len(labels.judge), entries.codes, entries.rows
-    s, r = _crossed(entries, labels, weights, columns, notes), len(labels.replicate)
+def _scores(entries: Entries, labels: Labels, weights: Array, s: int, notes: list[Words]) -> dict[str, Any]:
+    """The arrays of a panel with their labels, as arguments of `Panel`: the finest that fits, and its means.
+
+    s : number of systems that can be compared
+    """
+    n, k, m, r = len(weights), len(labels.language), len(labels.judge), len(labels.replicate)
     if s * max(r, 1) * n * k * m > MOST_ENTRIES:
         notes.append(say("panel.too-large", count=s, what="systems", entries=s * max(r, 1) * n * k * m))
         s = 0
     if r and n * k * m * r > MOST_ENTRIES:
         notes.append(say("panel.too-large", count=r, what="replicates", entries=n * k * m * r))
         r = 0
-    axes = [
-        ("unit", n),
-        *([("system", s)] if s else []),
-        ("language", k),
-        ("judge", m),
-        *([("replicate", r)] if r else []),
-    ]
-    shape = tuple(size for _, size in axes)
-    at = np.ravel_multi_index(tuple(code[axis] for axis, _ in axes), shape)
-    finest = _mean(at, entries.total, rows, shape)
-    out: dict[str, Any] = {"replicates": labels.replicate if r else (), "notes": tuple(notes)}
+    axes = {"unit": n, "system": s, "language": k, "judge": m, "replicate": r}
+    axes = {axis: size for axis, size in axes.items() if size}
+    shape = tuple(axes.values())
+    finest = _mean(np.ravel_multi_index(tuple(entries.codes[axis] for axis in axes), shape), entries, shape)
+    out: dict[str, Any] = {"replicates": labels.replicate if r else ()}
     if not s:
         return out | ({"scores": nan_mean(finest), "replicate_scores": finest} if r else {"scores": finest})
     by_system = nan_mean(finest) if r else finest
     out |= {"scores": average_systems(by_system, weights), "systems": labels.system, "system_scores": by_system}
     holes = int((np.isnan(by_system) & ~np.isnan(out["scores"])[:, None]).sum())
     if holes:
-        out["notes"] += (say("panel.system-holes", count=holes, all=by_system.size),)
+        notes.append(say("panel.system-holes", count=holes, all=by_system.size))
     if r:
         each = [average_systems(finest[..., i], weights) for i in range(r)]
         out |= {"system_replicates": finest, "replicate_scores": np.stack(each, axis=-1)}
     return out
 
 
-def _crossed(entries: Entries, labels: Labels, weights: Array, columns: Columns, notes: list[Words]) -> int:
+def _crossed(entries: Entries, labels: Labels, cell: Codes, columns: Columns, notes: list[Words]) -> int:
     """Number of systems; 0 where no judge scored two of them on one task: nothing can be compared."""
-    s = len(labels.system)
-    if not s:
+    if not labels.system:
         return 0
-    shape = (len(weights), len(labels.language), len(labels.judge))
-    cell = np.ravel_multi_index(tuple(entries.codes[axis] for axis in ("unit", "language", "judge")), shape)
-    last = np.zeros(int(np.prod(shape)), np.int64)
+    last = np.zeros(int(cell.max(initial=0)) + 1, np.int64)
     last[cell] = entries.codes["system"]
     if bool((last[cell] != entries.codes["system"]).any()):
-        return s
-    notes.append(say("panel.no-system", column=columns.system, systems=s))
+        return len(labels.system)
+    notes.append(say("panel.no-system", column=columns.system, systems=len(labels.system)))
     return 0
 
 
@@ -411,11 +386,11 @@ def _total(at: Any, values: Any, shape: tuple[int, ...]) -> Array:
     return out.reshape(shape)
 
 
-def _mean(at: Any, total: Array, rows: Any, shape: tuple[int, ...]) -> Array:
+def _mean(at: Any, entries: Entries, shape: tuple[int, ...]) -> Array:
     """Mean per place, NaN where nothing fell. A place with one row keeps the bits of its score."""
-    count = _total(at, rows, shape)
+    count = _total(at, entries.rows, shape)
     with np.errstate(invalid="ignore", divide="ignore"):
-        out: Array = np.where(count > 0, _total(at, total, shape) / count, np.nan)
+        out: Array = np.where(count > 0, _total(at, entries.total, shape) / count, np.nan)
     return out
 
 

@@ -36,11 +36,11 @@ def named(source: str, output: str, table: str | None = None) -> str | None:
 
 def columns_of(there: Iterable[str], names: Mapping[str, str | None]) -> Columns:
     """Language, judge and score: systems, replicates and clusters pass through as they are."""
-    found = {n: names.get(n) for n in ("task", "language", "judge", "score")}
-    return find_columns(there, require_task=False, system="", replicate="", cluster="", **found)  # type: ignore[arg-type]
+    named: dict[str, Any] = {**names, "system": "", "replicate": "", "cluster": "", "group": None}
+    return find_columns(there, require_task=False, **named)
 
 
-def in_file(rows: Source, query: str, source: str, table: tuple[str, str] | None, new: str, overwrite: bool) -> str:
+def in_file(rows: Source, query: str, table: tuple[str, str] | None, new: str, overwrite: bool) -> str:
     """`query` as a table of the DuckDB file that was read. Returns FILE::TABLE."""
     if table is None:
         raise UsageError(

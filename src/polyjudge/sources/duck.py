@@ -89,16 +89,15 @@ def _spill_folder(process: int) -> str:
 
 
 @contextmanager
-def time_limit(interrupt: Callable[[], None], where: str, seconds: float | None = None) -> Iterator[None]:
+def time_limit(interrupt: Callable[[], None], where: str) -> Iterator[None]:
     """Interrupt the engine when the block takes too long."""
     late = threading.Event()
-    seconds = VIEW_SECONDS if seconds is None else seconds
 
     def stop() -> None:
         late.set()
         interrupt()
 
-    timer = threading.Timer(seconds, stop)
+    timer = threading.Timer(VIEW_SECONDS, stop)
     timer.daemon = True
     timer.start()
     try:
@@ -106,7 +105,7 @@ def time_limit(interrupt: Callable[[], None], where: str, seconds: float | None 
     except Exception:
         if late.is_set():
             raise PanelError(
-                f"The view {where} did not end within {seconds:g} seconds. Copy it into a table and read that."
+                f"The view {where} did not end within {VIEW_SECONDS:g} seconds. Copy it into a table and read that."
             ) from None
         raise
     finally:
@@ -322,8 +321,7 @@ def csv_head(path: Path) -> Head:
     """The head of a CSV file, from its first lines."""
     shown = clean(str(path), 200)
     try:
-        with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
-            start = file.read(1 << 16)
+        start = _start(path, 1 << 16)
     except (OSError, EOFError) as error:
         raise PanelError(f"{shown} cannot be read: {clean(error, 120)}.") from None
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -339,12 +337,7 @@ def csv_head(path: Path) -> Head:
     header = [title or f"column{i}" for i, title in enumerate(header)]  # as a data frame's index is written
     if "�" in "".join(header):
         raise PanelError(f"{shown}, line {above + 1} is not UTF-8 text. Save the file as UTF-8 and retry.")
-    twice = {n for n in header if header.count(n) > 1}
-    if twice:
-        raise PanelError(
-            f"{shown} has two columns named {clean(sorted(twice)[0])!r}. Rename one of them. If two header lines name "
-            "a column together, join them: en and gpt become en_gpt."
-        )
+    check_names(header, shown, " If two header lines name a column together, join them: en and gpt become en_gpt.")
     if len(header) == 1 and len(header[0].split()) > 2:
         raise PanelError(
             f"{shown} has one column, {clean(header[0])!r}. Columns are divided by commas, tabs, semicolons or |; save "
@@ -353,8 +346,15 @@ def csv_head(path: Path) -> Head:
     return Head(header, delimiter, lines[:above])
 
 
+def check_names(columns: list[str], where: str, more: str = "") -> None:
+    """An error when two columns have one name."""
+    twice = sorted(n for n in columns if columns.count(n) > 1)
+    if twice:
+        raise PanelError(f"{where} has two columns named {clean(twice[0])!r}. Rename one of them.{more}")
+
+
 def _delimiter(line: str) -> str:
-    return max(",\t;|", key=line.count) if any(line.count(d) for d in ",\t;|") else ","
+    return max(",\t;|", key=line.count)
 
 
 def _above_header(lines: list[str]) -> int:
@@ -392,6 +392,7 @@ def _csv(paths: list[Path], where: str) -> Source:
         check_text(path)
     heads = [csv_head(p) for p in paths]
     columns = heads[0].columns
+    chosen, parts = ", ".join(map(name, columns)), []
     for path, head in zip(paths, heads, strict=True):
         if set(head.columns) != set(columns):
             odd = sorted(set(head.columns) ^ set(columns))[0]
@@ -399,16 +400,11 @@ def _csv(paths: list[Path], where: str) -> Source:
                 f"{clean(str(path), 200)} and {clean(str(paths[0]), 200)} have different columns "
                 f"(such as {clean(odd)!r}). Give the files the same columns."
             )
-    chosen = ", ".join(map(name, columns))
-    parts = [
-        f"SELECT {chosen}, {quote(str(p))} AS {FILE} FROM {_csv_relation(p, head)}"
-        for p, head in zip(paths, heads, strict=True)
-    ]
+        parts.append(f"SELECT {chosen}, {quote(str(path))} AS {FILE} FROM {_csv_relation(path, head)}")
     above = [line for head in heads for line in head.above]
     first = 2 + len(above) if len(paths) == 1 else None
-    source = Source(connect(), f"({' UNION ALL '.join(parts)})", columns, where, "rowid", first, spool=True)
-    source.above = above
-    return source
+    relation = f"({' UNION ALL '.join(parts)})"
+    return Source(connect(), relation, columns, where, "rowid", first, spool=True, above=above)
 
 
 def _json(paths: list[Path], where: str) -> Source:
@@ -419,24 +415,24 @@ def _json(paths: list[Path], where: str) -> Source:
     files = _list(paths)
     found = con.sql(f"SELECT * FROM read_json({files}, maximum_depth = 1, sample_size = -1, union_by_name = true)")
     columns = list(found.columns)
-    first = 1 if len(paths) == 1 and not _starts_with(paths[0], b"[") else None
-    source = Source(con, _json_relation(files, columns, "VARCHAR"), columns, where, "rowid", first, spool=True)
-    source.as_json = _json_relation(files, columns, "JSON")
-    return source
-
-
-def _json_relation(files: str, columns: Sequence[str], kind: str) -> str:
-    types = ", ".join(f"{quote(n)}: '{kind}'" for n in columns)
-    return f"read_json({files}, columns = {{{types}}}, filename = {quote(FILE)})"
+    is_list = _start(paths[0], 64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+    first = 1 if len(paths) == 1 and not is_list else None
+    relation, as_json = (
+        f"read_json({files}, columns = {{{', '.join(f'{quote(n)}: {quote(kind)}' for n in columns)}}}, "
+        f"filename = {quote(FILE)})"
+        for kind in ("VARCHAR", "JSON")
+    )
+    return Source(con, relation, columns, where, "rowid", first, spool=True, as_json=as_json)
 
 
 def _list(paths: list[Path]) -> str:
     return "[" + ", ".join(quote(literal(p)) for p in paths) + "]"
 
 
-def _starts_with(path: Path, mark: bytes) -> bool:
+def _start(path: Path, size: int) -> bytes:
+    """The first bytes of a file, unpacked."""
     with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
-        return bool(file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == mark)
+        return file.read(size)
 
 
 def _parquet(paths: list[Path], where: str, hive: bool) -> Source:
@@ -504,17 +500,11 @@ def _sqlite(paths: list[Path], where: str, table: str | None) -> Source:
 
 def _open_sqlite(path: Path) -> sqlite3.Connection:
     """A database of a stranger: read only, its schema runs no function with effects, its values are bounded."""
-    db = sqlite3.connect(f"file:{_uri(path)}?mode=ro", uri=True, timeout=10, check_same_thread=False)
+    db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=10, check_same_thread=False)
     db.execute("PRAGMA trusted_schema = OFF")
     db.execute("PRAGMA query_only = ON")
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
     return db
-
-
-def _uri(path: Path) -> str:
-    from urllib.parse import quote as percent
-
-    return percent(str(path.resolve()))
 
 
 def _one(paths: list[Path], where: str) -> Path:
@@ -537,15 +527,19 @@ def _pick(tables: list[str], wanted: str | None, where: str) -> str:
     return wanted
 
 
+def column_types(source: Source) -> dict[str, str]:
+    """The columns of a source with their types."""
+    relation = source.con.sql(f"SELECT * FROM {source.relation} LIMIT 0")
+    return {n: str(t) for n, t in zip(relation.columns, relation.types, strict=True)}
+
+
 def open_frame(frame: Any) -> Source:
     """A pandas, polars or pyarrow table."""
     if hasattr(frame, "columns") and not hasattr(frame, "column_names"):
         columns = [str(n) for n in frame.columns]
     else:
         columns = list(frame.schema.names)
-    twice = {n for n in columns if columns.count(n) > 1}
-    if twice:
-        raise PanelError(f"The table has two columns named {clean(sorted(twice)[0])!r}. Rename one of them.")
+    check_names(columns, "The table")
     return Source(connect(), "frame::", columns, "the table", "rowid", spool=True)
 
 
@@ -574,12 +568,16 @@ def unlocked(source: Source) -> Source:
         out.con.execute(f"CREATE TEMP TABLE spooled ({typed})")
         reader = source.con.execute(f"SELECT * FROM {source.relation}")
         while rows := reader.fetchmany(CHUNK):
-            out.con.register("polyjudge_chunk", pd.DataFrame(rows, columns=found.columns, dtype=object))
-            out.con.execute("INSERT INTO spooled SELECT * FROM polyjudge_chunk")
-            out.con.unregister("polyjudge_chunk")
+            _append(out.con, pd.DataFrame(rows, columns=found.columns, dtype=object))
     source.con.close()
     out.files = source.files
     return out
+
+
+def _append(con: Any, chunk: Any) -> None:
+    con.register("polyjudge_chunk", chunk)
+    con.execute("INSERT INTO spooled SELECT * FROM polyjudge_chunk")
+    con.unregister("polyjudge_chunk")
 
 
 def head_rows(source: Source, most: int) -> list[dict[str, Any]]:
@@ -663,9 +661,7 @@ def _spool_sqlite(source: Source, columns: Sequence[str]) -> None:
         cursor = db.execute(f"SELECT {', '.join(map(name, columns))} FROM {name(table)}")
         while rows := cursor.fetchmany(CHUNK):
             texts = [[_text(v) for v in column] for column in zip(*rows, strict=True)]
-            con.register("polyjudge_chunk", pd.DataFrame(dict(zip(columns, texts, strict=True)), dtype=object))
-            con.execute("INSERT INTO spooled SELECT * FROM polyjudge_chunk")
-            con.unregister("polyjudge_chunk")
+            _append(con, pd.DataFrame(dict(zip(columns, texts, strict=True)), dtype=object))
 
 
 def _text(value: Any) -> str | None:

@@ -16,7 +16,7 @@ from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 from polyjudge.sources import duck
 from polyjudge.sources.duck import Source, engine_errors, name
-from polyjudge.sources.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_clusters
+from polyjudge.sources.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_units
 
 _NUMBERS = ("INT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN", "REAL", "BIGNUM")
 
@@ -24,32 +24,25 @@ _NUMBERS = ("INT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN", "REAL", "BIGNUM")
 class DuckEngine:
     """A `Source` with its columns chosen."""
 
-    def __init__(
-        self, source: Source, columns: Columns, frame: Any = None, weight: str | None = None, need_task: bool = True
-    ) -> None:
+    def __init__(self, source: Source, columns: Columns, frame: Any = None, weight: str | None = None) -> None:
         self.source, self.con, self.where = source, source.con, source.where
-        self.ordered, self.need_task = source.row is not None, need_task
+        self.ordered = source.row is not None
         self.grouped, self.clustered, self.weight = columns.group is not None, columns.cluster is not None, weight
         self.inner = [axis for axis in ("system", "replicate") if getattr(columns, axis) is not None]
         self._stamps, self._rows = source.stamps(), "typed"
         with engine_errors(self.where):
             if source.spool:
-                wanted = [columns.task, columns.language, columns.judge, columns.score]
-                optional = (columns.system, columns.replicate, columns.group, columns.cluster, weight)
-                wanted += [c for c in optional if c is not None]
-                duck.spool(source, list(dict.fromkeys(wanted)), frame)
+                wanted = [*vars(columns).values(), weight]
+                duck.spool(source, list(dict.fromkeys(c for c in wanted if c)), frame)
             self._type(columns)
 
     def _type(self, c: Columns) -> None:
         """The view `typed`: labels as text (an empty one is missing), the score as a number, text that is none."""
-        types = dict(
-            zip(*(lambda r: (r.columns, r.types))(self.con.sql(f"SELECT * FROM {self.source.relation}")), strict=True)
-        )
 
         def label(column: str) -> str:
             return f"nullif(CAST({name(column)} AS VARCHAR), '')"
 
-        score, kind = name(c.score), str(types[c.score])
+        score, kind = name(c.score), duck.column_types(self.source)[c.score]
         if kind.startswith(("VARCHAR", "ENUM")):
             raw = f"nullif(trim(CAST({score} AS VARCHAR)), '')"
             number = f"try_cast({raw} AS DOUBLE)"
@@ -60,11 +53,8 @@ class DuckEngine:
             raw, number, text = "NULL", "CAST(NULL AS DOUBLE)", "false"
         else:
             raise PanelError(f"The score column {c.score!r} holds {clean(kind.lower())}, not numbers.")
-        columns = {
-            "task": label(c.task) if self.need_task or c.task else "''",
-            "language": label(c.language),
-            "judge": label(c.judge),
-        }
+        task = label(c.task) if c.task else "''"
+        columns = {"task": task, "language": label(c.language), "judge": label(c.judge)}
         columns |= {axis: label(getattr(c, axis)) for axis in self.inner}
         if c.cluster:
             columns["cluster"] = f"coalesce({label(c.cluster)}, {label(c.task)})"
@@ -132,10 +122,10 @@ class DuckEngine:
     def count_tasks(self) -> int:
         return int(self._frame(f"SELECT count(DISTINCT task) AS n FROM {self._rows}")["n"].iloc[0])
 
-    def tasks(self, labels: Labels, by_task: bool) -> Units:
+    def tasks(self, labels: Labels) -> Units:
         self._enumerate(labels)
         order = f"min({duck.ROW})" if self.ordered else "task"
-        group = ", enum_code(min(stratum)::group_codes)::BIGINT AS g" if by_task and labels.group else ""
+        group = ", enum_code(min(stratum)::group_codes)::BIGINT AS g" if labels.by_task else ""
         weight = ", min(weight) AS w, max(weight) AS w_max" if self.weight else ""
         weight += ", min(cluster) AS cluster" if self.clustered else ""
         with engine_errors(self.where):
@@ -155,14 +145,13 @@ class DuckEngine:
         clusters, cluster = coded(table["cluster"].tolist()) if self.clustered else ((), None)
         return Units(len(names), False, names, weights, codes, None, clusters, cluster)
 
-    def hashed_units(self, size: int, labels: Labels, by_task: bool) -> Units:
+    def hashed_units(self, size: int, labels: Labels) -> Units:
         self._enumerate(labels)
-        strata = len(labels.group) if by_task else 0
-        group = ", min(stratum) AS stratum" if strata else ""
+        group = ", min(stratum) AS stratum" if labels.by_task else ""
         group += ", min(cluster) AS cluster" if self.clustered else ""
-        each = max(size // strata, 1) if strata else size
+        each = labels.units_per_group(size)
         place = f"('0x' || substr(md5({'cluster' if self.clustered else 'task'}), 1, 8))::BIGINT % {each}"
-        if strata:
+        if labels.by_task:
             place += f" + {each} * enum_code(stratum::group_codes)"
         with engine_errors(self.where):
             self.con.execute(
@@ -178,12 +167,8 @@ class DuckEngine:
                 "CREATE OR REPLACE TEMP TABLE task_units AS SELECT task, h, u FROM task_units JOIN units USING (raw_u)"
             )
         units = self._arrays("SELECT raw_u, w, mark FROM units ORDER BY u")
-        codes = units["raw_u"].astype(np.int64) // each if strata else None
-        n = len(units["w"])
-        names = tuple(f"unit{i + 1}" for i in range(n))
-        clusters, cluster = hashed_clusters(units["raw_u"].astype(np.int64) % each) if self.clustered else ((), None)
-        mark = units["mark"].view(np.int64)
-        return Units(n, True, names, units["w"].astype(float), codes, mark, clusters, cluster)
+        places, mark = units["raw_u"].astype(np.int64), units["mark"].view(np.int64)
+        return hashed_units(places, units["w"].astype(float), mark, each, labels, self.clustered)
 
     def _enumerate(self, labels: Labels) -> None:
         for axis in labels.used():
@@ -196,8 +181,8 @@ class DuckEngine:
         clash = self._frame("SELECT count(*) - count(DISTINCT h) AS n FROM task_units")["n"].iloc[0]
         return "hash(s.task) = t.h" + (" AND s.task = t.task" if clash else "")
 
-    def entries(self, units: Units, labels: Labels, duplicates: Duplicates, by_task: bool) -> Entries:
-        axes = [a for a in labels.used() if a != "group" or not by_task]
+    def entries(self, units: Units, labels: Labels, duplicates: Duplicates) -> Entries:
+        axes = labels.entry_axes()
         column = {"group": "stratum"}
         keys = ", ".join(f"{column.get(a, a)}::{a}_codes AS {a[:2]}" for a in axes)
         mark = units.hashed and duplicates == "error"
@@ -224,10 +209,8 @@ class DuckEngine:
         found: dict[str, Codes] = {a: out[a] for a in ("unit", *axes)}
         return Entries(found, total, rows, out["mark"].view(np.int64) if mark else None)
 
-    def drop_incomplete(self, labels: Labels, by_task: bool) -> int:
-        axes = [a for a in labels.used() if a != "group"]
-        full = int(np.prod([len(getattr(labels, a)) for a in axes]))
-        keys = ", ".join(axes)
+    def drop_incomplete(self, labels: Labels) -> int:
+        keys, full = ", ".join(["language", "judge", *self.inner]), labels.entries_per_task()
         with engine_errors(self.where):
             self.con.execute(
                 f"CREATE OR REPLACE TEMP TABLE partial AS SELECT task FROM (SELECT task, {keys}, count(score) AS c "
@@ -257,18 +240,13 @@ class DuckEngine:
         return [self._found(r) for r in rows.itertuples()]
 
     def _found(self, row: Any) -> Found:
-        named = ("task", "language", "judge") if row.task else ("language", "judge")
-        here = ", ".join(f"{axis} {clean(getattr(row, axis), 40)}" for axis in named)
         if not self.ordered or row.place is None:
-            return Found(here, clean(row.raw, 40))
+            return Found.at(row, ("task", "language", "judge") if row.task else ("language", "judge"))
         file, place = divmod(int(row.place) // self.source.rows_per_line, 1 << 40)
         if self.source.first_line is not None:
             return Found(f"line {place + self.source.first_line}", clean(row.raw, 40))
-        of = (
-            f" of {clean(self.source.files[file].name, 80)}"
-            if len(self.source.files) > 1 and self.source.kind == "parquet"
-            else ""
-        )
+        several = len(self.source.files) > 1 and self.source.kind == "parquet"
+        of = f" of {clean(self.source.files[file].name, 80)}" if several else ""
         return Found(f"row {place + 1}{of}", clean(row.raw, 40))
 
     def find_duplicates(self, most: int = 5) -> list[tuple[Any, ...]]:

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from polyjudge.core.arrays import Array
+from polyjudge.core.labels import clean
 
 Duplicates = Literal["error", "mean", "first"]
 Codes = NDArray[np.int64]
@@ -29,10 +30,24 @@ class Labels:
     replicate: tuple[str, ...] = ()
     group: tuple[str, ...] = ()
     system: tuple[str, ...] = ()
+    by_task: bool = False
+    """Groups divide the tasks, not the rows inside them."""
 
     def used(self) -> list[str]:
         """The axes that the table has."""
         return [axis for axis in AXES if getattr(self, axis)]
+
+    def entry_axes(self) -> list[str]:
+        """The axes that tell the entries of a task apart."""
+        return [axis for axis in self.used() if axis != "group" or not self.by_task]
+
+    def entries_per_task(self) -> int:
+        """How many scores a task has that lacks none."""
+        return int(np.prod([len(getattr(self, axis)) for axis in self.used() if axis != "group"]))
+
+    def units_per_group(self, size: int) -> int:
+        """How many of `size` hashed units each group of tasks has."""
+        return max(size // len(self.group), 1) if self.by_task else size
 
 
 @dataclass(frozen=True)
@@ -71,6 +86,11 @@ class Found:
     place: str
     text: str
 
+    @staticmethod
+    def at(row: Any, named: Sequence[str]) -> Found:
+        """A row by the labels that are named, where rows have no number."""
+        return Found(", ".join(f"{axis} {clean(getattr(row, axis), 40)}" for axis in named), clean(row.raw, 40))
+
 
 def coded(values: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
     """The different values in the order of their first appearance, and the place of each value among them."""
@@ -78,10 +98,16 @@ def coded(values: Sequence[str]) -> tuple[tuple[str, ...], Codes]:
     return tuple(place), np.array([place[value] for value in values], np.int64)
 
 
-def hashed_clusters(places: Codes) -> tuple[tuple[str, ...], Codes]:
-    """Clusters of hashed units by the place their hash gave them, which units of different groups may share."""
-    used, codes = np.unique(places, return_inverse=True)
-    return tuple(f"cluster{i + 1}" for i in range(len(used))), codes.astype(np.int64)
+def hashed_units(places: Codes, weights: Array, mark: Codes, each: int, labels: Labels, clustered: bool) -> Units:
+    """Units by the place their hash gave them, `each` in a group. A cluster may lie in units of several groups."""
+    clusters: tuple[str, ...] = ()
+    cluster = None
+    if clustered:
+        used, cluster = np.unique(places % each, return_inverse=True)
+        clusters = tuple(f"cluster{i + 1}" for i in range(len(used)))
+    names = tuple(f"unit{i + 1}" for i in range(len(places)))
+    group = places // each if labels.by_task else None
+    return Units(len(places), True, names, weights, group, mark, clusters, cluster)
 
 
 class Engine(Protocol):
@@ -92,48 +118,36 @@ class Engine(Protocol):
 
     def cells(self) -> pd.DataFrame:
         """language, judge, [system], [replicate], rows, scored, text, unlabelled, total, low, high, [first]."""
-        ...
 
     def keep(self, axis: str, wanted: list[str]) -> None:
         """From now on read only the rows with these labels."""
-        ...
 
     def groups(self) -> tuple[list[str], bool]:
         """Labels of the groups in order, and whether every task lies in one of them."""
-        ...
 
     def split_cluster(self) -> str | None:
         """A task whose rows lie in several clusters, or None."""
-        ...
 
     def count_tasks(self) -> int:
         """Number of different tasks."""
-        ...
 
-    def tasks(self, labels: Labels, by_task: bool) -> Units:
+    def tasks(self, labels: Labels) -> Units:
         """One unit per task."""
-        ...
 
-    def hashed_units(self, size: int, labels: Labels, by_task: bool) -> Units:
+    def hashed_units(self, size: int, labels: Labels) -> Units:
         """Tasks hashed into units."""
-        ...
 
-    def entries(self, units: Units, labels: Labels, duplicates: Duplicates, by_task: bool) -> Entries:
+    def entries(self, units: Units, labels: Labels, duplicates: Duplicates) -> Entries:
         """The grouped scores."""
-        ...
 
-    def drop_incomplete(self, labels: Labels, by_task: bool) -> int:
+    def drop_incomplete(self, labels: Labels) -> int:
         """Leave out every task that does not have each language, judge, system and replicate; return how many."""
-        ...
 
     def find(self, what: str, limits: tuple[float, float] | None = None, most: int = 5) -> list[Found]:
         """The first rows with `what`: "text", "not finite", "unlabelled", "outside"."""
-        ...
 
     def find_duplicates(self, most: int = 5) -> list[tuple[Any, ...]]:
         """The first keys that stand more than once, with their number of rows."""
-        ...
 
     def finish(self) -> None:
         """Check that the source did not change, and let go of it."""
-        ...

@@ -11,7 +11,7 @@ import pandas as pd
 from polyjudge.core.columns import Columns
 from polyjudge.core.errors import PanelError, foreign_errors
 from polyjudge.core.labels import clean
-from polyjudge.sources.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_clusters
+from polyjudge.sources.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_units
 
 _NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 _NOT_FINITE = ["nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"]
@@ -118,12 +118,12 @@ class IbisEngine:
     def count_tasks(self) -> int:
         return int(self._fetch(self.rows.task.nunique()).as_py())
 
-    def tasks(self, labels: Labels, by_task: bool) -> Units:
+    def tasks(self, labels: Labels) -> Units:
         t = self.rows
         more: dict[str, Any] = {"n": t.count()}
         if self.ordered:
             more["first"] = t["first"].min()
-        if by_task and labels.group:
+        if labels.by_task:
             more["stratum"] = t.stratum.min()
         if self.weight:
             more |= {"w": t.weight.min(), "w_max": t.weight.max()}
@@ -133,7 +133,7 @@ class IbisEngine:
         if self.weight and not np.array_equal(found["w"], found["w_max"]):
             raise PanelError(f"The weight column {self.weight!r} must hold one number for each task.")
         weights = found["w"].to_numpy(float) if self.weight else None
-        group = _codes(found["stratum"], labels.group) if by_task and labels.group else None
+        group = _codes(found["stratum"], labels.group) if labels.by_task else None
         clusters, cluster = coded(list(found["cluster"])) if self.clustered else ((), None)
         return Units(len(found), False, tuple(found["task"]), weights, group, None, clusters, cluster)
 
@@ -147,39 +147,32 @@ class IbisEngine:
         ]
         return sum(digits[1:], digits[0]).cast("int64")
 
-    def _place(self, t: Any, size: int, labels: Labels, by_task: bool) -> Any:
-        strata = len(labels.group) if by_task else 0
-        each = max(size // strata, 1) if strata else size
+    def _place(self, t: Any, labels: Labels) -> Any:
+        each = self._each
         place = self._digits(md5(t.cluster if self.clustered else t.task), 0) % each
-        if strata:
+        if labels.by_task:
             cases = [(t.stratum == label, ibis.literal(i * each, "int64")) for i, label in enumerate(labels.group)]
             place = place + ibis.cases(*cases, else_=ibis.literal(0, "int64"))
         return place.cast("int64")
 
-    def hashed_units(self, size: int, labels: Labels, by_task: bool) -> Units:
-        self._size = size
-        strata = len(labels.group) if by_task else 0
-        more = {"stratum": self.rows.stratum.min()} if strata else {}
+    def hashed_units(self, size: int, labels: Labels) -> Units:
+        self._each = labels.units_per_group(size)
+        more = {"stratum": self.rows.stratum.min()} if labels.by_task else {}
         if self.clustered:
             more["cluster"] = self.rows.cluster.min()
         t = self.rows.group_by("task").agg(n=self.rows.count(), **more)
-        t = t.mutate(unit=self._place(t, size, labels, by_task), mark=self._digits(md5(t.task), 8))
+        t = t.mutate(unit=self._place(t, labels), mark=self._digits(md5(t.task), 8))
         found = self._frame(t.group_by("unit").agg(w=t.count(), mark=t.mark.sum())).sort_values("unit")
         self._places = found["unit"].to_numpy(np.int64)
-        each = max(size // strata, 1) if strata else size
-        names = tuple(f"unit{i + 1}" for i in range(len(found)))
-        group = self._places // each if strata else None
         mark = found["mark"].map(int).to_numpy(np.int64)
-        clusters, cluster = hashed_clusters(self._places % each) if self.clustered else ((), None)
-        return Units(len(found), True, names, found["w"].to_numpy(float), group, mark, clusters, cluster)
+        return hashed_units(self._places, found["w"].to_numpy(float), mark, self._each, labels, self.clustered)
 
-    def entries(self, units: Units, labels: Labels, duplicates: Duplicates, by_task: bool) -> Entries:
-        axes = [a for a in labels.used() if a != "group" or not by_task]
-        column = {"group": "stratum"}
+    def entries(self, units: Units, labels: Labels, duplicates: Duplicates) -> Entries:
+        axes = labels.entry_axes()
         t = self.rows.filter(self.rows.score.notnull())
-        keys = [column.get(a, a) for a in axes]
+        keys = ["stratum" if a == "group" else a for a in axes]
         if units.hashed:
-            t = t.mutate(unit=self._place(t, self._size, labels, by_task), mark=self._digits(md5(t.task), 8))
+            t = t.mutate(unit=self._place(t, labels), mark=self._digits(md5(t.task), 8))
         value = t.score.argmin(t["first"]) if duplicates == "first" else t.score.sum()
         if not units.hashed:
             found = self._fetch(t.group_by(["task", *keys]).agg(total=value, n=t.count()))
@@ -190,7 +183,7 @@ class IbisEngine:
                 total=t.score.mean() if duplicates == "mean" else value, n=t.count()
             )
             found = self._fetch(inner.group_by(["unit", *keys]).agg(total=inner.total.sum(), n=inner.count()))
-        codes = {a: self._encode(found.column(column.get(a, a)), getattr(labels, a)) for a in axes}
+        codes = {a: self._encode(found.column(key), getattr(labels, a)) for a, key in zip(axes, keys, strict=True)}
         if units.hashed:
             raw = found.column("unit").to_numpy().astype(np.int64)
             at = np.searchsorted(self._places, raw)
@@ -221,13 +214,11 @@ class IbisEngine:
     def _grew(self) -> str:
         return f"{self.where} grew while it was read. Read it again, or from a snapshot."
 
-    def drop_incomplete(self, labels: Labels, by_task: bool) -> int:
-        axes = [a for a in labels.used() if a != "group"]
-        full = int(np.prod([len(getattr(labels, a)) for a in axes]))
+    def drop_incomplete(self, labels: Labels) -> int:
         t = self.rows
-        per_key = t.group_by(["task", *axes]).agg(c=t.score.count())
+        per_key = t.group_by(["task", "language", "judge", *self.inner]).agg(c=t.score.count())
         per_task = per_key.group_by("task").agg(there=(per_key.c > 0).ifelse(1, 0).sum())
-        partial = per_task.filter(per_task.there < full).select("task")
+        partial = per_task.filter(per_task.there < labels.entries_per_task()).select("task")
         dropped = int(self._fetch(partial.count()).as_py())
         self.rows = t.anti_join(partial, "task")
         return dropped
@@ -235,24 +226,15 @@ class IbisEngine:
     def find(self, what: str, limits: tuple[float, float] | None = None, most: int = 5) -> list[Found]:
         t = self.rows
         low, high = limits or (0.0, 0.0)
-        unlabelled = t.task.isnull() | t.language.isnull() | t.judge.isnull()
-        for axis in self.inner:
-            unlabelled = unlabelled | t[axis].isnull()
         condition = {
-            "text": lambda: t.is_text,
-            "not finite": lambda: t.score.isnan() | (t.score > _LARGEST) | (t.score < -_LARGEST),
-            "unlabelled": lambda: unlabelled,
-            "outside": lambda: (t.score < low) | (t.score > high),
-        }[what]()
+            "text": t.is_text,
+            "not finite": t.score.isnan() | (t.score > _LARGEST) | (t.score < -_LARGEST),
+            "unlabelled": ibis.or_(*(t[axis].isnull() for axis in ("task", "language", "judge", *self.inner))),
+            "outside": (t.score < low) | (t.score > high),
+        }[what]
         shown = t.filter(condition).select("task", "language", "judge", "raw")
         rows = self._frame(shown.order_by(["task", "language", "judge"]).limit(most))
-        return [
-            Found(
-                f"task {clean(r.task, 40)}, language {clean(r.language, 40)}, judge {clean(r.judge, 40)}",
-                clean(r.raw, 40),
-            )
-            for r in rows.itertuples()
-        ]
+        return [Found.at(row, ("task", "language", "judge")) for row in rows.itertuples()]
 
     def find_duplicates(self, most: int = 5) -> list[tuple[Any, ...]]:
         keys = ["task", "language", "judge", *self.inner]

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TextIO
@@ -23,7 +23,8 @@ from polyjudge.core.reading import Reading, RoleRead, Unclear
 from polyjudge.core.sections import Say, Words, say
 from polyjudge.sources import duck
 from polyjudge.sources.duck import FILE
-from polyjudge.sources.formats import Format, find_tool, read_tool, tool_files
+from polyjudge.sources.formats import find_tool, tool_files
+from polyjudge.sources.formats.base import Format, read_tool
 from polyjudge.sources.formats.excel import SUFFIXES as SPREADSHEETS
 from polyjudge.sources.formats.excel import read_excel
 from polyjudge.sources.formats.nested import unfold
@@ -71,7 +72,7 @@ def open_table(
         path = _spool_stdin(sys.stdin)
         opened = open_table(path, table, format, metric, group, hive)
         opened.source.where = "standard input"
-        return _renamed(opened, STDIN)
+        return replace(opened, shown=STDIN)
     if os.path.isdir(text):
         found = _open_folder(Path(text), format, metric, group, hive)
         if found is not None:
@@ -92,12 +93,6 @@ def open_table(
     source_ = duck.open_file(text, table, hive)
     skipped = (say("read.above", lines=len(source_.above), first=source_.above[0]),) if source_.above else ()
     return Opened(source=source_, shown=text, format=source_.kind, notes=skipped)
-
-
-def _renamed(opened: Opened, shown: str) -> Opened:
-    from dataclasses import replace
-
-    return replace(opened, shown=shown)
 
 
 def _open_frame(source: Any) -> Opened:
@@ -130,11 +125,9 @@ def _open_folder(folder: Path, format: str | None, metric: str | None, group: st
     if (folder / FILE).is_file():
         run = read_run(folder, group)
         opened = _held(run.frame, str(folder), "collection run", [])
-        more = {"limits": run.declared_range, "notes": run.notes, "looks": run.looks, "sure": True}
-        return Opened(**{**vars(opened), **more})
+        return replace(opened, limits=run.declared_range, notes=run.notes, looks=run.looks, sure=True)
     if matches(os.path.join(glob.escape(str(folder)), "**", "*.parquet")):
-        source = duck.open_folder(folder, hive)
-        return Opened(source=source, shown=str(folder), format="parquet")
+        return Opened(source=duck.open_folder(folder, hive), shown=str(folder), format="parquet")
     paths = tool_files(folder)
     tool = find_tool(paths, format)
     if tool is not None:
@@ -150,9 +143,7 @@ def _open_tool(tool: Format, paths: Sequence[Path], shown: str, metric: str | No
     found = read_tool(tool, paths)
     frame = _one_metric(found.frame, metric, shown, tool.name)
     opened = _held(frame, shown, tool.name, paths)
-    more: dict[str, Any] = {"limits": found.declared_range, "notes": found.notes, "doubts": found.doubts}
-    more |= {"sure": True, "needs": tool.needs}
-    return Opened(**{**vars(opened), **more})
+    return replace(opened, notes=found.notes, doubts=found.doubts, sure=True, needs=tool.needs)
 
 
 def _one_metric(frame: pd.DataFrame, metric: str | None, shown: str, format: str) -> pd.DataFrame:

@@ -154,8 +154,6 @@ class Found:
     limits: tuple[float, float] | None = None
     notes: tuple[Words, ...] = ()
     average: bool = False
-    opened: Opened | None = None
-    """What our own engine opened."""
     read: Understood | None = None
     """How its rows become scores."""
     looks: int = 0
@@ -178,14 +176,11 @@ def understand(
     """Open scores and find out what is what, without reading them yet. Raises `Unclear` where a person must say."""
     opened = source if isinstance(source, Opened) else None
     opened = opened or open_table(source, table, asked.format, metric, asked.names.get("group"), hive)
-    if weight is not None and weight not in opened.source.columns:
-        raise PanelError(f"There is no column {weight!r} (given for weight).")
+    _check_weight(weight, opened.source.columns)
     read = recognise(opened.source, asked, opened.frame, weight, opened.shown, opened.needs)
-    doubtful = doubts(opened.source.columns, read.columns, asked.names.values()) if not opened.sure else ()
-    says = tuple(Say("read.role_doubt", {"column": d.column, "role": d.role}) for d in doubtful)
-    how = replace(
-        read.reading, format=_format(read.reading, opened), doubts=(*opened.doubts, *read.reading.doubts, *says)
-    )
+    says, taken = _doubtful([] if opened.sure else opened.source.columns, read.columns, asked.names)
+    format = read.reading.format if read.reading.format == "ragas" else opened.format
+    how = replace(read.reading, format=format, doubts=(*opened.doubts, *read.reading.doubts, *says))
     return Found(
         engine=lambda: DuckEngine(read.source, read.columns, weight=weight),
         columns=read.columns,
@@ -194,17 +189,12 @@ def understand(
         notes=(
             *opened.notes,
             *(say(d.code, **d.values) for d in read.reading.doubts if d.code == "read.no_judges"),
-            *(say("read.taken", column=d.column, role=d.role) for d in doubtful if d.role),
+            *taken,
         ),
         average=read.average,
-        opened=opened,
         read=read,
         looks=opened.looks,
     )
-
-
-def _format(reading: Reading, opened: Opened) -> str:
-    return reading.format if reading.format == "ragas" else opened.format
 
 
 def is_foreign(source: Any, engine: str = "duckdb") -> bool:
@@ -219,15 +209,13 @@ def _open_foreign(
 ) -> Found:
     from polyjudge.sources import warehouse
 
-    shown = str(source) if isinstance(source, (str, Path)) else "TABLE"
-    held = warehouse.connect(shown, table, engine) if shown != "TABLE" else warehouse.as_table(source)
-    if weight is not None and weight not in held.columns:
-        raise PanelError(f"There is no column {weight!r} (given for weight).")
+    held = warehouse.open_foreign(source, table, engine)
+    _check_weight(weight, held.columns)
     opened, columns = warehouse.open_engine(held, names, weight)
-    doubtful = doubts(held.columns, columns, names.values())
+    says, taken_notes = _doubtful(held.columns, columns, names)
     taken = {role: column for role, column in vars(columns).items() if column}
     reading = Reading(
-        source=redact(shown),
+        source=_shown(source),
         format="table",
         roles=tuple(
             RoleRead(role=role, column=taken[role], how="named" if names.get(role) else "usual name")
@@ -235,11 +223,28 @@ def _open_foreign(
             if role in taken
         ),
         unused=tuple(str(c) for c in held.columns if c not in taken.values()),
-        doubts=tuple(Say("read.role_doubt", {"column": d.column, "role": d.role}) for d in doubtful),
+        doubts=says,
         options={f"--{role}": taken[role] for role in ROLES if role in taken},
     )
-    notes = tuple(say("read.taken", column=d.column, role=d.role) for d in doubtful if d.role)
-    return Found(engine=lambda: opened, columns=columns, reading=reading, notes=notes)
+    return Found(engine=lambda: opened, columns=columns, reading=reading, notes=taken_notes)
+
+
+def _shown(source: Any) -> str:
+    return redact(str(source)) if isinstance(source, (str, Path)) else "TABLE"
+
+
+def _check_weight(weight: str | None, there: Iterable[str]) -> None:
+    if weight is not None and weight not in there:
+        raise PanelError(f"There is no column {weight!r} (given for weight).")
+
+
+def _doubtful(
+    there: Iterable[str], columns: Columns, names: Mapping[str, str | None]
+) -> tuple[tuple[Say, ...], tuple[Words, ...]]:
+    """The columns whose role a person should confirm, and what is noted of those that were taken."""
+    found = doubts(there, columns, names.values())
+    says = tuple(Say("read.role_doubt", {"column": d.column, "role": d.role}) for d in found)
+    return says, tuple(say("read.taken", column=d.column, role=d.role) for d in found if d.role)
 
 
 def reads_itself(asked: Asked, metric: str | None = None) -> bool:
@@ -258,15 +263,12 @@ def copied(source: Any, table: str | None = None, engine: str = "duckdb") -> Ope
     """The rows of a table that another engine holds in our own one, for readings that only ours can do."""
     from polyjudge.sources import warehouse
 
-    shown = redact(str(source)) if isinstance(source, (str, Path)) else "TABLE"
-    held = warehouse.connect(str(source), table, engine) if shown != "TABLE" else warehouse.as_table(source)
     with foreign_errors("the table"):
-        rows = held.to_pyarrow_batches()
+        rows = warehouse.open_foreign(source, table, engine).to_pyarrow_batches()
         local = duck.open_frame(rows)
         duck.spool(local, local.columns, rows)
     local.spool = False
-    note = "The rows were copied out of their table, because they are no plain numbers, one in each row."
-    return Opened(source=local, shown=shown, format="table", notes=(note,))
+    return Opened(source=local, shown=_shown(source), format="table", notes=(say("panel.copied"),))
 
 
 def _check_options(
@@ -279,14 +281,14 @@ def _check_options(
     languages: Any,
     judges: Any,
 ) -> tuple[float, float] | None:
-    if engine not in ("duckdb", "spark"):
-        raise UsageError(f"engine must be 'duckdb' or 'spark', not {engine!r}.")
-    if decimal not in (None, "comma", "point"):
-        raise UsageError(f"decimal must be 'comma' or 'point', not {decimal!r}.")
-    if duplicates not in ("error", "mean", "first"):
-        raise UsageError(f"duplicates must be 'error', 'mean' or 'first', not {duplicates!r}.")
-    if incomplete not in ("estimate", "drop", "error"):
-        raise UsageError(f"incomplete must be 'estimate', 'drop' or 'error', not {incomplete!r}.")
+    for name, given, (*others, last) in (
+        ("engine", engine, ("duckdb", "spark")),
+        ("decimal", "comma" if decimal is None else decimal, ("comma", "point")),
+        ("duplicates", duplicates, ("error", "mean", "first")),
+        ("incomplete", incomplete, ("estimate", "drop", "error")),
+    ):
+        if given not in (*others, last):
+            raise UsageError(f"{name} must be {', '.join(map(repr, others))} or {last!r}, not {given!r}.")
     for axis, some in (("languages", languages), ("judges", judges)):
         if isinstance(some, str) or not isinstance(some, Iterable | None):
             raise UsageError(f"{axis} must be a list of names, not {clean(repr(some), 60)}.")

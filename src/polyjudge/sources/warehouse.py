@@ -20,6 +20,11 @@ STREAMED = ("sqlite", "polars", "datafusion", "pandas", "dask")
 """Backends without the types or functions to group strictly: their rows are streamed into our own engine."""
 
 
+def open_foreign(source: Any, table: str | None, engine: str) -> Any:
+    """An Ibis table of an address, of files with Spark, or of a table that is open already."""
+    return connect(str(source), table, engine) if isinstance(source, (str, Path)) else as_table(source)
+
+
 def connect(address: str, table: str | None, engine: str) -> Any:
     """An Ibis table from an address such as postgres://user@host/database::table, or from files with Spark."""
     if engine == "spark":
@@ -70,7 +75,7 @@ def spark_session() -> Any:
         return session
 
 
-def spark_frame(address: str, columns_as_text: bool = False) -> Any:
+def spark_frame(address: str) -> Any:
     """Files, or a table of Spark's catalogue, as a Spark data frame. CSV columns are text, as in the other engine."""
     session = spark_session()
     plain = address.lower().removesuffix(".gz")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,13 +24,21 @@ from polyjudge.sources.duck import engine_errors, name
 from polyjudge.sources.duck_engine import DuckEngine
 from polyjudge.sources.formats.excel import write_excel
 from polyjudge.sources.formats.nested import put_beside
-from polyjudge.sources.formats.recognise import Layout, Understood, column_types
+from polyjudge.sources.formats.recognise import Layout, Understood
 from polyjudge.sources.formats.roles import Asked
+from polyjudge.sources.formats.table import Place
 from polyjudge.sources.opener import Opened, open_table
 from polyjudge.sources.read import copied, is_foreign, reads_itself, understand
 
 FORMULA = "=+-@\t\r\n"
 """A spreadsheet may run a cell that begins with one of these."""
+ENDINGS = {
+    "csv": (".csv", ".tsv"),
+    "json": (".jsonl", ".ndjson", ".json"),
+    "excel": (".xlsx",),
+    "parquet": (".parquet", ".pq"),
+}
+"""Kinds of files by what their names end in, .gz left out."""
 MAKER = "scores"
 """Who wrote a folder of calibrated scores, in its marker."""
 ROLES = ("task", "language", "judge", "score", "replicate", "system", "cluster", "group", "winner")
@@ -106,8 +114,9 @@ def write_calibrated(
     rows = _all_rows(source, table, opened, foreign, hive, target.kind)
     if rows.stamps() != before:
         raise PanelError(f"{rows.where} changed while it was read. Nothing was written. Run the command again.")
-    picked = _picked(cal.adjustment_, rows, found.read.layout, column, target, spreadsheet_safe)
-    done = _write(rows, picked, target, opened, before, (str(source), sibling))
+    made = _calibrated(cal.adjustment_, rows, found.read.layout, column)
+    old = _as_they_were(rows, found.read.layout, target, spreadsheet_safe)
+    done = _write(rows, old, made, target, opened, before, sibling)
     return Written(done, *counted)
 
 
@@ -115,7 +124,7 @@ def _counted(adjustment: Adjustment, read: Understood, unseen: str) -> tuple[int
     """Rows, scores that are missing and scores of unknown cells; an error where a score is none."""
     from polyjudge.sources.assemble import check_scores
 
-    engine = DuckEngine(read.source, read.columns, need_task=False)
+    engine = DuckEngine(read.source, read.columns)
     cells = engine.cells()
     check_scores(engine, cells, read.columns)
     places, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
@@ -143,81 +152,78 @@ def _all_rows(source: Any, table: str | None, opened: Opened, foreign: bool, hiv
     return out
 
 
-@dataclass(frozen=True)
-class _Picked:
-    """What is selected: the columns that were there, and the new ones."""
-
-    old: list[str]
-    new: list[str]
-    labels: list[str]
-    """Names of the new ones."""
+def _number(place: Place, layout: Layout, types: Mapping[str, str]) -> str:
+    """SQL of a score as a number."""
+    if layout.typed:
+        return f"CAST({name(place.column)} AS DOUBLE)"
+    return f"CAST(nullif(trim({layout.values.sql(place.sql(types))}), '') AS DOUBLE)"
 
 
-def _picked(
-    adjustment: Adjustment, rows: duck.Source, layout: Layout, column: str, target: _Target, safe: bool
-) -> _Picked:
-    types, kind = column_types(rows), target.kind
-    if target.partition_by is not None and target.partition_by not in rows.columns:
-        raise UsageError(f"There is no column {target.partition_by!r} to partition by.")
+def _calibrated(adjustment: Adjustment, rows: duck.Source, layout: Layout, column: str) -> dict[str, str]:
+    """The new columns and their SQL."""
+    types = duck.column_types(rows)
     made: dict[str, str] = {}
-    inside: dict[str, dict[str, str]] = {}
-    plain = {}
+    inside: dict[str, list[str]] = {}
     for place, said in layout.scores:
-        text = place.sql(types)
-        number = f"CAST({name(place.column)} AS DOUBLE)"
-        if not layout.typed:
-            number = f"CAST(nullif(trim({layout.values.sql(text)}), '') AS DOUBLE)"
         language, judge = (
             quote(said[role]) if role in said else layout.labels[role].sql(types) for role in ("language", "judge")
         )
-        value = adjustment.sql(language, judge, number)
-        if not said:
-            made[column] = value
-        elif place.path:
-            inside.setdefault(place.column, {})[".".join(place.path)] = value
+        value = adjustment.sql(language, judge, _number(place, layout, types))
+        if said and place.path:
+            inside.setdefault(f"{place.column}_{column}", []).append(f"{quote('.'.join(place.path))}, {value}")
         else:
-            made[f"{place.text}_{column}"] = value
-        if place.plain and not layout.typed and layout.values.as_written:
-            plain[place.column] = number
-    for top, values in inside.items():
-        pairs = ", ".join(f"{quote(key)}, {value}" for key, value in values.items())
-        made[f"{top}_{column}"] = f"json_object({pairs})"
+            made[f"{place.text}_{column}" if said else column] = value
+    made |= {top: f"json_object({', '.join(pairs)})" for top, pairs in inside.items()}
     there = next((n for n in made if n in rows.columns), None)
     if there is not None:
         raise UsageError(f"{rows.where} already has a column {there!r}. Choose another name with --column.")
-    scores = {place.column for place, _ in layout.scores}
-    old = []
+    return made
+
+
+def _as_they_were(rows: duck.Source, layout: Layout, target: _Target, safe: bool) -> list[str]:
+    """The columns that were there: text that is a plain number as a number, where the output has types."""
+    if target.partition_by is not None and target.partition_by not in rows.columns:
+        raise UsageError(f"There is no column {target.partition_by!r} to partition by.")
+    types, scores = duck.column_types(rows), {place.column: place for place, _ in layout.scores}
+    as_numbers = (
+        not layout.typed and layout.values.as_written and target.kind in ("parquet", "folder", "excel", "table")
+    )
+    out = []
     for c in rows.columns:
-        if c in plain and kind in ("parquet", "folder", "excel", "table"):
-            old.append(f"{plain[c]} AS {name(c)}")
-        elif safe and kind == "csv" and c not in scores:
+        if as_numbers and c in scores and scores[c].plain:
+            out.append(f"{_number(scores[c], layout, types)} AS {name(c)}")
+        elif safe and target.kind == "csv" and c not in scores:
             text = f"CAST({name(c)} AS VARCHAR)"
             risky = f"{text}[1] IN ({', '.join(map(quote, FORMULA))}) AND try_cast({text} AS DOUBLE) IS NULL"
-            old.append(f"CASE WHEN {risky} THEN '''' || {text} ELSE {text} END AS {name(c)}")
+            out.append(f"CASE WHEN {risky} THEN '''' || {text} ELSE {text} END AS {name(c)}")
         else:
-            old.append(name(c))
-    return _Picked(old, [f"{sql} AS {name(n)}" for n, sql in made.items()], list(made))
+            out.append(name(c))
+    return out
 
 
 def _write(
-    rows: duck.Source, picked: _Picked, target: _Target, opened: Opened, before: list[Any], into: tuple[str, str | None]
+    rows: duck.Source,
+    old: list[str],
+    made: dict[str, str],
+    target: _Target,
+    opened: Opened,
+    before: list[Any],
+    sibling: str | None,
 ) -> str:
     """The rows at their target, whole or not at all. Returns its name."""
-    query = f"SELECT {', '.join([*picked.old, *picked.new])} FROM {rows.relation}"
-    source, sibling = into
+    new = [f"{sql} AS {name(n)}" for n, sql in made.items()]
+    query = f"SELECT {', '.join([*old, *new])} FROM {rows.relation}"
     if sibling is not None:
         with _write_errors(target.path, rows.where):
-            return beside.in_file(rows, query, source, opened.source.table, sibling, target.overwrite)
+            return beside.in_file(rows, query, opened.source.table, sibling, target.overwrite)
     with target.open() as (part, options):
         with _write_errors(target.path, rows.where):
             if target.kind == "excel":
                 found = rows.con.execute(query)
-                write_excel(part, [*rows.columns, *picked.labels], iter(lambda: found.fetchmany(duck.CHUNK), []))
+                write_excel(part, [*rows.columns, *made], iter(lambda: found.fetchmany(duck.CHUNK), []))
             elif target.kind == "json" and opened.frame is not None and opened.format == "json":
-                values = rows.con.execute(f"SELECT {', '.join(picked.new)} FROM {rows.relation}").fetchall()
-                put_beside(
-                    list(rows.files), [dict(zip(picked.labels, v, strict=True)) for v in values], part, target.path
-                )
+                values = rows.con.execute(f"SELECT {', '.join(new)} FROM {rows.relation}").fetchall()
+                put_beside(list(rows.files), [dict(zip(made, v, strict=True)) for v in values], part, target.path)
             else:
                 rows.con.execute(f"COPY ({query}) TO {quote(str(part))} ({options})")
         if rows.stamps() != before:
@@ -241,17 +247,10 @@ def _check_outside(output: Path, source: str) -> None:
 
 def _format(output: Path, partition_by: str | None) -> str:
     plain = output.name.lower().removesuffix(".gz")
-    if plain.endswith((".csv", ".tsv")):
-        found = "csv"
-    elif plain.endswith((".jsonl", ".ndjson", ".json")):
-        found = "json"
-    elif plain.endswith(".xlsx"):
-        found = "excel"
-    elif plain.endswith((".parquet", ".pq")):
-        found = "parquet"
-    elif output.suffix == "" or output.is_dir():
+    found = next((kind for kind, endings in ENDINGS.items() if plain.endswith(endings)), None)
+    if found is None and (output.suffix == "" or output.is_dir()):
         return "folder"
-    else:
+    if found is None:
         raise UsageError(
             f"{clean(str(output), 200)}: write .csv, .tsv, .jsonl, .json (also .gz), .xlsx, .parquet, a folder (a name "
             "without an ending) of Parquet files, or ::TABLE beside a DuckDB or PostgreSQL table."

@@ -141,12 +141,12 @@ class MethodCalibrator(Calibrator):
             languages, judges = read_axes(data)
             cells = (len(languages), len(judges))
             out = cls(str(data["method"]))
-            scale = None if data["scale"] is None else read_numbers(data["scale"], cells)
+            scale = None if data["scale"] is None else read_numbers(data, "scale", cells)
             if scale is not None and not (scale > 0).all():
                 raise ValueError("scale must be positive")
-            shift = read_numbers(data["shift"], cells)
+            shift = read_numbers(data, "shift", cells)
             out._adjustment = Adjustment(languages=tuple(languages), judges=tuple(judges), shift=shift, scale=scale)
-            low, high = read_numbers(data["range"], (2,)).tolist()
+            low, high = read_numbers(data, "range", (2,)).tolist()
             out.range_, out.fingerprint_ = (low, high), str(data["fingerprint"])
         return out
 

@@ -2,56 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from polyjudge.analyse.choose import ALL, Choice
-from polyjudge.core.sections import Block, Chart, Column, Finding, Grid, Report, Say, Section, Table, find, ranked, say
-from polyjudge.report.build.shared import LANGUAGE, frame_of, pivot
+from polyjudge.core.sections import Block, Chart, Finding, Grid, Report, Say, Section, find, ranked, say
+from polyjudge.report.build.shared import by_size, chart, fields, frame_of, pivot, table
 
 if TYPE_CHECKING:
     from polyjudge.analyse.swap import Swap
     from polyjudge.core.panel import Panel
 
 BEST = (
-    Column(name="size", title="judges", kind="count"),
-    Column(name="judges", title="best panel of that size"),
-    Column(name="held_out", title="reliability, left-out tasks", kind="ratio", digits=3, low="low", high="high"),
-    Column(name="in_sample", title="same tasks (flatters)", kind="ratio", digits=3),
-)
-FRONTIER = (
-    Column(name="judges", title="panel"),
-    Column(name="cost", title="cost a task", kind="number"),
-    Column(name="error", title="error of a system difference", kind="points", low="error_low", high="error_high"),
-    Column(name="reliability", title="reliability", kind="ratio", digits=3, low="low", high="high"),
-)
-LABELS = (
-    Column(name="squared_error", title="squared error to labels", kind="points"),
-    Column(name="agreement", title="agrees with labels", kind="share"),
+    "judges = size:count | best panel of that size = judges | reliability, left-out tasks = held_out/low/high:ratio.3 "
+    "| same tasks (flatters) = in_sample:ratio.3"
 )
 COPIES = (
-    Column(name="judge_i", title="judge", kind="judge"),
-    Column(name="judge_j", title="and", kind="judge"),
-    Column(name="correlation", title="correlation of errors", kind="ratio", digits=2, low="low", high="high"),
-    Column(name="family", title="of one maker"),
-    Column(name="copy", title="near copies", kind="yes"),
+    "judge = judge_i:judge | and = judge_j:judge | correlation of errors = correlation/low/high:ratio.2 "
+    "| of one maker = family | near copies = copy:yes"
 )
-WEIGHT = (Column(name="judge", title="judge", kind="judge"), Column(name="weight", title="weight", kind="share"))
 WEIGHTS = {
-    "reliability": Column(
-        name="gain", title="reliability gained, left-out tasks", kind="ratio", digits=3, low="low", high="high"
-    ),
-    "labels": Column(name="gain", title="points nearer, left-out tasks", kind="points", low="low", high="high"),
+    "reliability": "judge | weight:share | reliability gained, left-out tasks = gain/low/high:ratio.3",
+    "labels": "judge | weight:share | points nearer, left-out tasks = gain/low/high:points",
 }
 CHANGES = (
-    Column(name="kind", title="what"),
-    LANGUAGE,
-    Column(name="first", title="system", kind="label"),
-    Column(name="second", title="against", kind="label"),
-    Column(name="change", title="change", kind="points", sign=True, low="low", high="high"),
-    Column(name="inside", title="within limits", kind="yes"),
+    "what = kind | language | system = first:label | against = second:label | change/low/high:+points "
+    "| within limits = inside:yes"
 )
 
 
@@ -64,75 +41,48 @@ def _choice(c: Choice, panel: Panel | None) -> Report:
     kept = c.recommended.iloc[0]
     size = int(kept["judges"].count(" + ")) + 1
     at = c.best[(c.best["language"] == ALL) & (c.best["size"] == size)].iloc[0]
-    verdict = [
-        say(
-            "choose.keep",
-            rule=c.rule,
-            judges=kept["judges"].split(" + "),
-            held_out=at["held_out"],
-            low=at["low"],
-            high=at["high"],
-            cost=kept["cost"],
-            full=c.full_cost,
-            priced=c.priced,
-            error=kept["error"],
-        )
-    ]
+    values = {"rule": c.rule, "full": c.full_cost, "priced": c.priced, **fields(at, "held_out", "low", "high")}
+    verdict = [say("choose.keep", judges=kept["judges"].split(" + "), cost=kept["cost"], **values)]
     others = c.recommended.iloc[1:]
     if len(others):
         first = others.iloc[0]
         verdict.append(say("choose.language", language=first["language"], judges=first["judges"], more=len(others) - 1))
-    findings = tuple(ranked(_copies(c)))
+    best = c.best[c.best["language"] == ALL]
     return Report(
         **frame_of("choose", c, panel),
         title=say("choose.title"),
         verdict=tuple(verdict),
-        picture=(_best(c),),
+        picture=(table("best", say("choose.best"), best, BEST),),
         beside=(_frontier_chart(c),),
-        findings=findings,
+        findings=tuple(ranked(_copies(c))),
         sections=(_frontier(c), _languages(c), _trust(c)),
     )
 
 
 def _copies(c: Choice) -> list[Finding]:
-    named = c.copies[c.copies["copy"]]
-    return [
-        find(
-            "notice",
-            "choose-copies",
-            first=r.judge_i,
-            second=r.judge_j,
-            value=r.correlation,
-            low=r.low,
-            high=r.high,
-            family=r.family,
-        )
-        for r in named.itertuples()
-    ]
-
-
-def _best(c: Choice) -> Table:
-    return Table(name="best", caption=say("choose.best"), frame=c.best[c.best["language"] == ALL], columns=BEST)
+    named = c.copies[c.copies["copy"]].rename(columns={"judge_i": "first", "judge_j": "second", "correlation": "value"})
+    names = ("first", "second", "value", "low", "high", "family")
+    return [find("notice", "choose-copies", **fields(row, *names)) for _, row in named.iterrows()]
 
 
 def _frontier_chart(c: Choice) -> Chart:
     every = c.subsets[c.subsets["language"] == ALL]
-    return Chart(
-        name="frontier-chart",
-        draw="frontier",
-        data=({"subsets": every, "frontier": c.frontier, "kept": c.recommended["judges"].iloc[0]},),
-        caption=say("choose.frontier"),
-        alt=say("choose.frontier-chart", count=len(every), best=len(c.frontier)),
-    )
+    alt = say("choose.frontier-chart", count=len(every), best=len(c.frontier))
+    data = {"subsets": every, "frontier": c.frontier, "kept": c.recommended["judges"].iloc[0]}
+    return chart("frontier-chart", "frontier", say("choose.frontier"), alt, **data)
 
 
 def _frontier(c: Choice) -> Section:
-    columns = (*FRONTIER, *(LABELS if "squared_error" in c.frontier else ()))
-    if (c.frontier["cost"] % 1 == 0).all():  # without prices the cost is a number of scores
-        columns = tuple(replace(x, kind="count") if x.name == "cost" else x for x in columns)
-    table = Table(name="frontier", caption=say("choose.frontier"), frame=c.frontier, columns=columns)
+    kind = "count" if (c.frontier["cost"] % 1 == 0).all() else "number"  # without prices a number of scores
+    head = (
+        f"panel = judges | cost a task = cost:{kind} | error of a system difference = error/_low/_high:points "
+        "| reliability/low/high:ratio.3"
+    )
+    if "squared_error" in c.frontier:
+        head += " | squared error to labels = squared_error:points | agrees with labels = agreement:share"
+    panels = table("frontier", say("choose.frontier"), c.frontier, head)
     says = (say("choose.searched", all=c.exhaustive),)
-    return Section(name="frontier", title="Cost against error", says=says, blocks=(table,))
+    return Section(name="frontier", title="Cost against error", says=says, blocks=(panels,))
 
 
 def _languages(c: Choice) -> Section:
@@ -143,71 +93,50 @@ def _languages(c: Choice) -> Section:
         relative = single.assign(**value / value["reliability"].max())
         blocks.append(_heatmap(relative, "per-cost", "Agreement for each unit of cost, 1 is the best", 100.0))
     by = c.best[c.best["language"] != ALL]
-    blocks.append(
-        Table(name="best-by-language", caption=say("choose.best-language"), frame=by, columns=(LANGUAGE, *BEST))
-    )
+    blocks.append(table("best-by-language", say("choose.best-language"), by, f"language | {BEST}"))
     return Section(name="languages", title="By language", blocks=tuple(blocks))
 
 
 def _heatmap(cells: pd.DataFrame, name: str, title: str, percent: float) -> Chart:
-    shown = cells.assign(verdict="")
+    caption = say(f"choose.{name}")
     share: dict[str, Any] = {"kind": "ratio", "digits": 2} if percent == 1 else {"kind": "percent", "digits": 0}
-    return Chart(
-        name=name,
-        draw="signal_heatmap",
-        data=({"cells": shown, "least": 0.0, "title": title, "note": "by language"},),
-        caption=say(f"choose.{name}"),
-        alt=say("choose.heatmap-alt", low=cells["reliability"].min(), high=cells["reliability"].max()),
-        instead=Grid(name=name, caption=say(f"choose.{name}"), values=percent * pivot(cells, "reliability"), **share),
+    return chart(
+        name,
+        "signal_heatmap",
+        caption,
+        say("choose.heatmap-alt", low=cells["reliability"].min(), high=cells["reliability"].max()),
+        Grid(name=name, caption=caption, values=percent * pivot(cells, "reliability"), **share),
+        cells=cells.assign(verdict=""),
+        least=0.0,
+        title=title,
+        note="by language",
     )
 
 
 def _trust(c: Choice) -> Section:
     says: list[Say] = [say("choose.scope", systems=c.systems, level=c.level)]
-    blocks: list[Block] = [Table(name="copies", caption=say("choose.copies"), frame=c.copies, columns=COPIES)]
+    blocks: list[Block] = []
     if c.copies["correlation"].isna().all():
         says.append(say("choose.few-for-copies"))
-        blocks = []
+    else:
+        blocks.append(table("copies", say("choose.copies"), c.copies, COPIES))
     for kind, frame in c.weighting.groupby("kind", sort=False):
-        caption = say("choose.weights", kind=kind)
-        name = f"weights-{kind}"
-        blocks.append(Table(name=name, caption=caption, frame=frame, columns=(*WEIGHT, WEIGHTS[str(kind)])))
+        blocks.append(table(f"weights-{kind}", say("choose.weights", kind=kind), frame, WEIGHTS[str(kind)]))
     if c.weighting.empty:
         says.append(say("choose.equal"))
     return Section(name="trust", title="Copies and weights", says=tuple(says), blocks=tuple(blocks))
 
 
 def _swap(s: Swap, panel: Panel | None) -> Report:
-    worst = s.changes.iloc[int(s.changes["change"].abs().to_numpy().argmax())]
-    severity = {"accepted": "info", "refused": "serious", "open": "warning"}[s.answer]
-    answer = find(
-        severity,  # type: ignore[arg-type]
-        f"swap.{s.answer}",
-        out=s.out,
-        into=s.into,
-        matters=s.matters,
-        tasks=s.tasks,
-        needed=s.needed,
-        change=worst["change"],
-        low=worst["low"],
-        high=worst["high"],
-        kind=worst["kind"],
-        language=worst["language"],
-        first=worst["first"],
-        second=worst["second"],
-    )
-    ordered = s.changes.reindex(s.changes["change"].abs().sort_values(ascending=False, kind="stable").index)
-    caption = say("swap.changes", share=s.share, level=2 * s.level - 1)
+    changes = by_size(s.changes, "change")
+    worst = fields(changes.iloc[0], "change", "low", "high", "kind", "language", "first", "second")
+    severity: Any = {"accepted": "info", "refused": "serious", "open": "warning"}[s.answer]
+    answer = find(severity, f"swap.{s.answer}", **fields(s, "out", "into", "matters", "tasks", "needed"), **worst)
+    moves = table("changes", say("swap.changes", share=s.share, level=2 * s.level - 1), changes, CHANGES)
     return Report(
         **frame_of("swap", s, panel),
         title=say("swap.title", out=s.out, into=s.into),
         verdict=(answer, say("swap.scope", share=s.share)),
         findings=(answer,),
-        sections=(
-            Section(
-                name="changes",
-                title="What would change",
-                blocks=(Table(name="changes", caption=caption, frame=ordered, columns=CHANGES),),
-            ),
-        ),
+        sections=(Section(name="changes", title="What would change", blocks=(moves,)),),
     )

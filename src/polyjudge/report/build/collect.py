@@ -8,9 +8,9 @@ import pandas as pd
 
 from polyjudge.core.labels import clean
 from polyjudge.core.schema import envelope
-from polyjudge.core.sections import Column, Report, Section, Step, Table, Words, say
-from polyjudge.report.build.replay import ANSWERS
-from polyjudge.report.build.shared import JUDGE, LANGUAGE
+from polyjudge.core.sections import Report, Section, Step, Table, Words, say
+from polyjudge.report.build.replay import questions_section
+from polyjudge.report.build.shared import fields, table
 
 if TYPE_CHECKING:
     from polyjudge.collect.preview import Preview
@@ -44,21 +44,20 @@ def _summary(s: Summary) -> Report:
     if s.dropped:
         verdict.append(say("collect.dropped", count=len(s.dropped)))
     verdict += _notes(s)
-    steps = []
+    steps, folder = [], clean(s.folder, 400)
     if s.missing:
-        command = f"polyjudge collect PLAN -o {clean(s.folder, 400)} --retry-missing"
-        steps.append(Step(why=say("collect.retry"), command=command))
+        steps.append(Step(why=say("collect.retry"), command=f"polyjudge collect PLAN -o {folder} --retry-missing"))
     if s.complete:
-        folder = clean(s.folder, 400)
         command = f"polyjudge audit {folder}" + (f" --probes {folder}" if s.probes else "")
         steps.append(Step(why=say("collect.next"), command=command))
+    answers = [questions_section(s.adaptive.answers, folded=False)] if s.adaptive and s.adaptive.look else []
     return Report(
         command="collect",
         title=say("collect.title", name=s.name, folder=s.folder),
         verdict=tuple(verdict),
         picture=(_money(s.judges),),
         next=tuple(steps),
-        sections=(*_answers(s), *_position(s), *_unreadable(s)),
+        sections=(*answers, *_position(s), *_unreadable(s)),
         payload=lambda: envelope("collect", {**s.to_dict(), "cost": s.cost}),
     )
 
@@ -79,16 +78,6 @@ def _progress(s: Summary, p: Progress) -> Words:
         look=p.look + 1,
         looks=p.looks,
         limit=s.stopped == "cost",
-    )
-
-
-def _answers(s: Summary) -> tuple[Section, ...]:
-    """What an adaptive run asked, and the answers."""
-    if s.adaptive is None or not s.adaptive.look:
-        return ()
-    table = Table(name="questions", caption=say("replay.questions"), frame=s.adaptive.answers, columns=ANSWERS)
-    return (
-        Section(name="questions", title="The questions", says=(say("replay.scope"),), blocks=(table,), folded=False),
     )
 
 
@@ -115,29 +104,16 @@ def _notes(s: Summary) -> list[Words]:
 def _position(s: Summary) -> tuple[Section, ...]:
     if s.position.empty:
         return ()
-    columns = (
-        LANGUAGE,
-        JUDGE,
-        Column(name="first", title="leans to the first, points", kind="points", sign=True, low="low", high="high"),
-        Column(name="changed", title="changed with the order", kind="share"),
-    )
-    table = Table(name="position", caption="Preference for the answer shown first", frame=s.position, columns=columns)
-    return (Section(name="position", title="Position bias", blocks=(table,), folded=False),)
+    leans = "leans to the first, points = first/low/high:+points"
+    head = f"language | judge | {leans} | changed with the order = changed:share"
+    leaning = table("position", "Preference for the answer shown first", s.position, head)
+    return (Section(name="position", title="Position bias", blocks=(leaning,), folded=False),)
 
 
 def _unreadable(s: Summary) -> tuple[Section, ...]:
     cells = s.cells[(s.cells["missing"] > 0) | (s.cells["asked_again"] > 0)]
     if cells.empty:
         return ()
-    columns = (
-        LANGUAGE,
-        JUDGE,
-        *(
-            Column(name=n, title=n.replace("_", " "), kind="count")
-            for n in ("answers", "missing", "lenient", "asked_again")
-        ),
-        Column(name="missing_share", title="missing", kind="share"),
-    )
     worst = cells.sort_values(["missing_share", "asked_again"], ascending=False, kind="stable")
     says = [
         say("collect.uneven" if p < UNEVEN else "collect.even", what=what, p=p)
@@ -150,23 +126,16 @@ def _unreadable(s: Summary) -> tuple[Section, ...]:
         for factor, p, alarm in s.missing_tests.itertuples(index=False)
         if alarm and factor in factors
     ]
-    table = Table(name="unreadable", caption="By cell, worst first", frame=worst, columns=columns)
+    counts = "answers:count | missing:count | lenient:count | asked_again:count"
+    head = f"language | judge | {counts} | missing = missing_share:share"
+    blocks = (table("unreadable", "By cell, worst first", worst, head),)
     title = "Answers that could not be read"
-    return (Section(name="unreadable", title=title, says=tuple(says), blocks=(table,), folded=False),)
+    return (Section(name="unreadable", title=title, says=tuple(says), blocks=blocks, folded=False),)
 
 
 def _preview(p: Preview) -> Report:
-    verdict: list[Words] = [
-        say(
-            "collect.plan",
-            tasks=p.tasks,
-            items=p.items,
-            languages=len(p.languages),
-            judges=len(p.judges),
-            calls=p.calls,
-            answered=p.answered,
-        )
-    ]
+    counts = {"languages": len(p.languages), "judges": len(p.judges)}
+    verdict: list[Words] = [say("collect.plan", **counts, **fields(p, "tasks", "items", "calls", "answered"))]
     if p.probes is not None:
         verdict.append(say("collect.probes", **p.probes))
         verdict += [
@@ -196,20 +165,14 @@ def _preview(p: Preview) -> Report:
         )
         for _, row in p.prompts.iterrows()
     )
+    title = say("collect.estimate", date=p.estimate.price_date)
+    estimate = Section(name="estimate", title=title, says=tuple(guesses), folded=False)
     return Report(
         command="collect",
         title=say("collect.plan-title", name=p.name),
         verdict=tuple(verdict),
         picture=(_money(judges.drop(columns=["learnt", "batch"])),),
-        sections=(
-            Section(
-                name="estimate",
-                title=say("collect.estimate", date=p.estimate.price_date),
-                says=tuple(guesses),
-                folded=False,
-            ),
-            *prompts,
-        ),
+        sections=(estimate, *prompts),
         payload=lambda: envelope("collect", {"dry_run": True, **p.to_dict()}),
     )
 
@@ -218,11 +181,10 @@ def _money(judges: pd.DataFrame) -> Table:
     total: dict[str, Any] = {c: judges[c].sum() for c in judges.columns if c not in ("judge", "model")}
     total["cost"] = judges["cost"].sum() if judges["cost"].notna().all() else float("nan")
     frame = pd.concat([judges, pd.DataFrame([{"judge": "total", "model": "", **total}])], ignore_index=True)
-    titles = {"input_tokens": "tokens in", "output_tokens": "out"}
-    titles |= {c: c.replace("_", " ") for c in ("input_low", "input_high", "cost_low", "cost_high")}
-    columns = [
-        Column(name=c, title=titles.get(c, c), kind="money" if c.startswith("cost") else "count")
+    titles = {"input_tokens": "tokens in = ", "output_tokens": "out = "}
+    head = [
+        f"{titles.get(c, '')}{c}:{'money' if c.startswith('cost') else 'count'}"
         for c in frame.columns
         if c not in ("judge", "model")
     ]
-    return Table(name="judges", caption="Calls, tokens and cost", frame=frame, columns=(JUDGE, *columns))
+    return table("judges", "Calls, tokens and cost", frame, "judge", *head)

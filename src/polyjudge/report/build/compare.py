@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from polyjudge.calibrate.methods.base import IDENTITIES
-from polyjudge.core.sections import Block, Chart, Column, Report, Section, Table, Words, say
-from polyjudge.report.build.shared import LANGUAGE, frame_of, notes, value
+from polyjudge.core.sections import Report, Section, Words, say
+from polyjudge.report.build.shared import chart, column, fields, frame_of, notes, table
 from polyjudge.report.words import word
 
 if TYPE_CHECKING:
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 def build(result: Any, panel: Panel | None = None) -> Report:
     """The report of any protocol."""
-    kind = next(k.__name__ for k in type(result).__mro__ if k.__name__ in PARTS)
-    title, verdict, sections = PARTS[kind](result)
+    title, verdict, sections = PARTS[type(result).__name__](result)
     return Report(**frame_of("compare", result, panel), title=title, verdict=verdict, sections=sections)
 
 
@@ -35,30 +34,19 @@ def _comparison(c: Comparison) -> Parts:
     d = d.assign(main=(d["method_a"] == main) | (d["method_b"] == main)).sort_values(
         "main", ascending=False, kind="stable"
     )
-    paired = Table(
-        name="differences",
-        caption="Difference of tau, paired over the same resamples",
-        frame=d,
-        columns=(
-            Column(name="method_a", title="method"),
-            Column(name="method_b", title="against"),
-            Column(name="difference", title="difference of tau", kind="ratio", sign=True, low="low", high="high"),
-            Column(name="favour_a", title="resamples for it", kind="share"),
-            Column(name="favour_b", title="for the other", kind="share"),
-        ),
+    paired = table(
+        "differences",
+        "Difference of tau, paired over the same resamples",
+        d,
+        "method = method_a | against = method_b | difference of tau = difference/low/high:+ratio "
+        "| resamples for it = favour_a:share | for the other = favour_b:share",
     )
-    pairs = Table(
-        name="language_pairs",
-        caption="Agreement of two languages on the judges' order",
-        frame=c.language_pairs,
-        columns=(
-            Column(name="method", title="method"),
-            Column(name="language_a", title="language", kind="label"),
-            Column(name="language_b", title="and", kind="label"),
-            Column(name="tau", title="tau", kind="ratio", low="low", high="high"),
-            Column(name="defined", title="resamples with a tau", kind="share"),
-        ),
-        most=200,
+    pairs = table(
+        "language_pairs",
+        "Agreement of two languages on the judges' order",
+        c.language_pairs,
+        "method | language = language_a:label | and = language_b:label | tau/low/high:ratio "
+        "| resamples with a tau = defined:share",
     )
     sections = (
         held_out_section(c, said=True),
@@ -77,30 +65,34 @@ def held_out_section(c: Comparison, said: bool = False) -> Section:
         frame[f"pale_{name}"] = [name in IDENTITIES.get(code, ()) for code in frame["identity"]]
     codes = {code: word(say(f"identity.{code}")) for code in IDENTITIES} | {"": ""}
     columns = (
-        Column(name="method", title="method"),
-        Column(name="tau", title="agreement of languages (tau)", kind="ratio", low="low", high="high", pale="pale_tau"),
-        Column(name="full_fit", title="full fit", kind="ratio", pale="pale_full_fit"),
-        value("gain", "gain, points squared", "gain_low", "gain_high", sign=True, pale="pale_gain"),
-        Column(name="gain_positive", title="resamples with a gain", kind="share", pale="pale_gain_positive"),
-        Column(name="identity", title="true by arithmetic", words=codes),
+        column("method"),
+        column("agreement of languages (tau) = tau/low/high:ratio", pale="pale_tau"),
+        column("full fit = full_fit:ratio", pale="pale_full_fit"),
+        column("gain, points squared = gain/_low/_high:+points", pale="pale_gain"),
+        column("resamples with a gain = gain_positive:share", pale="pale_gain_positive"),
+        column("true by arithmetic = identity", words=codes),
     )
     real = frame[~frame["pale_tau"] & frame["tau"].notna()].sort_values("tau", ascending=False)
-    best = {"method": None} if real.empty else {n: real.iloc[0][n] for n in ("method", "tau", "low", "high")}
-    data = {"frame": frame, "label": "method", "value": "tau", "unit": "mean tau", "grey": "pale_tau"}
-    chart = Chart(
-        name="held-out-tau",
-        draw="intervals",
-        data=({**data, "title": "Agreement of languages on left-out tasks"},),
-        caption="Rank agreement between languages on left-out tasks.",
-        alt=say("held-out.chart", resamples=c.resamples, **best),
-        instead=Table(name="compare", caption="Methods on left-out tasks", frame=frame, columns=columns),
+    best = {"method": None} if real.empty else fields(real.iloc[0], "method", "tau", "low", "high")
+    methods = chart(
+        "held-out-tau",
+        "intervals",
+        "Rank agreement between languages on left-out tasks.",
+        say("held-out.chart", resamples=c.resamples, **best),
+        table("compare", "Methods on left-out tasks", frame, *columns),
+        frame=frame,
+        label="method",
+        value="tau",
+        unit="mean tau",
+        grey="pale_tau",
+        title="Agreement of languages on left-out tasks",
     )
     advice: tuple[Words, ...] = () if said or c.advice is None else (c.advice.text,)
     return Section(
         name="held-out",
         title="Held out: does it hold on tasks it has not seen",
         says=(*advice, c.scope, say("held-out.full-fit"), *notes(c.notes)),
-        blocks=(chart,),
+        blocks=(methods,),
         folded=not said,
     )
 
@@ -112,42 +104,26 @@ def _unseen(u: Unseen) -> Parts:
     verdict: list[Words] = [say("unseen.verdict", what=u.what, **values)]
     if u.enough is not None:
         verdict.append(say("unseen.enough", enough=u.enough, full=u.full))
-    columns = (
-        Column(name=u.what, title=u.what, kind="judge" if u.what == "judge" else "label"),
-        Column(name="raw", title="tau, raw", kind="ratio", low="raw_low", high="raw_high"),
-        Column(name="zero_shot", title="tau, no task scored", kind="ratio", low="zero_shot_low", high="zero_shot_high"),
-    )
-    table = Table(name="compare", caption="Agreement with the others on left-out tasks", frame=u.table, columns=columns)
+    head = f"{u.what} | tau, raw = raw/_low/_high:ratio | tau, no task scored = zero_shot/_low/_high:ratio"
+    each = table("compare", "Agreement with the others on left-out tasks", u.table, head)
     says: tuple[Words, ...] = (u.identity, *((say("unseen.judge"),) if u.what == "judge" else ()), *notes(u.notes))
-    sections = [
-        Section(name="newcomer", title=f"Each {u.what} as a newcomer", says=says, blocks=(table,), folded=False)
-    ]
+    title = f"Each {u.what} as a newcomer"
+    sections = [Section(name="newcomer", title=title, says=says, blocks=(each,), folded=False)]
     if len(u.curve) > 1:
         sections.append(_curve(u))
     return say("unseen.title", what=u.what), tuple(verdict), tuple(sections)
 
 
 def _curve(u: Unseen) -> Section:
-    columns = [
-        Column(name="shots", title="scored tasks", kind="count"),
-        Column(name="tau", title="tau", kind="ratio", low="low", high="high"),
-        Column(name="share", title="share of the gain of all tasks", kind="share"),
-    ]
+    head = "scored tasks = shots:count | tau/low/high:ratio | share of the gain of all tasks = share:share"
     if "consistency" in u.curve:
-        low, high = "consistency_low", "consistency_high"
-        columns.append(Column(name="consistency", title="consistency", kind="ratio", low=low, high=high))
+        head += " | consistency/_low/_high:ratio"
     first, last = u.curve.iloc[0], u.curve.iloc[-1]
     values = {"first": first["tau"], "few": int(first["shots"]), "last": last["tau"], "many": int(last["shots"])}
-    caption = "Agreement by number of scored tasks"
-    chart = Chart(
-        name="few-shot",
-        draw="few_shot_curve",
-        data=({"curve": u.curve, "what": u.what, "full": u.full},),
-        caption=f"{caption}.",
-        alt=say("unseen.curve-chart", **values),
-        instead=Table(name="curve", caption=caption, frame=u.curve, columns=tuple(columns)),
-    )
-    return Section(name="curve", title="With some of its tasks scored", blocks=(chart,), folded=False)
+    caption, alt = "Agreement by number of scored tasks", say("unseen.curve-chart", **values)
+    instead = table("curve", caption, u.curve, head)
+    line = chart("few-shot", "few_shot_curve", f"{caption}.", alt, instead, **fields(u, "curve", "what", "full"))
+    return Section(name="curve", title="With some of its tasks scored", blocks=(line,), folded=False)
 
 
 def _decisions(d: Decisions) -> Parts:
@@ -157,38 +133,33 @@ def _decisions(d: Decisions) -> Parts:
         say("decisions.verdict", method=best["method"], decisions=d.decisions, **values),
         d.target,
     )
-    columns = (
-        Column(name="method", title="chosen by"),
-        Column(name="accuracy", title="meets the target", kind="share", low="accuracy_low", high="accuracy_high"),
-        value("regret", "regret, points", "regret_low", "regret_high"),
-    )
-    by = (
-        Column(name="method", title="chosen by"),
-        LANGUAGE,
-        Column(name="accuracy", title="meets the target", kind="share"),
-        value("regret", "regret, points"),
-        Column(name="chosen", title="chosen most often", kind="judge"),
-        Column(name="chosen_share", title="in", kind="share"),
+    met = (
+        "chosen by = method | meets the target = accuracy/_low/_high:share | regret, points = regret/_low/_high:points"
     )
     caption = "Decisions on left-out tasks"
-    data = {"frame": d.table, "label": "method", "value": "accuracy", "low": "accuracy_low", "high": "accuracy_high"}
-    every = Chart(
-        name="decisions-chart",
-        draw="intervals",
-        data=({**data, "title": caption, "unit": "share that meets the target", "zero": None},),
-        caption=f"{caption}.",
-        alt=say("decisions.chart", method=best["method"], **values),
-        instead=Table(name="compare", caption=caption, frame=d.table, columns=columns),
+    every = chart(
+        "decisions-chart",
+        "intervals",
+        f"{caption}.",
+        say("decisions.chart", method=best["method"], **values),
+        table("compare", caption, d.table, met),
+        frame=d.table,
+        label="method",
+        value="accuracy",
+        low="accuracy_low",
+        high="accuracy_high",
+        title=caption,
+        unit="share that meets the target",
+        zero=None,
     )
-    each = Table(name="languages", caption="Decisions by language", frame=d.languages, columns=by)
+    head = (
+        "chosen by = method | language | meets the target = accuracy:share | regret, points = regret:points "
+        "| chosen most often = chosen:judge | in = chosen_share:share"
+    )
+    each = table("languages", "Decisions by language", d.languages, head)
+    how = (say("decisions.interval"),)
     sections = (
-        Section(
-            name="decisions",
-            title="All languages",
-            says=(say("decisions.interval"),),
-            blocks=(every,),
-            folded=False,
-        ),
+        Section(name="decisions", title="All languages", says=how, blocks=(every,), folded=False),
         Section(name="languages", title="By language", blocks=(each,)),
     )
     return say("decisions.title"), verdict, sections
@@ -198,36 +169,32 @@ def _ablation(a: Ablation) -> Parts:
     title = say("ablation.title", by=a.by)
     first = [c for c in ("judges", "subsets", "group", "tasks") if c in a.table]
     columns = [
-        *(Column(name=c, title=c, kind="label" if c == "group" else "count") for c in first),
-        Column(name="raw", title="tau, raw", kind="ratio", low="raw_low", high="raw_high"),
-        Column(name="tau", title="tau, calibrated", kind="ratio", low="low", high="high"),
-        Column(name="sd", title="sd", kind="ratio"),
-        value("gain", "gain, points squared", "gain_low", "gain_high", sign=True),
+        *(column(f"{c}:{'label' if c == 'group' else 'count'}") for c in first),
+        column("tau, raw = raw/_low/_high:ratio"),
+        column("tau, calibrated = tau/low/high:ratio"),
+        column("sd:ratio"),
+        column("gain, points squared = gain/_low/_high:+points"),
+        column("mean error of the interaction = error/_low/_high:points"),
+        column("bound:points"),
     ]
-    columns = [c for c in columns if c.name in a.table]
-    if "error" in a.table:
-        columns += [value("error", "mean error of the interaction", "error_low", "error_high"), value("bound", "bound")]
-    frame = a.table.assign(name=[str(x) for x in a.table[first[0]]])
-    data = {"frame": frame, "label": "name", "value": "tau", "unit": "mean tau"}
-    chart = Chart(
-        name="ablation",
-        draw="intervals",
-        data=({**data, "title": f"{word(title)}: agreement on left-out tasks"},),
-        caption=f"{word(title)}.",
-        alt=say("ablation.chart", what=first[0]),
-        instead=Table(name="compare", caption=title, frame=a.table, columns=tuple(columns)),
+    by_size = chart(
+        "ablation",
+        "intervals",
+        f"{word(title)}.",
+        say("ablation.chart", what=first[0]),
+        table("compare", title, a.table, *(c for c in columns if c.name in a.table)),
+        frame=a.table.assign(name=[str(x) for x in a.table[first[0]]]),
+        label="name",
+        value="tau",
+        unit="mean tau",
+        title=f"{word(title)}: agreement on left-out tasks",
     )
     last = a.table.iloc[-1]
-    values = {n: last[n] for n in ("tau", "low", "high", "gain", "gain_low", "gain_high")}
+    values = fields(last, "tau", "low", "high", "gain", "gain_low", "gain_high")
     verdict = (say("ablation.verdict", what=first[0], size=last[first[0]], **values),)
     says: tuple[Words, ...] = (*((a.identity,) if a.identity else ()), a.scope, *notes(a.notes))
-    blocks: tuple[Block, ...] = (chart,)
-    return title, verdict, (Section(name="ablation-section", title=title, says=says, blocks=blocks, folded=False),)
+    section = Section(name="ablation-section", title=title, says=says, blocks=(by_size,), folded=False)
+    return title, verdict, (section,)
 
 
-PARTS: dict[str, Any] = {
-    "Comparison": _comparison,
-    "Unseen": _unseen,
-    "Decisions": _decisions,
-    "Ablation": _ablation,
-}
+PARTS: dict[str, Any] = {"Comparison": _comparison, "Unseen": _unseen, "Decisions": _decisions, "Ablation": _ablation}

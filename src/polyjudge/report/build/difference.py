@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyjudge.core.sections import Column, Report, Section, Table, Words, say
-from polyjudge.report.build.shared import frame_of
+from polyjudge.core.sections import Report, Section, Words, say
+from polyjudge.report.build.shared import by_size, frame_of, table
 
 if TYPE_CHECKING:
     from polyjudge.analyse.difference import Difference
@@ -18,31 +18,18 @@ def build(result: Difference, panel: Panel | None = None) -> Report:
     if result.same_scores:
         read.append(say("difference.same"))
     says: list[Words] = [say("difference.how")]
-    if result.arrived:
-        says.append(say("difference.arrived", codes=list(dict.fromkeys(result.arrived))))
-    if result.gone:
-        says.append(say("difference.gone", codes=list(dict.fromkeys(result.gone))))
+    for code, found in (("difference.arrived", result.arrived), ("difference.gone", result.gone)):
+        if found:
+            says.append(say(code, codes=list(dict.fromkeys(found))))
     sections = []
     for name, title in (("cells", "Places"), ("judges", "Judges"), ("languages", "Languages")):
-        frame = getattr(result, name)
-        frame = frame.loc[frame["change"].abs().sort_values(ascending=False, kind="stable").index]
+        frame = by_size(getattr(result, name), "change")
         keys = [c for c in ("language", "judge") if c in frame]
-        table = Table(
-            name=name,
-            caption=say(f"difference.table.{name}"),
-            frame=frame,
-            columns=(
-                *(Column(name=k, title=k, kind="judge" if k == "judge" else "label") for k in keys),
-                Column(name="old", title="before", kind="points", sign=True),
-                Column(name="new", title="now", kind="points", sign=True),
-                Column(name="change", title="change", kind="points", sign=True, low="low", high="high"),
-                Column(name="clear", title="clear", kind="yes"),
-            ),
-        )
-        sections.append(Section(name=name, title=title, says=tuple(says) if name == "cells" else (), blocks=(table,)))
-    fields = frame_of("diff", result, panel)
+        head = "before = old:+points | now = new:+points | change/low/high:+points | clear:yes"
+        changes = table(name, say(f"difference.table.{name}"), frame, *keys, head)
+        sections.append(Section(name=name, title=title, says=tuple(says) if name == "cells" else (), blocks=(changes,)))
     return Report(
-        **{**fields, "read": tuple(read)},
+        **frame_of("diff", result, panel) | {"read": tuple(read)},
         title=say("difference.title"),
         verdict=tuple(result.findings) or (say("difference.none"),),
         findings=tuple(result.findings),

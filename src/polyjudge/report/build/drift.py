@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Table, say
+from polyjudge.core.sections import Block, Chart, Report, Section, say
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.report.build.shared import frame_of, pivot
-from polyjudge.report.numbers import writer
+from polyjudge.report.build.explain import marked_grid
+from polyjudge.report.build.shared import chart, column, frame_of, pivot, table
 from polyjudge.report.words import word
 
 if TYPE_CHECKING:
@@ -28,47 +28,32 @@ def build(result: Drift, panel: Panel | None = None) -> Report:
     )
     frame = frame_of("drift", result, panel)
     frame["read"] = (*frame.get("read", ()), how)
-    picture = _picture(result)
     cells = result.cells
     clear = cells["change"].abs() / cells["se"].where(cells["se"] > 0, 1.0)
-    cells = cells.loc[clear.sort_values(ascending=False, kind="stable").index]
-    change = Table(
-        name="cells",
-        caption=say("drift.cells"),
-        frame=cells,
-        columns=(
-            Column(name="language", title="language", kind="label"),
-            Column(name="judge", title="judge", kind="judge"),
-            Column(name="before", title="before", kind="points", sign=True),
-            Column(name="after", title="now", kind="points", sign=True),
-            Column(
-                name="change",
-                title="change",
-                kind="points",
-                sign=True,
-                low="band_low",
-                high="band_high",
-                like=("before",),
-            ),
-            Column(name="p", title="p", kind="p", floor=0.0 if result.paired_tasks else 1 / (1 + DRAWS)),
-            Column(name="changed", title="changed", kind="yes"),
-        ),
+    change = table(
+        "cells",
+        say("drift.cells"),
+        cells.loc[clear.sort_values(ascending=False, kind="stable").index],
+        "language | judge | before:+points | now = after:+points",
+        column("change/band_low/band_high:+points", like=("before",)),
+        column("p", floor=0.0 if result.paired_tasks else 1 / (1 + DRAWS)),
+        "changed:yes",
     )
+    floor = result.floor.sort_values("p", kind="stable") if len(result.floor) else result.floor
+    shares = "language | judge | before:share | now = after:share | change/low/high:+share | p | changed:yes"
+    tested = (say("drift.global", p=result.p_global),)
     return Report(
         **frame,
         title=say("drift.title"),
         verdict=tuple(result.findings[:1]),
-        picture=(picture,),
+        picture=(_picture(result),),
         findings=tuple(result.findings),
         sections=(
-            Section(
-                name="cells",
-                title="Change of the interaction",
-                says=(say("drift.global", p=result.p_global),),
-                blocks=(change,),
-            ),
+            Section(name="cells", title="Change of the interaction", says=tested, blocks=(change,)),
             *_effects(result),
-            Section(name="floor", title="Scores at the floor", blocks=(_floor(result),)),
+            Section(
+                name="floor", title="Scores at the floor", blocks=(table("floor", say("drift.floor"), floor, shares),)
+            ),
         ),
     )
 
@@ -104,83 +89,43 @@ def _picture(result: Drift) -> Chart:
                 cells.loc[alike, name] = found.values[value]
             cells["named"] |= alike
             cells["small"] &= ~alike
-    write = writer(cells["excess"], 2)
-    text = ["." if small else write(x, True) for small, x in zip(cells["small"], cells["excess"], strict=True)]
-    marks = np.where(cells["named"], "culprit", np.where(cells["small"], "small", ""))
-    data = {"cells": cells, "matters": result.tolerance, "title": "What changed, and where"}
-    return Chart(
-        name="changes",
-        draw="deviations",
-        data=({**data, "note": "points more or less than at the fit"},),
-        caption=say("drift.picture"),
-        alt=say("drift.picture-chart", changed=int((~cells["small"]).sum()), cells=len(cells)),
-        instead=Grid(
-            name="changes",
-            caption=say("drift.picture"),
-            values=pivot(cells, "excess"),
-            texts=pivot(cells.assign(text=text), "text"),
-            marks=pivot(cells.assign(mark=marks), "mark"),
-            sign=True,
-            note=say("drift.picture-note", broke=bool(cells["named"].any())),
-        ),
+    caption = say("drift.picture")
+    return chart(
+        "changes",
+        "deviations",
+        caption,
+        say("drift.picture-chart", changed=int((~cells["small"]).sum()), cells=len(cells)),
+        marked_grid("changes", caption, cells, say("drift.picture-note", broke=bool(cells["named"].any()))),
+        cells=cells,
+        matters=result.tolerance,
+        title="What changed, and where",
+        note="points more or less than at the fit",
     )
 
 
 def _effects(result: Drift) -> tuple[Section, ...]:
     """What judges, languages and systems changed as a whole."""
     blocks: list[Block] = []
+    head = "of = label:label | before:number.2 | now = after:number.2 | change/low/high:+points | p | changed:yes"
     for effect, rows in result.effects.groupby("effect", sort=False):
+        caption = say(f"drift.{effect}")
         blocks.append(
-            Chart(
-                name=f"effect-{effect}",
-                draw="intervals",
-                data=(
-                    {
-                        "frame": rows, "label": "label", "value": "change", "title": word(say(f"drift.{effect}")),
-                        "unit": "points" if effect in ("judge-offset", "language-shift") else "change of the slope",
-                    },
-                ),
-                caption=say(f"drift.{effect}"),
-                alt=say("drift.effect-chart", changed=int(rows["changed"].sum()), of=len(rows)),
-                instead=Table(name=f"{effect}", caption=say(f"drift.{effect}"), frame=rows, columns=EFFECTS),
+            chart(
+                f"effect-{effect}",
+                "intervals",
+                caption,
+                say("drift.effect-chart", changed=int(rows["changed"].sum()), of=len(rows)),
+                table(str(effect), caption, rows, head),
+                frame=rows,
+                label="label",
+                value="change",
+                title=word(caption),
+                unit="points" if effect in ("judge-offset", "language-shift") else "change of the slope",
             )
-        )  # fmt: skip
-    if len(result.systems):
-        columns = (
-            Column(name="system", title="system", kind="label"),
-            Column(name="language", title="language", kind="label"),
-            Column(name="change", title="change", kind="points", sign=True, low="low", high="high"),
-            Column(name="p", title="p", kind="p"),
         )
-        blocks.append(Table(name="systems", caption=say("drift.systems"), frame=result.systems, columns=columns))
+    if len(result.systems):
+        head = "system | language | change/low/high:+points | p"
+        blocks.append(table("systems", say("drift.systems"), result.systems, head))
     if not blocks:
         return ()
     return (Section(name="effects", title="Judges, languages and systems as a whole", blocks=tuple(blocks)),)
-
-
-EFFECTS = (
-    Column(name="label", title="of", kind="label"),
-    Column(name="before", title="before", kind="number", digits=2),
-    Column(name="after", title="now", kind="number", digits=2),
-    Column(name="change", title="change", kind="points", sign=True, low="low", high="high"),
-    Column(name="p", title="p", kind="p"),
-    Column(name="changed", title="changed", kind="yes"),
-)
-
-
-def _floor(result: Drift) -> Table:
-    """Shares of scores at the lowest value, most changed first."""
-    return Table(
-        name="floor",
-        caption=say("drift.floor"),
-        frame=result.floor.sort_values("p", kind="stable") if len(result.floor) else result.floor,
-        columns=(
-            Column(name="language", title="language", kind="label"),
-            Column(name="judge", title="judge", kind="judge"),
-            Column(name="before", title="before", kind="share"),
-            Column(name="after", title="now", kind="share"),
-            Column(name="change", title="change", kind="share", sign=True, low="low", high="high"),
-            Column(name="p", title="p", kind="p"),
-            Column(name="changed", title="changed", kind="yes"),
-        ),
-    )

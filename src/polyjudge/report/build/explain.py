@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Step, Table, Words, say
-from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, pivot
+from polyjudge.core.sections import Block, Chart, Grid, Report, Section, Step, Words, say
+from polyjudge.report.build.shared import by_size, chart, column, fields, frame_of, pivot, table
 from polyjudge.report.numbers import writer
 
 if TYPE_CHECKING:
@@ -61,31 +61,38 @@ def _kind(e: Explanation) -> Words:
 
 
 def culprit_blocks(e: Explanation) -> list[Block]:
-    """The worst tasks of the places, and how their scores lie."""
-    out: list[Block] = []
-    if len(e.worst):
-        columns = (
-            Column(name="task", title="task", kind="label"),
-            LANGUAGE,
-            JUDGE,
-            Column(name="score", title="score", kind="points"),
-            Column(name="expected", title="expected", kind="points", like=("score",)),
-            Column(name="gap", title="gap", kind="points", sign=True, like=("score",)),
-        )
-        out.append(Table(name="worst", caption=say("explain.worst"), frame=e.worst, columns=columns, most=60))
-    return out
+    """The worst tasks of the places."""
+    if not len(e.worst):
+        return []
+    expected, gap = column("expected:points", like=("score",)), column("gap:+points", like=("score",))
+    head = "task:label | language | judge | score:points"
+    return [table("worst", say("explain.worst"), e.worst, head, expected, gap, most=60)]
 
 
 def heatmap(e: Explanation, accused: bool = True) -> Chart:
-    """The sparse reading with the culprit marked, unless nobody is `accused`; in text a grid."""
-    cells = _shown(e, accused)
-    return Chart(
-        name="deviations",
-        draw="deviations",
-        data=({"cells": cells, "matters": e.matters * e.factor, "unit": e.unit},),
-        caption="Who is off, and where.",
-        alt=say("explain.alt", named=bool(cells["named"].any())),
-        instead=grid(e, accused),
+    """The sparse reading with the culprit marked, unless nobody is `accused`."""
+    cells, matters = _shown(e, accused), e.matters * e.factor
+    named = bool(cells["named"].any())
+    caption, alt = "Who is off, and where.", say("explain.alt", named=named)
+    note = say("explain.grid-note", matters=matters, unit=e.unit, named=named)
+    instead = marked_grid("deviations", say("explain.grid", unit=e.unit), cells, note)
+    return chart("deviations", "deviations", caption, alt, instead, cells=cells, matters=matters, unit=e.unit)
+
+
+def marked_grid(name: str, caption: Words, cells: pd.DataFrame, note: Words) -> Grid:
+    """Cells (language, judge, excess, named, small) as text: [ ] those named, a dot for those called small."""
+    named, small = cells["named"], cells["small"]
+    write = writer(cells["excess"], 2)
+    texts = ["." if s else write(x, True) for s, x in zip(small, cells["excess"], strict=True)]
+    marks = np.where(named, "culprit", np.where(small, "small", ""))
+    return Grid(
+        name=name,
+        caption=caption,
+        values=pivot(cells, "excess"),
+        texts=pivot(cells.assign(text=texts), "text"),
+        marks=pivot(cells.assign(mark=marks), "mark"),
+        sign=True,
+        note=note,
     )
 
 
@@ -102,62 +109,28 @@ def _shown(e: Explanation, accused: bool) -> pd.DataFrame:
     return out
 
 
-def grid(e: Explanation, accused: bool = True) -> Grid:
-    """The same as text: [ ] the culprit, a dot for what is too small to matter or not clear of noise."""
-    cells = _shown(e, accused)
-    matters = e.matters * e.factor
-    small = cells["small"]
-    write = writer(cells["excess"], 2)
-    cells["text"] = ["." if s else write(x, True) for s, x in zip(small, cells["excess"], strict=True)]
-    cells["mark"] = np.where(cells["named"], "culprit", np.where(small, "small", ""))
-    return Grid(
-        name="deviations",
-        caption=say("explain.grid", unit=e.unit),
-        values=pivot(cells, "excess"),
-        texts=pivot(cells, "text"),
-        marks=pivot(cells, "mark"),
-        sign=True,
-        note=say("explain.grid-note", matters=matters, unit=e.unit, named=bool(cells["named"].any())),
-    )
-
-
 def cells_section(e: Explanation, certificate: Certificate | None = None) -> Section:
     """Every place by both readings."""
-    frame = e.cells.reindex(e.cells["excess"].abs().sort_values(ascending=False, kind="stable").index)
-    columns = (
-        LANGUAGE,
-        JUDGE,
-        Column(name="excess", title="sparse reading", kind="points", sign=True, low="low", high="high"),
-        Column(name="interaction", title="double centring", kind="points", sign=True, low="band_low", high="band_high"),
-        Column(name="matter", title="does it matter"),
-        Column(name="named", title="named", kind="yes"),
+    head = (
+        "language | judge | sparse reading = excess/low/high:+points "
+        "| double centring = interaction/band_low/band_high:+points | does it matter = matter | named:yes"
     )
+    places = table("explained", say("explain.cells", level=e.level), by_size(e.cells, "excess"), head)
     says: list[Words] = []
     if e.cells["named"].any():
-        says.append(
-            say(
-                "explain.without",
-                largest=e.largest * e.factor,
-                without=e.largest_without * e.factor,
-                unit=e.unit,
-                clear=e.clear,
-                clear_without=e.clear_without,
-                cells=len(e.cells),
-            )
-        )
+        sizes = {"largest": e.largest * e.factor, "without": e.largest_without * e.factor, "cells": len(e.cells)}
+        says.append(say("explain.without", **sizes, **fields(e, "unit", "clear", "clear_without")))
     if certificate is not None:
         c = certificate
         values = {"delta": c.delta * e.factor, "matters": c.matters * e.factor, "unit": e.unit, "level": c.level}
         values["cells"] = len(c.cells)
         says.append(say("explain.certificate", status=c.status, needed=c.tasks_needed, **values, **c.counts))
-    table = Table(name="explained", caption=say("explain.cells", level=e.level), frame=frame, columns=columns, most=200)
-    return Section(name="places", title="Every place", says=tuple(says), blocks=(table,))
+    return Section(name="places", title="Every place", says=tuple(says), blocks=(places,))
 
 
 def steps(advised: tuple[Advised, ...], source: str) -> tuple[Step, ...]:
     """Steps with commands to paste; `source` is what was read, with the options of reading."""
-    out = []
-    for one in advised:
-        words = [source if w == "SCORES" else shlex.quote(w) for w in one.command]
-        out.append(Step(why=one.why, command=" ".join(words)))
-    return tuple(out)
+    return tuple(
+        Step(why=one.why, command=" ".join(source if w == "SCORES" else shlex.quote(w) for w in one.command))
+        for one in advised
+    )

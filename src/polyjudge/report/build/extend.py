@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyjudge.core.sections import Column, Report, Section, Table, say
-from polyjudge.report.build.shared import frame_of, notes, value
+from polyjudge.core.sections import Report, Section, say
+from polyjudge.report.build.shared import frame_of, notes, table
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.extend import Extension, Newcomer
@@ -27,12 +27,7 @@ def build(result: Extension, panel: Panel | None = None) -> Report:
 
 def _newcomer(n: Newcomer) -> Section:
     other = "judge" if n.kind == "language" else "language"
-    columns = (
-        Column(name=other, title=other, kind="judge" if other == "judge" else "label"),
-        value("interaction", "interaction", "low", "high", sign=True),
-        value("plain", "before shrinking", sign=True),
-        Column(name="tasks", title="tasks", kind="count"),
-    )
+    head = f"{other} | interaction/low/high:+points | before shrinking = plain:+points | tasks:count"
+    cells = table("newcomer", "Points beyond both levels", n.table, head)
     title = say("extend.title", kind=n.kind, label=n.label)
-    table = Table(name="newcomer", caption="Points beyond both levels", frame=n.table, columns=columns)
-    return Section(name=f"new-{n.kind}", title=title, blocks=(table,), folded=False)
+    return Section(name=f"new-{n.kind}", title=title, blocks=(cells,), folded=False)

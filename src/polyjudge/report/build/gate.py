@@ -2,169 +2,104 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Say, Section, Table, say
-from polyjudge.report.build.shared import frame_of, notes, pivot
+from polyjudge.core.sections import Block, Chart, Grid, Report, Say, Section, say
+from polyjudge.report.build.shared import chart, fields, frame_of, notes, pivot, table
 
 if TYPE_CHECKING:
     from polyjudge.analyse.gates import Gates
     from polyjudge.core.panel import Panel
 
 SPREAD = (
-    Column(name="threshold", title="threshold", kind="number"),
-    Column(name="pass_raw", title="passing, %", kind="percent"),
-    Column(name="spread_raw", title="gap, raw", kind="percent", low="spread_raw_low", high="spread_raw_high"),
-    Column(
-        name="spread_calibrated",
-        title="calibrated",
-        kind="percent",
-        low="spread_calibrated_low",
-        high="spread_calibrated_high",
-    ),
-    Column(
-        name="held_out_reduction",
-        title="taken off, left-out tasks",
-        kind="percent",
-        sign=True,
-        low="held_out_low",
-        high="held_out_high",
-    ),
+    "threshold:number | passing, % = pass_raw:percent | gap, raw = spread_raw/_low/_high:percent "
+    "| calibrated = spread_calibrated/_low/_high:percent "
+    "| taken off, left-out tasks = held_out_reduction/held_out_low/held_out_high:+percent"
 )
-PASS = (
-    Column(name="language", title="language", kind="label"),
-    Column(name="judge", title="judge", kind="judge"),
-    Column(name="pass_raw", title="passes, raw", kind="share", se="pass_raw_se"),
-    Column(name="pass_calibrated", title="passes, calibrated", kind="share", se="pass_calibrated_se"),
-)
-SYSTEMS = (
-    Column(name="system", title="system", kind="label"),
-    PASS[0],
-    *PASS[2:],
-    Column(name="flips", title="decisions turned", kind="count"),
-    Column(name="decisions", title="of", kind="count"),
-)
-CONTRAST = (
-    Column(name="judge", title="judge", kind="judge"),
-    Column(name="raw", title="raw", kind="percent", sign=True, low="raw_low", high="raw_high"),
-    Column(
-        name="calibrated", title="calibrated", kind="percent", sign=True, low="calibrated_low", high="calibrated_high"
-    ),
-)
+PASSES = "passes, raw = pass_raw±_se:share | passes, calibrated = pass_calibrated±_se:share"
+TITLE = "Gates: who passes where"
 
 
 def build(result: Gates, panel: Panel | None = None) -> Report:
     """The gap between languages and what calibrating takes off it; pass rates; the sweep; the base language."""
-    verdict, section = sayings(result), gate_section(result, result.sweep, result.level, said=True)
     return Report(
         **frame_of("gate", result, panel),
-        title=say("gate.title", threshold=result.threshold, at_least=result.at_least),
-        verdict=verdict,
+        title=say("gate.title", **fields(result, "threshold", "at_least")),
+        verdict=sayings(result),
         picture=(_rates(result, "pass_raw", "raw"),),
         beside=(_rates(result, "pass_calibrated", "calibrated"),),
-        sections=(section,),
+        sections=(gate_section(result, result.sweep, result.level, said=True),),
     )
 
 
 def sayings(g: Gates) -> tuple[Say, ...]:
     """The gap between languages, and what calibrating takes off it."""
     at = g.sweep[g.sweep["threshold"] == g.threshold].iloc[0]
+    ends = {"raw_low": at["spread_raw_low"], "raw_high": at["spread_raw_high"]}
     return (
-        say(
-            "gate.spread",
-            threshold=g.threshold,
-            raw=g.spread_raw,
-            raw_low=at["spread_raw_low"],
-            raw_high=at["spread_raw_high"],
-            chance=g.spread_chance,
-        ),
+        say("gate.spread", threshold=g.threshold, raw=g.spread_raw, chance=g.spread_chance, **ends),
         say("gate.gain", reduction=g.held_out_reduction, low=g.held_out_low, high=g.held_out_high),
-        say(
-            "gate.flips",
-            flips=g.flips,
-            decisions=g.decisions,
-            share=g.flip_share,
-            low=g.flip_low,
-            high=g.flip_high,
-        ),
+        say("gate.flips", share=g.flip_share, low=g.flip_low, high=g.flip_high, **fields(g, "flips", "decisions")),
     )
 
 
 def _rates(g: Gates, column: str, stage: str) -> Chart:
-    caption = say("gate.rates", threshold=g.threshold, at_least=g.at_least, stage=stage)
+    caption = say("gate.rates", stage=stage, **fields(g, "threshold", "at_least"))
     cells = g.cells.rename(columns={column: "pass", f"{column}_se": "se"})[["language", "judge", "pass", "se"]]
-    lowest, highest = (cells.iloc[int(at)] for at in (cells["pass"].argmin(), cells["pass"].argmax()))
-    return Chart(
-        name=f"rates-{stage}",
-        draw="pass_rates",
-        data=({"cells": cells, "title": f"Who passes where, {stage} scores"},),
-        caption=caption,
-        alt=say(
-            "gate.rates-chart", low=lowest["pass"], low_judge=lowest["judge"], low_language=lowest["language"],
-            high=highest["pass"], high_judge=highest["judge"], high_language=highest["language"],
-        ),
-        instead=Grid(
-            name=f"rates-{stage}", caption=caption, values=100 * pivot(g.cells, column), kind="percent", digits=0
-        ),
-    )  # fmt: skip
+    values: dict[str, Any] = {}
+    for end, at in (("low", cells["pass"].argmin()), ("high", cells["pass"].argmax())):
+        cell = cells.iloc[int(at)]
+        values |= {end: cell["pass"], f"{end}_judge": cell["judge"], f"{end}_language": cell["language"]}
+    name, wide = f"rates-{stage}", 100 * pivot(g.cells, column)
+    return chart(
+        name,
+        "pass_rates",
+        caption,
+        say("gate.rates-chart", **values),
+        Grid(name=name, caption=caption, values=wide, kind="percent", digits=0),
+        cells=cells,
+        title=f"Who passes where, {stage} scores",
+    )
 
 
 def gate_section(g: Gates | None, sweep: pd.DataFrame | None, level: float, said: bool = False) -> Section:
     """The gap by threshold, and the pass rates at the threshold of a gate. `said`: its verdict stands elsewhere."""
     blocks: list[Block] = []
     if sweep is not None and len(sweep) > 1:
+        most = {"raw": sweep["spread_raw"].max(), "calibrated": sweep["spread_calibrated"].max()}
         blocks.append(
-            Chart(
-                name="gate-spread",
-                draw="gate_sweep",
-                data=({"sweep": sweep, "threshold": None if g is None else g.threshold},),
-                caption="Gap of the pass rates between languages, by threshold.",
-                alt=say(
-                    "gate.sweep-chart",
-                    raw=sweep["spread_raw"].max(),
-                    calibrated=sweep["spread_calibrated"].max(),
-                    level=level,
-                ),
-                instead=Table(name="sweep", caption="Gap in percentage points", frame=sweep, columns=SPREAD),
+            chart(
+                "gate-spread",
+                "gate_sweep",
+                "Gap of the pass rates between languages, by threshold.",
+                say("gate.sweep-chart", level=level, **most),
+                table("sweep", "Gap in percentage points", sweep, SPREAD),
+                sweep=sweep,
+                threshold=None if g is None else g.threshold,
             )
         )
     if g is None:
-        return Section(name="gates", title="Gates: who passes where", says=(say("gate.unnamed"),), blocks=tuple(blocks))
+        return Section(name="gates", title=TITLE, says=(say("gate.unnamed"),), blocks=tuple(blocks))
     at = g.sweep[g.sweep["threshold"] == g.threshold].iloc[0]
+    gate = fields(g, "threshold", "at_least")
+    caption = say("gate.rates", stage="with standard errors", **gate)
     blocks.append(_rates(g, "pass_calibrated", "calibrated"))
-    blocks.append(
-        Table(
-            name="gate",
-            caption=say("gate.rates", threshold=g.threshold, at_least=g.at_least, stage="with standard errors"),
-            frame=g.cells,
-            columns=PASS,
-            most=200,
-        )
-    )
+    blocks.append(table("gate", caption, g.cells, f"language | judge | {PASSES}"))
     if len(g.systems):
-        caption = say("gate.systems", threshold=g.threshold, at_least=g.at_least)
-        blocks.append(Table(name="gate-systems", caption=caption, frame=g.systems, columns=SYSTEMS, most=200))
+        head = f"system | language | {PASSES} | decisions turned = flips:count | of = decisions:count"
+        blocks.append(table("gate-systems", say("gate.systems", **gate), g.systems, head))
     if g.contrast is not None and len(g.contrast):
-        caption = say("gate.contrast", base=g.base)
-        blocks.append(Table(name="contrast", caption=caption, frame=g.contrast, columns=CONTRAST))
+        head = "judge | raw/_low/_high:+percent | calibrated/_low/_high:+percent"
+        blocks.append(table("contrast", say("gate.contrast", base=g.base), g.contrast, head))
+    ends = {"low": at["spread_calibrated_low"], "high": at["spread_calibrated_high"]}
+    left_out = {"raw": g.held_out_raw, "calibrated": g.held_out_calibrated, **fields(g, "resamples", "level")}
     says = (
         *(() if said else sayings(g)),
-        say(
-            "gate.same-tasks",
-            calibrated=g.spread_calibrated,
-            low=at["spread_calibrated_low"],
-            high=at["spread_calibrated_high"],
-        ),
-        say(
-            "gate.held-out",
-            raw=g.held_out_raw,
-            calibrated=g.held_out_calibrated,
-            resamples=g.resamples,
-            level=g.level,
-        ),
+        say("gate.same-tasks", calibrated=g.spread_calibrated, **ends),
+        say("gate.held-out", **left_out),
         say("gate.scope"),
         *notes(g.notes),
     )
-    return Section(name="gates", title="Gates: who passes where", says=says, blocks=tuple(blocks))
+    return Section(name="gates", title=TITLE, says=says, blocks=tuple(blocks))

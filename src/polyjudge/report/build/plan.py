@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from polyjudge.core.schema import envelope
-from polyjudge.core.sections import Chart, Column, Report, Section, Table, Words, say
-from polyjudge.report.build.shared import LANGUAGE, frame_of, notes, value
+from polyjudge.core.sections import Chart, Report, Section, Words, say
+from polyjudge.report.build.shared import chart, fields, frame_of, notes, table
 from polyjudge.report.numbers import NONE, missing
 
 if TYPE_CHECKING:
@@ -25,68 +25,38 @@ def build(result: Any, panel: Panel | None = None) -> Report:
 
 
 def _tasks(p: Plan, panel: Panel | None) -> Report:
-    cells, swaps = p.table["cells"].iloc[0], p.table["true_reversals"].mean()
-    needed = Table(
-        name="needed",
-        caption=say("plan.needed", radius=p.radius, languages=p.languages, judges=p.judges, level=p.level),
-        frame=p.needed.assign(tasks=pd.to_numeric(p.needed["tasks"], errors="coerce").astype(float)),
-        columns=(
-            Column(name="bound", title="bound"),
-            value("sigma", "sd"),
-            Column(name="tasks", title="tasks", kind="count"),
-        ),
+    needed = table(
+        "needed",
+        say("plan.needed", **fields(p, "radius", "languages", "judges", "level")),
+        p.needed.assign(tasks=pd.to_numeric(p.needed["tasks"], errors="coerce").astype(float)),
+        "bound | sd = sigma:points | tasks:count",
     )
-    table = p.table.assign(
-        cells_low=p.table["expected_cells"] - 2 * p.table["expected_cells_se"],
-        cells_high=p.table["expected_cells"] + 2 * p.table["expected_cells_se"],
-        swaps_low=p.table["expected_reversals"] - 2 * p.table["expected_reversals_se"],
-        swaps_high=p.table["expected_reversals"] + 2 * p.table["expected_reversals_se"],
-    )
-    buys = Table(
-        name="plan",
-        caption=say("plan.buys"),
-        frame=table,
-        columns=(
-            Column(name="tasks", title="tasks", kind="count"),
-            value("gaussian_radius", "Gaussian"),
-            value("band_radius", "band"),
-            *([] if p.table["free_radius"].isna().all() else [value("free_radius", "distribution-free")]),
-            _expected("expected_cells", f"clear cells of {cells}", "cells"),
-            _expected("expected_reversals", f"swaps of {swaps:.1f}", "swaps"),
-        ),
-    )
+    frame = p.table
+    for name in ("expected_cells", "expected_reversals"):
+        error = 2 * frame[f"{name}_se"]
+        frame = frame.assign(**{f"{name}_low": frame[name] - error, f"{name}_high": frame[name] + error})
+    found = f"clear cells of {frame['cells'].iloc[0]} = expected_cells/_low/_high:ratio.1"
+    swaps = f"swaps of {frame['true_reversals'].mean():.1f} = expected_reversals/_low/_high:ratio.1"
+    radii = "tasks:count | Gaussian = gaussian_radius:points | band = band_radius:points"
+    free = [] if frame["free_radius"].isna().all() else ["distribution-free = free_radius:points"]
+    buys = table("plan", say("plan.buys"), frame, radii, *free, found, swaps)
     says = (p.assumed, say("plan.simulated"), *notes(p.notes))
-    sections = [
-        Section(name="buys", title="What a number of tasks buys", says=says, blocks=(buys,), folded=False),
-    ]
-    if p.decision is not None:
-        sections.append(_study(p.decision))
+    section = Section(name="buys", title="What a number of tasks buys", says=says, blocks=(buys,), folded=False)
     return Report(
         **frame_of("plan", p, panel),
         title="Tasks that a panel needs",
         verdict=_answer(p),
         picture=(needed,),
         beside=(_curve(p),),
-        sections=tuple(sections),
+        sections=(section,) if p.decision is None else (section, _study(p.decision)),
     )
 
 
 def _answer(p: Plan) -> tuple[Words, ...]:
     """How many tasks, at what cost, what they would show, and what else to buy."""
     more = None if p.enough is None else max(0, p.enough - (p.tasks or 0))
-    says: list[Words] = [
-        say(
-            "plan.answer",
-            enough=p.enough,
-            have=p.tasks,
-            more=more,
-            radius=p.radius,
-            languages=p.languages,
-            judges=p.judges,
-            cells=p.languages * p.judges,
-            level=p.level,
-        )
-    ]
+    sizes = fields(p, "enough", "radius", "languages", "judges", "level")
+    says: list[Words] = [say("plan.answer", have=p.tasks, more=more, cells=p.languages * p.judges, **sizes)]
     if more:
         cost = None if p.price_per_task is None else more * p.price_per_task
         says.append(say("plan.cost", scores=more * p.scores_per_task, cost=cost, more=p.tasks is not None))
@@ -102,42 +72,31 @@ def _curve(p: Plan) -> Chart:
     """How far off an unseen effect may be, by the number of tasks."""
     names = {"band_radius": "band", "gaussian_radius": "Gaussian bound"}
     long = p.table.melt("tasks", list(names), "bound", "points").dropna()
-    return Chart(
-        name="radius",
-        draw="curves",
-        data=(
-            {
-                "frame": long.assign(bound=long["bound"].map(names)), "x": "tasks", "y": "points", "by": "bound",
-                "title": "What more tasks buy", "x_title": "tasks", "y_title": "points that stay possible",
-                "at": p.radius,
-            },
-        ),
-        caption=say("plan.curve"),
-        alt=say("plan.curve-chart", radius=p.radius),
-    )  # fmt: skip
-
-
-def _expected(name: str, title: str, ends: str) -> Column:
-    return Column(name=name, title=title, kind="ratio", digits=1, low=f"{ends}_low", high=f"{ends}_high")
+    return chart(
+        "radius",
+        "curves",
+        say("plan.curve"),
+        say("plan.curve-chart", radius=p.radius),
+        frame=long.assign(bound=long["bound"].map(names)),
+        x="tasks",
+        y="points",
+        by="bound",
+        title="What more tasks buy",
+        x_title="tasks",
+        y_title="points that stay possible",
+        at=p.radius,
+    )
 
 
 def _study(decision: pd.DataFrame) -> Section:
-    wide = decision.assign(shown=[f"{r:.3f} [{a:.3f}, {b:.3f}]" for r, a, b in _reliability(decision)])
+    ends = zip(decision["reliability"], decision["low"], decision["high"], strict=True)
+    wide = decision.assign(shown=[f"{r:.3f} [{a:.3f}, {b:.3f}]" for r, a, b in ends])
     wide = wide.pivot(index=["facet", "factor", "size"], columns="order", values="shown").reset_index()
     wide = wide.sort_values(["facet", "factor"], key=lambda s: s.map(FACETS.index) if s.name == "facet" else s)
-    columns = (
-        Column(name="facet", title="more of"),
-        Column(name="size", title="number", kind="count"),
-        Column(name="judges_overall", title="judges, overall"),
-        Column(name="judges_in_language", title="judges, in one language"),
-        Column(name="languages", title="languages"),
-    )
-    table = Table(name="decision", caption="Reliability of three orders", frame=wide, columns=columns)
-    return Section(name="decision", title="Which to buy more of", blocks=(table,))
-
-
-def _reliability(frame: pd.DataFrame) -> list[tuple[float, float, float]]:
-    return list(zip(frame["reliability"], frame["low"], frame["high"], strict=True))
+    orders = "judges, overall = judges_overall | judges, in one language = judges_in_language | languages"
+    head = f"more of = facet | number = size:count | {orders}"
+    study = table("decision", "Reliability of three orders", wide, head)
+    return Section(name="decision", title="Which to buy more of", blocks=(study,))
 
 
 def _labels(b: LabelBudget, panel: Panel | None) -> Report:
@@ -147,30 +106,19 @@ def _labels(b: LabelBudget, panel: Panel | None) -> Report:
             for name in ("labels_only", "with_panel")
         }
     )
-    labels = Column(name="labels", title="labels", kind="count")
-    needed = Table(
-        name="label_plan",
-        caption=say("plan.labels", half_width=b.half_width, level=b.level, quantity=b.quantity),
-        frame=frame,
-        columns=(
-            LANGUAGE,
-            labels,
-            value("half_width", "half-width now"),
-            Column(name="correlation", title="correlation", kind="ratio", digits=2),
-            Column(name="labels_only_text", title="labels only"),
-            Column(name="with_panel_text", title="with the panel"),
-        ),
+    needed = table(
+        "label_plan",
+        say("plan.labels", **fields(b, "half_width", "level", "quantity")),
+        frame,
+        "language | labels:count | half-width now = half_width:points | correlation:ratio.2 "
+        "| labels only = labels_only_text | with the panel = with_panel_text",
     )
-    after = Table(
-        name="next",
-        caption=say("plan.next", batch=b.batch),
-        frame=frame,
-        columns=(
-            LANGUAGE,
-            Column(name="next_labels", title="next labels", kind="count"),
-            value("next_half_width", "half-width after"),
-            Column(name="settles", title="open cells that labels settle", kind="count"),
-        ),
+    after = table(
+        "next",
+        say("plan.next", batch=b.batch),
+        frame,
+        "language | next labels = next_labels:count | half-width after = next_half_width:points "
+        "| open cells that labels settle = settles:count",
     )
     report = frame_of("label_plan", b, panel)
     report["payload"] = lambda: envelope("plan", {"labels": b.to_dict(), **b.to_dict()})

@@ -8,28 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polyjudge.core.sections import Block, Chart, Column, Grid, Report, Section, Step, Table, Words, ranked, say
-from polyjudge.report.build.shared import JUDGE, LANGUAGE, frame_of, pivot, value
+from polyjudge.core.sections import Block, Chart, Grid, Report, Section, Step, Words, ranked, say
+from polyjudge.report.build.shared import chart, frame_of, pivot, table
 
 if TYPE_CHECKING:
     from polyjudge.analyse.probes import Probe
     from polyjudge.core.panel import Panel
 
+PLACEBO = "change under placebo = false_reaction/_low/_high:+points"
 CELLS = (
-    LANGUAGE,
-    JUDGE,
-    value("reaction", "fall for each step", "reaction_low", "reaction_high", sign=True),
-    value("false_reaction", "change under placebo", "false_reaction_low", "false_reaction_high", sign=True),
-    Column(name="sensitivity", title="prefers clean", kind="share", low="sensitivity_low", high="sensitivity_high"),
-    Column(name="sight", title="sight"),
-    value("interaction", "interaction", sign=True),
-    Column(name="verdict", title="verdict"),
-)
-
-JUDGES = (
-    JUDGE,
-    value("false_reaction", "change under placebo", "false_reaction_low", "false_reaction_high", sign=True),
-    Column(name="false", title="form moves it", kind="yes"),
+    f"language | judge | fall for each step = reaction/_low/_high:+points | {PLACEBO} "
+    "| prefers clean = sensitivity/_low/_high:share | sight | interaction:+points | verdict"
 )
 
 
@@ -49,17 +38,8 @@ def build(result: Probe, panel: Panel | None = None) -> Report:
 
 def sayings(p: Probe) -> tuple[Words, ...]:
     """At most three sentences."""
-    sight = p.cells["sight"]
-    out: list[Words] = [
-        say(
-            "probe.seen",
-            sees=int((sight == "sees").sum()),
-            blind=int((sight == "blind").sum()),
-            of=len(p.cells),
-            usual=p.usual,
-            reacts=p.usual_low > 0,
-        )
-    ]
+    seen = {name: int((p.cells["sight"] == name).sum()) for name in ("sees", "blind")}
+    out: list[Words] = [say("probe.seen", **seen, of=len(p.cells), usual=p.usual, reacts=p.usual_low > 0)]
     large = p.cells[p.cells["large"]]
     if len(large):
         count = {v: int((large["verdict"] == v).sum()) for v in ("severity", "blind", "competence", "cannot tell")}
@@ -69,9 +49,12 @@ def sayings(p: Probe) -> tuple[Words, ...]:
     return (*out, say("probe.scope", tasks=p.tasks))
 
 
-def _grid(p: Probe) -> Grid:
+def sight(p: Probe) -> Chart:
+    """How often each judge prefers the clean version, blind places framed; in text the reactions."""
+    share = p.cells["sensitivity"]
+    ends = {"low": p.cells["sensitivity_low"], "high": p.cells["sensitivity_high"]}
     marks = np.where(p.cells["sight"] == "blind", "culprit", np.where(p.cells["sight"] == "sees", "", "small"))
-    return Grid(
+    grid = Grid(
         name="reaction",
         caption=say("probe.grid"),
         values=pivot(p.cells, "reaction"),
@@ -80,48 +63,36 @@ def _grid(p: Probe) -> Grid:
         marks=pivot(p.cells.assign(mark=marks), "mark"),
         note=say("probe.grid-note"),
     )
-
-
-def sight(p: Probe) -> Chart:
-    """How often each judge prefers the clean version, blind places framed; in text the reactions."""
-    cells = p.cells.assign(
-        reliability=p.cells["sensitivity"],
-        low=p.cells["sensitivity_low"],
-        high=p.cells["sensitivity_high"],
-        verdict=p.cells["sight"],
-    )
-    title, note = "Chance that the clean version scores higher", "framed: blind; 0.5 is chance"
-    return Chart(
-        name="probe-sight",
-        draw="signal_heatmap",
-        data=({"cells": cells, "least": 0.5, "title": title, "note": note},),
-        caption=say("probe.chart"),
-        alt=say("probe.chart-alt", low=p.cells["sensitivity"].min(), high=p.cells["sensitivity"].max()),
-        instead=_grid(p),
+    return chart(
+        "probe-sight",
+        "signal_heatmap",
+        say("probe.chart"),
+        say("probe.chart-alt", low=share.min(), high=share.max()),
+        grid,
+        cells=p.cells.assign(reliability=share, verdict=p.cells["sight"], **ends),
+        least=0.5,
+        title="Chance that the clean version scores higher",
+        note="framed: blind; 0.5 is chance",
     )
 
 
 def _interaction(p: Probe) -> Chart:
-    cells = p.cells[["language", "judge", "interaction"]]
-    return Chart(
-        name="probe-interaction",
-        draw="interaction_heatmap",
-        data=({"result": cells},),
-        caption=say("probe.interaction", own=p.own_interaction),
-        alt=say(
-            "probe.interaction-alt",
-            largest=float(p.cells["interaction"].abs().max()),
-            count=int(p.cells["large"].sum()),
-        ),
+    largest, count = float(p.cells["interaction"].abs().max()), int(p.cells["large"].sum())
+    return chart(
+        "probe-interaction",
+        "interaction_heatmap",
+        say("probe.interaction", own=p.own_interaction),
+        say("probe.interaction-alt", largest=largest, count=count),
+        result=p.cells[["language", "judge", "interaction"]],
     )
 
 
 def section(p: Probe) -> Section:
     """Every cell with its numbers, what form does to the judges, and what probes cannot show."""
-    caption = say("probe.cells", level=p.level)
-    blocks: list[Block] = [Table(name="cells", caption=caption, frame=p.cells, columns=CELLS, most=400)]
+    blocks: list[Block] = [table("cells", say("probe.cells", level=p.level), p.cells, CELLS, most=400)]
     if p.placebos:
-        blocks.append(Table(name="placebo", caption=say("probe.placebo"), frame=p.judges, columns=JUDGES))
+        head = f"judge | {PLACEBO} | form moves it = false:yes"
+        blocks.append(table("placebo", say("probe.placebo"), p.judges, head))
     return Section(name="probes", title="Do the judges notice damage?", says=sayings(p), blocks=tuple(blocks))
 
 

@@ -1,66 +1,17 @@
-"""How scores were read, in sentences: the first lines of every report, and the whole report of `check`."""
+"""What `check` says: how scores were read."""
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
-from polyjudge.core.panel import Panel
 from polyjudge.core.schema import envelope
-from polyjudge.core.sections import Column, Grid, Report, Section, Step, Table, Words, say
+from polyjudge.core.sections import Grid, Report, Section, Step, say
+from polyjudge.report.build.shared import column, read_says, table, value_says
 from polyjudge.report.words.reading import HOW
 
 if TYPE_CHECKING:
-    from polyjudge.analyse.audit import Summary
     from polyjudge.analyse.check import Check
-    from polyjudge.core.reading import Reading
-
-
-def read_says(panel: Panel | Summary) -> tuple[Words, ...]:
-    """The first lines: what was read, from where, and how to correct it."""
-    facts = {n: len(getattr(panel, n)) for n in ("systems", "languages", "judges", "replicates")}
-    if isinstance(panel, Panel):
-        (low, high), tasks, found = panel.range, panel.n_tasks, panel.n_scores
-        missing, entries = int(panel.lost.sum()), int(panel.asked.sum())
-    else:
-        low, high, tasks, found = panel.low, panel.high, panel.tasks, panel.scores
-        missing, entries = panel.missing, panel.entries
-    facts = {"tasks": tasks, **facts}
-    scores = say(
-        "read.values", scores=found, missing=missing, entries=entries, low=low, high=high, unanswered=panel.unanswered
-    )
-    reading = panel.reading
-    if reading is None:
-        return say("read.from", **facts), scores
-    named = {r.role: r.column for r in reading.roles if r.how != "column names"}
-    piped = reading.source == "-"
-    where = "standard input" if piped else reading.source if reading.format != "data frame" else ""
-    first = say("read.from", **facts, source=where, **{r: named.get(r, "") for r in ("system", "language", "judge")})
-    change = (say("read.else", source=shlex.quote(where)),) if where and not piped else ()
-    return first, scores, *value_says(reading), *change
-
-
-def value_says(reading: Reading) -> tuple[Words, ...]:
-    """What was done to shape and values, where anything was."""
-    v = reading.values
-    out: list[Words] = []
-    wide = next((r for r in reading.roles if r.how == "column names"), None)
-    if wide is not None:
-        out.append(say("read.wide", pattern=wide.column))
-    numbers = {word: number for word, number in (v.get("map") or {}).items() if number is not None}
-    if numbers:
-        out.append(say("read.map", map=numbers))
-    if v.get("percent"):
-        out.append(say("read.percent"))
-    if v.get("out_of"):
-        out.append(say("read.out_of", most=v["out_of"]))
-    if v.get("decimal_comma"):
-        out.append(say("read.comma"))
-    if v.get("missing_words"):
-        out.append(say("read.absent", words=v["missing_words"]))
-    if v.get("kind") == "margins":
-        out.append(say("read.margins", **{k: x for k, x in v.items() if k != "kind"}))
-    return tuple(out)
+    from polyjudge.core.panel import Panel
 
 
 def build(result: Check, panel: Panel | None = None) -> Report:
@@ -73,23 +24,14 @@ def build(result: Check, panel: Panel | None = None) -> Report:
     else:
         verdict = say("check.clear")
     says = (
-        *(value_says(reading)),
+        *value_says(reading),
         *((say("check.scale", scale=result.scale, low=result.low, high=result.high),) if result.readable else ()),
         *((say("read.unused", columns=list(reading.unused)),) if reading.unused else ()),
         *(note for note in result.notes if getattr(note, "code", "") not in {d.code for d in reading.doubts}),
     )
-    roles = Table(
-        name="roles",
-        caption=say("check.roles"),
-        frame=result.to_frame(),
-        columns=(
-            Column(name="role", title="role"),
-            Column(name="column", title="where", kind="label"),
-            Column(name="how", title="how", words=HOW),
-            Column(name="distinct", title="different", kind="count"),
-            Column(name="labels", title="such as"),
-        ),
-    )
+    how = column("how", words=HOW)
+    head = ("role | where = column:label", how, "different = distinct:count | such as = labels")
+    roles = table("roles", say("check.roles"), result.to_frame(), *head)
     sections = [Section(name="roles", title="Roles", says=says, blocks=(roles,), folded=False)]
     if result.readable:
         wide = result.coverage.pivot(index="language", columns="judge", values="scored")

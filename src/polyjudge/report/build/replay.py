@@ -4,30 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from polyjudge.core.sections import Column, Report, Section, Table, say
-from polyjudge.report.build.shared import LANGUAGE, frame_of
+import pandas as pd
+
+from polyjudge.core.sections import Report, Section, say
+from polyjudge.report.build.shared import fields, frame_of, table
 
 if TYPE_CHECKING:
     from polyjudge.analyse.sequential import Replay
     from polyjudge.core.panel import Panel
-
-LOOKS = (
-    Column(name="look", title="look", kind="count"),
-    Column(name="tasks", title="tasks", kind="count"),
-    Column(name="settled", title="settled", kind="count"),
-    Column(name="open", title="open", kind="count"),
-    Column(name="calls", title="scores bought", kind="count"),
-    Column(name="share", title="of all", kind="share"),
-)
-ANSWERS = (
-    LANGUAGE,
-    Column(name="first", title="first", kind="label"),
-    Column(name="second", title="second", kind="label"),
-    Column(name="verdict", title="answer"),
-    Column(name="estimate", title="difference", kind="points", sign=True, low="low", high="high"),
-    Column(name="settled_at", title="at look", kind="count"),
-    Column(name="final", title="in the end", kind="points", sign=True),
-)
 
 
 def build(result: Replay, panel: Panel | None = None) -> Report:
@@ -38,18 +22,25 @@ def build(result: Replay, panel: Panel | None = None) -> Report:
         settled=int(last["settled"]),
         of=len(result.state.verdict),
         open=int(last["open"]),
-        share=result.share,
-        calls=result.calls,
-        questions=result.rule.questions,
-        matters=result.rule.matters,
-        level=result.rule.level,
+        **fields(result, "share", "calls"),
+        **fields(result.rule, "questions", "matters", "level"),
     )
-    looks = Table(name="looks", caption=say("replay.looks"), frame=result.looks, columns=LOOKS)
-    answers = Table(name="questions", caption=say("replay.questions"), frame=result.to_frame(), columns=ANSWERS)
+    head = "look:count | tasks:count | settled:count | open:count | scores bought = calls:count | of all = share:share"
     return Report(
         **frame_of("replay", result, panel),
         title=say("replay.title"),
         verdict=(verdict,),
-        picture=(looks,),
-        sections=(Section(name="questions", title="The questions", says=(say("replay.scope"),), blocks=(answers,)),),
+        picture=(table("looks", say("replay.looks"), result.looks, head),),
+        sections=(questions_section(result.to_frame(), folded=True),),
     )
+
+
+def questions_section(answers: pd.DataFrame, folded: bool) -> Section:
+    """What was asked, and the answers."""
+    head = (
+        "language | first:label | second:label | answer = verdict | difference = estimate/low/high:+points "
+        "| at look = settled_at:count | in the end = final:+points"
+    )
+    answered = table("questions", say("replay.questions"), answers, head)
+    scope = (say("replay.scope"),)
+    return Section(name="questions", title="The questions", says=scope, blocks=(answered,), folded=folded)

@@ -6,63 +6,53 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from polyjudge.core.sections import Chart, Column, Report, Section, Table, say
-from polyjudge.report.build.shared import frame_of
+from polyjudge.core.sections import Chart, Report, Section, say
+from polyjudge.report.build.shared import chart, fields, frame_of, table
 
 if TYPE_CHECKING:
     from polyjudge.analyse.separate import Separation
     from polyjudge.core.panel import Panel
 
-TASKS = (
-    Column(name="judges", title="judges", kind="count"),
-    Column(name="languages", title="languages", kind="count"),
-    Column(name="tasks", title="tasks", kind="count"),
-    Column(name="floor", title="floor, points", kind="points"),
-)
-SHARES = (
-    Column(name="component", title="component"),
-    Column(name="share", title="share", kind="share", low="low", high="high"),
-    Column(name="variance", title="points squared", kind="number"),
-)
 
-
-def _curve(table: pd.DataFrame) -> Chart:
+def _curve(frame: pd.DataFrame) -> Chart:
     """Tasks needed against judges, a line for each number of languages."""
-    few, many = (table.loc[table["judges"] == table["judges"].agg(end), "tasks"] for end in ("min", "max"))
-    return Chart(
-        name="tasks-needed",
-        draw="curves",
-        data=(
-            {
-                "frame": table.assign(which=table["languages"].astype(str) + " languages"), "x": "judges", "y": "tasks",
-                "by": "which", "title": "Tasks needed", "x_title": "judges", "y_title": "tasks",
-            },
-        ),
-        caption=say("separate.curve"),
-        alt=say(
-            "separate.curve-chart", most=int(few.max()), least=int(many.min()), few=int(table["judges"].min()),
-            many=int(table["judges"].max()),
-        ),
-    )  # fmt: skip
+    few, many = int(frame["judges"].min()), int(frame["judges"].max())
+    most, least = (frame.loc[frame["judges"] == end, "tasks"] for end in (few, many))
+    return chart(
+        "tasks-needed",
+        "curves",
+        say("separate.curve"),
+        say("separate.curve-chart", most=int(most.max()), least=int(least.min()), few=few, many=many),
+        frame=frame.assign(which=frame["languages"].astype(str) + " languages"),
+        x="judges",
+        y="tasks",
+        by="which",
+        title="Tasks needed",
+        x_title="judges",
+        y_title="tasks",
+    )
 
 
 def build(result: Separation, panel: Panel | None = None) -> Report:
     """Tasks needed now, what more judges would change, and where the scores vary."""
     first, second = result.best
     half = 1.96 * result.se
-    table = result.table
-    pilot = table[table["languages"] == (len(panel.languages) if panel is not None else table["languages"].max())]
+    needed = result.table
+    pilot = needed[needed["languages"] == (len(panel.languages) if panel is not None else needed["languages"].max())]
     few, many = pilot.iloc[0], pilot.iloc[-1]
     variance = result.variance.components.sort_values("share", ascending=False, kind="stable")
+    components = say("separate.components")
+    shares = "component | share/low/high:share | points squared = variance:number"
+    head = "judges:count | languages:count | tasks:count | floor, points = floor:points"
     return Report(
         **frame_of("plan", result, panel),
         title=say("separate.title"),
         verdict=(
-            say("separate.needed", points=result.points, needed=result.needed, power=result.power, level=result.level),
+            say("separate.needed", **fields(result, "points", "needed", "power", "level")),
             say(
                 "separate.choice",
                 judges=result.kept,
-                all=len(panel.judges) if panel is not None else int(table["judges"].max()) // 2,
+                all=len(panel.judges) if panel is not None else int(needed["judges"].max()) // 2,
                 tasks=result.kept_tasks,
                 cost=result.kept_cost,
                 full=result.cost,
@@ -70,13 +60,12 @@ def build(result: Separation, panel: Panel | None = None) -> Report:
             ),
             say(
                 "separate.now",
-                tasks=result.tasks,
                 first=first,
                 second=second,
-                difference=result.difference,
                 low=result.difference - half,
                 high=result.difference + half,
                 judge=result.hangs_on,
+                **fields(result, "tasks", "difference"),
             ),
             say(
                 "separate.judges",
@@ -86,16 +75,14 @@ def build(result: Separation, panel: Panel | None = None) -> Report:
                 many_tasks=int(many["tasks"]),
             ),
         ),
-        picture=(Table(name="tasks", caption=say("separate.table"), frame=table, columns=TASKS, most=60),),
-        beside=(_curve(table),),
+        picture=(table("tasks", say("separate.table"), needed, head, most=60),),
+        beside=(_curve(needed),),
         sections=(
             Section(
                 name="components",
-                title=say("separate.components"),
+                title=components,
                 says=(say("separate.scope"),),
-                blocks=(
-                    Table(name="variance", caption=say("separate.components"), frame=variance, columns=SHARES, most=20),
-                ),
+                blocks=(table("variance", components, variance, shares, most=20),),
             ),
         ),
     )

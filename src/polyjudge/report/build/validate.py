@@ -7,35 +7,29 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from polyjudge.core.schema import envelope
-from polyjudge.core.sections import Column, Report, Section, Table, say
-from polyjudge.report.build.shared import frame_of
+from polyjudge.core.sections import Report, Section, Table, say
+from polyjudge.report.build.shared import frame_of, table
 
 if TYPE_CHECKING:
     from polyjudge.core.panel import Panel
     from polyjudge.validate import Validation
 
-COLUMNS = (
-    Column(name="scenario", title="scenario"),
-    Column(name="value", title="value", kind="ratio", digits=3),
-    Column(name="monte_carlo_error", title="± Monte Carlo", kind="ratio", digits=3),
-    Column(name="panels", title="panels", kind="count"),
-    Column(name="promise", title="promised"),
-    Column(name="limit", title="chance reaches", kind="ratio", digits=3),
-    Column(name="verdict", title="verdict"),
+HEAD = (
+    "scenario | value:ratio.3 | ± Monte Carlo = monte_carlo_error:ratio.3 | panels:count | promised = promise "
+    "| chance reaches = limit:ratio.3 | verdict"
 )
-WHAT = (Column(name="quantity", title="quantity"), *COLUMNS)
 
 
 def build(result: Validation, panel: Panel | None = None) -> Report:
     """Figures that broke their promise first; then every quantity."""
-    table = promised(result.table)
-    missed, known = (table[table["verdict"] == x] for x in ("fail", "known"))
-    limits = int((table["verdict"] != "reported").sum())
+    figures = promised(result.table)
+    missed, known = (figures[figures["verdict"] == x] for x in ("fail", "known"))
+    limits = int((figures["verdict"] != "reported").sum())
     frame = frame_of("validate", result, panel)
     frame["payload"] = lambda: envelope("validate", {**result.to_dict(), "passed": result.passed})
     covers, alarms = result.detects
     first = [
-        Section(name=name, title=title, blocks=(_table(rows, WHAT, name),), folded=False)
+        Section(name=name, title=title, blocks=(_table(rows, f"quantity | {HEAD}", name),), folded=False)
         for name, title, rows in (("missed", "Missed", missed), ("known", "Not kept, and said so", known))
         if len(rows)
     ]
@@ -56,18 +50,18 @@ def build(result: Validation, panel: Panel | None = None) -> Report:
     )
 
 
-def promised(table: pd.DataFrame) -> pd.DataFrame:
+def promised(figures: pd.DataFrame) -> pd.DataFrame:
     """The rows with what is promised, in words."""
-    return table.assign(promise=[_promise(a, b) for a, b in zip(table["low"], table["high"], strict=True)])
+    return figures.assign(promise=[_promise(a, b) for a, b in zip(figures["low"], figures["high"], strict=True)])
 
 
-def quantities(table: pd.DataFrame) -> list[Table]:
+def quantities(figures: pd.DataFrame) -> list[Table]:
     """One table per quantity: what was measured, its Monte Carlo error, what is promised, the limit, the verdict."""
-    return [_table(rows, COLUMNS, str(quantity)) for quantity, rows in promised(table).groupby("quantity", sort=False)]
+    return [_table(rows, HEAD, str(quantity)) for quantity, rows in promised(figures).groupby("quantity", sort=False)]
 
 
-def _table(rows: pd.DataFrame, columns: tuple[Column, ...], caption: str) -> Table:
-    return Table(name="validate", caption=caption, frame=rows, columns=columns, most=len(rows))
+def _table(rows: pd.DataFrame, head: str, caption: str) -> Table:
+    return table("validate", caption, rows, head, most=len(rows))
 
 
 def _promise(low: float | None, high: float | None) -> str:

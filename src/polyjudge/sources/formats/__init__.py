@@ -20,7 +20,7 @@ from polyjudge.sources.formats import (
     phoenix,
     promptfoo,
 )
-from polyjudge.sources.formats.base import Format, Peek, ToolScores, read_tool
+from polyjudge.sources.formats.base import Format, Peek
 
 TOOLS: tuple[Format, ...] = (
     inspect_logs.FORMAT,
@@ -71,6 +71,3 @@ def tool_files(source: str | Path) -> list[Path]:
     if glob.has_magic(text) and not os.path.exists(text):
         return matches(text)
     return [Path(text)] if os.path.isfile(text) else []
-
-
-__all__ = ["TABLES", "TOOLS", "Format", "Peek", "ToolScores", "find_tool", "read_tool", "tool_files"]

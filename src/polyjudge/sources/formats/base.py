@@ -27,10 +27,9 @@ LARGEST = 1 << 30
 
 @dataclass(frozen=True, kw_only=True)
 class ToolScores:
-    """Long scores out of a tool's files: columns by role, metadata as dotted columns; the scale; what to know."""
+    """Long scores out of a tool's files: columns by role, metadata as dotted columns; what to know."""
 
     frame: pd.DataFrame
-    declared_range: tuple[float, float] | None = None
     notes: tuple[Say, ...] = ()
     doubts: tuple[Say, ...] = ()
 
@@ -67,6 +66,14 @@ class Peek:
             return None
         except ValueError:
             return self.document if len(text) >= PEEK - 64 else None
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """The first record, or the first of those in its `data`, as answers of web APIs have them."""
+        found = self.record if isinstance(self.record, dict) else {}
+        data = found.get("data")
+        first = data[0] if isinstance(data, list) and data else found
+        return first if isinstance(first, dict) else {}
 
     @cached_property
     def document(self) -> Any:
@@ -188,11 +195,8 @@ def tidy(frame: pd.DataFrame) -> pd.DataFrame:
         if role in frame:
             there = frame[role].notna()
             frame[role] = frame[role].astype(object).where(~there, frame[role].map(text_of)).where(there, None)
-    if "replicate" in frame and frame["replicate"].nunique() == 1:
-        frame = frame.drop(columns="replicate")
-    if "system" in frame and frame["system"].nunique() == 1:
-        frame = frame.drop(columns="system")
-    return frame
+    single = [role for role in ("replicate", "system") if role in frame and frame[role].nunique() == 1]
+    return frame.drop(columns=single)
 
 
 def by_metric(frame: pd.DataFrame) -> ToolScores:
@@ -203,16 +207,16 @@ def by_metric(frame: pd.DataFrame) -> ToolScores:
     return ToolScores(frame=frame)
 
 
-def language_from_names(frame: pd.DataFrame, column: str) -> tuple[pd.DataFrame, tuple[Say, ...]]:
-    """The language out of names that differ in nothing else, where no other place has it."""
-    around = part_of(list(frame[column].unique()))
-    if "language" in frame or around is None:
-        return frame, ()
+def language_from_names(frame: pd.DataFrame, column: str) -> ToolScores:
+    """`tidy`, with the language out of names that differ in nothing else, where no other place has it."""
+    frame = tidy(frame)
+    around = part_of(list(frame[column].unique())) if column in frame and "language" not in frame else None
+    if around is None:
+        return ToolScores(frame=frame)
     front, back = around
-    found = [name[len(front) : len(name) - len(back) if back else None] for name in frame[column]]
-    return frame.assign(language=found), (
-        Say("read.language_in_name", {"column": column, "pattern": f"{front}{{language}}{back}"}),
-    )
+    found = [name.removeprefix(front).removesuffix(back) for name in frame[column]]
+    doubt = Say("read.language_in_name", {"column": column, "pattern": f"{front}{{language}}{back}"})
+    return ToolScores(frame=frame.assign(language=found), doubts=(doubt,))
 
 
 def text_of(value: Any) -> str:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
+from polyjudge.sources.duck import check_names
 from polyjudge.sources.formats.languages import all_languages
 
 SUFFIXES = (".xlsx", ".xls", ".xlsb", ".xlsm", ".ods")
@@ -61,9 +62,7 @@ def _frame(rows: list[list[Any]], where: str) -> pd.DataFrame:
     keep = [i for i, title in enumerate(header) if title]
     body = [[_cell(row[i]) if i < len(row) else None for i in keep] for row in rows[1:]]
     names = [header[i] for i in keep]
-    twice = {n for n in names if names.count(n) > 1}
-    if twice:
-        raise PanelError(f"{where} has two columns named {clean(sorted(twice)[0])!r}. Rename one of them.")
+    check_names(names, where)
     return pd.DataFrame(body, columns=names, dtype=object)
 
 

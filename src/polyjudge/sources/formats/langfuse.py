@@ -11,36 +11,28 @@ from polyjudge.sources.formats.base import Format, Peek, flat, number_or_word, p
 
 def fits(peek: Peek) -> bool:
     """An answer of the scores API, or its records."""
-    found = peek.record
-    data = found.get("data") if isinstance(found, dict) else None
-    first = data[0] if isinstance(data, list) and data else found
-    return isinstance(first, dict) and "traceId" in first and "dataType" in first
+    return {"traceId", "dataType"} <= peek.entry.keys()
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
     """One row for each score."""
     for one in records(path):
-        yield from _rows(one)
-
-
-def _rows(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    about = one.get("metadata") if isinstance(one.get("metadata"), dict) else {}
-    trace = one.get("trace") if isinstance(one.get("trace"), dict) else {}
-    kind, value = one.get("dataType"), one.get("value")
-    if kind in ("TEXT", "CORRECTION"):
-        return  # free text about an answer, no score of it
-    word = one.get("stringValue") if kind == "CATEGORICAL" and value is None else None
-    yield {
-        "task": pick("task", about) or one.get("traceId") or one.get("sessionId"),
-        "language": pick("language", about),
-        "system": pick("system", {k: v for k, v in (about or {}).items() if k != "model"}),
-        "judge": pick("judge", about) or (about or {}).get("model") or one.get("name"),
-        "metric": one.get("name"),
-        "kind": one.get("source"),
-        "score": number_or_word(word if word is not None else value),
-        **flat(about or {}, "metadata."),
-        **flat(trace or {}, "trace."),
-    }
+        about, trace = (one[key] if isinstance(one.get(key), dict) else {} for key in ("metadata", "trace"))
+        kind, value = one.get("dataType"), one.get("value")
+        if kind in ("TEXT", "CORRECTION"):
+            continue  # free text about an answer, no score of it
+        word = one.get("stringValue") if kind == "CATEGORICAL" and value is None else None
+        yield {
+            "task": pick("task", about) or one.get("traceId") or one.get("sessionId"),
+            "language": pick("language", about),
+            "system": pick("system", {k: v for k, v in about.items() if k != "model"}),
+            "judge": pick("judge", about) or about.get("model") or one.get("name"),
+            "metric": one.get("name"),
+            "kind": one.get("source"),
+            "score": number_or_word(word if word is not None else value),
+            **flat(about, "metadata."),
+            **flat(trace, "trace."),
+        }
 
 
 FORMAT = Format(

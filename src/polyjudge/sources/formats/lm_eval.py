@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from polyjudge.core.sections import Say
-from polyjudge.sources.formats.base import (
-    Format,
-    Peek,
-    ToolScores,
-    flat,
-    language_from_names,
-    number_or_word,
-    pick,
-    records,
-    tidy,
-)
+from polyjudge.sources.formats import base
+from polyjudge.sources.formats.base import Format, Peek, flat, number_or_word, pick, records
 
 NAME = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT[\d.:-]+\.jsonl(?:\.gz)?")
 
@@ -31,22 +23,23 @@ def fits(peek: Peek) -> bool:
     return isinstance(found, dict) and {"doc_id", "resps", "filtered_resps"} <= set(found)
 
 
-def finish(frame: pd.DataFrame) -> ToolScores:
+def finish(frame: pd.DataFrame) -> base.ToolScores:
     """Each metric is a column, and the score where there is one; the language may stand in the task's name."""
     metrics = list(dict.fromkeys(m for row in frame.pop("metrics") for m in row))
     if len(metrics) == 1:
         frame["score"] = frame[metrics[0]]
-    frame, doubts = language_from_names(tidy(frame), "subset")
-    if not doubts and frame["subset"].nunique() > 1 and "language" not in frame:
+    found = base.language_from_names(frame, "subset")
+    frame = found.frame
+    if frame["subset"].nunique() > 1 and "language" not in frame:
         frame["task"] = frame["subset"] + "/" + frame["task"]
-    return ToolScores(frame=frame, doubts=(Say("read.by_position", {"column": "doc_id"}), *doubts))
+    return replace(found, doubts=(Say("read.by_position", {"column": "doc_id"}), *found.doubts))
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
     """One row for each sample."""
     named = NAME.fullmatch(path.name)
     for sample in records(path):
-        doc = sample.get("doc") if isinstance(sample.get("doc"), dict) else {}
+        doc = sample["doc"] if isinstance(sample.get("doc"), dict) else {}
         metrics = [m for m in sample.get("metrics") or [] if isinstance(sample.get(m), (int, float, bool))]
         yield {
             "task": sample.get("doc_id"),
@@ -56,7 +49,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
             "filter": sample.get("filter"),
             "metrics": metrics,
             **{m: number_or_word(sample[m]) for m in metrics},
-            **flat(doc or {}, "doc."),
+            **flat(doc, "doc."),
         }
 
 

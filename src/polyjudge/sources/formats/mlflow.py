@@ -12,10 +12,7 @@ from polyjudge.sources.formats.base import Format, Peek, by_metric, flat, number
 
 def fits(peek: Peek) -> bool:
     """A trace with assessments, as `Trace.to_json` or `search_traces` writes it."""
-    found = peek.record
-    if not isinstance(found, dict):
-        return False
-    return "assessments" in _info(found) and "trace_id" in _info(found)
+    return isinstance(peek.record, dict) and {"assessments", "trace_id"} <= _info(peek.record).keys()
 
 
 def _info(trace: dict[str, Any]) -> dict[str, Any]:
@@ -26,29 +23,25 @@ def _info(trace: dict[str, Any]) -> dict[str, Any]:
 def rows(path: Path) -> Iterator[dict[str, Any]]:
     """One row for each feedback of each trace; expectations are ground truth and are left out."""
     for trace in records(path):
-        yield from _rows(trace)
-
-
-def _rows(trace: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    info = _info(trace)
-    found = info.get("assessments") or []
-    tags, about = info.get("tags") or {}, info.get("trace_metadata") or info.get("request_metadata") or {}
-    for one in json.loads(found) if isinstance(found, str) else found:
-        feedback, source, own = one.get("feedback"), one.get("source") or {}, one.get("metadata") or {}
-        if feedback is None or one.get("valid") is False:
-            continue
-        yield {
-            "task": pick("task", own, tags, about) or info.get("client_request_id") or info.get("trace_id"),
-            "language": pick("language", own, tags, about),
-            "system": pick("system", own, tags, about),
-            "judge": source.get("source_id") or one.get("assessment_name"),
-            "kind": source.get("source_type"),
-            "metric": one.get("assessment_name"),
-            "score": number_or_word(feedback.get("value")),
-            **flat(tags, "tags."),
-            **flat(about, "trace_metadata."),
-            **flat(own, "metadata."),
-        }
+        info = _info(trace)
+        found = info.get("assessments") or []
+        tags, about = info.get("tags") or {}, info.get("trace_metadata") or info.get("request_metadata") or {}
+        for one in json.loads(found) if isinstance(found, str) else found:
+            feedback, source, own = one.get("feedback"), one.get("source") or {}, one.get("metadata") or {}
+            if feedback is None or one.get("valid") is False:
+                continue
+            yield {
+                "task": pick("task", own, tags, about) or info.get("client_request_id") or info.get("trace_id"),
+                "language": pick("language", own, tags, about),
+                "system": pick("system", own, tags, about),
+                "judge": source.get("source_id") or one.get("assessment_name"),
+                "kind": source.get("source_type"),
+                "metric": one.get("assessment_name"),
+                "score": number_or_word(feedback.get("value")),
+                **flat(tags, "tags."),
+                **flat(about, "trace_metadata."),
+                **flat(own, "metadata."),
+            }
 
 
 FORMAT = Format(

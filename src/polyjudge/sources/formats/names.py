@@ -26,6 +26,11 @@ class Spread:
     pattern: str
     labels: dict[str, dict[str, str]]
 
+    @property
+    def roles(self) -> list[str]:
+        """What the names say: the language, the judge, or both."""
+        return list(next(iter(self.labels.values())))
+
 
 def compile_pattern(pattern: str, fields: Sequence[str] = FIELDS) -> re.Pattern[str]:
     """`scores_{language}_*.csv` as a regular expression. `*` stands for anything.
@@ -92,7 +97,7 @@ def part_of(names: Sequence[str]) -> tuple[str, str] | None:
     if len(distinct) < 2:
         return None
     front, back = strip_common(distinct)
-    middles = [n[len(front) : len(n) - len(back) if back else None] for n in distinct]
+    middles = [n.removeprefix(front).removesuffix(back) for n in distinct]
     return (front, back) if all_languages(middles) else None
 
 
@@ -101,17 +106,15 @@ def guess_spread(names: Sequence[str], need_language: bool, need_judge: bool) ->
     if len(names) < 2:
         return None
     front, back = strip_common(names)
-    core = {n: n[len(front) : len(n) - len(back) if back else None] for n in names}
+    core = {n: n.removeprefix(front).removesuffix(back) for n in names}
     if need_language and need_judge:
         return _grid(core, front, back)
     if need_language:
         if all_languages(core.values()):
             return Spread(f"{front}{{language}}{back}", {n: {"language": c} for n, c in core.items()})
         return None
-    keep_front = not SCORE_WORDS & {t.lower() for t in tokens(front)}
-    keep_back = not SCORE_WORDS & {t.lower() for t in tokens(back)}
-    front, back = ("" if keep_front else front), ("" if keep_back else back)
-    core = {n: n[len(front) : len(n) - len(back) if back else None] for n in names}
+    front, back = (part if SCORE_WORDS & {t.lower() for t in tokens(part)} else "" for part in (front, back))
+    core = {n: n.removeprefix(front).removesuffix(back) for n in names}
     return Spread(f"{front}{{judge}}{back}", {n: {"judge": c} for n, c in core.items()})
 
 

@@ -6,20 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from polyjudge.core.sections import Say
-from polyjudge.sources.formats.base import (
-    Format,
-    Peek,
-    ToolScores,
-    flat,
-    language_from_names,
-    number_or_word,
-    pick,
-    records,
-    tidy,
-)
+from polyjudge.sources.formats.base import Format, Peek, flat, language_from_names, number_or_word, pick, records
 
 SCORES = ("score", "correct", "accuracy", "rating", "f1_score")
 """Where an event of the older log may hold its score, in this order."""
@@ -27,13 +14,9 @@ SCORES = ("score", "correct", "accuracy", "rating", "f1_score")
 
 def fits(peek: Peek) -> bool:
     """Output items, or a log that begins with its spec."""
-    found = peek.record
-    if not isinstance(found, dict):
-        return False
-    data = found.get("data")
-    first = data[0] if isinstance(data, list) and data else found
-    older = isinstance(found.get("spec"), dict) and "completion_fns" in found["spec"]
-    return older or (isinstance(first, dict) and first.get("object") == "eval.run.output_item")
+    spec = peek.record.get("spec") if isinstance(peek.record, dict) else None
+    older = isinstance(spec, dict) and "completion_fns" in spec
+    return older or peek.entry.get("object") == "eval.run.output_item"
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -42,15 +25,6 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
     for record in records(path):
         spec = record.get("spec") or spec
         yield from _item(record) if "results" in record else _event(record, spec)
-
-
-def finish(frame: pd.DataFrame) -> ToolScores:
-    """The language may stand in the eval's name."""
-    frame = tidy(frame)
-    doubts: tuple[Say, ...] = ()
-    if "eval" in frame:
-        frame, doubts = language_from_names(frame, "eval")
-    return ToolScores(frame=frame, doubts=doubts)
 
 
 def _item(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -94,5 +68,5 @@ FORMAT = Format(
     needs="language in the data source's items, or --language item.NAME",
     fits=fits,
     rows=rows,
-    finish=finish,
+    finish=lambda frame: language_from_names(frame, "eval"),
 )

@@ -35,6 +35,10 @@ class Pair:
     second: Place | None
     swapped: Place | None
 
+    def places(self) -> list[Place]:
+        """The columns that there are."""
+        return [place for place in vars(self).values() if place]
+
 
 def find_pair(table: Table, roles: Roles, asked: Asked) -> Pair | None:
     """The columns of a table of winners, or None when it is none."""

@@ -14,18 +14,24 @@ from polyjudge.sources.formats.base import Format, Peek, by_metric, flat, number
 
 def fits(peek: Peek) -> bool:
     """An answer of the API, its records, or the client's data frame as CSV."""
-    if {"annotator_kind", "annotation_name"} <= set(peek.header):
-        return True
-    found = peek.record
-    data = found.get("data") if isinstance(found, dict) else None
-    first = data[0] if isinstance(data, list) and data else found
-    return isinstance(first, dict) and "annotator_kind" in first
+    return {"annotator_kind", "annotation_name"} <= set(peek.header) or "annotator_kind" in peek.entry
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
     """One row for each annotation that has a score or a label."""
     for note in _notes(path):
-        yield _row(note)
+        result, about = note.get("result") or {}, note.get("metadata") or {}
+        score = result.get("score")
+        yield {
+            "task": pick("task", about) or note.get("span_id") or note.get("trace_id"),
+            "language": pick("language", about),
+            "system": pick("system", {k: v for k, v in about.items() if k != "model"}),
+            "judge": pick("judge", about) or about.get("model") or note.get("identifier") or note.get("name"),
+            "kind": note.get("annotator_kind"),
+            "metric": note.get("name"),
+            "score": number_or_word(result.get("label") if score in (None, "") else score),
+            **flat(about, "metadata."),
+        }
 
 
 def _notes(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -50,21 +56,6 @@ def _parsed(text: str) -> dict[str, Any]:
             continue
         return found if isinstance(found, dict) else {}
     return {}
-
-
-def _row(note: Mapping[str, Any]) -> dict[str, Any]:
-    result, about = note.get("result") or {}, note.get("metadata") or {}
-    score = result.get("score")
-    return {
-        "task": pick("task", about) or note.get("span_id") or note.get("trace_id"),
-        "language": pick("language", about),
-        "system": pick("system", {k: v for k, v in about.items() if k != "model"}),
-        "judge": pick("judge", about) or about.get("model") or note.get("identifier") or note.get("name"),
-        "kind": note.get("annotator_kind"),
-        "metric": note.get("name"),
-        "score": number_or_word(result.get("label") if score in (None, "") else score),
-        **flat(about, "metadata."),
-    }
 
 
 FORMAT = Format(

@@ -6,10 +6,6 @@ from collections.abc import Iterable
 
 from polyjudge.sources.formats.languages import words
 
-TEXT = words(
-    "user_input response retrieved_contexts reference reference_contexts retrieved_context_ids reference_context_ids "
-    "multi_responses rubrics question answer contexts ground_truth ground_truths"
-)
 METRICS = words(
     "faithfulness answer_relevancy answer_correctness answer_similarity semantic_similarity context_precision "
     "context_recall context_utilization context_entity_recall context_relevancy factual_correctness noise_sensitivity "

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from polyjudge.core.adjustment import quote
-from polyjudge.core.columns import Columns
+from polyjudge.core.columns import Columns, listed
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import ROLES, Reading, RoleRead, Unclear
@@ -16,11 +16,11 @@ from polyjudge.sources import duck
 from polyjudge.sources.duck import FILE, ROW, Source, engine_errors, name
 from polyjudge.sources.formats import ragas
 from polyjudge.sources.formats import values as v
-from polyjudge.sources.formats.languages import all_languages, words
+from polyjudge.sources.formats.languages import words
 from polyjudge.sources.formats.names import SCORE_WORDS, Spread, guess_spread, spread_by, tokens
 from polyjudge.sources.formats.pairs import Pair, find_pair, pair_relation, swapped_question
 from polyjudge.sources.formats.roles import OTHER, Asked, Roles, candidates, find_roles
-from polyjudge.sources.formats.table import Place, Table, first, listed
+from polyjudge.sources.formats.table import Place, Table, as_number
 
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
             "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "REAL", "BIGNUM")  # fmt: skip
@@ -29,6 +29,8 @@ NO_JUDGE = words(
     "gold reference truth"
 )
 """Columns beside those of judges that are summaries or labels."""
+SHOWN = 8
+"""Labels of a role that a reading shows."""
 FAR = 5.0
 """A score column whose largest value is so many times the others' is asked about."""
 
@@ -80,7 +82,7 @@ class _Draft:
         if self.pair is not None:
             have |= {"score"}
         if self.spread is not None:
-            have |= {"score", *next(iter(self.spread.labels.values()))}
+            have |= {"score", *self.spread.roles}
         if self.by_row:
             have |= {"task"}
         needed = ("task", "language", "judge", "score") if self.asked.require_task else ("language", "judge", "score")
@@ -108,7 +110,7 @@ def recognise(
         if source.spool:
             duck.spool(source, needed, frame)
             source.spool = False
-        return _settle(draft, column_types(source), weight, reading)
+        return _settle(draft, duck.column_types(source), weight, reading)
 
 
 # --- shape ---
@@ -124,36 +126,20 @@ def _find_shape(draft: _Draft) -> None:
                 f"--wide {clean(asked.wide)!r} fits {len(draft.spread.labels)} of the columns of {table.source.where}: "
                 f"{listed(free)}."
             )
-        for role in ("score", *next(iter(draft.spread.labels.values()))):
+        for role in ("score", *draft.spread.roles):
             roles.found.pop(role, None)
             roles.several.pop(role, None)
-    elif "score" not in roles.found and ragas.metrics(table.names):
-        _find_metric(draft)
+    elif "score" not in roles.found and (metrics := ragas.metrics(table.names)):
+        if len(metrics) == 1:
+            roles.found["score"] = (Place(metrics[0]), "usual name")
+        else:
+            roles.several["score"] = metrics
     elif "score" not in roles.found or asked.names.get("winner"):
         draft.pair = find_pair(table, roles, asked)
-        if draft.pair is None and "score" not in asked.names.keys() - _none(asked):
+        if draft.pair is None and asked.names.get("score") is None:
             _find_wide(draft)
-    if draft.missing() == ["task"] and draft.spread is not None and _whole_rows(draft):
-        draft.by_row = True
-
-
-def _find_metric(draft: _Draft) -> None:
-    """Metrics of ragas in columns of their own: the only one is the score; of several one has to be named."""
-    found = ragas.metrics(draft.table.names)
-    if len(found) == 1:
-        draft.roles.found["score"] = (Place(found[0]), "usual name")
-    else:
-        draft.roles.several["score"] = found
-
-
-def _none(asked: Asked) -> set[str]:
-    return {role for role, text in asked.names.items() if text is None}
-
-
-def _whole_rows(draft: _Draft) -> bool:
-    """Whether each row of a wide table holds all scores of a task, so that the row is the task."""
-    assert draft.spread is not None
-    return {"language", "judge"} <= set(next(iter(draft.spread.labels.values()))) and "task" not in draft.roles.several
+    if draft.missing() == ["task"] and draft.spread is not None and "task" not in roles.several:
+        draft.by_row = {"language", "judge"} <= set(draft.spread.roles)  # a row holds all scores of its task
 
 
 def _find_wide(draft: _Draft) -> None:
@@ -173,12 +159,13 @@ def _find_wide(draft: _Draft) -> None:
         spread = guess_spread(numeric, need_language=True, need_judge=False)
     if spread is None or (not need_language and "task" not in roles.found):
         return  # names of judges are known by nothing: only a table whose other columns are clear is read by them
-    for role in ("score", *next(iter(spread.labels.values()))):
+    for role in ("score", *spread.roles):
         roles.several.pop(role, None)
     draft.spread = spread
     if others:
         roles.doubts.append(Say("read.no_judges", {"columns": others, "pattern": spread.pattern}))
-    tops = {n: max((abs(float(t)) for t in table.texts(n) if _is_float(t)), default=0.0) for n in numeric}
+    numbers = {n: [x for x in map(as_number, table.texts(n)) if x is not None] for n in numeric}
+    tops = {n: max(map(abs, some), default=0.0) for n, some in numbers.items()}
     middle = sorted(tops.values())[len(tops) // 2]
     far = [n for n, top in tops.items() if middle > 0 and top > FAR * middle]
     if far:
@@ -198,14 +185,6 @@ def _scorable(draft: _Draft) -> list[str]:
     return [n for n in free if table.score_like(n) and not table.is_row_number(n) and not OTHER.match(n)]
 
 
-def _is_float(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 # --- what is asked ---
 
 
@@ -217,18 +196,15 @@ def _questions(draft: _Draft) -> list[Say]:
             out.append(Say("read.several", {"role": role, "columns": roles.several[role]}))
             continue
         model = next((n for n in table.names if n.strip().lower() in ("model", "model_name", "model_id")), None)
-        if role == "judge" and model is not None and model not in roles.taken() - _systems(roles):
-            out.append(Say("read.lone_model", {"column": model, "labels": list(first(table.distinct(model)))}))
+        others = {place.text for taken, (place, _) in roles.found.items() if taken != "system"}
+        if role == "judge" and model is not None and model not in others:
+            out.append(Say("read.lone_model", {"column": model, "labels": table.distinct(model)[:SHOWN]}))
         else:
             out.append(Say("read.missing", {"role": role, "candidates": candidates(table, roles, role)}))
     if draft.pair is not None and (asks := swapped_question(draft.pair, draft.asked)) is not None:
         out.append(asks)
     out += [d for d in roles.doubts if d.code == "read.far_column" and draft.asked.wide is None]
     return out
-
-
-def _systems(roles: Roles) -> set[str]:
-    return {roles.found["system"][0].text} if "system" in roles.found else set()
 
 
 def _message(draft: _Draft, reading: Reading) -> str:
@@ -260,17 +236,12 @@ def _message(draft: _Draft, reading: Reading) -> str:
                 f"columns are scores: --wide PATTERN, now {clean(some['pattern'])!r}."
             )
         else:
-            parts.append(_ask_missing(some))
+            role, maybe = some["role"], " or ".join(f"--{some['role']} {clean(c)}" for c in some["candidates"])
+            hint = f"perhaps {maybe}" if maybe else f"--{role} NAME"
+            inside = f", or --{role}-from PATTERN when it stands in a file or task name"
+            more = inside if role in ("language", "judge") else ""
+            parts.append(f"Name the {role}: {hint} ({role}=... in Python){more}.")
     return f"{reading.source} cannot be read yet. " + " ".join(parts)
-
-
-def _ask_missing(some: Mapping[str, Any]) -> str:
-    role = some["role"]
-    maybe = " or ".join(f"--{role} {clean(c)}" for c in some["candidates"])
-    hint = f"perhaps {maybe}" if maybe else f"--{role} NAME"
-    more = f", or --{role}-from PATTERN when it stands in a file or task name" if role in ("language", "judge") else ""
-    python = f" ({role}=... in Python)"
-    return f"Name the {role}: {hint}{python}{more}." if maybe else f"Name the {role}: --{role} NAME{python}{more}."
 
 
 # --- the reading ---
@@ -283,14 +254,16 @@ def _reading(draft: _Draft, shown: str) -> Reading:
     for role in ROLES:
         if role in roles.found:
             place, how = roles.found[role]
-            flag = _flag(draft, role, place, how)
-            where = flag[f"--{role}-from"] if place.column == FILE else place.text
-            labels = table.distinct(place.text) if place.column != FILE and not place.regex else []
-            parts.append(RoleRead(role=role, column=where, how=how, labels=first(labels)))
-            options.update(flag)
-        elif draft.spread is not None and role in next(iter(draft.spread.labels.values())):
+            where, labels = place.text, [] if place.regex else table.distinct(place.text)
+            if how in ("file name", "pattern"):
+                options[f"--{role}-from"] = roles.patterns[role]
+                where = roles.patterns[role] if place.column == FILE else where
+            else:
+                options[f"--{role}"] = place.text
+            parts.append(RoleRead(role=role, column=where, how=how, labels=tuple(labels[:SHOWN])))
+        elif draft.spread is not None and role in draft.spread.roles:
             labels = list(dict.fromkeys(cell[role] for cell in draft.spread.labels.values()))
-            some = RoleRead(role=role, column=draft.spread.pattern, how="column names", labels=first(labels))
+            some = RoleRead(role=role, column=draft.spread.pattern, how="column names", labels=tuple(labels[:SHOWN]))
             parts.append(replace(some, distinct=len(labels)))
         elif role == "score" and draft.spread is not None:
             parts.append(RoleRead(role=role, column=draft.spread.pattern, how="column names"))
@@ -306,7 +279,7 @@ def _reading(draft: _Draft, shown: str) -> Reading:
     if draft.asked.swapped:
         options["--swapped"] = draft.asked.swapped
     used = roles.taken() | set(draft.spread.labels if draft.spread else ())
-    used |= {p.text for p in vars(draft.pair).values() if p} if draft.pair else set()
+    used |= {p.text for p in draft.pair.places()} if draft.pair else set()
     questions = _questions(draft)
     asked = {q.values["column"] for q in questions if q.code == "read.lone_model"}
     tops = {u.split(".")[0] for u in used if u not in table.names}
@@ -322,25 +295,12 @@ def _reading(draft: _Draft, shown: str) -> Reading:
     )
 
 
-def _flag(draft: _Draft, role: str, place: Place, how: str) -> dict[str, str]:
-    if how in ("file name", "pattern"):
-        return {f"--{role}-from": draft.roles.patterns[role]}
-    return {f"--{role}": place.text}
-
-
 # --- SQL ---
-
-
-def column_types(source: Source) -> dict[str, str]:
-    """The columns of a source with their types."""
-    relation = source.con.sql(f"SELECT * FROM {source.relation} LIMIT 0")
-    return {n: str(t) for n, t in zip(relation.columns, relation.types, strict=True)}
 
 
 def _needed(draft: _Draft, weight: str | None) -> list[str]:
     places = [place for place, _ in draft.roles.found.values()]
-    places += [p for p in vars(draft.pair).values() if p] if draft.pair else []
-    wanted = [p.column for p in places]
+    wanted = [p.column for p in (*places, *(draft.pair.places() if draft.pair else ()))]
     wanted += [draft.table.place(n).column for n in draft.spread.labels] if draft.spread else []
     wanted += [weight] if weight is not None else []
     return list(dict.fromkeys(wanted))
@@ -353,13 +313,12 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
         return _settle_pairs(draft, types, reading)
     cells = {n: draft.table.place(n) for n in draft.spread.labels} if draft.spread else {"": found["score"][0]}
     simple = draft.spread is None and all(place.plain for place, _ in found.values())
-    kinds = [types.get(p.column, "") for p in cells.values()]
-    typed = all(p.plain and k.startswith(_NUMBERS) and "[" not in k for p, k in zip(cells.values(), kinds, strict=True))
+    kinds = {p: types.get(p.column, "") for p in cells.values()}
+    typed = all(p.plain and k.startswith(_NUMBERS) and "[" not in k for p, k in kinds.items())
     typed = typed and not v.numbers_in(v.parse_map(draft.asked.map))
-    odd = next((k for p, k in zip(cells.values(), kinds, strict=True) if p.plain and not _readable(k)), None)
-    if odd is not None:
-        column = next(p.text for p, k in zip(cells.values(), kinds, strict=True) if k == odd)
-        raise PanelError(f"The score column {column!r} holds {clean(odd.lower())}, not numbers.")
+    for place, kind in kinds.items():
+        if place.plain and not _readable(kind):
+            raise PanelError(f"The score column {place.text!r} holds {clean(kind.lower())}, not numbers.")
     texts = {n: f"CAST({p.sql(types)} AS VARCHAR)" for n, p in cells.items()}
     where = f"The score column {found['score'][0].text!r} of {source.where}" if not draft.spread else source.where
     read = v.Values() if typed else _values(draft, source, list(texts.values()), where)
@@ -384,7 +343,7 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
         width = 1
     else:
         relation, width = _wide_sql(draft, read, texts, picked + extra, row)
-    used = [*keys, "score", *(next(iter(draft.spread.labels.values())) if draft.spread else ())]
+    used = [*keys, "score", *(draft.spread.roles if draft.spread else ())]
     columns = Columns(**{"task": "", **{role: titles.get(role, role) for role in used}})
     turned = replace(source, relation=relation, columns=[*vars(columns).values(), *([weight] if weight else [])])
     turned.row, turned.rows_per_line = (ROW if source.row else None), width
@@ -393,7 +352,7 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
 
 def _titles(draft: _Draft, keys: Mapping[str, str]) -> dict[str, str]:
     """Role -> name of its column after reshaping: the user's own where no other column has it."""
-    taken = {"score", "line", "cell", ROW, *(next(iter(draft.spread.labels.values())) if draft.spread else ())}
+    taken = {"score", "line", "cell", ROW, *(draft.spread.roles if draft.spread else ())}
     out = {}
     for role in keys:
         own = draft.roles.found[role][0] if role in draft.roles.found else None
@@ -412,19 +371,14 @@ def _wide_sql(draft: _Draft, read: v.Values, texts: Mapping[str, str], keys: str
     """One row for each score column of each row, in the order of rows and columns."""
     assert draft.spread is not None
     width = len(draft.spread.labels)
-    structs = ", ".join(
-        f"{{'at': {i}, {_labels(cell)}, 'score': {read.sql(texts[n])}}}"
-        for i, (n, cell) in enumerate(draft.spread.labels.items())
-    )
-    roles = next(iter(draft.spread.labels.values()))
-    cells = "".join(f", cell.{role} AS {role}" for role in roles)
-    inner = f"SELECT {row} AS line{keys}, unnest([{structs}]) AS cell FROM {draft.table.source.relation}"
+    structs = []
+    for i, (n, cell) in enumerate(draft.spread.labels.items()):
+        labels = ", ".join(f"'{role}': {quote(label)}" for role, label in cell.items())
+        structs.append(f"{{'at': {i}, {labels}, 'score': {read.sql(texts[n])}}}")
+    cells = "".join(f", cell.{role} AS {role}" for role in draft.spread.roles)
+    inner = f"SELECT {row} AS line{keys}, unnest([{', '.join(structs)}]) AS cell FROM {draft.table.source.relation}"
     place = f"line * {width} + cell.at AS {ROW}"
     return f"(SELECT * EXCLUDE (line, cell), {place}{cells}, cell.score AS score FROM ({inner}))", width
-
-
-def _labels(cell: Mapping[str, str]) -> str:
-    return ", ".join(f"'{role}': {quote(label)}" for role, label in cell.items())
 
 
 def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Values:
@@ -439,10 +393,7 @@ def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Va
     names = ("least", "most", "plain", "pointed", "outside", "percent", "comma", "thousands", "parts")
     profile = v.Profile(**dict(zip(names, found, strict=True)), words={str(t): int(n) for t, n in words})
 
-    def places(some: list[str]) -> str:
-        return _where(source, texts, some)
-
-    return v.recognise(profile, given, draft.asked.decimal, where, places)
+    return v.recognise(profile, given, draft.asked.decimal, where, lambda some: _where(source, texts, some))
 
 
 def _where(source: Source, texts: list[str], some: list[str], most: int = 5) -> str:
@@ -479,6 +430,3 @@ def _settle_pairs(draft: _Draft, types: Mapping[str, str], reading: Reading) -> 
     says = replace(reading, values={"kind": "margins", **facts})
     columns = Columns(**{role: role for role in dict.fromkeys(used)})
     return Understood(source=turned, columns=columns, reading=says, limits=(-1.0, 1.0), average=many)
-
-
-__all__ = ["Asked", "Understood", "all_languages", "recognise"]

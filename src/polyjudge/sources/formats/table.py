@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from polyjudge.core.adjustment import quote
+from polyjudge.core.columns import listed
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
-from polyjudge.sources.duck import FILE, Source, engine_errors, name
+from polyjudge.sources.duck import FILE, Source, engine_errors, head_rows, name
 from polyjudge.sources.formats.values import ABSENT, COMMA, NO, OUT_OF, PERCENT, YES
 
 SAMPLE = 2000
@@ -71,19 +71,14 @@ class Table:
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The first rows, text that holds JSON objects opened."""
-        found = _frame_rows(self.frame) if self.frame is not None else self._file_rows()
+        with engine_errors(self.source.where):
+            found = _frame_rows(self.frame) if self.frame is not None else head_rows(self.source, SAMPLE)
         rows = [{str(k): _open(v) for k, v in row.items()} for row in found]
         for row in rows:
             for column, value in row.items():
                 if isinstance(value, dict) and len(self.leaves) < MOST_LEAVES:
                     self._descend((column,), value)
         return rows
-
-    def _file_rows(self) -> list[dict[str, Any]]:
-        from polyjudge.sources.duck import head_rows
-
-        with engine_errors(self.source.where):
-            return head_rows(self.source, SAMPLE)
 
     def _descend(self, path: tuple[str, ...], value: Mapping[str, Any]) -> None:
         for key, inner in value.items():
@@ -141,30 +136,22 @@ class Table:
         if re.fullmatch(r"(unnamed.*|index|row|#|column0+|)", text.strip().lower()):
             return True
         texts = self.texts(text)
-        return len(texts) > 2 and texts in (
-            [str(i) for i in range(len(texts))],
-            [str(i + 1) for i in range(len(texts))],
-        )
+        return len(texts) > 2 and texts in [[str(i + start) for i in range(len(texts))] for start in (0, 1)]
 
 
 def could_be_score(text: str) -> bool:
     """A number in any of the ways `values` reads, a yes or no, or a word for nothing."""
     plain = text.strip()
-    if plain.casefold() in ABSENT | YES | NO:
-        return True
-    if any(re.fullmatch(pattern, plain) for pattern in (PERCENT, COMMA, OUT_OF)):
-        return True
+    written = any(re.fullmatch(pattern, plain) for pattern in (PERCENT, COMMA, OUT_OF))
+    return written or plain.casefold() in ABSENT | YES | NO or as_number(plain) is not None
+
+
+def as_number(text: str) -> float | None:
+    """The number that a text is, as programs write it; None when it is none."""
     try:
-        float(plain)
+        return float(text)
     except ValueError:
-        return False
-    return True
-
-
-def listed(names: Sequence[str], most: int = 30) -> str:
-    """Names for an error message."""
-    shown = ", ".join(repr(clean(n)) for n in names[:most])
-    return shown + (f", ... ({len(names)} in all)" if len(names) > most else "") if names else "no columns at all"
+        return None
 
 
 def _as_text(value: Any) -> str:
@@ -198,8 +185,3 @@ def _frame_rows(frame: Any) -> list[dict[str, Any]]:
 def file_place(regex: str) -> Place:
     """A part of the file's name."""
     return Place(FILE, (), regex)
-
-
-def first(items: Any, most: int = 8) -> tuple[str, ...]:
-    """The first few of some labels."""
-    return tuple(itertools.islice(items, most))

@@ -205,7 +205,7 @@ def recognise(
         raise PanelError(_ask_map(where, unknown, bool(found.plain or found.percent or found.comma), places))
     if found.percent and found.plain:
         raise PanelError(
-            f"Some scores of {where} have a percent sign and {found.plain} have none, so their unit is unclear. Write "
+            f"{where} has a percent sign in some scores and none in {found.plain}, so their unit is unclear. Write "
             "all of them one way."
         )
     if found.parts:
@@ -253,7 +253,7 @@ def _comma(found: Profile, decimal: Decimal | None, where: str) -> bool:
         )
     if found.thousands == found.comma:
         raise PanelError(
-            f"Numbers such as 1,234 in {where} may have a decimal comma or divide thousands. Say --decimal comma, or "
+            f"{where} has numbers such as 1,234, whose comma may divide thousands. Say --decimal comma, or "
             "write them without the comma."
         )
     return True
