@@ -183,18 +183,8 @@ def _add(
     _write(calibrator, kind, label, table, _effect(calibrator, calibrated, weights, panel.weights, kind, peers))
     half = math.sqrt(float((radius**2).mean()))
     left = max(round(float(np.median(calibrator.counts_.to_numpy()))) - n, 0)
-    return Newcomer(
-        kind=kind,
-        label=label,
-        table=table,
-        tasks=n,
-        shrunk=off,
-        half_width=half,
-        more_tasks=more,
-        goal=goal,
-        level=level,
-        left_tasks=left,
-    )
+    found = {"kind": kind, "label": label, "table": table, "tasks": n, "shrunk": off, "half_width": half}
+    return Newcomer(**found, more_tasks=more, goal=goal, level=level, left_tasks=left)
 
 
 def _require(kind: Kind, label: str, peers: list[str], across: list[str]) -> None:
@@ -302,14 +292,9 @@ def _write(calibrator: ConsensusCalibrator, kind: Kind, label: str, table: pd.Da
     column = table.set_index(axis)
 
     def grown(cells: pd.DataFrame, name: str, empty: float) -> pd.DataFrame:
-        if kind == "judge":
-            out = cells.copy()
-            out[label] = column[name].reindex(cells.index, fill_value=empty)
-            return out
-        row = column[name].reindex(cells.columns, fill_value=empty)
-        out = pd.concat([cells, row.to_frame(label).T])
-        out.index.name, out.columns.name = "language", "judge"
-        return out
+        out = cells.copy() if kind == "judge" else cells.T.copy()
+        out[label] = column[name].reindex(out.index, fill_value=empty)
+        return out if kind == "judge" else out.T
 
     spread = float(np.sqrt((table["interaction"] ** 2).mean()))
     calibrator.interaction_ = grown(calibrator.interaction_, "interaction", 0.0)

@@ -20,6 +20,7 @@ from polyjudge.paper.labels import CAVEAT, LabelCheck, check_labels
 from polyjudge.paper.ledger import settle
 from polyjudge.paper.result import Reproduction, notes
 from polyjudge.paper.tables import Table
+from polyjudge.report.charts.vega import Picture
 
 
 def reproduce_devai(
@@ -186,7 +187,7 @@ def _cost(book: dict[str, Any], found: Findings) -> Table:
     )
 
 
-def _figures(found: Findings) -> dict[str, Callable[[], Any]]:
+def _figures(found: Findings) -> dict[str, Callable[[], Picture]]:
     panel, pairs = found.panel, found.reversals
     means, title = panel.matrix(panel.cell_means), "Ranks of the judges by language"
     old = published.load("devai")["ablation_tasks"]["mean_abs_beta_error"]

@@ -11,13 +11,13 @@ from polyjudge.core.files import write_texts
 from polyjudge.core.labels import clean
 from polyjudge.core.progress import track
 from polyjudge.core.schema import to_json
-from polyjudge.paper import sources
+from polyjudge.paper import figures, sources
 from polyjudge.paper.fetch import FetchError, cached, cached_labels, fetch, fetch_labels
 from polyjudge.paper.published import Benchmark
 from polyjudge.paper.result import Reproduction
 from polyjudge.paper.tables import Table
+from polyjudge.report.export import FORMATS
 
-FORMATS = ("svg", "png", "pdf")
 NO_LABELS = (
     "The benchmark's human labels were not at hand, so nothing is said about whom calibration helps. They are "
     "fetched with "
@@ -145,11 +145,8 @@ def write(result: Reproduction, folder: str | Path, formats: Iterable[str] = FOR
     paths = write_texts(folder, texts)
     for table in result.tables:
         paths += table.write(folder / "tables")
-    if formats:
-        from polyjudge.paper import figures
-
-        for name, draw in track(result.figures.items(), len(result.figures), "drawing figures"):
-            paths += figures.write(draw(), folder / "figures", name, formats)
+    for name, draw in track(result.figures.items(), len(result.figures), "drawing figures") if formats else ():
+        paths += figures.write(draw(), folder / "figures", name, formats)
     return paths
 
 
