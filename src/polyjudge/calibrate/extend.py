@@ -183,8 +183,10 @@ def _add(
     _write(calibrator, kind, label, table, _effect(calibrator, calibrated, weights, panel.weights, kind, peers))
     half = math.sqrt(float((radius**2).mean()))
     left = max(round(float(np.median(calibrator.counts_.to_numpy()))) - n, 0)
-    found = {"kind": kind, "label": label, "table": table, "tasks": n, "shrunk": off, "half_width": half}
-    return Newcomer(**found, more_tasks=more, goal=goal, level=level, left_tasks=left)
+    return Newcomer(
+        kind=kind, label=label, table=table, tasks=n, shrunk=off, half_width=half, more_tasks=more, goal=goal,
+        level=level, left_tasks=left,
+    )  # fmt: skip
 
 
 def _require(kind: Kind, label: str, peers: list[str], across: list[str]) -> None:

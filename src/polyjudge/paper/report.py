@@ -65,8 +65,8 @@ def _sections(result: Reproduction) -> list[Section]:
     out.append(Section(name="notes", title="Notes", says=result.notes, folded=False))
     for table in result.tables:
         blocks = (_table(table.name, table.title, table.frame.map(_whole)),)
-        says, folded = (table.note,) if table.note else (), table.name != "human_anchor"
-        out.append(Section(name=table.name, title=table.title, says=says, blocks=blocks, folded=folded))
+        note, folded = (table.note,) if table.note else (), table.name != "human_anchor"
+        out.append(Section(name=table.name, title=table.title, says=note, blocks=blocks, folded=folded))
     names = ["place", "number", "printed", "computed", "verdict", "corrected"]
     out.append(Section(name="ledger", title="The ledger", blocks=(_table("ledger", "Every row", rows[names]),)))
     return out
