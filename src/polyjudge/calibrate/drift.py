@@ -96,9 +96,6 @@ class Drift(Result):
     compared_systems: tuple[str, ...] = ()
     """Systems on which the judges are compared; empty where there are none."""
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
 
 def drift(
     cal: ConsensusCalibrator,

@@ -57,9 +57,6 @@ class Newcomer(Result):
     level: float
     left_tasks: int
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
     @property
     def words(self) -> Say:
         """The result and the advice, in one paragraph."""

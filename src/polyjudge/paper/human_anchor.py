@@ -51,9 +51,6 @@ class HumanAnchor(Result):
     """Agreement as published in every resample: raw, cbc, gain."""
     proof: str = PROOF
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.by_language
-
     def interval(self, name: str) -> tuple[float, float, float]:
         """Rate, low and high of one row of `intervals`."""
         row = self.intervals.loc[self.intervals["quantity"] == name, ["rate", "low", "high"]].to_numpy(float)[0]

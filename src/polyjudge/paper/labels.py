@@ -49,9 +49,6 @@ class LabelCheck(Result):
     resamples: int
     seed: int
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
     @property
     def panel(self) -> dict[str, float]:
         """r, low and high of the mean of all judges and languages."""

@@ -79,9 +79,6 @@ class Ledger(Result):
     benchmark: Benchmark
     rows: pd.DataFrame
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.rows
-
     @property
     def counts(self) -> dict[Verdict, int]:
         """Number of rows of each verdict."""
