@@ -69,18 +69,9 @@ def damaged(path: Path) -> Iterator[None]:
     """Whatever a damaged or foreign store raises, as an error that says so."""
     try:
         yield
-    except (
-        sqlite3.Error,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        IndexError,
-        RecursionError,
-        OverflowError,
-    ) as error:
-        if isinstance(error, CollectError):
-            raise
+    except CollectError:
+        raise
+    except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise CollectError(
             f"{clean(path, 200)} is damaged, or is not the store of a run ({clean(error, 120)}). Restore it from a "
             "copy, or start a new run in another folder."

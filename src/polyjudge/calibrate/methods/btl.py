@@ -125,7 +125,9 @@ def _climb(strength: Array, sharpness: Array, wins: Array, total: Array, fixed: 
             strength[at], sharpness[at], value[at] = new_th[good], new_a[good], got[good]
             settled[todo[good]] = True
             size[todo[~good]] /= 2
-        inside = fixed | (np.abs(sharpness[moving]).max(axis=1) < SHARPEST)
+        # What has no finite value stops at its bound; by then the others have settled.
+        ends, bound = (strength, FARTHEST) if fixed else (sharpness, SHARPEST)
+        inside = np.abs(ends[moving]).max(axis=1) < bound
         moving = moving[settled & (size * longest > TOLERANCE) & inside]
         if not len(moving):
             break
@@ -143,15 +145,6 @@ def log_likelihood(strength: Array, sharpness: Array, wins: Array, total: Array)
     eta = np.exp(sharpness)[..., None] * (strength[..., i] - strength[..., j])[..., None, :]
     out: Array = (wins * eta - total * np.logaddexp(0.0, eta)).sum(axis=(-1, -2))
     return out
-
-
-def gradient(strength: Array, sharpness: Array, wins: Array, total: Array) -> tuple[Array, Array]:
-    """Gradient of the log likelihood by strength (..., m) and by log discrimination (..., s), constraints aside."""
-    m = strength.shape[-1]
-    scale = np.exp(sharpness)[..., None]
-    eta = scale * (strength @ _differences(m).T)[..., None, :]
-    residual = wins - total * expit(eta)
-    return (residual * scale).sum(axis=-2) @ _differences(m), (residual * eta).sum(axis=-1)
 
 
 def _scoring_step(strength: Array, sharpness: Array, wins: Array, total: Array, common: bool) -> tuple[Array, Array]:
@@ -180,5 +173,4 @@ def _differences(m: int) -> Array:
     """(pairs, m): +1 for the first judge of the pair, -1 for the second."""
     i, j = np.triu_indices(m, 1)
     eye = np.eye(m)
-    out: Array = eye[i] - eye[j]
-    return out
+    return eye[i] - eye[j]
