@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.errors import CalibratorError, PanelError, UsageError
+from polyjudge.core.errors import CalibratorError, PanelError, PolyjudgeError, UsageError
 from polyjudge.sources.writers import Written, write_calibrated
 from refusals import refused
 from user_files import MAKERS
@@ -131,6 +133,26 @@ def test_a_table_beside_the_source(tmp_path: Path) -> None:
         assert con.sql("SELECT * FROM scores").fetchall() == before
         names = {r[0] for r in con.sql("SELECT table_name FROM duckdb_tables()").fetchall()}
     assert names == {"scores", "FAIR", "scores_calibrated", "mine"}
+
+
+def test_an_error_that_is_kept_does_not_lock_the_database(tmp_path: Path) -> None:
+    """As in a notebook, which keeps the last traceback: another program can write to the file at once."""
+    _, _, done = written(tmp_path, "eval.duckdb::scores", {}, "eval.duckdb::fair")
+    source = done.path.replace("::fair", "::scores")
+    kept: list[BaseException] = []
+    for use in (
+        lambda: write_calibrated(pj.ConsensusCalibrator().fit(pj.read_panel(source)), source, "::fair"),
+        lambda: pj.read_panel(source, judge="nobody"),
+    ):
+        try:
+            use()
+        except PolyjudgeError as error:
+            kept.append(error)
+        program = "import duckdb, sys; duckdb.connect(sys.argv[1]).execute('CREATE OR REPLACE TABLE z AS SELECT 1')"
+        other = subprocess.run([sys.executable, "-c", program, str(tmp_path / "eval.duckdb")], capture_output=True)
+        assert other.returncode == 0, other.stderr
+    assert len(kept) == 2
+    assert all(error.__traceback__ for error in kept)
 
 
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:

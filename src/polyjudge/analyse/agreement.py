@@ -57,8 +57,9 @@ def agreement(margins: ArrayLike, gold: ArrayLike, range: tuple[float, float]) -
     low, high = map(float, range)
     if m.shape != g.shape:
         raise UsageError(f"{m.size} margins and {g.size} labels: one label for each margin is needed.")
-    if not np.isin(g, (-1, 0, 1)).all():
-        raise UsageError("A label is +1, -1 or 0 (a human tie).")
+    odd = np.flatnonzero(~np.isin(g, (-1, 0, 1)))
+    if len(odd):
+        raise UsageError(f"A label is +1, -1 or 0 (a human tie); number {odd[0] + 1} is {g[odd[0]]:g}.")
     if np.isinf(m).any():
         raise UsageError("A margin is infinite.")
     if not (np.isfinite(low) and np.isfinite(high) and low < high):

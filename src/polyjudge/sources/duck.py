@@ -55,7 +55,7 @@ def connect() -> Any:
     import duckdb
 
     con = duckdb.connect()
-    _connections.add(con)
+    _connections[con] = threading.get_ident()
     con.execute("SET autoinstall_known_extensions = false")
     con.execute("SET autoload_known_extensions = false")
     memory = budget() * 3 // 4 if os.environ.get(MEMORY) else min(ENGINE_MEMORY, budget() // 2)
@@ -65,7 +65,24 @@ def connect() -> Any:
     return con
 
 
-_connections: weakref.WeakSet[Any] = weakref.WeakSet()
+_connections: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+"""Those that are open, and the thread that opened each."""
+
+
+@contextmanager
+def released() -> Iterator[None]:
+    """When it ends with an error, close what was opened inside.
+
+    A notebook keeps the last traceback and with it every connection: the user's database would stay locked.
+    """
+    before = set(_connections)
+    try:
+        yield
+    except BaseException:
+        for con, thread in list(_connections.items()):
+            if con not in before and thread == threading.get_ident():
+                con.close()
+        raise
 
 
 def interrupt_all() -> None:

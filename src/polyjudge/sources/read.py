@@ -28,6 +28,7 @@ USUAL_WAYS = {"--duplicates": "error", "--incomplete": "estimate"}
 """What is done unless the user says something else."""
 
 
+@duck.released()
 def read_panel(
     source: Any,
     *,

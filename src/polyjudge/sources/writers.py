@@ -54,6 +54,7 @@ class Written:
     unseen: int
 
 
+@duck.released()
 def write_calibrated(
     cal: Fitted,
     source: str | Path,

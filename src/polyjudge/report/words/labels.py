@@ -26,8 +26,10 @@ WORDS: dict[str, Template] = {
         + ("human labels" if v["judge"] is None else "scores of {judge}, taken as human,")
         + " in {languages} languages"
     ),
-    "anchor.helped": "Calibrating helps {helped} cells and hurts {hurt}; for {unclear} it cannot be told (all at "
-    "once, {level:share}).",
+    "anchor.helped": lambda v: (
+        f"Calibrating helps {{helped}} {plural(v['helped'], 'cell', 'cells')} and hurts {{hurt}}; for {{unclear}} it "
+        "cannot be told (all at once, {level:share})."
+    ),
     "anchor.invariance": lambda v: (
         "Calibrating cannot change what the average of the judges decides. "
         + ("Checked" if v["holds"] else "This does NOT hold, please report it")
