@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,18 +88,12 @@ class Expected(Result):
 class InLook:
     """The calls of one purchase, task by task in the order of the rule, through all cells that are needed."""
 
-    def __init__(
-        self, remaining: Remaining, judges: Sequence[str], places: Sequence[int], cells: set[tuple[str, str, str]]
-    ):
-        self._calls = {judge: self._of(remaining, judge, places, cells) for judge in judges}
+    def __init__(self, remaining: Remaining, places: Sequence[int], cells: set[tuple[str, str, str]]):
+        def wanted(call: Call) -> bool:
+            return (call.key.system, call.key.language, call.key.judge) in cells
 
-    @staticmethod
-    def _of(
-        remaining: Remaining, judge: str, places: Sequence[int], cells: set[tuple[str, str, str]]
-    ) -> Iterator[Call]:
-        for call in remaining.of(judge, places):
-            if (call.key.system, call.key.language, judge) in cells:
-                yield call
+        judges = [judge.name for judge in remaining.work.plan.judges]
+        self._calls: dict[str, Iterator[Call]] = {j: filter(wanted, remaining.of(j, places)) for j in judges}
 
     def take(self, judge: str) -> Call | bool:
         """The judge's next call; False: none any more."""
@@ -199,14 +194,13 @@ def collect_until(
     summary: Summary | None = None
     while (purchase := work.rule.next(state)) is not None:
         places, cells = work.places(purchase), work.cells(purchase)
-        names = [judge.name for judge in plan.judges]
         summary = collect(
             plan,
             folder,
             max_cost,
             watch,
             send_key=send_key,
-            order=lambda remaining: InLook(remaining, names, places, cells),  # noqa: B023  # used at once
+            order=lambda remaining: InLook(remaining, places, cells),  # noqa: B023  # used at once
         )
         if _unanswered(folder, plan, places, cells):
             return _outcome(work, state, summary, finished=False)
@@ -308,22 +302,17 @@ def audited_scores(path: Path, plan: Plan) -> Array | None:
 
 def _planned(folder: Path, work: _Work, settings: dict[str, Any]) -> State:
     """The state in the store; a new run notes what it plans before the first call."""
-    with locked(folder):
-        con = create_store(folder)
-        try:
-            with damaged(folder / FILE):
-                kept = read_meta(con, ADAPTIVE)
-                if kept is None:
-                    if con.execute("select 1 from answers limit 1").fetchone():
-                        raise CollectError(
-                            "This run was begun without --until. Answers bought in another order cannot be looked at "
-                            "with a guarantee: use a new folder (-o)."
-                        )
-                    write_meta(con, ADAPTIVE, _note(settings, work, work.rule.start()))
-                    return work.rule.start()
-        finally:
-            con.close()
     now = _note(settings, work, work.rule.start())
+    with locked(folder), closing(create_store(folder)) as con, damaged(folder / FILE):
+        kept = read_meta(con, ADAPTIVE)
+        if kept is None:
+            if con.execute("select 1 from answers limit 1").fetchone():
+                raise CollectError(
+                    "This run was begun without --until. Answers bought in another order cannot be looked at with a "
+                    "guarantee: use a new folder (-o)."
+                )
+            write_meta(con, ADAPTIVE, now)
+            return work.rule.start()
     changed = [name for name in ("settings", "looks", "order") if kept.get(name) != now[name]]
     if changed:
         raise CollectError(
@@ -352,27 +341,15 @@ def _keep(
     note = _note(settings, work, state)
     if work.rule.next(state) is None:
         note["final"] = plain(replay_of(work.rule, state, scores, clusters).unbiased()[0])
-    with locked(folder):
-        con = create_store(folder)
-        try:
-            with damaged(folder / FILE):
-                write_meta(con, ADAPTIVE, note)
-        finally:
-            con.close()
+    with locked(folder), closing(create_store(folder)) as con, damaged(folder / FILE):
+        write_meta(con, ADAPTIVE, note)
 
 
 def _unanswered(folder: Path, plan: Plan, places: Sequence[int], cells: set[tuple[str, str, str]]) -> bool:
     """Whether a call of the purchase has no answer yet (a judge set aside, money spent, calls given up)."""
-    con = open_store(folder)
-    try:
-        remaining = Remaining(con, prepare(plan))
-        return any(
-            (call.key.system, call.key.language, judge.name) in cells
-            for judge in plan.judges
-            for call in remaining.of(judge.name, places)
-        )
-    finally:
-        con.close()
+    with closing(open_store(folder)) as con:
+        order = InLook(Remaining(con, prepare(plan)), places, cells)
+        return any(order.take(judge.name) for judge in plan.judges)
 
 
 def with_defaults(settings: dict[str, Any], scale: tuple[float, float]) -> dict[str, Any]:
