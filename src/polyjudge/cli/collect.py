@@ -164,25 +164,20 @@ def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
 def _until_settled(
     plan: Plan, output: Path, settings: dict[str, Any], max_cost: float | None, watch: Any, send_key: list[str]
 ) -> Summary:
-    from polyjudge.collect.adaptive import Look, collect_until
-    from polyjudge.core.sections import say
+    from polyjudge.collect.adaptive import collect_until
     from polyjudge.report.words import word
     from polyjudge.sources.runs import read_run
 
-    def tell(look: Look) -> None:
-        print(word(say("adaptive.look", **vars(look))), file=sys.stderr, flush=True)
-
-    outcome = collect_until(
+    return collect_until(
         plan,
         output,
         settings,
         lambda folder: read_run(folder, every=True).frame,
         max_cost=max_cost,
         watch=watch,
-        tell=tell,
+        tell=lambda look: print(word(look), file=sys.stderr, flush=True),
         send_key=send_key,
     )
-    return outcome.summary
 
 
 def _pilot(source: str | None, plan: Plan, settings: dict[str, Any] | None) -> Array | None:

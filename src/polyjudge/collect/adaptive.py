@@ -30,6 +30,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CollectError
 from polyjudge.core.labels import clean
 from polyjudge.core.results import Result, plain
+from polyjudge.core.sections import Say, say
 from polyjudge.core.store import FILE, damaged, open_store, read_meta
 
 Read = Callable[[Path], pd.DataFrame]
@@ -38,37 +39,6 @@ Read = Callable[[Path], pd.DataFrame]
 
 Range = tuple[float, float, float]
 """10th percentile, median and 90th percentile of simulated runs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """What one look found, for the line that is shown. `calls` of `whole` are made, `saved` are not needed any more,
-    `ahead` are still to come and will cost `money`, where prices are known."""
-
-    look: int
-    looks: int
-    tasks: int
-    settled: int
-    open: int
-    calls: int
-    whole: int
-    saved: int
-    cost: float | None
-    ahead: Range
-    money: Range | None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Outcome:
-    """An adaptive run as it stands."""
-
-    rule: Sequential
-    state: State
-    summary: Summary
-    calls: int
-    whole: int
-    finished: bool
-    """Whether the rule has nothing left to buy."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -179,19 +149,18 @@ def collect_until(
     *,
     max_cost: float | None = None,
     watch: Callable[[list[Status]], None] | None = None,
-    tell: Callable[[Look], None] | None = None,
+    tell: Callable[[Say], None] | None = None,
     send_key: Sequence[str] = (),
-) -> Outcome:
+) -> Summary:
     """Collect until every question is settled, all is bought, or the money is spent. Goes on where it stopped.
 
     settings : of `Sequential`: matters, questions, level, threshold, at_least, first, seed
     read : reads the scores of the run folder
-    tell : called after every look
+    tell : called after every look with what it found
     """
     folder = Path(folder)
     work = _Work(plan, settings)
     state = _planned(folder, work, settings)
-    summary: Summary | None = None
     while (purchase := work.rule.next(state)) is not None:
         places, cells = work.places(purchase), work.cells(purchase)
         summary = collect(
@@ -203,26 +172,24 @@ def collect_until(
             order=lambda remaining: InLook(remaining, places, cells),  # noqa: B023  # used at once
         )
         if _unanswered(folder, plan, places, cells):
-            return _outcome(work, state, summary, finished=False)
+            return summary
         scores = work.scores(read(folder), purchase.stop)
         clusters = None if work.clusters is None else work.clusters[: purchase.stop]
         state = work.rule.look(state, scores, clusters)
         _keep(folder, settings, work, state, scores, clusters)
-        summary = read_summary(folder) if work.rule.next(state) is None else summary
         if tell is not None:
             tell(_line(work, state, purchase, summary, scores, clusters))
-    return _outcome(work, state, summary or read_summary(folder), finished=True)
-
-
-def _outcome(work: _Work, state: State, summary: Summary, finished: bool) -> Outcome:
-    calls, whole = (int(summary.judges[column].sum()) for column in ("answered", "calls"))
-    return Outcome(rule=work.rule, state=state, summary=summary, calls=calls, whole=whole, finished=finished)
+    return read_summary(folder)
 
 
 def _line(
     work: _Work, state: State, purchase: Purchase, summary: Summary, scores: Array, clusters: NDArray[np.int64] | None
-) -> Look:
-    """What a look found, and what is still to come at the calls and the money that each score took so far."""
+) -> Say:
+    """What a look found, and what is still to come at the calls and the money that each score took so far.
+
+    `calls` of `whole` are made, `saved` are not needed any more, `ahead` are still to come and will cost `money`, where
+    prices are known.
+    """
     judges = summary.judges
     calls, whole = (int(judges[column].sum()) for column in ("answered", "calls"))
     ahead, money, saved = (0.0, 0.0, 0.0), None, whole - calls
@@ -235,7 +202,8 @@ def _line(
         saved = round(float(idle @ each))
         money = _range(bought @ (judges["cost"].to_numpy() / had)) if judges["cost"].notna().all() else None
     still = int(state.open.sum())
-    return Look(
+    return say(
+        "adaptive.look",
         look=state.look,
         looks=len(work.rule.looks),
         tasks=purchase.stop,
