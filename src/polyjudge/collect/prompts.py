@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polyjudge.collect.items import Item
+from polyjudge.collect.items import Item, fingerprint
 from polyjudge.collect.languages import SHIPPED, phrases, shipped
 from polyjudge.collect.plan import NEEDED, Language, Plan, Rubric
 from polyjudge.core.errors import CollectError
@@ -59,7 +59,7 @@ class Template:
     def digest(self) -> str:
         """Hash of the wording."""
         parts = (self.text, *(f"{k}={v}" for k, v in sorted(self.constants.items())))
-        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return fingerprint("\0".join(parts))
 
     @property
     def shared(self) -> str:

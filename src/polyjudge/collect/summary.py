@@ -290,31 +290,24 @@ def _tests(found: list[tuple[str, float | None]]) -> pd.DataFrame:
 
 def _missing_tests(con: sqlite3.Connection, cells: pd.DataFrame) -> pd.DataFrame:
     """Whether missing answers follow the cell, the group, the task, the length of the prompt or the digits in it."""
-    places: dict[tuple[str, str], int] = {}
-    tasks: dict[str, int] = {}
-    groups: dict[str, int] = {}
-    columns: list[list[int]] = [[], [], [], [], [], []]
-    digits = str.maketrans("", "", "0123456789")
-    for language, judge, task, group, text, missing in con.execute(
-        "select a.language, a.judge, a.task, i.grp, p.text, a.score is null from a "
-        "join i using (task, system, replicate) left join prompts p on p.hash = a.prompt where i.place >= 0"
-    ):
-        text = text or ""
-        row = (
-            places.setdefault((language, judge), len(places)), tasks.setdefault(task, len(tasks)),
-            groups.setdefault(group, len(groups)), len(text), len(text) - len(text.translate(digits)), missing,
-        )  # fmt: skip
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
-    cell, task_of, group_of, length, count, lost = (np.asarray(column) for column in columns)
-    buckets = task_of % 2000
+    no_digits = str.maketrans("", "", "0123456789")
+    con.create_function("size", 1, len)  # SQLite's own length ends at a NUL
+    con.create_function("digits", 1, lambda text: len(text) - len(text.translate(no_digits)))
+    rows = pd.read_sql_query(
+        "select a.language, a.judge, a.task, i.grp, size(coalesce(p.text, '')) as length, "
+        "digits(coalesce(p.text, '')) as digits, a.score is null as missing from a "
+        "join i using (task, system, replicate) left join prompts p on p.hash = a.prompt where i.place >= 0",
+        con,
+    )
+    lost, cell = rows["missing"].to_numpy(), rows.groupby(["language", "judge"], sort=False).ngroup().to_numpy()
+    group, buckets = pd.factorize(rows["grp"])[0], pd.factorize(rows["task"])[0] % 2000
     return _tests(
         [
             ("cells", uneven(cells["missing"].to_numpy(), cells["answers"].to_numpy())),
-            ("group", uneven(np.bincount(group_of, lost), np.bincount(group_of)) if len(groups) > 1 else None),
+            ("group", uneven(np.bincount(group, lost), np.bincount(group)) if group.any() else None),
             ("task", uneven(np.bincount(buckets, lost), np.bincount(buckets), 1000)),
-            ("length", follows(lost, length, cell)),
-            ("digits", follows(lost, count, cell)),
+            ("length", follows(lost, rows["length"].to_numpy(), cell)),
+            ("digits", follows(lost, rows["digits"].to_numpy(), cell)),
         ]
     )
 
