@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from polyjudge.core.errors import CollectError
+from polyjudge.core.errors import CollectError, PolyjudgeError
 from polyjudge.core.labels import clean
 
 SCHEMA = 2
@@ -69,6 +69,8 @@ def damaged(path: Path) -> Iterator[None]:
     """Whatever a damaged or foreign store raises, as an error that says so."""
     try:
         yield
+    except PolyjudgeError:
+        raise
     except (
         sqlite3.Error,
         ValueError,
@@ -79,8 +81,6 @@ def damaged(path: Path) -> Iterator[None]:
         RecursionError,
         OverflowError,
     ) as error:
-        if isinstance(error, CollectError):
-            raise
         raise CollectError(
             f"{clean(path, 200)} is damaged, or is not the store of a run ({clean(error, 120)}). Restore it from a "
             "copy, or start a new run in another folder."
