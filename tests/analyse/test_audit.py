@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.sections import SEVERITIES, Finding, ranked
+from polyjudge.core.sections import SEVERITIES, Finding, ranked, say
 from polyjudge.report import report_of, terminal
+from polyjudge.report.words import word
 
 
 def shown(audit: pj.Audit) -> str:
@@ -60,11 +61,8 @@ def test_audit_is_deterministic(panel: pj.Panel) -> None:
 
 def test_text_says_what_must_be_said(audit: pj.Audit) -> None:
     text = " ".join(shown(audit).split())
-    for phrase in (
-        "40 tasks x 4 languages x 5 judges x 2 replicates",
-        *(str(x) for x in (*audit.caveats, audit.held_out.scope, *audit.findings)),
-    ):
-        assert phrase in text, phrase
+    for said in (*audit.caveats, audit.held_out.scope, *audit.findings):
+        assert str(said) in text, said.code
     for language in audit.summary.languages:
         assert language in text
     assert max(map(len, shown(audit).splitlines())) <= 96
@@ -96,10 +94,9 @@ def test_planted_troubles_are_found() -> None:
     scores[:, 2, 1] -= 30  # one judge collapses in one language
     scores[:, :, 0] = np.where(rng.random((40, 4)) < 0.8, 0.0, scores[:, :, 0])  # one judge sits on the floor
     panel = pj.Panel.from_array(np.clip(scores, 0, 100), judges=["floored", "odd", "c", "d"], declared_range=(0, 100))
-    texts = {f.code: f.text for f in pj.audit(panel, resamples=200).findings}
-    assert "floored" in texts["near-floor"]
-    assert "odd" in texts["interaction"]
-    assert "language3" in texts["interaction"]
+    found = {f.code: f.values for f in pj.audit(panel, resamples=200).findings}
+    assert found["near-floor"]["judge"] == "floored"
+    assert (found["interaction"]["judge"], found["interaction"]["language"]) == ("odd", "language3")
 
 
 def test_three_way_is_found() -> None:
@@ -114,7 +111,7 @@ def test_no_replicates_says_what_is_left_out() -> None:
     assert set(audit.left_out) == {"three-way test", "information"}
     assert audit.information is None
     assert any(f.code == "left-out-information" and "--replicate" in f.text for f in audit.findings)
-    assert "cannot be told from noise" in " ".join(shown(audit).split())
+    assert word(say("three-way.no-replicates")) in " ".join(shown(audit).split())
 
 
 AWKWARD = {
@@ -193,9 +190,8 @@ def test_command(panel: pj.Panel, tmp_path: Path, cli: Callable) -> None:
     panel.to_long().to_csv(path, index=False)
     done = cli("audit", path, "--resamples", 100, "--fail-on", "serious", "-o", tmp_path / "out")
     assert done.returncode == 1, done.stderr
-    assert "Do next" in done.stdout
-    assert "Findings" not in done.stdout
-    assert "Findings" in cli("audit", path, "--resamples", 100, "--full").stdout
+    full = cli("audit", path, "--resamples", 100, "--full")
+    assert len(full.stdout) > 3 * len(done.stdout)
     files = {"audit.json", "audit.txt", "cells.csv", "ranks.csv", "reversals.csv"}
     assert files <= {p.name for p in (tmp_path / "out").iterdir()}
     data = json.loads(cli("audit", path, "--resamples", 100, "--json").stdout)
@@ -214,7 +210,7 @@ def test_command_in_its_own_process(panel: pj.Panel, tmp_path: Path, run_cli: Ca
     panel.to_long().to_csv(path, index=False)
     done = run_cli("audit", path, "--resamples", 100)
     assert done.returncode == 0, done.stderr
-    assert "Do next" in done.stdout
+    assert "polyjudge calibrate" in done.stdout
     assert done.stderr == ""
 
 
@@ -242,9 +238,10 @@ def test_what_is_not_shown_is_not_claimed() -> None:
     planted, estimate = truth.interaction.to_numpy(), pj.ConsensusCalibrator().fit(panel).interaction_.to_numpy()
     assert (2 * planted * estimate - estimate**2).mean() > 0.5  # calibrating does lower the error here
     found = pj.audit(panel, resamples=100)
-    texts = {f.code: f.text for f in found.findings}
+    values = {f.code: f.values for f in found.findings}
     assert found.uncertainty.clear == 0
-    assert "mostly" not in texts["no-clear-cell"]
-    assert "may show a gain" in texts["do-not-calibrate"]
+    assert "no-clear-cell" in values
+    assert values["do-not-calibrate"]["why"] == "gain.open"
     quiet, _ = pj.simulate_panel(20, 3, 3, interaction=0.0, seed=3)
-    assert "about as many" not in {f.code: f.text for f in pj.audit(quiet, resamples=100).findings}["reversal-global"]
+    count = {f.code: f.values for f in pj.audit(quiet, resamples=100).findings}["reversal-global"]
+    assert (count["more"], count["count"]) == (False, 0)

@@ -13,6 +13,7 @@ from polyjudge.analyse.choose import ALL, cheapest, choose
 from polyjudge.analyse.swap import swap
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.gold import Gold
+from polyjudge.report import report_of
 from refusals import refused
 
 
@@ -112,7 +113,9 @@ def test_the_cheapest_panel_for_a_difference_of_systems() -> None:
     assert cheapest(panel.select(judges=["judge1", "judge2"]), 2.0, 2.8, {"judge1": 0.0, "judge2": 1.0})[
         1
     ] == pytest.approx((2.8 / 2) ** 2 * 2 * (100 + 16 / 3), rel=0.25)
-    assert "instead of $" in str(found)
+    choice = next(s for s in report_of(found).verdict if s.code == "separate.choice")  # type: ignore[union-attr]
+    assert (choice.values["cost"], choice.values["full"]) == (found.kept_cost, found.cost)
+    assert choice.values["priced"]
 
 
 def test_near_copies_are_named_and_do_not_vouch_for_each_other() -> None:

@@ -10,6 +10,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.paper.devai import with_binomial
 from polyjudge.paper.draws import plain_draws
+from polyjudge.report import report_of
 
 
 def test_devai(devai: pj.Panel) -> None:
@@ -46,4 +47,6 @@ def test_by_language_adds_up() -> None:
     by_language = result.languages.groupby("method", sort=False)[["accuracy", "regret"]].mean()
     np.testing.assert_allclose(by_language, result.to_frame()[["accuracy", "regret"]])
     assert result.decisions == 400
-    assert "not a human one" in repr(result)
+    report = report_of(result)
+    assert report is not None
+    assert [s.code for s in report.verdict] == ["decisions.verdict", "decisions.target"]

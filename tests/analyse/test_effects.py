@@ -7,6 +7,7 @@ import numpy as np
 import polyjudge as pj
 from polyjudge.analyse.effects import language_effect
 from polyjudge.core.sections import find
+from refusals import lacks
 
 
 def panel(tasks: int = 60, broken: float = 0.0, shift: float = 0.0, seed: int = 1) -> pj.Panel:
@@ -30,7 +31,7 @@ def test_one_broken_cell_is_no_shared_shift() -> None:
     assert frame.loc["language1", "odd"] == "judge1"
     found = {f.code: f for f in audit.findings}
     assert found["shift-of-one-judge"].values["language"] == "language1"
-    assert "judge1 makes the difference" in found["shift-of-one-judge"].text
+    assert found["shift-of-one-judge"].values["odd"] == "judge1"
     assert found["shared-shift"].values.get("language") != "language1"
 
 
@@ -66,8 +67,7 @@ def test_a_few_tasks_that_carry_a_judge_are_a_finding() -> None:
     finding = next(f for f in audit.findings if f.code == "contaminated")
     assert finding.values["judge"] == "judge3"
     assert finding.values["count"] >= 2
-    assert "failed calls" in finding.text
     pair = find("notice", "contaminated", count=1, judge=None, judge_i="a", judge_j="b", carried=0.7)
-    assert "between a and b (70% in one task of twenty)" in pair.text
+    assert not lacks(pair.text, "a", "b", "70%")
     healthy = pj.audit(panel(60), resamples=200, permutations=0)
     assert "contaminated" not in [f.code for f in healthy.findings]

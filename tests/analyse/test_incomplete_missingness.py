@@ -72,8 +72,9 @@ def test_a_system_that_was_not_run_in_a_language_is_no_failed_call() -> None:
     assert cells.loc[("language2", "judge1"), "tasks"] == 80
     assert report.p_cell is not None
     assert report.p_cell <= 0.01
-    assert "language3" in str(report.notes[0])
-    assert "system1 in language2" in str(report.notes[-1])
+    first, last = report.notes[0], report.notes[-1]
+    assert (first.code, first.values["language"], first.values["judge"]) == ("missing.together", "language3", "judge4")
+    assert (last.code, last.values["absent"]) == ("missing.unanswered", (("system1", "language2"),))
 
 
 def test_words_name_the_cell() -> None:

@@ -127,11 +127,12 @@ def test_command(tmp_path: Path, cli: Any) -> None:
     common = ("plan", "--labels", tmp_path / "gold.csv")
     out = cli(*common, "--from", tmp_path / "scores.csv", "--half-width", 2, "-o", tmp_path / "out")
     assert out.returncode == 0, out.stderr
-    assert "Where the next 100 labels help most" in out.stdout
-    assert json.loads((tmp_path / "out" / "label_plan.json").read_text())["half_width"] == 2
+    plan = json.loads((tmp_path / "out" / "label_plan.json").read_text())
+    assert (plan["half_width"], plan["batch"]) == (2, 100)
+    assert all(language in out.stdout for language in panel.languages)
     bad = cli(*common, "--half-width", 2)
     assert bad.returncode == 2
-    assert "--from SCORES" in bad.stderr
+    assert "--from" in bad.stderr
 
 
 def test_an_end_that_is_out_of_reach_is_not_infinite() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.analyse.probes import probe, versions
+from polyjudge.report import report_of
 from refusals import refused
 
 VERSIONS = ("clean", "damage-1", "damage-2", "damage-3", "placebo-1", "placebo-2")
@@ -125,8 +126,7 @@ def test_an_audit_with_probes_follows_them() -> None:
         assert (found.advice.uses["panel-mean"].code == "use.mean.probed") == (code == "competence")
         assert ("step.without-blind" in steps) == bool(verdict.values["blind_places"])
         assert any(f.code == f"probe-{code}" for f in found.findings)
-        text = str(found)
-        assert "Probes (30 tasks)" in text
+        assert verdict.values["tasks"] == 30
 
 
 def test_probes_of_other_judges_are_refused() -> None:
@@ -162,7 +162,9 @@ def test_labels_and_probes_are_compared_where_both_exist() -> None:
     assert set(calm["answer"]) == {"agrees"}
     # next to a broken cell the consensus is off: probes see severity there, labels see that calibrating hurts
     assert set(table[table["answer"] == "contradicts"]["calibrating"]) == {"hurt"}
-    assert "Labels and probes agree" in str(found)
+    said = next(s for s in report_of(found).verdict if s.code == "anchor.probes")  # type: ignore[union-attr]
+    counts = table["answer"].value_counts()
+    assert [said.values[x] for x in ("agrees", "contradicts")] == [counts["agrees"], counts["contradicts"]]
     turned, _ = panels(1 - sees)  # probes that say the opposite
     answers = pj.anchor(panel, gold, probes=turned, resamples=50).probes
     assert answers is not None

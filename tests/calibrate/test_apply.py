@@ -20,7 +20,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
 from polyjudge.sources.writers import write_calibrated
-from refusals import refused
+from refusals import lacks, refused
 
 
 @pytest.fixture(scope="module")
@@ -221,7 +221,6 @@ def test_a_full_disk_leaves_nothing_behind(name: str, cal: pj.ConsensusCalibrato
     )
     assert done.returncode == 2, done.stderr
     assert "disk is full" in done.stderr
-    assert "Nothing was changed" in done.stderr
     assert list(folder.iterdir()) == []
 
 
@@ -230,7 +229,7 @@ def test_commands(cli: Any, table: pd.DataFrame, wanted: pd.Series[float], tmp_p
     table.to_csv(source, index=False)
     done = cli("calibrate", source, "-o", tmp_path / "out.csv", "--save", tmp_path / "cal.json")
     assert done.returncode == 0, done.stderr
-    assert f"Wrote {len(table)} rows" in done.stdout
+    assert not lacks(done.stdout, len(table), "out.csv")
     done = cli("apply", tmp_path / "cal.json", source, "-o", tmp_path / "again.csv", "--json")
     assert json.loads(done.stdout)["written"]["rows"] == len(table)
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
@@ -238,4 +237,4 @@ def test_commands(cli: Any, table: pd.DataFrame, wanted: pd.Series[float], tmp_p
     np.testing.assert_allclose(back["calibrated"], wanted, rtol=1e-12)  # shrinkage by nothing costs the last digit
     done = cli("calibrate", source)
     assert done.returncode == 2
-    assert "Say where the result goes" in done.stderr
+    assert not lacks(done.stderr, "-o", "--save")

@@ -13,7 +13,7 @@ import polyjudge as pj
 from polyjudge.calibrate.drift import Drift, drift
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
 from polyjudge.estimate.memory import MOST
-from refusals import refused
+from refusals import lacks, refused
 
 TASKS, LANGUAGES, JUDGES, REPLICATES = 55, 8, 6, 3
 RUN_NOISE = 4.0
@@ -78,7 +78,7 @@ def test_a_system_that_changed_is_no_drift_of_the_judges() -> None:
     assert not alarms(result)
     assert result.systems["system"].tolist() == ["system2"]
     assert result.compared_systems == ("system1", "system3", "system4")
-    assert "system2 itself changed" in result.findings[0].text
+    assert (result.findings[0].code, result.findings[0].values["systems"]) == ("system-changed", ["system2"])
     there = new.copy()
     there[:, 1, 2] += 12
     assert compared(truth, old, there).systems["language"].tolist() == ["language3"]
@@ -233,11 +233,13 @@ def test_command(cli: Any, tmp_path: Path) -> None:
     new.to_long().to_csv(tmp_path / "new.csv", index=False)
     done = cli("drift", tmp_path / "cal.json", tmp_path / "new.csv")
     assert done.returncode == 1, done.stderr
-    assert "language3 by judge4" in done.stdout
-    assert "55 tasks compared one by one" in done.stdout
+    assert not lacks(done.stdout, "language3", "judge4", TASKS)
     done = cli("drift", tmp_path / "cal.json", tmp_path / "new.csv", "--json", "--fail-on", "never")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["findings"][0]["code"] == "cell-broke"
+    data = json.loads(done.stdout)
+    assert data["findings"][0]["code"] == "cell-broke"
+    assert data["findings"][0]["values"]["named"] == [["language3", "judge4"]]
+    assert data["paired_tasks"] == TASKS
 
 
 def broke(paired: bool, cells: dict[tuple[int, int], float], seed: int = 3) -> Drift:

@@ -14,7 +14,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.calibrate.extend import extend
 from polyjudge.core.errors import CalibratorError, UsageError
-from refusals import refused
+from refusals import lacks, refused
 
 Run = Callable[..., CompletedProcess[str]]
 
@@ -223,8 +223,7 @@ def test_command(tmp_path: Path, panel: pj.Panel, cal: pj.ConsensusCalibrator, c
     panel.select(tasks=panel.tasks[:6]).to_long().to_csv(tmp_path / "few.csv", index=False)
     done = cli("extend", tmp_path / "cal.json", tmp_path / "few.csv", "-o", tmp_path / "new.json")
     assert done.returncode == 0, done.stderr
-    assert "New language: sw" in done.stdout
-    assert "tasks it lacks" in done.stdout
+    assert not lacks(done.stdout, "sw")
     np.testing.assert_allclose(
         pj.load_calibrator(tmp_path / "new.json").interaction_,
         cal.extend(panel.select(tasks=panel.tasks[:6])).interaction_,
@@ -232,7 +231,8 @@ def test_command(tmp_path: Path, panel: pj.Panel, cal: pj.ConsensusCalibrator, c
     done = cli("extend", tmp_path / "cal.json", tmp_path / "few.csv", "-o", tmp_path / "new.json", "--json")
     data = json.loads(done.stdout)
     assert data["command"] == "extend"
-    assert data["newcomers"][0]["label"] == "sw"
+    assert (data["newcomers"][0]["label"], data["newcomers"][0]["kind"]) == ("sw", "language")
+    assert data["newcomers"][0]["left_tasks"] == len(panel.tasks) - 6
     panel.select(languages=["en", "de"]).to_long().to_csv(tmp_path / "old.csv", index=False)
     done = cli("extend", tmp_path / "cal.json", tmp_path / "old.csv", "-o", tmp_path / "none.json")
     assert done.returncode == 2

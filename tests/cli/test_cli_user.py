@@ -15,6 +15,7 @@ import pytest
 import polyjudge as pj
 from polyjudge import cli
 from polyjudge.cli.commands import COMMANDS
+from refusals import lacks
 
 Run = Callable[..., tuple[int, str, str]]
 Rows = list[list[object]]
@@ -72,40 +73,41 @@ def test_output_that_cannot_be_written_is_one_line(scores: Path) -> None:
             stdout=full, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr == "polyjudge: Cannot read or write the output: No space left on device.\n"
+    assert len(done.stderr.splitlines()) == 1
+    assert not lacks(done.stderr, "polyjudge", "No space left on device")
 
 
 @pytest.mark.parametrize(
-    ("args", "words"),
+    ("args", "named"),
     [
-        (["compare", "SCORES", "--sizes", "3"], "--sizes goes with --protocol judges or tasks"),
-        (["compare", "SCORES", "--shots", "3"], "--shots goes with --protocol unseen-language or unseen-judge"),
-        (["compare", "SCORES", "--protocol", "decisions", "--methods", "raw"], "--methods goes with"),
+        (["compare", "SCORES", "--sizes", "3"], ("--sizes", "--protocol judges")),
+        (["compare", "SCORES", "--shots", "3"], ("--shots", "--protocol unseen-language", "unseen-judge")),
+        (["compare", "SCORES", "--protocol", "decisions", "--methods", "raw"], ("--methods", "--protocol")),
         (
             ["plan", "--judge-count", "3", "--language-count", "3", "--sigma", "2", "--half-width", "1"],
-            "add --labels GOLD",
+            ("--half-width", "--labels GOLD"),
         ),
-        (["plan", "--from", "SCORES", "--labels", "SCORES", "--radius", "1"], "with --labels give --half-width"),
-        (["demo", "--write", "x.csv", "--json"], "leave out --json"),
-        (["validate", "--full", "--panels", "3"], "leave out --full or --panels"),
-        (["validate", "--panels", "2", "-o", "SCORES"], "is a file. Name a folder"),
-        (["audit", "SCORES", "-o", "SCORES"], "would be written over what is read"),
-        (["audit", "SCORES", "--resamples", "100000000"], "less than or equal to 1000000"),
-        (["audit", ""], "Name a file"),
-        (["audit", "https://example.org/scores.csv"], "Download the file"),
-        (["anchor", "SCORES", "--trusted", "judge1", "--threshold", "nan"], "The threshold nan lies outside"),
-        (["anchor", "SCORES", "--trusted", "judge1", "--threshold", "1e9"], "lies outside the scores"),
-        (["calibrate", "SCORES", "-o", "c.csv", "--column", ""], "needs a name: --column"),
-        (["collect", "nothere.yaml", "-o", "run"], "Cannot read the plan nothere.yaml: No such file or directory."),
+        (["plan", "--from", "SCORES", "--labels", "SCORES", "--radius", "1"], ("--labels", "--half-width")),
+        (["demo", "--write", "x.csv", "--json"], ("--write", "--json")),
+        (["validate", "--full", "--panels", "3"], ("--full", "--panels")),
+        (["validate", "--panels", "2", "-o", "SCORES"], ("scores.csv", "folder")),
+        (["audit", "SCORES", "-o", "SCORES"], ("-o", "scores.csv", "read")),
+        (["audit", "SCORES", "--resamples", "100000000"], ("--resamples", 1000000)),
+        (["audit", ""], ("file",)),
+        (["audit", "https://example.org/scores.csv"], ("https", "download")),
+        (["anchor", "SCORES", "--trusted", "judge1", "--threshold", "nan"], ("threshold", "nan")),
+        (["anchor", "SCORES", "--trusted", "judge1", "--threshold", "1e9"], ("threshold", "1e+09")),
+        (["calibrate", "SCORES", "-o", "c.csv", "--column", ""], ("--column", "name")),
+        (["collect", "nothere.yaml", "-o", "run"], ("nothere.yaml", "No such file or directory")),
     ],
 )
 def test_what_does_not_go_together_is_refused(
-    here: Run, scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], words: str
+    here: Run, scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], named: tuple[object, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     code, out, error = here(*(str(scores) if a == "SCORES" else a for a in args))
     assert (code, out) == (2, "")
-    assert words in error
+    assert not lacks(error, *named)
     assert not list(tmp_path.iterdir())
 
 
@@ -185,7 +187,7 @@ def test_scores_are_not_written_over_themselves(here: Run, tmp_path: Path) -> No
     before = path.read_bytes()
     code, _, error = here("calibrate", path, "-o", path)
     assert code == 2
-    assert "would be written over what is read" in error
+    assert not lacks(error, "-o", "scores.csv")
     assert path.read_bytes() == before
 
 
@@ -194,7 +196,6 @@ def test_labels_in_two_spellings_are_named_as_the_cause(here: Run, tmp_path: Pat
     code, _, error = here("audit", write(tmp_path / "case.csv", rows), "--resamples", 100)
     assert code == 2
     assert "'language1' and 'LANGUAGE1'" in error
-    assert "differ only in case or spaces" in error
     assert "--languages" in error
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from refusals import lacks
 
 Run = Callable[..., Any]
 
@@ -51,11 +52,11 @@ def test_the_scale_is_meant_not_the_scores_seen(cli: Run, tmp_path: Path) -> Non
     found = pd.read_csv(tmp_path / "plain.csv")["calibrated"]
     beyond = int(((found < -1e-6) | (found > 100 + 1e-6)).sum())
     assert beyond > 0
-    assert f"{beyond} of 1,200 calibrated scores lie beyond the scale (0 to 100). --clip cuts them" in done.stdout
+    assert not lacks(done.stdout, beyond, "1,200", 0, 100, "--clip")
     assert cli("calibrate", path, "-o", tmp_path / "cut.csv", "--clip").returncode == 0
     np.testing.assert_allclose(pd.read_csv(tmp_path / "cut.csv")["calibrated"], found.clip(0, 100))
     pj.Panel.from_array(values * 10).to_long().to_csv(path, index=False)
-    assert "beyond the scale" not in cli("calibrate", path, "-o", tmp_path / "open.csv").stdout
+    assert "--clip" not in cli("calibrate", path, "-o", tmp_path / "open.csv").stdout
     refused = cli("calibrate", path, "-o", tmp_path / "open2.csv", "--clip")
     assert refused.returncode == 2
     assert "--range LOW:HIGH" in refused.stderr
@@ -82,4 +83,4 @@ def test_a_wrong_scale_of_apply_is_named_by_its_own_flag(cli: Run, scores: Path,
     cli("calibrate", scores, "--save", tmp_path / "cal.json")
     done = cli("apply", tmp_path / "cal.json", scores, "-o", tmp_path / "a.csv", "--clip", "5")
     assert done.returncode == 2
-    assert "--clip takes two numbers" in done.stderr
+    assert not lacks(done.stderr, "--clip", 5)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.estimate.identify import identified_design, identified_part, settle_incomplete
 from polyjudge.estimate.incomplete import estimate_interaction
-from refusals import refused
+from refusals import lacks, refused
 
 LANGUAGES, JUDGES = ("English", "German", "Swahili", "Hindi"), ("Ada", "Bob", "Cleo", "Dan")
 
@@ -35,12 +37,11 @@ def test_a_language_with_one_judge_is_named_and_left_out() -> None:
     mask = full()
     mask[:, 2, 1:] = False
     panel = holed(mask)
-    words = "Swahili was scored by one judge only (Ada), so no interaction can be separated there"
-    assert words in refuse(panel)
+    assert not lacks(refuse(panel), "Swahili", "one", "Ada")
     part = identified_part(panel)
     assert part.languages == ("English", "German", "Hindi")
     assert part.judges == JUDGES
-    assert any(words in str(note) for note in part.notes)
+    assert ("identify.lonely", "Swahili") in [(n.code, n.values.get("label")) for n in part.notes]
     expected = pj.ConsensusCalibrator().fit(panel.select(languages=part.languages)).interaction_
     np.testing.assert_array_equal(pj.ConsensusCalibrator().fit(part).interaction_, expected)
 
@@ -49,7 +50,7 @@ def test_a_judge_with_one_language() -> None:
     mask = full()
     mask[:, 1:, 3] = False
     panel = holed(mask)
-    assert "Dan scored in one language only (English)" in refuse(panel)
+    assert not lacks(refuse(panel), "Dan", "one", "English")
     assert identified_part(panel).judges == ("Ada", "Bob", "Cleo")
 
 
@@ -59,7 +60,7 @@ def test_a_refused_language() -> None:
     mask[:, 3, 1] = False
     mask[:12, 3, 2] = False
     panel = holed(mask)
-    assert "Bob scored no task in Hindi" in refuse(panel)
+    assert not lacks(refuse(panel), "Bob", "no", "Hindi")
     part = identified_part(panel)
     assert part.languages == LANGUAGES[:3]
     assert part.judges == JUDGES
@@ -71,9 +72,8 @@ def test_two_blocks_that_share_nothing() -> None:
     mask[:, :2, :2] = True
     mask[:, 2:, 2:] = True
     for message in (refuse(holed(mask)), _refuse_settle(holed(mask))):
-        assert "2 parts that no language, judge or task joins" in message
-        assert "English and German scored by Ada and Bob" in message
-        assert "Swahili and Hindi scored by Cleo and Dan" in message
+        assert not lacks(message, 2, "language", "judge", "task")
+        assert re.search("English and German .* Ada and Bob.* Swahili and Hindi .* Cleo and Dan", message)
 
 
 def test_parts_and_a_lonely_language_together() -> None:
@@ -82,8 +82,7 @@ def test_parts_and_a_lonely_language_together() -> None:
     mask[:10, :1] = False
     mask[10:, 1:3] = False
     panel = holed(mask)
-    message = refuse(panel)
-    assert "Hindi was scored by one judge only" in message
+    assert not lacks(refuse(panel), "Hindi", "one")
     assert identified_part(panel).languages == ("German", "Swahili")
 
 
@@ -93,9 +92,7 @@ def test_languages_on_different_tasks_are_parts() -> None:
     mask[10:, :2] = False
     panel = holed(mask)
     for message in (refuse(panel), _refuse_settle(panel)):
-        assert "2 parts that no task joins" in message
-        assert "English and German scored by all judges" in message
-        assert "Swahili and Hindi scored by all judges" in message
+        assert re.search("2 .* task.* English and German .* all judges.* Swahili and Hindi .* all judges", message)
 
 
 def _refuse_settle(panel: pj.Panel) -> str:
@@ -108,9 +105,7 @@ def test_judges_on_different_tasks_are_parts() -> None:
     mask = full()
     mask[:10, :, 2:] = False
     mask[10:, :, :2] = False
-    message = refuse(holed(mask))
-    assert "all languages scored by Ada and Bob" in message
-    assert "all languages scored by Cleo and Dan" in message
+    assert re.search("all languages .* Ada and Bob.* all languages .* Cleo and Dan", refuse(holed(mask)))
 
 
 def test_one_language_on_tasks_of_its_own_is_left_out() -> None:
@@ -127,16 +122,14 @@ def test_one_language_on_tasks_of_its_own_is_left_out() -> None:
 def test_nothing_left() -> None:
     mask = np.zeros((20, 4, 4), bool)
     mask[:, np.arange(4), np.arange(4)] = True
-    message = refuse(holed(mask))
-    assert "No interaction can be estimated" in message
-    assert "one judge only" in message
+    assert not lacks(refuse(holed(mask)), "no interaction", "one judge")
 
 
 def test_every_task_in_one_language_by_one_judge() -> None:
     mask = np.zeros((32, 4, 4), bool)
     t = np.arange(32)
     mask[t, t % 4, (t // 4) % 4] = True
-    assert "parts that no task joins" in refuse(holed(mask))
+    assert not lacks(refuse(holed(mask)), "parts", "task")
 
 
 def test_rotating_judges_fall_back_to_task_and_cell_effects() -> None:

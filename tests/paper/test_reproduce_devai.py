@@ -29,6 +29,7 @@ from polyjudge.paper.page import page
 from polyjudge.paper.run import FORMATS, reproduce, write
 from polyjudge.paper.scatter import scatter
 from polyjudge.paper.tables import Table, latex_text, markdown_text, shown
+from refusals import lacks
 
 Call = Callable[..., tuple[int, str, str]]
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -76,7 +77,7 @@ def test_every_published_number_has_its_row(rows: pd.DataFrame) -> None:
 
 
 def test_readable_repr(result: Reproduction) -> None:
-    assert "0 differ" in repr(result)
+    assert str(len(result.ledger.rows)) in repr(result).replace(",", "")
     assert result.to_html() is not None
 
 
@@ -360,8 +361,10 @@ def test_exit_1_when_something_differs(call: Call, panel_file: Path, tmp_path: P
     """A panel with the published means but other items: the matrices agree, what depends on single items does not."""
     code, out, _ = call("reproduce", "mrewardbench", "--data", panel_file, "-o", tmp_path, "--figures", "none")
     assert code == 1
-    assert "These values differ" in out
     rows = pd.read_csv(tmp_path / "ledger.csv").set_index("key")
+    assert not lacks(
+        out, (rows["verdict"] == "differs").sum(), f"{rows[rows['verdict'] == 'differs']['computed'].iloc[0]:.6g}"
+    )
     assert set(rows[rows.index.str.match("beta_hat|raw_mean_margin|panel")]["verdict"]) == {"reproduced", "label"}
     assert rows.loc["held_out > cbc > 0", "verdict"] == "differs"
     assert "label-free accuracy gain on left-out items" in rows.loc["held_out > cbc > 0", "corrected"]

@@ -13,7 +13,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.core.errors import UsageError
 from polyjudge.core.schema import SCHEMA, envelope, to_json
-from refusals import refused
+from refusals import lacks, refused
 
 FIRST = Path(__file__).resolve().parents[1] / "first_version" / "audit.json"
 
@@ -71,7 +71,7 @@ def test_the_first_version_is_compared_with_the_present_one(
     (tmp_path / "audit.json").write_text(json.dumps(newer), encoding="utf-8")
     done = cli("diff", FIRST, tmp_path)
     assert done.returncode == 2
-    assert "report format" in done.stderr
+    assert not lacks(done.stderr, "audit.json", SCHEMA + 1, pj.__version__)
 
 
 @pytest.mark.parametrize("at", ["summary", "uncertainty", "judge_effect", "language_effect", "level"])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.sections import SEVERITIES, Report, Step
+from polyjudge.core.sections import SEVERITIES, Report, Say, Step
 from polyjudge.report import report_of, terminal
 from polyjudge.report.markdown import markdown
 from polyjudge.report.words import word
@@ -83,20 +83,23 @@ def test_every_renderer_shows_the_same_first_screen(name: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "command"),
+    ("name", "code", "values", "command"),
     [
-        ("null", "To compare systems: these scores do not say which system they are of.", "calibrate"),
-        ("cell, gate", "To gate at 50 or more: mend or leave out the broken place", "gate SCORES --at 50 --at-least"),
-        ("blind", "To pick the best judge for a language: that needs labels or probes.", "anchor SCORES LABELS"),
-        ("blind, gate", "To gate above 60: not with this panel.", "probe make"),
+        ("null", "use.compare.none", {}, "calibrate"),
+        ("cell, gate", "use.gate.culprit", {"mark": 50, "at_least": True}, "gate SCORES --at 50 --at-least"),
+        ("blind", "use.best", {"blind": True}, "anchor SCORES LABELS"),
+        ("blind, gate", "use.gate.blind", {"mark": 60, "at_least": False}, "probe make"),
     ],
 )
-def test_the_goal_decides_what_is_said_and_done(name: str, said: str, command: str) -> None:
+def test_the_goal_decides_what_is_said_and_done(name: str, code: str, values: dict[str, Any], command: str) -> None:
     scores, options = first_screens()[name]
     audit = pj.audit(pj.Panel.from_array(scores), resamples=100, **options)
     report = report_of(audit)
     assert report is not None
-    assert word(report.uses[0]).startswith(said)
+    use = report.uses[0]
+    assert isinstance(use, Say)
+    assert use.code == code
+    assert values.items() <= use.values.items()
     assert any(f"polyjudge {command}" in step.command for step in report.next)
     if audit.advice.state == "blind":
         assert not [step for step in report.next if " plan " in step.command]  # more tasks do not make judges see
@@ -104,8 +107,9 @@ def test_the_goal_decides_what_is_said_and_done(name: str, said: str, command: s
 
 def test_binary_scores_never_speak_of_points_on_the_first_screen() -> None:
     scores, _ = first_screens()["binary"]
-    text = repr(pj.audit(pj.Panel.from_array(scores), resamples=100))
-    assert "Percentage points beyond the judge's" in text
+    audit = pj.audit(pj.Panel.from_array(scores), resamples=100)
+    assert {f.values["unit"] for f in audit.advice.verdict} == {"percentage points"}
+    text = repr(audit)
     assert not re.findall(r"(?<!ercentage) points", " ".join(text.split()))
 
 

@@ -49,7 +49,7 @@ def test_a_finding_says_the_same_everywhere() -> None:
     assert words in flat
     assert escape(words) in markdown(report)
     for html in (notebook(report), render_report(report, "x")):
-        assert "&lt;i&gt; has changed" in html
+        assert "&lt;i&gt;" in html
         assert "<i>" not in html.split("<script", 1)[0]
     for text in (flat, markdown(report), notebook(report)):
         assert "-0.00" not in text
@@ -112,8 +112,11 @@ def test_a_p_value_at_the_floor_of_its_draws_is_below_it() -> None:
     panel, _ = pj.simulate_panel(30, 4, 4, interaction=12.0, judge_sd=3.0, noise_sd=3.0, seed=1)
     audit = pj.audit(panel, resamples=100, permutations=0)
     assert audit.reversals.p_global == audit.reversals.p_floor == 1 / 101
-    assert "(p below 0.0099)" in next(f.text for f in audit.findings if f.code == "reversal-global")
-    assert word(say("missing.tests", p=0.005, p_together=0.4, p_floor=1 / 200)).count("p below 0.005") == 1
+    least = numbers.p_words(1 / 101, 1 / 101)
+    assert least != numbers.p_words(1 / 101, 0.0)
+    assert least in next(f.text for f in audit.findings if f.code == "reversal-global")
+    said = word(say("missing.tests", p=0.005, p_together=0.4, p_floor=1 / 200))
+    assert said.count(numbers.p_words(0.005, 1 / 200)) == 1
     column = Column(name="p", title="p", kind="p", floor=1 / 501)
     table = Table(name="t", caption="", frame=pd.DataFrame({"p": [1 / 501, 0.03]}), columns=(column,))
     assert [cell.text for (cell,) in cells(table)] == ["<0.002", "0.03"]

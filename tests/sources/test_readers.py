@@ -22,7 +22,7 @@ import polyjudge as pj
 from polyjudge.core.columns import find_columns
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.reading import Unclear
-from refusals import refused
+from refusals import lacks, refused
 
 HEADER = "task,language,judge,score\n"
 
@@ -482,11 +482,12 @@ def test_columns_by_usual_names() -> None:
 def test_command_line_shows_one_paragraph(cli: Any, tmp_path: Path) -> None:
     done = cli("audit", write(tmp_path / "s.csv", HEADER + rows() + "c,en,x,abc\n"))
     assert done.returncode == 2
-    assert done.stderr.startswith("polyjudge: The score column 'score'")
+    assert done.stderr.startswith("polyjudge: ")
+    assert not lacks(done.stderr, "score", "s.csv", "line 10", "abc")
     assert "Traceback" not in done.stderr
     done = cli("audit", write(tmp_path / "s.csv", HEADER + rows()), "--range", "0-5")
     assert done.returncode == 2
-    assert "--range takes two numbers" in done.stderr
+    assert not lacks(done.stderr, "--range", "0-5")
 
 
 def test_nothing_is_fetched_from_a_network() -> None:

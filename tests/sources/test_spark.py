@@ -138,7 +138,7 @@ def test_the_options_of_reading_work_on_spark_tables(spark: Any, tmp_path: Path)
         theirs = pj.read_panel(spark.createDataFrame(table), **options)
         theirs = theirs.select(mine.tasks, mine.languages, mine.judges)
         np.testing.assert_array_equal(theirs.scores, mine.scores)
-        assert "copied out of their table" in str(theirs.notes[0])
+        assert theirs.notes[0].code == "panel.copied"
     with refused(PanelError, "score", 45, "bad", "--map WORD=NUMBER"):
         pj.read_panel(spark.createDataFrame(words))
     with refused(PanelError, "judge", "score", "--wide PATTERN"):

@@ -59,9 +59,6 @@ class Ablation(Result):
     scope: Say = GAIN_SCOPE
     notes: tuple[Say, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
 
 def ablate(
     panel: Panel, by: By = "judges", sizes: Iterable[int] | None = None, resamples: int | None = None, seed: int = 7

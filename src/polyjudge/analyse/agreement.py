@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv, stdtrit
 
 from polyjudge.analyse.crossfit import CrossFit
-from polyjudge.core.arrays import Array, tie_gap
+from polyjudge.core.arrays import Array, mean_there, tie_gap
 from polyjudge.core.errors import UsageError
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
@@ -98,12 +98,9 @@ def decide(margins: Array, gap: float) -> Signs:
     """
     votes = sign(margins, gap)
     there = votes != MISSING
-    count = there.sum(axis=-1)
-    total = np.where(there, margins, 0.0).sum(axis=-1)
-    mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     ballots = np.where(there, votes, 0).sum(axis=-1, dtype=np.int64)
-    majority = np.where(count > 0, np.sign(ballots), MISSING).astype(np.int8)
-    return np.concatenate([sign(mean, gap)[..., None], majority[..., None], votes], axis=-1)
+    majority = np.where(there.any(axis=-1), np.sign(ballots), MISSING).astype(np.int8)
+    return np.concatenate([sign(mean_there(margins, -1), gap)[..., None], majority[..., None], votes], axis=-1)
 
 
 def decision_names(panel: Panel) -> list[str]:
@@ -153,8 +150,7 @@ class Labelled:
 
     def calibrated(self, fit: CrossFit, weights: Array) -> Array:
         """Margins (E, m) less the interaction of the tasks outside each entry's fold, with task weights (n,)."""
-        out: Array = self.margins - fit.outside(weights)[fit.fold[self.task], self.language, :]
-        return out
+        return self.margins - fit.outside(weights)[fit.fold[self.task], self.language, :]
 
 
 def agreement_of(confusion: Array) -> dict[str, Array]:
@@ -202,10 +198,7 @@ def auc(values: Array, positive: NDArray[np.bool_], weights: Array, gap: float) 
 
 def pooled_auc(entries: Labelled, weights: Array) -> Array:
     """AUC of the panel mean and of each judge inside languages, pooled by pairs: weights (R, E) -> (R, 1 + m)."""
-    there = ~np.isnan(entries.margins)
-    count = there.sum(axis=1)
-    mean = np.where(count > 0, np.where(there, entries.margins, 0.0).sum(axis=1) / np.maximum(count, 1), np.nan)
-    columns = np.column_stack([mean, entries.margins])
+    columns = np.column_stack([mean_there(entries.margins, 1), entries.margins])
     out = np.empty((*weights.shape[:-1], columns.shape[1]))
     for d in range(columns.shape[1]):
         good, pairs = np.zeros(weights.shape[:-1]), np.zeros(weights.shape[:-1])

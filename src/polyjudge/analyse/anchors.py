@@ -32,10 +32,9 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.gold import Contradictions, Gold, Kind, align_gold, by_answer, judge_as_gold, stratified_sample
 from polyjudge.core.panel import Panel
-from polyjudge.core.progress import track
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.core.sections import Words, say
-from polyjudge.estimate.kernels import BLOCK, draw_blocks
+from polyjudge.estimate.resample import tracked_draws
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -87,9 +86,6 @@ class Anchor(Result):
     notes: tuple[Words, ...]
     probes: pd.DataFrame | None = None
     """What probes say of the judges beside what the labels say (`analyse.probe_labels`); None without probes."""
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table that the labels allowed, by name."""
@@ -266,21 +262,14 @@ def _decision_tables(
 
     table = pd.DataFrame({"decision": names, **frame(lambda c: c.sum(axis=-4), changed.sum(axis=1), tasks.max(axis=0))})
     table.insert(7, "identity", [complete, *[False] * (len(names) - 1)])
-    drawn = track(
-        draw_blocks(len(panel.tasks), resamples, seed, panel.cluster), -(-resamples // BLOCK), "resampling tasks"
-    )
+    drawn = tracked_draws(len(panel.tasks), resamples, seed, panel.cluster)
     blocks = [pooled_auc(entries, w[:, entries.task] * weights) for w in drawn]
     area, (low, high) = pooled_auc(entries, weights[None])[0], quantiles(np.concatenate(blocks))
     for word, values in (("auc", area), ("auc_low", low), ("auc_high", high)):
         values = np.where(np.isnan(area) | ((word != "auc") & (low == high)), np.nan, values)
         table[word] = [values[0], np.nan, *values[1:]]
     parts = frame(lambda c: c, changed, tasks)
-    k, d = tasks.shape
-    rows = {name: np.asarray(values).reshape(k * d) for name, values in parts.items()}
-    by_language = pd.DataFrame(
-        {"language": np.repeat(panel.languages, d), "decision": names * k, **rows},
-    )
-    return table, by_language
+    return table, long_table({"language": panel.languages, "decision": names}, **parts)
 
 
 def _changed(entries: Labelled, raw: Any, new: Any) -> Any:

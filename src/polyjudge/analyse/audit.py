@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from polyjudge.analyse.advise import Advice, Goal, advise, check_goal
 from polyjudge.analyse.bounded import Bounded, asks, bounded
@@ -37,12 +36,7 @@ from polyjudge.core.reading import Reading
 from polyjudge.core.results import Result, plain
 from polyjudge.core.scale import ScaleKind, scale_of
 from polyjudge.core.sections import Finding, Say, Words, ranked, say
-from polyjudge.estimate.incomplete import informing, sampling_panel
-from polyjudge.estimate.pairs import PairOrder
 from polyjudge.estimate.resample import check_level
-
-if TYPE_CHECKING:
-    pass
 
 STAGES = 12
 """Analyses of every audit: the length of its progress bar, but for a gate and missing scores."""
@@ -214,7 +208,7 @@ def audit(
         certificate=held,
         signal=seen,
         advice=advice,
-        distribution=distribution(panel, _named(panel, explanation)),
+        distribution=distribution(panel, explanation.cells["named"].to_numpy(dtype=bool).reshape(panel.shape[1:])),
         summary=summarise(panel),
         calibrator=calibrator,
         language_effect=shifts,
@@ -270,7 +264,7 @@ def _sections(
     if panel.systems:
         out["systems"] = _part(left_out, run, "systems", systems, panel, **common)
     out["uncertainty"] = run("uncertainty", uncertainty, panel, **common)
-    order = _part(left_out, run, "rank reversals", _ordered, panel, **drawn)
+    order = _part(left_out, run, "rank reversals", order_judges, panel, **drawn)
     if order is not None:
         out["reversals"] = run("rank reversals", rank_reversals, panel, draws=resamples, order=order, **drawn)
         out["ranks"] = run("ranks", tied_sets, panel, order=order, **drawn)
@@ -321,15 +315,6 @@ def _part(
     except TooWide as error:
         left_out[name] = str(error)
         return None
-
-
-def _ordered(panel: Panel, **how: Any) -> PairOrder:
-    """The judges compared, as reversals and ranks both need them."""
-    return order_judges(sampling_panel(panel), informing(panel), **how)
-
-
-def _named(panel: Panel, e: Explanation) -> NDArray[np.bool_]:
-    return e.cells["named"].to_numpy(dtype=bool).reshape(panel.shape[1:])
 
 
 def summarise(panel: Panel) -> Summary:

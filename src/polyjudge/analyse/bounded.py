@@ -19,7 +19,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError
 from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.core.scale import FEW, MOST_STEPS
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import informing, sum_clusters
@@ -75,9 +75,6 @@ class Bounded(Result):
     survives: bool
     verdict: Say
     notes: tuple[Say, ...]
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
 
     @property
     def clear(self) -> int:
@@ -229,19 +226,15 @@ def _cells(
     informed = np.minimum(informing(panel).ravel(), g)
     half = stdtrit(informed - 1, (1 + level) / 2) * se
     band = (critical if panel.complete else own_critical(critical, g, informed)) * se
-    language, judge = np.divmod(np.arange(k * m), m)
-    table = pd.DataFrame(
-        {
-            "language": np.array(panel.languages, object)[language],
-            "judge": np.array(panel.judges, object)[judge],
-            "latent": latent,
-            "se": se,
-            "low": latent - half,
-            "high": latent + half,
-            "band_low": latent - band,
-            "band_high": latent + band,
-            "clear": np.abs(latent) > band,
-        }
+    table = long_table(
+        {"language": panel.languages, "judge": panel.judges},
+        latent=latent,
+        se=se,
+        low=latent - half,
+        high=latent + half,
+        band_low=latent - band,
+        band_high=latent + band,
+        clear=np.abs(latent) > band,
     )
     return table, critical
 

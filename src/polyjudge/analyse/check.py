@@ -10,7 +10,7 @@ import pandas as pd
 
 from polyjudge.core.panel import Panel
 from polyjudge.core.reading import Reading
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.core.scale import scale_of
 from polyjudge.core.sections import Finding, Words
 
@@ -65,16 +65,9 @@ def check_panel(panel: Panel) -> Check:
     reading = panel.reading or Reading(source="", format="array")
     low, high = panel.range
     scored = (~np.isnan(panel.scores)).sum(axis=0)
-    n, k, m = panel.shape
-    coverage = pd.DataFrame(
-        {
-            "language": np.repeat(np.array(panel.languages, object), m),
-            "judge": np.tile(np.array(panel.judges, object), k),
-            "tasks": n,
-            "scored": scored.ravel(),
-            "share": scored.ravel() / n,
-        }
-    )
+    n = len(panel.tasks)
+    cells = {"language": panel.languages, "judge": panel.judges}
+    coverage = long_table(cells, tasks=n, scored=scored, share=scored / n)
     return Check(
         reading=reading,
         readable=True,

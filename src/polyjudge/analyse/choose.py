@@ -29,6 +29,7 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
+from polyjudge.estimate.covariance import correlations
 from polyjudge.estimate.kernels import pair_index, stream
 from polyjudge.estimate.resample import check_level
 
@@ -75,9 +76,6 @@ class Choice(Result):
     level: float
     tasks: int
     systems: bool
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.subsets
 
 
 def choose(
@@ -215,7 +213,7 @@ def _copies(panel: Panel, v: Array, draws: Array, level: float) -> tuple[pd.Data
     if m < FEWEST_FOR_COPIES:
         nan = np.full(len(i), np.nan)
         return _copy_table(panel, nan, nan, nan, np.zeros(len(i), bool)), is_copy
-    pooled = np.concatenate([_standard(v).mean(axis=0)[None], _standard(draws).mean(axis=1)])
+    pooled = np.concatenate([correlations(v).mean(axis=0)[None], correlations(draws).mean(axis=1)])
     left_out = np.zeros((m, m), bool)
     value = np.zeros((len(pooled), len(i)))
     critical = stdtrit(max(2, len(draws) - 1), 1 - (1 - level) / len(i))
@@ -255,20 +253,11 @@ def _copy_table(panel: Panel, value: Array, low: Array, high: Array, named: Mask
     )
 
 
-def _standard(v: Array) -> Array:
-    """Covariances as correlations; 0 for a judge without spread."""
-    scale = np.sqrt(np.einsum("...ii->...i", v))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        out: Array = v / (scale[..., :, None] * scale[..., None, :])
-    return np.nan_to_num(out, nan=0.0)
-
-
 def _error_correlation(r: Array, skip: Masks, start: Array, i: int, j: int) -> Array:
     """Correlation of the errors of judges i and j; one factor is fitted to all pairs but `skip`: (R, m, m) -> (R,)."""
     f = _loadings(r, skip, start)
     error = np.sqrt((1 - f[:, i] ** 2) * (1 - f[:, j] ** 2))
-    out: Array = np.clip((r[:, i, j] - f[:, i] * f[:, j]) / np.maximum(error, 0.05), -1, 1)
-    return out
+    return np.clip((r[:, i, j] - f[:, i] * f[:, j]) / np.maximum(error, 0.05), -1, 1)
 
 
 def _loadings(r: Array, skip: Masks, start: Array, rounds: int = 60) -> Array:
@@ -455,15 +444,7 @@ def _recommended(
     """The panel over all languages, and of each language that another one, no dearer, surely serves better."""
     reliability, error = value
     k = len(panel.languages)
-    rows = [
-        (
-            ALL,
-            _names(panel, z[row]),
-            reliability[:, row].mean(),
-            error[-1, row],
-            cost[row] * k,
-        )
-    ]
+    rows = [(ALL, _names(panel, z[row]), reliability[:, row].mean(), error[-1, row], cost[row] * k)]
     fits = np.flatnonzero(cost <= cost[row] * (1 + 1e-12))
     critical = stdtrit(max(2, drawn.shape[-1] - 1), 1 - (1 - level) / (2 * k * len(fits)))
     for s, language in enumerate(panel.languages):
@@ -599,8 +580,7 @@ def _optimal(v: Array) -> Array:
     f = loadings_of(v, ~np.eye(len(v), dtype=bool))
     error = np.maximum(np.diag(v) - f**2, 0.05 * np.diag(v))
     raw = np.maximum(f / error, 0.0)
-    out: Array = raw / raw.sum() if raw.sum() > 0 else np.full(len(v), 1 / len(v))
-    return out
+    return raw / raw.sum() if raw.sum() > 0 else np.full(len(v), 1 / len(v))
 
 
 def _weighted(v: Array, w: Array) -> float:

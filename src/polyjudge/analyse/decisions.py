@@ -36,9 +36,6 @@ class Decisions(Result):
     seed: int
     target: Say
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
 
 def decisions(panel: Panel, resamples: int = 1000, seed: int = 7, *, draws: Multiplicity | None = None) -> Decisions:
     """Choose each language's top judge by raw and by calibrated means of the drawn tasks; look at the left-out ones.

@@ -41,10 +41,6 @@ class Difference(Result):
     level: float
     findings: list[Finding]
 
-    def to_frame(self) -> pd.DataFrame:
-        """The cells."""
-        return self.cells
-
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any], *, level: float = 0.95) -> Difference:
     """What changed from the audit `old` to the audit `new` (their `to_dict`, or the JSON that `audit -o` writes).

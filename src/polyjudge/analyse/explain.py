@@ -69,9 +69,6 @@ class Explanation(Result):
     resamples: int
     seed: int
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
     @property
     def unit(self) -> str:
         """Of printed differences."""

@@ -75,9 +75,6 @@ class Favour(Result):
     resamples: int
     seed: int
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.effects
-
     def largest(self, kind: str) -> dict[str, Any]:
         """The effect furthest from 0 of a kind."""
         rows = self.effects[self.effects["kind"] == kind]

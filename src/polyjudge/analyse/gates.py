@@ -21,18 +21,23 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
-from polyjudge.core.progress import track
 from polyjudge.core.results import Result, stack_cells
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import CellRates, Holes, InteractionEstimate, entry_weights, estimate_interaction
-from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, draw_blocks
+from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre
 from polyjudge.estimate.passing import Moved, Passing
-from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se
+from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se, tracked_draws
 
 MOST_SHUFFLED = 4_000_000
 """Pass marks moved by the shuffles behind `spread_chance`; larger panels get fewer of them."""
 MOST_COMPARED = 2_000_000_000
 """Comparisons of scores with thresholds over all resamples; beyond it fewer resamples are made."""
+HERE = (
+    "spread_raw",
+    "spread_calibrated",
+    *(f"held_out_{x}" for x in ("raw", "calibrated", "reduction", "low", "high")),
+)
+"""Columns of the sweep that are fields of the result too, of its own threshold."""
 SIDES = ("drawn_raw", "held_raw", "drawn_calibrated", "held_calibrated")
 
 
@@ -79,9 +84,6 @@ class Gates(Result):
     flip_high: float = 0.0
     """Share of decisions that calibrating turns, with its interval over tasks."""
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
 
 def gates(
     panel: Panel,
@@ -121,11 +123,11 @@ def gates(
     table = [[pass_rates(panel, s > edge) for s in (raw, calibrated)] for edge in edges]
     before, after = raw > edges[at], calibrated > edges[at]
     del calibrated  # as large as the panel
-    wanted = None if base is None else (at, _Contrast.of(panel, base))
+    wanted = None if base is None else (at, panel.languages.index(base))
     draws = (_resampled if panel.complete else _resampled_with_holes)(panel, edges, resamples, seed, wanted)
     tails = [(1 - level) / 2, (1 + level) / 2]
     frame = pd.DataFrame([_sweep_row(q, table[i], draws, i, tails) for i, q in enumerate(inside)])
-    here = frame.iloc[at]
+    here: dict[str, Any] = {name: float(frame[name].iloc[at]) for name in HERE}
     (pass_raw, se_raw), (pass_calibrated, se_calibrated) = table[at]
     rates = {"pass_raw": pass_raw, "pass_calibrated": pass_calibrated}
     errors = {"pass_raw_se": se_raw, "pass_calibrated_se": se_calibrated}
@@ -137,13 +139,7 @@ def gates(
         threshold=float(threshold),
         cells=cells,
         systems=_by_system(whole, panel, before, after),
-        spread_raw=float(here["spread_raw"]),
-        spread_calibrated=float(here["spread_calibrated"]),
-        held_out_raw=float(here["held_out_raw"]),
-        held_out_calibrated=float(here["held_out_calibrated"]),
-        held_out_reduction=float(here["held_out_reduction"]),
-        held_out_low=float(here["held_out_low"]),
-        held_out_high=float(here["held_out_high"]),
+        **here,
         base=base,
         contrast=contrast,
         sweep=frame,
@@ -278,17 +274,17 @@ def _draws(panel: Panel, resamples: int, seed: int, width: int = 4) -> tuple[NDA
     width : the larger, the shorter the blocks of many units
     """
     n, drawn = len(panel.tasks), int(panel.cluster.max()) + 1
-    blocks = track(draw_blocks(drawn, resamples, seed), -(-resamples // BLOCK), "resampling gates")
+    blocks = tracked_draws(drawn, resamples, seed, label="resampling gates")
     both = (np.stack([c[part], c[part] == 0]).astype(np.float64) for c in blocks for part in row_blocks(c, width))
     return np.arange(n) if drawn == n else panel.cluster, (x[:, x[1].any(axis=1)] for x in both)
 
 
 def _resampled(
-    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, _Contrast] | None
+    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, int] | None
 ) -> dict[str, Array]:
     """Spreads (resamples, edges) of drawn and of left-out tasks, raw and calibrated by drawn ones.
 
-    `wanted`: the edge whose contrast (resamples, m + 1) is kept as well.
+    `wanted`: the edge whose contrast (resamples, m + 1) of a base language is kept as well.
     """
     n, k, m = panel.shape
     flat = panel.scores.reshape(n, -1)
@@ -318,15 +314,15 @@ def _thresholds(beta: Array, edges: Array) -> Array:
     return np.concatenate([raw, beta.reshape(len(beta), 1, -1) + edges[:, None]], axis=1)
 
 
-def _keep(out: dict[str, list[Array]], rates: Array, k: int, m: int, wanted: tuple[int, _Contrast] | None) -> None:
+def _keep(out: dict[str, list[Array]], rates: Array, k: int, m: int, wanted: tuple[int, int] | None) -> None:
     """Adds the spreads of rates (sides, R, 2 edges, km), and the contrast at an edge, to what is there."""
     for side, both in zip(("drawn", "held"), rates, strict=True):
         for name, part in zip(("raw", "calibrated"), np.split(both, 2, axis=1), strict=True):
             cells = part.reshape(*part.shape[:2], k, m)
             out.setdefault(f"{side}_{name}", []).append(spread(cells))
             if wanted is not None and side == "drawn":
-                at, contrast = wanted
-                out.setdefault(f"contrast_{name}", []).append(contrast(cells[:, at]))
+                at, base = wanted
+                out.setdefault(f"contrast_{name}", []).append(_apart(cells[:, at], base))
 
 
 def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -340,7 +336,7 @@ def pass_rates(panel: Panel, passed: NDArray[np.bool_]) -> tuple[Array, Array]:
 
 
 def _resampled_with_holes(
-    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, _Contrast] | None
+    panel: Panel, edges: Array, resamples: int, seed: int, wanted: tuple[int, int] | None
 ) -> dict[str, Array]:
     """The same for a panel with missing scores: every rate is a least-squares estimate, in every resample."""
     n, k, m = panel.shape
@@ -395,31 +391,20 @@ def _by_moves(fits: list[CellRates], moved: Moved, limits: Array) -> list[Array]
     return [fit.levelled(*sums) for fit, *sums in shaped]
 
 
-@dataclass(frozen=True)
-class _Contrast:
+def _apart(rates: Array, base: int) -> Array:
     """Base language less the mean of the others, in points: (..., k, m) -> (..., m + 1), mean of judges last."""
-
-    base: int
-    others: list[int]
-
-    @classmethod
-    def of(cls, panel: Panel, base: str) -> _Contrast:
-        b = panel.languages.index(base)
-        return cls(b, [i for i in range(len(panel.languages)) if i != b])
-
-    def __call__(self, rates: Array) -> Array:
-        gap = 100 * (rates[..., self.base, :] - rates[..., self.others, :].mean(axis=-2))
-        return np.concatenate([gap, gap.mean(axis=-1, keepdims=True)], axis=-1)
+    gap = 100 * (rates[..., base, :] - np.delete(rates, base, axis=-2).mean(axis=-2))
+    return np.concatenate([gap, gap.mean(axis=-1, keepdims=True)], axis=-1)
 
 
 def _contrast(
-    panel: Panel, points: _Contrast, means: dict[str, Array], draws: dict[str, Array], tails: list[float]
+    panel: Panel, base: int, means: dict[str, Array], draws: dict[str, Array], tails: list[float]
 ) -> pd.DataFrame:
     """The contrast of every judge and of the mean of the judges, with its limits over resamples."""
     columns: dict[str, object] = {"judge": [*panel.judges, "(mean of judges)"]}
     for name in ("raw", "calibrated"):
         low, high = np.quantile(draws[f"contrast_{name}"], tails, axis=0)
-        columns |= {name: points(means[name]), f"{name}_low": low, f"{name}_high": high}
+        columns |= {name: _apart(means[name], base), f"{name}_low": low, f"{name}_high": high}
     return pd.DataFrame(columns)
 
 

@@ -141,9 +141,6 @@ class Comparison(Result):
     resample_gain: pd.DataFrame
     """Held-out gain of every resample and subtracting method"""
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
     def to_dict(self) -> dict[str, Any]:
         """All but the single resamples."""
         out = super().to_dict()
@@ -207,7 +204,10 @@ def compare(
     return Comparison(
         table=table,
         differences=_differences(taus if wide is None else taus.iloc[:, :0]),
-        language_pairs=_language_pairs(panel.languages if wide is None else (), pairs),
+        language_pairs=pd.concat(
+            [_pairs_of(() if wide else panel.languages, name, np.concatenate(x)) for name, x in pairs.items()],
+            ignore_index=True,
+        ),
         resamples=resamples,
         skipped=skipped,
         seed=seed,
@@ -323,11 +323,7 @@ def advise(
     values = {"method": method, "gain": float(row.gain), "low": float(row.gain_low), "high": float(row.gain_high)}
     if consumers is not None:
         who = consumers.iloc[0]
-        values |= {
-            "closer": float(who.closer),
-            "closer_low": float(who.closer_low),
-            "closer_high": float(who.closer_high),
-        }
+        values |= {name: float(who[name]) for name in ("closer", "closer_low", "closer_high")}
     if row.gain_low > 0:
         return Advice("advised", method, say("gain.advised", **values))
     return Advice("not advised", method, say("gain.loss" if row.gain_high < 0 else "gain.open", **values))
@@ -386,13 +382,8 @@ def _differences(taus: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method_a", "method_b", "difference", "low", "high", "favour_a", "favour_b"])
 
 
-def _language_pairs(languages: tuple[str, ...], pairs: dict[str, list[Array]]) -> pd.DataFrame:
-    """tau of every pair of languages by every method."""
-    frames = [_pairs_of(languages, name, np.concatenate(parts)) for name, parts in pairs.items()]
-    return pd.concat(frames, ignore_index=True)
-
-
 def _pairs_of(languages: tuple[str, ...], name: str, pairs: Array) -> pd.DataFrame:
+    """tau of every pair of languages by a method."""
     a, b = pair_index(len(languages))
     defined = ~np.isnan(pairs)
     some = defined.any(axis=0)

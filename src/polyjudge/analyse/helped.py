@@ -10,9 +10,11 @@ cross-fitted: u and v never come from the same task.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.analyse.agreement import quantiles
@@ -21,7 +23,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import stand_in
 from polyjudge.estimate.kernels import double_centre, draw_blocks
@@ -50,9 +52,6 @@ class Helped(Result):
     seed: int
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CellFactors:
@@ -77,8 +76,7 @@ class CellFactors:
     @property
     def gain(self) -> Array:
         """The cell's gain u v without the bias of estimating both from the same tasks."""
-        out: Array = self.u * self.v - self.covariance
-        return out
+        return self.u * self.v - self.covariance
 
 
 def cell_factors(panel: Panel, gold: Gold) -> CellFactors:
@@ -146,28 +144,24 @@ def whom_it_helps(panel: Panel, gold: Gold, *, level: float = 0.95, resamples: i
     because, more = _what_settles(f, tail, verdict, len(panel.tasks))
     k = len(panel.languages)
 
-    def full(values: Array, empty: object, dtype: object = float) -> Array:
-        out = np.full((k, m), empty, dtype=dtype)  # type: ignore[call-overload]
+    def full(values: Array, empty: Any = np.nan) -> NDArray[Any]:
+        out = np.full((k, m), empty, dtype=values.dtype)
         out[f.shift.languages] = values
-        return out.ravel()  # type: ignore[no-any-return]
+        return out
 
-    labels = gold.there.sum(axis=0)
-    cells = pd.DataFrame(
-        {
-            "language": np.repeat(panel.languages, m),
-            "judge": list(panel.judges) * k,
-            "labels": np.repeat(labels, m),
-            "interaction": full(f.u, np.nan),
-            "centred_shift": full(np.repeat(f.shift.centred[:, None], m, axis=1), np.nan),
-            "gain": full(f.gain, np.nan),
-            "low": full(low, np.nan),
-            "high": full(high, np.nan),
-            "band_low": full(band_low, np.nan),
-            "band_high": full(band_high, np.nan),
-            "verdict": full(verdict, "cannot tell", object),
-            "open_because": full(because, "no labels", object),
-            "more_labels": full(more, np.nan),
-        }
+    cells = long_table(
+        {"language": panel.languages, "judge": panel.judges},
+        labels=np.repeat(gold.there.sum(axis=0), m),
+        interaction=full(f.u),
+        centred_shift=full(f.shift.centred[:, None]),
+        gain=full(f.gain),
+        low=full(low),
+        high=full(high),
+        band_low=full(band_low),
+        band_high=full(band_high),
+        verdict=full(verdict, "cannot tell"),
+        open_because=full(because, "no labels"),
+        more_labels=full(more),
     )
     notes = []
     if q < k:

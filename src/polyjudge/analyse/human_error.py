@@ -13,7 +13,7 @@ from polyjudge.analyse.crossfit import CrossFit
 from polyjudge.core.arrays import Array
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.estimate.kernels import draw_blocks
 
 
@@ -27,9 +27,6 @@ class PanelGain(Result):
     """
 
     table: pd.DataFrame
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
 
 
 def error_tables(
@@ -71,27 +68,18 @@ def error_tables(
     table["labels"] = point[1][0].sum(axis=0).round().astype(int)
     table["identity"] = [True, *[False] * m]  # the panel mean counts only where every judge has a score
     errors, drawn = _ratio(point[0], point[1][:, None])[0], _ratio(total, entries[:, None])
-    parts = {name: np.ravel(values) for name, values in _frame(errors, drawn, labelled > 1).items()}
-    by_language = pd.DataFrame(
-        {
-            "language": np.repeat(panel.languages, m + 1),
-            "decision": names * k,
-            **parts,
-            "changed": moved.ravel(),
-            "labels": point[1].ravel().round().astype(int),
-        }
+    by_language = long_table(
+        {"language": panel.languages, "decision": names},
+        **_frame(errors, drawn, labelled > 1),
+        changed=moved,
+        labels=point[1].round().astype(int),
     )
-    return (
-        table,
-        by_language,
-        _panel_gain(panel, fit, error, errors, drawn, point[2][0], free),
-        _nearest(panel, gold, errors, drawn),
-    )
+    gained = _panel_gain(panel, fit, error, errors, drawn, point[2][0], free)
+    return table, by_language, gained, _nearest(panel, gold, errors, drawn)
 
 
 def _ratio(total: Array, count: Array) -> Array:
-    out: Array = np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan)
-    return out
+    return np.where(count > 0, total / np.where(count > 0, count, 1.0), np.nan)
 
 
 def _frame(errors: Array, draws: Array, enough: Array) -> dict[str, Any]:
@@ -102,12 +90,8 @@ def _frame(errors: Array, draws: Array, enough: Array) -> dict[str, Any]:
         ("calibrated", errors[1], draws[:, 1]),
         ("gain", errors[0] - errors[1], draws[:, 0] - draws[:, 1]),
     ):
-        low, high = quantiles(values)
-        out |= {
-            word: value,
-            f"{word}_low": np.where(enough, low, np.nan),
-            f"{word}_high": np.where(enough, high, np.nan),
-        }
+        low, high = (np.where(enough, x, np.nan) for x in quantiles(values))
+        out |= {word: value, f"{word}_low": low, f"{word}_high": high}
     return out
 
 
@@ -121,20 +105,13 @@ def _panel_gain(
     whole = whole.reshape(fit.cells)
     weight = np.where(np.isnan(error[..., 1:]), 0.0, panel.weights[:, None, None])
     first = _ratio((weight * np.nan_to_num(error[..., 1:])).sum(axis=0), weight.sum(axis=0))
-    columns = ("with_labels", "with_labels_low", "with_labels_high", "label_free", "label_free_low", "label_free_high")
-    nothing = np.nan
+    same = float(_mean_fall(np.insert(2 * whole * first - whole**2, 0, 0.0, axis=1)))
+    none = (np.nan, np.nan)
     rows = [
         ("other tasks", float(fall), float(low), float(high), float(free), float(free_low), float(free_high)),
-        (
-            "same tasks",
-            float(_mean_fall(np.insert(2 * whole * first - whole**2, 0, 0.0, axis=1))),
-            nothing,
-            nothing,
-            float((whole**2).mean()),
-            nothing,
-            nothing,
-        ),
+        ("same tasks", same, *none, float((whole**2).mean()), *none),
     ]
+    columns = ("with_labels", "with_labels_low", "with_labels_high", "label_free", "label_free_low", "label_free_high")
     return PanelGain(pd.DataFrame(rows, columns=["fit", *columns]))
 
 

@@ -68,9 +68,6 @@ class Information(Result):
     """Debiased value of each judge, with t interval over tasks."""
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.by_judge
-
 
 def information(
     panel: Panel,
@@ -252,8 +249,7 @@ class Slices:
         slices, size = self.points.shape
         if order is None:
             order = np.broadcast_to(np.arange(size), (1, slices, size))
-            first: Array = self.value(order)[:, 0]
-            return first
+            return self.value(order)[:, 0]
         base = (np.arange(slices) * size * size)[:, None]
         if self.rank is not None:
             terms = [self._from_neighbours(order, flat, base) for flat in self.nearer]
@@ -271,8 +267,7 @@ class Slices:
         near = np.where(self.points[:, self.mates], near, np.inf)
         near.sort(axis=-1)
         pick = np.broadcast_to(np.maximum(self.reach - 1, 0)[None, ..., None], (*near.shape[:-1], 1))
-        out: Array = np.where(self.points, np.take_along_axis(near, pick, axis=-1)[..., 0], 0.0)
-        return out
+        return np.where(self.points, np.take_along_axis(near, pick, axis=-1)[..., 0], 0.0)
 
     def _from_neighbours(self, order: NDArray[np.int64], flat: Array, base: NDArray[np.int64]) -> Array:
         """What each point adds, from the `q` points of its label next to it on either side."""
@@ -291,8 +286,7 @@ class Slices:
         near.sort(axis=0)
         pick = np.maximum(self.reach.reshape(slices, -1, most).max(axis=-1) - 1, 0)[None, None, ..., None]
         chosen = np.take_along_axis(near, np.broadcast_to(pick, (1, *held.shape)), axis=0)[0]
-        term: Array = np.where(there, chosen, 0.0).reshape(order.shape)
-        return term
+        return np.where(there, chosen, 0.0).reshape(order.shape)
 
     def permuted(self, permutations: int, seed: int) -> Array:
         """Estimates under permuted labels: (g, permutations, s)."""

@@ -44,9 +44,6 @@ class LabelBudget(Result):
     quantity: str
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
 
 def labels_needed(sd: Array, correlation: Array, tasks: Array, half_width: float, level: float = 0.95) -> Array:
     """Labels for a half-width, with a predictor of this correlation (0: labels alone); NaN when `tasks` are too few.
@@ -65,15 +62,13 @@ def labels_needed(sd: Array, correlation: Array, tasks: Array, half_width: float
     enough = spread <= half_width**2 * tasks
     left = np.where(enough, half_width**2 - spread * r2 / tasks, 1.0)
     needed = np.ceil(np.where(enough, spread * (1 - r2) / left, np.nan) - 1e-9)
-    out: Array = np.maximum(needed, np.where(np.isnan(needed), np.nan, 2.0))
-    return out
+    return np.maximum(needed, np.where(np.isnan(needed), np.nan, 2.0))
 
 
 def powered_variance(sd: Array, correlation: Array, tasks: Array, labels: Array) -> Array:
     """Variance of the tuned mean with `labels` of `tasks` labelled."""
     r2 = np.maximum(correlation, 0.0) ** 2
-    out: Array = sd**2 / labels * (1 - r2 * np.maximum(tasks - labels, 0) / tasks)
-    return out
+    return sd**2 / labels * (1 - r2 * np.maximum(tasks - labels, 0) / tasks)
 
 
 def label_budget(
@@ -100,12 +95,15 @@ def label_budget(
         )
     tasks = (~np.isnan(guess)).sum(axis=0).astype(np.float64)
     labels = used.sum(axis=0)
-    few = labels < FEWEST
-    pilot = _Pilot.of(used, gold.values, guess)
-    sd, correlation = (x[0] for x in pilot.moments(panel.weights[None]))
+    y, f = (np.where(used, x, 0.0) for x in (gold.values, guess))
+    terms = np.stack([used.astype(np.float64), y, f, y * y, f * f, y * f], axis=2)
+    sd, correlation = (x[0] for x in _moments(terms, labels, panel.weights[None]))
     if not (sd > 0).any():
         raise PanelError("All pilot labels are equal, so their spread is not known. Label more tasks.")
-    draws = [pilot.moments(c * panel.weights) for c in draw_blocks(len(panel.tasks), resamples, seed, panel.cluster)]
+    draws = [
+        _moments(terms, labels, c * panel.weights)
+        for c in draw_blocks(len(panel.tasks), resamples, seed, panel.cluster)
+    ]
     drawn_sd, drawn_r = (np.concatenate([d[i] for d in draws]) for i in range(2))
     z, ask = float(ndtri((1 + level) / 2)), (half_width, level)
     columns = _needed("labels_only", sd, 0 * correlation, drawn_sd, 0 * drawn_r, np.full(len(tasks), np.inf), ask)
@@ -125,37 +123,27 @@ def label_budget(
             "next_labels": extra,
             "next_half_width": np.where(labels + extra > 1, z * np.sqrt(after), np.nan),
             "settles": np.asarray(_settles(panel, gold, seed)).astype(np.int64),
-            "pooled": few,
+            "pooled": labels < FEWEST,
         }
     )
     return LabelBudget(table, half_width, level, batch, quantity, tuple(_notes(table)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Pilot:
-    """Sums over labelled tasks: `terms` (n, k, 6) of count, label, guess, their squares and product; `labels` (k,)."""
+def _moments(terms: Array, labels: NDArray[np.int64], weights: Array) -> tuple[Array, Array]:
+    """Spread and correlation of each language, (R, k), for task weights (R, n); pooled where labels (k,) are few.
 
-    terms: Array
-    labels: Array
-
-    @classmethod
-    def of(cls, used: NDArray[np.bool_], values: Array, guess: Array) -> _Pilot:
-        y, f = (np.where(used, x, 0.0) for x in (values, guess))
-        return cls(np.stack([used.astype(np.float64), y, f, y * y, f * f, y * f], axis=2), used.sum(axis=0))
-
-    def moments(self, weights: Array) -> tuple[Array, Array]:
-        """Spread and correlation of each language, (R, k); pooled within languages where labels are few."""
-        sums = (weights @ self.terms.reshape(len(self.terms), -1)).reshape(-1, *self.terms.shape[1:])
-        n, a, b, aa, bb, ab = np.moveaxis(sums, -1, 0)
-        safe = np.maximum(n, 1e-300)
-        yy, ff, yf = aa - a * a / safe, bb - b * b / safe, ab - a * b / safe
-        # ratio of effective counts: a language's own, and the sum for the pool
-        free = np.maximum(n - n / np.maximum(self.labels, 1), 1e-300)
-        pool = [x.sum(axis=1, keepdims=True) for x in (yy, ff, yf, np.where(self.labels > 1, free, 0.0))]
-        few = self.labels < FEWEST
-        yy, ff, yf, free = (np.where(few, p, x) for x, p in zip((yy, ff, yf, free), pool, strict=True))
-        scale = np.sqrt(np.maximum(yy * ff, 0.0))
-        return np.sqrt(np.maximum(yy, 0.0) / free), np.where(scale > 0, yf / np.where(scale > 0, scale, 1.0), 0.0)
+    terms : (n, k, 6) of each labelled task: 1, label, guess, their squares and product; 0 where there is no label
+    """
+    sums = (weights @ terms.reshape(len(terms), -1)).reshape(-1, *terms.shape[1:])
+    n, a, b, aa, bb, ab = np.moveaxis(sums, -1, 0)
+    safe = np.maximum(n, 1e-300)
+    yy, ff, yf = aa - a * a / safe, bb - b * b / safe, ab - a * b / safe
+    # ratio of effective counts: a language's own, and the sum for the pool
+    free = np.maximum(n - n / np.maximum(labels, 1), 1e-300)
+    pool = [x.sum(axis=1, keepdims=True) for x in (yy, ff, yf, np.where(labels > 1, free, 0.0))]
+    yy, ff, yf, free = (np.where(labels < FEWEST, p, x) for x, p in zip((yy, ff, yf, free), pool, strict=True))
+    scale = np.sqrt(np.maximum(yy * ff, 0.0))
+    return np.sqrt(np.maximum(yy, 0.0) / free), np.where(scale > 0, yf / np.where(scale > 0, scale, 1.0), 0.0)
 
 
 def _needed(

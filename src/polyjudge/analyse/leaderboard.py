@@ -13,10 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import Array, mean_there
 from polyjudge.core.errors import PanelError
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.core.sections import Finding
 from polyjudge.core.systems import fill_systems
 from polyjudge.estimate.covariance import cluster_means
@@ -55,9 +55,6 @@ class Leaderboard(Result):
     units: int
     resamples: int
     seed: int
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.systems
 
     def top_set(self, language: str = ALL) -> list[str]:
         """Systems that may be best in a language, or over all."""
@@ -177,27 +174,12 @@ def require_systems(panel: Panel, what: str) -> Array:
 
 def _per_task(filled: Array, over: int) -> Array:
     """(n, scopes, s): mean over judges (axis 3) or languages (axis 2) of what is there."""
-    values = _mean(filled, over)
-    if np.isnan(values).any():
-        values = _complete(values)
-    out: Array = values.swapaxes(1, 2)
-    return out
-
-
-def _mean(values: Array, over: int | tuple[int, ...], keepdims: bool = False) -> Array:
-    """Mean of what is there, NaN where nothing is."""
-    there = ~np.isnan(values)
-    count = there.sum(axis=over, keepdims=keepdims)
-    total = np.where(there, values, 0.0).sum(axis=over, keepdims=keepdims)
-    out: Array = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return out
-
-
-def _complete(values: Array) -> Array:
-    """Holes of (n, s, x) that a whole task lacks in a scope: the task's level and the scope's mean difference."""
-    task = _mean(values, (1, 2), keepdims=True)
-    away = _mean(values - task, 0, keepdims=True)
-    return np.where(np.isnan(values), task + np.nan_to_num(away), values)
+    values = mean_there(filled, over)
+    if np.isnan(values).any():  # a whole task lacks the scope: the task's level and the scope's mean difference
+        task = mean_there(values, (1, 2), keepdims=True)
+        away = mean_there(values - task, 0, keepdims=True)
+        values = np.where(np.isnan(values), task + np.nan_to_num(away), values)
+    return values.swapaxes(1, 2)
 
 
 def _rated(panel: Panel, values: Array, level: float) -> tuple[Array, Array, Array]:
@@ -231,7 +213,7 @@ def _hangs(
     holds = sure & (np.take_along_axis(lead, worst, axis=0)[0] > 0)
     mean, half = (np.where(sure & ~holds, np.take_along_axis(x, worst, axis=0)[0], np.nan) for x in (mean, half))
     name = np.where(sure & ~holds, np.array(judges, object)[worst[0]], "")
-    return holds, {"hangs_on": name, "without": mean, "low": mean - half, "high": mean + half}
+    return holds, {"hangs_on": name, "without": mean, "without_low": mean - half, "without_high": mean + half}
 
 
 def _scope_tables(
@@ -254,38 +236,29 @@ def _scope_tables(
     above = above & ~gone[:, :, None] & ~gone[:, None, :]
     place = np.where(gone, np.nan, ranks(np.where(gone, -np.inf, mean), panel.tie_gap))
     best, worst = 1 + above.sum(axis=1), (~gone).sum(axis=1)[:, None] - above.sum(axis=2)
-    s, size = len(panel.systems), len(names)
     there = np.asarray((~np.isnan(require_systems(panel, "A leaderboard"))).any(axis=3))  # (n, s, k)
     tasks = np.vstack([panel.weights @ there.any(axis=2), np.einsum("t,tsl->ls", panel.weights, there)])
-    systems = pd.DataFrame(
-        {
-            "language": np.repeat(np.array(names, object), s),
-            "system": np.tile(np.array(panel.systems, object), size),
-            "mean": mean.ravel(),
-            "low": low.ravel(),
-            "high": high.ravel(),
-            "rank": place.ravel(),
-            "rank_low": best.ravel(),
-            "rank_high": worst.ravel(),
-            "top_set": (best == 1).ravel(),
-            "tasks": np.round(tasks).astype(int).ravel(),
-        }
+    systems = long_table(
+        {"language": names, "system": panel.systems},
+        mean=mean,
+        low=low,
+        high=high,
+        rank=place,
+        rank_low=best,
+        rank_high=worst,
+        top_set=best == 1,
+        tasks=np.round(tasks).astype(int),
     )[~gone.ravel()]
     order = systems.assign(at=systems["language"].map({x: i for i, x in enumerate(names)}))
     systems = order.sort_values(["at", "rank"], kind="stable").drop(columns="at").reset_index(drop=True)
-    pairs = pd.DataFrame(
-        {
-            "language": np.repeat(np.array(names, object), len(i)),
-            "system_i": np.tile(np.array(panel.systems, object)[i], size),
-            "system_j": np.tile(np.array(panel.systems, object)[j], size),
-            "difference": difference.ravel(),
-            "se": np.concatenate([x.se for x in scopes]).ravel(),
-            "sure": (above[:, i, j] | above[:, j, i]).ravel(),
-            "hangs_on": hangs["hangs_on"].ravel(),
-            "without": hangs["without"].ravel(),
-            "without_low": hangs["low"].ravel(),
-            "without_high": hangs["high"].ravel(),
-        }
+    system = np.array(panel.systems, object)
+    pairs = long_table(
+        {"language": names, "system_i": system[i]},
+        system_j=np.broadcast_to(system[j], difference.shape),
+        difference=difference,
+        se=np.concatenate([x.se for x in scopes]),
+        sure=above[:, i, j] | above[:, j, i],
+        **hangs,
     )[~(gone[:, i] | gone[:, j]).ravel()]
     return systems, pairs.reset_index(drop=True)
 
@@ -329,9 +302,9 @@ def _swaps(
 def _calibrated_change(panel: Panel, filled: Array) -> float:
     """What taking the interaction off every score changes in the systems' means: nothing, for its rows sum to zero."""
     if np.isnan(filled).any():
-        cells = _mean(filled, (0, 1))
+        cells = mean_there(filled, (0, 1))
         shift = np.where(np.isnan(filled), np.nan, double_centre(cells))
-        moved = float(np.nanmax(np.abs(_mean(_mean(shift, 3), 0))))
+        moved = float(np.nanmax(np.abs(mean_there(mean_there(shift, 3), 0))))
         return moved if moved > panel.tie_gap else 0.0
     shift = double_centre(np.average(filled, axis=0, weights=panel.weights).mean(axis=0))
     change = float(np.abs(shift.mean(axis=1)).max())

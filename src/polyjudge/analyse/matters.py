@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -59,18 +59,11 @@ class Certificate(Result):
     tasks_needed: int | None
     cells: pd.DataFrame
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
     @property
     def counts(self) -> dict[Matter, int]:
         """How many cells are material, negligible and open."""
-        found = self.cells["matter"].value_counts()
-        return {"material": _of(found, "material"), "negligible": _of(found, "negligible"), "open": _of(found, "open")}
-
-
-def _of(counts: pd.Series[int], matter: str) -> int:
-    return int(counts.get(matter, 0))
+        kinds: tuple[Matter, ...] = get_args(Matter)
+        return {kind: int((self.cells["matter"] == kind).sum()) for kind in kinds}
 
 
 def certificate(u: Uncertainty, matters: float) -> Certificate:

@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import estimate_interaction, informing
 
@@ -55,9 +55,6 @@ class Missingness(Result):
         """Share of entries without a score."""
         return self.missing / self.entries
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
     def __repr__(self) -> str:
         return "\n".join([super().__repr__(), *map(str, self.notes)])
 
@@ -79,15 +76,7 @@ def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | No
     k, m = panel.shape[1:]
     gone, asked = _gone(panel)
     lost, n = panel.lost, np.maximum(panel.asked, 1)
-    cells = pd.DataFrame(
-        {
-            "language": np.repeat(np.array(panel.languages, dtype=object), m),
-            "judge": np.tile(np.array(panel.judges, dtype=object), k),
-            "missing": lost.ravel(),
-            "tasks": n.ravel(),
-            "rate": (lost / n).ravel(),
-        }
-    )
+    cells = long_table({"language": panel.languages, "judge": panel.judges}, missing=lost, tasks=n, rate=lost / n)
     p_cell = p_interaction = None
     notes: list[Say] = []
     if gone.any():

@@ -10,10 +10,9 @@ import pandas as pd
 from polyjudge.calibrate.methods.btl import FARTHEST, fit_btl, pair_counts, strata_of
 from polyjudge.core.errors import PanelError
 from polyjudge.core.panel import Panel
-from polyjudge.core.progress import track
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.core.sections import Say, say
-from polyjudge.estimate.kernels import BLOCK, draw_blocks
+from polyjudge.estimate.resample import tracked_draws
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -34,9 +33,6 @@ class Pairwise(Result):
     seed: int
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
 
 def pairwise(panel: Panel, resamples: int = 1000, seed: int = 7) -> Pairwise:
     """Fit judge-aware Bradley-Terry-Luce to every language. The panel's task groups are the strata.
@@ -53,9 +49,7 @@ def pairwise(panel: Panel, resamples: int = 1000, seed: int = 7) -> Pairwise:
     whole = fit_btl(*counts)
     drawn = [
         fit_btl(*pair_counts(panel, block * panel.weights), start=whole)
-        for block in track(
-            draw_blocks(len(panel.tasks), resamples, seed, panel.cluster), -(-resamples // BLOCK), "resampling tasks"
-        )
+        for block in tracked_draws(len(panel.tasks), resamples, seed, panel.cluster)
     ]
     bounds = [np.quantile(np.concatenate([d[part] for d in drawn]), [0.025, 0.975], axis=0) for part in (0, 1)]
     k, m = len(panel.languages), len(panel.judges)
@@ -64,24 +58,18 @@ def pairwise(panel: Panel, resamples: int = 1000, seed: int = 7) -> Pairwise:
     share = np.zeros((k, m))
     np.add.at(share.T, i, counts[1][0].sum(axis=1).T)
     np.add.at(share.T, j, counts[1][0].sum(axis=1).T)
-    table = pd.DataFrame(
-        {
-            "language": np.repeat(panel.languages, m),
-            "judge": list(panel.judges) * k,
-            "strength": whole[0].ravel(),
-            "low": bounds[0][0].ravel(),
-            "high": bounds[0][1].ravel(),
-            "comparisons": share.ravel().round().astype(np.int64),
-        }
+    table = long_table(
+        {"language": panel.languages, "judge": panel.judges},
+        strength=whole[0],
+        low=bounds[0][0],
+        high=bounds[0][1],
+        comparisons=share.round().astype(np.int64),
     )
-    strata = pd.DataFrame(
-        {
-            "language": np.repeat(panel.languages, len(names)),
-            "stratum": list(names) * k,
-            "discrimination": np.exp(whole[1]).ravel(),
-            "low": np.exp(bounds[1][0]).ravel(),
-            "high": np.exp(bounds[1][1]).ravel(),
-        }
+    strata = long_table(
+        {"language": panel.languages, "stratum": names},
+        discrimination=np.exp(whole[1]),
+        low=np.exp(bounds[1][0]),
+        high=np.exp(bounds[1][1]),
     )
     notes = []
     endless = table[table["strength"].abs() >= FARTHEST - 1]

@@ -34,9 +34,6 @@ class PanelWorth(Result):
     table: pd.DataFrame
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
 
 def panel_worth(panel: Panel, gold: Gold | None = None, *, resamples: int = 1000, seed: int = 7) -> PanelWorth:
     """Alpha between judges, and with labels the correlation of their errors and the effective number of judges.
@@ -56,25 +53,26 @@ def panel_worth(panel: Panel, gold: Gold | None = None, *, resamples: int = 1000
         if terms is not None:
             out["correlation"] = _correlations(_weighted(weights[:, rows], terms), subsets)
             sizes = np.array([len(s) for s in subsets])[:, None]
-            out["effective"] = effective_judges(out["correlation"], sizes)
+            below = 1 + (sizes - 1) * out["correlation"]  # 0 at the limit where the errors cancel exactly
+            out["effective"] = np.where(below > 1e-9, sizes / np.where(below > 1e-9, below, 1.0), np.nan)
         return out
 
     point = statistics(panel.weights[None])
     blocks = [statistics(c * panel.weights) for c in draw_blocks(n, resamples, seed, panel.cluster)]
+    labels = np.zeros(k, int) if errors is None else (~np.isnan(errors).any(axis=2)).sum(axis=0)
     frame = pd.DataFrame(
         {
             "language": [*panel.languages, "all"] * len(subsets),
             "without": np.repeat(["", *panel.judges][: len(subsets)], k + 1),
             "judges": np.repeat([len(s) for s in subsets], k + 1),
-            "labels": np.tile(_counts(errors, k), len(subsets)),
+            "labels": np.tile([*labels, labels.sum()], len(subsets)),
         }
     )
     for name, values in point.items():
         low, high = quantiles(np.concatenate([b[name] for b in blocks]))
         known = ~np.isnan(values[0])
-        frame[name] = values[0].ravel()
-        frame[f"{name}_low"] = np.where(known, low, np.nan).ravel()
-        frame[f"{name}_high"] = np.where(known, high, np.nan).ravel()
+        for end, x in (("", values[0]), ("_low", low), ("_high", high)):
+            frame[name + end] = np.where(known, x, np.nan).ravel()
     notes = []
     if m == 2:
         notes.append(say("worth.two-judges"))
@@ -82,38 +80,16 @@ def panel_worth(panel: Panel, gold: Gold | None = None, *, resamples: int = 1000
     return PanelWorth(frame, tuple(notes))
 
 
-def krippendorff_alpha(values: Array, weights: Array) -> Array:
-    """Interval alpha of values (units, raters), NaN for missing, with unit weights (..., units): -> (...).
-
-    Units with fewer than two values take no part. NaN where all values are equal.
-    """
-    return _alpha(_weighted(weights, _alpha_terms(values[:, None, :])))[..., 0]
-
-
-def error_correlation(errors: Array, weights: Array) -> Array:
-    """Mean correlation over judge pairs of errors (units, m), with unit weights (..., units): -> (...).
-
-    Units that lack an error take no part. NaN where a judge's errors have no spread.
-    """
-    everyone = [np.arange(errors.shape[1])]
-    return _correlations(_weighted(weights, _error_terms(errors[:, None, :])), everyone)[..., 0, 0]
-
-
-def effective_judges(correlation: Array, judges: Array | int) -> Array:
-    """m / (1 + (m - 1) r); NaN at the limit where the errors cancel exactly."""
-    below = 1 + (judges - 1) * correlation
-    out: Array = np.where(below > 1e-9, judges / np.where(below > 1e-9, below, 1.0), np.nan)
-    return out
-
-
 def _weighted(weights: Array, terms: Array) -> Array:
     """Sum over units of terms (n, ...) with weights (..., n)."""
-    out: Array = (weights @ terms.reshape(len(terms), -1)).reshape(*weights.shape[:-1], *terms.shape[1:])
-    return out
+    return (weights @ terms.reshape(len(terms), -1)).reshape(*weights.shape[:-1], *terms.shape[1:])
 
 
 def _alpha_terms(scores: Array) -> Array:
-    """What each unit adds to alpha, (n, k, m) -> (n, k, 4): number of values, sum, sum of squares, spread inside."""
+    """What each unit adds to alpha, (n, k, m) -> (n, k, 4): number of values, sum, sum of squares, spread inside.
+
+    Units with fewer than two values take no part.
+    """
     there = ~np.isnan(scores)
     count = there.sum(axis=2)
     there &= (count > 1)[..., None]
@@ -133,8 +109,7 @@ def _alpha(sums: Array) -> Array:
     expected = (second - first**2 / safe) / (safe - 1)
     # values that differ by rounding only have no spread
     known = (size > 1) & (expected > 1e-18 * np.maximum(second, np.finfo(float).tiny))
-    out: Array = np.where(known, 1 - inside / safe / np.where(known, expected, 1.0), np.nan)
-    return out
+    return np.where(known, 1 - inside / safe / np.where(known, expected, 1.0), np.nan)
 
 
 def _errors(panel: Panel, gold: Gold) -> Array:
@@ -174,10 +149,3 @@ def _correlations(sums: Array, subsets: list[NDArray[np.int64]]) -> Array:
         i, j = (keep[x] for x in np.triu_indices(len(keep), 1))
         out.append(np.where(known[..., keep].all(axis=-1), each[..., i, j].mean(axis=-1), np.nan))
     return np.stack(out, axis=-2)
-
-
-def _counts(errors: Array | None, k: int) -> list[int]:
-    if errors is None:
-        return [0] * (k + 1)
-    by_language = (~np.isnan(errors).any(axis=2)).sum(axis=0)
-    return [*map(int, by_language), int(by_language.sum())]

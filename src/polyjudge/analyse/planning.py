@@ -213,18 +213,18 @@ class _World:
     sigma: float
     widest: float
     """Largest sd over tasks of a cell's deviation."""
-    wider: float
+    wider: float = 1.0
     """Critical value of the panel's own band over Bonferroni's t: above 1 where the scores have heavy tails."""
     radius: float
-    means: Array | None
+    means: Array | None = None
     """Cell means (k, m), or None to draw them."""
-    root: Array | None
+    root: Array | None = None
     """Square root of the covariance of a task's scores (km, km), or None for independent noise of sd `sigma`."""
-    interaction_sd: float
-    judge_sd: float
-    tasks: int | None
+    interaction_sd: float = 0.0
+    judge_sd: float = 0.0
+    tasks: int | None = None
     assumed: Say
-    notes: tuple[Say, ...]
+    notes: tuple[Say, ...] = ()
 
 
 def _positive(name: str, value: float) -> float:
@@ -251,12 +251,7 @@ def _without_scores(
             f"A plan without scores needs {', '.join(missing)}. Give them, or give scores to learn from "
             "(plan(panel), --from SCORES)."
         )
-    return _assumed(int(judges or 0), int(languages or 0), sigma, radius, interaction_sd, judge_sd)
-
-
-def _assumed(
-    m: int, k: int, sigma: float | None, radius: float | None, interaction_sd: float | None, judge_sd: float | None
-) -> _World:
+    m, k = int(judges or 0), int(languages or 0)
     if m < 2 or k < 2:
         raise UsageError("A plan needs at least two judges and two languages.")
     if m * k > 100_000:
@@ -264,22 +259,15 @@ def _assumed(
     sigma, radius = _positive("sigma", sigma or 0), _positive("radius", radius or 0)
     effect = _positive("interaction_sd", radius if interaction_sd is None else interaction_sd)
     apart = _positive("judge_sd", radius if judge_sd is None else judge_sd)
-    widest = sigma * math.sqrt((1 - 1 / k) * (1 - 1 / m))
-    assumed = say("plan.assumed", effect=effect, apart=apart, sigma=sigma)
     return _World(
         languages=k,
         judges=m,
         sigma=sigma,
-        widest=widest,
-        wider=1.0,
+        widest=sigma * math.sqrt((1 - 1 / k) * (1 - 1 / m)),
         radius=radius,
-        means=None,
-        root=None,
         interaction_sd=effect,
         judge_sd=apart,
-        tasks=None,
-        assumed=assumed,
-        notes=(),
+        assumed=say("plan.assumed", effect=effect, apart=apart, sigma=sigma),
     )
 
 
@@ -312,9 +300,7 @@ def _learned(
     root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
     scale = 1.0 if sigma is None else _positive("sigma", sigma) / max(learned, np.finfo(float).tiny)
     target = float(np.abs(beta).max()) / 2 if radius is None else radius
-    notes = [] if radius is not None else [say("plan.own-radius", radius=target)]
     spread = np.sqrt(np.tensordot(w, (deviations - beta) ** 2, 1) / (n - 1))
-    assumed = say("plan.learned", factor=factor)
     return _World(
         languages=k,
         judges=m,
@@ -324,11 +310,9 @@ def _learned(
         radius=_positive("radius", target),
         means=means,
         root=root * scale,
-        interaction_sd=0.0,
-        judge_sd=0.0,
         tasks=panel.n_tasks,
-        assumed=assumed,
-        notes=tuple(notes),
+        assumed=say("plan.learned", factor=factor),
+        notes=() if radius is not None else (say("plan.own-radius", radius=target),),
     )
 
 
@@ -393,33 +377,17 @@ def decision_study(panel: Panel, level: float = 0.95) -> tuple[pd.DataFrame, Say
             at = {"tasks": n, "languages": k, "judges": m, "replicates": r} | {facet: size}
             point, around = _reliability(full, at), _reliability(parts, at)
             _, low, high = jackknife(point, around, level)
-            for index, order in enumerate(("judges_overall", "judges_in_language", "languages")):
-                rows.append(
-                    {
-                        "facet": facet,
-                        "size": size,
-                        "factor": factor,
-                        "order": order,
-                        "reliability": max(float(point[index]), 0.0),
-                        "low": float(np.clip(low[index], 0, 1)),
-                        "high": float(np.clip(high[index], 0, 1)),
-                    }
-                )
-    frame = pd.DataFrame(rows)
-    doubled = frame[(frame["order"] == "judges_overall") & (frame["factor"] == 2) & (frame["facet"] != "judges")]
-    now_row = frame[(frame["order"] == "judges_overall") & (frame["factor"] == 1)].iloc[0]
+            ends = np.maximum(point, 0.0), np.clip(low, 0, 1), np.clip(high, 0, 1)
+            orders = ("judges_overall", "judges_in_language", "languages")
+            rows += [(facet, size, factor, order, *map(float, x)) for order, *x in zip(orders, *ends, strict=True)]
+    frame = pd.DataFrame(rows, columns=["facet", "size", "factor", "order", "reliability", "low", "high"])
+    overall = frame[frame["order"] == "judges_overall"]
+    doubled = overall[(overall["factor"] == 2) & (overall["facet"] != "judges")]
     best = doubled.iloc[int(doubled["reliability"].argmax())]
-    advice = say(
-        "plan.advice",
-        facet=best["facet"],
-        now=now_row["reliability"],
-        now_low=now_row["low"],
-        now_high=now_row["high"],
-        then=best["reliability"],
-        then_low=best["low"],
-        then_high=best["high"],
-    )
-    return frame, advice
+    values = {"facet": best["facet"]}
+    for name, row in (("now", overall[overall["factor"] == 1].iloc[0]), ("then", best)):
+        values |= {name: row["reliability"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
+    return frame, say("plan.advice", **values)
 
 
 def _reliability(estimate: Array, size: dict[str, int]) -> Array:

@@ -171,9 +171,6 @@ class LanguageMeans(Result):
     level: float
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
 
 def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> LanguageMeans:
     """Mean human score (or preference) of every language, from the labels and the panel mean on all tasks.

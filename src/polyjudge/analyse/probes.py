@@ -10,13 +10,14 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from polyjudge.core.arrays import Array
+from polyjudge.analyse.uncertainty import uncertainty
+from polyjudge.core.arrays import Array, mean_there
 from polyjudge.core.errors import PanelError
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.core.sections import Finding
 from polyjudge.core.versions import VERSION
-from polyjudge.estimate.resample import check_level
+from polyjudge.estimate.resample import check_level, mean_of_known
 
 SEES, BLIND = 0.1, 0.4
 """A judge sees where its reaction is surely (one-sided) above this share of the usual one, and is blind where it is
@@ -54,9 +55,6 @@ class Probe(Result):
     """Whether the interaction is that of the clean versions, not of an audit."""
     findings: tuple[Finding, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
 
 def versions(systems: tuple[str, ...]) -> tuple[int, NDArray[np.int64], list[int]]:
     """Position of the clean version, severity of every version (0 clean, -1 placebo), positions of placebos."""
@@ -92,8 +90,10 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
     reaction, reaction_se, df, _ = _over_tasks(-rise, panel)
     steps = severity > 0
     wins = np.sign(np.where(np.abs(d := scores[:, [clean]] - scores[:, steps]) <= panel.tie_gap, 0.0, d)) / 2 + 0.5
-    sensitivity, sense_se, _, _ = _over_tasks(_mean(wins, 1), panel)
-    shift = _mean(scores[:, placebos], 1) - scores[:, clean] if placebos else np.full(scores[:, clean].shape, np.nan)
+    sensitivity, sense_se, _, _ = _over_tasks(mean_there(wins, 1), panel)
+    shift = (
+        mean_there(scores[:, placebos], 1) - scores[:, clean] if placebos else np.full(scores[:, clean].shape, np.nan)
+    )
     wrong, wrong_se, _, skew = _over_tasks(shift, panel)
     t = float(stdtrit(df, (1 + level) / 2))
     half = (1 + level) / 2  # cells and judges share the chance of a false alarm
@@ -102,19 +102,16 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
     usual, usual_low = _usual(reaction, reaction_se, t)
     sight = _sight(reaction, float(stdtrit(df, level)) * reaction_se, usual, usual_low)
     beta, large, own = _interaction(audit, panel, clean, limit, level)
-    cells = pd.DataFrame(
-        {
-            "language": np.repeat(np.array(panel.languages, object), len(panel.judges)),
-            "judge": np.tile(np.array(panel.judges, object), len(panel.languages)),
-            **_interval("reaction", reaction, t * reaction_se),
-            **_interval("false_reaction", wrong, t * wrong_se),
-            "false": moved.ravel(),
-            **_interval("sensitivity", sensitivity, t * sense_se, (0.0, 1.0), len(panel.tasks)),
-            "sight": sight.ravel(),
-            "interaction": beta.ravel(),
-            "large": large.ravel(),
-            "verdict": np.where(large, _verdict(sight), "").ravel(),
-        }
+    cells = long_table(
+        {"language": panel.languages, "judge": panel.judges},
+        **_interval("reaction", reaction, t * reaction_se),
+        **_interval("false_reaction", wrong, t * wrong_se),
+        false=moved,
+        **_interval("sensitivity", sensitivity, t * sense_se, (0.0, 1.0), len(panel.tasks)),
+        sight=sight,
+        interaction=beta,
+        large=large,
+        verdict=np.where(large, _verdict(sight), ""),
     )
     return Probe(
         cells=cells,
@@ -144,13 +141,6 @@ def _slope(scores: Array, severity: NDArray[np.int64], used: NDArray[np.bool_]) 
     return np.where((apart**2).sum(axis=1) > 0, out, np.nan)
 
 
-def _mean(values: Array, axis: int) -> Array:
-    there = ~np.isnan(values)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        out: Array = np.where(there, values, 0.0).sum(axis=axis) / there.sum(axis=axis)
-    return out
-
-
 def _moved(value: Array, se: Array, skew: Array, df: int, level: float) -> NDArray[np.bool_]:
     """Cells that surely differ from 0, all of them together; also after Johnson's correction for skewness."""
     critical = stdtrit(df, 1 - (1 - level) / (2 * value.size))
@@ -163,7 +153,7 @@ def _moved(value: Array, se: Array, skew: Array, df: int, level: float) -> NDArr
 
 def _judges(panel: Panel, shift: Array, cells: NDArray[np.bool_], limit: float, level: float) -> pd.DataFrame:
     """What placebos do to each judge over all languages: a liking for form, such as length, shows sooner there."""
-    value, se, df, skew = _over_tasks(_mean(shift, 1)[:, None], panel)
+    value, se, df, skew = _over_tasks(mean_there(shift, 1)[:, None], panel)
     over = _moved(value, se, skew, df, (1 + level) / 2) & (np.abs(value) > limit / 2)
     half = float(stdtrit(df, (1 + level) / 2)) * se
     return pd.DataFrame(
@@ -177,18 +167,11 @@ def _judges(panel: Panel, shift: Array, cells: NDArray[np.bool_], limit: float, 
 
 def _over_tasks(values: Array, panel: Panel) -> tuple[Array, Array, int, Array]:
     """Weighted mean over tasks that have a value, its standard error over clusters, degrees of freedom, skewness."""
-    there = ~np.isnan(values)
-    weight = np.where(there, panel.weights[:, None, None], 0.0)
-    codes = np.unique(panel.cluster, return_inverse=True)[1]
-    g = int(codes.max()) + 1
+    mean, se, part = mean_of_known(values, panel)
+    g = len(part)
     with np.errstate(invalid="ignore", divide="ignore"):
-        total = weight.sum(axis=0)
-        mean = np.where(there, values * weight, 0.0).sum(axis=0) / total
-        part = np.zeros((g, *values.shape[1:]))
-        np.add.at(part, codes, np.where(there, (values - mean) * weight / total, 0.0))
-        square = (part**2).sum(axis=0)
-        se = np.sqrt(g / max(g - 1, 1) * square)
-        skew = np.nan_to_num(np.sqrt(max(g - 1, 1)) * g / max(g - 2, 1) * (part**3).sum(axis=0) / square**1.5)
+        third = (part**3).sum(axis=0) / (part**2).sum(axis=0) ** 1.5
+        skew = np.nan_to_num(np.sqrt(max(g - 1, 1)) * g / max(g - 2, 1) * third)
     return mean, se, max(g - 1, 1), skew
 
 
@@ -242,8 +225,6 @@ def _interaction(
     audit: Panel | None, panel: Panel, clean: int, limit: float, level: float
 ) -> tuple[Array, NDArray[np.bool_], bool]:
     """Interaction of every cell, and whether it matters: its band leaves 0 out and it is at least `limit`."""
-    from polyjudge.analyse.uncertainty import uncertainty
-
     source = panel.select(systems=[panel.systems[clean]]) if audit is None else audit
     k, m = len(panel.languages), len(panel.judges)
     lacking = [*(set(panel.languages) - set(source.languages)), *(set(panel.judges) - set(source.judges))]

@@ -26,9 +26,6 @@ class Recovery(Result):
     """Whether the simultaneous band holds every planted value at once."""
     level: float
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
 
 def recovery(estimate: Uncertainty, planted: pd.DataFrame) -> Recovery:
     """Compare an estimated interaction with the planted one (a language x judge table with the same labels).

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from polyjudge.analyse.ties import order_judges
+from polyjudge.analyse.ties import ALL, order_judges
 from polyjudge.core.arrays import Array, row_blocks
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.progress import track
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.estimate.incomplete import informing, sampling_panel
 from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, pair_chunks, ranks
 from polyjudge.estimate.pairs import PairOrder
@@ -59,9 +59,6 @@ class RankReversals(Result):
     """Top judge of every language and its bootstrap probability of being top."""
     rank_probabilities: pd.DataFrame
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.pairs
-
     @property
     def p_more(self) -> float:
         """The verdict's p: the larger of both global ones, so that neither equal nor unequal noise makes a finding."""
@@ -85,10 +82,10 @@ def rank_reversals(
         raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
     check_resamples(draws, 19)
     check_resamples(resamples)
+    order = order or order_judges(panel, resamples=resamples, seed=seed)
     tasks, panel = informing(panel), sampling_panel(panel)
     gap = panel.tie_gap
     i, j = np.triu_indices(len(panel.judges), 1)
-    order = order or order_judges(panel, tasks, resamples=resamples, seed=seed)
     mean, se = pair_gaps(panel)
     n = np.minimum(tasks[:, i], tasks[:, j])
     above = upper_tail(mean, se, n, noise_gap(panel))
@@ -216,31 +213,14 @@ def _rank_probabilities(panel: Panel, resamples: int, seed: int) -> tuple[pd.Dat
     for raw in bootstrap_blocks(panel.scores, panel.weights, resamples, seed):
         stacked = np.concatenate([raw, raw.mean(axis=1, keepdims=True)], axis=1)
         shares += rank_shares(stacked, panel.tie_gap) * (len(raw) / resamples)
-    scope, name, judges = (
-        np.array(x, object)
-        for x in (["language"] * k + ["calibrated"], [*panel.languages, "(all, calibrated)"], panel.judges)
-    )
-    s, judge, rank = (x.ravel() for x in np.indices(shares.shape))
-    frame = pd.DataFrame(
-        {
-            "scope": scope[s],
-            "language": name[s],
-            "judge": judges[judge],
-            "rank": rank + 1,
-            "probability": shares.ravel(),
-        }
-    )
+    scope, name = ["language"] * k + ["calibrated"], [*panel.languages, ALL]
+    axes = {"language": name, "judge": panel.judges, "rank": range(1, m + 1)}
+    frame = long_table(axes, probability=shares).astype({"rank": int})
+    frame.insert(0, "scope", np.repeat(scope, m * m))
     means = np.vstack([panel.cell_means, panel.cell_means.mean(axis=0)])
     best = ranks(means, panel.tie_gap).argmin(axis=1)
-    top = pd.DataFrame(
-        {
-            "scope": scope,
-            "language": name,
-            "judge": judges[best],
-            "probability": shares[np.arange(k + 1), best, 0],
-        }
-    )
-    return frame, top
+    judges, chance = [panel.judges[b] for b in best], shares[np.arange(k + 1), best, 0]
+    return frame, pd.DataFrame({"scope": scope, "language": name, "judge": judges, "probability": chance})
 
 
 def rank_shares(values: Array, gap: float) -> Array:

@@ -156,12 +156,10 @@ def link_functions(panel: Panel, knots: tuple[Array, Array] | None = None) -> di
     known, place = knots or _distribution(panel)[0]
 
     def share(s: Array) -> Array:
-        out: Array = np.clip((s - low) / width, 0.0, 1.0)
-        return out
+        return np.clip((s - low) / width, 0.0, 1.0)
 
     def percentile(s: Array) -> Array:
-        out: Array = np.interp(s, known, place)
-        return out
+        return np.interp(s, known, place)
 
     return {
         "arcsine": lambda s: np.arcsin(np.sqrt(share(s))),
@@ -210,22 +208,19 @@ def _links(panel: Panel, knots: tuple[Array, Array], q: float, resamples: int, s
     values, grouped = in_groups(linear, weights)
     del linear  # as large as the panel
     seen = {name: _on_scale(panel, link, q, weights) for name, link in links.items()}
-    values = np.stack([values, *(s.grouped for s in seen.values())], axis=1)
+    values = np.stack([values, *(s[0] for s in seen.values())], axis=1)
     # One resampling for all scales: drawing the tasks is what takes the time.
     again = np.concatenate([_rank_correlations(x) for x in bootstrap_blocks(values, grouped, resamples, seed)])
-    gates_linear = _gate_spread(panel, sampling_panel(panel).cell_means, q, panel.tie_gap)
+    gates_linear = _gate_spread(panel, sampling_panel(panel).cell_means, q)
     rows = []
-    for (name, other), correlations in zip(seen.items(), again.T, strict=True):
-        flips = large & (np.sign(beta) != np.sign(other.beta))
-        sure = (np.abs(beta) > 2 * se) & (np.abs(other.beta) > 2 * other.se)
+    for (name, (_, other, other_se, there, gate)), correlations in zip(seen.items(), again.T, strict=True):
+        flips = large & (np.sign(beta) != np.sign(other))
+        sure = (np.abs(beta) > 2 * se) & (np.abs(other) > 2 * other_se)
         limits = np.quantile(correlations, [(1 - level) / 2, (1 + level) / 2])
-        correlation = float(spearman(beta[None], other.beta[None])[0])
-        there = other.turns
-        gate = other.gate
         rows.append(
             {
                 "link": name,
-                "spearman": correlation,
+                "spearman": float(spearman(beta[None], other[None])[0]),
                 "low": limits[0],
                 "high": limits[1],
                 "large_cells": int(large.sum()),
@@ -235,7 +230,7 @@ def _links(panel: Panel, knots: tuple[Array, Array], q: float, resamples: int, s
                 "same_reversals": int((there & turns).sum()),
                 "spread_raw": gates_linear[0],
                 "spread_calibrated_linear": gates_linear[1],
-                "spread_calibrated_link": gate[1],
+                "spread_calibrated_link": gate,
                 "survives": bool(
                     not large.any() or (limits[0] >= SURVIVES and flips.sum() <= FLIPS * max(int(large.sum()), 1))
                 ),
@@ -244,25 +239,18 @@ def _links(panel: Panel, knots: tuple[Array, Array], q: float, resamples: int, s
     return pd.DataFrame(rows)
 
 
-@dataclass(frozen=True, eq=False)
-class _OnScale:
-    """What is left of a panel on the scale of a link: interactions, which pairs reverse, spreads at the gate."""
-
-    grouped: Array
-    beta: Array
-    se: Array
-    turns: NDArray[np.bool_]
-    gate: tuple[float, float]
-
-
-def _on_scale(panel: Panel, link: Callable[[Array], Array], q: float, weights: Array) -> _OnScale:
+def _on_scale(
+    panel: Panel, link: Callable[[Array], Array], q: float, weights: Array
+) -> tuple[Array, Array, Array, NDArray[np.bool_], float]:
+    """On the scale of a link: interactions of groups of tasks, their mean and its standard error, which pairs reverse,
+    and the calibrated spread at the gate."""
     bent = panel.with_scores(_linked(panel, link))
     values = task_interactions(bent)
     beta, se = (x.ravel() for x in mean_and_se(values, weights))
     values = in_groups(values, weights)[0]
     means = sampling_panel(bent).cell_means
-    gate = _gate_spread(bent, means, float(link(np.array([q]))[0]), bent.tie_gap)
-    return _OnScale(values, beta, se, reversing(means, bent.tie_gap), gate)
+    _, gate = _gate_spread(bent, means, float(link(np.array([q]))[0]))
+    return values, beta, se, reversing(means, bent.tie_gap), gate
 
 
 def reversing(means: Array, gap: float) -> NDArray[np.bool_]:
@@ -298,9 +286,11 @@ def spearman(a: Array, b: Array) -> Array:
     return out
 
 
-def _gate_spread(panel: Panel, means: Array, q: float, gap: float) -> tuple[float, float]:
-    raw, _ = pass_rates(panel, panel.scores > q + gap)
-    calibrated, _ = pass_rates(panel, panel.scores - double_centre(means) > q + gap)
+def _gate_spread(panel: Panel, means: Array, q: float) -> tuple[float, float]:
+    """Spread of pass rates at a gate, raw and calibrated."""
+    edge = q + panel.tie_gap
+    raw, _ = pass_rates(panel, panel.scores > edge)
+    calibrated, _ = pass_rates(panel, panel.scores - double_centre(means) > edge)
     return float(spread(raw)), float(spread(calibrated))
 
 

@@ -37,9 +37,6 @@ class SystemVariance(Result):
     replicated: bool
     level: float
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.components
-
     def of(self, component: str) -> float:
         """The variance of a component, not below 0; 0 where it is part of another."""
         rows = self.components[self.components["component"] == component]["variance"]
@@ -78,9 +75,6 @@ class Separation(Result):
     cost: float
     """The same of all judges on the tasks that they need."""
     priced: bool
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
 
 
 def system_variance(panel: Panel, *, level: float = 0.95) -> SystemVariance:
@@ -269,5 +263,4 @@ def _components(
 
 def _shares(variance: Array) -> Array:
     kept = np.maximum(variance, 0.0)
-    out: Array = kept / max(float(kept.sum()), np.finfo(float).tiny)
-    return out
+    return kept / max(float(kept.sum()), np.finfo(float).tiny)

@@ -290,8 +290,7 @@ class Sequential:
 
 def _pairs(means: Array) -> Array:
     i, j = pair_index(means.shape[-1])
-    out: Array = (means[..., i] - means[..., j]).reshape(len(means), -1)
-    return out
+    return (means[..., i] - means[..., j]).reshape(len(means), -1)
 
 
 def simultaneous(
@@ -371,8 +370,7 @@ def _normal_largest(part: Array, resamples: int, seed: int) -> Array:
     root = np.linalg.qr(part / np.sqrt((part * part).sum(axis=0)), mode="r")  # root' root: the correlations
     g = len(part)
     chi = np.sqrt(rng.chisquare(g - 1, resamples) / (g - 1))
-    out: Array = np.sort(np.abs(rng.standard_normal((resamples, len(root))) @ root).max(axis=1) / chi)
-    return out
+    return np.sort(np.abs(rng.standard_normal((resamples, len(root))) @ root).max(axis=1) / chi)
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -514,8 +512,7 @@ def _resampled(
 
 def _open(size: Array, half: Array, matters: float) -> NDArray[np.bool_]:
     """Which questions are open after each look, (runs, looks, q), from the size of their estimates and half-widths."""
-    out: NDArray[np.bool_] = np.logical_and.accumulate((size <= half) & (size + half >= matters), axis=1)
-    return out
+    return np.logical_and.accumulate((size <= half) & (size + half >= matters), axis=1)
 
 
 def _stops(

@@ -28,9 +28,6 @@ class SharedShift(Result):
     table: pd.DataFrame
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
 
 def shared_shift(panel: Panel, gold: Gold, level: float = 0.95) -> SharedShift:
     """The shared shift of each language against labels set beside the panel (`align_gold`, `judge_as_gold`)."""
@@ -65,5 +62,4 @@ def shared_shift(panel: Panel, gold: Gold, level: float = 0.95) -> SharedShift:
 
 def t_quantile(df: NDArray[np.int64] | Array, level: float) -> Array:
     """Two-sided quantile of Student's t; NaN where there is no degree of freedom."""
-    out: Array = np.where(df > 0, stdtrit(np.maximum(df, 1e-9), (1 + level) / 2), np.nan)
-    return out
+    return np.where(df > 0, stdtrit(np.maximum(df, 1e-9), (1 + level) / 2), np.nan)

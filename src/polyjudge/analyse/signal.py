@@ -19,7 +19,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.core.sections import Finding
 from polyjudge.estimate.covariance import Moments, correlations, off_and_on, one_factor
 from polyjudge.estimate.resample import check_level, check_resamples
@@ -74,9 +74,6 @@ class Signal(Result):
     units: int
     resamples: int
     seed: int
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
 
     @property
     def blind(self) -> list[tuple[str, str]]:
@@ -166,11 +163,8 @@ def signal(
     means: dict[str, float] = {}
     for name in ("one", "panel"):
         low, high = _limits(full[name].mean(), drawn[name].mean(axis=1), moments.units, level)
-        means |= {
-            f"mean_{name}": float(full[name].mean()),
-            f"mean_{name}_low": float(low),
-            f"mean_{name}_high": float(high),
-        }
+        mean = float(full[name].mean())
+        means |= {f"mean_{name}": mean, f"mean_{name}_low": float(low), f"mean_{name}_high": float(high)}
     overall: Verdict = (
         "sees" if means["mean_one_low"] > least else "blind" if means["mean_one_high"] < least else "cannot tell"
     )
@@ -230,8 +224,7 @@ def _seeing(limits: dict[str, Array], least: float) -> NDArray[np.bool_]:
 
 def _ratio(top: Array, bottom: Array) -> Array:
     """A reliability; 0 where scores have no spread at all: judges who cannot tell anything apart see nothing."""
-    out: Array = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
-    return out
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
 
 
 def _cells(
@@ -242,22 +235,17 @@ def _cells(
     others = [full["others"][0], *limits["others"]] if "others" in full else [none] * 3
 
     def column(judge: NDArray[Any], whole: NDArray[Any]) -> NDArray[Any]:
-        out: NDArray[Any] = np.concatenate([judge, whole[:, None]], axis=1).ravel()
-        return out
+        return np.concatenate([judge, whole[:, None]], axis=1)
 
-    return pd.DataFrame(
-        {
-            "language": np.repeat(np.array(panel.languages, object), m + 1),
-            "judge": np.tile(np.array([*panel.judges, PANEL], object), k),
-            "reliability": column(full["judge"][0], full["panel"][0]),
-            "low": column(limits["judge"][0], limits["panel"][0]),
-            "high": column(limits["judge"][1], limits["panel"][1]),
-            "verdict": column(of_judge, of_language),
-            **{
-                name: column(values, none[:, 0])
-                for name, values in zip(("others", "others_low", "others_high"), others, strict=True)
-            },
-        }
+    return long_table(
+        {"language": panel.languages, "judge": (*panel.judges, PANEL)},
+        reliability=column(full["judge"][0], full["panel"][0]),
+        low=column(limits["judge"][0], limits["panel"][0]),
+        high=column(limits["judge"][1], limits["panel"][1]),
+        verdict=column(of_judge, of_language),
+        others=column(others[0], none[:, 0]),
+        others_low=column(others[1], none[:, 0]),
+        others_high=column(others[2], none[:, 0]),
     )
 
 
@@ -281,20 +269,17 @@ def _slopes(
     shared, shared_draws = (x.mean(axis=2, keepdims=True) for x in (ratio, draws))
     band_low, band_high = _ratio_band(size[0], (usual * shared)[0], sizes, usual_draws * shared_draws, level)
     languages = [x for x, s in zip(panel.languages, sees, strict=True) if s]
-    return pd.DataFrame(
-        {
-            "language": np.repeat(np.array(languages, object), len(judges)),
-            "judge": np.tile(np.array(judges, object), len(languages)),
-            "slope": ratio[0].ravel(),
-            "low": low.ravel(),
-            "high": high.ravel(),
-            "own": (ratio / shared)[0].ravel(),
-            "band_low": band_low.ravel(),
-            "band_high": band_high.ravel(),
-            "clear": ((band_low > 1) | (band_high < 1)).ravel(),
-            "material": ((band_low > 1 + SLOPE_MATTERS) | (band_high < 1 - SLOPE_MATTERS)).ravel(),
-        }
-    )[names]
+    return long_table(
+        {"language": languages, "judge": judges},
+        slope=ratio[0],
+        low=low,
+        high=high,
+        own=(ratio / shared)[0],
+        band_low=band_low,
+        band_high=band_high,
+        clear=(band_low > 1) | (band_high < 1),
+        material=(band_low > 1 + SLOPE_MATTERS) | (band_high < 1 - SLOPE_MATTERS),
+    )
 
 
 def _ratio_band(top: Array, bottom: Array, tops: Array, bottoms: Array, level: float) -> tuple[Array, Array]:

@@ -22,6 +22,7 @@ DOMINANT = 0.6
 """A leading pattern with at least this share of the squared interaction is called dominant."""
 SCALED = 0.25
 """Use of the scale is called one with at least this share."""
+TUKEY = ("tukey_slope", "tukey_low", "tukey_high", "tukey_p", "tukey_share", "tukey_p_without", "tukey_share_without")
 CELLS_TRIED = 3
 """Cells that are left out of the test of scale use: so many of the largest, and of those that carry most of it."""
 
@@ -53,9 +54,6 @@ class Structure(Result):
     advice: Say
     level: float
     notes: tuple[Say, ...]
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.patterns
 
     @property
     def scaled(self) -> bool:
@@ -117,29 +115,14 @@ def _scale_use(
     """Tukey's one degree of freedom with its jackknife test, and each judge's slope on the language means."""
     if min(np.ptp(means.mean(axis=axis)) for axis in (0, 1)) <= panel.tie_gap:
         notes.append(say("structure.equal-means"))
-        nothing: dict[str, float | None] = dict.fromkeys(
-            (
-                "tukey_slope",
-                "tukey_low",
-                "tukey_high",
-                "tukey_p",
-                "tukey_share",
-                "tukey_p_without",
-                "tukey_share_without",
-            )
+        return dict.fromkeys(TUKEY), pd.DataFrame(
+            {"judge": panel.judges, "slope": np.nan, "low": np.nan, "high": np.nan}
         )
-        return nothing, pd.DataFrame({"judge": panel.judges, "slope": np.nan, "low": np.nan, "high": np.nan})
     tukey, slopes = tukey_slope(means), scale_slopes(means)
     se, low, high = jackknife(tukey, tukey_slope(left), level)
     p = float(2 * stdtr(len(left) - 1, -abs(float(tukey)) / float(se))) if se > 0 else None
-    test: dict[str, float | None] = {
-        "tukey_slope": float(tukey),
-        "tukey_low": float(low),
-        "tukey_high": float(high),
-        "tukey_p": p,
-        "tukey_share": float(tukey_share(means)),
-    }
-    test["tukey_p_without"], test["tukey_share_without"] = _without_a_cell(means, left)
+    found = (float(tukey), float(low), float(high), p, float(tukey_share(means)), *_without_a_cell(means, left))
+    test: dict[str, float | None] = dict(zip(TUKEY, found, strict=True))
     _, low, high = jackknife(slopes, scale_slopes(left), level)
     return test, pd.DataFrame({"judge": panel.judges, "slope": slopes, "low": low, "high": high})
 
@@ -231,10 +214,6 @@ def _advice(
         return say("structure.scale-use", share=test["tukey_share"], p=test["tukey_p"])
     if lead["share"] >= DOMINANT and len(patterns) > 1:
         values = {name: float(lead[name]) for name in ("share", "low", "high")}
-        return say(
-            "structure.one-pattern",
-            judge=judges["judge"].iloc[0],
-            language=languages["language"].iloc[0],
-            **values,
-        )
+        first = {"judge": judges["judge"].iloc[0], "language": languages["language"].iloc[0]}
+        return say("structure.one-pattern", **first, **values)
     return say("structure.single" if len(patterns) == 1 else "structure.several")

@@ -94,8 +94,7 @@ def moments_of(panel: Panel) -> Moments:
 def _products(values: Array) -> Array:
     """Sums over systems of the product of two judges in each task and language: (n, s, k, m) -> (n, k, m, m)."""
     by_system = np.ascontiguousarray(values.transpose(0, 2, 1, 3))
-    out: Array = by_system.swapaxes(-1, -2) @ by_system
-    return out
+    return by_system.swapaxes(-1, -2) @ by_system
 
 
 def check_width(panel: Panel, resamples: int) -> None:

@@ -14,7 +14,7 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.estimate.kernels import pair_index
-from polyjudge.estimate.resample import check_level
+from polyjudge.estimate.resample import check_level, mean_of_known
 
 Answer = Literal["accepted", "refused", "open"]
 
@@ -37,9 +37,6 @@ class Swap(Result):
     """Tasks that would settle an open answer, as the means stand; None when more tasks cannot."""
     share: float
     """Weight of the judge in the panel mean."""
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.changes
 
 
 def swap(
@@ -81,7 +78,10 @@ def swap(
         raise UsageError(f"matters is the largest change you would accept, above 0; not {limit}.")
     share = 1.0 if alone else 1 / (len(panel.judges) - 1)
     labels, values = _values(panel, out, into, share, threshold)
-    mean, se, df = _means(values, panel)
+    if np.isnan(values).all(axis=0).any():
+        raise PanelError("For some system and language the two judges have no task in common, so nothing is known.")
+    mean, se, parts = mean_of_known(values, panel)
+    df = len(parts) - 1
     inner = stdtrit(df, level) * se
     outer = stdtrit(df, 1 - (1 - level) / (2 * len(mean))) * se
     inside = np.abs(mean) + inner < limit
@@ -109,12 +109,9 @@ def swap(
 def _values(panel: Panel, out: str, into: str, share: float, threshold: float | None) -> tuple[pd.DataFrame, Array]:
     """Labels of every change, and its value in each task: (n, changes)."""
     a, b = panel.judges.index(out), panel.judges.index(into)
-    names: list[tuple[str, str, str, str]] = []
-    parts: list[Array] = []
     difference = share * (panel.scores[..., b] - panel.scores[..., a])  # (n, k)
-    language = difference - difference.mean(axis=1, keepdims=True)
-    names += [("language", x, "", "") for x in panel.languages]
-    parts.append(language)
+    names = [("language", x, "", "") for x in panel.languages]
+    parts = [difference - difference.mean(axis=1, keepdims=True)]
     scores = panel.scores[:, None] if panel.system_scores is None else panel.system_scores
     systems = panel.systems or ("",)
     moved = share * (scores[..., b] - scores[..., a])  # (n, s, k)
@@ -129,19 +126,3 @@ def _values(panel: Panel, out: str, into: str, share: float, threshold: float | 
         names += [("pass rate", x, s, "") for x in panel.languages for s in systems]
     frame = pd.DataFrame(names, columns=["kind", "language", "first", "second"])
     return frame, np.concatenate(parts, axis=1)
-
-
-def _means(values: Array, panel: Panel) -> tuple[Array, Array, int]:
-    """Means over tasks of what both judges scored, their standard errors over clusters, and degrees of freedom."""
-    there = ~np.isnan(values)
-    if not there.any(axis=0).all():
-        raise PanelError("For some system and language the two judges have no task in common, so nothing is known.")
-    weight = np.where(there, panel.weights[:, None], 0.0)
-    codes = np.unique(panel.cluster, return_inverse=True)[1]
-    g = int(codes.max()) + 1
-    total = weight.sum(axis=0)
-    mean = (np.where(there, values, 0.0) * weight).sum(axis=0) / total
-    part = np.zeros((g, values.shape[1]))
-    np.add.at(part, codes, np.where(there, values - mean, 0.0) * weight / total)
-    se = np.sqrt(g / (g - 1) * (part**2).sum(axis=0))
-    return mean, se, g - 1

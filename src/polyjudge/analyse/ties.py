@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
@@ -38,9 +37,6 @@ class TiedSets(Result):
     """Pairs of which a few tasks carry nearly all the spread (failed calls?): judge_i, judge_j, carried (share of the
     variance in the 5% of task values that carry most). With few tasks no interval of such a pair can be trusted; its
     languages borrow each other's spread."""
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
 
     def top_set(self, language: str | None = None) -> list[str]:
         """Judges that may be top in a language, or of the calibrated order."""
@@ -73,10 +69,9 @@ def tied_sets(
     if not 0 < alpha < 0.5:
         raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
     check_resamples(resamples)
-    tasks = informing(panel)
+    order = order or order_judges(panel, alpha=alpha, resamples=resamples, seed=seed, joint=joint)
     panel = sampling_panel(panel)
     _, k, m = panel.shape
-    order = order or order_judges(panel, tasks, alpha=alpha, resamples=resamples, seed=seed, joint=joint)
     overall = order_pairs(
         panel.scores.mean(axis=1, keepdims=True),
         panel.weights, alpha=alpha, resamples=resamples, seed=seed, gap=noise_gap(panel),
@@ -108,6 +103,7 @@ def tied_sets(
     return TiedSets(pd.DataFrame(rows), alpha, joint, carried)
 
 
-def order_judges(panel: Panel, tasks: NDArray[np.int64], **options: Any) -> PairOrder:
-    """`order_pairs` of the judges of a complete panel, languages as scopes; `tasks` (k, m) inform each cell."""
-    return order_pairs(panel.scores, panel.weights, tasks=tasks, gap=noise_gap(panel), **options)
+def order_judges(panel: Panel, **options: Any) -> PairOrder:
+    """`order_pairs` of the judges of a panel, languages as scopes."""
+    whole = sampling_panel(panel)
+    return order_pairs(whole.scores, whole.weights, tasks=informing(panel), gap=noise_gap(panel), **options)

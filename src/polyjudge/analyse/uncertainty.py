@@ -16,7 +16,7 @@ from scipy.special import stdtr, stdtrit
 from polyjudge.core.arrays import AT_ONCE, Array, row_blocks
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import estimate_interaction, informing, sampling_panel
 from polyjudge.estimate.pairs import borrowed
@@ -64,9 +64,6 @@ class Uncertainty(Result):
     """Half-width of the Gaussian bound with `sigma`, all cells at once."""
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
     @property
     def clear(self) -> int:
         """Number of cells whose band excludes 0."""
@@ -111,22 +108,18 @@ def uncertainty(
     same_sign = np.where(np.abs(beta) > panel.tie_gap, 2 * 0.5**n, 1.0)
     clear = np.where(constant, same_sign * k * m <= 1 - level, np.abs(beta) > band)
     pointwise = np.where(constant, same_sign <= 1 - level, np.abs(beta) > half)
-    language, judge = np.divmod(np.arange(k * m), m)
-    cells = pd.DataFrame(
-        {
-            "language": np.array(panel.languages, object)[language],
-            "judge": np.array(panel.judges, object)[judge],
-            "interaction": beta,
-            "se": se,
-            "low": beta - half,
-            "high": beta + half,
-            "boot_low": boot_low,
-            "boot_high": boot_high,
-            "band_low": beta - band,
-            "band_high": beta + band,
-            "clear": clear,
-            "verdict": np.where(clear, "clear", np.where(pointwise, "pointwise", "unclear")),
-        }
+    cells = long_table(
+        {"language": panel.languages, "judge": panel.judges},
+        interaction=beta,
+        se=se,
+        low=beta - half,
+        high=beta + half,
+        boot_low=boot_low,
+        boot_high=boot_high,
+        band_low=beta - band,
+        band_high=beta + band,
+        clear=clear,
+        verdict=np.where(clear, "clear", np.where(pointwise, "pointwise", "unclear")),
     )
     noise, scores = noise_sigma(panel), score_sigma(panel)
     tasks = panel.n_tasks
@@ -210,8 +203,7 @@ def bootstraps(
 def own_critical(critical: float, n: int, tasks: NDArray[np.int64]) -> Array:
     """The critical value of each cell, (cells,): the same tail probability with as many tasks as inform the cell."""
     tail = stdtr(n - 1, -critical)
-    out: Array = np.maximum(critical, -stdtrit(tasks - 1, tail)) if tail > 0 else np.full(tasks.shape, critical)
-    return out
+    return np.maximum(critical, -stdtrit(tasks - 1, tail)) if tail > 0 else np.full(tasks.shape, critical)
 
 
 def bonferroni_t(n: int, cells: int, level: float) -> float:

@@ -58,9 +58,6 @@ class Unseen(Result):
     identity: Say
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
 
 def unseen_language(
     panel: Panel,

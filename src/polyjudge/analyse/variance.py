@@ -67,9 +67,6 @@ class Variance(Result):
     level: float
     notes: tuple[Say, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.components
-
     def share(self, component: str) -> float:
         """The share of one component."""
         return float(self.components.set_index("component").at[component, "share"])  # type: ignore[arg-type]
@@ -104,20 +101,16 @@ def variance(panel: Panel, *, level: float = 0.95) -> Variance:
         sd = _replicate_sd(panel)
         largest = float(np.abs(double_centre(panel.cell_means)).max())
         ratio = None if sd is None or largest <= panel.tie_gap else sd / largest
-        if f is None or p is None:
-            meaning = say("three-way.no-noise")
-        elif p <= 1 - level:
-            meaning = say("three-way.some")
-        else:
-            meaning = say("three-way.none")
+        meaning = say("three-way.no-noise" if p is None else "three-way.some" if p <= 1 - level else "three-way.none")
     if np.ptp(panel.observed_range) <= panel.tie_gap:
         notes.append(say("variance.constant"))
         sst = simplified = full = 0.0
+    total = sst if sst > 0 else np.nan
     return Variance(
         components=table,
-        r2_simplified=1 - simplified / sst if sst > 0 else float("nan"),
-        r2_full=1 - full / sst if sst > 0 else float("nan"),
-        r2_increment=(simplified - full) / sst if sst > 0 else float("nan"),
+        r2_simplified=1 - simplified / total,
+        r2_full=1 - full / total,
+        r2_increment=(simplified - full) / total,
         sse_simplified=simplified,
         sse_full=full,
         sst=sst,
@@ -221,8 +214,7 @@ def _components(
 def _shares(estimate: Array) -> Array:
     """Shares of the sum of the positive components: (..., c) -> (..., c)."""
     total = np.maximum(estimate, 0.0).sum(axis=-1, keepdims=True)
-    out: Array = np.where(total > 0, estimate / np.where(total > 0, total, 1.0), 0.0)
-    return out
+    return np.where(total > 0, estimate / np.where(total > 0, total, 1.0), 0.0)
 
 
 def sums_of_squares(panel: Panel) -> tuple[Array, Array]:
@@ -236,16 +228,8 @@ def sums_of_squares(panel: Panel) -> tuple[Array, Array]:
 def _degrees(n: Array, k: int, m: int) -> Array:
     """Degrees of freedom of the seven terms for every number of units: (...) -> (..., 7)."""
     a = n - 1
-    out: Array = a[..., None] ** [1, 0, 0, 1, 1, 0, 1] * [
-        1,
-        k - 1,
-        m - 1,
-        k - 1,
-        m - 1,
-        (k - 1) * (m - 1),
-        (k - 1) * (m - 1),
-    ]
-    return out
+    both = (k - 1) * (m - 1)
+    return a[..., None] ** [1, 0, 0, 1, 1, 0, 1] * [1, k - 1, m - 1, k - 1, m - 1, both, both]
 
 
 def _ingredients(panel: Panel) -> tuple[Array, Array, Array]:

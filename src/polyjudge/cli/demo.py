@@ -44,7 +44,7 @@ def demo(
 
     from dataclasses import replace
 
-    from polyjudge.analyse import audit
+    from polyjudge.analyse.audit import audit
     from polyjudge.analyse.recovery import recovery
     from polyjudge.cli.output import emit_report
     from polyjudge.core.schema import envelope

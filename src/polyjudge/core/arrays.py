@@ -33,6 +33,14 @@ def unit_mean(scores: Array, weights: Array | None = None) -> Array:
     return flat.reshape(scores.shape[1:])
 
 
+def mean_there(values: Array, axis: int | tuple[int, ...], keepdims: bool = False) -> Array:
+    """Mean of what is there (not NaN), NaN where nothing is."""
+    there = ~np.isnan(values)
+    count = there.sum(axis=axis, keepdims=keepdims)
+    total = np.where(there, values, 0.0).sum(axis=axis, keepdims=keepdims)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
 def tie_gap(low: float, high: float) -> float:
     """The absolute gap below which two values on the scale [low, high] count as tied."""
     return TIE_TOLERANCE * max(high - low, np.finfo(float).tiny)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import math
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,13 @@ def _report() -> Any:
 
 
 class Result:
-    """Base of every analysis result. Subclasses are frozen dataclasses and define `to_frame`."""
+    """Base of every analysis result. Subclasses are frozen dataclasses, whose first table is the main one."""
 
     def to_frame(self) -> pd.DataFrame:
         """The main table, one plain column per quantity."""
+        for value in vars(self).values():
+            if isinstance(value, pd.DataFrame):
+                return value
         raise TypeError(f"{type(self).__name__} has no table of its own; see its fields.")
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,9 +101,11 @@ def _fields(value: Any) -> dict[str, Any]:
 def stack_cells(**tables: pd.DataFrame) -> pd.DataFrame:
     """Language x judge tables as columns of one long table: language, judge, and one column for each."""
     first = next(iter(tables.values()))
-    k, m = first.shape
-    columns: dict[str, Any] = {
-        "language": np.repeat(first.index.to_numpy(dtype=object), m),
-        "judge": np.tile(first.columns.to_numpy(dtype=object), k),
-    }
-    return pd.DataFrame(columns | {name: table.to_numpy().ravel() for name, table in tables.items()})
+    return long_table({"language": first.index, "judge": first.columns}, **tables)
+
+
+def long_table(axes: Mapping[str, Iterable[Any]], **columns: Any) -> pd.DataFrame:
+    """Arrays over labelled axes as one long table: the labels of each axis, and a column for each array (or value)."""
+    labels = np.meshgrid(*(np.array([*names], object) for names in axes.values()), indexing="ij")
+    out = dict(zip(axes, labels, strict=True)) | columns
+    return pd.DataFrame({name: np.ravel(x) if np.ndim(x) else x for name, x in out.items()})

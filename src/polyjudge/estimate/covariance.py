@@ -65,8 +65,7 @@ class Moments:
         shape = self.products.shape[1:]
 
         def total(x: Array) -> Array:
-            out: Array = (times @ x.reshape(len(x), -1)).reshape(-1, *shape)
-            return out
+            return (times @ x.reshape(len(x), -1)).reshape(-1, *shape)
 
         top, count = total(self.products), total(self.counts)
         if self.sums is not None:

@@ -29,8 +29,7 @@ def basis(k: int, m: int, design: Design) -> Array:
 
 
 def reciprocal(total: Array) -> Array:
-    out: Array = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
-    return out
+    return np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
 
 
 @dataclass(frozen=True, eq=False)

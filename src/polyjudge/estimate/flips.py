@@ -30,8 +30,7 @@ def flip_tail(d: Array, total: Array) -> Array:
         out: NDArray[np.bool_] = (d * np.tanh(point[..., None, :] * d)).sum(axis=-2) >= total / scale
         return out
 
-    out: Array = np.where(total > 0, _tail(d, _first(d, beyond))[0], 1.0)
-    return out
+    return np.where(total > 0, _tail(d, _first(d, beyond))[0], 1.0)
 
 
 def flip_critical(d: Array, alpha: float) -> Array:
@@ -39,8 +38,7 @@ def flip_critical(d: Array, alpha: float) -> Array:
     never = 0.5 ** (d != 0).sum(axis=-2) > alpha
     d, scale = _scaled(d)
     point = _first(d, lambda x: _tail(d, x)[0] <= alpha)
-    out: Array = np.where(never, np.inf, _tail(d, point)[1] * scale)
-    return out
+    return np.where(never, np.inf, _tail(d, point)[1] * scale)
 
 
 def _scaled(d: Array) -> tuple[Array, Array]:
@@ -59,8 +57,7 @@ def _first(d: Array, beyond: Callable[[Array], NDArray[np.bool_]]) -> Array:
         middle = (low + high) / 2
         there = beyond(np.exp(middle))
         low, high = np.where(there, low, middle), np.where(there, middle, high)
-    out: Array = np.exp(high)
-    return out
+    return np.exp(high)
 
 
 def _tail(d: Array, point: Array) -> tuple[Array, Array]:
@@ -101,5 +98,4 @@ def share_p(before: Array, after: Array, tasks_before: Array, tasks_after: Array
 
 
 def _choose(n: int, k: NDArray[np.int64] | int) -> Array:
-    out: Array = gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - np.asarray(k) + 1)
-    return out
+    return gammaln(n + 1) - gammaln(np.asarray(k) + 1) - gammaln(n - np.asarray(k) + 1)

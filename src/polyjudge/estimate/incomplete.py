@@ -215,8 +215,7 @@ class InteractionEstimate:
         n = len(self._units)
         own = np.maximum(self.tasks, 2)
         lost = self._fit.leverage if self._fit.dense else 1 / own
-        out: Array = self._per_unit * np.sqrt((n - 1) / n / (1 - np.minimum(lost, 0.5)))
-        return out
+        return self._per_unit * np.sqrt((n - 1) / n / (1 - np.minimum(lost, 0.5)))
 
 
 def estimate_interaction(panel: Panel, design: Design | None = None) -> InteractionEstimate:
@@ -370,8 +369,7 @@ class Holes:
         """(kinds, c c): what a unit of each kind takes off the normal matrix."""
         patterns = self.kinds[0]
         share = patterns * reciprocal(patterns.sum(axis=1))[:, None]
-        out: Array = (patterns[:, :, None] * share[:, None]).reshape(len(patterns), -1)
-        return out
+        return (patterns[:, :, None] * share[:, None]).reshape(len(patterns), -1)
 
     @cached_property
     def inverse(self) -> Array:
@@ -424,8 +422,7 @@ def sum_kinds(times: Array, kind: NDArray[np.int64]) -> Array:
     """(R, n) summed over the units of each kind: (R, kinds)."""
     order = np.argsort(kind, kind="stable")
     starts = np.flatnonzero(np.diff(kind[order], prepend=-1))
-    out: Array = np.add.reduceat(times[:, order], starts, axis=1)
-    return out
+    return np.add.reduceat(times[:, order], starts, axis=1)
 
 
 def standard_error(influence: Array, units: Array) -> Array:
@@ -500,8 +497,7 @@ class _Fit:
     def _apply(self, vector: Array) -> Array:
         cells = np.tensordot(vector, self.basis, 1)
         out = sum((e.apply(cells, self.times[part]) for e, part in self._parts()), np.zeros(cells.shape))
-        image: Array = self.basis.reshape(len(self.basis), -1) @ out.ravel()
-        return image
+        return self.basis.reshape(len(self.basis), -1) @ out.ravel()
 
     def _by_task(self, what: Callable[[Elimination, Array, slice], Array]) -> list[Array]:
         """`what` of (elimination, scores, their place) over chunks of tasks."""

@@ -102,8 +102,7 @@ def mean_of_pairs(pairs: Array) -> Array:
     defined = ~np.isnan(pairs)
     count = defined.sum(axis=-1)
     total = np.where(defined, pairs, 0.0).sum(axis=-1)
-    out: Array = np.where(count > 0, total / np.maximum(count, 1), 0.0)
-    return out
+    return np.where(count > 0, total / np.maximum(count, 1), 0.0)
 
 
 def draw_blocks(

@@ -127,5 +127,4 @@ def _share_up_to(values: Array, limit: float) -> Array:
     """Share of what is there along the last axis that is at most `limit`; NaN where nothing is."""
     there = ~np.isnan(values)
     count = there.sum(axis=-1)
-    out: Array = np.where(count > 0, (there & (values <= limit)).sum(axis=-1) / np.maximum(count, 1), np.nan)
-    return out
+    return np.where(count > 0, (there & (values <= limit)).sum(axis=-1) / np.maximum(count, 1), np.nan)

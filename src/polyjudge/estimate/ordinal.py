@@ -130,16 +130,14 @@ def _half_a_score(counts: Array) -> tuple[Array, NDArray[np.bool_]]:
 def _contrasts(j: int) -> Array:
     """(j, j - 1) orthonormal columns that sum to zero."""
     q, _ = np.linalg.qr(np.column_stack([np.ones(j), np.eye(j)[:, : j - 1]]))
-    out: Array = q[:, 1:]
-    return out
+    return q[:, 1:]
 
 
 def _reduce(hessian: Array, basis: Array, c: int) -> Array:
     h = hessian
     cells = slice(c - 1, len(h) - 1)
     left = np.concatenate([h[: c - 1], basis.T @ h[cells], h[-1:]])
-    out: Array = np.concatenate([left[:, : c - 1], left[:, cells] @ basis, left[:, -1:]], axis=1)
-    return out
+    return np.concatenate([left[:, : c - 1], left[:, cells] @ basis, left[:, -1:]], axis=1)
 
 
 def _reduce_vector(v: Array, basis: Array, c: int) -> Array:

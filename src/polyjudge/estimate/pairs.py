@@ -8,6 +8,7 @@ that happens to hold none of them looks far too sure: such pairs borrow the spre
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,13 +87,9 @@ def order_pairs(
         _block(values, weights, i[x : x + step], j[x : x + step], tasks, gap, resamples, seed)
         for x in range(0, len(i), step)
     ]
-    mean, se, t, thin, signs = (
-        np.concatenate([getattr(b, x) for b in blocks], axis=1) for x in ("mean", "se", "t", "thin", "signs")
-    )
-    p_above, p_below, carried = (
-        np.concatenate([getattr(b, x) for b in blocks]) for x in ("p_above", "p_below", "carried")
-    )
-    largest = np.max([b.largest for b in blocks], axis=0)
+    largest = np.max([b.pop("largest") for b in blocks], axis=0)
+    found = {name: np.concatenate([b[name] for b in blocks], axis=-1) for name in blocks[0]}
+    mean, t, thin, signs = found["mean"], found["statistic"], found["thin"], found.pop("signs")
     share = np.full(s, thin.mean()) if joint else thin.mean(axis=1)
     critical = (
         np.full(s, _quantile(largest.max(axis=1), 1 - alpha * (1 - share[0])))
@@ -103,41 +100,16 @@ def order_pairs(
     above = np.zeros((s, q, q), bool)
     above[:, i, j] = sure & (mean > gap)
     above[:, j, i] = sure & (mean < -gap)
-    return PairOrder(
-        mean=mean,
-        se=se,
-        statistic=t,
-        above=above,
-        p_above=p_above,
-        p_below=p_below,
-        carried=carried,
-        contaminated=carried >= CARRIED,
-        thin=thin,
-        critical=critical,
-        joint=joint,
-    )
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Block:
-    """Some of the pairs: arrays (s, p) and (p,) of `PairOrder`, and the largest |t| by resample and scope (R, s)."""
-
-    mean: Array
-    se: Array
-    t: Array
-    thin: NDArray[np.bool_]
-    signs: Array
-    p_above: Array
-    p_below: Array
-    carried: Array
-    largest: Array
+    contaminated = found["carried"] >= CARRIED
+    return PairOrder(**found, above=above, contaminated=contaminated, critical=critical, joint=joint)
 
 
 def _block(
     values: Array, weights: Array, i: NDArray[np.int64], j: NDArray[np.int64], tasks: NDArray[np.int64] | None,
     gap: float, resamples: int, seed: int,
-) -> _Block:  # fmt: skip
-    """The pairs (i, j)."""
+) -> dict[str, NDArray[Any]]:  # fmt: skip
+    """The pairs (i, j): arrays (s, p) and (p,) of `PairOrder`, their sign tests `signs` (s, p), and the largest |t| by
+    resample and scope (R, s)."""
     n = len(values)
     differences = values[..., i] - values[..., j]
     mean, se = mean_and_se(differences, weights)
@@ -151,17 +123,8 @@ def _block(
         t = np.where(own < n, _same_tail(t, own, n), t)
     signs = _sign_p(differences, mean, gap)
     p = [_in_any_scope(side, t, null, n, thin, signs, mean) for side in (1.0, -1.0)]
-    return _Block(
-        mean=mean,
-        se=se,
-        t=t,
-        thin=thin,
-        signs=signs,
-        p_above=p[0],
-        p_below=p[1],
-        carried=carried,
-        largest=np.abs(null).max(axis=2),
-    )
+    out = {"mean": mean, "se": se, "statistic": t, "thin": thin, "signs": signs, "carried": carried}
+    return out | {"p_above": p[0], "p_below": p[1], "largest": np.abs(null).max(axis=2)}
 
 
 def check_pairs(s: int, q: int, resamples: int) -> None:
@@ -215,8 +178,7 @@ def _sign_p(differences: Array, mean: Array, gap: float) -> Array:
     """(s, p) one-sided sign test of each pair towards its mean's side: 2^-(tasks that differ), if all agree; else 1."""
     up, down = (differences > gap).sum(axis=0), (differences < -gap).sum(axis=0)
     agree = np.where(mean > 0, down == 0, up == 0)
-    out: Array = np.where(agree & (np.abs(mean) > gap), 0.5 ** np.maximum(up, down), 1.0)
-    return out
+    return np.where(agree & (np.abs(mean) > gap), 0.5 ** np.maximum(up, down), 1.0)
 
 
 def _side(t: Array, null: Array, n: int) -> Array:

@@ -47,9 +47,26 @@ def mean_and_se(values: Array, weights: Array, cluster: NDArray[np.int64] | None
     return mean.reshape(values.shape[1:]), se.reshape(values.shape[1:])
 
 
-def tracked_draws(units: int, resamples: int, seed: int) -> Iterator[NDArray[np.int64]]:
+def mean_of_known(values: Array, panel: Panel) -> tuple[Array, Array, Array]:
+    """Weighted mean over the tasks that have a value (NaN: none), its standard error over clusters, and what each
+    cluster adds to its error: (n, ...) -> (...), (...), (clusters, ...)."""
+    there = ~np.isnan(values)
+    weight = np.where(there, panel.weights.reshape(-1, *[1] * (values.ndim - 1)), 0.0)
+    codes = np.unique(panel.cluster, return_inverse=True)[1]
+    g = int(codes.max()) + 1
+    with np.errstate(invalid="ignore", divide="ignore"):
+        total = weight.sum(axis=0)
+        mean = np.where(there, values * weight, 0.0).sum(axis=0) / total
+        part = np.zeros((g, *values.shape[1:]))
+        np.add.at(part, codes, np.where(there, (values - mean) * weight / total, 0.0))
+    return mean, np.sqrt(g / max(g - 1, 1) * (part**2).sum(axis=0)), part
+
+
+def tracked_draws(
+    units: int, resamples: int, seed: int, cluster: NDArray[np.int64] | None = None, label: str = "resampling tasks"
+) -> Iterator[NDArray[np.int64]]:
     """Blocks of bootstrap multiplicities, with a progress bar when they take long."""
-    return track(draw_blocks(units, resamples, seed), -(-resamples // BLOCK), "resampling tasks")
+    return track(draw_blocks(units, resamples, seed, cluster), -(-resamples // BLOCK), label)
 
 
 def bootstrap_blocks(values: Array, weights: Array, resamples: int, seed: int) -> Iterator[Array]:
@@ -135,8 +152,7 @@ def upper_tail(mean: Array, se: Array, n: int | NDArray[np.int64], gap: float = 
     with np.errstate(divide="ignore", invalid="ignore"):
         p = stdtr(n - 1, -mean / np.where(flat, 1.0, se))
     constant = np.where(mean > gap, np.power(0.5, n), 1.0)
-    out: Array = np.where(flat, constant, p)
-    return out
+    return np.where(flat, constant, p)
 
 
 def benjamini_hochberg(p: Array) -> Array:

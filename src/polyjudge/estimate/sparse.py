@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.core.arrays import Array
+from polyjudge.estimate.incomplete import by_cluster
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import in_groups, mean_and_se
 
@@ -195,8 +196,9 @@ class Units:
 
         Units of one cluster (n,) become one group; what is resampled and left out are groups.
         """
-        if cluster is not None and cluster.max() + 1 < len(weights):
-            (interactions, cells), weights = _pooled((interactions, cells), weights, cluster)
+        if cluster is not None:
+            cells, _ = by_cluster(cells, weights, cluster)
+            interactions, weights = by_cluster(interactions, weights, cluster)
         values, share = in_groups(interactions, weights, most)
         return cls(
             values,
@@ -208,15 +210,6 @@ class Units:
     def sizes(self) -> tuple[int, int, int]:
         g, k, m = self.values.shape
         return g, k, m
-
-
-def _pooled(arrays: tuple[Array, ...], weights: Array, cluster: NDArray[np.int64]) -> tuple[tuple[Array, ...], Array]:
-    """Weighted means over the units of each cluster, and the clusters' weights."""
-    order = np.argsort(cluster, kind="stable")
-    starts = np.flatnonzero(np.r_[True, np.diff(cluster[order]) > 0])
-    total = np.add.reduceat(weights[order], starts)
-    heavy = weights[order][:, None, None]
-    return tuple(np.add.reduceat(a[order] * heavy, starts, axis=0) / total[:, None, None] for a in arrays), total
 
 
 def _positive(se: Array, least: float = 0.05) -> Array:
@@ -266,8 +259,7 @@ def refit(units: Units, values: Array, reading: Reading) -> Array | None:
         return None
     weights = np.where(_unsound(units, reading), FAINT, 1.0)
     left = values - additive(values, np.broadcast_to(weights, values.shape))
-    out: Array = left / np.where(weights < 1, 1.0, 1 - _leverage(weights))
-    return out
+    return left / np.where(weights < 1, 1.0, 1 - _leverage(weights))
 
 
 def _leverage(weights: Array) -> Array:
@@ -330,6 +322,7 @@ def choose_each(units: Units, kept: NDArray[np.bool_], level: float = 0.95, seed
     out = [Reading("none", np.zeros((k, m), bool))] * len(kept)
     # Where no cell is clear of noise there is nothing to explain, and nothing to cross-validate.
     open_ = [i for i, row in enumerate(kept) if _clear(units.values[row], units.share[row], critical[i])]
+    explained = _Explained(units)
     for start in range(0, len(open_), size):
         at = open_[start : start + size]
         shares = kept[at] * units.share
@@ -337,7 +330,7 @@ def choose_each(units: Units, kept: NDArray[np.bool_], level: float = 0.95, seed
         order = cell_order(units, means, most)
         chosen = _best(units, kept[at], fold)
         for j, i in enumerate(at):
-            out[i] = _settle(units, kept[i], means[j], order[j], int(chosen[j]), float(critical[i]))
+            out[i] = _settle(explained, kept[i], means[j], order[j], int(chosen[j]), float(critical[i]))
     return out
 
 
@@ -428,8 +421,7 @@ def cell_order(units: Units, means: Array, most: int) -> NDArray[np.int64]:
     if most == 0:
         return np.zeros((*means.shape[:-2], 0), np.int64)
     off = np.abs(least_absolute(means, units.lad)) * np.sqrt(units.loss)
-    order: NDArray[np.int64] = np.argsort(-off.reshape(*means.shape[:-2], k * m), axis=-1, kind="stable")[..., :most]
-    return order
+    return np.argsort(-off.reshape(*means.shape[:-2], k * m), axis=-1, kind="stable")[..., :most]
 
 
 def _line_scale(means: Array, kind: Kind) -> float:
@@ -456,29 +448,48 @@ def best_line(units: Units, means: Array, kind: Kind) -> NDArray[np.int64]:
     return out
 
 
+class _Explained:
+    """What candidates leave of the interaction in each group. Parts of the tasks ask for the same ones over and over."""
+
+    def __init__(self, units: Units) -> None:
+        self.units = units
+        self._kept: dict[tuple[object, ...], tuple[Reading, Array]] = {}
+
+    def __call__(self, kind: Kind, means: Array, places: NDArray[np.int64]) -> tuple[Reading, Array]:
+        """A candidate's reading, and the interaction (g, k, m) it leaves. `places` are its cells; a line is found."""
+        if kind in ("language", "judge"):
+            places = best_line(self.units, means, kind)
+        key = (kind, places.tobytes())
+        if key not in self._kept:
+            if len(self._kept) * self.units.values.size >= BATCH:
+                self._kept.clear()
+            self._kept[key] = _explained(self.units, kind, places)
+        return self._kept[key]
+
+
 def _settle(
-    units: Units, kept: NDArray[np.bool_], means: Array, order: NDArray[np.int64], chosen: int, critical: float
+    explained: _Explained, kept: NDArray[np.bool_], means: Array, order: NDArray[np.int64], chosen: int, critical: float
 ) -> Reading:
     """The explanation with its cells: the one chosen, or a smaller one that leaves nothing clear of noise.
 
     So one more cell is named only where the interaction that is left without it is clear, all cells at once.
     """
-    _, k, m = units.sizes()
-    values, share = units.values[kept], units.share[kept]
+    _, k, m = explained.units.sizes()
+    share = explained.units.share[kept]
     reading = Reading("none", np.zeros((k, m), bool))
     for kind, size in dimensions(k, m)[: chosen + 1]:
-        reading, rest = _explained(units, values, means, kind, order[:size])
-        # What is named is explained: of it only the trace of unequal weights is left, too small for a spread.
-        if not _clear(np.where(reading.named, 0.0, rest), share, critical):
+        reading, rest = explained(kind, means, order[:size])
+        if not _clear(rest[kept], share, critical):
             break
     return reading
 
 
-def _explained(
-    units: Units, values: Array, means: Array, kind: Kind, places: NDArray[np.int64]
-) -> tuple[Reading, Array]:
-    """A candidate's reading of all tasks, and the interaction (g, k, m) it leaves in each."""
-    named = np.zeros(means.shape, bool)
+def _explained(units: Units, kind: Kind, places: NDArray[np.int64]) -> tuple[Reading, Array]:
+    """A candidate's reading, and the interaction (g, k, m) it leaves: 0 where it names cells, which it explains.
+
+    (Of a named cell only the trace of unequal weights would be left, too small for a spread.)
+    """
+    values, named = units.values, np.zeros(units.values.shape[1:], bool)
     if kind in ("none", "diffuse"):
         return Reading(kind, named), values if kind == "none" else np.zeros_like(values)
     if kind in ("cell", "cells"):
@@ -486,11 +497,12 @@ def _explained(
         offsets = np.tensordot(values, offset_maps(places, units.lad**2), ((1, 2), (1, 2)))
         moved = np.zeros((len(values), named.size))
         moved[:, places] = offsets
-        return _lines(named), values - double_centre(moved.reshape(values.shape))
-    line = int(best_line(units, means, kind))
-    index = (line, slice(None)) if kind == "language" else (slice(None), line)
-    named[index] = True
-    return Reading(kind, named), values - double_centre(np.where(named, values, 0.0) * _line_scale(means, kind))
+        reading, rest = _lines(named), values - double_centre(moved.reshape(values.shape))
+    else:
+        named[(places, slice(None)) if kind == "language" else (slice(None), places)] = True
+        reading = Reading(kind, named)
+        rest = values - double_centre(np.where(named, values, 0.0) * _line_scale(values, kind))
+    return reading, np.where(reading.named, 0.0, rest)
 
 
 def _lines(named: NDArray[np.bool_]) -> Reading:

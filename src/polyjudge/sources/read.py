@@ -254,8 +254,7 @@ def copied(source: Any, table: str | None = None, engine: str = "duckdb") -> Ope
         local = duck.open_frame(rows)
         duck.spool(local, local.columns, rows)
     local.spool = False
-    note = "The rows were copied out of their table, because they are no plain numbers, one in each row."
-    return Opened(source=local, shown=_shown(source), format="table", notes=(note,))
+    return Opened(source=local, shown=_shown(source), format="table", notes=(say("panel.copied"),))
 
 
 def _check_options(

@@ -39,7 +39,6 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PolyjudgeWarning
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
-from polyjudge.estimate.incomplete import informing, sampling_panel
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.pairs import PairOrder
 from polyjudge.simulate import simulate_panel
@@ -73,7 +72,7 @@ def cells(scenario: Scenario, seed: int) -> Found:
     panel, _, means = draw(scenario, seed)
     planted = double_centre(means)
     out = _band(panel, planted, seed, scenario.ask.get("matters"))
-    order = order_judges(sampling_panel(panel), informing(panel), alpha=1 - LEVEL, resamples=BOOTSTRAPS, seed=seed)
+    order = order_judges(panel, alpha=1 - LEVEL, resamples=BOOTSTRAPS, seed=seed)
     out |= _ranks(panel, means, seed, order)
     if scenario.ask.get("reversals", True):
         out |= _swaps(panel, means, seed, order)
@@ -162,11 +161,9 @@ def _structure(panel: Panel, means: Array, planted: Array) -> Found:
     found = structure(panel, level=LEVEL)
     use = found.scale_use
     out: Found = {"scale use, interval coverage": _within(use["low"], scale_slopes(means), use["high"]).mean()}
-    if np.abs(planted).max() < 1e-9:
-        out["scale use claimed, none is"] = found.tukey_p is not None and found.tukey_p <= 1 - LEVEL
-    else:
-        out["scale use found"] = found.tukey_p is not None and found.tukey_p <= 1 - LEVEL
-    return out
+    none = np.abs(planted).max() < 1e-9
+    said = found.tukey_p is not None and found.tukey_p <= 1 - LEVEL
+    return out | {"scale use claimed, none is" if none else "scale use found": said}
 
 
 def levels(scenario: Scenario, seed: int) -> Found:
@@ -345,18 +342,13 @@ def _reliability(sees: float, quality: float) -> float:
     return shared / (shared + within)
 
 
-def _judged(n: int, k: int, m: int, seed: int, sees: float, quality: float, more: Found) -> tuple[Panel, Any]:
-    return simulate_panel(
-        n, k, m, seed=seed, interaction=0.0, systems=4, system_sd=quality * np.array(QUALITY), sees=sees, **more
-    )
-
-
 def judged(scenario: Scenario, seed: int) -> Found:
     """Do the judges see the systems, and which is best?"""
     ask = scenario.ask
     sees, quality = float(ask["sees"]), float(ask.get("quality", 1.0))
-    shape = scenario.tasks, scenario.languages, scenario.judges
-    panel, _ = _judged(*shape, seed, sees, quality, scenario.simulate)
+    planted: Found = {"interaction": 0.0, "systems": 4, "system_sd": quality * np.array(QUALITY), "sees": sees}
+    planted |= scenario.simulate
+    panel, _ = simulate_panel(scenario.tasks, scenario.languages, scenario.judges, seed=seed, **planted)
     seen = signal(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
     board = leaderboard(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
     true = _reliability(sees, quality)
@@ -436,8 +428,7 @@ def copies(scenario: Scenario, seed: int) -> Found:
         rng = np.random.default_rng([seed, 2])
         scores = panel.scores.copy()
         common = rng.normal(0, 10, scores.shape[:2])
-        for judge in (0, 1):
-            scores[:, :, judge] += common
+        scores[:, :, :2] += common[:, :, None]
         panel = panel.with_scores(scores)
     found = choose(panel, resamples=50, seed=seed).copies
     pair = (found["judge_i"] == "judge1") & (found["judge_j"] == "judge2")

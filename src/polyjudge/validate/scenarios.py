@@ -34,11 +34,6 @@ class Scenario:
     known: dict[str, str] = field(default_factory=dict)
 
     @property
-    def interaction(self) -> bool:
-        """Whether a language-judge interaction is planted."""
-        return bool(np.any(self.simulate.get("interaction", 5.0)))
-
-    @property
     def replicates(self) -> int:
         return int(self.simulate.get("replicates", 1))
 

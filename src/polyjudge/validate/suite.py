@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
 from zlib import crc32
@@ -43,15 +43,12 @@ class Validation(Result):
     level: float
     detects: tuple[float, float] = (0.0, 1.0)
     """Coverage of a 95% interval, and alarms of a 5% test, that this number of panels finds in four of five runs."""
-    scenarios: tuple[Scenario, ...] = field(default=(), metadata={"plain": False})
+    scenarios: tuple[Scenario, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Whether every quantity with a promise keeps it."""
         return not (self.table["verdict"] == "fail").any()
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
 
     def to_dict(self) -> dict[str, Any]:
         out = super().to_dict()
@@ -62,11 +59,6 @@ class Validation(Result):
     def full(self) -> bool:
         """Whether it has the panels of `--full`, or more."""
         return self.panels >= FULL
-
-    def wide(self) -> pd.DataFrame:
-        """One row per scenario, one column per quantity."""
-        order = list(dict.fromkeys(self.table["scenario"]))
-        return self.table.pivot(index="scenario", columns="quantity", values="value").loc[order]
 
 
 def validate(

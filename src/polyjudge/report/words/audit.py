@@ -117,7 +117,7 @@ WORDS: dict[str, Template] = {
     "{interaction/band_low/band_high:+points} points.",
     "accuracy-gain": _gain,
     "do-not-calibrate": _gain,
-    "rank-agreement": "On tasks it has not seen, calibrating raises the agreement of the languages on the order of the "
+    "rank-agreement": "On tasks it has not seen, calibrating moves the agreement of the languages on the order of the "
     "judges from {raw/raw_low/raw_high:.2f} to {cbc/cbc_low/cbc_high:.2f} (Kendall's tau). That is consistency, not "
     "accuracy.",
     "near-floor": _end("floor"),

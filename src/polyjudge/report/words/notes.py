@@ -45,6 +45,7 @@ WORDS: dict[str, Template] = {
     "panel.by-design": "adaptive collection: what is missing was not bought, by design",
     "panel.missing": _missing,
     "panel.left-out": lambda v: "Left out: " + ", ".join(f"{clean(j)} in {clean(i)}" for i, j in v["cells"]) + ".",
+    "panel.copied": "The rows were copied out of their table, because they are no plain numbers, one in each row.",
     "panel.averaged": "{count} entries had several rows; they were averaged",
     "panel.first-kept": "{count} repeated rows were left out (first kept)",
     "panel.no-score": "{count} rows have no score; their entries count as missing",
