@@ -24,7 +24,7 @@ def plan_labels(
         raise UsageError("--labels needs a target: --half-width POINTS, for example --half-width 2.")
     from polyjudge.analyse.label_budget import label_budget
     from polyjudge.core.gold import align_gold
-    from polyjudge.sources.gold import read_gold
+    from polyjudge.sources.read import read_gold
 
     result = label_budget(panel, align_gold(panel, read_gold(gold)), half_width, batch=batch, seed=seed)
     from polyjudge.cli.output import emit

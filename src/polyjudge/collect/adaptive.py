@@ -66,14 +66,12 @@ class InLook:
         self._calls: dict[str, Iterator[Call]] = {j: filter(wanted, remaining.of(j, places)) for j in judges}
 
     def take(self, judge: str) -> Call | bool:
-        """The judge's next call; False: none any more."""
         return next(self._calls[judge], False)
 
     def settle(self, call: Call, score: float | None) -> None:
         """Nothing waits for an answer inside a look."""
 
     def leave(self, judge: str) -> None:
-        """A judge makes no more calls in this sitting."""
         self._calls[judge] = iter(())
 
 

@@ -75,7 +75,6 @@ class Key(NamedTuple):
 
     @property
     def name(self) -> Name:
-        """The item."""
         return Name(self.task, self.system, self.replicate)
 
 

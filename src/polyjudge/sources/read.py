@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from polyjudge.core.columns import Columns, doubts
+import pandas as pd
+
+from polyjudge.core.columns import USUAL, Columns, doubts
 from polyjudge.core.errors import PanelError, UsageError, foreign_errors
 from polyjudge.core.labels import clean, redact
 from polyjudge.core.panel import Panel
@@ -305,3 +307,22 @@ def read_probes(source: Any, **options: Any) -> Panel:
         given = {name: value for name, value in options.items() if name in ("languages", "judges", "incomplete")}
         return read_panel(run.frame, system="system", range=run.declared_range, **given)
     return read_panel(source, **options)
+
+
+def read_gold(path: str | Path) -> pd.DataFrame:
+    """Read labels from a CSV, Parquet or JSON lines file, or from FILE::TABLE of a DuckDB or SQLite file.
+
+    Tasks and languages become text, exactly as written. The columns wanted are task, language, and preference
+    (+1, -1, 0) or score; `pj.anchor` checks them.
+    """
+    source = duck.open_file(str(path))
+    as_text = (*USUAL["task"], *USUAL["language"], *USUAL["system"])
+    columns = ", ".join(
+        f"CAST({duck.name(c)} AS VARCHAR) AS {duck.name(c)}" if c.strip().lower() in as_text else duck.name(c)
+        for c in source.columns
+    )
+    with duck.engine_errors(source.where):
+        if source.spool:
+            duck.spool(source, source.columns)
+        frame: pd.DataFrame = source.con.sql(f"SELECT {columns} FROM {source.relation}").df()
+    return frame

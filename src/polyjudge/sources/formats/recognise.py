@@ -186,7 +186,7 @@ def _no_judge(column: str) -> bool:
 def _scorable(draft: _Draft) -> list[str]:
     """Free columns that could hold scores: all that the sample shows are scores, and no name of something else."""
     table, taken = draft.table, draft.roles.taken()
-    free = [n for n in [*table.names, *(table.rows and table.leaves)] if n not in taken]
+    free = [n for n in [*table.names, *table.leaves] if n not in taken]
     return [n for n in free if table.score_like(n) and not table.is_row_number(n) and not OTHER.match(n)]
 
 
