@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 import polyjudge as pj
-from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre, kendall_tau
 
 DEVAI = Path(__file__).resolve().parents[2] / "shared/data/devai/run_level_scores.csv"
@@ -34,7 +34,7 @@ def accuracy(draws: int = 100) -> None:
             panel = pj.Panel(np.where(mask, np.nan, full.scores), full.tasks, full.languages, full.judges)
             estimates = (
                 double_centre(np.nanmean(panel.scores, axis=0)),
-                estimate_interaction(panel, "additive").interaction,
+                InteractionEstimate(panel, "additive").interaction,
                 estimate_interaction(panel).interaction,
                 pj.ConsensusCalibrator(shrinkage="auto").fit(panel).interaction_.to_numpy(),
             )

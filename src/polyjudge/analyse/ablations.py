@@ -13,13 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.analyse.held_out import (
-    GAIN_SCOPE,
-    compare,
-    gain_of,
-    percentiles,
-    resample,
-)
+from polyjudge.analyse.held_out import GAIN_SCOPE, compare, gain_of, percentiles, resample
 from polyjudge.analyse.uncertainty import gaussian_radius, noise_sigma, score_sigma
 from polyjudge.calibrate.methods.block import Block, Multiplicity, make_block
 from polyjudge.core.arrays import Array
@@ -112,12 +106,7 @@ def ablate_judges(
         raw, tau, gain = np.moveaxis(np.array(values), 1, 0)  # each (subsets, R)
         rows.append({"judges": size, "subsets": len(subsets), "sd": tau.mean(axis=1).std(), **_summary(raw, tau, gain)})
     return Ablation(
-        by="judges",
-        table=_ordered(rows),
-        resamples=len(train),
-        seed=seed,
-        identity=JUDGES_IDENTITY,
-        notes=tuple(notes),
+        by="judges", table=_ordered(rows), resamples=len(train), seed=seed, identity=JUDGES_IDENTITY, notes=tuple(notes)
     )
 
 

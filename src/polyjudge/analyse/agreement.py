@@ -148,6 +148,12 @@ class Labelled:
                     out[..., language, :, human + 1, decided + 1] = weights[..., part] @ hits
         return out
 
+    def count(self, marks: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How many of marks (E, d) each language has: (languages, d)."""
+        out = np.zeros((self.languages, marks.shape[1]), np.int64)
+        np.add.at(out, self.language, marks.astype(np.int64))
+        return out
+
     def calibrated(self, fit: CrossFit, weights: Array) -> Array:
         """Margins (E, m) less the interaction of the tasks outside each entry's fold, with task weights (n,)."""
         return self.margins - fit.outside(weights)[fit.fold[self.task], self.language, :]

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from polyjudge.analyse.agreement import (
     MISSING,
@@ -25,7 +27,6 @@ from polyjudge.analyse.helped import Helped, whom_it_helps
 from polyjudge.analyse.human_error import PanelGain, error_tables
 from polyjudge.analyse.panel_worth import PanelWorth, panel_worth
 from polyjudge.analyse.ppi import LanguageMeans, language_means
-from polyjudge.analyse.probe_labels import beside_labels
 from polyjudge.analyse.probes import probe
 from polyjudge.analyse.shift import SharedShift, shared_shift
 from polyjudge.core.arrays import Array
@@ -35,6 +36,9 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, long_table
 from polyjudge.core.sections import Words, say
 from polyjudge.estimate.resample import tracked_draws
+
+FEWEST = 10
+"""Labels that a correlation in a language needs."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -85,7 +89,7 @@ class Anchor(Result):
     seed: int
     notes: tuple[Words, ...]
     probes: pd.DataFrame | None = None
-    """What probes say of the judges beside what the labels say (`analyse.probe_labels`); None without probes."""
+    """What probes say of the judges beside what the labels say; None without probes."""
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table that the labels allowed, by name."""
@@ -178,14 +182,56 @@ def _check(gold: Any, trusted: str | None, resamples: int, folds: int, seed: int
 
 
 def _beside(whole: Panel, panel: Panel, labels: Gold, probes: Panel, helped: Helped | None) -> pd.DataFrame:
-    """What the probes of these judges say, beside the labels."""
+    """What probes say of the cells that have labels too: language, judge, sight, verdict (of probes), labels,
+    correlation with low and high (rank correlation of the judge's scores and the labels), calibrating ("helped",
+    "hurt", "cannot tell" by labels), answer.
+
+    answer : "agrees", "contradicts" or "open". A judge that sees should follow the labels, a blind one should not;
+    calibrating should not hurt severity, and not help competence.
+    """
     keep = {
         "languages": [x for x in whole.languages if x in probes.languages],
         "judges": [x for x in whole.judges if x in probes.judges],
     }
     if min(map(len, keep.values())) < 2:
         raise PanelError("The probes and the scores share fewer than two languages or judges: nothing to compare.")
-    return beside_labels(panel, labels, probe(probes.select(**keep), audit=whole), helped)
+    effect = {} if helped is None else {(r.language, r.judge): r.verdict for r in helped.cells.itertuples()}
+    rows = []
+    for r in probe(probes.select(**keep), audit=whole).cells.itertuples():
+        if r.language not in panel.languages or r.judge not in panel.judges:
+            continue
+        language, judge = panel.languages.index(str(r.language)), panel.judges.index(str(r.judge))
+        scores, truth = panel.scores[:, language, judge], labels.values[:, language]
+        known = ~np.isnan(scores) & ~np.isnan(truth)
+        value, low, high = _rank_correlation(scores[known], truth[known])
+        calibrating = str(effect.get((r.language, r.judge), ""))
+        answer = _answer(str(r.sight), str(r.verdict), calibrating, low, high)
+        rows.append((r.language, r.judge, r.sight, r.verdict, int(known.sum()), value, low, high, calibrating, answer))
+    columns = ["language", "judge", "sight", "verdict", "labels", "correlation", "low", "high", "calibrating", "answer"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _rank_correlation(a: Array, b: Array, level: float = 0.95) -> tuple[float, float, float]:
+    """Rank correlation with an interval on Fisher's scale; not a number for few labels or for constant ones."""
+    if len(a) < FEWEST or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return (np.nan,) * 3
+    value = float(np.corrcoef(rankdata(a), rankdata(b))[0, 1])
+    centre = np.arctanh(np.clip(value, -0.9999, 0.9999))
+    half = ndtri((1 + level) / 2) * np.sqrt((1 + value**2 / 2) / (len(a) - 3))
+    return value, float(np.tanh(centre - half)), float(np.tanh(centre + half))
+
+
+def _answer(sight: str, verdict: str, calibrating: str, low: float, high: float) -> str:
+    """What the labels say to the probes' word."""
+    if (verdict, calibrating) in {("severity", "hurt"), ("competence", "helped")}:
+        return "contradicts"
+    if (verdict, calibrating) in {("severity", "helped"), ("competence", "hurt")}:
+        return "agrees"
+    if sight == "cannot tell" or np.isnan(low):
+        return "open"
+    if sight == "blind":  # half of what a good judge shows would be no blindness
+        return "contradicts" if low > 0.3 else "agrees" if high < 0.5 else "open"
+    return "agrees" if low > 0 else "contradicts" if high < 0.1 else "open"
 
 
 def _missing(panel: Panel) -> list[Words]:
@@ -231,12 +277,13 @@ def _decision_tables(
     weights = panel.weights[entries.task]
     counts = [entries.confusion(d, weights) for d in (raw, new)]
     draws = [resample_confusions(entries, d, panel, resamples, seed) for d in (raw, new)]
-    changed = _changed(entries, raw, new)
-    tasks = _labelled_tasks(entries, raw)
+    # A raw tie that a shift pushes to one side counts as a change although the judge said nothing new.
+    changed = np.stack([entries.count(raw != new), entries.count((raw != new) & (raw == 0))])
+    tasks = entries.count((raw != MISSING) & (entries.gold != 0)[:, None])  # a task has one label in a language
     complete = not np.isnan(entries.margins).any()
     same = np.arange(len(names)) == (0 if complete else -1)  # the panel mean of a complete panel cannot change
 
-    def frame(pick: Any, changed: Array, tasks: Array) -> dict[str, Any]:
+    def frame(pick: Any, changed: Any, tasks: Any) -> dict[str, Any]:
         point = [agreement_of(pick(c)) for c in counts]
         drawn = [agreement_of(pick(d)) for d in draws]
         out: dict[str, Any] = {}
@@ -270,21 +317,3 @@ def _decision_tables(
         table[word] = [values[0], np.nan, *values[1:]]
     parts = frame(lambda c: c, changed, tasks)
     return table, long_table({"language": panel.languages, "decision": names}, **parts)
-
-
-def _changed(entries: Labelled, raw: Any, new: Any) -> Any:
-    """Decisions that truly changed (ties by the tie rule), and how many of them were a tie: (2, k, decisions).
-
-    A raw tie that a shift pushes to one side counts as a change although the judge said nothing new.
-    """
-    out = np.zeros((2, entries.languages, raw.shape[1]), np.int64)
-    np.add.at(out[0], entries.language, (raw != new).astype(np.int64))
-    np.add.at(out[1], entries.language, ((raw != new) & (raw == 0)).astype(np.int64))
-    return out
-
-
-def _labelled_tasks(entries: Labelled, raw: Any) -> Any:
-    """Tasks with a human choice and a decision, (languages, decisions); one task has one label in a language."""
-    out = np.zeros((entries.languages, raw.shape[1]), np.int64)
-    np.add.at(out, entries.language, ((raw != MISSING) & (entries.gold != 0)[:, None]).astype(np.int64))
-    return out

@@ -272,24 +272,18 @@ def _sections(
     out["structure"] = run("structure", structure, panel, level=level)
     out["sensitivity"] = run("sensitivity", sensitivity, panel, threshold=threshold, **common)
     if asks(panel) is not None:
-        try:
-            out["bounded"] = run("levels", bounded, panel, linear=out["uncertainty"], **common)
-        except PanelError as error:
-            left_out["bounded"] = str(error)
+        linear = out["uncertainty"]
+        out["bounded"] = _part(left_out, run, "levels", bounded, panel, linear=linear, refused="bounded", **common)
     if _lacks(panel):
         out["missingness"] = run("missing scores", missingness, panel, draws=199, seed=seed)
     if panel.replicate_scores is None:
         left_out["three-way test"] = say("left-out.three-way")
-    try:
-        out["variance"] = run("variance", variance, panel, level=level)
-    except PanelError as error:
-        left_out["variance"] = str(error)
-    try:
-        if permutations == 0:
-            raise PanelError("It was not asked for (--full).")
-        out["information"] = run("information", information, panel, permutations=permutations, level=level, seed=seed)
-    except PanelError as error:
-        left_out["information"] = str(error)
+    out["variance"] = _part(left_out, run, "variance", variance, panel, refused="variance", level=level)
+    if permutations:
+        how = {"permutations": permutations, "level": level, "seed": seed}
+        out["information"] = _part(left_out, run, "information", information, panel, refused="information", **how)
+    else:
+        left_out["information"] = "It was not asked for (--full)."
     if threshold is not None:
         out["gates"] = _part(left_out, run, "gate", gates, panel, threshold, at_least=at_least, base=base, **common)
     low, high = panel.range
@@ -307,13 +301,25 @@ def _lacks(panel: Panel) -> bool:
 
 
 def _part(
-    left_out: dict[str, Say | str], run: Stages, name: str, analysis: Any, panel: Panel, *at: Any, **how: Any
+    left_out: dict[str, Say | str],
+    run: Stages,
+    name: str,
+    analysis: Any,
+    panel: Panel,
+    *at: Any,
+    refused: str | None = None,
+    **how: Any,
 ) -> Any:
-    """An analysis of the panel; None, and why, where the panel is too wide for it."""
+    """An analysis of the panel; None, and why, where the panel is too wide for it.
+
+    refused : the part under which any other refusal is said too; without it the refusal is an error of the audit
+    """
     try:
         return run(name, analysis, panel, *at, **how)
-    except TooWide as error:
-        left_out[name] = str(error)
+    except PanelError as error:
+        if refused is None and not isinstance(error, TooWide):
+            raise
+        left_out[refused or name] = str(error)
         return None
 
 

@@ -45,19 +45,8 @@ class Check(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """The roles: role, column, how, labels, distinct."""
-        return pd.DataFrame(
-            [
-                {
-                    "role": r.role,
-                    "column": r.column,
-                    "how": r.how,
-                    "labels": ", ".join(r.labels),
-                    "distinct": r.distinct,
-                }
-                for r in self.reading.roles
-            ],
-            columns=["role", "column", "how", "labels", "distinct"],
-        )
+        rows = [(r.role, r.column, r.how, ", ".join(r.labels), r.distinct) for r in self.reading.roles]
+        return pd.DataFrame(rows, columns=["role", "column", "how", "labels", "distinct"])
 
 
 def check_panel(panel: Panel) -> Check:

@@ -18,10 +18,10 @@ from polyjudge.analyse.families import families as find_families
 from polyjudge.analyse.leaderboard import require_systems
 from polyjudge.core.arrays import Array
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.core.sections import Finding
 from polyjudge.core.systems import fill_systems
-from polyjudge.estimate.covariance import cluster_means
+from polyjudge.estimate.incomplete import by_cluster
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import bootstrap_t, check_level, check_resamples, in_groups, mean_and_se, noise_gap
 
@@ -124,18 +124,13 @@ def favour(
     whole = ~np.isnan(filled).any(axis=(1, 2, 3))
     if not whole.all():  # tasks that lack an entry altogether cannot be centred
         filled = filled[whole]
-    weights, cluster = panel.weights[whole], panel.cluster[whole]
-    values = {
-        KINDS[0]: double_centre(filled.mean(axis=2)),
-        KINDS[1]: double_centre(filled.mean(axis=3)),
-        KINDS[2]: _triple(filled),
-    }
-    gap = noise_gap(panel)
-    frames, by_judge = [], values[KINDS[0]]
-    quality = np.average(filled.mean(axis=(2, 3)), axis=0, weights=weights)
-    quality = quality - quality.mean()
-    for kind, value in values.items():
-        frames.append(_table(panel, kind, value, weights, cluster, level, resamples, seed, gap))
+    units = panel.weights[whole], np.unique(panel.cluster[whole], return_inverse=True)[1]
+    by_judge, triple = double_centre(filled.mean(axis=2)), filled
+    for axis in (1, 2, 3):
+        triple = triple - triple.mean(axis=axis, keepdims=True)
+    values = zip(KINDS, (by_judge, double_centre(filled.mean(axis=3)), triple), strict=True)
+    frames = [_table(panel, kind, value, units, level, resamples, seed) for kind, value in values]
+    quality = np.average(filled.mean(axis=(2, 3)), axis=0, weights=units[0])
     of = {role: find_families(names, families) for role, names in (("judge", panel.judges), ("system", panel.systems))}
     shown = pd.DataFrame([(n, role, f) for role, found in of.items() for n, f in found.items()],
                          columns=["name", "role", "family"])  # fmt: skip
@@ -143,9 +138,9 @@ def favour(
     return Favour(
         effects=pd.concat(frames, ignore_index=True),
         families=shown,
-        self_preference=_contrast(panel, by_judge, quality, kin, weights, cluster, level),
+        self_preference=_contrast(panel, by_judge, quality - quality.mean(), kin, units, level),
         level=level,
-        units=len(np.unique(cluster)),
+        units=int(units[1].max()) + 1,
         resamples=resamples,
         seed=seed,
     )
@@ -155,29 +150,15 @@ def _furthest(rows: pd.DataFrame) -> dict[str, Any]:
     return {str(k): v for k, v in rows.iloc[int(rows["effect"].abs().to_numpy().argmax())].items()}
 
 
-def _triple(values: Array) -> Array:
-    """Centred over systems, languages and judges: (n, s, k, m)."""
-    out = values
-    for axis in (1, 2, 3):
-        out = out - out.mean(axis=axis, keepdims=True)
-    return out
+Units = tuple[Array, NDArray[np.int64]]
+"""Weight and cluster of each task, (n,) and (n,)."""
 
 
-def _table(
-    panel: Panel,
-    kind: str,
-    values: Array,
-    weights: Array,
-    cluster: Any,
-    level: float,
-    resamples: int,
-    seed: int,
-    gap: float,
-) -> pd.DataFrame:
+def _table(panel: Panel, kind: str, values: Array, of: Units, level: float, resamples: int, seed: int) -> pd.DataFrame:
     """Effects of one kind with a band over all of them, from values per task."""
-    units, w = in_groups(*cluster_means(values.reshape(len(values), -1), weights, cluster))
+    units, w = in_groups(*by_cluster(values.reshape(len(values), -1), *of))
     effect, se = mean_and_se(units, w)
-    se = np.where(se <= gap, 0.0, se)
+    se = np.where(se <= noise_gap(panel), 0.0, se)
     n, cells = units.shape
     if n < FEWEST_FOR_BOOTSTRAP:
         critical = float(stdtrit(n - 1, 1 - (1 - level) / (2 * cells)))
@@ -191,36 +172,20 @@ def _table(
         critical = float(np.quantile(np.concatenate(largest), level, method="higher"))
     half, band = stdtrit(n - 1, (1 + level) / 2) * se, critical * se
     axes = {"system": panel.systems, "language": panel.languages, "judge": panel.judges}
-    order = {
-        KINDS[0]: ("system", "judge"),
-        KINDS[1]: ("system", "language"),
-        KINDS[2]: ("system", "language", "judge"),
-    }[kind]
-    at = np.unravel_index(np.arange(cells), tuple(len(axes[a]) for a in order))
-    label = {a: np.array(axes[a], object)[codes] for a, codes in zip(order, at, strict=True)}
-    return pd.DataFrame(
-        {
-            "kind": kind,
-            **{a: label.get(a, np.full(cells, "", object)) for a in axes},
-            "effect": effect,
-            "se": se,
-            "low": effect - half,
-            "high": effect + half,
-            "band_low": effect - band,
-            "band_high": effect + band,
-            "clear": (np.abs(effect) > band) & (se > 0),
-        }
+    return long_table(
+        {"kind": [kind]} | {axis: labels if axis in kind.split(":") else [""] for axis, labels in axes.items()},
+        effect=effect,
+        se=se,
+        low=effect - half,
+        high=effect + half,
+        band_low=effect - band,
+        band_high=effect + band,
+        clear=(np.abs(effect) > band) & (se > 0),
     )
 
 
 def _contrast(
-    panel: Panel,
-    by_judge: Array,
-    quality: Array,
-    kin: NDArray[np.bool_],
-    weights: Array,
-    cluster: Any,
-    level: float,
+    panel: Panel, by_judge: Array, quality: Array, kin: NDArray[np.bool_], of: Units, level: float
 ) -> Contrast | None:
     """Mean of the own-family cells less the mean of the others, per task."""
     if not kin.any() or kin.all():
@@ -228,9 +193,8 @@ def _contrast(
     plain = by_judge[:, kin].mean(axis=1) - by_judge[:, ~kin].mean(axis=1)
     left = _beyond_slopes(quality, kin) if len(panel.judges) >= 3 else None
     values = [plain] if left is None else [plain, np.einsum("tsj,sj->t", by_judge, left)]
-    units, w = cluster_means(np.stack(values, axis=1), weights, cluster)
-    mean, se = mean_and_se(units, w)
-    half = stdtrit(len(units) - 1, (1 + level) / 2) * se
+    mean, se = mean_and_se(np.stack(values, axis=1), *of)
+    half = stdtrit(of[1].max(), (1 + level) / 2) * se
     low, high = (mean - half).tolist(), (mean + half).tolist()
     return Contrast(
         effect=float(mean[0]),

@@ -70,13 +70,7 @@ class Information(Result):
 
 
 def information(
-    panel: Panel,
-    *,
-    permutations: int = 500,
-    q: int = 2,
-    level: float = 0.95,
-    seed: int = 7,
-    tolerance: bool = False,
+    panel: Panel, *, permutations: int = 500, q: int = 2, level: float = 0.95, seed: int = 7, tolerance: bool = False
 ) -> Information:
     """Information between score and language inside (task, judge) slices of replicate-level scores.
 

@@ -160,10 +160,7 @@ def _needed(
 
 def _notes(table: pd.DataFrame) -> list[Say]:
     """What the numbers take for granted, and the languages where they mean little."""
-    where = {
-        "labels.all-equal": ~(table["sd"] > 0),
-        "labels.pooled": table["pooled"],
-    }
+    where = {"labels.all-equal": ~(table["sd"] > 0), "labels.pooled": table["pooled"]}
     listed = {code: table["language"][mask.astype(bool)].tolist() for code, mask in where.items()}
     return [
         say("labels.pilot"),

@@ -19,7 +19,7 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, long_table
 from polyjudge.core.sections import Finding
 from polyjudge.core.systems import fill_systems
-from polyjudge.estimate.covariance import cluster_means
+from polyjudge.estimate.incomplete import by_cluster
 from polyjudge.estimate.kernels import double_centre, pair_index, ranks
 from polyjudge.estimate.pairs import PairOrder, order_pairs
 from polyjudge.estimate.resample import check_level, check_resamples, holm, in_groups, mean_and_se, noise_gap
@@ -129,7 +129,7 @@ def leaderboard(panel: Panel, *, level: float = 0.95, resamples: int = 1000, see
     options: dict[str, Any] = {"alpha": 1 - level, "resamples": resamples, "seed": seed, "gap": noise_gap(panel)}
 
     def order(values: Array) -> PairOrder:
-        units = cluster_means(values, panel.weights, panel.cluster)
+        units = by_cluster(values, panel.weights, panel.cluster)
         # With many comparisons groups of tasks are resampled: as valid, and the time stays bounded.
         many = values.shape[1] * values.shape[2] ** 2 > MANY
         return order_pairs(*in_groups(*units, most=GROUPS if many else 2000), **options)
@@ -184,9 +184,8 @@ def _per_task(filled: Array, over: int) -> Array:
 
 def _rated(panel: Panel, values: Array, level: float) -> tuple[Array, Array, Array]:
     """Means (x, s) with pointwise limits."""
-    units, weights = cluster_means(values, panel.weights, panel.cluster)
-    mean, se = mean_and_se(units, weights)
-    half = stdtrit(len(units) - 1, (1 + level) / 2) * se
+    mean, se = mean_and_se(values, panel.weights, panel.cluster)
+    half = stdtrit(panel.cluster.max(), (1 + level) / 2) * se
     return mean, mean - half, mean + half
 
 
@@ -198,8 +197,7 @@ def _without_each(panel: Panel, filled: Array, scopes: list[PairOrder]) -> tuple
     for judge in range(filled.shape[3]):
         kept = _per_task(np.delete(filled, judge, axis=3), 3)
         for x, values in enumerate((kept.mean(axis=1), *kept.swapaxes(0, 1))):
-            units = cluster_means(values[:, i] - values[:, j], panel.weights, panel.cluster)
-            mean[judge, x], se[judge, x] = mean_and_se(*units)
+            mean[judge, x], se[judge, x] = mean_and_se(values[:, i] - values[:, j], panel.weights, panel.cluster)
     return mean, critical[:, None] * se
 
 

@@ -272,12 +272,7 @@ def _without_scores(
 
 
 def _learned(
-    panel: Panel,
-    sigma: float | None,
-    radius: float | None,
-    judges: int | None,
-    languages: int | None,
-    level: float,
+    panel: Panel, sigma: float | None, radius: float | None, judges: int | None, languages: int | None, level: float
 ) -> _World:
     panel = sampling_panel(panel)
     n, k, m = panel.shape

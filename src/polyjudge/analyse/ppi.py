@@ -123,7 +123,8 @@ def tuned_weight(y: Array, f: Array, rest: Array, w: Array, v: Array) -> float:
     if len(rest) == 0:
         return 0.0
     both, weights = np.concatenate([f, rest]), np.concatenate([w, v])
-    variance = _mean_square(both, weights) * len(both) / (len(both) - 1)
+    spread = float(weights @ (both - weights @ both / weights.sum()) ** 2 / weights.sum())
+    variance = spread * len(both) / (len(both) - 1)
     if variance <= 0:
         return 0.0
     together = float(w @ ((y - w @ y / w.sum()) * (f - w @ f / w.sum())) / w.sum())
@@ -139,10 +140,6 @@ def _powered(y: Array, f: Array, rest: Array, w: Array, v: Array, weight: float)
         estimate += weight * float(v @ rest / v.sum())
         variance += weight**2 * _mean_variance(rest, v)
     return estimate, variance**0.5
-
-
-def _mean_square(x: Array, w: Array) -> float:
-    return float(w @ (x - w @ x / w.sum()) ** 2 / w.sum())
 
 
 def _mean_variance(x: Array, w: Array) -> float:
@@ -187,6 +184,7 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
         count = int(labelled.sum())
         row: dict[str, object] = {"language": language, "labels": count, "tasks": int(known[:, i].sum())}
         y = gold.values[labelled, i]
+        both = alone = whole = None
         if count >= 2:
             both = ppi_mean(
                 y,
@@ -202,35 +200,28 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
             alone = ppi_mean(
                 y, y, [], level=level, label_weights=w[labelled], ends=ends, clusters=panel.cluster[labelled]
             )
-            row |= {"estimate": both.estimate, "low": both.low, "high": both.high, "weight": both.weight}
-            row |= {"labels_only": alone.estimate, "labels_low": alone.low, "labels_high": alone.high}
-            if count < FEW_LABELS:
-                notes.append(say("labels.few", language=language, labels=count))
-        else:
-            row |= dict.fromkeys(
-                ("estimate", "low", "high", "weight", "labels_only", "labels_low", "labels_high"), np.nan
-            )
-            if count == 1:
-                row["labels_only"] = float(y[0])
-            notes.append(say("labels.no-estimate", language=language, labels=count))
+        if count < FEW_LABELS:
+            notes.append(say("labels.no-estimate" if both is None else "labels.few", language=language, labels=count))
         everyone = known[:, i]
-        whole = ppi_mean(
-            guess[everyone, i], guess[everyone, i], [], level=level, label_weights=w[everyone],
-            clusters=panel.cluster[everyone],
-        ) if everyone.sum() > 1 else None  # fmt: skip
-        row |= dict(
-            zip(
-                ("panel_only", "panel_low", "panel_high"),
-                (np.nan,) * 3 if whole is None else (whole.estimate, whole.low, whole.high),
-                strict=True,
-            )
-        )
-        rows.append(row)
+        if everyone.sum() > 1:
+            f, clusters = guess[everyone, i], panel.cluster[everyone]
+            whole = ppi_mean(f, f, [], level=level, label_weights=w[everyone], clusters=clusters)
+        row |= _columns(both, "estimate", "low", "high") | {"weight": np.nan if both is None else both.weight}
+        row |= _columns(alone, "labels_only", "labels_low", "labels_high")
+        if count == 1:
+            row["labels_only"] = float(y[0])
+        rows.append(row | _columns(whole, "panel_only", "panel_low", "panel_high"))
     even = _balance(panel, gold)
     odd = even.loc[even["p"] <= 1 - level, "language"].tolist()
     if odd:
         notes.append(say("labels.not-random", languages=odd))
     return LanguageMeans(pd.DataFrame(rows), even, quantity, level, tuple(notes))
+
+
+def _columns(found: PoweredMean | None, *names: str) -> dict[str, float]:
+    """Estimate and limits under these names; NaN where there is none."""
+    values = (np.nan,) * 3 if found is None else (found.estimate, found.low, found.high)
+    return dict(zip(names, values, strict=True))
 
 
 def _balance(panel: Panel, gold: Gold) -> pd.DataFrame:

@@ -64,12 +64,7 @@ class Sensitivity(Result):
 
 
 def sensitivity(
-    panel: Panel,
-    *,
-    threshold: float | None = None,
-    resamples: int = 1000,
-    seed: int = 7,
-    level: float = 0.95,
+    panel: Panel, *, threshold: float | None = None, resamples: int = 1000, seed: int = 7, level: float = 0.95
 ) -> Sensitivity:
     """Leave one judge out, leave one task out, links, and pile-up at the ends of the scale."""
     check_level(level)

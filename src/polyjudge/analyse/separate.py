@@ -17,7 +17,6 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
-from polyjudge.estimate.covariance import cluster_means
 from polyjudge.estimate.resample import check_level, jackknife, mean_and_se
 
 AXES = ("task", "system", "language", "judge")
@@ -192,7 +191,7 @@ def _two_best(panel: Panel, scores: Array, z: float) -> tuple[tuple[str, str], f
     first, second = (int(i) for i in np.argsort(-scores.mean(axis=(0, 2, 3)), kind="stable")[:2])
     gaps = (scores[:, first] - scores[:, second]).mean(axis=1)  # (n, m)
     without = (gaps.sum(axis=1, keepdims=True) - gaps) / (gaps.shape[1] - 1)
-    mean, se = mean_and_se(*cluster_means(np.column_stack([gaps.mean(axis=1), without]), panel.weights, panel.cluster))
+    mean, se = mean_and_se(np.column_stack([gaps.mean(axis=1), without]), panel.weights, panel.cluster)
     lead = mean - z * se
     worst = int(lead[1:].argmin())
     hangs = bool(lead[0] > 0 >= lead[1 + worst])

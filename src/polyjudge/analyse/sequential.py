@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result, plain
+from polyjudge.core.results import Result, long_table, plain
 from polyjudge.estimate.kernels import double_centre, draw_blocks, pair_index, stream
 
 Clusters = Sequence[int] | NDArray[np.int64]
@@ -159,20 +159,12 @@ class Sequential:
     @cached_property
     def asked(self) -> pd.DataFrame:
         """The questions, one row each: language, first, second (empty for a cell: first is its judge)."""
-        k = len(self.languages)
         if self.questions in ("cells", "gate"):
-            m = len(self.judges)
-            return pd.DataFrame(
-                {"language": np.repeat(self.languages, m), "first": np.tile(self.judges, k), "second": ""}
-            )
+            return long_table({"language": self.languages, "first": self.judges}, second="")
         names = np.array(self.systems if self.questions == "systems" else self.judges, object)
         i, j = pair_index(len(names))
-        return pd.DataFrame(
-            {
-                "language": np.repeat(np.array(self.languages, object), len(i)),
-                "first": np.tile(names[i], k),
-                "second": np.tile(names[j], k),
-            }
+        return long_table(
+            {"language": self.languages, "first": names[i]}, second=np.tile(names[j], len(self.languages))
         )
 
     # --- the way ---
@@ -261,26 +253,26 @@ class Sequential:
 
     def values(self, scores: Array) -> Array:
         """What each question is about in every task, (n, q): a difference, or a cell's interaction."""
-        scores = np.asarray(scores, float)
-        by_system = scores if scores.ndim == 4 else scores[:, None]
-        if self.questions == "systems":
-            means = by_system.mean(axis=3).transpose(0, 2, 1)  # (n, k, s)
-            return _pairs(means)
-        if self.threshold is not None:
-            passes = by_system >= self.threshold if self.at_least else by_system > self.threshold
-            by_system = np.where(np.isnan(by_system), np.nan, 100.0 * passes)
-        means = by_system.mean(axis=1)  # (n, k, m)
-        if self.questions == "judges":
-            return _pairs(means)
-        return double_centre(means).reshape(len(means), -1)
+        if self.questions in ("cells", "gate"):
+            return double_centre(self._means(scores)).reshape(len(scores), -1)
+        return _pairs(self._means(scores))
 
     def items(self, scores: Array) -> list[Array]:
         """Groups of questions that stop together or not at all, in their order: the values they compare, (n, items)."""
         if self.questions in ("cells", "gate"):
             return [self.values(scores)]
+        return [*self._means(scores).swapaxes(0, 1)]
+
+    def _means(self, scores: Array) -> Array:
+        """Of every task the systems in each language, (n, k, s), or the judges, (n, k, m); of a gate what passes."""
+        scores = np.asarray(scores, float)
         by_system = scores if scores.ndim == 4 else scores[:, None]
-        means = by_system.mean(axis=3).transpose(0, 2, 1) if self.questions == "systems" else by_system.mean(axis=1)
-        return [means[:, g] for g in range(means.shape[1])]
+        if self.threshold is not None:
+            passes = by_system >= self.threshold if self.at_least else by_system > self.threshold
+            by_system = np.where(np.isnan(by_system), np.nan, 100.0 * passes)
+        systems = self.questions == "systems"
+        means: Array = by_system.mean(axis=3).swapaxes(1, 2) if systems else by_system.mean(axis=1)
+        return means
 
     def table(self, state: State) -> pd.DataFrame:
         """The questions with their answers: language, first, second, verdict, estimate, low, high, settled_at."""
@@ -533,11 +525,7 @@ def _stops(
 
 
 def forecast(
-    rule: Sequential,
-    scores: Array,
-    state: State | None = None,
-    clusters: Clusters | None = None,
-    runs: int = 20,
+    rule: Sequential, scores: Array, state: State | None = None, clusters: Clusters | None = None, runs: int = 20
 ) -> Array:
     """Scores still to be bought of every judge in simulated runs, (runs, m).
 

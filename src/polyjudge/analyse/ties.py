@@ -10,7 +10,7 @@ import pandas as pd
 
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result
+from polyjudge.core.results import Result, long_table
 from polyjudge.estimate.incomplete import informing, sampling_panel
 from polyjudge.estimate.kernels import pair_index, ranks
 from polyjudge.estimate.pairs import PairOrder, order_pairs
@@ -80,27 +80,15 @@ def tied_sets(
     means = np.vstack([panel.cell_means, panel.cell_means.mean(axis=0)])
     place = ranks(means, panel.tie_gap)
     low, high = 1 + better.sum(axis=1), m - better.sum(axis=2)
-    rows = [
-        {
-            "scope": "language" if s < k else "calibrated",
-            "language": panel.languages[s] if s < k else ALL,
-            "judge": panel.judges[b],
-            "mean": means[s, b],
-            "rank": place[s, b],
-            "rank_low": int(low[s, b]),
-            "rank_high": int(high[s, b]),
-            "top_set": bool(low[s, b] == 1),
-            "tied_with": tuple(
-                panel.judges[c] for c in range(m) if c != b and not better[s, b, c] and not better[s, c, b]
-            ),
-        }
-        for s in range(k + 1)
-        for b in range(m)
-    ]
-    i, j = (x[order.contaminated] for x in pair_index(m))
+    axes = {"language": [*panel.languages, ALL], "judge": panel.judges}
+    table = long_table(axes, mean=means, rank=place, rank_low=low, rank_high=high, top_set=low == 1)
+    table.insert(0, "scope", ["language"] * (k * m) + ["calibrated"] * m)
     names = np.array(panel.judges, object)
+    tied = ~(better | better.swapaxes(1, 2) | np.eye(m, dtype=bool))
+    table["tied_with"] = [tuple(names[row]) for row in tied.reshape(-1, m)]
+    i, j = (x[order.contaminated] for x in pair_index(m))
     carried = pd.DataFrame({"judge_i": names[i], "judge_j": names[j], "carried": order.carried[order.contaminated]})
-    return TiedSets(pd.DataFrame(rows), alpha, joint, carried)
+    return TiedSets(table, alpha, joint, carried)
 
 
 def order_judges(panel: Panel, **options: Any) -> PairOrder:

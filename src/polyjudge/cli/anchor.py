@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Context, Option
 
 from polyjudge.cli import options as o
 from polyjudge.core.errors import UsageError
@@ -12,35 +12,27 @@ from polyjudge.core.errors import UsageError
 if TYPE_CHECKING:
     from polyjudge.core.gold import Kind
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def anchor(
-    ctx: typer.Context,
+    ctx: Context,
     scores: o.Scores,
     gold: Annotated[
-        str | None,
-        typer.Argument(metavar="GOLD", help="Human labels: task, language, and preference (+1, -1, 0) or score."),
+        str | None, Argument(metavar="GOLD", help="Human labels: task, language, and preference (+1, -1, 0) or score.")
     ] = None,
-    trusted: Annotated[str | None, typer.Option(help="Take this judge as the human, instead of GOLD.")] = None,
-    kind: Annotated[str | None, typer.Option(help="preference or score, when GOLD has both.")] = None,
-    threshold: Annotated[float | None, typer.Option(help="With human scores: decide by 'above this score'.")] = None,
+    trusted: Annotated[str | None, Option(help="Take this judge as the human, instead of GOLD.")] = None,
+    kind: Annotated[str | None, Option(help="preference or score, when GOLD has both.")] = None,
+    threshold: Annotated[float | None, Option(help="With human scores: decide by 'above this score'.")] = None,
     label_scale: Annotated[
-        str | None, typer.Option(metavar="LOW:HIGH", help="Scale of human scores, carried over to the panel's range.")
+        str | None, Option(metavar="LOW:HIGH", help="Scale of human scores, carried over to the panel's range.")
     ] = None,
-    contradictions: Annotated[
-        str, typer.Option(help="Two labels for one task and language: error, mean or drop.")
-    ] = "error",
+    contradictions: Annotated[str, Option(help="Two labels for one task and language: error, mean or drop.")] = "error",
     sample: Annotated[
-        int | None, typer.Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
+        int | None, Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
     ] = None,
     probes: Annotated[
-        str | None,
-        typer.Option("--probes", metavar="SCORES", help="Scores of probes: do they and the labels say the same?"),
+        str | None, Option(metavar="SCORES", help="Scores of probes: do they and the labels say the same?")
     ] = None,
-    resamples: Annotated[
-        int, typer.Option("--resamples", min=2, max=o.MOST_RESAMPLES, help="Resamples of the tasks.")
-    ] = 1000,
+    resamples: Annotated[int, Option(min=2, max=o.MOST_RESAMPLES, help="Resamples of the tasks.")] = 1000,
     seed: o.Seed = 7,
 ) -> None:
     """Compare the panel with human labels: agreement, who is helped or hurt, shared shifts.

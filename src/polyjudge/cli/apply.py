@@ -5,33 +5,26 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
+from typer import Argument, Context, Option
 
 from polyjudge.cli import options as o
 
 OPTIONS = (o.Labels, o.Layout, o.Json, o.Overwrite)
 
 
-class Unseen(StrEnum):
-    """What to do with rows of an unknown language or judge."""
-
-    error = "error"
-    keep = "keep"
+Unseen = StrEnum("Unseen", "error keep")
+"""What to do with rows of an unknown language or judge."""
 
 
 def apply(
-    ctx: typer.Context,
+    ctx: Context,
     calibrator: o.Calibrator,
-    scores: Annotated[str, typer.Argument(metavar="SCORES", help="Scores to calibrate; as for audit.")],
+    scores: Annotated[str, Argument(metavar="SCORES", help="Scores to calibrate; as for audit.")],
     output: Annotated[str, o.CALIBRATED],
-    unseen: Annotated[
-        Unseen, typer.Option("--unseen", help="Rows of a language or judge the calibrator does not know.")
-    ] = Unseen.error,
+    unseen: Annotated[Unseen, Option(help="Rows of a language or judge the calibrator does not know.")] = Unseen.error,
     column: o.NewColumn = "calibrated",
     partition_by: o.PartitionBy = None,
-    clip: Annotated[
-        str | None, typer.Option("--clip", metavar="LOW:HIGH", help="Cut calibrated scores to this scale.")
-    ] = None,
+    clip: Annotated[str | None, Option(metavar="LOW:HIGH", help="Cut calibrated scores to this scale.")] = None,
     spreadsheet_safe: o.SpreadsheetSafe = False,
 ) -> None:
     """Calibrate new scores with a saved calibrator. Other columns and the order of rows stay as they are.

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
 
 if TYPE_CHECKING:
     from polyjudge.analyse.audit import Audit
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def audit(
-    ctx: typer.Context,
+    ctx: Context,
     scores: o.Scores,
-    at: Annotated[float | None, typer.Option("--at", help="Audit the pass rates of a gate at this score too.")] = None,
+    at: Annotated[float | None, Option(help="Audit the pass rates of a gate at this score too.")] = None,
     at_least: Annotated[
-        bool, typer.Option("--at-least/--above", help="A task passes at that score too (>=), or only above it (>).")
+        bool, Option("--at-least/--above", help="A task passes at that score too (>=), or only above it (>).")
     ] = False,
-    base: Annotated[str | None, typer.Option("--base", help="Language the gate contrasts with the others.")] = None,
+    base: Annotated[str | None, Option(help="Language the gate contrasts with the others.")] = None,
     matters: o.Matters = None,
     goal: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--goal",
             metavar="GOAL",
             help="What the panel is for: compare-systems, gate (with --at), rank-judges, best-judge-per-language or "
@@ -33,14 +31,10 @@ def audit(
         ),
     ] = None,
     drop: Annotated[
-        list[str] | None,
-        typer.Option("--drop", metavar="LANGUAGE,JUDGE", help="Leave out this place. May be given several times."),
+        list[str] | None, Option(metavar="LANGUAGE,JUDGE", help="Leave out this place. May be given several times.")
     ] = None,
     probes: Annotated[
-        str | None,
-        typer.Option(
-            "--probes", metavar="SCORES", help="Scores of probes (or a run that has them): error or competence?"
-        ),
+        str | None, Option(metavar="SCORES", help="Scores of probes (or a run that has them): error or competence?")
     ] = None,
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
 
@@ -15,38 +15,26 @@ if TYPE_CHECKING:
     from polyjudge.core.panel import Panel
 
 
-class Weights(StrEnum):
-    """How the panel mean weighs its judges."""
-
-    uniform = "uniform"
-    variance = "variance"
+Weights = StrEnum("Weights", "uniform variance")
+"""How the panel mean weighs its judges."""
 
 
-class Location(StrEnum):
-    """How a cell's values over tasks are summed up."""
-
-    mean = "mean"
-    trimmed = "trimmed"
-    median_of_means = "median_of_means"
-    huber = "huber"
+Location = StrEnum("Location", "mean trimmed median_of_means huber")
+"""How a cell's values over tasks are summed up."""
 
 
 OPTIONS = (o.Columns, o.Reading, o.Json, o.Overwrite)
 
 
 def calibrate(
-    ctx: typer.Context,
+    ctx: Context,
     scores: o.Scores,
     output: Annotated[str | None, o.CALIBRATED] = None,
-    save: Annotated[Path | None, typer.Option("--save", metavar="CAL", help="Save the calibrator (JSON).")] = None,
-    method: Annotated[
-        str, typer.Option("--method", metavar="NAME", help="A method of compare: cbc, cbc-shrunken, z-score, ...")
-    ] = "cbc",
-    weights: Annotated[Weights, typer.Option("--weights", help="Weights of the judges.")] = Weights.uniform,
-    shrinkage: Annotated[
-        str, typer.Option("--shrinkage", help="auto (what left-out tasks say), none, or a share from 0 to 1.")
-    ] = "auto",
-    location: Annotated[Location, typer.Option("--location", help="Mean over tasks, or a robust one.")] = Location.mean,
+    save: Annotated[Path | None, Option(metavar="CAL", help="Save the calibrator (JSON).")] = None,
+    method: Annotated[str, Option(metavar="NAME", help="A method of compare: cbc, cbc-shrunken, z-score, ...")] = "cbc",
+    weights: Annotated[Weights, Option(help="Weights of the judges.")] = Weights.uniform,
+    shrinkage: Annotated[str, Option(help="auto (what left-out tasks say), none, or a share from 0 to 1.")] = "auto",
+    location: Annotated[Location, Option(help="Mean over tasks, or a robust one.")] = Location.mean,
     column: o.NewColumn = "calibrated",
     partition_by: o.PartitionBy = None,
     clip: o.Clip = False,
@@ -91,7 +79,7 @@ def calibrate(
     _show(ctx, panel, cal, written, save, clip)
 
 
-def _show(ctx: typer.Context, panel: Panel, cal: Any, written: Any, save: Path | None, clip: bool) -> None:
+def _show(ctx: Context, panel: Panel, cal: Any, written: Any, save: Path | None, clip: bool) -> None:
     """Say what was fitted, how many scores leave the scale, and where everything went."""
     from polyjudge.cli.output import print_json, print_written
     from polyjudge.core.scale import scale_of

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import typer
+from typer import Context
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
 
-
-def check(ctx: typer.Context, scores: o.Scores) -> None:
+def check(ctx: Context, scores: o.Scores) -> None:
     """Show how scores are understood before anything is computed: columns, shape, scale, coverage, doubts.
 
     Exits with 2 when a question has to be answered first.

@@ -5,35 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def choose(
-    ctx: typer.Context,
+    ctx: Context,
     scores: o.Scores,
     prices: Annotated[
-        Path | None,
-        typer.Option(
-            "--prices", metavar="FILE", help="Cost of one score by each judge: CSV or JSON with judge, price."
-        ),
+        Path | None, Option(metavar="FILE", help="Cost of one score by each judge: CSV or JSON with judge, price.")
     ] = None,
-    gold: Annotated[
-        str | None, typer.Option("--gold", metavar="FILE", help="Labels: task, language, score (and system).")
-    ] = None,
+    gold: Annotated[str | None, Option(metavar="FILE", help="Labels: task, language, score (and system).")] = None,
     matters: Annotated[
-        float | None,
-        typer.Option("--matters", metavar="POINTS", min=0, help="Cheapest panel that tells such systems apart."),
+        float | None, Option(metavar="POINTS", min=0, help="Cheapest panel that tells such systems apart.")
     ] = None,
-    budget: Annotated[float | None, typer.Option("--budget", help="Best panel for this much a task.")] = None,
-    target: Annotated[
-        float | None, typer.Option("--target", help="Cheapest panel with this error of a system difference.")
-    ] = None,
-    max_judges: Annotated[int | None, typer.Option("--max-judges", min=1, help="Try no larger panel.")] = None,
-    resamples: Annotated[int, typer.Option("--resamples", min=100, help="Resamples of the tasks.")] = 200,
+    budget: Annotated[float | None, Option(help="Best panel for this much a task.")] = None,
+    target: Annotated[float | None, Option(help="Cheapest panel with this error of a system difference.")] = None,
+    max_judges: Annotated[int | None, Option(min=1, help="Try no larger panel.")] = None,
+    resamples: Annotated[int, Option(min=100, help="Resamples of the tasks.")] = 200,
     seed: o.Seed = 7,
 ) -> None:
     """Show which judges to keep: reliability, error and cost of every subset, by language.

@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-import enum
 import sys
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Context, Option
 
 from polyjudge.cli import options as o
-from polyjudge.cli.output import print_json
+from polyjudge.cli.output import show
 from polyjudge.cli.replay import Questions, Until
 from polyjudge.core.errors import UsageError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from polyjudge.collect.plan import Plan
     from polyjudge.collect.summary import Summary
+    from polyjudge.core.sections import Say
     from polyjudge.core.arrays import Array
-    from polyjudge.core.results import Result
 
 
-class FailOn(enum.StrEnum):
-    """What makes a run end with exit code 1."""
-
-    missing = "missing"
+FailOn = StrEnum("FailOn", "missing")
+"""What makes a run end with exit code 1."""
 
 
 RetryMissing = Annotated[
-    bool,
-    typer.Option("--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read."),
+    bool, Option("--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read.")
 ]
 Export = Annotated[
-    Path | None, typer.Option("--export", metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
+    Path | None, Option("--export", metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
 ]
 FailOnMissing = Annotated[
-    FailOn | None, typer.Option("--fail-on", help="Exit with 1 when answers are missing, also when all else is well.")
+    FailOn | None, Option("--fail-on", help="Exit with 1 when answers are missing, also when all else is well.")
 ]
 SendKey = Annotated[
     list[str] | None,
-    typer.Option("--send-key", metavar="NAME=HOST", help="A host of the plan that may have a key, by the key's name."),
+    Option("--send-key", metavar="NAME=HOST", help="A host of the plan that may have a key, by the key's name."),
 ]
 
 
@@ -48,19 +48,15 @@ SendKey = Annotated[
 class Adaptive(o.Group):
     """Stop asking what no open question needs."""
 
-    until: Annotated[
-        Until | None, typer.Option("--until", help="Buy only what open questions need, and stop when all are settled.")
-    ] = None
-    questions: Annotated[Questions | None, typer.Option("--questions", help="What is to be settled.")] = None
+    until: Annotated[Until | None, Option(help="Buy only what open questions need, and stop when all are settled.")] = (
+        None
+    )
+    questions: Annotated[Questions | None, Option(help="What is to be settled.")] = None
     matters: o.Matters = None
-    at: Annotated[float | None, typer.Option("--at", help="The threshold, for --questions gate.")] = None
+    at: Annotated[float | None, Option(help="The threshold, for --questions gate.")] = None
     pilot: Annotated[
         str | None,
-        typer.Option(
-            "--pilot",
-            metavar="SCORES",
-            help="With --dry-run --until: earlier scores, or an audit, to simulate the run.",
-        ),
+        Option(metavar="SCORES", help="With --dry-run --until: earlier scores, or an audit, to simulate the run."),
     ] = None
 
     @property
@@ -74,21 +70,19 @@ OPTIONS = (o.Json, Adaptive)
 
 
 def collect(
-    ctx: typer.Context,
+    ctx: Context,
     plan: Annotated[
         Path | None,
-        typer.Argument(metavar="PLAN", help="The plan (YAML or JSON). Without it, the run folder is only summed up."),
+        Argument(metavar="PLAN", help="The plan (YAML or JSON). Without it, the run folder is only summed up."),
     ] = None,
-    after_run: Annotated[Path | None, typer.Argument(metavar="", hidden=True)] = None,
+    after_run: Annotated[Path | None, Argument(metavar="", hidden=True)] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="RUN", help="Run folder: begun, or gone on with.")
+        Path | None, Option("-o", "--output", metavar="RUN", help="Run folder: begun, or gone on with.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check the plan; show counts, prompts and estimated cost; ask nobody.")
+        bool, Option("--dry-run", help="Check the plan; show counts, prompts and estimated cost; ask nobody.")
     ] = False,
-    max_cost: Annotated[
-        float | None, typer.Option("--max-cost", min=0, help="Stop before this many dollars are spent in the run.")
-    ] = None,
+    max_cost: Annotated[float | None, Option(min=0, help="Stop before this many dollars are spent in the run.")] = None,
     retry_missing: RetryMissing = False,
     fail_on: FailOnMissing = None,
     send_key: SendKey = None,
@@ -99,6 +93,8 @@ def collect(
     Example: polyjudge collect plan.yaml -o run/ --max-cost 20 && polyjudge audit run/
     """
     from polyjudge.collect import load_plan, read_summary
+    from polyjudge.report import report_of
+    from polyjudge.sources.runs import export_run
 
     as_json = o.Json.of(ctx).as_json
     if after_run is not None:  # collect run PLAN
@@ -119,30 +115,36 @@ def collect(
         summary = read_summary(output)
     else:
         read = load_plan(plan)
-        summary = _ask(read, output, _settings(read, adaptive), max_cost, retry_missing, send_key or [])
-    _finish(summary, output, export, as_json)
+        limits = {"max_cost": max_cost, "send_key": send_key or []}
+        summary = _ask(read, output, _settings(read, adaptive), retry_missing, **limits)
+    if export is not None:
+        export_run(output, export)
+    show(report_of(summary), as_json, full=True)
     if summary.aside or summary.failed or (fail_on is FailOn.missing and (summary.missing or not summary.complete)):
         raise typer.Exit(1)
 
 
-def _ask(
-    plan: Plan,
-    output: Path,
-    settings: dict[str, Any] | None,
-    max_cost: float | None,
-    retry_missing: bool,
-    send_key: list[str],
-) -> Summary:
+def _ask(plan: Plan, output: Path, settings: dict[str, Any] | None, retry_missing: bool, **limits: Any) -> Summary:
+    """Run the plan, until all is settled where there are settings; `limits` are of both kinds of runs."""
+    from polyjudge.collect.adaptive import collect_until
     from polyjudge.collect.runner import collect as run
     from polyjudge.report.live import watching
+    from polyjudge.report.words import word
+    from polyjudge.sources.runs import read_run
+
+    def tell(look: Say) -> None:
+        print(word(look), file=sys.stderr, flush=True)
+
+    def read(folder: Path) -> pd.DataFrame:
+        return read_run(folder, every=True).frame
 
     if settings is not None and retry_missing:
         raise UsageError("--retry-missing would change what looks have seen: leave it out with --until.")
     with watching(sys.stderr) as watch:
         try:
             if settings is None:
-                return run(plan, output, max_cost, watch, retry_missing=retry_missing, send_key=send_key)
-            return _until_settled(plan, output, settings, max_cost, watch, send_key)
+                return run(plan, output, watch=watch, retry_missing=retry_missing, **limits)
+            return collect_until(plan, output, settings, read, watch=watch, tell=tell, **limits)
         except KeyboardInterrupt:
             print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
             raise typer.Exit(130) from None
@@ -159,25 +161,6 @@ def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
     kept = {} if plan.until is None else plan.until.model_dump(exclude_none=True)
     scale = (0.0, 100.0) if plan.rubric.kind in ("checklist", "compare") else plan.rubric.scale
     return with_defaults({**kept, **options.given}, (float(scale[0]), float(scale[1])))
-
-
-def _until_settled(
-    plan: Plan, output: Path, settings: dict[str, Any], max_cost: float | None, watch: Any, send_key: list[str]
-) -> Summary:
-    from polyjudge.collect.adaptive import collect_until
-    from polyjudge.report.words import word
-    from polyjudge.sources.runs import read_run
-
-    return collect_until(
-        plan,
-        output,
-        settings,
-        lambda folder: read_run(folder, every=True).frame,
-        max_cost=max_cost,
-        watch=watch,
-        tell=lambda look: print(word(look), file=sys.stderr, flush=True),
-        send_key=send_key,
-    )
 
 
 def _pilot(source: str | None, plan: Plan, settings: dict[str, Any] | None) -> Array | None:
@@ -199,28 +182,11 @@ def _pilot(source: str | None, plan: Plan, settings: dict[str, Any] | None) -> A
 def _preview(plan: Path | None, output: Path | None, adaptive: Adaptive, as_json: bool) -> None:
     from polyjudge.collect import load_plan
     from polyjudge.collect.preview import preview
+    from polyjudge.report import report_of
 
     if plan is None:
         raise UsageError("--dry-run needs a plan.")
     read = load_plan(plan)
     settings = _settings(read, adaptive)
-    _show(preview(read, output, settings, _pilot(adaptive.pilot, read, settings)), as_json)
-
-
-def _finish(summary: Summary, output: Path, export: Path | None, as_json: bool) -> None:
-    if export is not None:
-        from polyjudge.sources.runs import export_run
-
-        export_run(output, export)
-    _show(summary, as_json)
-
-
-def _show(result: Result, as_json: bool) -> None:
-    from polyjudge.report import report_of, terminal
-
-    report = report_of(result)
-    assert report is not None
-    if as_json:
-        print_json(report.payload())
-    else:
-        terminal.show(report, full=True)
+    found = preview(read, output, settings, _pilot(adaptive.pilot, read, settings))
+    show(report_of(found), as_json, full=True)

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import typer
 
-from polyjudge.cli.options import command_class
+from polyjudge.cli.options import Columns, Output, Reading, command_class
 
 COMMANDS = (
     "demo",
@@ -36,9 +36,10 @@ COMMANDS = (
 
 
 def register(app: typer.Typer) -> None:
-    """Add every command to the app, with the groups of options its module names in `OPTIONS`."""
+    """Add every command to the app, with the groups of options its module names in `OPTIONS`, if they are its own."""
     if app.registered_commands:
         return
     for name in COMMANDS:
         module = import_module(f"polyjudge.cli.{name}")
-        app.command(name, cls=command_class(getattr(module, "OPTIONS", ())))(getattr(module, name))
+        options = getattr(module, "OPTIONS", (Columns, Reading, Output))
+        app.command(name, cls=command_class(options))(getattr(module, name))

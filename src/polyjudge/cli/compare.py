@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
 from polyjudge.core.errors import UsageError
@@ -29,51 +30,41 @@ class Protocol(StrEnum):
     groups = "groups"
 
 
-class FailOn(StrEnum):
-    """Findings that make the command exit 1."""
-
-    not_advised = "not-advised"
+FailOn = StrEnum("FailOn", {"not_advised": "not-advised"})
+"""Findings that make the command exit 1."""
 
 
 SHOTS = "0,3,5,10,20"
-BELONGS = {
-    "--methods": ("held-out",),
-    "--shots": ("unseen-language", "unseen-judge"),
-    "--sizes": ("judges", "tasks"),
-}
+BELONGS = {"--methods": ("held-out",), "--shots": ("unseen-language", "unseen-judge"), "--sizes": ("judges", "tasks")}
 """Options that only some protocols use."""
-
-OPTIONS = (o.Columns, o.Reading, o.Output)
 
 
 def compare(
-    ctx: typer.Context,
+    ctx: Context,
     scores: o.Scores,
     protocol: Annotated[
         Protocol,
-        typer.Option(
+        Option(
             help="held-out: methods on left-out tasks. unseen-language, unseen-judge: a newcomer with no or few scored "
             "tasks. decisions: picking the top judge. judges, tasks, groups: fewer of them, or slices."
         ),
     ] = Protocol.held_out,
     methods: Annotated[
-        str | None, typer.Option(help="Methods of the held-out protocol, separated by commas, or all (the default).")
+        str | None, Option(help="Methods of the held-out protocol, separated by commas, or all (the default).")
     ] = None,
     resamples: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--resamples",
             min=1,
             max=o.MOST_RESAMPLES,
             help="Resamples of the tasks; default 1,000, and 100 for judges and tasks.",
         ),
     ] = None,
-    shots: Annotated[
-        str | None, typer.Option(help="Numbers of scored tasks of a newcomer; default 0,3,5,10,20.")
-    ] = None,
-    sizes: Annotated[str | None, typer.Option(help="Numbers of judges or tasks to try, separated by commas.")] = None,
+    shots: Annotated[str | None, Option(help="Numbers of scored tasks of a newcomer; default 0,3,5,10,20.")] = None,
+    sizes: Annotated[str | None, Option(help="Numbers of judges or tasks to try, separated by commas.")] = None,
     fail_on: Annotated[
-        FailOn | None, typer.Option("--fail-on", help="Exit 1 when calibrating is not advised (held-out protocol).")
+        FailOn | None, Option(help="Exit 1 when calibrating is not advised (held-out protocol).")
     ] = None,
     seed: o.Seed = 7,
 ) -> None:

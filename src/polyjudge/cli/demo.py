@@ -6,18 +6,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
-
-Write = Annotated[Path | None, typer.Option("--write", metavar="FILE", help="Only write the sample scores as CSV.")]
-
 
 OPTIONS = (o.Output,)
 
 
 def demo(
-    ctx: typer.Context,
-    write: Write = None,
+    ctx: Context,
+    write: Annotated[Path | None, Option(metavar="FILE", help="Only write the sample scores as CSV.")] = None,
     seed: o.Seed = 7,
 ) -> None:
     """Audit the embedded sample panel and compare the estimate with the truth planted in it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Context, Option
 
 from polyjudge.cli import options as o
 
@@ -13,10 +13,10 @@ OPTIONS = (o.Output,)
 
 
 def diff(
-    ctx: typer.Context,
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="audit.json of before, or the folder of -o.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="audit.json of now, or the folder of -o.")],
-    level: Annotated[float, typer.Option("--level", help="Confidence of all intervals of a table together.")] = 0.95,
+    ctx: Context,
+    old: Annotated[Path, Argument(metavar="OLD", help="audit.json of before, or the folder of -o.")],
+    new: Annotated[Path, Argument(metavar="NEW", help="audit.json of now, or the folder of -o.")],
+    level: Annotated[float, Option(help="Confidence of all intervals of a table together.")] = 0.95,
 ) -> None:
     """Compare two audits: what changed beyond noise. Exits with 1 where a change is as severe as --fail-on.
 

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def drift(
-    ctx: typer.Context,
+    ctx: Context,
     calibrator: o.Calibrator,
     scores: o.Scores,
-    level: Annotated[float, typer.Option("--level", help="Chance of no alarm when nothing changed.")] = 0.95,
-    tolerance: Annotated[float, typer.Option("--tolerance", help="Changes up to this many points do not count.")] = 0.0,
-    nights: Annotated[
-        int, typer.Option("--nights", help="Keep the level over this many runs: 365 for a nightly job.")
-    ] = 1,
+    level: Annotated[float, Option(help="Chance of no alarm when nothing changed.")] = 0.95,
+    tolerance: Annotated[float, Option(help="Changes up to this many points do not count.")] = 0.0,
+    nights: Annotated[int, Option(help="Keep the level over this many runs: 365 for a nightly job.")] = 1,
     seed: o.Seed = 7,
 ) -> None:
     """Compare a saved calibrator with new scores: has what it removes changed since? Made for a nightly job.

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def explain(
-    ctx: typer.Context,
+    ctx: Context,
     scores: o.Scores,
-    cell: Annotated[
-        str | None, typer.Option("--cell", metavar="LANGUAGE,JUDGE", help="Describe this place, faulty or not.")
-    ] = None,
+    cell: Annotated[str | None, Option(metavar="LANGUAGE,JUDGE", help="Describe this place, faulty or not.")] = None,
     matters: o.Matters = None,
-    resamples: Annotated[int, typer.Option("--resamples", min=20, max=10_000, help="Halves of the tasks tried.")] = 100,
+    resamples: Annotated[int, Option(min=20, max=10_000, help="Halves of the tasks tried.")] = 100,
     seed: o.Seed = 7,
 ) -> None:
     """Say what explains the differences between languages: nothing, a few faulty places, a judge, a language, or all.

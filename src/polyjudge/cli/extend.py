@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
 
@@ -13,13 +13,12 @@ OPTIONS = (o.Columns, o.Reading, o.Json)
 
 
 def extend(
-    ctx: typer.Context,
+    ctx: Context,
     calibrator: o.Calibrator,
     scores: o.Scores,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="NEW.json", help="File for the wider calibrator.")],
+    output: Annotated[Path, Option("-o", "--output", metavar="NEW.json", help="File for the wider calibrator.")],
     target: Annotated[
-        float | None,
-        typer.Option(help="Half width, in score points, that the advice on further tasks aims at."),
+        float | None, Option(help="Half width, in score points, that the advice on further tasks aims at.")
     ] = None,
 ) -> None:
     """Add a new language or judge to a calibrator from a handful of tasks. Fitted cells stay as they are.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import typer
+from typer import Context
 
 from polyjudge.cli import options as o
 
 OPTIONS = (o.Json,)
 
 
-def formats(ctx: typer.Context) -> None:
+def formats(ctx: Context) -> None:
     """List the formats that are read, and what each needs.
 
     Example: polyjudge formats
@@ -17,8 +17,9 @@ def formats(ctx: typer.Context) -> None:
     import pandas as pd
 
     from polyjudge.cli.output import print_json
-    from polyjudge.core.sections import Column, Report, Section, Table, say
+    from polyjudge.core.sections import Report, Section, say
     from polyjudge.report import terminal
+    from polyjudge.report.build.shared import table
     from polyjudge.sources.formats import TABLES, TOOLS
 
     tools = pd.DataFrame([{n: getattr(t, n) for n in ("name", "title", "files", "reads", "needs")} for t in TOOLS])
@@ -26,15 +27,9 @@ def formats(ctx: typer.Context) -> None:
     if o.Json.of(ctx).as_json:
         print_json({"tools": tools.to_dict("records"), "tables": tables.to_dict("records")}, "formats")
         return
-    plain = tuple(Column(name=n, title=n) for n in ("name", "files", "reads", "needs"))
     blocks = (
-        Table(name="tools", caption=say("formats.tools"), frame=tools, columns=plain),
-        Table(
-            name="tables",
-            caption=say("formats.tables"),
-            frame=tables,
-            columns=tuple(Column(name=n, title=n) for n in ("name", "holds")),
-        ),
+        table("tools", say("formats.tools"), tools, "name | files | reads | needs"),
+        table("tables", say("formats.tables"), tables, "name | holds"),
     )
     section = Section(name="formats", title="", blocks=blocks, folded=False)
     terminal.show(Report(command="formats", title=say("formats.title"), sections=(section,)))

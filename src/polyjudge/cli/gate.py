@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def gate(
-    ctx: typer.Context,
+    ctx: Context,
     scores: o.Scores,
-    at: Annotated[float, typer.Option("--at", help="The threshold.")],
+    at: Annotated[float, Option(help="The threshold.")],
     at_least: Annotated[
-        bool,
-        typer.Option("--at-least/--above", help="A task passes at the threshold too (>=), or only above it (>)."),
+        bool, Option("--at-least/--above", help="A task passes at the threshold too (>=), or only above it (>).")
     ] = False,
-    sweep: Annotated[
-        str | None, typer.Option("--sweep", metavar="FIRST:LAST:STEP", help="More thresholds, as 10:70:5.")
-    ] = None,
-    base: Annotated[str | None, typer.Option("--base", help="Language to contrast with the others.")] = None,
+    sweep: Annotated[str | None, Option(metavar="FIRST:LAST:STEP", help="More thresholds, as 10:70:5.")] = None,
+    base: Annotated[str | None, Option(help="Language to contrast with the others.")] = None,
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,
 ) -> None:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import typer
+from typer import Context
 
 from polyjudge.cli.options import Output, Severity
 from polyjudge.core.files import atomic_write, new_folder, safe_csv
@@ -28,7 +29,7 @@ CELLS = "cells"
 
 
 def emit(
-    ctx: typer.Context,
+    ctx: Context,
     result: Result,
     panel: Panel | None = None,
     *,
@@ -53,25 +54,20 @@ def emit(
 
 
 def emit_report(
-    ctx: typer.Context,
+    ctx: Context,
     report: Report,
     *,
     tables: Mapping[str, pd.DataFrame] | None = None,
     fail_on: Severity = Severity.never,
 ) -> None:
     """The same for a report that is made already."""
-    from polyjudge.report import terminal
-
     options = Output.of(ctx)
     steps = tuple(_pasteable(ctx, step) for step in report.next)
     report = replace(report, next=steps, payload=cache(report.payload))  # page and JSON both hold it
     written = None
     if options.output is not None:
         written = write(report, str(ctx.info_name), tables or {}, options)
-    if options.as_json:
-        print_json(report.payload())
-    else:
-        terminal.show(report, full=options.full)
+    show(report, options.as_json, options.full)
     if written:
         sys.stdout.flush()
         more = f" and {written[1]} figures" if written[1] else ""
@@ -86,7 +82,18 @@ def emit_report(
         raise typer.Exit(1)
 
 
-def _pasteable(ctx: typer.Context, step: Step) -> Step:
+def show(report: Report | None, as_json: bool, full: bool) -> None:
+    """Print a report as JSON or text."""
+    from polyjudge.report import terminal
+
+    assert report is not None
+    if as_json:
+        print_json(report.payload())
+    else:
+        terminal.show(report, full=full)
+
+
+def _pasteable(ctx: Context, step: Step) -> Step:
     """The step with what was read in place of SCORES."""
     scores = ctx.params.get("scores")
     if not isinstance(scores, str):

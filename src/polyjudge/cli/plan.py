@@ -5,49 +5,39 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
-from polyjudge.cli.plan_kinds import plan_labels, plan_separate
 from polyjudge.core.errors import UsageError
 
 if TYPE_CHECKING:
     from polyjudge.core.panel import Panel
 
 Prices = Annotated[
-    Path | None,
-    typer.Option("--prices", metavar="FILE", help="With --from: what one score costs, CSV with judge, price."),
+    Path | None, Option(metavar="FILE", help="With --from: what one score costs, CSV with judge, price.")
 ]
-OPTIONS = (o.Columns, o.Reading, o.Output)
 
 
 def plan(
-    ctx: typer.Context,
-    judge_count: Annotated[int | None, typer.Option("--judge-count", help="Number of judges.")] = None,
-    language_count: Annotated[int | None, typer.Option("--language-count", help="Number of languages.")] = None,
-    sigma: Annotated[float | None, typer.Option("--sigma", help="Standard deviation of the noise of a score.")] = None,
-    radius: Annotated[float | None, typer.Option("--radius", help="Half-width wanted for every cell at once.")] = None,
+    ctx: Context,
+    judge_count: Annotated[int | None, Option(help="Number of judges.")] = None,
+    language_count: Annotated[int | None, Option(help="Number of languages.")] = None,
+    sigma: Annotated[float | None, Option(help="Standard deviation of the noise of a score.")] = None,
+    radius: Annotated[float | None, Option(help="Half-width wanted for every cell at once.")] = None,
     source: o.ScoresOption = None,
-    interaction_sd: Annotated[
-        float | None, typer.Option("--interaction-sd", help="Sd of the true cells (default: the radius).")
-    ] = None,
-    judge_sd: Annotated[
-        float | None, typer.Option("--judge-sd", help="Sd of the judges' true means (default: the radius).")
-    ] = None,
+    interaction_sd: Annotated[float | None, Option(help="Sd of the true cells (default: the radius).")] = None,
+    judge_sd: Annotated[float | None, Option(help="Sd of the judges' true means (default: the radius).")] = None,
     separate: Annotated[
-        float | None,
-        typer.Option("--separate", metavar="POINTS", help="With --from: tell the two best systems apart by this much."),
+        float | None, Option(metavar="POINTS", help="With --from: tell the two best systems apart by this much.")
     ] = None,
     labels: Annotated[
-        str | None, typer.Option("--labels", metavar="GOLD", help="Plan human labels instead, from this pilot of them.")
+        str | None, Option(metavar="GOLD", help="Plan human labels instead, from this pilot of them.")
     ] = None,
     half_width: Annotated[
-        float | None, typer.Option("--half-width", help="With --labels: half-width wanted for each language's mean.")
+        float | None, Option(help="With --labels: half-width wanted for each language's mean.")
     ] = None,
     prices: Prices = None,
-    next_labels: Annotated[
-        int, typer.Option("--next-labels", min=1, help="With --labels: labels to share out next.")
-    ] = 100,
+    next_labels: Annotated[int, Option(min=1, help="With --labels: labels to share out next.")] = 100,
     seed: o.Seed = 7,
 ) -> None:
     """Say how many tasks a panel needs, and what to buy more of.
@@ -57,17 +47,20 @@ def plan(
     Example: polyjudge plan --judge-count 6 --language-count 8 --sigma 22.24 --radius 10.3
     """
     from polyjudge.analyse.planning import plan as run
+    from polyjudge.analyse.separate import separate as tell_apart
     from polyjudge.cli.output import emit
     from polyjudge.collect.spent import read_prices
 
     _one_target(labels, half_width, radius)
     panel = _pilot(ctx, source)
+    if labels is not None and separate is None:
+        return _labels(ctx, panel, labels, half_width, next_labels, seed)
+    costs = read_prices(prices, source or "")
     if separate is not None:
         if panel is None or labels is not None:
             raise UsageError("--separate plans from a pilot with systems: add --from SCORES, without --labels.")
-        return plan_separate(ctx, panel, separate, read_prices(prices, source or ""), seed)
-    if labels is not None:
-        return plan_labels(ctx, panel, labels, half_width, next_labels, seed)
+        apart = tell_apart(panel, separate, prices=costs, seed=seed)
+        return emit(ctx, apart, panel, tables={"plan": apart.table, "variance": apart.variance.components})
     result = run(
         panel,
         judges=judge_count,
@@ -77,13 +70,13 @@ def plan(
         score_range=o.parse_range(o.Reading.of(ctx).score_range),
         interaction_sd=interaction_sd,
         judge_sd=judge_sd,
-        prices=read_prices(prices, source or ""),
+        prices=costs,
         seed=seed,
     )
     emit(ctx, result, panel, tables={"plan": result.table})
 
 
-def _pilot(ctx: typer.Context, source: str | None) -> Panel | None:
+def _pilot(ctx: Context, source: str | None) -> Panel | None:
     if source is not None:
         return o.load(ctx, source)
     reading = o.Reading.of(ctx)
@@ -97,3 +90,18 @@ def _one_target(labels: str | None, half_width: float | None, radius: float | No
         raise UsageError("--half-width is of human labels: add --labels GOLD. For the panel's cells use --radius.")
     if labels is not None and radius is not None:
         raise UsageError("--radius is of the panel's cells; with --labels give --half-width.")
+
+
+def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | None, batch: int, seed: int) -> None:
+    """Labels per language for a target half-width, from the pilot labels in the file `gold`."""
+    from polyjudge.analyse.label_budget import label_budget
+    from polyjudge.cli.output import emit
+    from polyjudge.core.gold import align_gold
+    from polyjudge.sources.read import read_gold
+
+    if panel is None:
+        raise UsageError("--labels needs the panel's scores: add --from SCORES.")
+    if half_width is None:
+        raise UsageError("--labels needs a target: --half-width POINTS, for example --half-width 2.")
+    result = label_budget(panel, align_gold(panel, read_gold(gold)), half_width, batch=batch, seed=seed)
+    emit(ctx, result, panel, tables={"label_plan": result.table})

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Context, Option
 
 from polyjudge.cli import options as o
 from polyjudge.cli.reproduce import Benchmark
@@ -16,30 +16,28 @@ OPTIONS = (o.Overwrite,)
 
 
 def prepare(
-    ctx: typer.Context,
-    benchmark: Annotated[Benchmark, typer.Argument(help="devai or mrewardbench.")],
+    ctx: Context,
+    benchmark: Annotated[Benchmark, Argument(help="devai or mrewardbench.")],
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the plan, the items and the prompts.")
+        Path, Option("-o", "--output", metavar="DIR", help="Folder for the plan, the items and the prompts.")
     ],
     workspaces: Annotated[
-        Path | None, typer.Option("--workspaces", metavar="DIR", help="The work to judge: DIR/FRAMEWORK/TASK (devai).")
+        Path | None, Option(metavar="DIR", help="The work to judge: DIR/FRAMEWORK/TASK (devai).")
     ] = None,
-    instances: Annotated[
-        Path | None, typer.Option("--instances", metavar="FILE", help="The tasks (devai). Fetched when not given.")
-    ] = None,
+    instances: Annotated[Path | None, Option(metavar="FILE", help="The tasks (devai). Fetched when not given.")] = None,
     languages: Annotated[
-        str | None, typer.Option("--languages", metavar="A,B", help="Languages; all eight of the paper when not given.")
+        str | None, Option(metavar="A,B", help="Languages; all eight of the paper when not given.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--translate", metavar="MODEL", help="Model that translates, as openai/gpt-4o.")
+        str | None, Option("--translate", metavar="MODEL", help="Model that translates, as openai/gpt-4o.")
     ] = None,
-    base_url: Annotated[str | None, typer.Option("--base-url", help="Address of the translating model.")] = None,
+    base_url: Annotated[str | None, Option(help="Address of the translating model.")] = None,
     translations: Annotated[
-        Path | None, typer.Option("--translations", metavar="DIR", help="Where translations are kept, to be edited.")
+        Path | None, Option(metavar="DIR", help="Where translations are kept, to be edited.")
     ] = None,
-    budget: Annotated[int, typer.Option("--budget", min=1000, help="Characters of a workspace a judge sees.")] = 40_000,
+    budget: Annotated[int, Option(min=1000, help="Characters of a workspace a judge sees.")] = 40_000,
     verdicts: Annotated[
-        Path | None, typer.Option("--verdicts", metavar="RUN", help="Take the verdicts out of a finished run instead.")
+        Path | None, Option(metavar="RUN", help="Take the verdicts out of a finished run instead.")
     ] = None,
 ) -> None:
     """Make plan and items to repeat a collection of the paper; then run polyjudge collect.

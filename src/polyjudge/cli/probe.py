@@ -7,31 +7,25 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Context, Option
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
-
-class Action(StrEnum):
-    """What to do with probes."""
-
-    make = "make"
-    read = "read"
+Action = StrEnum("Action", "make read")
+"""What to do with probes."""
 
 
 def probe(
-    ctx: typer.Context,
-    action: Annotated[Action, typer.Argument(help="make: versions from items; read: what the judges made of them.")],
+    ctx: Context,
+    action: Annotated[Action, Argument(help="make: versions from items; read: what the judges made of them.")],
     source: Annotated[
-        str, typer.Argument(metavar="ITEMS|SCORES", help="Items with responses (make), or scores of probes (read).")
+        str, Argument(metavar="ITEMS|SCORES", help="Items with responses (make), or scores of probes (read).")
     ],
-    response: Annotated[str, typer.Option("--response", help="make: column of the response.")] = "response",
-    tasks: Annotated[int, typer.Option("--tasks", min=1, help="make: how many tasks to take.")] = 30,
-    every_kind: Annotated[bool, typer.Option("--every-kind", help="make: every kind of damage, every task.")] = False,
+    response: Annotated[str, Option(help="make: column of the response.")] = "response",
+    tasks: Annotated[int, Option(min=1, help="make: how many tasks to take.")] = 30,
+    every_kind: Annotated[bool, Option("--every-kind", help="make: every kind of damage, every task.")] = False,
     audit: Annotated[
-        str | None, typer.Option("--audit", metavar="SCORES", help="read: the scores whose interaction is in question.")
+        str | None, Option(metavar="SCORES", help="read: the scores whose interaction is in question.")
     ] = None,
     matters: o.Matters = None,
     seed: o.Seed = 7,
@@ -61,7 +55,7 @@ def probe(
     emit(ctx, result, panel, tables={"probes": result.cells})
 
 
-def _make(ctx: typer.Context, path: Path, response: str, tasks: int, every_kind: bool, seed: int) -> None:
+def _make(ctx: Context, path: Path, response: str, tasks: int, every_kind: bool, seed: int) -> None:
     from polyjudge.cli.output import print_json
     from polyjudge.collect.items import read_rows
     from polyjudge.collect.probes import make_probes, write_probes

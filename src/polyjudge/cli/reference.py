@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import typer
 
@@ -15,19 +16,13 @@ WIDTH = 100
 def reference() -> str:
     """Every command with its help, as Markdown."""
     commands.register(app)
-    root = typer.main.get_command(app)
+    root: Any = typer.main.get_command(app)
+    every = {"polyjudge": root, **{f"polyjudge {name}": command for name, command in root.commands.items()}}
     out = ["# Commands", "", "Written from the help texts. Every command takes `--help`.", ""]
-    out += _entries(root, "polyjudge")
+    for path, command in every.items():
+        context = command.make_context(path, [], resilient_parsing=True, terminal_width=WIDTH)
+        out += [f"## {path}", "", "```text", command.get_help(context).rstrip(), "```", ""]
     return "\n".join(out)
-
-
-def _entries(command: object, path: str) -> list[str]:
-    """A command and its sub-commands, deepest last."""
-    context = command.make_context(path, [], resilient_parsing=True, terminal_width=WIDTH)  # type: ignore[attr-defined]
-    out = [f"## {path}", "", "```text", command.get_help(context).rstrip(), "```", ""]  # type: ignore[attr-defined]
-    for name, child in getattr(command, "commands", {}).items():
-        out += _entries(child, f"{path} {name}")
-    return out
 
 
 if __name__ == "__main__":

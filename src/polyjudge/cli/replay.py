@@ -5,11 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
-
-OPTIONS = (o.Columns, o.Reading, o.Output)
 
 
 class Questions(StrEnum):
@@ -21,23 +19,19 @@ class Questions(StrEnum):
     gate = "gate"
 
 
-class Until(StrEnum):
-    """When to stop."""
-
-    settled = "settled"
+Until = StrEnum("Until", "settled")
+"""When to stop."""
 
 
 def replay(
-    ctx: typer.Context,
+    ctx: Context,
     scores: o.Scores,
-    until: Annotated[Until, typer.Option("--until", help="Stop when every question is settled.")] = Until.settled,
-    questions: Annotated[Questions, typer.Option("--questions", help="What is to be settled.")] = Questions.judges,
+    until: Annotated[Until, Option(help="Stop when every question is settled.")] = Until.settled,
+    questions: Annotated[Questions, Option(help="What is to be settled.")] = Questions.judges,
     matters: o.Matters = None,
-    at: Annotated[float | None, typer.Option("--at", help="The threshold of the gate.")] = None,
-    at_least: Annotated[
-        bool, typer.Option("--at-least/--above", help="Pass at the threshold too, or above it.")
-    ] = False,
-    first: Annotated[int, typer.Option("--first", min=2, help="Tasks before the first look.")] = 24,
+    at: Annotated[float | None, Option(help="The threshold of the gate.")] = None,
+    at_least: Annotated[bool, Option("--at-least/--above", help="Pass at the threshold too, or above it.")] = False,
+    first: Annotated[int, Option(min=2, help="Tasks before the first look.")] = 24,
     seed: o.Seed = 7,
 ) -> None:
     """Show what adaptive collection would have cost on scores that are already there.
@@ -49,12 +43,6 @@ def replay(
 
     panel = o.load(ctx, scores)
     result = run(
-        panel,
-        questions=questions.value,
-        matters=matters,
-        threshold=at,
-        at_least=at_least,
-        first=first,
-        seed=seed,
+        panel, questions=questions.value, matters=matters, threshold=at, at_least=at_least, first=first, seed=seed
     )
     emit(ctx, result, panel, tables={"looks": result.looks, "questions": result.to_frame()})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Context, Option
 
 from polyjudge.cli import options as o
 
@@ -23,45 +24,36 @@ OPTIONS = (o.Json, o.Overwrite)
 
 
 def reproduce(
-    ctx: typer.Context,
-    benchmark: Annotated[Benchmark, typer.Argument(help="devai or mrewardbench.")],
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="FILE", help="The released scores. Fetched when not given.")
-    ] = None,
-    anchor: Annotated[
-        Path | None, typer.Option("--anchor", metavar="FILE", help="The human-anchor sample (mrewardbench).")
-    ] = None,
+    ctx: Context,
+    benchmark: Annotated[Benchmark, Argument(help="devai or mrewardbench.")],
+    data: Annotated[Path | None, Option(metavar="FILE", help="The released scores. Fetched when not given.")] = None,
+    anchor: Annotated[Path | None, Option(metavar="FILE", help="The human-anchor sample (mrewardbench).")] = None,
     labels: Annotated[
-        Path | None, typer.Option("--labels", metavar="FILE", help="Human labels (devai). Fetched with the scores.")
+        Path | None, Option(metavar="FILE", help="Human labels (devai). Fetched with the scores.")
     ] = None,
-    instances: Annotated[
-        Path | None, typer.Option("--instances", metavar="FILE", help="The tasks with their requirements (devai).")
-    ] = None,
-    judgments: Annotated[
-        Path | None, typer.Option("--judgments", metavar="FILE", help="Verdicts on single requirements (devai).")
-    ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Show every table and every row.")] = False,
+    instances: Annotated[Path | None, Option(metavar="FILE", help="The tasks with their requirements (devai).")] = None,
+    judgments: Annotated[Path | None, Option(metavar="FILE", help="Verdicts on single requirements (devai).")] = None,
+    full: Annotated[bool, Option("--full", help="Show every table and every row.")] = False,
     output: o.Folder = None,
     figures: Annotated[
-        str, typer.Option("--figures", help="Formats of the figures written to -o: svg, png, pdf, or none.")
+        str, Option(help="Formats of the figures written to -o: svg, png, pdf, or none.")
     ] = "svg,png,pdf",
     offline: Annotated[
-        bool, typer.Option("--offline", help="Fetch nothing. mrewardbench then uses the published matrices.")
+        bool, Option("--offline", help="Fetch nothing. mrewardbench then uses the published matrices.")
     ] = False,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Own random draws. By default the published seeds are used.")
+        int | None, Option(min=0, help="Own random draws. By default the published seeds are used.")
     ] = None,
 ) -> None:
     """Compute the published numbers of the paper again and say which hold. Exit 1 if one differs.
 
     Example: polyjudge reproduce devai -o paper
     """
-    from polyjudge.cli.output import print_json
+    from polyjudge.cli.output import show
     from polyjudge.core.files import new_folder
     from polyjudge.paper.report import build
     from polyjudge.paper.run import check_formats, write
     from polyjudge.paper.run import reproduce as run
-    from polyjudge.report import terminal
 
     formats = check_formats([] if figures == "none" else [f.strip() for f in figures.split(",") if f.strip()])
     more = {"labels": labels, "instances": instances, "judgments": judgments}
@@ -71,10 +63,7 @@ def reproduce(
         with new_folder(output, "reproduce", overwrite=o.Overwrite.of(ctx).overwrite) as folder:
             written = write(result, folder, formats)
     report = build(result)
-    if o.Json.of(ctx).as_json:
-        print_json(report.payload())
-    else:
-        terminal.show(report, full=full)
+    show(report, o.Json.of(ctx).as_json, full)
     if output is not None:
         print(f"polyjudge: wrote {len(written)} files to {output}", file=sys.stderr)
     if result.ledger.counts["differs"]:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def swap(
-    ctx: typer.Context,
+    ctx: Context,
     scores: o.Scores,
-    out: Annotated[str, typer.Option("--from", metavar="JUDGE", help="The judge that would go.")],
-    into: Annotated[str, typer.Option("--to", metavar="JUDGE", help="The judge that would take its place.")],
+    out: Annotated[str, Option("--from", metavar="JUDGE", help="The judge that would go.")],
+    into: Annotated[str, Option("--to", metavar="JUDGE", help="The judge that would take its place.")],
     matters: o.Matters = None,
-    at: Annotated[float | None, typer.Option("--at", help="Also compare pass rates above this score.")] = None,
+    at: Annotated[float | None, Option(help="Also compare pass rates above this score.")] = None,
     alone: Annotated[
-        bool, typer.Option("--alone", help="The judge is used by itself, not in the mean of the panel.")
+        bool, Option("--alone", help="The judge is used by itself, not in the mean of the panel.")
     ] = False,
 ) -> None:
     """Say whether one judge may stand in for another: accepted, refused, or open with the tasks needed.

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
 
-OPTIONS = (o.Columns, o.Reading, o.Output)
-
 
 def systems(
-    ctx: typer.Context,
+    ctx: Context,
     scores: o.Scores,
     families: Annotated[
-        str | None,
-        typer.Option(
-            "--families", metavar="NAME=FAMILY,...", help="Families of judges and systems, for self-preference."
-        ),
+        str | None, Option(metavar="NAME=FAMILY,...", help="Families of judges and systems, for self-preference.")
     ] = None,
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,

@@ -6,31 +6,25 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Context, Option
 
 from polyjudge.cli import options as o
-
-Full = Annotated[
-    bool, typer.Option("--full", help="2,000 panels per scenario instead of 40: about 20 minutes on two cores.")
-]
-Panels = Annotated[int | None, typer.Option("--panels", min=2, help="Another number of panels per scenario.")]
-Only = Annotated[
-    list[str] | None, typer.Option("--only", metavar="NAME", help="Only this scenario, or all of a check; repeat it.")
-]
-Page = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Also write the table as a Markdown page.")]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Processes; one per core by default.")]
-
 
 OPTIONS = (o.Output,)
 
 
 def validate(
-    ctx: typer.Context,
-    full: Full = False,
-    panels: Panels = None,
-    only: Only = None,
+    ctx: Context,
+    full: Annotated[
+        bool, Option("--full", help="2,000 panels per scenario instead of 40: about 20 minutes on two cores.")
+    ] = False,
+    panels: Annotated[int | None, Option(min=2, help="Another number of panels per scenario.")] = None,
+    only: Annotated[
+        list[str] | None, Option(metavar="NAME", help="Only this scenario, or all of a check; repeat it.")
+    ] = None,
     seed: o.Seed = 7,
-    workers: Workers = None,
-    page: Page = None,
+    workers: Annotated[int | None, Option(min=1, help="Processes; one per core by default.")] = None,
+    page: Annotated[Path | None, Option(metavar="FILE", help="Also write the table as a Markdown page.")] = None,
 ) -> None:
     """Test polyjudge on simulated panels whose truth is known: bias, coverage, false alarms, power, gain.
 

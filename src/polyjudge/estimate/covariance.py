@@ -138,27 +138,6 @@ def unit_codes(cluster: NDArray[np.int64]) -> NDArray[np.int64]:
     return codes if size <= MOST_UNITS else codes * MOST_UNITS // size
 
 
-def add_up(values: Array, weights: Array, cluster: NDArray[np.int64]) -> Array:
-    """Weighted sums over the tasks of each cluster, (n, ...) -> (u, ...); over groups of clusters beyond MOST_UNITS."""
-    codes = unit_codes(cluster)
-    size = int(codes.max()) + 1
-    flat = values.reshape(len(values), -1) * weights[:, None]
-    if size == len(values):
-        return flat[np.argsort(codes, kind="stable")].reshape(values.shape)
-    order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(size))
-    out: Array = np.add.reduceat(flat[order], starts, axis=0)
-    return out.reshape(-1, *values.shape[1:])
-
-
-def cluster_means(values: Array, weights: Array, cluster: NDArray[np.int64]) -> tuple[Array, Array]:
-    """Weighted means over the tasks of each cluster and the clusters' weights. Without clusters, what was given."""
-    if len(np.unique(cluster)) == len(values):
-        return values, weights
-    total = add_up(np.ones((len(values), 1)), weights, cluster)[:, 0]
-    return add_up(values, weights, cluster) / total.reshape(-1, *[1] * (values.ndim - 1)), total
-
-
 def off_and_on(v: Array) -> tuple[Array, Array]:
     """Mean of the entries off the diagonal and on it, (..., m, m) -> (...), (...)."""
     m = v.shape[-1]

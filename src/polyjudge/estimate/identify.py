@@ -16,14 +16,7 @@ from polyjudge.core.labels import clean
 from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Say, Words, say
-from polyjudge.estimate.designs import (
-    CHUNK_BYTES,
-    RANK_TOLERANCE,
-    Design,
-    basis,
-    distinct,
-    normal_matrices,
-)
+from polyjudge.estimate.designs import CHUNK_BYTES, RANK_TOLERANCE, Design, basis, distinct, normal_matrices
 
 Mask = NDArray[np.bool_]
 

@@ -218,11 +218,11 @@ class InteractionEstimate:
         return self._per_unit * np.sqrt((n - 1) / n / (1 - np.minimum(lost, 0.5)))
 
 
-def estimate_interaction(panel: Panel, design: Design | None = None) -> InteractionEstimate:
+def estimate_interaction(panel: Panel) -> InteractionEstimate:
     """Cell means and interaction of a panel, complete or not.
 
-    The design is the first of "complete", "paired", "additive" that identifies every cell, unless named. A panel that
-    none identifies raises a PanelError that names the unconnected parts.
+    The design is the first of "complete", "paired", "additive" that identifies every cell. A panel that none identifies
+    raises a PanelError that names the unconnected parts.
 
     >>> import numpy as np
     >>> panel = Panel.from_array([[[1, 2], [3, 8]], [[1, 2], [3, 8]], [[0, np.nan], [1, 2]]])
@@ -233,15 +233,12 @@ def estimate_interaction(panel: Panel, design: Design | None = None) -> Interact
     if panel.complete:
         return InteractionEstimate(panel, "complete")
     known = _estimates.get(panel)
-    if known is not None and design in (None, known.design):
-        return known
-    found = identified_design(panel)
-    if found is None:
-        raise PanelError(explain(panel))
-    estimate = InteractionEstimate(panel, design if design == "additive" else found)
-    if design is None:
-        _estimates[panel] = estimate
-    return estimate
+    if known is None:
+        design = identified_design(panel)
+        if design is None:
+            raise PanelError(explain(panel))
+        known = _estimates[panel] = InteractionEstimate(panel, design)
+    return known
 
 
 @dataclass(frozen=True, eq=False)

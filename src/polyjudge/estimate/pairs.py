@@ -43,7 +43,6 @@ class PairOrder:
     contaminated : (p,) whether that share is so large that no interval can be trusted with few tasks
     thin : (s, p) pairs judged by the signs of their tasks
     critical : (s,) what |statistic| must exceed
-    joint : whether `above` holds for all scopes at once
     """
 
     mean: Array
@@ -56,7 +55,6 @@ class PairOrder:
     contaminated: NDArray[np.bool_]
     thin: NDArray[np.bool_]
     critical: Array
-    joint: bool
 
 
 def order_pairs(
@@ -101,7 +99,7 @@ def order_pairs(
     above[:, i, j] = sure & (mean > gap)
     above[:, j, i] = sure & (mean < -gap)
     contaminated = found["carried"] >= CARRIED
-    return PairOrder(**found, above=above, contaminated=contaminated, critical=critical, joint=joint)
+    return PairOrder(**found, above=above, contaminated=contaminated, critical=critical)
 
 
 def _block(

@@ -449,7 +449,7 @@ def best_line(units: Units, means: Array, kind: Kind) -> NDArray[np.int64]:
 
 
 class _Explained:
-    """What candidates leave of the interaction in each group. Parts of the tasks ask for the same ones over and over."""
+    """What candidates leave of the interaction in each group: parts of the tasks ask for the same ones again."""
 
     def __init__(self, units: Units) -> None:
         self.units = units

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from polyjudge.core.labels import label
-from polyjudge.core.sections import Block, Chart, Grid, Report, Table
-from polyjudge.report.tables import NUMERIC, cells, entries
+from polyjudge.core.sections import Block, Chart, Grid, Report
+from polyjudge.report.tables import numeric, rows
 from polyjudge.report.words import word
 
 ROWS = 30
@@ -46,14 +45,8 @@ def markdown(report: Report) -> str:
     out += [f"- **{f.severity}** {escape(word(f))}" for f in told] + ([""] if told else [])
     quiet = [f for f in rest if f not in told]
     if quiet:
-        out += [
-            "<details><summary>Remarks</summary>",
-            "",
-            *(f"- {escape(word(f))}" for f in quiet),
-            "",
-            "</details>",
-            "",
-        ]
+        remarks = (f"- {escape(word(f))}" for f in quiet)
+        out += ["<details><summary>Remarks</summary>", "", *remarks, "", "</details>", ""]
     for i, step in enumerate(report.next):
         out.append(f"{i + 1}. {escape(word(step.why))}")
         out += [f"   {_code(step.command)}"] if step.command else []
@@ -70,25 +63,17 @@ def _code(command: str) -> str:
 def _block(block: Block) -> list[str]:
     if isinstance(block, Chart):
         return _block(block.instead) if block.instead is not None else []
-    return _grid(block) if isinstance(block, Grid) else _table(block)
+    head, body = rows(block, ROWS)
+    if isinstance(block, Grid):
+        sides = "|---|" + "---:|" * (len(head) - 1)
+        note = [escape(word(block.note)), ""] if block.note else []
+    elif body:
+        sides = "|" + "|".join("---:" if numeric(c) else "---" for c in block.columns) + "|"
+        note = []
+    else:
+        return []
+    return [escape(word(block.caption)), "", _row(head), sides, *map(_row, body), "", *note]
 
 
 def _row(cells: list[str]) -> str:
     return "| " + " | ".join(escape(c) for c in cells) + " |"
-
-
-def _table(table: Table) -> list[str]:
-    rows = cells(table)[:ROWS]
-    if not rows:
-        return []
-    sides = ["---:" if c.kind in NUMERIC and not c.words else "---" for c in table.columns]
-    head = [_row([c.title for c in table.columns]), "|" + "|".join(sides) + "|"]
-    return [escape(word(table.caption)), "", *head, *(_row([c.whole for c in row]) for row in rows), ""]
-
-
-def _grid(grid: Grid) -> list[str]:
-    text, values = entries(grid), grid.values
-    head = [_row(["", *(label(str(c)) for c in values.columns)]), "|---|" + "---:|" * len(values.columns)]
-    body = [_row([label(str(r)), *(text[r, c] for c in values.columns)]) for r in values.index]
-    note = [escape(word(grid.note)), ""] if grid.note else []
-    return [escape(word(grid.caption)), "", *head, *body, "", *note]

@@ -6,11 +6,10 @@ import base64
 
 from markupsafe import Markup
 
-from polyjudge.core.labels import label
-from polyjudge.core.sections import Block, Chart, Grid, Report, Table
+from polyjudge.core.sections import Block, Chart, Report
 from polyjudge.report.charts import draw
 from polyjudge.report.charts.vega import Picture, can_draw
-from polyjudge.report.tables import cells, entries
+from polyjudge.report.tables import rows
 from polyjudge.report.words import word
 
 ROWS = 30
@@ -39,25 +38,15 @@ def _block(block: Block) -> list[Markup]:
         return [] if block.instead is None else _block(block.instead)
     if isinstance(block, Chart):
         return [_picture(word(block.caption), chart) for chart in draw(block)]
-    return [_rows(word(block.caption), *(_grid(block) if isinstance(block, Grid) else _table(block)))]
-
-
-def _grid(grid: Grid) -> tuple[list[str], list[list[str]]]:
-    text, values = entries(grid), grid.values
-    body = [[label(str(r)), *(text[r, c] for c in values.columns)] for r in values.index]
-    return ["", *(label(str(c)) for c in values.columns)], body
-
-
-def _table(table: Table) -> tuple[list[str], list[list[str]]]:
-    return [c.title for c in table.columns], [[c.whole for c in row] for row in cells(table)[:ROWS]]
+    return [_rows(word(block.caption), *rows(block, ROWS))]
 
 
 def _rows(caption: str, head: list[str], body: list[list[str]]) -> Markup:
     def row(kind: str, cells: list[str]) -> Markup:
         return Markup("<tr>{}</tr>").format(Markup("").join(Markup(f"<{kind}>{{}}</{kind}>").format(c) for c in cells))
 
-    rows = Markup("").join([row("th", head), *(row("td", cells) for cells in body)])
-    return Markup("<table><caption>{}</caption>{}</table>").format(caption, rows)
+    every = Markup("").join([row("th", head), *(row("td", cells) for cells in body)])
+    return Markup("<table><caption>{}</caption>{}</table>").format(caption, every)
 
 
 def _picture(words: str, chart: Picture) -> Markup:

@@ -71,11 +71,6 @@ def points(value: Any, low: Any = None, high: Any = None, sign: bool = False) ->
     return write(value, sign=sign) + (f" [{write(low, sign=sign)}, {write(high, sign=sign)}]" if ends else "")
 
 
-def interval(low: Any, high: Any, digits: int = 2, sign: bool = False) -> str:
-    """An interval as text: [low, high]."""
-    return f"[{number(low, digits, sign)}, {number(high, digits, sign)}]"
-
-
 def percent(share: Any, digits: int | None = None, sign: bool = False) -> str:
     """A share from 0 to 1 in percent: whole ones, with a decimal under 10 or over 90 unless it is whole.
 

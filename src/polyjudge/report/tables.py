@@ -43,6 +43,20 @@ def cells(table: Table) -> list[list[Cell]]:
     return [list(row) for row in zip(*written, strict=True)] if len(frame) else []
 
 
+def rows(block: Table | Grid, most: int | None = None) -> tuple[list[str], list[list[str]]]:
+    """Head and body of a table or a grid, as text."""
+    if isinstance(block, Table):
+        return [c.title for c in block.columns], [[c.whole for c in row] for row in cells(block)[:most]]
+    text, columns = entries(block), block.values.columns
+    body = [[label(str(r)), *(text[r, c] for c in columns)] for r in block.values.index]
+    return ["", *(label(str(c)) for c in columns)], body
+
+
+def numeric(column: Column) -> bool:
+    """Whether a column holds numbers, to be set to the right."""
+    return column.kind in NUMERIC and not column.words
+
+
 def left_out(table: Table) -> int:
     """Rows that are not shown."""
     return max(0, len(table.frame) - table.most)
@@ -51,7 +65,7 @@ def left_out(table: Table) -> int:
 def _column(frame: pd.DataFrame, column: Column) -> list[Cell]:
     pale = frame[column.pale].astype(bool).tolist() if column.pale else [False] * len(frame)
     values = frame[column.name].tolist()
-    if column.words or column.kind not in NUMERIC:
+    if not numeric(column):
         return [Cell(_text(v, column), pale=p) for v, p in zip(values, pale, strict=True)]
     ends = [frame[c].tolist() if c else [None] * len(frame) for c in (column.low, column.high, column.se)]
     write = _writer(frame, column)

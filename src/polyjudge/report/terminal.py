@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -15,7 +16,7 @@ from rich.text import Text
 from polyjudge.core.labels import clean, short
 from polyjudge.core.sections import Block, Chart, Column, Finding, Grid, Report, Section, Table, Words, say
 from polyjudge.report.console import make_console
-from polyjudge.report.tables import NUMERIC, Cell, cells, entries, left_out
+from polyjudge.report.tables import Cell, cells, entries, left_out, numeric
 from polyjudge.report.words import word
 
 SEVERITY = {"serious": "bold red", "warning": "yellow", "notice": "cyan", "info": "dim"}
@@ -78,13 +79,11 @@ def _findings(console: Console, report: Report, full: bool) -> None:
     console.print()
     if shown:
         console.print(Text("Findings", style="bold"))
-    _labelled(console, [(Text(f.severity, style=SEVERITY[f.severity]), _finding(f)) for f in shown])
+    said = [word(f) + (" (true by arithmetic)" if f.arithmetic else "") for f in shown]
+    heads = [Text(f.severity, style=SEVERITY[f.severity]) for f in shown]
+    _labelled(console, list(zip(heads, map(Text, said), strict=True)))
     if len(shown) < len(rest):
         console.print(Text(word(say("more-findings", count=len(rest) - len(shown))), style="dim"))
-
-
-def _finding(finding: Finding) -> Text:
-    return Text(word(finding) + (" (true by arithmetic)" if finding.arithmetic else ""))
 
 
 def _section(console: Console, section: Section) -> None:
@@ -133,15 +132,11 @@ def _table(console: Console, table: Table) -> None:
     rows = every[:ROWS]
     _say(console, word(table.caption))
     widths = [_width(column, [row[i].whole for row in rows]) + 3 for i, column in enumerate(table.columns)]
-    left = list(range(1, len(widths)))
-    while left or len(widths) == 1:
-        free, taken = console.width - 2 - widths[0], [0]
-        while left and (len(taken) == 1 or free >= widths[left[0]]):
-            free -= widths[left[0]]
-            taken.append(left.pop(0))
+    for taken in _packed(widths[1:], console.width - 2 - widths[0]):
+        taken = [0, *(i + 1 for i in taken)]
         out = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for i in taken:
-            side: Any = "right" if _numeric(table.columns[i]) else "left"
+            side: Any = "right" if numeric(table.columns[i]) else "left"
             out.add_column(clean(table.columns[i].title), justify=side, overflow="fold", width=widths[i] - 3)
         room = {i: widths[i] - 3 for i in taken}
         if _fits(console, rows, room):
@@ -151,11 +146,20 @@ def _table(console: Console, table: Table) -> None:
             for row in rows:
                 out.add_row(*(_cell(row[i]) for i in taken))
             console.print(Padding(out, (0, 0, 0, 2), expand=False))
-        if len(widths) == 1:
-            break
     rest = len(every) - len(rows) + left_out(table)
     if rest:
         _say(console, word(say("more-rows", rows=rest)), "dim")
+
+
+def _packed(widths: list[int], room: int) -> Iterator[list[int]]:
+    """Places of the columns that stand beside each other in as much room, at least one of them."""
+    taken: list[int] = []
+    for i, width in enumerate(widths):
+        if taken and sum(widths[j] for j in taken) + width > room:
+            yield taken
+            taken = []
+        taken.append(i)
+    yield taken
 
 
 def _cell(cell: Cell) -> Text:
@@ -175,38 +179,29 @@ def _body(table: Table, rows: list[list[Cell]], room: dict[int, int]) -> Text:
         line = Text(" ")
         for i, width in room.items():
             fill = " " * (width - cell_len(row[i].whole))
-            first, last = (fill, "") if _numeric(table.columns[i]) else ("", fill)
+            first, last = (fill, "") if numeric(table.columns[i]) else ("", fill)
             line.append(" " if i == next(iter(room)) else "   ").append(first).append(_cell(row[i])).append(last)
         lines.append(line)
     return Text("\n").join(lines)
-
-
-def _numeric(column: Column) -> bool:
-    return column.kind in NUMERIC and not column.words
 
 
 def _width(column: Column, texts: list[str]) -> int:
     """Room for a column: all of a number, at most 30 of a text, and a title in no more than two or three lines."""
     title = max(cell_len(part) for part in [*clean(column.title).split(), "x" * (cell_len(column.title) // 3 + 2)])
     body = max([cell_len(x) for x in texts], default=0)
-    return max(title, body if _numeric(column) else min(body, 30))
+    return max(title, body if numeric(column) else min(body, 30))
 
 
 def _grid(console: Console, grid: Grid) -> None:
     """Columns that do not fit the width continue in a further table."""
     _say(console, word(grid.caption))
     text = entries(grid)
-    columns: list[Any] = list(grid.values.columns)
-    index: list[Any] = list(grid.values.index)
+    columns, index = list(grid.values.columns), list(grid.values.index)
     heads, names = short(map(str, columns), LABEL), short(map(str, index), LABEL + 6)
     first = max([cell_len(x) for x in names.values()] + [8])
-    widths = {c: max([cell_len(heads[str(c)]), *(cell_len(text[r, c]) for r in index)]) + 3 for c in columns}
-    while columns:
-        room = console.width - first - 4
-        taken: list[Any] = []
-        while columns and (not taken or room >= widths[columns[0]]):
-            room -= widths[columns[0]]
-            taken.append(columns.pop(0))
+    widths = [max([cell_len(heads[str(c)]), *(cell_len(text[r, c]) for r in index)]) + 3 for c in columns]
+    for places in _packed(widths, console.width - first - 4):
+        taken = [columns[i] for i in places]
         table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
         table.add_column(str(grid.values.index.name or ""), no_wrap=True)
         for c in taken:

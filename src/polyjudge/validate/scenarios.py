@@ -14,7 +14,7 @@ class Scenario:
 
     check : the function of `validate.checks` that asks
     simulate : arguments of `simulate_panel` beyond the shape
-    plant : what is done to the scores besides (`validate.draw`)
+    plant : what is done to the scores besides (`validate.checks.draw`)
     ask : which of the check's questions are asked, and with which settings
     share : part of the panels that it gets; `why` says why not all
     known : quantities that no method keeps here, and what polyjudge says instead

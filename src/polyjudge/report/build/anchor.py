@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
+from polyjudge.analyse.anchors import Anchor
+from polyjudge.analyse.helped import Helped
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Block, Chart, Grid, Report, Section, Words, say
 from polyjudge.report.build.shared import chart, column, fields, frame_of, notes, pivot, table
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.anchors import Anchor
-    from polyjudge.analyse.helped import Helped
-    from polyjudge.core.panel import Panel
 
 
 def build(result: Anchor, panel: Panel | None = None) -> Report:
@@ -124,9 +120,8 @@ def _probes_say(frame: pd.DataFrame) -> Words:
 
 def _probes(frame: pd.DataFrame) -> Section:
     head = (
-        "language | judge | probes: sight = sight | probes: deviation = verdict | labels:count "
-        "| follows labels = correlation/low/high:ratio.2 | labels: calibrating = calibrating "
-        "| labels and probes = answer"
+        "language | judge | probes: sight = sight | probes: deviation = verdict | labels:count | follows labels = "
+        "correlation/low/high:ratio.2 | labels: calibrating = calibrating | labels and probes = answer"
     )
     beside = table("probes", say("anchor.probes-table"), frame, head, most=400)
     return Section(name="probes", title="Probes beside labels", says=(_probes_say(frame),), blocks=(beside,))
@@ -173,9 +168,8 @@ def _means(a: Anchor) -> Section:
         "language_means",
         say("note", text=a.means.quantity),
         a.means.table,
-        "language | labels:count | labels and panel = estimate/low/high:points "
-        "| labels only = labels_only/labels_low/labels_high:points "
-        "| panel only = panel_only/panel_low/panel_high:points",
+        "language | labels:count | labels and panel = estimate/low/high:points | labels only = "
+        "labels_only/labels_low/labels_high:points | panel only = panel_only/panel_low/panel_high:points",
     )
     says = (say("anchor.means"), *notes(a.means.notes))
     return Section(name="means", title="Language means", says=says, blocks=(means,))

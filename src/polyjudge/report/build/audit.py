@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from polyjudge.analyse.audit import Audit
+from polyjudge.analyse.missingness import Missingness
+from polyjudge.analyse.recovery import Recovery
 from polyjudge.analyse.ties import ALL
 from polyjudge.core.labels import label, labels
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Block, Chart, Grid, Report, Section, Table, Words, say
 from polyjudge.report.build.bounded import bounded_section
 from polyjudge.report.build.compare import held_out_section
@@ -35,12 +39,6 @@ from polyjudge.report.charts.interaction import ROOMY
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 from polyjudge.report.numbers import number
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.audit import Audit
-    from polyjudge.analyse.missingness import Missingness
-    from polyjudge.analyse.recovery import Recovery
-    from polyjudge.core.panel import Panel
 
 
 def build(result: Audit, panel: Panel | None = None) -> Report:
@@ -98,8 +96,8 @@ def _beside(audit: Audit) -> tuple[Block, ...]:
         return (board(audit.systems.leaderboard),)
     if audit.ranks is None or len(audit.summary.judges) > ROOMY:
         return ()
-    table = audit.ranks.table
-    leaders = table[(table["scope"] == "language") & (table["rank"] == 1)]["judge"].nunique()
+    ranks = audit.ranks.table
+    leaders = ranks[(ranks["scope"] == "language") & (ranks["rank"] == 1)]["judge"].nunique()
     caption = "Ranks of the judges by mean score, from the most lenient."
     alt = say("audit.ranks-chart", leaders=leaders, languages=len(audit.summary.languages))
     return (chart("ranks-beside", "rank_lines", caption, alt, ranks=audit.ranks, stage=BEFORE),)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from polyjudge.analyse.bounded import Bounded
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Report, Section, Words, say
 from polyjudge.report.build.shared import by_size, column, frame_of, notes, table
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.bounded import Bounded
-    from polyjudge.core.panel import Panel
 
 AGREES = {"same": "yes", "lost": "only in points", "new": "only in logits", "turned": "opposite"}
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from polyjudge.analyse.choose import ALL, Choice
+from polyjudge.analyse.swap import Swap
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Block, Chart, Finding, Grid, Report, Say, Section, find, ranked, say
 from polyjudge.report.build.shared import by_size, chart, fields, frame_of, pivot, table
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.swap import Swap
-    from polyjudge.core.panel import Panel
 
 BEST = (
     "judges = size:count | best panel of that size = judges | reliability, left-out tasks = held_out/low/high:ratio.3 "

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from polyjudge.analyse.ablations import Ablation
+from polyjudge.analyse.decisions import Decisions
+from polyjudge.analyse.held_out import Comparison
+from polyjudge.analyse.unseen import Unseen
 from polyjudge.calibrate.methods.base import IDENTITIES
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Report, Section, Words, say
 from polyjudge.report.build.shared import chart, column, fields, frame_of, notes, table
 from polyjudge.report.words import word
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.ablations import Ablation
-    from polyjudge.analyse.decisions import Decisions
-    from polyjudge.analyse.held_out import Comparison
-    from polyjudge.analyse.unseen import Unseen
-    from polyjudge.core.panel import Panel
 
 
 def build(result: Any, panel: Panel | None = None) -> Report:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from polyjudge.analyse.difference import Difference
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Report, Section, Words, say
 from polyjudge.report.build.shared import by_size, frame_of, table
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.difference import Difference
-    from polyjudge.core.panel import Panel
 
 
 def build(result: Difference, panel: Panel | None = None) -> Report:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from polyjudge.calibrate.drift import Drift
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Block, Chart, Report, Section, say
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.report.build.explain import marked_grid
 from polyjudge.report.build.shared import chart, column, frame_of, pivot, table
 from polyjudge.report.words import word
-
-if TYPE_CHECKING:
-    from polyjudge.calibrate.drift import Drift
-    from polyjudge.core.panel import Panel
 
 
 def build(result: Drift, panel: Panel | None = None) -> Report:

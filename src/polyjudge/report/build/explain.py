@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from polyjudge.analyse.advise import Advised
+from polyjudge.analyse.explain import Explanation
+from polyjudge.analyse.matters import Certificate
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Block, Chart, Grid, Report, Section, Step, Words, say
 from polyjudge.report.build.shared import by_size, chart, column, fields, frame_of, pivot, table
 from polyjudge.report.numbers import writer
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.advise import Advised
-    from polyjudge.analyse.explain import Explanation
-    from polyjudge.analyse.matters import Certificate
-    from polyjudge.core.panel import Panel
 
 
 def build(result: Explanation, panel: Panel | None = None) -> Report:

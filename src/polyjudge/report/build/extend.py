@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from polyjudge.calibrate.extend import Extension, Newcomer
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Report, Section, say
 from polyjudge.report.build.shared import frame_of, notes, table
-
-if TYPE_CHECKING:
-    from polyjudge.calibrate.extend import Extension, Newcomer
-    from polyjudge.core.panel import Panel
 
 
 def build(result: Extension, panel: Panel | None = None) -> Report:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
+from polyjudge.analyse.gates import Gates
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Block, Chart, Grid, Report, Say, Section, say
 from polyjudge.report.build.shared import chart, fields, frame_of, notes, pivot, table
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.gates import Gates
-    from polyjudge.core.panel import Panel
 
 SPREAD = (
     "threshold:number | passing, % = pass_raw:percent | gap, raw = spread_raw/_low/_high:percent "

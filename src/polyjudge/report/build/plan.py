@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
+from polyjudge.analyse.label_budget import LabelBudget
+from polyjudge.analyse.planning import Plan
+from polyjudge.core.panel import Panel
 from polyjudge.core.schema import envelope
 from polyjudge.core.sections import Chart, Report, Section, Words, say
 from polyjudge.report.build.shared import chart, fields, frame_of, notes, table
 from polyjudge.report.numbers import NONE, missing
 
-if TYPE_CHECKING:
-    from polyjudge.analyse.label_budget import LabelBudget
-    from polyjudge.analyse.planning import Plan
-    from polyjudge.core.panel import Panel
-
 FACETS = ("tasks", "languages", "replicates", "judges")
 
 
-def build(result: Any, panel: Panel | None = None) -> Report:
+def build(result: Plan | LabelBudget, panel: Panel | None = None) -> Report:
     """A plan of tasks or of labels."""
-    return _labels(result, panel) if type(result).__name__ == "LabelBudget" else _tasks(result, panel)
+    return _labels(result, panel) if isinstance(result, LabelBudget) else _tasks(result, panel)
 
 
 def _tasks(p: Plan, panel: Panel | None) -> Report:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polyjudge.analyse.probes import Probe
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Block, Chart, Grid, Report, Section, Step, Words, ranked, say
 from polyjudge.report.build.shared import chart, frame_of, pivot, table
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.probes import Probe
-    from polyjudge.core.panel import Panel
 
 PLACEBO = "change under placebo = false_reaction/_low/_high:+points"
 CELLS = (

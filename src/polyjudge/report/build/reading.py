@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from polyjudge.analyse.check import Check
+from polyjudge.core.panel import Panel
 from polyjudge.core.schema import envelope
 from polyjudge.core.sections import Grid, Report, Section, Step, say
 from polyjudge.report.build.shared import column, read_says, table, value_says
 from polyjudge.report.words.reading import HOW
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.check import Check
-    from polyjudge.core.panel import Panel
 
 
 def build(result: Check, panel: Panel | None = None) -> Report:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
+from polyjudge.analyse.sequential import Replay
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Report, Section, say
 from polyjudge.report.build.shared import fields, frame_of, table
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.sequential import Replay
-    from polyjudge.core.panel import Panel
 
 
 def build(result: Replay, panel: Panel | None = None) -> Report:

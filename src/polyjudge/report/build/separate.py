@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
+from polyjudge.analyse.separate import Separation
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Chart, Report, Section, say
 from polyjudge.report.build.shared import chart, fields, frame_of, table
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.separate import Separation
-    from polyjudge.core.panel import Panel
 
 
 def _curve(frame: pd.DataFrame) -> Chart:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
-from polyjudge.analyse.leaderboard import ALL
-from polyjudge.analyse.signal import PANEL
+from polyjudge.analyse.favour import Favour
+from polyjudge.analyse.leaderboard import ALL, Leaderboard
+from polyjudge.analyse.signal import PANEL, Signal
+from polyjudge.analyse.systems import Systems
+from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Block, Chart, Finding, Grid, Report, Say, Section, Step, Table, say
 from polyjudge.report.build.shared import by_size, chart, fields, frame_of, pivot, table
-
-if TYPE_CHECKING:
-    from polyjudge.analyse.favour import Favour
-    from polyjudge.analyse.leaderboard import Leaderboard
-    from polyjudge.analyse.signal import Signal
-    from polyjudge.analyse.systems import Systems
-    from polyjudge.core.panel import Panel
 
 RANKS = "mean/low/high:points | rank/_low/_high:rank | may be best = top_set:yes"
 SWAPS = (

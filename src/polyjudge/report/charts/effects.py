@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, either, finish
-from polyjudge.report.charts.vega import Picture, bands, constant, expression, layer, of, plot, when
+from polyjudge.report.charts.theme import IS_CHOSEN, NONE_OR_CHOSEN, WIDE, colour, dim, either, finish
+from polyjudge.report.charts.vega import Picture, bands, broken_line, constant, expression, layer, of, plot, when
 
 
 def intervals(
@@ -41,9 +43,8 @@ def intervals(
     base = plot(data).encode(
         y=of("judge:N", sort=list(name.values()), title=None, axis=dict(grid=True, gridDash=[2, 3]))
     )
-    opacity = when(
-        "datum.pale", constant(0.35), constant(1.0) if label != "judge" else constant(expression(_JUDGE_OPACITY))
-    )
+    full: Any = expression(f"{NONE_OR_CHOSEN} ? 1 : 0.25") if label == "judge" else 1.0
+    opacity = when("datum.pale", constant(0.35), constant(full))
     tint = either(IS_CHOSEN, "accent", "mark")
     scale = dict(zero=zero == 0.0, **({} if domain is None else {"domain": list(domain), "nice": True}))
     layers = [
@@ -57,16 +58,11 @@ def intervals(
             x=of("value:Q", scale=scale),
             color=tint,
             opacity=opacity,
-            tooltip=[
-                of("judge:N", title=label),
-                of("value:Q", title=unit, format=".4g"),
-                of("interval:N"),
-            ],
+            tooltip=[of("judge:N", title=label), of("value:Q", title=unit, format=".4g"), of("interval:N")],
         ),
     ]
     if zero is not None:
-        line = plot(pd.DataFrame({"at": [zero]})).mark("rule", strokeDash=[4, 3], tooltip=None).encode(x=of("at:Q"))
-        layers.insert(0, line)
+        layers.insert(0, broken_line("x", zero))
     chart = layer(*layers).properties(width=WIDE - 36, height=bands(20 if len(name) <= 16 else 16))
     return finish(chart, title, subtitle)
 
@@ -108,9 +104,6 @@ def rank_intervals(frame: pd.DataFrame, size: int) -> Picture:
     return finish(chart, "Ranks that cannot be ruled out")
 
 
-_JUDGE_OPACITY = "chosen == '' || chosen == datum.judge ? 1 : 0.25"
-
-
 def bars(
     frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, reference: float | None = None
 ) -> Picture:
@@ -130,7 +123,6 @@ def bars(
         )
     ]
     if reference is not None:
-        line = pd.DataFrame({"at": [reference]})
-        layers.append(plot(line).mark("rule", strokeDash=[4, 3], strokeWidth=1.5, tooltip=None).encode(x=of("at:Q")))
+        layers.append(broken_line("x", reference, strokeWidth=1.5))
     chart = layer(*layers).properties(width=WIDE - 36, height=bands(20 if len(name) <= 16 else 16))
     return finish(chart, title)

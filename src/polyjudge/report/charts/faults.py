@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from polyjudge.core.labels import labels
-from polyjudge.report.charts.interaction import ROOMY, ticks
-from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, either, finish, step
-from polyjudge.report.charts.vega import Picture, bands, layer, of, plot
+from polyjudge.report.charts.interaction import ROOMY, diverging, heatmap, numbers, rectangles, sized
+from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, either, finish, places
+from polyjudge.report.charts.vega import Picture, of, plot
 from polyjudge.report.numbers import writer
 
 
@@ -18,9 +17,8 @@ def deviations(
 
     cells : language, judge, excess, low, high (in the unit that is printed), named, small (shown as a dot)
     """
-    language, judge = labels(cells["language"].unique()), labels(cells["judge"].unique())
+    data, languages, judges = places(cells)
     write, short = writer(cells["excess"]), writer(cells["excess"], 2)
-    data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
     data["excess"] = cells["excess"].to_numpy()
     data["named"] = cells["named"].to_numpy(dtype=bool)
     data["shown"] = ["." if s else short(x, True) for s, x in zip(cells["small"], cells["excess"], strict=True)]
@@ -30,31 +28,19 @@ def deviations(
     ]
     calm = bool(cells["small"].all())  # then colours stay pale: a strong one would cry wolf
     limit = max(float(data["excess"].abs().max()), matters, 1e-12) * (3 if calm else 1)
-    roomy = len(judge) <= ROOMY
-    order = {"sort": list(judge.values())}
-    base = plot(data).encode(
-        x=of("judge:N", title=None, axis=dict(orient="top", labelAngle=-30 if roomy else -90, labelLimit=150), **order),
-        y=of("language:N", sort=list(language.values()), title=None),
-        tooltip=[of("language:N"), of("judge:N"), of("value:N", title=unit)],
-    )
-    tint = of(
-        "excess:Q",
-        title=unit,
-        scale=dict(
-            domain=[-limit, 0, limit], range=[colour("low"), colour("middle"), colour("high")], interpolate="lab"
-        ),
-        legend=None if calm else dict(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
-    )
-    strong = f"abs(datum.excess) > {0.55 * limit}"
-    ink = either(strong, "strong", "weak")
-    layers = [base.mark("rect", stroke=colour("paper"), strokeWidth=1).encode(color=tint, opacity=dim(0.3))]
-    if roomy:
-        layers.append(base.mark("text", fontSize=12).encode(text=of("shown:N"), color=ink, opacity=dim(0.45)))
-    framed = {"filled": False, "stroke": colour("accent")}
-    layers.append(base.where("datum.named").mark("rect", strokeWidth=3, **framed))
-    layers.append(base.where(IS_CHOSEN).mark("rect", strokeWidth=1.5, **framed))
-    width = bands(step(48 if roomy else 12, len(judge)))
-    chart = layer(*layers).properties(width=width, height=bands(28 if roomy else 20))
+    roomy = len(judges) <= ROOMY
+    tooltip = [of("language:N"), of("judge:N"), of("value:N", title=unit)]
+    axis = dict(orient="top", labelAngle=-30 if roomy else -90, labelLimit=150)
+    base = heatmap(data, languages, judges, tooltip, title=None, axis=axis, sort=judges)
+    tint = diverging("excess:Q", limit, unit)
+    if calm:
+        tint["legend"] = None
+    text = [numbers(base, f"abs(datum.excess) > {0.55 * limit}", fontSize=12)] if roomy else []
+    frames = [
+        base.where(test).mark("rect", strokeWidth=width, filled=False, stroke=colour("accent"))
+        for test, width in (("datum.named", 3), (IS_CHOSEN, 1.5))
+    ]
+    chart = sized([rectangles(base, tint), *text, *frames], judges, narrow=12, high=28)
     framed_words = "framed: the culprit; " if data["named"].any() else ""
     small = f". within {matters:.2g}, or noise" if matters else ". within noise"
     first = note or f"{unit} beyond the judge's and the language's own level"
@@ -63,8 +49,7 @@ def deviations(
 
 def score_shares(frame: pd.DataFrame, named: list[tuple[str, str]]) -> Picture:
     """Small pictures of the scores of every language (down) and judge (across); named cells in the accent."""
-    language, judge = labels(frame["language"].unique()), labels(frame["judge"].unique())
-    data = pd.DataFrame({"language": frame["language"].map(language), "judge": frame["judge"].map(judge)})
+    data, languages, judges = places(frame)
     data["score"] = (frame["low"] + frame["high"]).to_numpy() / 2
     data["share"] = frame["share"].to_numpy()
     culprits = set(named)
@@ -79,20 +64,15 @@ def score_shares(frame: pd.DataFrame, named: list[tuple[str, str]]) -> Picture:
             y=of("share:Q", title=None, axis=dict(labels=False, ticks=False, grid=False)),
             color=tint,
             opacity=dim(0.3),
-            tooltip=[
-                of("language:N"),
-                of("judge:N"),
-                of("score:Q"),
-                of("share:Q", format=".0%"),
-            ],
+            tooltip=[of("language:N"), of("judge:N"), of("score:Q"), of("share:Q", format=".0%")],
             row=of(
                 "language:N",
-                sort=list(language.values()),
+                sort=languages,
                 title=None,
                 header=dict(labelAngle=0, labelAlign="left", labelLimit=120),
             ),
-            column=of("judge:N", sort=list(judge.values()), title=None, header=dict(labelLimit=90)),
+            column=of("judge:N", sort=judges, title=None, header=dict(labelLimit=90)),
         )
-        .properties(width=max(60, (WIDE - 100) // len(judge)), height=34)
+        .properties(width=max(60, (WIDE - 100) // len(judges)), height=34)
     )
     return finish(chart, "Scores of every judge in every language", "share of scores from the lowest to the highest")

@@ -8,34 +8,56 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.analyse.uncertainty import Uncertainty
-from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, either, finish, step
-from polyjudge.report.charts.vega import Picture, bands, layer, of, plot
+from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, either, finish, places, step
+from polyjudge.report.charts.vega import Picture, Spec, bands, layer, of, plot
 from polyjudge.report.numbers import Writer, writer
 
 ROOMY = 12
 """With more judges than this the cells carry no numbers, only marks."""
 
 
-def _hover(
-    cells: pd.DataFrame, language: dict[str, str], judge: dict[str, str], level: str, tasks: int | None
-) -> tuple[pd.DataFrame, list[Any]]:
-    """The rows of the heatmap, and what shows on hovering over a cell."""
-    data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
-    data["interaction"] = cells["interaction"].to_numpy()
-    write, write_short = writer(data["interaction"]), writer(data["interaction"], 3)
-    data["shown"] = [write_short(x, True) for x in data["interaction"]]
-    data["value"] = [write(x, True) for x in data["interaction"]]
-    titles = {"language:N": "language", "judge:N": "judge", "value:N": "interaction"}
-    if {"low", "high", "band_low", "band_high", "verdict"} <= set(cells.columns):
-        data["interval"] = _interval(cells["low"], cells["high"], write)
-        data["band"] = _interval(cells["band_low"], cells["band_high"], write)
-        data["verdict"] = cells["verdict"].to_numpy()
-        titles |= {"interval:N": f"{level}interval", "band:N": f"{level}band, all cells", "verdict:N": "verdict"}
-    if tasks is not None:
-        data["tasks"] = tasks
-        titles["tasks:Q"] = "tasks"
-    return data, [of(field, title=title) for field, title in titles.items()]
+def heatmap(data: pd.DataFrame, languages: list[str], judges: list[str], tooltip: list[Spec], **look: Any) -> Picture:
+    """An empty language x judge picture of the rows of `places`; `look` replaces that of the judges' axis."""
+    usual = dict(sort=judges, title="judge", axis=dict(orient="top", labelAngle=-40, labelLimit=150))
+    x = of("judge:N", **(look or usual))
+    return plot(data).encode(x=x, y=of("language:N", sort=languages, title=None), tooltip=tooltip)
+
+
+def rectangles(base: Picture, tint: Spec) -> Picture:
+    """The cells of a heatmap."""
+    return base.mark("rect", stroke=colour("paper"), strokeWidth=1).encode(color=tint, opacity=dim(0.3))
+
+
+def numbers(
+    base: Picture, test: str, yes: str = "strong", no: str = "weak", text: str = "shown", **font: Any
+) -> Picture:
+    """What stands in the cells, in a colour that can be read on theirs."""
+    ink = either(test, yes, no)
+    return base.mark("text", **font).encode(text=of(f"{text}:N"), color=ink, opacity=dim(0.45))
+
+
+def frame(base: Picture, test: str = IS_CHOSEN, tint: str = "accent", width: float = 1.5) -> Picture:
+    """A frame around some cells: those of the chosen judge."""
+    return base.where(test).mark("rect", filled=False, stroke=colour(tint), strokeWidth=width)
+
+
+def diverging(name: str, limit: float, unit: str) -> Spec:
+    """A channel in the two colours on either side of 0."""
+    return of(
+        name,
+        title=unit,
+        scale=dict(
+            domain=[-limit, 0, limit], range=[colour("low"), colour("middle"), colour("high")], interpolate="lab"
+        ),
+        legend=dict(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
+    )
+
+
+def sized(layers: list[Picture], judges: list[str], wide: int = 48, narrow: int = 22, high: int = 26) -> Picture:
+    """Layers over each other, with room for numbers where there are few judges."""
+    roomy = len(judges) <= ROOMY
+    width, height = bands(step(wide if roomy else narrow, len(judges))), bands(high if roomy else 20)
+    return layer(*layers).properties(width=width, height=height)
 
 
 def interaction_heatmap(
@@ -48,87 +70,67 @@ def interaction_heatmap(
     """
     cells = result.cells if isinstance(result, Uncertainty) else result
     level = f"{result.level:.0%} " if isinstance(result, Uncertainty) else ""
-    language, judge = labels(cells["language"].unique()), labels(cells["judge"].unique())
-    data, tooltip = _hover(cells, language, judge, level, result.tasks if isinstance(result, Uncertainty) else None)
-    marked = "verdict" in data.columns
+    data, languages, judges = places(cells)
+    data["interaction"] = cells["interaction"].to_numpy()
+    write, write_short = writer(data["interaction"]), writer(data["interaction"], 3)
+    data["shown"] = [write_short(x, True) for x in data["interaction"]]
+    data["value"] = [write(x, True) for x in data["interaction"]]
+    titles = {"language:N": "language", "judge:N": "judge", "value:N": "interaction"}
+    marked = {"low", "high", "band_low", "band_high", "verdict"} <= set(cells.columns)
+    if marked:
+        data["interval"] = _interval(cells["low"], cells["high"], write)
+        data["band"] = _interval(cells["band_low"], cells["band_high"], write)
+        data["verdict"] = cells["verdict"].to_numpy()
+        titles |= {"interval:N": f"{level}interval", "band:N": f"{level}band, all cells", "verdict:N": "verdict"}
+    if isinstance(result, Uncertainty):
+        data["tasks"] = result.tasks
+        titles["tasks:Q"] = "tasks"
     limit = max(float(data["interaction"].abs().max()), 1e-12)
-    roomy = len(judge) <= ROOMY
-    x = of("judge:N", sort=list(judge.values()), title="judge", axis=dict(orient="top", labelAngle=-40, labelLimit=150))
-    y = of("language:N", sort=list(language.values()), title=None)
-    base = plot(data).encode(x=x, y=y, tooltip=tooltip)  # on text and dots too: they lie over the cells
-    range_ = [colour("low"), colour("middle"), colour("high")]
-    layers = [
-        base.mark("rect", stroke=colour("paper"), strokeWidth=1).encode(
-            color=of(
-                "interaction:Q",
-                title="points",
-                scale=dict(domain=[-limit, 0, limit], range=range_, interpolate="lab"),
-                legend=dict(gradientLength=160, orient="bottom", direction="horizontal", values=ticks(limit)),
-            ),
-            opacity=dim(0.3),
-        )
-    ]
+    roomy = len(judges) <= ROOMY
+    # The tooltip is on text and dots too: they lie over the cells.
+    base = heatmap(data, languages, judges, [of(name, title=title) for name, title in titles.items()])
+    layers = [rectangles(base, diverging("interaction:Q", limit, "points"))]
     strong = f"abs(datum.interaction) > {0.55 * limit}"
-    ink = either(strong, "strong", "weak")
     if roomy:
-        layers.append(base.mark("text", fontSize=11).encode(text=of("shown:N"), color=ink, opacity=dim(0.45)))
+        layers.append(numbers(base, strong, fontSize=11))
     if marked:
         layers += [
             base.where(f"datum.verdict == '{verdict}'")
             .mark("point", size=14 if roomy else 22, filled=filled, opacity=1, strokeWidth=1, shape="circle")
             .encode(
-                x=of("judge:N", sort=list(judge.values()), bandPosition=0.87 if roomy else 0.5),
-                y=of("language:N", sort=list(language.values()), bandPosition=0.2 if roomy else 0.5),
-                color=ink,
+                x=of("judge:N", sort=judges, bandPosition=0.87 if roomy else 0.5),
+                y=of("language:N", sort=languages, bandPosition=0.2 if roomy else 0.5),
+                color=either(strong, "strong", "weak"),
                 opacity=dim(0.3),
             )
             for verdict, filled in (("clear", True), ("pointwise", False))
         ]
-    frame = base.where(IS_CHOSEN).mark("rect", filled=False, stroke=colour("accent"), strokeWidth=1.5)
     wide = 48 if data["shown"].str.len().max() <= 5 else 60  # room for the dot beside the number
-    width = bands(step(wide if roomy else 22, len(judge)))
-    chart = layer(*layers, frame).properties(width=width, height=bands(26 if roomy else 20))
     note = [f"filled dot: clear of the {level}band over all cells", "ring: only the cell's own interval excludes 0"]
+    chart = sized([*layers, frame(base)], judges, wide)
     return finish(chart, title, note if marked else "")
 
 
 def helped_grid(cells: pd.DataFrame, level: float) -> Picture:
     """Whom calibration helps (+), whom it hurts (-), where it cannot be told (?): one mark per cell."""
-    language, judge = labels(cells["language"].unique()), labels(cells["judge"].unique())
-    data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
+    data, languages, judges = places(cells)
     data["verdict"] = cells["verdict"].astype(str)
     data["mark"] = data["verdict"].map({"helped": "+", "hurt": "-"}).fillna("?")
     data["gain"] = cells["gain"].to_numpy(dtype=float)
     data["interval"] = _interval(cells["low"], cells["high"], writer(cells["gain"]))
     data["labels"] = cells["labels"].to_numpy()
-    x = of("judge:N", sort=list(judge.values()), title="judge", axis=dict(orient="top", labelAngle=-40, labelLimit=150))
-    base = plot(data).encode(
-        x=x,
-        y=of("language:N", sort=list(language.values()), title=None),
-        tooltip=[
-            of("language:N"),
-            of("judge:N"),
-            of("verdict:N"),
-            of("gain:Q", title="gain, points squared", format="+.2f"),
-            of("interval:N", title=f"{level:.0%} interval"),
-            of("labels:Q"),
-        ],
-    )
-    names = ["helped", "cannot tell", "hurt"]
-    tint = of(
-        "verdict:N",
-        scale=dict(domain=names, range=[colour("high"), colour("middle"), colour("low")]),
-        legend=dict(orient="bottom", title=None),
-    )
-    ink = either("datum.mark == '?'", "weak", "strong")
-    layers = [
-        base.mark("rect", stroke=colour("paper"), strokeWidth=1).encode(color=tint, opacity=dim(0.3)),
-        base.mark("text", fontSize=14, fontWeight="bold").encode(text=of("mark:N"), color=ink, opacity=dim(0.45)),
+    tooltip = [
+        *(of(f"{name}:N") for name in ("language", "judge", "verdict")),
+        of("gain:Q", title="gain, points squared", format="+.2f"),
+        of("interval:N", title=f"{level:.0%} interval"),
+        of("labels:Q"),
     ]
-    roomy = len(judge) <= ROOMY
-    width = bands(step(48 if roomy else 22, len(judge)))
-    chart = layer(*layers).properties(width=width, height=bands(26 if roomy else 20))
-    return finish(chart, "Whom calibrating helps, whom it hurts")
+    base = heatmap(data, languages, judges, tooltip)
+    tints = {"helped": colour("high"), "cannot tell": colour("middle"), "hurt": colour("low")}
+    scale = dict(domain=list(tints), range=list(tints.values()))
+    tint = of("verdict:N", scale=scale, legend=dict(orient="bottom", title=None))
+    marks = numbers(base, "datum.mark == '?'", "weak", "strong", "mark", fontSize=14, fontWeight="bold")
+    return finish(sized([rectangles(base, tint), marks], judges), "Whom calibrating helps, whom it hurts")
 
 
 def _interval(low: pd.Series[Any], high: pd.Series[Any], write: Writer) -> list[str]:

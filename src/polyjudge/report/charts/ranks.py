@@ -8,7 +8,7 @@ import pandas as pd
 from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
 from polyjudge.core.labels import labels
-from polyjudge.report.charts.theme import colour, dim, either, fade, finish, judge_colour, step
+from polyjudge.report.charts.theme import colour, dim, either, fade, finish, judge_colour, places, step
 from polyjudge.report.charts.vega import Picture, bands, constant, layer, of, plot, stacked, when
 
 BEFORE, AFTER = "before", "after"
@@ -36,14 +36,12 @@ def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str |
     frame = rank_frame(ranks) if isinstance(ranks, TiedSets) else ranks
     if "stage" in frame:
         frame = frame[frame["stage"] == stage]
-    language, judge = labels(frame["language"].unique()), labels(frame["judge"].unique())
-    data = pd.DataFrame({"language": frame["language"].map(language), "judge": frame["judge"].map(judge)})
+    data, _, order = places(frame)
     data["rank"] = frame["rank"].to_numpy()
     tooltip = [of("judge:N"), of("language:N"), of("rank:Q")]
     if {"rank_low", "rank_high"} <= set(frame.columns):
         data["possible"] = [f"{a} to {b}" for a, b in zip(frame["rank_low"], frame["rank_high"], strict=True)]
         tooltip.append(of("possible:N", title="ranks not ruled out"))
-    order = list(judge.values())
     languages = _by_similarity(data)
     # Judges with a tied rank share a point, but their names must not lie on each other.
     data["place"] = data.groupby("language")["rank"].rank(method="first")
@@ -122,19 +120,9 @@ def rank_probabilities(result: RankReversals) -> Picture:
         plot(data)
         .where(f"datum.scope == {SCOPE}")
         .encode(
-            x=of(
-                "rank:O",
-                title="rank",
-                scale=dict(domain=list(range(1, len(judge) + 1))),
-                axis=dict(labelAngle=0),
-            ),
+            x=of("rank:O", title="rank", scale=dict(domain=list(range(1, len(judge) + 1))), axis=dict(labelAngle=0)),
             y=of("judge:N", title=None, scale=dict(domain=order)),
-            tooltip=[
-                of("judge:N"),
-                of("rank:O"),
-                of("probability:Q", format=".1%"),
-                of("scope:N", title="language"),
-            ],
+            tooltip=[of("judge:N"), of("rank:O"), of("probability:Q", format=".1%"), of("scope:N", title="language")],
         )
     )
     cells = base.mark("rect").encode(

@@ -8,7 +8,7 @@ from polyjudge.analyse.reversal import RankReversals
 from polyjudge.analyse.ties import TiedSets
 from polyjudge.core.labels import labels
 from polyjudge.report.charts.theme import WIDE, colour, either, finish
-from polyjudge.report.charts.vega import Picture, bands, constant, layer, of, plot, when
+from polyjudge.report.charts.vega import Picture, bands, broken_line, constant, layer, of, plot, when
 
 MOST = 24
 """Pairs in the chart; the table has more."""
@@ -73,14 +73,15 @@ def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> Pi
         of("gap:Q", format="+.4~g"),
         of("verdict:N", title="after selection"),
     ]
-    zero = plot(pd.DataFrame({"at": [0.0]})).mark("rule", strokeDash=[4, 3], tooltip=None).encode(x=of("at:Q"))
     ticks = base.mark("tick", thickness=2, size=14).encode(tooltip=tooltip)
     witnesses = base.where("datum.witness")
     points = witnesses.mark("point", filled=True, size=70, opacity=1).encode(tooltip=tooltip)
     right = witnesses.where("datum.gap > 0").mark("text", align="left", dx=8, limit=104, tooltip=None)
     left = witnesses.where("datum.gap <= 0").mark("text", align="right", dx=-8, limit=104, tooltip=None)
     names = [mark.encode(text=of("language:N"), color=constant(colour("ink"))) for mark in (right, left)]
-    chart = layer(zero, ticks, points, *names).properties(width=WIDE - 250 + 2 * room, height=bands(24))
+    chart = layer(broken_line("x", 0.0), ticks, points, *names).properties(
+        width=WIDE - 250 + 2 * room, height=bands(24)
+    )
     return finish(
         chart, "Reversing pairs", "a stroke for each language, a dot for the two languages that show the reversal best"
     )

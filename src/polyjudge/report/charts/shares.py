@@ -1,11 +1,12 @@
-"""Shares of variance, gate spread by threshold, and agreement by number of scored tasks."""
+"""Shares of variance, gate spread by threshold, agreement by number of scored tasks, cost against error."""
 
 from __future__ import annotations
 
 import pandas as pd
 
+from polyjudge.core.labels import clean
 from polyjudge.report.charts.theme import WIDE, colour, finish
-from polyjudge.report.charts.vega import Picture, bands, constant, layer, of, plot, when
+from polyjudge.report.charts.vega import Picture, bands, broken_line, constant, layer, of, plot, when
 
 SPREADS = (("raw", "spread_raw"), ("calibrated", "spread_calibrated"))
 
@@ -59,17 +60,11 @@ def gate_sweep(sweep: pd.DataFrame, threshold: float | None = None) -> Picture:
         ),
         base.mark("point", filled=True, size=40, opacity=1).encode(
             y=axis,
-            tooltip=[
-                of("scores:N"),
-                of("threshold:Q"),
-                of("spread:Q", format=".1f"),
-                of("interval:N"),
-            ],
+            tooltip=[of("scores:N"), of("threshold:Q"), of("spread:Q", format=".1f"), of("interval:N")],
         ),
     ]
     if threshold is not None:
-        at = pd.DataFrame({"at": [threshold]})
-        layers.append(plot(at).mark("rule", strokeDash=[4, 3], tooltip=None).encode(x=of("at:Q")))
+        layers.append(broken_line("x", threshold))
     chart = layer(*layers).properties(width=WIDE - 40, height=220)
     return finish(chart, "Gate spread by threshold")
 
@@ -90,8 +85,7 @@ def few_shot_curve(curve: pd.DataFrame, what: str, full: float | None = None) ->
         ),
     ]
     if full is not None:
-        at = pd.DataFrame({"at": [full]})
-        layers.append(plot(at).mark("rule", strokeDash=[4, 3], tooltip=None).encode(y=of("at:Q")))
+        layers.append(broken_line("y", full))
     chart = layer(*layers).properties(width=WIDE - 40, height=200)
     return finish(chart, f"Agreement of a new {what} with the others")
 
@@ -108,16 +102,42 @@ def curves(
         y=of("y:Q", title=y_title, scale=dict(zero=True)),
         color=of("which:N", sort=order, legend=dict(title=None, orient="top", columns=3)),
     )
-    tooltip = [
-        of("which:N", title=by),
-        of("x:Q", title=x_title),
-        of("y:Q", title=y_title, format=".3~g"),
-    ]
+    tooltip = [of("which:N", title=by), of("x:Q", title=x_title), of("y:Q", title=y_title, format=".3~g")]
     layers = [
         base.mark("line", strokeWidth=2, tooltip=None),
         base.mark("point", filled=True, size=40, opacity=1).encode(tooltip=tooltip),
     ]
     if at is not None:
-        line = pd.DataFrame({"at": [float(at)]})
-        layers.append(plot(line).mark("rule", strokeDash=[4, 3], tooltip=None).encode(y=of("at:Q")))
+        layers.append(broken_line("y", float(at)))
     return finish(layer(*layers).properties(width=WIDE - 40, height=240), title)
+
+
+def frontier(subsets: pd.DataFrame, frontier: pd.DataFrame, kept: str) -> Picture:
+    """Every panel as a point, the frontier as steps, the recommended panel marked.
+
+    subsets, frontier : judges, cost, error, reliability; the frontier also error_low, error_high
+    """
+
+    def data(frame: pd.DataFrame) -> pd.DataFrame:
+        out = frame[["cost", "error", "reliability"]].copy()
+        out["panel"] = [clean(name, 60) for name in frame["judges"]]
+        out["kept"] = (frame["judges"] == kept).to_numpy()
+        return out
+
+    x = of("cost:Q", title="cost a task", scale=dict(zero=True))
+    y = of("error:Q", title="standard error of a system difference, points", scale=dict(zero=False))
+    tooltip = [of("panel:N"), of("cost:Q"), of("error:Q"), of("reliability:Q")]
+    # Thousands of panels would make a page heavy: the cheapest in error at each cost and size tell the same.
+    near = subsets[subsets["error"] <= 2 * frontier["error"].max()]
+    some = near.sort_values("error").groupby("cost", sort=True).head(5)
+    dots = plot(data(some)).mark("point", size=22, filled=True, color=colour("mark"), opacity=0.6)
+    steps = plot(data(frontier)).mark("line", interpolate="step-after", color=colour("accent"), point=True)
+    best = plot(data(subsets[subsets["judges"] == kept])).mark("point", size=160, color=colour("high"), strokeWidth=2.5)
+    ends = frontier[["cost", "error_low", "error_high"]]
+    bars = (
+        plot(ends)
+        .mark("rule", color=colour("accent"), opacity=0.5)
+        .encode(x=x, y=of("error_low:Q"), y2=of("error_high"))
+    )
+    chart = layer(bars, *(layer.encode(x=x, y=y, tooltip=tooltip) for layer in (dots, steps, best)))
+    return finish(chart.properties(width=560, height=320), "Cost against error", "ring: recommended")

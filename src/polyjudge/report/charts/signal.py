@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from polyjudge.core.labels import labels
-from polyjudge.report.charts.interaction import ROOMY
-from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, either, finish, step
-from polyjudge.report.charts.vega import Picture, bands, layer, of, plot
+from polyjudge.report.charts.interaction import ROOMY, frame, heatmap, numbers, rectangles, sized
+from polyjudge.report.charts.theme import colour, finish, places
+from polyjudge.report.charts.vega import Picture, of
 
 
 def signal_heatmap(
@@ -32,37 +31,19 @@ def pass_rates(cells: pd.DataFrame, title: str) -> Picture:
 
 
 def _shares(cells: pd.DataFrame, title: str, unit: str, form: str, note: str) -> Picture:
-    language, judge = labels(cells["language"].unique()), labels(cells["judge"].unique())
-    data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
+    data, languages, judges = places(cells)
     data["reliability"] = cells["reliability"].clip(0, 1).to_numpy()
     data["shown"] = [f"{x:{form}}".replace("-0.00", "0.00") for x in cells["reliability"]]
     data["interval"] = [f"[{a:{form}}, {b:{form}}]" for a, b in zip(cells["low"], cells["high"], strict=True)]
     data["verdict"] = cells["verdict"].to_numpy()
     tooltip = [of(f"{n}:N") for n in ("language", "judge", "shown", "interval", "verdict")]
-    base = plot(data).encode(
-        x=of(
-            "judge:N",
-            sort=list(judge.values()),
-            title="judge",
-            axis=dict(orient="top", labelAngle=-40, labelLimit=150),
-        ),
-        y=of("language:N", sort=list(language.values()), title=None),
-        tooltip=tooltip,
+    base = heatmap(data, languages, judges, tooltip)
+    tint = of(
+        "reliability:Q",
+        title=unit,
+        scale=dict(domain=[0, 1], range=[colour("middle"), colour("high")]),
+        legend=dict(gradientLength=160, orient="bottom", direction="horizontal"),
     )
-    cell = base.mark("rect", stroke=colour("paper"), strokeWidth=1).encode(
-        color=of(
-            "reliability:Q",
-            title=unit,
-            scale=dict(domain=[0, 1], range=[colour("middle"), colour("high")]),
-            legend=dict(gradientLength=160, orient="bottom", direction="horizontal"),
-        ),
-        opacity=dim(0.3),
-    )
-    ink = either("datum.reliability > 0.6", "strong", "weak")
-    text = base.mark("text", fontSize=11).encode(text=of("shown:N"), color=ink, opacity=dim(0.45))
-    blind = base.where("datum.verdict == 'blind'").mark("rect", filled=False, stroke=colour("low"), strokeWidth=2)
-    chosen = base.where(IS_CHOSEN).mark("rect", filled=False, stroke=colour("accent"), strokeWidth=1.5)
-    roomy = len(judge) <= ROOMY
-    layers = [cell, *([text] if roomy else []), blind, chosen]
-    width = bands(step(48 if roomy else 22, len(judge)))
-    return finish(layer(*layers).properties(width=width, height=bands(26 if roomy else 20)), title, note)
+    text = [numbers(base, "datum.reliability > 0.6", fontSize=11)] if len(judges) <= ROOMY else []
+    blind = frame(base, "datum.verdict == 'blind'", "low", 2)
+    return finish(sized([rectangles(base, tint), *text, blind, frame(base)], judges), title, note)

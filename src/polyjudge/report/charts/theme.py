@@ -8,51 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pandas as pd
+
+from polyjudge.core.labels import labels
 from polyjudge.report.charts.vega import VIEW, Picture, Spec, constant, expression, of, when
 
-LIGHT = {
-    "ink": "#1f2328",
-    "soft": "#59636e",
-    "line": "#d1d9e0",
-    "paper": "#ffffff",
-    "accent": "#b3261e",
-    "mark": "#2f6f9f",
-    "c1": "#0072b2",
-    "c2": "#d55e00",
-    "c3": "#781e69",
-    "c4": "#a50000",
-    "c5": "#9678ff",
-    "c6": "#3c2db4",
-    "c7": "#b4695a",
-    "low": "#8a4b08",
-    "middle": "#f6f6f4",
-    "high": "#3b2f86",
-    "weak": "#1f2328",
-    "strong": "#ffffff",
+COLOURS = {
+    "ink": ("#1f2328", "#e6edf3"),
+    "soft": ("#59636e", "#9da7b1"),
+    "line": ("#d1d9e0", "#3a424c"),
+    "paper": ("#ffffff", "#14181d"),
+    "accent": ("#b3261e", "#ff8f85"),
+    "mark": ("#2f6f9f", "#79b8e8"),
+    "c1": ("#0072b2", "#6cb6ff"),
+    "c2": ("#d55e00", "#ff9e5e"),
+    "c3": ("#781e69", "#ffd21e"),
+    "c4": ("#a50000", "#ff0069"),
+    "c5": ("#9678ff", "#1effb4"),
+    "c6": ("#3c2db4", "#8769f0"),
+    "c7": ("#b4695a", "#e13ca5"),
+    "low": ("#8a4b08", "#f0a95a"),
+    "middle": ("#f6f6f4", "#23292f"),
+    "high": ("#3b2f86", "#a99bff"),
+    "weak": ("#1f2328", "#e6edf3"),
+    "strong": ("#ffffff", "#101317"),
 }
-"""Colours on white. Categories and the diverging pair (brown, violet) stay apart for colour-blind readers."""
-
-DARK = {
-    "ink": "#e6edf3",
-    "soft": "#9da7b1",
-    "line": "#3a424c",
-    "paper": "#14181d",
-    "accent": "#ff8f85",
-    "mark": "#79b8e8",
-    "c1": "#6cb6ff",
-    "c2": "#ff9e5e",
-    "c3": "#ffd21e",
-    "c4": "#ff0069",
-    "c5": "#1effb4",
-    "c6": "#8769f0",
-    "c7": "#e13ca5",
-    "low": "#f0a95a",
-    "middle": "#23292f",
-    "high": "#a99bff",
-    "weak": "#e6edf3",
-    "strong": "#101317",
-}
-"""The same names on a dark page."""
+"""On white, and on a dark page. Categories and the diverging pair stay apart for colour-blind readers."""
+LIGHT, DARK = ({name: pair[i] for name, pair in COLOURS.items()} for i in (0, 1))
 
 CATEGORIES = tuple(f"c{i}" for i in range(1, 8))
 SCALED = ("low", "middle", "high")
@@ -68,6 +50,13 @@ IS_CHOSEN = f"{CHOSEN} == datum.judge"
 NONE_OR_CHOSEN = f"{CHOSEN} == '' || {CHOSEN} == datum.judge"
 
 FONT = "'Noto Sans', 'DejaVu Sans', 'Segoe UI', Helvetica, Arial, sans-serif"
+
+
+def places(cells: pd.DataFrame) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """A row for each row of `cells` with its language and judge as labels; all languages and all judges in order."""
+    language, judge = labels(cells["language"].unique()), labels(cells["judge"].unique())
+    data = pd.DataFrame({"language": cells["language"].map(language), "judge": cells["judge"].map(judge)})
+    return data, list(language.values()), list(judge.values())
 
 
 def step(least: int, count: int) -> int:

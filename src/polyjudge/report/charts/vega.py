@@ -94,6 +94,15 @@ def bands(size: float) -> Spec:
     return {"step": size}
 
 
+def broken_line(channel: str, at: float, **look: Any) -> Picture:
+    """A broken line across a chart where the channel, x or y, has this value."""
+    return (
+        plot(pd.DataFrame({"at": [at]}))
+        .mark("rule", strokeDash=[4, 3], **look, tooltip=None)
+        .encode(**{channel: of("at:Q")})
+    )
+
+
 def layer(*views: Picture, **more: Any) -> Picture:
     """Views over each other. Rows that all of them share are named once."""
     data = [view.spec.get("data") for view in views]

@@ -30,7 +30,7 @@ from polyjudge.report.charts import draw
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
 from polyjudge.report.charts.vega import Picture, can_draw, converter
 from polyjudge.report.page.made import facts
-from polyjudge.report.tables import NUMERIC, Cell, cells, entries, left_out
+from polyjudge.report.tables import Cell, cells, entries, left_out, numeric
 from polyjudge.report.words import word
 
 FOLDED = 30
@@ -39,6 +39,7 @@ BUNDLES = {"1.9.0.post1": "373b1f84072b31010f15ceb787be6b415c53936411aae267c8c2b
 """SHA-256 of the script that each version of vl-convert makes. A version that is not here is bundled every time."""
 LONG = 500_000
 """JSON of more characters than this is packed."""
+PAGES = {"light": LIGHT, "dark": DARK}
 VARIABLES = {name: f"var(--{name})" for name in LIGHT}
 
 
@@ -51,12 +52,12 @@ def render_report(report: Report, command: str) -> str:
         "form-action 'none'"
     )
     pictures = {chart_id(c, i): drawn for c in report.charts for i, drawn in enumerate(draw(c))}
-    first = [b for b in (*report.picture, *report.beside) if isinstance(b, sections.Chart)]
-    specs = {name: page_spec(drawn) for name, drawn in pictures.items()}
+    shown = [b for b in (*report.picture, *report.beside) if isinstance(b, sections.Chart)]
+    first = [chart_id(block, i) for block in shown for i in range(len(block.data))]
     charts = {
         "config": configuration(VARIABLES),
-        "scaled": {"light": _scaled(LIGHT), "dark": _scaled(DARK)},
-        "charts": specs,
+        "scaled": {page: {name: colours[name] for name in SCALED} for page, colours in PAGES.items()},
+        "charts": {name: page_spec(drawn) for name, drawn in pictures.items()},
     }
     drawings, payload = json_for_script(charts), json_for_script(report.payload())
     return (
@@ -69,7 +70,7 @@ def render_report(report: Report, command: str) -> str:
             facts=facts(report.facts),
             command=command,
             # The charts of the first screen are there before any script has run, where pictures can be made.
-            drawn={name: _still(pictures[name]) for name in _first_charts(first)} if can_draw() else {},
+            drawn={name: _still(pictures[name]) for name in first} if can_draw() else {},
             policy=policy,
             style=_style(),
             scripts=scripts,
@@ -79,10 +80,6 @@ def render_report(report: Report, command: str) -> str:
             packed_payload=packed(payload),
         )
     )
-
-
-def _first_charts(charts: list[sections.Chart]) -> list[str]:
-    return [chart_id(chart, i) for chart in charts for i in range(len(chart.data))]
 
 
 def _still(chart: Picture) -> str:
@@ -170,10 +167,6 @@ def _hash(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def _scaled(colours: dict[str, str]) -> dict[str, str]:
-    return {name: colours[name] for name in SCALED}
-
-
 def _style() -> str:
     def variables(colours: dict[str, str]) -> str:
         return "".join(f"--{name}:{value};" for name, value in colours.items())
@@ -206,7 +199,7 @@ def _environment() -> jinja2.Environment:
         entries=entries,
         left_out=left_out,
         judges_of=_judges_of,
-        numeric=lambda column: column.kind in NUMERIC and not column.words,
+        numeric=numeric,
         is_chart=lambda block: isinstance(block, sections.Chart),
         is_grid=lambda block: isinstance(block, sections.Grid),
         chart_id=chart_id,

@@ -19,7 +19,9 @@ from polyjudge.core.labels import clean
 from polyjudge.core.sections import Words
 from polyjudge.report import numbers as n
 
-Template = str | Callable[[Mapping[str, Any]], str]
+Values = Mapping[str, Any]
+"""What a sentence speaks of, by name."""
+Template = str | Callable[[Values], str]
 
 
 @cache
@@ -152,7 +154,7 @@ def places(cells: Sequence[tuple[Any, Any]], most: int = 3) -> str:
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def readings(v: Mapping[str, Any]) -> str:
+def readings(v: Values) -> str:
     """What the deviations that matter are, and what to do with each kind."""
     parts = {
         "severity": "{severity} are severity: calibrating them is safe"

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from polyjudge.report.words import Template, names, plural
-
-Values = Mapping[str, Any]
+from polyjudge.report.words import Template, Values, names, plural
 
 SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -113,8 +108,7 @@ WORDS: dict[str, Template] = {
     "no-clear-cell": "No judge is surely off in any language: with {tasks} tasks none stands out from noise "
     "({level:share}, all cells together).",
     "interaction": "{clear} of {cells} cells are off ({level:share}, all together). The largest: {judge} in "
-    "{language}, "
-    "{interaction/band_low/band_high:+points} points.",
+    "{language}, {interaction/band_low/band_high:+points} points.",
     "accuracy-gain": _gain,
     "do-not-calibrate": _gain,
     "rank-agreement": "On tasks it has not seen, calibrating moves the agreement of the languages on the order of the "
@@ -123,8 +117,7 @@ WORDS: dict[str, Template] = {
     "near-floor": _end("floor"),
     "near-ceiling": _end("ceiling"),
     "cell-at-floor": "{judge} puts {share:share} of its scores in {language} on the floor, against {overall:share} "
-    "over "
-    "all languages: check the prompt and the parsing there.",
+    "over all languages: check the prompt and the parsing there.",
     "cell-at-ceiling": "{judge} puts {share:share} of its scores in {language} on the ceiling, against {overall:share} "
     "over all languages: check the prompt and the parsing there.",
     "missing-scores": _missing,
@@ -134,8 +127,7 @@ WORDS: dict[str, Template] = {
     "Speak of scores on this scale, not of judges.",
     "three-way": lambda v: (
         "The language effect depends on the task. Calibrated averages are safe to use; single calibrated scores are "
-        "not "
-        "({three:share} of the variance, against {two:share} that calibrating removes)."
+        "not ({three:share} of the variance, against {two:share} that calibrating removes)."
         if v["clear"]
         else "The language effect does not visibly depend on the task ({p:p})."
     ),
@@ -153,8 +145,7 @@ WORDS: dict[str, Template] = {
     "order": _order,
     "shared-shift": lambda v: (
         "All judges together shift {count} of {languages} languages, most {language}: {effect/low/high:+points} "
-        "points. "
-        "Calibrating leaves this in; whether it is an error needs labels."
+        "points. Calibrating leaves this in; whether it is an error needs labels."
         if v["count"]
         else "No language is surely shifted by all judges together."
     ),
@@ -196,19 +187,16 @@ WORDS: dict[str, Template] = {
     # sections
     "audit.effects-chart": lambda v: (
         "{judge} gives the most points over all, {judge_effect/judge_low/judge_high:+points} from the grand mean. It "
-        "is "
-        "an order of leniency, not of quality."
+        "is an order of leniency, not of quality."
     ),
     "audit.ranks-arithmetic": "That all languages agree after calibrating is arithmetic: it is the panel's own order "
-    "of "
-    "overall means, not evidence for it.",
+    "of overall means, not evidence for it.",
     "audit.ranks-chart": "Before calibrating {leaders} different judges lead in {languages} languages; after it one "
     "order holds in all.",
     "audit.ranks-note": "The last row is the rank in every language after calibrating. [low-high]: ranks that "
     "{level:share} confidence cannot rule out; judges whose ranges meet may be tied.",
     "audit.interaction": "Points that a judge gives in a language beyond its own level and the language's. This is "
-    "what "
-    "calibrating subtracts.",
+    "what calibrating subtracts.",
     "audit.heatmap": "The largest is {judge} in {language}: {interaction/low/high:+points} points over {tasks} tasks. "
     "{clear} of {cells} cells are clear of the band that holds all cells at once ({method}).",
     "audit.heatmap-note": "* clear of the {level:share} band over all cells at once.  . only its own interval "
@@ -230,41 +218,32 @@ WORDS: dict[str, Template] = {
         + ("." if v["ratio"] is None else ", {ratio:.2f} of the largest deviation of a cell.")
     ),
     "audit.information": "The score tells {nats:.3f} nats about the language, given judge and task: {/low/high:.3f} "
-    "over "
-    "permutations, {/task_low/task_high:.3f} over tasks (observed {observed:.3f} less {null:.3f} of {permutations} "
-    "permutations; {p/p_floor:p}).",
+    "over permutations, {/task_low/task_high:.3f} over tasks (observed {observed:.3f} less {null:.3f} of "
+    "{permutations} permutations; {p/p_floor:p}).",
     "audit.variance-chart": "What calibrating removes, language by judge, has {own:share} of the variance; the largest "
     "part is {largest} with {share:share}. Lines are intervals (jackknife over tasks); a part below zero is shown as "
     "0.",
     "audit.pattern": "Leading pattern: {share/low/high:share} of the squared interaction; judges {judges:text}; "
-    "languages "
-    "{languages:text}.",
+    "languages {languages:text}.",
     "audit.scale-use": "Wider or narrower use of the scale explains {share:share} of it (slope {slope/low/high:+.3f}, "
     "{p:p}).",
     "audit.scale-use-chart": "How far a judge's mean moves when the panel's mean of a language moves by one point. 1 "
-    "is "
-    "the panel's own width.",
+    "is the panel's own width.",
     "audit.judges-out": "One judge left out: the largest deviation is {low:points} to {high:points} points (all "
-    "judges: "
-    "{all:points}), {least} to {most} pairs swap places (all: {swaps}). Recomputations have no interval.",
+    "judges: {all:points}), {least} to {most} pairs swap places (all: {swaps}). Recomputations have no interval.",
     "audit.judges-out-chart": "The dashed line is the largest deviation of the whole panel ({all:points} points). A "
-    "short "
-    "bar names the judge behind it.",
+    "short bar names the judge behind it.",
     "methods.interaction": "The interaction of a cell is its mean over tasks, less its judge's mean, less its "
-    "language's "
-    "mean, plus the grand mean (double centring). Calibrating subtracts it from every score of the cell. No labels are "
-    "used.",
+    "language's mean, plus the grand mean (double centring). Calibrating subtracts it from every score of the cell. No "
+    "labels are used.",
     "methods.intervals": "Intervals come from the spread over tasks, taken as independent. The band over all cells is "
-    "a "
-    "{method} at {level:share}: interaction plus or minus {critical:.2f} standard errors. Reversals are tested in both "
-    "directions over all languages, adjusted for picking the languages and for testing all pairs (Benjamini-Hochberg "
-    "at "
-    "{alpha}).",
+    "a {method} at {level:share}: interaction plus or minus {critical:.2f} standard errors. Reversals are tested in "
+    "both directions over all languages, adjusted for picking the languages and for testing all pairs "
+    "(Benjamini-Hochberg at {alpha}).",
     "caveat.leniency": "A high mean is leniency, not quality: the top judge is the most lenient one. Agreement after "
     "calibrating on the same scores is arithmetic, and agreement on new tasks is consistency, not accuracy.",
     "caveat.shared-shift": "What all judges add or take in a language together stays in the scores. Only labels can "
-    "tell "
-    "it from real differences, and which judge is right.",
+    "tell it from real differences, and which judge is right.",
     "caveat.unseen": "A language that is not in the panel is taken as unaffected until a few of its tasks are scored.",
     "caveat.tasks": "Calibrating removes the mean over tasks; what differs from task to task stays.",
     # notes
@@ -272,23 +251,19 @@ WORDS: dict[str, Template] = {
     "structure.equal-means": "Judges or languages have equal means, so use of the scale cannot be told from the "
     "interaction.",
     "structure.scale-use": "Part of the interaction ({share:share}) is judges using the scale more or less widely. "
-    "Check "
-    "floors and ceilings, and whether a link (arcsine, logit) removes it.",
+    "Check floors and ceilings, and whether a link (arcsine, logit) removes it.",
     "structure.one-pattern": "One pattern carries {share/low/high:share} of the squared interaction, led by {judge} "
-    "and "
-    "{language}. Look for one cause: a prompt translation, a parser, a tokenizer, one judge's training.",
+    "and {language}. Look for one cause: a prompt translation, a parser, a tokenizer, one judge's training.",
     "structure.single": "With two judges or two languages the interaction has a single pattern by arithmetic.",
     "structure.several": "No single pattern dominates: the interaction is spread over several languages and judges.",
     "scale.depends": "The conclusion depends on the scale: under {links} cells are ordered or signed differently. "
-    "Speak "
-    "of scores on this scale, not of judges.",
+    "Speak of scores on this scale, not of judges.",
     "scale.survives": "The conclusion survives on all three other scales.",
     "sensitivity.constant": "All scores are equal: links and left-out parts change nothing.",
     "sensitivity.fewer-resamples": "{made} of {asked} resamples were made, to bound the time on so many cells.",
     "sensitivity.two-judges": "With two judges none can be left out.",
     "information.ties": "Distances between scores are compared exactly, as published; counting those equal up to "
-    "rounding "
-    "as tied gives {tolerant:.4f} in place of {exact:.4f}.",
+    "rounding as tied gives {tolerant:.4f} in place of {exact:.4f}.",
     "information.part": "Measured on {chosen} of {units} units drawn at random.",
     "information.replicates": "Measured on {kept} of {replicates} replicates drawn at random.",
     "information.missing": "Some replicates are missing; those that are there are used.",
@@ -334,10 +309,8 @@ WORDS: dict[str, Template] = {
     # demo
     "recovery": lambda v: (
         "The scores are simulated, so the truth is known. The estimate is off by {error:points} points (root mean "
-        "square) "
-        "where the planted interaction has {planted:points}; at most by {largest:points}. {inside} of {cells} "
-        "intervals "
-        "hold the planted value, at {level:share}; the band over all cells "
+        "square) where the planted interaction has {planted:points}; at most by {largest:points}. {inside} of {cells} "
+        "intervals hold the planted value, at {level:share}; the band over all cells "
         + ("holds" if v["in_band"] else "does not hold")
         + " all of them at once."
     ),

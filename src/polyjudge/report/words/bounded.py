@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from polyjudge.report.words import Template, plural
-
-Values = Mapping[str, Any]
+from polyjudge.report.words import Template, Values, plural
 
 
 def _why(v: Values) -> str:

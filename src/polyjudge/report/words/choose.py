@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from polyjudge.report.words import Template, plural
+from polyjudge.report.words import Template, Values, plural
 
 
-def _keep(v: Mapping[str, Any]) -> str:
+def _keep(v: Values) -> str:
     why = {
         "budget": "the best panel for the budget",
         "matters": "the cheapest panel that tells such systems apart",
@@ -23,12 +20,12 @@ def _keep(v: Mapping[str, Any]) -> str:
     )
 
 
-def _language(v: Mapping[str, Any]) -> str:
+def _language(v: Values) -> str:
     more = f" So do other panels in {v['more']} more {plural(v['more'], 'language', 'languages')}." if v["more"] else ""
     return f"In {{language}} {{judges:text}} would serve better at no higher cost.{more}"
 
 
-def _where(v: Mapping[str, Any]) -> str:
+def _where(v: Values) -> str:
     if v["kind"] == "system difference":
         return "the difference of {first} and {second} in {language}"
     if v["kind"] == "pass rate":
@@ -36,7 +33,7 @@ def _where(v: Mapping[str, Any]) -> str:
     return "{language} against the other languages"
 
 
-def _open(v: Mapping[str, Any]) -> str:
+def _open(v: Values) -> str:
     more = (
         " About {needed} tasks would settle it."
         if v["needed"]

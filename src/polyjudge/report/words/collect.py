@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from polyjudge.report.words import Template, plural
+from polyjudge.report.words import Template, Values, plural
 
 
-def _adaptive(v: Mapping[str, Any]) -> str:
+def _adaptive(v: Values) -> str:
     bought = "{answered} of {calls} calls were made"
     left = f"{{open}} of {{of}} {plural(v['of'], 'question', 'questions')}"
     if not v["open"]:

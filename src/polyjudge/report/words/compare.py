@@ -34,15 +34,12 @@ WORDS: dict[str, Template] = {
     "identity.as-raw": "same order as raw: arithmetic",
     "unseen.title": "A new {what}",
     "unseen.verdict": "With no task of it scored, a new {what} agrees with the others at tau "
-    "{zero/zero_low/zero_high:.3f} "
-    "after calibrating them; raw {raw/raw_low/raw_high:.3f}.",
+    "{zero/zero_low/zero_high:.3f} after calibrating them; raw {raw/raw_low/raw_high:.3f}.",
     "unseen.enough": "{enough} scored tasks bring 95% of what all tasks would (tau {full:.3f}).",
     "unseen.identity": "Mean imputation equals zero-shot by arithmetic: the mean of the seen rows of the interaction "
-    "is "
-    "0.",
+    "is 0.",
     "unseen.curve-chart": "From {first:.3f} with {few} tasks to {last:.3f} with {many}. The dashed line is what all "
-    "drawn "
-    "tasks give; the band holds 95% of the resamples.",
+    "drawn tasks give; the band holds 95% of the resamples.",
     "unseen.judge": "tau compares how two judges order the languages; consistency is the agreement of the languages on "
     "the order of all judges, the new one among them.",
     "unseen.skipped": "{skipped} of {resamples} resamples could not be evaluated and were skipped.",
@@ -64,9 +61,8 @@ WORDS: dict[str, Template] = {
     "ablation.verdict": "With {what} {size} the languages agree on left-out tasks at tau {tau/low/high:.3f} after "
     "calibrating; squared error falls by {gain/gain_low/gain_high:points}.",
     "ablation.chart": "Agreement of the languages after calibrating, by {what}; intervals are over resamples.",
-    "ablation.judges-identity": "On the same draws and without ties the mean tau over all subsets of a size is that "
-    "of all "
-    "judges by arithmetic. Only the spread (sd, low, high) says something about the number of judges.",
+    "ablation.judges-identity": "On the same draws and without ties the mean tau over all subsets of a size is that of "
+    "all judges by arithmetic. Only the spread (sd, low, high) says something about the number of judges.",
     "ablation.drawn": "{drawn} of the {all} subsets of {size} judges were drawn at random.",
     "ablation.skipped": "{skipped} of {drawn} subsets of {size} tasks left none out: skipped.",
     "ablation.bounds": "The bounds hold for all cells together with 95% confidence; the error is a mean over cells.",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from polyjudge.calibrate.drift_systems import ALL
 from polyjudge.report.numbers import points
-from polyjudge.report.words import Template, names, plural
+from polyjudge.report.words import Template, Values, names, plural
 
 
-def _size(v: Mapping[str, Any]) -> str:
+def _size(v: Values) -> str:
     """Points lower or higher than before, with the interval."""
     low, high = sorted((abs(v["low"]), abs(v["high"])))
     return f"{points(abs(v['change']), low, high)} points {'lower' if v['change'] < 0 else 'higher'}"
@@ -20,14 +19,14 @@ def _places(named: Sequence[tuple[str, str]]) -> str:
     return names([f"{language} by {judge}" for language, judge in named])
 
 
-def _differ(v: Mapping[str, Any]) -> str:
+def _differ(v: Values) -> str:
     """Which systems came and went."""
     parts = [f"{names(v['new'])} {plural(len(v['new']), 'is a new system', 'are new systems')}"] if v["new"] else []
     parts += [f"{names(v['gone'])} {plural(len(v['gone']), 'is', 'are')} gone"] if v["gone"] else []
     return "; ".join(parts)
 
 
-def _compared(v: Mapping[str, Any]) -> str:
+def _compared(v: Values) -> str:
     return f" The judges are compared on the {plural(v['compared'], 'other system', '{compared} other systems')}."
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from polyjudge.report.numbers import number, percent
-from polyjudge.report.words import Template, names, places, readings
-
-Values = Mapping[str, Any]
+from polyjudge.report.words import Template, Values, names, places, readings
 
 
 def about(value: float, low: float, high: float, sign: bool = False) -> str:
@@ -74,7 +71,7 @@ def _diffuse(v: Values) -> str:
     return f"Beyond that, {count}." if v["also"] else f"Language changes your judges: {count}."
 
 
-def _probed(v: Mapping[str, Any]) -> str:
+def _probed(v: Values) -> str:
     if not v["reacts"]:
         return "Probes: no judge surely notices damage. Do not use these scores."
     if not v["of"]:
@@ -83,7 +80,7 @@ def _probed(v: Mapping[str, Any]) -> str:
     return "Probes ({tasks} tasks): " + readings(v)
 
 
-def _rank_probed(v: Mapping[str, Any]) -> str:
+def _rank_probed(v: Values) -> str:
     start = "To use one judge, or rank them over all languages: "
     if not v["reacts"]:
         return start + "do not. No judge surely notices damage."
@@ -96,7 +93,7 @@ def _rank_probed(v: Mapping[str, Any]) -> str:
     return start + ("probes leave open what the deviations are; labels decide." if v["of"] else "as the scores are.")
 
 
-def _ranks(v: Mapping[str, Any]) -> str:
+def _ranks(v: Values) -> str:
     if "winner" in v:
         return " The lead of {winner} hangs on {judge}: without it {rival} may be as good."
     if "system_i" in v:

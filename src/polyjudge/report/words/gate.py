@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from polyjudge.report.numbers import missing
-from polyjudge.report.words import Template
+from polyjudge.report.words import Template, Values
 
 
-def _spread(v: Mapping[str, Any]) -> str:
+def _spread(v: Values) -> str:
     chance = "" if missing(v["chance"]) else " By chance alone it would be {chance:.1f}."
     return (
         "The same judge passes {raw/raw_low/raw_high:.1f} percentage points more tasks in its best language than in "
@@ -17,7 +14,7 @@ def _spread(v: Mapping[str, Any]) -> str:
     )
 
 
-def _gain(v: Mapping[str, Any]) -> str:
+def _gain(v: Values) -> str:
     if v["low"] > 0:
         return "Calibrating takes {reduction/low/high:.1f} percentage points off that gap on tasks it has not seen."
     if v["high"] < 0:
@@ -31,7 +28,7 @@ def _gain(v: Mapping[str, Any]) -> str:
     )
 
 
-def _side(v: Mapping[str, Any]) -> str:
+def _side(v: Values) -> str:
     return "at or above" if v["at_least"] else "above"
 
 

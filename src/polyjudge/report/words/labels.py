@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from polyjudge.report.words import Template, places, plural
+from polyjudge.report.words import Template, Values, places, plural
 
 
-def _plan(v: Mapping[str, Any]) -> str:
+def _plan(v: Values) -> str:
     goal = (
         "how far each of {judges} judges is off in each of {languages} languages, to within {radius:.4g} points "
         "({level:share}, all {cells} numbers at once)."

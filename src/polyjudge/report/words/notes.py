@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from polyjudge.core.labels import clean
-from polyjudge.report.words import Template, names, plural
+from polyjudge.report.words import Template, Values, names, plural
 
 
-def _lonely(v: Mapping[str, Any]) -> str:
+def _lonely(v: Values) -> str:
     out = "; left out" if v["out"] else ""
     if not v["partners"]:
         return "{label} has no score at all" + out
@@ -18,7 +15,7 @@ def _lonely(v: Mapping[str, Any]) -> str:
     return "{label} scored in one language only ({partners}), so no interaction can be separated for it" + out
 
 
-def _missing(v: Mapping[str, Any]) -> str:
+def _missing(v: Values) -> str:
     text = "{missing} of {entries} entries ({share:.1%}) have no score: cell means are least squares within tasks"
     if v["design"] == "paired":
         return text
@@ -28,7 +25,7 @@ def _missing(v: Mapping[str, Any]) -> str:
     )
 
 
-def _more(v: Mapping[str, Any]) -> str:
+def _more(v: Values) -> str:
     """What to score next, to reach the goal of an extension."""
     if not v["more"]:
         return "No more tasks are needed to {goal:text}."

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from polyjudge.report.words import Template, places, plural, readings
+from polyjudge.report.words import Template, Values, places, plural, readings
 
 
-def _seen(v: Mapping[str, Any]) -> str:
+def _seen(v: Values) -> str:
     if not v["reacts"]:
         return "No judge surely notices damage: the scores do not follow quality."
     rest = v["of"] - v["sees"] - v["blind"]

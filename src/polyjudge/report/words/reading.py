@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import Any
 
 from polyjudge.core.labels import clean
-from polyjudge.report.words import Template, escape, names, plural
+from polyjudge.report.words import Template, Values, escape, names, plural
 
 HOW = {
     "named": "as you said",
@@ -23,7 +21,7 @@ HOW = {
 """How a role was found."""
 
 
-def _shape(v: Mapping[str, Any]) -> str:
+def _shape(v: Values) -> str:
     """Tasks x systems (column) x languages x judges (column) from where."""
     parts = ["{tasks} " + plural(v["tasks"], "task", "tasks")]
     for many, column in (("systems", "system"), ("languages", "language"), ("judges", "judge")):
@@ -36,7 +34,7 @@ def _shape(v: Mapping[str, Any]) -> str:
     return " x ".join(parts) + (" from {source:text}" if v.get("source") else "")
 
 
-def _scores(v: Mapping[str, Any]) -> str:
+def _scores(v: Values) -> str:
     missing = "none missing" if not v["missing"] else "{missing} of {entries} missing"
     absent = " {unanswered} answers of systems no judge scored." if v.get("unanswered") else ""
     return f"{{scores}} scores from {{low:.4g}} to {{high:.4g}}, {missing}.{absent}"
@@ -46,7 +44,7 @@ def _flags(role: str, columns: list[str]) -> str:
     return " or ".join(f"--{role} {shlex.quote(clean(c))}" for c in columns[:6])
 
 
-def _missing(v: Mapping[str, Any]) -> str:
+def _missing(v: Values) -> str:
     role, maybe = str(v["role"]), list(v["candidates"])
     more = f", or --{role}-from PATTERN if it stands in a file or task name" if role in ("language", "judge") else ""
     if maybe:
@@ -54,12 +52,12 @@ def _missing(v: Mapping[str, Any]) -> str:
     return f"Which column is the {role}? Say --{role} NAME{more}."
 
 
-def _map(v: Mapping[str, Any]) -> str:
+def _map(v: Values) -> str:
     pairs = ", ".join(f"{clean(word, 30)} = {number:g}" for word, number in list(v["map"].items())[:12])
     return f"Words are read as numbers: {escape(pairs)}."
 
 
-def _margins(v: Mapping[str, Any]) -> str:
+def _margins(v: Values) -> str:
     if v["systems"] > 2:
         return "Winners are read as margins: +1 for the winner, -1 for the loser, 0 for a tie, averaged over opponents."
     orders = " Both orders of showing are there; they are kept as replicates." if v["orders"] == 2 else ""

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from polyjudge.report.numbers import money
-from polyjudge.report.words import Template
+from polyjudge.report.words import Template, Values
 
 ASKED = {
     "judges": "orders of two judges in a language",
@@ -16,7 +13,7 @@ ASKED = {
 }
 
 
-def _saved(v: Mapping[str, Any]) -> str:
+def _saved(v: Values) -> str:
     what = ASKED[v["questions"]]
     done = (
         f"All {{of}} {what} would have been settled"
@@ -27,7 +24,7 @@ def _saved(v: Mapping[str, Any]) -> str:
     return f"{done} with {{share:share}} of the scores ({{calls}}), to within {{matters}} {unit}."
 
 
-def _look(v: Mapping[str, Any]) -> str:
+def _look(v: Values) -> str:
     spent = "" if v["cost"] is None else " for {cost:money}"
     low, middle, high = v["ahead"]
     ahead = (
@@ -43,7 +40,7 @@ def _dollars(value: tuple[float, float, float] | None) -> str:
     return "" if value is None else f", {money(value[1])} ({money(value[0])} to {money(value[2])})"
 
 
-def _expected(v: Mapping[str, Any]) -> str:
+def _expected(v: Values) -> str:
     looks = "It looks after {looks} tasks"
     if v["calls"] is None:
         return (

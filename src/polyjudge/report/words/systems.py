@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from polyjudge.core.labels import clean
 from polyjudge.report.numbers import points
-from polyjudge.report.words import Template, escape, plural
+from polyjudge.report.words import Template, Values, escape, plural
 
 
-def _objects(v: Mapping[str, Any]) -> str:
+def _objects(v: Values) -> str:
     return "tasks" if v["by_task"] else "systems"
 
 
-def _blind(v: Mapping[str, Any]) -> str:
+def _blind(v: Values) -> str:
     if v["by_task"]:
         what = "The judges do not see the tasks: they do not agree which task deserves more"
         advice = "Do not compare tasks with this panel."
@@ -24,7 +23,7 @@ def _blind(v: Mapping[str, Any]) -> str:
     return f"{what} (reliability {{one:.2f}}, in no language above {{most:.2f}}). {advice}"
 
 
-def _sees(v: Mapping[str, Any]) -> str:
+def _sees(v: Values) -> str:
     out = (
         "The judges see the systems: on the same task they agree which one did better"
         if not v["by_task"]
@@ -34,12 +33,12 @@ def _sees(v: Mapping[str, Any]) -> str:
     return out + (" But not in {blind}." if v["blind"] else "")
 
 
-def _cannot_tell(v: Mapping[str, Any]) -> str:
+def _cannot_tell(v: Values) -> str:
     out = f"Whether the judges see the {_objects(v)} cannot be told: reliability {{one/low/high:.2f}}."
     return out + (" In {blind} they do not." if v["blind"] else "")
 
 
-def _top(v: Mapping[str, Any]) -> str:
+def _top(v: Values) -> str:
     if not v["settled"]:
         return "No two systems can be told apart."
     if len(v["top"]) == 1:
@@ -47,7 +46,7 @@ def _top(v: Mapping[str, Any]) -> str:
     return "{top} are tied for the first place." + (" The {others} others are behind them." if v["others"] > 1 else "")
 
 
-def _swap(v: Mapping[str, Any]) -> str:
+def _swap(v: Values) -> str:
     where = "in {higher_in}" if v["kind"] == "language" else "by {higher_in}"
     there = "in {lower_in}" if v["kind"] == "language" else "by {lower_in}"
     return (
@@ -56,7 +55,7 @@ def _swap(v: Mapping[str, Any]) -> str:
     )
 
 
-def _judge_blind(v: Mapping[str, Any]) -> str:
+def _judge_blind(v: Values) -> str:
     cells = v["cells"]
     language, judge = cells[0]
     more = f" and in {len(cells) - 1} more pairs of language and judge" if len(cells) > 1 else ""
@@ -68,7 +67,7 @@ def _plain(text: Any) -> str:
     return escape(clean(text))
 
 
-def _own(v: Mapping[str, Any]) -> str:
+def _own(v: Values) -> str:
     if v["low"] > 0 and not v.get("clear", True):
         out = (
             "Judges score their own family {effect/low/high:points} points higher, but judges who track quality better "
@@ -85,7 +84,7 @@ def _own(v: Mapping[str, Any]) -> str:
     return out
 
 
-def _effects(v: Mapping[str, Any]) -> str:
+def _effects(v: Values) -> str:
     what = {
         "judge:system": "A judge and a system, beyond how severe the one and how good the other is",
         "system:language": "A system in a language, beyond both",
@@ -94,7 +93,7 @@ def _effects(v: Mapping[str, Any]) -> str:
     return f"{what}: points, band over all {{of}}; {{clear}} clear"
 
 
-def _choice(v: Mapping[str, Any]) -> str:
+def _choice(v: Values) -> str:
     """The judges to keep, as "3 judges, 140 tasks, $41 instead of $195"."""
     if len(v["judges"]) == v["all"] or v["cost"] >= v["full"]:
         return "Keep all {all} judges: no smaller panel is cheaper."
