@@ -43,23 +43,12 @@ LABELS = ("id", "system", "replicate", "group", "cluster")
 
 
 @dataclass(frozen=True)
-class Requirement:
-    """One line of a checklist."""
-
-    id: str
-    type: str
-    text: Mapping[str, str]
-    """Language name -> wording."""
-
-
-@dataclass(frozen=True)
 class Item:
-    """One thing to judge, in every language. `fields`: language name -> field -> text."""
+    """One thing to judge. By language: `fields`, name -> text; `requirements` of a checklist, id -> wording."""
 
     name: Name
-    group: str
     fields: Mapping[str, Mapping[str, str]]
-    requirements: tuple[Requirement, ...] = ()
+    requirements: Mapping[str, Mapping[str, str]]
 
 
 Columns = tuple[tuple[str, str], ...]
@@ -129,7 +118,7 @@ class Aligned:
     def item(self, place: int) -> Item:
         """An item with its texts."""
         fields: dict[str, dict[str, str]] = {}
-        wording: dict[str, list[tuple[str, str, str]]] = {}
+        wording: dict[str, dict[str, str]] = {}
         name = self.names[place]
         for language, rows in self.rows.items():
             if self.versions is not None and self.first_version is not None and place >= self.first_version:
@@ -137,12 +126,9 @@ class Aligned:
             texts, lines, _ = _texts(self.columns, rows.read(self.places[language][place]), name)
             if texts is None or _digest(texts, lines) != self.digests[language][place]:
                 raise CollectError(f"{clean(rows.name)} has changed while it was in use. Start again.")
-            fields[language], wording[language] = texts, lines
-        requirements = tuple(
-            Requirement(id_, type_, {language: lines[i][2] for language, lines in wording.items()})
-            for i, (id_, type_) in enumerate(self.lines(place))
-        )
-        return Item(name, self.groups[place], fields, requirements)
+            fields[language] = texts
+            wording[language] = {id_: text for id_, _, text in lines} if self.requirements else {}
+        return Item(name, fields, wording)
 
     @property
     def items(self) -> Iterator[Item]:
