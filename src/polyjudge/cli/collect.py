@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from polyjudge.collect.plan import Plan
     from polyjudge.collect.summary import Summary
-    from polyjudge.core.sections import Say
     from polyjudge.core.arrays import Array
+    from polyjudge.core.sections import Say
 
 
 FailOn = StrEnum("FailOn", "missing")
