@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.core.errors import CollectError, PanelError
+from polyjudge.core.files import atomic_path, safe_csv
 from polyjudge.core.labels import clean
 from polyjudge.core.sections import Words, say
 from polyjudge.core.store import FILE, check_answers, damaged, open_store, read_meta
@@ -225,13 +226,11 @@ def _percent(rows: pd.DataFrame) -> pd.DataFrame:
 def export_run(folder: str | Path, path: str | Path) -> None:
     """Write a run's scores to a Parquet or CSV file that `read_panel` reads. Missing scores have a row without a score;
     a pair has both of its scores too."""
-    from polyjudge.core.files import atomic_path, safe_csv
     from polyjudge.sources.duck import write_parquet
 
     frame = read_run(folder).frame
-    path = Path(path)
     with atomic_path(path) as part:
-        if path.suffix == ".parquet":
+        if Path(path).suffix == ".parquet":
             write_parquet(frame, part)
         else:
             part.write_text(safe_csv(frame), encoding="utf-8", newline="")
