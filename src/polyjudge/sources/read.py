@@ -201,18 +201,17 @@ def _open_foreign(
     _check_weight(weight, held.columns)
     rows, columns = warehouse.open_engine(held, names, weight)
     says, taken_notes = _doubtful(held.columns, columns, names)
-    taken = {role: column for role, column in vars(columns).items() if column}
+    taken = {role: column for role in ROLES if (column := getattr(columns, role))}
     reading = Reading(
         source=_shown(source),
         format="table",
         roles=tuple(
-            RoleRead(role=role, column=taken[role], how="named" if names.get(role) else "usual name")
-            for role in ROLES
-            if role in taken
+            RoleRead(role=role, column=column, how="named" if names.get(role) else "usual name")
+            for role, column in taken.items()
         ),
         unused=tuple(str(c) for c in held.columns if c not in taken.values()),
         doubts=says,
-        options={f"--{role}": taken[role] for role in ROLES if role in taken},
+        options={f"--{role}": column for role, column in taken.items()},
     )
     return Understood(source=rows, columns=columns, reading=reading, notes=taken_notes)
 
