@@ -114,25 +114,25 @@ def test_every_kind_of_scores_with_the_same_column_arguments(panel: pj.Panel, ki
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "named"),
     [
-        lambda p: pj.audit(),
-        lambda p: pj.audit(3),
-        lambda p: pj.audit(p, judge="who"),
-        lambda p: pj.audit(p, nonsense=1),
-        lambda p: pj.audit(p.to_frame(), nonsense=1),
-        lambda p: pj.uncertainty(p, resamples=100).plot("nothing"),
-        lambda p: pj.check(p, nonsense=1),
-        lambda p: pj.difference({}, {}),
-        lambda p: pj.drift(3, p),
-        lambda p: pj.certificate(p, 2),
-        lambda p: pj.explain(p, cell="x"),
-        lambda p: pj.read_panel(p.to_frame(), languages="en"),
-        lambda p: pj.read_panel(p.to_frame(), map=3),
+        (lambda p: pj.audit(), ("polyjudge.audit", "panel")),
+        (lambda p: pj.audit(3), ("int",)),
+        (lambda p: pj.audit(p, judge="who"), ("polyjudge.audit", "judge")),
+        (lambda p: pj.audit(p, nonsense=1), ("polyjudge.audit", "nonsense")),
+        (lambda p: pj.audit(p.to_frame(), nonsense=1), ("polyjudge.audit", "nonsense")),
+        (lambda p: pj.uncertainty(p, resamples=100).plot("nothing"), ("Uncertainty", "nothing")),
+        (lambda p: pj.check(p, nonsense=1), ("polyjudge.check", "nonsense")),
+        (lambda p: pj.difference({}, {}), ("first", "polyjudge audit -o DIR")),
+        (lambda p: pj.drift(3, p), ("polyjudge.drift", "cal", "int")),
+        (lambda p: pj.certificate(p, 2), ("polyjudge.certificate", "u", "Panel")),
+        (lambda p: pj.explain(p, cell="x"), ("polyjudge.explain", "cell", "x")),
+        (lambda p: pj.read_panel(p.to_frame(), languages="en"), ("languages", "en")),
+        (lambda p: pj.read_panel(p.to_frame(), map=3), ("polyjudge.read_panel", "map", 3)),
     ],
 )
-def test_wrong_use_is_an_error_of_ours(panel: pj.Panel, wrong: Any) -> None:
-    with pytest.raises(UsageError):
+def test_wrong_use_is_an_error_of_ours(panel: pj.Panel, wrong: Any, named: tuple[object, ...]) -> None:
+    with refused(UsageError, *named):
         wrong(panel)
 
 

@@ -113,10 +113,7 @@ def _check_kind(function: str, name: str, value: Any, annotation: str) -> None:
     """Values of plain kinds must be such; everything else is checked where it is used."""
     if annotation in RESULTS and annotation not in {c.__name__ for c in type(value).__mro__}:
         raise UsageError(f"polyjudge.{function}: {name} must be {RESULTS[annotation]}, not {type(value).__name__}.")
-    while "[" in annotation:
-        shorter = re.sub(r"\[[^\[\]]*\]", "", annotation)
-        annotation = shorter if shorter != annotation else "Any"
-    kinds = [KINDS.get(part.strip()) for part in annotation.split("|")]
+    kinds = [KINDS.get(part) for part in re.sub(r"\[.*?\](?= \||$)", "", annotation).split(" | ")]
     known = [kind for kind in kinds if kind is not None]
     if len(known) == len(kinds) and not any(isinstance(value, kind) for kind, _ in known):
         wanted = " or ".join(title for _, title in known if title)

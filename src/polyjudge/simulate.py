@@ -193,8 +193,7 @@ class _Steps:
     unit: float
 
     def rounded(self, scores: Array, low: float, high: float) -> Array:
-        out: Array = self.first + self.unit * np.clip(np.rint(self.last * (scores - low) / (high - low)), 0, self.last)
-        return out
+        return self.first + self.unit * np.clip(np.rint(self.last * (scores - low) / (high - low)), 0, self.last)
 
     def expected(self, means: Array, still: Array, spread: Array, noise: Noise, low: float, high: float) -> Array:
         """(k, m) expected scores as written, of cells with these means, (c, k, m) for c systems."""
@@ -206,8 +205,7 @@ class _Steps:
 
 def _table(value: float | Array, shape: tuple[int, ...]) -> Array:
     """One number for all, or the table given."""
-    out: Array = np.broadcast_to(np.asarray(value, float), shape).copy()
-    return out
+    return np.broadcast_to(np.asarray(value, float), shape).copy()
 
 
 def _plant(

@@ -207,6 +207,7 @@ def test_unit_weights_count_like_repeated_tasks() -> None:
 def test_stratified_sample_follows_the_strata() -> None:
     assert proportional(np.array([805, 695]), 100).tolist() == [54, 46]
     assert proportional(np.array([1, 1, 1]), 2).sum() == 2
+    assert proportional(np.array([1, 1, 1]), 100).tolist() == [34, 33, 33]
     base = margins_panel(100)
     strata = np.array([0] * 70 + [1] * 30)
     panel = pj.Panel(

@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import approx_fprime, minimize
+from scipy.special import expit
 
 import polyjudge as pj
 from polyjudge.analyse.pairwise import pairwise
-from polyjudge.calibrate.methods.btl import fit_btl, gradient, log_likelihood, pair_counts
+from polyjudge.calibrate.methods.btl import fit_btl, log_likelihood, pair_counts
 from polyjudge.core.panel import Grouping
 from polyjudge.estimate.kernels import draw_block
 from refusals import refused
@@ -88,6 +89,18 @@ def test_strata_against_a_general_optimiser() -> None:
         best = minimize(lambda x, w=w, t=t: -log_likelihood(*unpack(x), w, t), np.zeros(4), tol=1e-12)
         np.testing.assert_allclose(strength[0, language], unpack(best.x)[0], atol=1e-4)
         np.testing.assert_allclose(sharpness[0, language], unpack(best.x)[1], atol=1e-4)
+
+
+def gradient(
+    strength: np.ndarray, sharpness: np.ndarray, wins: np.ndarray, total: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of the log likelihood by strength (..., m) and by log discrimination (..., s), constraints aside."""
+    i, j = np.triu_indices(strength.shape[-1], 1)
+    differences = np.eye(strength.shape[-1])[i] - np.eye(strength.shape[-1])[j]
+    scale = np.exp(sharpness)[..., None]
+    eta = scale * (strength @ differences.T)[..., None, :]
+    residual = wins - total * expit(eta)
+    return (residual * scale).sum(axis=-2) @ differences, (residual * eta).sum(axis=-1)
 
 
 def test_gradient_is_the_derivative_and_vanishes_at_the_fit() -> None:

@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 
-import polyjudge as pj
 from polyjudge.analyse.sequential import Sequential, State, planned_looks, run_rule, simultaneous, simultaneous_by_run
 from polyjudge.core.errors import UsageError
 from refusals import refused
@@ -116,20 +115,20 @@ def test_a_look_is_never_moved_or_repeated() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "named"),
     [
-        {"questions": "colours"},
-        {"questions": "systems"},
-        {"questions": "gate"},
-        {"threshold": 3.0},
-        {"matters": 0.0},
-        {"matters": float("nan")},
-        {"level": 95},
-        {"tasks": 10},
+        ({"questions": "colours"}, ("questions", "colours", "judges")),
+        ({"questions": "systems"}, ("system", "two")),
+        ({"questions": "gate"}, ("gate", "--at")),
+        ({"threshold": 3.0}, ("gate", "--at")),
+        ({"matters": 0.0}, ("matters", 0.0)),
+        ({"matters": float("nan")}, ("matters", "nan")),
+        ({"level": 95}, ("level", 95)),
+        ({"tasks": 10}, (24, 10, "--until")),
     ],
 )
-def test_bad_settings_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(pj.PolyjudgeError):
+def test_bad_settings_are_refused(wrong: dict[str, object], named: tuple[object, ...]) -> None:
+    with refused(UsageError, *named):
         rule(**wrong)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -128,14 +127,6 @@ def test_damaged_files_are_refused(
     path = tmp_path / "cal.json"
     path.write_text(json.dumps({**fitted.to_dict(), **change}))
     with refused(CalibratorError, "cal.json", *named):
-        pj.load_calibrator(path)
-
-
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"[1, 2", b"[" * 100_000, pickle.dumps({"a": 1}), b"null"])
-def test_what_is_no_calibrator_is_refused(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "cal.json"
-    path.write_bytes(content)
-    with pytest.raises(CalibratorError):
         pj.load_calibrator(path)
 
 

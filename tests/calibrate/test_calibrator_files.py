@@ -44,46 +44,51 @@ def test_a_changed_file_is_told(panel: pj.Panel, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "named"),
     [
-        lambda d: d["counts"][0].__setitem__(0, -3),
-        lambda d: d["counts"][0].__setitem__(0, 2.5),
-        lambda d: d["range"].reverse(),
-        lambda d: d["interaction"][0].__setitem__(0, 1e6),
-        lambda d: d["judge_weights"].__setitem__(0, -1.0),
-        lambda d: d.update(shrunk=7),
-        lambda d: d["se"][0].__setitem__(0, -1.0),
-        lambda d: d.update(kind="spell"),
-        lambda d: d.update(kind=["list"]),
-        lambda d: d.update(version=2),
-        lambda d: d.update(version=None),
-        lambda d: d.update(languages=None),
+        (lambda d: d["counts"][0].__setitem__(0, -3), ("counts",)),
+        (lambda d: d["counts"][0].__setitem__(0, 2.5), ("counts",)),
+        (lambda d: d["range"].reverse(), ("range",)),
+        (lambda d: d["interaction"][0].__setitem__(0, 1e6), ("interaction",)),
+        (lambda d: d["judge_weights"].__setitem__(0, -1.0), ("weights",)),
+        (lambda d: d.update(shrunk=7), ("shrinkage",)),
+        (lambda d: d["se"][0].__setitem__(0, -1.0), ("standard error",)),
+        (lambda d: d.update(kind="spell"), ("kind", "spell")),
+        (lambda d: d.update(kind=["list"]), ("kind", "list")),
+        (lambda d: d.update(version=2), (2, 1)),
+        (lambda d: d.update(version=None), (None, 1)),
+        (lambda d: d.update(languages=None), ("languages",)),
     ],
 )
-def test_nonsense_is_refused(tmp_path: Path, change: Change) -> None:
+def test_nonsense_is_refused(tmp_path: Path, change: Change, named: tuple[object, ...]) -> None:
     data = json.loads(FIRST.read_text())
     change(data)
     path = tmp_path / "cal.json"
     path.write_text(json.dumps(data))
-    with pytest.raises(CalibratorError):
+    with refused(CalibratorError, "cal.json", *named):
         load_calibrator(path)
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "why"),
     [
-        "9" * 5000,
-        '{"format": "polyjudge-calibrator", "version": ' + "1" * 5000 + "}",
-        "[" * 100_000,
-        "\xff",
-        "",
-        "null",
+        ("9" * 5000, "JSON"),
+        ('{"format": "polyjudge-calibrator", "version": ' + "1" * 5000 + "}", "JSON"),
+        ("[" * 100_000, "JSON"),
+        ("\xff", "JSON"),
+        ("", "JSON"),
+        ("[1, 2", "JSON"),
+        ("\x80\x04\x95pickle", "JSON"),
+        ("null", "format"),
     ],
 )
-def test_what_is_no_calibrator_is_refused(tmp_path: Path, text: str) -> None:
+def test_what_is_no_calibrator_is_refused(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "cal.json"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(CalibratorError):
+    with refused(CalibratorError, "cal.json", why):
         load_calibrator(path)
-    with pytest.raises(CalibratorError):
+
+
+def test_a_folder_is_no_calibrator(tmp_path: Path) -> None:
+    with refused(CalibratorError, tmp_path.name, "file"):
         load_calibrator(tmp_path)

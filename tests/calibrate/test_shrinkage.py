@@ -128,7 +128,7 @@ def test_bad_amounts(amount: object) -> None:
     with refused(UsageError, "shrinkage", amount):
         pj.ConsensusCalibrator(shrinkage=amount)  # type: ignore[arg-type]
     panel, _ = pj.simulate_panel(8, 3, 3)
-    with pytest.raises(pj.PolyjudgeError):
+    with refused(UsageError, "shrinkage", amount):
         pj.shrinkage(panel, amount)  # type: ignore[arg-type]
 
 

@@ -58,6 +58,7 @@ def test_recovery_counts_hits_and_errors() -> None:
 def test_demo_ends_with_the_planted_truth(run_cli: Run) -> None:
     out = run_cli("demo")
     assert out.returncode == 0, out.stderr
+    assert out.stderr == ""
     assert not lacks(out.stdout, "-20.55", "46 of 48")  # the largest planted cell, and those found
     assert "\x1b" not in out.stdout
     assert max(map(len, out.stdout.splitlines())) <= 100

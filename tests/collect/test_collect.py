@@ -223,7 +223,7 @@ def test_a_run_grows_but_does_not_change(folder: Path) -> None:
             run(defaults={**raw["defaults"], "settings": {"temperature": 1}})
         with refused(CollectError, "rubric", "scale", [1, 5], [1.0, 10.0]):
             run(rubric={"kind": "rating", "scale": [1, 10]})
-        with refused(CollectError, "prompts in ar", "-o"):
+        with refused(CollectError, "prompts", "ar", "-o"):
             run(rubric={"kind": "rating", "criteria": "- It is blue."})
         assert server.stats()["total"] == 36
 

@@ -124,7 +124,7 @@ def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
 
 def test_the_folder_one_works_in_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with refused(UsageError, tmp_path.name, "in use"):
+    with refused(UsageError, tmp_path.name, "inside"):
         check_folder(".", "audit")
 
 

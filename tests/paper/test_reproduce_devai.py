@@ -362,9 +362,7 @@ def test_exit_1_when_something_differs(call: Call, panel_file: Path, tmp_path: P
     code, out, _ = call("reproduce", "mrewardbench", "--data", panel_file, "-o", tmp_path, "--figures", "none")
     assert code == 1
     rows = pd.read_csv(tmp_path / "ledger.csv").set_index("key")
-    assert not lacks(
-        out, (rows["verdict"] == "differs").sum(), f"{rows[rows['verdict'] == 'differs']['computed'].iloc[0]:.6g}"
-    )
+    assert not lacks(out, int((rows["verdict"] == "differs").sum()))
     assert set(rows[rows.index.str.match("beta_hat|raw_mean_margin|panel")]["verdict"]) == {"reproduced", "label"}
     assert rows.loc["held_out > cbc > 0", "verdict"] == "differs"
     assert "label-free accuracy gain on left-out items" in rows.loc["held_out > cbc > 0", "corrected"]

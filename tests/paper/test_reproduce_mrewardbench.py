@@ -13,7 +13,7 @@ from test_reproduce_sources import panel_file  # noqa: F401  # a fixture
 from conftest import shared_file
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.paper import published, sources
-from polyjudge.paper.human_anchor import HumanAnchor, draw_sample, human_anchor, shares
+from polyjudge.paper.human_anchor import HumanAnchor, draw_sample, human_anchor
 from polyjudge.paper.mrewardbench import missing_behind, reproduce_mrewardbench
 from polyjudge.paper.report import build
 from polyjudge.report import terminal
@@ -88,11 +88,6 @@ def test_the_sample_can_be_drawn_from_the_panel(sample: pd.DataFrame, panel_file
     rows = reproduce_mrewardbench(panel, seed=3).ledger.rows.set_index("key")
     assert rows.loc["human_anchor > strata > alpacaeval-hard", "verdict"] == "reproduced"
     assert rows.loc["human_anchor > strata > alpacaeval-hard", "basis"] == "sample drawn from the panel"
-
-
-def test_shares_by_largest_remainder() -> None:
-    assert shares(np.array([805, 695]), 100).tolist() == [54, 46]
-    assert shares(np.array([1, 1, 1]), 100).tolist() == [34, 33, 33]
 
 
 def test_published_intervals_come_out_exactly(anchor: HumanAnchor) -> None:

@@ -478,13 +478,13 @@ def _against_labels(panel: Panel, moments: Moments, gold: Gold, z: Masks, seed: 
         has = np.flatnonzero(~np.isnan(labels[:, s]) & ~np.isnan(scores[:, s]).any(axis=1))
         if len(has) < 2 * FOLDS:
             continue
-        means = scores[has, s] @ share - labels[has, s][:, None]  # (labelled tasks, S)
+        mean = scores[has, s] @ share  # (labelled tasks, S)
+        means = mean - labels[has, s][:, None]
         square = np.zeros(len(z))
         for f in np.unique(fold[has]):
             test = fold[has] == f
             square += ((means[test] - means[~test].mean(axis=0)) ** 2).sum(axis=0)
         errors[s] = square / len(has)
-        mean = scores[has, s] @ share
         i, j = pair_index(len(has))
         if len(i) > PAIRS:
             some = stream(seed, s, "pairs of tasks").choice(len(i), PAIRS, replace=False)

@@ -38,7 +38,6 @@ HERE = (
     *(f"held_out_{x}" for x in ("raw", "calibrated", "reduction", "low", "high")),
 )
 """Columns of the sweep that are fields of the result too, of its own threshold."""
-SIDES = ("drawn_raw", "held_raw", "drawn_calibrated", "held_calibrated")
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -189,28 +188,19 @@ def _sweep_row(
     threshold: float, rates: list[tuple[Array, Array]], draws: dict[str, Array], index: int, tails: list[float]
 ) -> dict[str, float]:
     """One threshold of the sweep: pass rates and their spread, raw and calibrated, seen and held out."""
-    (pass_raw, _), (pass_calibrated, _) = rates
-    drawn = {name: values[:, index] for name, values in draws.items() if name in SIDES}
-    reduction = drawn["held_raw"] - drawn["held_calibrated"]
-    limits = np.quantile(reduction, tails)
-    around_raw, around_calibrated = (np.quantile(drawn[f"drawn_{x}"], tails) for x in ("raw", "calibrated"))
-    return {
-        "threshold": threshold,
-        "pass_raw": 100 * pass_raw.mean(),
-        "pass_calibrated": 100 * pass_calibrated.mean(),
-        "spread_raw": float(spread(pass_raw)),
-        "spread_calibrated": float(spread(pass_calibrated)),
-        "spread_raw_low": around_raw[0],
-        "spread_raw_high": around_raw[1],
-        "spread_calibrated_low": around_calibrated[0],
-        "spread_calibrated_high": around_calibrated[1],
-        "reduction": float(spread(pass_raw) - spread(pass_calibrated)),
-        "held_out_raw": drawn["held_raw"].mean(),
-        "held_out_calibrated": drawn["held_calibrated"].mean(),
-        "held_out_reduction": reduction.mean(),
-        "held_out_low": limits[0],
-        "held_out_high": limits[1],
-    }
+    out: dict[str, float] = {"threshold": threshold}
+    of = {name: rate for name, (rate, _) in zip(("raw", "calibrated"), rates, strict=True)}
+    out |= {f"pass_{name}": 100 * rate.mean() for name, rate in of.items()}
+    out |= {f"spread_{name}": float(spread(rate)) for name, rate in of.items()}
+    for name in of:
+        ends = np.quantile(draws[f"drawn_{name}"][:, index], tails)
+        out |= {f"spread_{name}_low": ends[0], f"spread_{name}_high": ends[1]}
+    out["reduction"] = out["spread_raw"] - out["spread_calibrated"]
+    held = {name: draws[f"held_{name}"][:, index] for name in of}
+    out |= {f"held_out_{name}": values.mean() for name, values in held.items()}
+    reduction = held["raw"] - held["calibrated"]
+    low, high = np.quantile(reduction, tails)
+    return out | {"held_out_reduction": reduction.mean(), "held_out_low": low, "held_out_high": high}
 
 
 def _divides(threshold: float, low: float, high: float, at_least: bool) -> bool:

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import Array, ratio
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, long_table
@@ -157,7 +157,7 @@ def _sensitivity(panel: Panel, cells: pd.DataFrame, rate: Array, shift: float | 
     cells["interaction"] = interaction.ravel()
     cells["sensitivity_low"] = (interaction - reach).ravel()
     cells["sensitivity_high"] = (interaction + reach).ravel()
-    cells["tipping"] = np.divide(np.abs(interaction), own, out=np.full(own.shape, np.nan), where=own > 0).ravel()
+    cells["tipping"] = ratio(np.abs(interaction), own, np.nan).ravel()
     return shift
 
 
@@ -225,7 +225,7 @@ def _p_value(
     else:
         expected = np.broadcast_to(every.mean(axis=0), every.shape)
     apart = (every - expected) ** 2
-    statistic = np.divide(apart, expected, out=np.zeros_like(apart), where=expected > 0).sum(axis=(1, 2))
+    statistic = ratio(apart, expected).sum(axis=(1, 2))
     return float((statistic >= statistic[-1] - 1e-9).sum() / (1 + draws))
 
 

@@ -14,7 +14,7 @@ from polyjudge.analyse.choose import prices_of
 from polyjudge.analyse.reversal import selected_p
 from polyjudge.analyse.uncertainty import bonferroni_t, free_radius, gaussian_radius, noise_sigma, uncertainty
 from polyjudge.analyse.variance import COMPONENTS, components, components_left_out, replicate_noise, sums_of_squares
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import Array, ratio
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
@@ -399,5 +399,4 @@ def _reliability(estimate: Array, size: dict[str, int]) -> Array:
     ]
     s, e = np.stack(signal, axis=-1), np.stack(error, axis=-1)
     total = np.maximum(s, 0.0) + e
-    out: Array = np.divide(s, total, out=np.zeros_like(s), where=total > 0)
-    return out
+    return ratio(s, total)

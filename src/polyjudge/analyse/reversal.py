@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from polyjudge.analyse.ties import ALL, order_judges
 from polyjudge.core.arrays import Array, row_blocks
@@ -155,13 +157,16 @@ def selected_p(above: Array, below: Array) -> Array:
     return out
 
 
-def count_reversals(means: Array, gap: float) -> Array:
-    """Number of judge pairs that change places between languages: (..., k, m) -> (...)."""
-    out: Array = np.zeros(means.shape[:-2])
+def reversals(means: Array, gap: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]:
+    """Judge pairs i, j and whether they change places between languages, in parts: (..., k, m) -> (..., pairs)."""
     for i, j in pair_chunks(means.shape[-1], means[..., 0].size):
         d = means[..., i] - means[..., j]
-        out += ((d.max(axis=-2) > gap) & (d.min(axis=-2) < -gap)).sum(axis=-1)
-    return out
+        yield i, j, (d.max(axis=-2) > gap) & (d.min(axis=-2) < -gap)
+
+
+def count_reversals(means: Array, gap: float) -> Array:
+    """Number of judge pairs that change places between languages: (..., k, m) -> (...)."""
+    return sum((there.sum(axis=-1) for _, _, there in reversals(means, gap)), np.zeros(means.shape[:-2]))
 
 
 def additive_null(panel: Panel, draws: int, seed: int) -> tuple[Array, str]:

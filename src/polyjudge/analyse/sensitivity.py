@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scipy.special import logit, stdtrit
 
 from polyjudge.analyse.gates import pass_rates, spread
-from polyjudge.analyse.reversal import count_reversals
-from polyjudge.core.arrays import Array, row_blocks
+from polyjudge.analyse.reversal import count_reversals, reversals
+from polyjudge.core.arrays import Array, ratio, row_blocks
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import sampling_panel
-from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, pair_chunks, ranks
+from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre, ranks
 from polyjudge.estimate.resample import (
     bootstrap_blocks,
     check_level,
@@ -103,12 +103,9 @@ def _judges(panel: Panel, notes: list[Say]) -> pd.DataFrame:
         return pd.DataFrame([], columns=columns)
     means = sampling_panel(panel).cell_means
     own = np.zeros(m, np.int64)  # reversing pairs that a judge is in: without it there are so many fewer
-    swaps, first = reversing(means, panel.tie_gap), 0
-    for i, j in pair_chunks(m, len(means)):
-        there = swaps[first : first + len(i)]
+    for i, j, there in reversals(means, panel.tie_gap):
         own += np.bincount(i[there], minlength=m) + np.bincount(j[there], minlength=m)
-        first += len(i)
-    total = int(swaps.sum())
+    total = int(own.sum()) // 2
     rows = []
     for b, name in enumerate(panel.judges):
         largest = float(np.abs(double_centre(np.delete(means, b, axis=1))).max())
@@ -198,7 +195,7 @@ def _links(panel: Panel, knots: tuple[Array, Array], q: float, resamples: int, s
     linear, weights = task_interactions(panel), sampling_panel(panel).weights
     beta, se = (x.ravel() for x in mean_and_se(linear, weights))
     large = np.abs(beta) >= 0.01 * (high - low)
-    turns = reversing(sampling_panel(panel).cell_means, panel.tie_gap)
+    turns = _reversing(sampling_panel(panel))
     links = link_functions(panel, knots)
     values, grouped = in_groups(linear, weights)
     del linear  # as large as the panel
@@ -243,18 +240,14 @@ def _on_scale(
     values = task_interactions(bent)
     beta, se = (x.ravel() for x in mean_and_se(values, weights))
     values = in_groups(values, weights)[0]
-    means = sampling_panel(bent).cell_means
-    _, gate = _gate_spread(bent, means, float(link(np.array([q]))[0]))
-    return values, beta, se, reversing(means, bent.tie_gap), gate
+    whole = sampling_panel(bent)
+    _, gate = _gate_spread(bent, whole.cell_means, float(link(np.array([q]))[0]))
+    return values, beta, se, _reversing(whole), gate
 
 
-def reversing(means: Array, gap: float) -> NDArray[np.bool_]:
-    """Which judge pairs change places between languages: (k, m) -> (pairs,)."""
-    parts = []
-    for i, j in pair_chunks(means.shape[-1], len(means)):
-        d = means[:, i] - means[:, j]
-        parts.append((d.max(axis=0) > gap) & (d.min(axis=0) < -gap))
-    return np.concatenate(parts)
+def _reversing(panel: Panel) -> NDArray[np.bool_]:
+    """(pairs,): which judge pairs change places between languages."""
+    return np.concatenate([there for _, _, there in reversals(panel.cell_means, panel.tie_gap)])
 
 
 def _rank_correlations(drawn: Array) -> Array:
@@ -268,7 +261,7 @@ def _rank_correlations(drawn: Array) -> Array:
         square = (place**2).sum(axis=2)
         scale = np.sqrt(square[:, :1] * square[:, 1:])
         top = (place[:, :1] * place[:, 1:]).sum(axis=2)
-        out[start : start + step] = np.divide(top, scale, out=np.ones_like(top), where=scale > 0)
+        out[start : start + step] = ratio(top, scale, 1.0)
     return out
 
 
@@ -277,8 +270,7 @@ def spearman(a: Array, b: Array) -> Array:
     x, y = ranks(a, 0.0), ranks(b, 0.0)
     x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
     scale = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
-    out: Array = np.divide((x * y).sum(axis=1), scale, out=np.ones(len(a)), where=scale > 0)
-    return out
+    return ratio((x * y).sum(axis=1), scale, 1.0)
 
 
 def _gate_spread(panel: Panel, means: Array, q: float) -> tuple[float, float]:

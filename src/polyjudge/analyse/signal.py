@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from polyjudge.analyse.families import families as find_families
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import Array, ratio
 from polyjudge.core.errors import UsageError
 from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
@@ -193,26 +193,29 @@ def _limits(value: Array, draws: Array, units: int, level: float) -> Array:
 
 
 def _statistics(moments: Moments, times: Array, kin: NDArray[np.bool_]) -> dict[str, Array]:
-    """Everything that is reported, for each row of `times`: (r, k) by language, (r, k, m) by judge."""
+    """Everything that is reported, for each row of `times`: (r, k) by language, (r, k, m) by judge.
+
+    A reliability is 0 where scores have no spread at all: judges who cannot tell anything apart see nothing.
+    """
     v = moments.covariance(times)
     m = v.shape[-1]
     off, on = off_and_on(v)
-    out = {"one": _ratio(off, on), "panel": _ratio(m * off, on + (m - 1) * off)}
+    out = {"one": ratio(off, on), "panel": ratio(m * off, on + (m - 1) * off)}
     r = correlations(v)
     out["judge"] = (r.sum(axis=-1) - np.diagonal(r, axis1=-2, axis2=-1)) / (m - 1)
     own = kin & ~np.eye(m, dtype=bool)
     if own.any() and not kin.all():
-        out["across"] = _ratio(v[..., ~kin].mean(axis=-1), on)
+        out["across"] = ratio(v[..., ~kin].mean(axis=-1), on)
     if moments.systems is not None:
         between = moments.of_means(times)
-        out["leaderboard"] = _ratio(*off_and_on(between))
-        out["within"] = _ratio(*off_and_on(v - between))
+        out["leaderboard"] = ratio(*off_and_on(between))
+        out["within"] = ratio(*off_and_on(v - between))
     if m >= 3 and moments.units >= FEWEST:  # with fewer no language is said to be seen, and slopes are of those
         out["lambda"] = one_factor(v)
         diagonal = np.diagonal(v, axis1=-2, axis2=-1)
         rest = v.sum(axis=(-2, -1))[..., None] - 2 * v.sum(axis=-1) + diagonal  # without the judge's row and column
         trace = diagonal.sum(axis=-1, keepdims=True) - diagonal
-        out["others"] = _ratio((rest - trace) / ((m - 1) * (m - 2)), trace / (m - 1))
+        out["others"] = ratio((rest - trace) / ((m - 1) * (m - 2)), trace / (m - 1))
     return out
 
 
@@ -220,11 +223,6 @@ def _seeing(limits: dict[str, Array], least: float) -> NDArray[np.bool_]:
     """(k,): languages in which the judges see, or would without one of them."""
     out: NDArray[np.bool_] = limits["one"][0] > least
     return out | (limits["others"][0] > least).any(axis=-1) if "others" in limits else out
-
-
-def _ratio(top: Array, bottom: Array) -> Array:
-    """A reliability; 0 where scores have no spread at all: judges who cannot tell anything apart see nothing."""
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
 
 
 def _cells(
@@ -264,17 +262,17 @@ def _slopes(
     judges = [x for x, s in zip(panel.judges, some, strict=True) if s]
     size, sizes = (x[:, sees][..., some] for x in (full["lambda"], drawn["lambda"]))
     usual, usual_draws = (x.mean(axis=1, keepdims=True) for x in (size, sizes))
-    ratio, draws = size / usual, sizes / usual_draws
+    slope, draws = size / usual, sizes / usual_draws
     low, high = np.quantile(draws, ends, axis=0)
-    shared, shared_draws = (x.mean(axis=2, keepdims=True) for x in (ratio, draws))
+    shared, shared_draws = (x.mean(axis=2, keepdims=True) for x in (slope, draws))
     band_low, band_high = _ratio_band(size[0], (usual * shared)[0], sizes, usual_draws * shared_draws, level)
     languages = [x for x, s in zip(panel.languages, sees, strict=True) if s]
     return long_table(
         {"language": languages, "judge": judges},
-        slope=ratio[0],
+        slope=slope[0],
         low=low,
         high=high,
-        own=(ratio / shared)[0],
+        own=(slope / shared)[0],
         band_low=band_low,
         band_high=band_high,
         clear=(band_low > 1) | (band_high < 1),
@@ -289,8 +287,8 @@ def _ratio_band(top: Array, bottom: Array, tops: Array, bottoms: Array, level: f
     Without bounds where `bottom` itself may be 0.
     """
     t, b = tops - tops.mean(axis=0), bottoms - bottoms.mean(axis=0)
-    ratio = np.divide(top, bottom, out=np.zeros_like(top), where=bottom != 0)
-    away = np.abs(t - ratio * b)
+    middle = np.divide(top, bottom, out=np.zeros_like(top), where=bottom != 0)
+    away = np.abs(t - middle * b)
     away = (away / np.maximum(np.sqrt((away**2).mean(axis=0)), 1e-300)).reshape(len(away), -1)
     square = float(np.quantile(away.max(axis=1), level, method="higher")) ** 2
     a, mixed, c = (

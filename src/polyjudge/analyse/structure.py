@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr
 
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import Array, ratio
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
@@ -177,8 +177,7 @@ def tukey_slope(means: Array) -> Array:
     g, a, beta = _effects(means)
     square = (g**2 * a**2).sum(axis=(-2, -1))
     top = (beta * g * a).sum(axis=(-2, -1))
-    out: Array = np.divide(top, square, out=np.zeros_like(top), where=square > 0)
-    return out
+    return ratio(top, square)
 
 
 def tukey_share(means: Array) -> Array:
@@ -186,8 +185,7 @@ def tukey_share(means: Array) -> Array:
     g, a, beta = _effects(means)
     total = (beta**2).sum(axis=(-2, -1))
     top = tukey_slope(means) ** 2 * (g**2 * a**2).sum(axis=(-2, -1))
-    out: Array = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
-    return out
+    return ratio(top, total)
 
 
 def scale_slopes(means: Array) -> Array:
@@ -195,8 +193,7 @@ def scale_slopes(means: Array) -> Array:
     g, _, beta = _effects(means)
     square = (g**2).sum(axis=-2)
     top = (beta * g).sum(axis=-2)
-    out: Array = 1 + np.divide(top, square, out=np.zeros_like(top), where=square > 0)
-    return out
+    return 1 + ratio(top, square)
 
 
 def _advice(

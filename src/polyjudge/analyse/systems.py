@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -56,12 +57,10 @@ def systems(
     >>> systems(panel).findings[0].code
     'signal-blind'
     """
-    options = {"level": level, "resamples": resamples, "seed": seed}
+    options: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     return Systems(
-        leaderboard=leaderboard(panel, **options),  # type: ignore[arg-type]
-        signal=signal(panel, families=families, **options),  # type: ignore[arg-type]
-        favour=favour(panel, families=families, **options),  # type: ignore[arg-type]
-        level=level,
-        resamples=resamples,
-        seed=seed,
+        leaderboard=leaderboard(panel, **options),
+        signal=signal(panel, families=families, **options),
+        favour=favour(panel, families=families, **options),
+        **options,
     )

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.base import damaged
+from polyjudge.calibrate.base import reading
 from polyjudge.calibrate.consensus import ConsensusCalibrator, Weights
 from polyjudge.calibrate.robust import Location
 from polyjudge.calibrate.shrinkage import Shrink
@@ -218,7 +218,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
     def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
         out = super().from_dict(data, where)
         index = out.interaction_.index
-        try:
+        with reading(where):
             if data["remove_shift"] not in REMOVE:
                 raise ValueError("remove_shift is unknown")
             out.shift = data["remove_shift"]
@@ -230,6 +230,4 @@ class AnchoredCalibrator(ConsensusCalibrator):
             out.labels_ = out.labels_.astype(np.int64)
             if out.shift != "none" and out.shift_.isna().any():
                 raise ValueError("a shift is missing that is to be removed")
-        except (KeyError, TypeError, ValueError) as error:
-            raise damaged(where, error) from None
         return out

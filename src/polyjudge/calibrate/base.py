@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -103,10 +105,14 @@ def check_format(data: Any, where: str) -> None:
         raise CalibratorError(f"{where} was changed or damaged after it was saved: its checksum does not fit.")
 
 
-def damaged(where: str, error: Exception) -> CalibratorError:
-    """What to raise for a saved calibrator with a field that is missing or wrong."""
-    what = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
-    return CalibratorError(f"{where} is damaged: {clean(what, 200)}.")
+@contextmanager
+def reading(where: str) -> Iterator[None]:
+    """An error that says so when a field of a saved calibrator is missing or wrong."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        what = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise CalibratorError(f"{where} is damaged: {clean(what, 200)}.") from None
 
 
 def read_axes(data: dict[str, Any]) -> tuple[pd.Index[str], pd.Index[str]]:

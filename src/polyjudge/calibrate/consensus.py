@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import pandas as pd
 
-from polyjudge.calibrate.base import Calibrator, check_format, damaged, read_axes, read_numbers
+from polyjudge.calibrate.base import Calibrator, check_format, read_axes, read_numbers, reading
 from polyjudge.calibrate.robust import LOCATIONS, Location
 from polyjudge.calibrate.robust import location as robust_interaction
 from polyjudge.calibrate.shrinkage import Shrink, check_amount, shrink
@@ -193,7 +193,7 @@ class ConsensusCalibrator(Calibrator):
     def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
         """The calibrator of `to_dict`. Every field is checked."""
         check_format(data, where)
-        try:
+        with reading(where):
             index, columns = read_axes(data)
             k, m = len(index), len(columns)
             out = cls(data["weights"], data.get("shrinkage", "none"), data.get("location", "mean"))
@@ -216,8 +216,6 @@ class ConsensusCalibrator(Calibrator):
             out.fingerprint_ = str(data["fingerprint"])
             out.memory_ = Memory.from_dict(data.get("memory"), k, m)
             _check_meaning(out, read_numbers(data, "counts", (k, m)))
-        except (KeyError, TypeError, ValueError, OverflowError, UsageError) as error:
-            raise damaged(where, error) from None
         return out
 
     def __repr__(self) -> str:

@@ -11,15 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.calibrate.drift_systems import (
-    Flips,
-    Judged,
-    contrasts,
-    judged,
-    narrowed,
-    paired_systems,
-    set_aside,
-)
+from polyjudge.calibrate.drift_systems import Flips, Judged, contrasts, judged, narrowed, paired_systems, set_aside
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CalibratorError, PanelError, UsageError
 from polyjudge.core.panel import Panel
@@ -32,6 +24,8 @@ from polyjudge.estimate.memory import Memory, floor_share
 from polyjudge.estimate.resample import check_level, mean_and_se
 from polyjudge.estimate.sparse import Kind, Units, choose, least_absolute, named_cells, offset_maps
 
+Both = tuple[Array, Array] | None
+"""Values before and after."""
 FLIPS = 4999
 DRAWS = 20_000
 LEAST_PAIRED = 10
@@ -102,9 +96,6 @@ class Drift(Result):
     compared_systems: tuple[str, ...] = ()
     """Systems on which the judges are compared; empty where there are none."""
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
 
 def drift(
     cal: ConsensusCalibrator,
@@ -136,13 +127,11 @@ def drift(
     cal, panel = narrowed(cal, panel, systems)
     if systems.compared:
         alarms *= 1 - SHARE_SYSTEMS
-    rows = cal.interaction_.index.get_indexer(pd.Index(languages))
-    columns = cal.interaction_.columns.get_indexer(pd.Index(judges))
-    part = np.ix_(rows, columns)
+    known = cal.interaction_
+    part = np.ix_(known.index.get_indexer(pd.Index(languages)), known.columns.get_indexer(pd.Index(judges)))
     common = panel.select(languages=languages, judges=judges)
     estimate = estimate_interaction(common)
-    differences = _paired(cal, common, estimate, rows, columns)
-    watched = None if differences is None else _paired_cells(cal, common, estimate, rows, columns)
+    differences, watched = _paired(cal, common, estimate, part)
     alpha = (1 - SHARE_FLOOR - (0.0 if watched is None else SHARE_EFFECTS)) * alarms
     paired = 0 if differences is None else len(differences[0])
     rounding = ROUNDING * (cal.range_[1] - cal.range_[0])
@@ -181,8 +170,7 @@ def drift(
 def _each(change: Array, estimate: InteractionEstimate, se: Array) -> Array:
     """As if each task had been compared: their mean is the change, their spread its standard error."""
     stretch = se / np.where(estimate.se > 0, estimate.se, 1.0)
-    out: Array = change + (estimate.influence - estimate.interaction) * stretch
-    return out
+    return change + (estimate.influence - estimate.interaction) * stretch
 
 
 def _without(panel: Panel, now: Array, broken: pd.DataFrame) -> Array:
@@ -273,9 +261,7 @@ def _explained(panel: Panel, each: Array, moved: Array | None, alarms: float, se
         {
             "language": [panel.languages[i] for i in language],
             "judge": [panel.judges[i] for i in judge],
-            "change": change,
-            "low": change - half,
-            "high": change + half,
+            **{"change": change, "low": change - half, "high": change + half},
         }
     )
     return reading.kind, frame.sort_values("change", key=np.abs, ascending=False, kind="stable", ignore_index=True)
@@ -293,22 +279,26 @@ class _Tested:
     def band(self) -> Array:
         """Half-width of the simultaneous band; infinite where no change could be told from chance."""
         far = np.isinf(self.critical)
-        out: Array = np.where(far, np.inf, np.where(far, 0.0, self.critical) * self.se)
-        return out
+        return np.where(far, np.inf, np.where(far, 0.0, self.critical) * self.se)
 
 
-def _paired(
-    cal: ConsensusCalibrator, panel: Panel, estimate: InteractionEstimate, rows: Any, columns: Any
-) -> tuple[Array, Array] | None:
-    """(n, k, m) values of the common tasks before and after, or None when too few are remembered."""
+def _paired(cal: ConsensusCalibrator, panel: Panel, estimate: InteractionEstimate, part: Any) -> tuple[Both, Both]:
+    """(n, k, m) values of the common tasks before and after: what they add to the interaction, and to the cells.
+
+    None when too few tasks are remembered; of the cells also for calibrators that do not remember them.
+    """
     memory = cal.memory_
     if memory is None or memory.influence is None or not np.all(panel.weights == 1):
-        return None
+        return None, None
     there, here = _common(memory, panel)
     if len(here) < LEAST_PAIRED:
-        return None
+        return None, None
+    rows, columns = (at.ravel() for at in part)
     then = memory.influence[there][:, rows][:, :, columns]
-    return double_centre(then), double_centre(estimate.influence[here])
+    values = double_centre(then), double_centre(estimate.influence[here])
+    if memory.cells is None:
+        return values, None
+    return values, (memory.cells[there][:, rows][:, :, columns], estimate.cell_influence[here])
 
 
 def _common(memory: Memory, panel: Panel) -> tuple[list[int], list[int]]:
@@ -316,17 +306,6 @@ def _common(memory: Memory, panel: Panel) -> tuple[list[int], list[int]]:
     place = {task: i for i, task in enumerate(memory.tasks)}
     here = [i for i, task in enumerate(panel.tasks) if task in place]
     return [place[panel.tasks[i]] for i in here], here
-
-
-def _paired_cells(
-    cal: ConsensusCalibrator, panel: Panel, estimate: InteractionEstimate, rows: Any, columns: Any
-) -> tuple[Array, Array] | None:
-    """(n, k, m) cell values of the common tasks before and after; None for calibrators that do not remember them."""
-    assert cal.memory_ is not None
-    if cal.memory_.cells is None:
-        return None
-    there, here = _common(cal.memory_, panel)
-    return cal.memory_.cells[there][:, rows][:, :, columns], estimate.cell_influence[here]
 
 
 EFFECT_COLUMNS = ("effect", "label", "before", "after", "change", "low", "high", "p", "changed")
@@ -370,18 +349,11 @@ def _scale_of_others(products: Array) -> Array:
     m = len(products)
     both = products.sum() - np.trace(products) - 2 * (products.sum(axis=1) - np.diag(products))
     shared = both / ((m - 1) * (m - 2))
-    out: Array = np.where(shared > 1e-3 * np.trace(products) / m, shared, np.inf)
-    return out
+    return np.where(shared > 1e-3 * np.trace(products) / m, shared, np.inf)
 
 
 def _effects(
-    panel: Panel,
-    then: Array,
-    now: Array,
-    systems: tuple[Array, Array] | None,
-    tolerance: float,
-    alpha: float,
-    seed: int,
+    panel: Panel, then: Array, now: Array, systems: Both, tolerance: float, alpha: float, seed: int
 ) -> pd.DataFrame:
     """Changes of judge offsets, language shifts, discrimination and sight, all tested together by sign flips."""
     k, m = len(panel.languages), len(panel.judges)
@@ -453,9 +425,7 @@ def nightly(
     return out
 
 
-def _alarmed(
-    then: Array, now: Array, floors: tuple[Array, Array], systems: tuple[Array, Array] | None, alarms: float
-) -> NDArray[np.bool_]:
+def _alarmed(then: Array, now: Array, floors: tuple[Array, Array], systems: Both, alarms: float) -> NDArray[np.bool_]:
     """Which runs (..., n, k, m) alarm at the level `alarms`; `systems`: the same scores by system, then and now."""
     before, after = _watched(then, now)
     watched = after - before
@@ -558,33 +528,26 @@ def _table(panel: Panel, before: Array, after: Array, tested: _Tested, tolerance
     change = after - before
     half = stdtrit(tested.df, 0.975) * tested.se
     band = tested.band
-    language, judge = np.indices(change.shape).reshape(2, -1)
-    changed = np.abs(change) - band > tolerance
-    return pd.DataFrame(
-        {
-            "language": [panel.languages[i] for i in language],
-            "judge": [panel.judges[i] for i in judge],
-            "before": before.ravel(),
-            "after": after.ravel(),
-            "change": change.ravel(),
-            "se": tested.se.ravel(),
-            "low": (change - half).ravel(),
-            "high": (change + half).ravel(),
-            "band_low": (change - band).ravel(),
-            "band_high": (change + band).ravel(),
-            "p": tested.p_cell.ravel(),
-            "changed": changed.ravel(),
-        }
+    return panel.long(
+        before=before,
+        after=after,
+        change=change,
+        se=tested.se,
+        low=change - half,
+        high=change + half,
+        band_low=change - band,
+        band_high=change + band,
+        p=tested.p_cell,
+        changed=np.abs(change) - band > tolerance,
     )
 
 
 def _floor(cal: ConsensusCalibrator, panel: Panel, part: Any, alpha: float, paired: bool) -> pd.DataFrame:
     """Shares of scores at the lowest value of the scale, adjusted for the number of cells: task by task, or exactly as
     two samples of tasks (Fisher)."""
-    names = ["language", "judge", "before", "after", "change", "low", "high", "p", "changed"]
     memory = cal.memory_
     if memory is None or memory.floor is None or memory.floor_se is None or not np.all(panel.weights == 1):
-        return pd.DataFrame({n: [] for n in names})
+        return pd.DataFrame(columns=["language", "judge", *EFFECT_COLUMNS[2:]])
     before, error = memory.floor[part], memory.floor_se[part]
     after, error_after, each = floor_share(panel, cal.range_[0])
     se = np.sqrt(error**2 + error_after**2)
@@ -596,13 +559,8 @@ def _floor(cal: ConsensusCalibrator, panel: Panel, part: Any, alpha: float, pair
     else:
         counts = cal.counts_.to_numpy()[part], (~np.isnan(each)).sum(axis=0)
         p = np.minimum(share_p(before, after, *counts) * change.size, 1.0)
-    language, judge = np.indices(change.shape).reshape(2, -1)
-    columns = [
-        [panel.languages[i] for i in language],
-        [panel.judges[i] for i in judge],
-        *(x.ravel() for x in (before, after, change, change - 1.96 * se, change + 1.96 * se, p, p <= alpha)),
-    ]
-    return pd.DataFrame(dict(zip(names, columns, strict=True)))
+    low, high = change - 1.96 * se, change + 1.96 * se
+    return panel.long(before=before, after=after, change=change, low=low, high=high, p=p, changed=p <= alpha)
 
 
 def _findings(

@@ -57,9 +57,6 @@ class Newcomer(Result):
     level: float
     left_tasks: int
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.table
-
     @property
     def words(self) -> Say:
         """The result and the advice, in one paragraph."""
@@ -119,15 +116,11 @@ def extend(
             "fit it again on all scores (polyjudge calibrate)."
         )
     new = copy.deepcopy(calibrator)
-    digest = hashlib.sha256(f"{calibrator.fingerprint_} {panel.fingerprint}".encode())
-    new.fingerprint_ = digest.hexdigest()
+    new.fingerprint_ = hashlib.sha256(f"{calibrator.fingerprint_} {panel.fingerprint}".encode()).hexdigest()
     new.memory_ = None  # of the tasks behind the old cells only; later comparisons go by standard errors
-    newcomers = []
     # A new judge is measured in all languages, the new ones too, so languages come first.
-    for label in languages:
-        newcomers.append(_add(new, panel, "language", label, target, level))
-    for label in judges:
-        newcomers.append(_add(new, panel, "judge", label, target, level))
+    newcomers = [_add(new, panel, "language", label, target, level) for label in languages]
+    newcomers += [_add(new, panel, "judge", label, target, level) for label in judges]
     notes = [say("extend.unchanged")]
     if panel.looks > 1:
         notes.append(say("read.looks", looks=panel.looks, level=level))
@@ -139,9 +132,8 @@ def extend(
         lacking = [x for x in cells if x not in set(n.table[other]) and x not in (*languages, *judges)]
         if lacking:
             notes.append(say("extend.lacking", label=n.label, others=lacking))
-    extension = Extension(tuple(newcomers), tuple(notes))
-    new.extension_ = extension
-    return new, extension
+    new.extension_ = Extension(tuple(newcomers), tuple(notes))
+    return new, new.extension_
 
 
 def _add(
@@ -189,17 +181,9 @@ def _add(
     half = math.sqrt(float((radius**2).mean()))
     left = max(round(float(np.median(calibrator.counts_.to_numpy()))) - n, 0)
     return Newcomer(
-        kind=kind,
-        label=label,
-        table=table,
-        tasks=n,
-        shrunk=off,
-        half_width=half,
-        more_tasks=more,
-        goal=goal,
-        level=level,
-        left_tasks=left,
-    )
+        kind=kind, label=label, table=table, tasks=n, shrunk=off, half_width=half, more_tasks=more, goal=goal,
+        level=level, left_tasks=left,
+    )  # fmt: skip
 
 
 def _require(kind: Kind, label: str, peers: list[str], across: list[str]) -> None:
@@ -307,14 +291,9 @@ def _write(calibrator: ConsensusCalibrator, kind: Kind, label: str, table: pd.Da
     column = table.set_index(axis)
 
     def grown(cells: pd.DataFrame, name: str, empty: float) -> pd.DataFrame:
-        if kind == "judge":
-            out = cells.copy()
-            out[label] = column[name].reindex(cells.index, fill_value=empty)
-            return out
-        row = column[name].reindex(cells.columns, fill_value=empty)
-        out = pd.concat([cells, row.to_frame(label).T])
-        out.index.name, out.columns.name = "language", "judge"
-        return out
+        out = cells.copy() if kind == "judge" else cells.T.copy()
+        out[label] = column[name].reindex(out.index, fill_value=empty)
+        return out if kind == "judge" else out.T
 
     spread = float(np.sqrt((table["interaction"] ** 2).mean()))
     calibrator.interaction_ = grown(calibrator.interaction_, "interaction", 0.0)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from polyjudge.core.arrays import Array
-from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result, stack_cells
 from polyjudge.core.sections import Say, say
@@ -83,8 +82,6 @@ def robust(panel: Panel) -> Robust:
 
 def location(estimate: InteractionEstimate, units: Array, name: Location) -> Array:
     """(k, m) interaction with the task values of each cell summed up by `name`."""
-    if name not in LOCATIONS:
-        raise UsageError(f"location must be one of {', '.join(LOCATIONS)}, not {name!r}.")
     if name == "mean":
         return estimate.interaction
     share = units / units.sum()
@@ -93,26 +90,18 @@ def location(estimate: InteractionEstimate, units: Array, name: Location) -> Arr
 
 
 def _trimmed(values: Array, share: Array) -> Array:
-    low, high = _cuts(values, share)
-    inside = np.clip(values, low, high)
-    # The mean of what lies between the cuts, from the winsorised mean: both tails hold TRIM of the weight.
-    winsorised = np.tensordot(share, inside, 1)
-    out: Array = (winsorised - TRIM * (low + high)) / (1 - 2 * TRIM)
-    return out
-
-
-def _cuts(values: Array, share: Array) -> tuple[Array, Array]:
-    """The task values of each cell that hold the weighted quantiles TRIM and 1 - TRIM."""
     ordered, below = _ordered(values, share)
+    # The task values of each cell that hold the weighted quantiles TRIM and 1 - TRIM.
     low, high = (_first(ordered, below >= q - 1e-12) for q in (TRIM, 1 - TRIM))
-    return low, high
+    # The mean of what lies between the cuts, from the winsorised mean: both tails hold TRIM of the weight.
+    winsorised = np.tensordot(share, np.clip(values, low, high), 1)
+    return (winsorised - TRIM * (low + high)) / (1 - 2 * TRIM)
 
 
 def _median(values: Array, share: Array) -> Array:
     """Weighted median of each cell; halfway between two values that share it."""
     ordered, below = _ordered(values, share)
-    out: Array = (_first(ordered, below >= 0.5 - 1e-12) + _first(ordered, below > 0.5 + 1e-12)) / 2
-    return out
+    return (_first(ordered, below >= 0.5 - 1e-12) + _first(ordered, below > 0.5 + 1e-12)) / 2
 
 
 def _ordered(values: Array, share: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from typing import Any, Self, get_args
 import numpy as np
 import pandas as pd
 
-from polyjudge.calibrate.base import damaged
+from polyjudge.calibrate.base import reading
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.core.arrays import Array
 from polyjudge.core.labels import clean
@@ -91,7 +91,7 @@ class SparseCalibrator(ConsensusCalibrator):
         plain = ConsensusCalibrator.from_dict(data, where)
         out = cls()
         vars(out).update(vars(plain))
-        try:
+        with reading(where):
             out.level, out.seed = check_level(float(data["level"])), int(data["seed"])
             if data["explanation"] not in get_args(Kind):
                 raise ValueError("the explanation is unknown")
@@ -101,8 +101,6 @@ class SparseCalibrator(ConsensusCalibrator):
                 raise ValueError("excess must be a finite number for each cell")
             if named.shape != excess.shape or named.dtype != bool:
                 raise ValueError("named must be true or false for each cell")
-        except (KeyError, TypeError, ValueError) as error:
-            raise damaged(where, error) from None
         index, columns = plain.interaction_.index, plain.interaction_.columns
         out.excess_ = pd.DataFrame(excess, index=index, columns=columns)
         out.named_ = pd.DataFrame(named, index=index, columns=columns)

@@ -86,9 +86,6 @@ class Estimate(Result):
     judges: pd.DataFrame
     price_date: str
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.judges
-
 
 def estimate(
     plan: Plan, prices: Prices, calls: int, characters: dict[str, int], learnt: Mapping[str, float]

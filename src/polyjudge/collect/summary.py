@@ -43,9 +43,6 @@ class Progress(Result):
         """Whether the rule has nothing left to buy."""
         return self.open.empty or self.look == self.looks
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.answers
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Summary(Result):
@@ -84,9 +81,6 @@ class Summary(Result):
     adaptive: Progress | None = None
     probes: bool = False
     """Whether probe versions were scored beside the items."""
-
-    def to_frame(self) -> pd.DataFrame:
-        return self.judges
 
     @property
     def cost(self) -> float | None:

@@ -41,6 +41,11 @@ def mean_there(values: Array, axis: int | tuple[int, ...], keepdims: bool = Fals
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
+def ratio(top: Array, bottom: Array, otherwise: float = 0.0) -> Array:
+    """top / bottom where the bottom is above 0, else `otherwise`."""
+    return np.divide(top, bottom, out=np.full_like(top, otherwise), where=bottom > 0)
+
+
 def tie_gap(low: float, high: float) -> float:
     """The absolute gap below which two values on the scale [low, high] count as tied."""
     return TIE_TOLERANCE * max(high - low, np.finfo(float).tiny)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import combinations
 
 from polyjudge.core.errors import PanelError
-from polyjudge.core.labels import clean
+from polyjudge.core.labels import clean, some
 
 USUAL = {
     "task": (
@@ -114,11 +115,9 @@ def find_columns(names: Iterable[str], *, require_task: bool = True, **named: st
     needed = [r for r in required if found[r] is None and r not in several]
     if needed or several:
         raise PanelError(_ask(names, needed, several, found))
-    roles = [r for r in found if found[r] is not None]
-    for i, a in enumerate(roles):
-        for b in roles[i + 1 :]:
-            if found[a] == found[b]:
-                raise PanelError(f"Column {found[a]!r} cannot be both {a} and {b}.")
+    for a, b in combinations([r for r in found if found[r] is not None], 2):
+        if found[a] == found[b]:
+            raise PanelError(f"Column {found[a]!r} cannot be both {a} and {b}.")
     return Columns(**{r: (found[r] or "") if r in REQUIRED else found[r] for r in found})  # type: ignore[arg-type]
 
 
@@ -169,8 +168,6 @@ def _ask(names: list[str], needed: list[str], several: dict[str, list[str]], fou
     return " ".join(parts)
 
 
-def listed(names: Iterable[str], most: int = 30) -> str:
+def listed(names: Iterable[str]) -> str:
     """Names for an error message."""
-    names = list(names)
-    shown = ", ".join(repr(clean(n)) for n in names[:most])
-    return shown + (f", ... ({len(names)} in all)" if len(names) > most else "") if names else "no columns at all"
+    return some(names, 30, repr) or "no columns at all"

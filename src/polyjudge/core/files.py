@@ -65,6 +65,14 @@ def atomic_write(path: str | Path) -> Iterator[TextIO]:
         yield file
 
 
+def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Text files (UTF-8) in a folder, by name. Returns their paths."""
+    for name, text in texts.items():
+        with atomic_write(folder / name) as file:
+            file.write(text)
+    return [folder / name for name in texts]
+
+
 def check_file(path: Path) -> None:
     """An error unless `path` is new or an ordinary file: devices, pipes and folders are never replaced."""
     check_name(path)
@@ -432,16 +440,8 @@ def literal(path: str | Path) -> str:
 def check_name(path: str | Path) -> None:
     """An error when a name cannot be passed on or printed: NUL, or bytes that are not UTF-8."""
     text = str(path)
-    if "\0" in text or not _is_text(text):
+    if "\0" in text or text.encode(errors="ignore").decode() != text:
         raise UsageError(f"The name {clean(text, 200)!r} holds bytes that are not text (UTF-8). Rename it.")
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def source_files(source: str | Path) -> list[Path]:

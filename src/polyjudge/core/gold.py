@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from polyjudge.core.arrays import Array
 from polyjudge.core.columns import USUAL
 from polyjudge.core.errors import PanelError, UsageError
-from polyjudge.core.labels import clean
+from polyjudge.core.labels import clean, some
 from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Say, say
 
@@ -113,7 +113,7 @@ def by_answer(panel: Panel, table: Any) -> tuple[Panel, Any]:
 def judge_as_gold(panel: Panel, judge: str) -> tuple[Panel, Gold]:
     """The panel of the other judges, and a trusted judge's scores as if they were human."""
     if judge not in panel.judges:
-        raise PanelError(f"No judge {clean(judge)!r} in this panel; it has {_some(panel.judges)}.")
+        raise PanelError(f"No judge {clean(judge)!r} in this panel; it has {some(panel.judges, 5)}.")
     others = [b for b in panel.judges if b != judge]
     if len(others) < 2:
         raise PanelError("A trusted judge needs at least two others beside it: with one there is no panel to check.")
@@ -181,7 +181,7 @@ def _columns(table: Any, kind: Kind | None) -> tuple[pd.DataFrame, Kind]:
         raise PanelError(
             f"Labels need the columns task, language, and preference or score; no column for "
             f"{' and '.join([*lacking, *([] if labels else ['preference or score'])])} was found among "
-            f"{_some(map(str, table.columns))}."
+            f"{some(map(str, table.columns), 5)}."
         )
     if kind is None and len(labels) == 2:
         raise PanelError(
@@ -189,7 +189,7 @@ def _columns(table: Any, kind: Kind | None) -> tuple[pd.DataFrame, Kind]:
         )
     chosen: Kind = kind or ("preference" if "preference" in labels else "score")
     if chosen not in labels:
-        raise PanelError(f"The labels have no {chosen} column; the columns are {_some(map(str, table.columns))}.")
+        raise PanelError(f"The labels have no {chosen} column; the columns are {some(map(str, table.columns), 5)}.")
     frame = pd.DataFrame({**{r: _text(table[c]) for r, c in found.items()}, "label": table[labels[chosen]].to_numpy()})
     if frame.empty:
         raise PanelError("The table of labels has no rows.")
@@ -210,8 +210,8 @@ def _known(panel: Panel, frame: pd.DataFrame, notes: list[Say]) -> tuple[pd.Data
         strange = frame.loc[frame[short] < 0, role]
         if len(strange) == len(frame):
             raise PanelError(
-                f"No label belongs to this panel: its {role}s are {_some(panel.__getattribute__(role + 's'))}, the "
-                f"labels name {_some(strange.unique())}. Both tables must use the same {role} names."
+                f"No label belongs to this panel: its {role}s are {some(getattr(panel, f'{role}s'), 5)}, the "
+                f"labels name {some(strange.unique(), 5)}. Both tables must use the same {role} names."
             )
         if len(strange):
             notes.append(say("gold.strange", count=len(strange), role=role, names=strange.unique().tolist()))
@@ -309,7 +309,7 @@ def _merge(frame: pd.DataFrame, kind: Kind, contradictions: Contradictions, note
             rows = frame[(frame["t"] == t) & (frame["l"] == l)]
             raise PanelError(
                 f"The labels contradict each other: task {clean(rows.iloc[0]['task'])!r} in "
-                f"{clean(rows.iloc[0]['language'])!r} has {_some(f'{x:g}' for x in rows['label'].unique())} "
+                f"{clean(rows.iloc[0]['language'])!r} has {some((f'{x:g}' for x in rows['label'].unique()), 5)} "
                 f"({len(clash)} such pairs of task and language). Resolve them, or say what to do with "
                 f"contradictions: 'mean' (several annotators) or 'drop' (--contradictions)."
             )
@@ -320,8 +320,3 @@ def _merge(frame: pd.DataFrame, kind: Kind, contradictions: Contradictions, note
             notes.append(say("gold.several", count=len(clash)))
     label = several["mean"]
     return several.assign(label=np.sign(label) if kind == "preference" else label)
-
-
-def _some(names: Any, most: int = 5) -> str:
-    names = [clean(n) for n in names]
-    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from zlib import crc32
 
-BUILT_IN = frozenset(
-    [
-        "constructor",
-        "hasOwnProperty",
-        "isPrototypeOf",
-        "propertyIsEnumerable",
-        "toLocaleString",
-        "toString",
-        "valueOf",
-        "__proto__",
-        "__defineGetter__",
-        "__defineSetter__",
-        "__lookupGetter__",
-        "__lookupSetter__",
-    ]
-)
+BUILT_IN = {
+    "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf",
+    "__proto__", "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__",
+}  # fmt: skip
 """Names that every JavaScript object answers to: a chart that looks one up finds a function. They get a mark."""
 
 
 def clean(text: object, width: int = 60) -> str:
     """A label as one line of plain visible text: control and direction characters escaped, long ones cut."""
-    start = str(text)[
-        : width + 1
-    ]  # escapes only lengthen: more would be cut, and a label may have a billion characters
+    # Escapes only lengthen: more would be cut, and a label may have a billion characters.
+    start = str(text)[: width + 1]
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in start)
     return shown if len(shown) <= width else shown[: width - 1] + "…"
 
@@ -55,6 +42,13 @@ def labels(names: Iterable[str]) -> dict[str, str]:
         taken.add(shown)
         out[name] = shown
     return out
+
+
+def some(names: Iterable[object], most: int = 8, show: Callable[[str], str] = str) -> str:
+    """The first of many names in one line, and how many there are."""
+    names = list(names)
+    shown = ", ".join(show(clean(name)) for name in names[:most])
+    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
 def short(names: Iterable[str], width: int) -> dict[str, str]:

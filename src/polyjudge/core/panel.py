@@ -6,8 +6,8 @@ Validated here, once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from polyjudge.core.arrays import Array, tie_gap, unit_mean
 from polyjudge.core.errors import PanelError
-from polyjudge.core.labels import clean
+from polyjudge.core.labels import clean, some
 from polyjudge.core.reading import Reading
+from polyjudge.core.results import stack_cells
 from polyjudge.core.sections import Words
 from polyjudge.core.systems import average_systems
 
@@ -359,7 +360,7 @@ class Panel:
         if self.grouping is None:
             raise PanelError("This panel has no groups. Name the column that holds them: group=... or --group.")
         if group not in self.grouping.labels:
-            raise PanelError(f"No group {group!r}; the groups are {_some(self.grouping.labels)}.")
+            raise PanelError(f"No group {group!r}; the groups are {some(self.grouping.labels)}.")
         g = self.grouping.labels.index(group)
         if self.grouping.task is not None:
             return self.select(tasks=[self.tasks[i] for i in np.flatnonzero(self.grouping.task == g)])
@@ -394,7 +395,7 @@ class Panel:
             return self
         t, s = np.nonzero((~np.isnan(self.system_scores)).any(axis=(2, 3)))
         pairs = list(zip(*self.answers(), strict=True))
-        names = [unit_label(*pair) for pair in pairs]
+        names = [" / ".join(pair) for pair in pairs]
         if len(set(names)) < len(names):  # "a / b" + "c" and "a" + "b / c"
             names = [repr(pair) for pair in pairs]
         single = None if self.system_replicates is None else self.system_replicates[t, s]
@@ -454,24 +455,17 @@ class Panel:
         system_replicates: Array | None = None,
     ) -> Panel:
         """The same labels, counts, weights and clusters around other scores."""
-        return Panel(
-            scores,
-            self.tasks,
-            self.languages,
-            self.judges,
-            self.replicates if replicate_scores is not None else (),
-            replicate_scores,
-            self.counts,
-            self.weights,
-            self.grouping if self.grouping is None or self.grouping.task is not None else None,
-            notes=self.notes,
-            looks=self.looks,
-            reading=self.reading,
+        return replace(
+            self,
+            scores=scores,
+            replicates=self.replicates if replicate_scores is not None else (),
+            replicate_scores=replicate_scores,
+            grouping=self.grouping if self.grouping is None or self.grouping.task is not None else None,
+            declared_range=None,
+            observed_range=None,  # type: ignore[arg-type]  # of the new scores
             systems=self.systems if system_scores is not None else (),
             system_scores=system_scores,
             system_replicates=system_replicates,
-            clusters=self.clusters,
-            cluster=self.cluster,
         )
 
     def adjusted(self, shift: Array, scale: Array | None = None, limits: tuple[float, float] | None = None) -> Panel:
@@ -493,13 +487,13 @@ class Panel:
             moved(self.system_replicates, True),
         )
 
-    def matrix(self, cells: Array) -> pd.DataFrame:
+    def matrix(self, cells: NDArray[Any]) -> pd.DataFrame:
         """A (k, m) array as a labelled language x judge table."""
-        return pd.DataFrame(
-            cells,
-            index=pd.Index(self.languages, name="language"),
-            columns=pd.Index(self.judges, name="judge"),
-        )
+        return pd.DataFrame(cells, pd.Index(self.languages, name="language"), pd.Index(self.judges, name="judge"))
+
+    def long(self, **cells: NDArray[Any]) -> pd.DataFrame:
+        """(k, m) arrays as columns of a long table after language and judge."""
+        return stack_cells(**{name: self.matrix(values) for name, values in cells.items()})
 
     def __repr__(self) -> str:
         n, k, m = self.shape
@@ -510,24 +504,19 @@ class Panel:
             parts[0] += f" x {len(self.replicates)} replicates"
         low, high = self.range
         parts += [
-            *([f"  systems:   {_some(self.systems)}"] if self.systems else []),
-            f"  languages: {_some(self.languages)}",
-            f"  judges:    {_some(self.judges)}",
+            *([f"  systems:   {some(self.systems)}"] if self.systems else []),
+            f"  languages: {some(self.languages)}",
+            f"  judges:    {some(self.judges)}",
             f"  scores:    {self.n_scores} in [{low:g}, {high:g}]"
             + ("" if self.declared_range else " (observed)")
             + ("" if self.complete else f", {int(np.isnan(self.scores).sum())} entries missing"),
         ]
         if self.grouping is not None:
-            parts.append(f"  groups:    {_some(self.grouping.labels)} ({self.grouping.name})")
+            parts.append(f"  groups:    {some(self.grouping.labels)} ({self.grouping.name})")
         if self.clusters:
             parts.append(f"  clusters:  {len(self.clusters)}")
         parts += [f"  note:      {note}" for note in self.notes]
         return "\n".join(parts)
-
-
-def unit_label(task: str, system: str) -> str:
-    """Label of a system's answer to a task, where the pair is one unit."""
-    return f"{task} / {system}"
 
 
 def _labels(given: Iterable[Any] | None, word: str, size: int) -> Labels:
@@ -580,8 +569,7 @@ def nan_mean(replicate_scores: Array) -> Array:
         return full
     count = there.sum(axis=-1)
     total = np.where(there, replicate_scores, 0.0).sum(axis=-1)
-    out: Array = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return out
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def missing_table(missing: pd.DataFrame, rows: int = 12) -> str:
@@ -595,11 +583,6 @@ def missing_table(missing: pd.DataFrame, rows: int = 12) -> str:
     return "\n".join(lines)
 
 
-def _some(labels: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(clean(label) for label in labels[:most])
-    return shown if len(labels) <= most else f"{shown}, ... ({len(labels)} in all)"
-
-
 def _positions(wanted: Iterable[str] | None, labels: Labels, word: str) -> NDArray[np.int64]:
     if wanted is None:
         return np.arange(len(labels))
@@ -609,7 +592,7 @@ def _positions(wanted: Iterable[str] | None, labels: Labels, word: str) -> NDArr
     wanted = [wanted] if isinstance(wanted, str) else list(wanted)
     unknown = [w for w in wanted if w not in place]
     if unknown:
-        raise PanelError(f"No {word} {_some(unknown)} in this panel; it has {_some(labels)}.")
+        raise PanelError(f"No {word} {some(unknown)} in this panel; it has {some(labels)}.")
     return np.array([place[w] for w in wanted], dtype=np.int64)
 
 

@@ -71,16 +71,7 @@ def damaged(path: Path) -> Iterator[None]:
         yield
     except PolyjudgeError:
         raise
-    except (
-        sqlite3.Error,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        IndexError,
-        RecursionError,
-        OverflowError,
-    ) as error:
+    except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise CollectError(
             f"{clean(path, 200)} is damaged, or is not the store of a run ({clean(error, 120)}). Restore it from a "
             "copy, or start a new run in another folder."

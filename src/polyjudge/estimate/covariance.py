@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.core.arrays import AT_ONCE, Array
+from polyjudge.core.arrays import AT_ONCE, Array, ratio
 from polyjudge.core.memory import require
 from polyjudge.core.panel import Panel
 from polyjudge.estimate.kernels import BLOCK
@@ -72,7 +72,7 @@ class Moments:
             first = total(self.sums)
             top = top - first * first.swapaxes(2, 3) / np.maximum(count, 1)
             count = np.maximum(count - 1, 0)
-        return np.divide(top, count, out=np.zeros_like(top), where=count > 0)
+        return ratio(top, count)
 
     def of_means(self, times: Array) -> Array:
         """Covariance over systems of the judges' mean deviations, (r, k, m, m): agreement about the leaderboard."""
@@ -81,7 +81,7 @@ class Moments:
         shape = self.systems.shape[1:]
         top = (times @ self.systems.reshape(self.units, -1)).reshape(-1, *shape)
         number = (times @ self.seen.reshape(self.units, -1)).reshape(-1, *shape)
-        means = np.divide(top, number, out=np.zeros_like(top), where=number > 0)
+        means = ratio(top, number)
         means -= means.mean(axis=1, keepdims=True)
         out: Array = np.einsum("rslj,rsli->rlji", means, means, optimize=True) / (shape[0] - 1)
         return out
@@ -150,8 +150,7 @@ def correlations(v: Array) -> Array:
     """Covariances as correlations, 0 where a judge has no spread."""
     sd = np.sqrt(np.maximum(np.diagonal(v, axis1=-2, axis2=-1), 0))
     scale = sd[..., :, None] * sd[..., None, :]
-    out: Array = np.divide(v, scale, out=np.zeros_like(v), where=scale > 0)
-    return out
+    return ratio(v, scale)
 
 
 def one_factor(v: Array) -> Array:
@@ -173,6 +172,6 @@ def one_factor(v: Array) -> Array:
         for j in range(m):
             others = (found**2).sum(axis=0) - found[j] ** 2
             product = (off[j] * found).sum(axis=0)
-            found[j] = np.divide(product, others, out=np.zeros_like(product), where=others > 0)
+            found[j] = ratio(product, others)
     found *= np.where(found.sum(axis=0) < 0, -1.0, 1.0)
     return np.moveaxis(found, 0, -1)

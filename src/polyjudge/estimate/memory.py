@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -54,20 +54,12 @@ class Memory:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values; nine digits are enough for a comparison."""
 
-        def rounded(values: Array | None) -> Any:
-            return None if values is None else np.vectorize(lambda x: float(f"{x:.9g}"))(values).tolist()
+        def kept(value: Any) -> Any:
+            if isinstance(value, np.ndarray):
+                return np.vectorize(lambda x: float(f"{x:.9g}"))(value).tolist()
+            return list(value) if isinstance(value, tuple) else value
 
-        return {
-            "floor": rounded(self.floor),
-            "floor_se": rounded(self.floor_se),
-            "tasks": list(self.tasks),
-            "influence": rounded(self.influence),
-            "cells": rounded(self.cells),
-            "floors": rounded(self.floors),
-            "systems": list(self.systems),
-            "by_system": rounded(self.by_system),
-            "replicates": self.replicates,
-        }
+        return {f.name: kept(getattr(self, f.name)) for f in fields(self)}
 
     @classmethod
     def from_dict(cls, data: Any, k: int, m: int) -> Memory | None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from polyjudge.core.arrays import Array
+from polyjudge.core.arrays import Array, ratio
 from polyjudge.core.memory import require_time
 from polyjudge.estimate.kernels import pair_index
 from polyjudge.estimate.resample import bootstrap_t, in_groups, mean_and_se
@@ -89,11 +89,10 @@ def order_pairs(
     found = {name: np.concatenate([b[name] for b in blocks], axis=-1) for name in blocks[0]}
     mean, t, thin, signs = found["mean"], found["statistic"], found["thin"], found.pop("signs")
     share = np.full(s, thin.mean()) if joint else thin.mean(axis=1)
-    critical = (
-        np.full(s, _quantile(largest.max(axis=1), 1 - alpha * (1 - share[0])))
-        if joint
-        else np.array([_quantile(largest[:, x], 1 - alpha * (1 - share[x])) for x in range(s)])
-    )
+    if joint:
+        largest = np.broadcast_to(largest.max(axis=1, keepdims=True), largest.shape)
+    levels = np.clip(1 - alpha * (1 - share), 0.0, 1.0)
+    critical = np.array([np.quantile(x, level, method="higher") for x, level in zip(largest.T, levels, strict=True)])
     sure = np.where(thin, 2 * signs * (thin.size if joint else len(i)) <= alpha, np.abs(t) > critical[:, None])
     above = np.zeros((s, q, q), bool)
     above[:, i, j] = sure & (mean > gap)
@@ -157,12 +156,8 @@ def borrowed(differences: Array, mean: Array, se: Array) -> tuple[Array, Array]:
     square = np.sort(((differences - mean) ** 2).reshape(n * s, p), axis=0)
     total = square.sum(axis=0)
     few = max(1, int(np.ceil(TOP * n * s)))
-    carried: Array = np.divide(square[-few:].sum(axis=0), total, out=np.zeros(p), where=total > 0)
+    carried = ratio(square[-few:].sum(axis=0), total)
     return np.where(carried >= CARRIED, np.maximum(se, np.sqrt((se**2).mean(axis=0))), se), carried
-
-
-def _quantile(values: Array, level: float) -> float:
-    return float(np.quantile(values, min(max(level, 0.0), 1.0), method="higher"))
 
 
 def _same_tail(t: Array, tasks: NDArray[np.int64], n: int) -> Array:

@@ -17,13 +17,12 @@ import pandas as pd
 from polyjudge.collect.translate import Translation, parse_judge, read_translations, translate
 from polyjudge.collect.workspace import named_files, read_workspace
 from polyjudge.core.errors import UsageError
-from polyjudge.core.files import atomic_write, safe_csv
+from polyjudge.core.files import safe_csv, write_texts
 from polyjudge.core.labels import clean
-from polyjudge.paper.requirements import typed
+from polyjudge.paper.requirements import JUDGMENT_COLUMNS, typed
 
 LANGUAGES = ("English", "Arabic", "Turkish", "Chinese", "Hindi", "Japanese", "Spanish", "Swahili")
 FRAMEWORKS = ("MetaGPT", "GPT-Pilot", "OpenHands")
-VERDICTS = ["task", "framework", "language", "backbone", "requirement_id", "satisfied"]
 
 
 def texts_of(instances: list[dict[str, Any]]) -> dict[str, str]:
@@ -80,14 +79,14 @@ def write_devai(
     plan = example("agent-as-a-judge.yaml")
     plan = plan.replace(f"languages: [{', '.join(LANGUAGES)}]", f"languages: [{', '.join(languages)}]")
     texts = {f"items.{language}.jsonl": "\n".join(rows) + "\n" for language, rows in lines.items()}
-    return _write(folder, {**texts, "plan.yaml": plan})
+    return write_texts(folder, {**texts, "plan.yaml": plan})
 
 
 def write_mrewardbench(folder: Path) -> list[Path]:
     """The plan with one English prompt for all languages, as the paper asked, and its template."""
     names = ("en/rating.txt", "en/reminder.txt")
     texts = {f"prompts/{name}": example(f"mrewardbench-english/{name}") for name in names}
-    return _write(folder, {"plan.yaml": example("mrewardbench-english.yaml"), **texts})
+    return write_texts(folder, {"plan.yaml": example("mrewardbench-english.yaml"), **texts})
 
 
 def run_verdicts(run: Path) -> pd.DataFrame:
@@ -99,7 +98,7 @@ def run_verdicts(run: Path) -> pd.DataFrame:
         raise UsageError(f"{run} is no run of requirements with frameworks as systems.")
     frame = frame.rename(columns={"system": "framework", "judge": "backbone", "requirement": "requirement_id"})
     frame["requirement_id"] = frame["requirement_id"].astype(int)
-    return frame.assign(satisfied=frame["score"] / 100)[VERDICTS]
+    return frame.assign(satisfied=frame["score"] / 100)[JUDGMENT_COLUMNS]
 
 
 def honour(verdicts: pd.DataFrame, instances: list[dict[str, Any]]) -> pd.DataFrame:
@@ -142,7 +141,7 @@ def write_verdicts(folder: Path, verdicts: pd.DataFrame, instances: list[dict[st
         "scores.csv": task_scores(verdicts),
         "scores_prerequisites.csv": task_scores(honour(verdicts, instances)),
     }
-    return _write(folder, {name: safe_csv(table) for name, table in tables.items()})
+    return write_texts(folder, {name: safe_csv(table) for name, table in tables.items()})
 
 
 def chosen_languages(text: str | None) -> list[str]:
@@ -181,13 +180,6 @@ def example(name: str) -> str:
 
 def _in(say: Mapping[str, Translation], key: str, english: str) -> str:
     return say[key].translation if key in say else english
-
-
-def _write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    for name, text in texts.items():
-        with atomic_write(folder / name) as file:
-            file.write(text)
-    return [folder / name for name in texts]
 
 
 def doubtful(translations: Mapping[str, Mapping[str, Translation]]) -> dict[str, Sequence[str]]:

@@ -22,7 +22,7 @@ from polyjudge.estimate.kernels import double_centre
 from polyjudge.paper import published
 from polyjudge.paper.draws import held_out_draws, plain_draws, subset_draws
 from polyjudge.paper.exact import Tau, bare_comparison, published_information
-from polyjudge.paper.ledger import Answer, Answers, label, measured_scatter, scattered, setting
+from polyjudge.paper.ledger import Answer, Answers, label, labels, measured_scatter, scattered, setting
 from polyjudge.paper.requirements import GROUPS, Requirements
 from polyjudge.report.numbers import p_words
 
@@ -69,7 +69,7 @@ class Findings:
     nats: dict[str, float]
     """The information with the published permutations."""
     unseen: pd.DataFrame
-    """language, raw, zero_shot"""
+    """raw and zero_shot of each language left out, and of all together ("overall")."""
     decisions: Decisions
     judges: pd.DataFrame
     """judges, tau, sd"""
@@ -101,15 +101,12 @@ def analyse(panel: Panel, seed: int | None = None) -> Findings:
     def seed_of(part: str) -> int:
         return int(book[part]["seed"]) if seed is None else seed
 
-    resamples = int(book["held_out"]["replicates"])
+    resamples, spec = book["held_out"]["replicates"], book["information"]
     drawn, orders = held_out_draws(n, k, m, resamples, seed_of("held_out"))
-    methods = list(book["held_out"]["methods"])
-    held = compare(panel, methods, resamples, seed_of("held_out"), draws=drawn)
-    sizes, few = book["ablation_judges"]["m"], int(book["ablation_judges"]["replicates_per_subset"])
+    sizes, few = book["ablation_judges"]["m"], book["ablation_judges"]["replicates_per_subset"]
     base = 7 if seed is None else seed
     judges = [ablate_judges(panel, [s], few, base + s, draws=plain_draws(n, few, base + s)).table for s in sizes]
-    spec = book["information"]
-    repeats, counts = int(book["ablation_tasks"]["repeats"]), [int(s) for s in book["ablation_tasks"]["n"]]
+    repeats, counts = book["ablation_tasks"]["repeats"], book["ablation_tasks"]["n"]
     stream = np.random.default_rng(seed_of("ablation_tasks"))
     subsets = {s: subset_draws(n, s, repeats, stream) for s in counts}
     return Findings(
@@ -117,19 +114,14 @@ def analyse(panel: Panel, seed: int | None = None) -> Findings:
         uncertainty=uncertainty(panel),
         reversals=rank_reversals(panel),
         variance=variance(panel),
-        information=information(
-            panel, seed=seed_of("information"), permutations=int(book["information"]["permutations"])
-        ),
-        held_out=held,
+        information=information(panel, seed=seed_of("information"), permutations=spec["permutations"]),
+        held_out=compare(panel, list(book["held_out"]["methods"]), resamples, seed_of("held_out"), draws=drawn),
         many=compare(panel, ["raw", "cbc"], MANY, seed_of("held_out") + 1),
         bare=bare_comparison(panel, drawn, orders, seed_of("held_out")),
-        nats=published_information(panel, int(spec["q"]), int(spec["permutations"]), seed_of("information")),
+        nats=published_information(panel, spec["q"], spec["permutations"], seed_of("information")),
         unseen=_unseen(panel, resamples, seed_of("unseen_language")),
         decisions=decisions(
-            panel,
-            resamples,
-            seed_of("decisions"),
-            draws=plain_draws(n, resamples, seed_of("decisions")),
+            panel, resamples, seed_of("decisions"), draws=plain_draws(n, resamples, seed_of("decisions"))
         ),
         judges=pd.concat(judges, ignore_index=True),
         tasks=ablate_tasks(panel, counts, repeats, seed_of("ablation_tasks"), draws=subsets),
@@ -159,11 +151,8 @@ def _unseen(panel: Panel, resamples: int, seed: int) -> pd.DataFrame:
     for language in panel.languages:
         draws = plain_draws(len(panel.tasks), resamples, stream)
         parts.append(unseen_language(panel, (0,), resamples, seed, languages=[language], draws=draws).table)
-    table = pd.concat(parts, ignore_index=True)[["language", "raw", "zero_shot"]]
-    overall = pd.DataFrame(
-        {"language": ["overall"], "raw": table["raw"].mean(), "zero_shot": table["zero_shot"].mean()}
-    )
-    return pd.concat([overall, table], ignore_index=True)
+    table = pd.concat(parts).set_index("language")[["raw", "zero_shot"]]
+    return pd.concat([table.mean().to_frame("overall").T.rename_axis("language"), table])
 
 
 # --- answers ---
@@ -172,17 +161,18 @@ def _unseen(panel: Panel, resamples: int, seed: int) -> pd.DataFrame:
 def answer(found: Findings, types: Types | None = None) -> Answers:
     """What is known about every published DevAI number; with the requirements and their ablation if they are known."""
     book = published.load("devai")
-    answers = {
+    answers: Answers = {
+        **{(part, "seed"): setting("seed", spec["seed"]) for part, spec in book.items() if "seed" in spec},
         **_panel(found),
         **_reversals(book, found),
         **_bound(book, found),
         **_fit(found),
         **_held_out(book, found),
         **_unseen_answers(book, found),
-        **_decisions(found, book),
+        **_decisions(found),
         **_ablations(book, found),
-        **_information(book, found),
-        **_elsewhere(book, found),
+        **_information(found),
+        **elsewhere(book, found),
         **_requirement_types(book, types or Types()),
     }
     return answers if found.seed is None else scattered(answers, measured_scatter())
@@ -195,8 +185,7 @@ def _panel(found: Findings) -> Answers:
         ("panel", "runs"): Answer("single scores", panel.n_scores),
     }
     for word, names in (("languages", panel.languages), ("judges", panel.judges), ("replicates", panel.replicates)):
-        for i, name in enumerate(names):
-            out["panel", word, str(i)] = label(f"{word[:-1]} {i + 1}", name)
+        out |= labels(word, names)
     said = {"clear": "clear of zero", "pointwise": "clear of zero only on its own", "unclear": "not clear of zero"}
     for cell in found.uncertainty.cells.to_dict("records"):
         band = f"[{cell['band_low']:.2f}, {cell['band_high']:.2f}]"
@@ -272,43 +261,36 @@ def _bound(book: dict[str, Any], found: Findings) -> Answers:
     band = (u.cells["band_high"] - u.cells["band_low"]) / 2
     half = found.largest / 2
     why = "The bound needs the sd of the noise; the sd of all scores counts tasks, judges and languages as noise."
-    return {
-        ("bound", "sigma_all_scores"): Answer(
-            "sigma in the bound",
-            all_scores,
-            "artefact",
-            corrected=f"{noise:.2f} (noise left by double centring)",
-            reading=why,
-        ),
-        ("bound", "epsilon"): setting("error level of the bound", book["bound"]["epsilon"]),
-        ("bound", "radius"): Answer(
-            "simultaneous radius (points)",
-            found.radius(all_scores),
-            "artefact",
-            corrected=f"{found.radius(noise):.2f} with the noise's sigma; band {band.min():.2f} to {band.max():.2f} by "
-            f"cell, {u.clear} of {len(u.cells)} cells clear of zero",
-            reading=why,
-        ),
-        ("bound", "tasks_for_half_of_max_beta"): Answer(
+    radius = (
+        f"{found.radius(noise):.2f} with the noise's sigma; band {band.min():.2f} to {band.max():.2f} by cell, "
+        f"{u.clear} of {len(u.cells)} cells clear of zero"
+    )
+    tasks = f"{found.tasks_for(noise, half)} if the noise is known to have sd {noise:.2f}"
+    out: Answers = {("bound", "epsilon"): setting("error level of the bound", book["bound"]["epsilon"])}
+    for name, word, value, instead in (
+        ("sigma_all_scores", "sigma in the bound", all_scores, f"{noise:.2f} (noise left by double centring)"),
+        ("radius", "simultaneous radius (points)", found.radius(all_scores), radius),
+        (
+            "tasks_for_half_of_max_beta",
             "tasks for a radius of half the largest interaction",
             found.tasks_for(all_scores, half),
-            "artefact",
-            corrected=f"{found.tasks_for(noise, half)} if the noise is known to have sd {noise:.2f}",
-            reading=why,
+            tasks,
         ),
-    }
+    ):
+        out["bound", name] = Answer(word, value, "artefact", corrected=instead, reading=why)
+    return out
 
 
 def _fit(found: Findings) -> Answers:
-    v = found.variance
-    return {
-        ("fit", "r2_simplified"): Answer("R2 without task:language", v.r2_simplified),
-        ("fit", "r2_full"): Answer("R2 with task:language", v.r2_full),
-        ("fit", "r2_increment"): Answer("what task:language adds to R2", v.r2_increment),
-        ("fit", "sse_simplified"): Answer("residual sum of squares without task:language", v.sse_simplified),
-        ("fit", "sse_full"): Answer("residual sum of squares with task:language", v.sse_full),
-        ("fit", "sst"): Answer("total sum of squares", v.sst),
+    words = {
+        "r2_simplified": "R2 without task:language",
+        "r2_full": "R2 with task:language",
+        "r2_increment": "what task:language adds to R2",
+        "sse_simplified": "residual sum of squares without task:language",
+        "sse_full": "residual sum of squares with task:language",
+        "sst": "total sum of squares",
     }
+    return {("fit", name): Answer(word, getattr(found.variance, name)) for name, word in words.items()}
 
 
 def gain_text(found: Findings) -> str:
@@ -323,10 +305,7 @@ def gain_text(found: Findings) -> str:
 def _held_out(book: dict[str, Any], found: Findings) -> Answers:
     spec = book["held_out"]
     table = found.held_out.table.set_index("method")
-    out: Answers = {
-        ("held_out", "replicates"): setting("resamples", found.held_out.resamples),
-        ("held_out", "seed"): setting("seed", spec["seed"]),
-    }
+    out: Answers = {("held_out", "replicates"): setting("resamples", found.held_out.resamples)}
     for name in spec["methods"]:
         row = table.loc[name]
         ours = tuple(float(row[c]) for c in ("tau", "low", "high", "full_fit"))
@@ -373,17 +352,13 @@ def _with_many(found: Findings, method: str) -> str:
 
 
 def _unseen_answers(book: dict[str, Any], found: Findings) -> Answers:
-    table = found.unseen.set_index("language")
-    out: Answers = {("unseen_language", "seed"): setting("seed", book["unseen_language"]["seed"])}
-    for name in ("raw", "zero_shot"):
+    out: Answers = {}
+    same = "Mean imputation gives the same by arithmetic: the mean of the seen rows is 0."
+    for name, reading in (("raw", ""), ("zero_shot", same)):
         for language in book["unseen_language"][name]:
-            out["unseen_language", name, language] = Answer(
-                f"left-out language, {name.replace('_', '-')}, {language}",
-                float(table.loc[language, name]),
-                reading="Mean imputation gives the same by arithmetic: the mean of the seen rows is 0."
-                if name == "zero_shot"
-                else "",
-            )
+            text = f"left-out language, {name.replace('_', '-')}, {language}"
+            value = float(found.unseen.loc[language, name])
+            out["unseen_language", name, language] = Answer(text, value, reading=reading)
     return out
 
 
@@ -394,8 +369,8 @@ def with_binomial(decisions: Decisions) -> pd.DataFrame:
     return decisions.table.assign(accuracy_low=[e.low for e in exact], accuracy_high=[e.high for e in exact])
 
 
-def _decisions(found: Findings, book: dict[str, Any]) -> Answers:
-    out: Answers = {("decisions", "seed"): setting("seed", book["decisions"]["seed"])}
+def _decisions(found: Findings) -> Answers:
+    out: Answers = {}
     for name, row in with_binomial(found.decisions).set_index("method").iterrows():
         for path, word, column in (
             (("accuracy",), "agreement with the model's own choice", "accuracy"),
@@ -415,14 +390,10 @@ def _decisions(found: Findings, book: dict[str, Any]) -> Answers:
 
 
 def _ablations(book: dict[str, Any], found: Findings) -> Answers:
-    judges, tasks = book["ablation_judges"], book["ablation_tasks"]
+    few, repeats = book["ablation_judges"]["replicates_per_subset"], book["ablation_tasks"]["repeats"]
     out: Answers = {
-        ("ablation_judges", "seed"): setting("seed", judges["seed"]),
-        ("ablation_judges", "replicates_per_subset"): setting(
-            "resamples of each subset", judges["replicates_per_subset"]
-        ),
-        ("ablation_tasks", "seed"): setting("seed", tasks["seed"]),
-        ("ablation_tasks", "repeats"): setting("random subsets of each size", tasks["repeats"]),
+        ("ablation_judges", "replicates_per_subset"): setting("resamples of each subset", few),
+        ("ablation_tasks", "repeats"): setting("random subsets of each size", repeats),
     }
     for i, row in enumerate(found.judges.to_dict("records")):
         size = int(row["judges"])
@@ -437,8 +408,7 @@ def _ablations(book: dict[str, Any], found: Findings) -> Answers:
             "identity" if alone else "reproduced",
             reading="0 by arithmetic: there is one subset." if alone else "",
         )
-    table = found.tasks.table
-    for i, row in enumerate(table.to_dict("records")):
+    for i, row in enumerate(found.tasks.table.to_dict("records")):
         size = int(row["tasks"])
         out["ablation_tasks", "n", str(i)] = setting("number of tasks", size)
         out["ablation_tasks", "tau", str(i)] = Answer(f"{size} tasks: held-out tau of CBC", row["tau"])
@@ -453,32 +423,23 @@ def _ablations(book: dict[str, Any], found: Findings) -> Answers:
     return out
 
 
-def _information(book: dict[str, Any], found: Findings) -> Answers:
+def _information(found: Findings) -> Answers:
     info, nats = found.information, found.nats
-    spec = book["information"]
-    head = "information"
-    return {
-        (head, "seed"): setting("seed", spec["seed"]),
-        (head, "slices"): Answer("task x judge slices", info.slices),
-        (head, "slice_size"): Answer("scores in a slice", info.slice_size),
-        (head, "q"): setting("nearest neighbour that sets the distance", info.q),
-        (head, "permutations"): setting("permutations", info.permutations),
-        (head, "observed"): Answer("information, plain estimate (nats)", info.observed),
-        (head, "null_mean"): Answer("information of permuted labels (nats)", nats["null_mean"]),
-        (head, "debiased"): Answer(
-            "information, debiased (nats)",
-            nats["debiased"],
-            corrected=f"{info.with_tolerance:.3f} with the tie rule (and other permutations)",
-            reading=BARE,
-        ),
-        (head, "interval", "0"): Answer("low end of the debiased information", nats["low"]),
-        (head, "interval", "1"): Answer("high end of the debiased information", nats["high"]),
-        (head, "p"): Answer(
-            "p of the information",
-            nats["p"],
-            reading=f"The smallest value that {info.permutations} permutations can give.",
-        ),
+    with_ties = f"{info.with_tolerance:.3f} with the tie rule (and other permutations)"
+    least = f"The smallest value that {info.permutations} permutations can give."
+    answers = {
+        ("slices",): Answer("task x judge slices", info.slices),
+        ("slice_size",): Answer("scores in a slice", info.slice_size),
+        ("q",): setting("nearest neighbour that sets the distance", info.q),
+        ("permutations",): setting("permutations", info.permutations),
+        ("observed",): Answer("information, plain estimate (nats)", info.observed),
+        ("null_mean",): Answer("information of permuted labels (nats)", nats["null_mean"]),
+        ("debiased",): Answer("information, debiased (nats)", nats["debiased"], corrected=with_ties, reading=BARE),
+        ("interval", "0"): Answer("low end of the debiased information", nats["low"]),
+        ("interval", "1"): Answer("high end of the debiased information", nats["high"]),
+        ("p",): Answer("p of the information", nats["p"], reading=least),
     }
+    return {("information", *path): answer for path, answer in answers.items()}
 
 
 def _requirement_types(book: dict[str, Any], types: Types) -> Answers:
@@ -504,7 +465,7 @@ def _requirement_types(book: dict[str, Any], types: Types) -> Answers:
     return out
 
 
-def _elsewhere(book: dict[str, Any], found: Findings) -> Answers:
+def elsewhere(book: dict[str, Any], found: Findings) -> Answers:
     """Numbers that the released scores do not hold, and the calls that follow from sizes."""
     out: Answers = {}
     columns = book["cost"]["columns"]

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from polyjudge.core.arrays import Array
+
 Counts = NDArray[np.int64]
 
 
@@ -68,6 +70,12 @@ def strata_draws(strata: Counts, resamples: int = 1000, seed: int = 107) -> Coun
         for rows in members:
             row[rows] = _count(rng.choice(len(rows), len(rows), replace=True), len(rows))
     return out
+
+
+def summary(values: Array) -> tuple[float, float, float]:
+    """Mean, and the ends of the 95% interval of resamples."""
+    low, high = np.percentile(values, [2.5, 97.5])
+    return float(values.mean()), float(low), float(high)
 
 
 def _count(drawn: NDArray[np.int64], tasks: int) -> Counts:

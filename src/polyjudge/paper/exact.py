@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polyjudge.analyse.information import Slices
-from polyjudge.calibrate.methods import Block, Map
+from polyjudge.calibrate.methods import Block
 from polyjudge.calibrate.methods.dawid_skene import dawid_skene
-from polyjudge.calibrate.methods.normalise import judge_only, quantile, z_score
+from polyjudge.calibrate.methods.normalise import ensemble_parts
 from polyjudge.core.arrays import Array
 from polyjudge.core.panel import Panel
 from polyjudge.estimate.kernels import double_centre, mean_tau, ranks
+from polyjudge.paper.draws import summary
 
 Tau = tuple[float, float, float, float]
 """Mean tau, the ends of its interval, and tau of the full fit."""
@@ -31,14 +32,12 @@ def bare_comparison(panel: Panel, drawn: NDArray[np.int64], orders: NDArray[np.i
     shuffled = np.stack([row[fresh.permutation(m)] for row in panel.cell_means])[None]
     cells = {
         "ensemble": tuple(map(_ensemble, parts)),
-        "dawid-skene": tuple(_values(dawid_skene.adjust(p)) for p in parts),
+        "dawid-skene": tuple(np.asarray(dawid_skene(p)) for p in parts),
         "random control": (np.take_along_axis(parts[0].left_out, orders, axis=-1), shuffled),
     }
     out = {}
     for name, (resampled, full) in cells.items():
-        tau = mean_tau(resampled, 0.0)
-        low, high = np.percentile(tau, [2.5, 97.5])
-        out[name] = (float(tau.mean()), float(low), float(high), float(mean_tau(full, 0.0)[0]))
+        out[name] = (*summary(mean_tau(resampled, 0.0)), float(mean_tau(full, 0.0)[0]))
     return out
 
 
@@ -57,19 +56,8 @@ def _block(panel: Panel, drawn: NDArray[np.number], held: NDArray[np.generic]) -
     )
 
 
-def _values(adjusted: Array | Map) -> Array:
-    assert not isinstance(adjusted, Map)
-    return adjusted
-
-
 def _ensemble(block: Block) -> Array:
-    m = block.left_out.shape[-1]
-    scaled = z_score.adjust(block)
-    assert isinstance(scaled, Map)
-    centred = block.left_out - _values(judge_only.adjust(block))
-    standard = (block.left_out - scaled.shift) / scaled.scale
-    # Rank 1 is the smallest: percentiles rise with the value.
-    a, b, c = (ranks(-x, 0.0) / m for x in (centred, standard, _values(quantile.adjust(block))))
+    a, b, c = (ranks(-values, 0.0) / block.left_out.shape[-1] for values in ensemble_parts(block))
     out: Array = (a + b + c) / 3.0
     return out
 

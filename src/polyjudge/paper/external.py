@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from polyjudge.calibrate.methods.btl import fit_btl, pair_counts
 from polyjudge.core.arrays import Array, tie_gap
@@ -23,17 +24,12 @@ STRENGTH_GAP = tie_gap(0.0, 1.0)
 
 @dataclass(frozen=True, kw_only=True)
 class External:
-    """Held-out tau of each method (mean, low, high), tau of the full fit, and the label-free gain (mean, low, high)."""
+    """Mean margins and BTL strengths (language x judge) of all items; tau by method and gain of every resample."""
 
-    tau: dict[str, tuple[float, float, float]]
-    full_fit: dict[str, float]
-    means: Array
-    btl: Array
-    gain: tuple[float, float, float]
-    gain_positive: float
-    resamples: int
-    resample_tau: dict[str, Array]
-    """Of every resample, by method."""
+    means: pd.DataFrame
+    btl: pd.DataFrame
+    tau: dict[str, Array]
+    gain: Array
 
 
 def available_means(panel: Panel, weights: Array) -> Array:
@@ -67,25 +63,9 @@ def held_out(panel: Panel, resamples: int, seed: int) -> External:
         strength = fit_btl(*pair_counts(panel, held), start=whole)[0]
         tau["judge_aware_btl"].append(mean_tau(strength, STRENGTH_GAP))
         gains.append((2 * own * beta - beta**2).mean(axis=(1, 2)))
-    full = available_means(panel, np.ones((1, n)))
-    gain = np.concatenate(gains)
-    taus = {name: np.concatenate(parts) for name, parts in tau.items()}
     return External(
-        tau={name: _summary(values) for name, values in taus.items()},
-        full_fit={
-            "raw": float(mean_tau(full, gap)[0]),
-            "cbc": float(mean_tau(full - double_centre(full), gap)[0]),
-            "judge_aware_btl": float(mean_tau(whole[0], STRENGTH_GAP)[0]),
-        },
-        means=full[0],
-        btl=whole[0][0],
-        gain=_summary(gain),
-        gain_positive=float((gain > 0).mean()),
-        resamples=resamples,
-        resample_tau=taus,
+        means=panel.matrix(available_means(panel, np.ones((1, n)))[0]),
+        btl=panel.matrix(whole[0][0]),
+        tau={name: np.concatenate(parts) for name, parts in tau.items()},
+        gain=np.concatenate(gains),
     )
-
-
-def _summary(values: Array) -> tuple[float, float, float]:
-    low, high = np.percentile(values, [2.5, 97.5])
-    return float(values.mean()), float(low), float(high)

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from polyjudge.core.errors import PolyjudgeError
-from polyjudge.core.files import atomic_path, atomic_write
+from polyjudge.core.files import atomic_path, write_texts
 from polyjudge.core.labels import clean
 from polyjudge.core.progress import track
 from polyjudge.paper.published import Benchmark
@@ -92,9 +92,9 @@ def fetch_labels(tasks: Sequence[str], frameworks: Sequence[str], *, source: str
         for (t, f), one in zip(runs, texts[split:], strict=True)
         for r in one["requirements"]
     ]
-    for path, text in zip(paths, (lines, ["task,framework,requirement_id,satisfied", *rows]), strict=True):
-        with atomic_write(path) as file:
-            file.write("\n".join(text) + "\n")
+    head = "task,framework,requirement_id,satisfied"
+    parts = {paths[0].name: lines, paths[1].name: [head, *rows]}
+    write_texts(paths[0].parent, {name: "\n".join([*part, ""]) for name, part in parts.items()})
     return paths
 
 

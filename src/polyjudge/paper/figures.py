@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from polyjudge.analyse.uncertainty import Uncertainty
 from polyjudge.core.arrays import Array
-from polyjudge.core.files import atomic_path
 from polyjudge.core.labels import labels
 from polyjudge.estimate.kernels import double_centre, ranks
 from polyjudge.report.charts import interaction_heatmap, rank_lines
 from polyjudge.report.charts.theme import LIGHT, finish
 from polyjudge.report.charts.vega import Picture, bands, layer, of, plot, stacked
+from polyjudge.report.export import save_chart
 
 SHARPNESS = 3
 """Pixels of the PNG per unit of the chart: about 290 dots per inch."""
@@ -91,12 +90,11 @@ def convergence(table: pd.DataFrame) -> Picture:
 
     Columns: tasks, error, published_error, bound_all_scores, bound.
     """
-    names = {
-        "bound_all_scores": "bound as published: sigma of all scores",
-        "bound": "bound with the sigma of the noise",
-        "error": "mean |error|; rings: published",
+    look = {
+        "bound_all_scores": ("bound as published: sigma of all scores", LIGHT["c2"], [6, 4]),
+        "bound": ("bound with the sigma of the noise", LIGHT["c4"], [2, 2]),
+        "error": ("mean |error|; rings: published", LIGHT["c1"], [1, 0]),
     }
-    look = {"bound_all_scores": (LIGHT["c2"], [6, 4]), "bound": (LIGHT["c4"], [2, 2]), "error": (LIGHT["c1"], [1, 0])}
     sizes = [int(n) for n in table["tasks"]]
     x = of("tasks:Q", title="number of tasks", scale=dict(domain=[5, 60]), axis=dict(values=sizes))
     y = of(
@@ -106,11 +104,12 @@ def convergence(table: pd.DataFrame) -> Picture:
         axis=dict(values=[0.5, 1, 2, 5, 10, 20, 40], format="~g"),
     )
     layers = []
-    for name, (ink, dash) in look.items():
+    for name, (title, ink, dash) in look.items():
         rows = pd.DataFrame({"tasks": table["tasks"], "value": table[name]})
         line = plot(rows).mark("line", color=ink, strokeDash=dash, strokeWidth=2, point=dict(color=ink))
         # The names stand over the right part of their lines, high enough for the left end of the text.
-        middle = plot(pd.DataFrame({"tasks": [60], "value": [_at(rows, 19)], "name": [names[name]]}))
+        height = np.interp(19, rows["tasks"], rows["value"])
+        middle = plot(pd.DataFrame({"tasks": [60], "value": [height], "name": [title]}))
         label = middle.mark("text", align="right", dy=-5, color=ink, fontSize=10).encode(x=x, y=y, text=of("name:N"))
         layers += [line.encode(x=x, y=y), label]
     rings = plot(pd.DataFrame({"tasks": table["tasks"], "value": table["published_error"]}))
@@ -120,22 +119,11 @@ def convergence(table: pd.DataFrame) -> Picture:
     return finish(chart, "Error of the interaction by number of tasks", note)
 
 
-def write(chart: Any, folder: Path, name: str, formats: Iterable[str]) -> list[Path]:
+def write(chart: Picture, folder: Path, name: str, formats: Iterable[str]) -> list[Path]:
     """Write a chart in each format. The files are complete or not there."""
-    import vl_convert
-
-    spec = chart.to_dict()
-    draw = {
-        "svg": lambda: vl_convert.vegalite_to_svg(spec).encode(),
-        "png": lambda: vl_convert.vegalite_to_png(spec, scale=SHARPNESS),
-        "pdf": lambda: vl_convert.vegalite_to_pdf(spec),
-    }
-    paths = []
-    for ending in formats:
-        path = folder / f"{name}.{ending}"
-        with atomic_path(path) as part:
-            part.write_bytes(draw[ending]())
-        paths.append(path)
+    paths = [folder / f"{name}.{ending}" for ending in formats]
+    for path in paths:
+        save_chart(chart, path, SHARPNESS)
     return paths
 
 
@@ -152,7 +140,3 @@ def _rank_rows(means: pd.DataFrame, cells: Array, gap: float, stage: str) -> pd.
     place = pd.DataFrame(ranks(cells, gap), index=means.index, columns=means.columns)
     long = place.rename_axis(index="language", columns="judge").reset_index().melt("language", value_name="rank")
     return long.assign(stage=stage)
-
-
-def _at(rows: pd.DataFrame, tasks: float) -> float:
-    return float(np.interp(tasks, rows["tasks"], rows["value"]))

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from polyjudge.core.arrays import Array, tie_gap
+from polyjudge.core.gold import proportional
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.estimate.kernels import double_centre
@@ -50,9 +51,6 @@ class HumanAnchor(Result):
     """Agreement as published in every resample: raw, cbc, gain."""
     proof: str = PROOF
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.by_language
-
     def interval(self, name: str) -> tuple[float, float, float]:
         """Rate, low and high of one row of `intervals`."""
         row = self.intervals.loc[self.intervals["quantity"] == name, ["rate", "low", "high"]].to_numpy(float)[0]
@@ -70,7 +68,7 @@ def draw_sample(panel: Panel, per_language: int = 100, seed: int = 107) -> pd.Da
     rng = np.random.default_rng(seed)
     by_name = np.argsort(np.array(panel.tasks), kind="stable")
     subset = panel.grouping.task[by_name]
-    size = shares(np.bincount(subset, minlength=len(panel.grouping.labels)), per_language)
+    size = proportional(np.bincount(subset, minlength=len(panel.grouping.labels)), per_language)
     beta = double_centre(np.nanmean(panel.scores, axis=0))
     parts = []
     for language in sorted(panel.languages):
@@ -85,14 +83,6 @@ def draw_sample(panel: Panel, per_language: int = 100, seed: int = 107) -> pd.Da
             part["cbc_margin"] = np.nanmean(margins - beta[l], axis=1)
             parts.append(part)
     return pd.concat(parts, ignore_index=True)
-
-
-def shares(counts: NDArray[np.int64], total: int) -> NDArray[np.int64]:
-    """`total` divided in proportion to `counts`, by largest remainder."""
-    exact = counts / counts.sum() * total
-    out: NDArray[np.int64] = np.floor(exact).astype(np.int64)
-    out[np.argsort(-(exact - out), kind="stable")[: total - out.sum()]] += 1
-    return out
 
 
 def human_anchor(sample: pd.DataFrame, languages: list[str], resamples: int = 1000, seed: int = 107) -> HumanAnchor:

@@ -20,7 +20,7 @@ from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.estimate.kernels import draw_blocks
-from polyjudge.paper.sources import require_columns, table_of
+from polyjudge.paper.sources import table_of
 
 CAVEAT = (
     "The labels are the benchmark's own, of the work of the same three frameworks on the same tasks. That the judges "
@@ -49,9 +49,6 @@ class LabelCheck(Result):
     resamples: int
     seed: int
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.cells
-
     @property
     def panel(self) -> dict[str, float]:
         """r, low and high of the mean of all judges and languages."""
@@ -61,9 +58,7 @@ class LabelCheck(Result):
 
 def read_labels(path: str | Path, panel: Panel) -> pd.DataFrame:
     """Human verdicts: task, framework, requirement_id, satisfied 0 or 1. Every task and framework must have some."""
-    table = table_of(path)
-    require_columns(table, COLUMNS, path, "human_labels.csv")
-    where = clean(str(path), 300)
+    table, where = table_of(path, COLUMNS, "human_labels.csv")
     if not table["satisfied"].isin([0, 1]).all() or table.duplicated(COLUMNS[:3]).any():
         raise PanelError(f"{where}: `satisfied` must be 0 or 1, once for each task, framework and requirement.")
     have = set(zip(table["task"], table["framework"], strict=True))

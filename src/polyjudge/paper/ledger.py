@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Literal
@@ -34,20 +34,6 @@ COMPUTED: tuple[Verdict, ...] = ("reproduced", "artefact", "differs")
 """Verdicts of values that are computed and can come out otherwise."""
 REACH = 4.0
 """With own draws a value may lie this many standard deviations of the difference of two runs from the printed one."""
-COLUMNS = [
-    "key",
-    "place",
-    "number",
-    "published",
-    "printed",
-    "computed",
-    "difference",
-    "tolerance",
-    "verdict",
-    "basis",
-    "corrected",
-    "reading",
-]
 
 
 @dataclass(frozen=True)
@@ -93,9 +79,6 @@ class Ledger(Result):
     benchmark: Benchmark
     rows: pd.DataFrame
 
-    def to_frame(self) -> pd.DataFrame:
-        return self.rows
-
     @property
     def counts(self) -> dict[Verdict, int]:
         """Number of rows of each verdict."""
@@ -121,32 +104,32 @@ def settle(benchmark: Benchmark, answers: Mapping[Path, Answer]) -> Ledger:
         forgotten = [published.key(p) for p in values.keys() ^ answers.keys()]
         raise AssertionError(f"published values and answers do not match: {sorted(forgotten)[:10]}")
     rows = [_row(benchmark, path, expected, answers[path]) for path, expected in values.items()]
-    frame = pd.DataFrame(rows, columns=COLUMNS).astype({"published": object, "printed": object, "computed": object})
+    frame = pd.DataFrame(rows).astype({"published": object, "printed": object, "computed": object})
     for name in ("difference", "tolerance"):
         frame[name] = pd.to_numeric(frame[name])
     return Ledger(benchmark, frame)
 
 
-def _row(benchmark: Benchmark, path: Path, expected: float | str | None, answer: Answer) -> tuple[object, ...]:
+def _row(benchmark: Benchmark, path: Path, expected: float | str | None, answer: Answer) -> dict[str, object]:
     printed, half, difference, tolerance = expected, 0.0, None, None
     if isinstance(expected, (int, float)):
         printed, half = published.printed(benchmark, path, expected)
         if isinstance(answer.value, (int, float)):
             difference, tolerance = float(answer.value) - printed, answer.tolerance(half)
-    return (
-        published.key(path),
-        published.place(benchmark, path),
-        answer.number,
-        "none" if expected is None else expected,
-        "none" if printed is None else printed,
-        answer.value,
-        difference,
-        tolerance,
-        answer.verdict(printed, half),
-        answer.basis if answer.value is not None else "",
-        answer.corrected,
-        answer.reading,
-    )
+    return {
+        "key": published.key(path),
+        "place": published.place(benchmark, path),
+        "number": answer.number,
+        "published": "none" if expected is None else expected,
+        "printed": "none" if printed is None else printed,
+        "computed": answer.value,
+        "difference": difference,
+        "tolerance": tolerance,
+        "verdict": answer.verdict(printed, half),
+        "basis": answer.basis if answer.value is not None else "",
+        "corrected": answer.corrected,
+        "reading": answer.reading,
+    }
 
 
 def scattered(answers: Answers, scatter: Mapping[str, float]) -> Answers:
@@ -176,3 +159,8 @@ def setting(number: str, value: float | str) -> Answer:
 def label(number: str, value: str) -> Answer:
     """A name that is taken over from the published table."""
     return Answer(number, value, "label", "label")
+
+
+def labels(word: str, names: Iterable[str]) -> Answers:
+    """The names along an axis of the panel."""
+    return {("panel", word, str(i)): label(f"{word[:-1]} {i + 1}", name) for i, name in enumerate(names)}

@@ -9,7 +9,7 @@ import pandas as pd
 
 from polyjudge.core.panel import Panel
 from polyjudge.core.schema import envelope
-from polyjudge.core.sections import Column, Finding, Report, Section, Step, Table, say
+from polyjudge.core.sections import Column, Report, Section, Step, Table, find, say
 from polyjudge.paper import tables
 from polyjudge.paper.ledger import COMPUTED, VERDICTS
 from polyjudge.paper.result import Reproduction
@@ -28,21 +28,18 @@ def build(result: Reproduction, panel: Panel | None = None) -> Report:
         cells = check.helped + check.hurt + check.unclear
         verdict.append(say("paper.labels", helped=check.helped, hurt=check.hurt, cells=cells, **check.panel))
     frame = pd.DataFrame([(v, counts[v], m) for v, m in VERDICTS.items()], columns=["verdict", "values", "meaning"])
-    finding = (Finding("paper.differs", {"count": differs}, "serious"),) if differs else ()
     title = BENCHMARKS[ledger.benchmark]
+    step = Step(
+        why="Every row, the tables and the figures as files", command=f"polyjudge reproduce {ledger.benchmark} -o DIR"
+    )
     return Report(
         command="reproduce",
         title=f"{title}: the paper, number by number",
         read=(say("paper.read", title=title, rows=len(rows)),),
         verdict=tuple(verdict),
         picture=(_table("verdicts", "Verdicts", frame, {"values": "count"}),),
-        findings=finding,
-        next=(
-            Step(
-                why="Every row, the tables and the figures as files",
-                command=f"polyjudge reproduce {ledger.benchmark} -o DIR",
-            ),
-        ),
+        findings=(find("serious", "paper.differs", count=differs),) if differs else (),
+        next=(step,),
         sections=tuple(_sections(result)),
         payload=lambda: envelope("reproduce", result.to_dict()),
     )
@@ -63,30 +60,15 @@ def _sections(result: Reproduction) -> list[Section]:
         )
         out.append(Section(name="needs", title="What needs data that is not here", says=says, folded=False))
     wrong = tuple(say("paper.conceded" if c.conceded else "paper.correction", **asdict(c)) for c in result.corrections)
-    out.append(
-        Section(
-            name="corrections",
-            title="What does not hold, what is arithmetic, and what can be said instead",
-            says=wrong,
-            folded=False,
-        )
-    )
+    title = "What does not hold, what is arithmetic, and what can be said instead"
+    out.append(Section(name="corrections", title=title, says=wrong, folded=False))
     out.append(Section(name="notes", title="Notes", says=result.notes, folded=False))
     for table in result.tables:
-        block = _table(table.name, table.title, table.frame.map(_whole))
-        folded = table.name != "human_anchor"
-        out.append(
-            Section(
-                name=table.name,
-                title=table.title,
-                says=(table.note,) if table.note else (),
-                blocks=(block,),
-                folded=folded,
-            )
-        )
+        blocks = (_table(table.name, table.title, table.frame.map(_whole)),)
+        note, folded = (table.note,) if table.note else (), table.name != "human_anchor"
+        out.append(Section(name=table.name, title=table.title, says=note, blocks=blocks, folded=folded))
     names = ["place", "number", "printed", "computed", "verdict", "corrected"]
-    block = _table("ledger", "Every row", rows[names])
-    out.append(Section(name="ledger", title="The ledger", blocks=(block,)))
+    out.append(Section(name="ledger", title="The ledger", blocks=(_table("ledger", "Every row", rows[names]),)))
     return out
 
 

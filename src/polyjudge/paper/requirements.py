@@ -20,7 +20,7 @@ from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 from polyjudge.core.panel import Panel
 from polyjudge.paper.draws import plain_draws
-from polyjudge.paper.sources import array_of, require_columns, table_of
+from polyjudge.paper.sources import array_of, table_of
 
 TYPES = {
     "Dataset or Environment": "Data Loading",
@@ -95,9 +95,7 @@ def typed(instances: list[dict[str, Any]]) -> Requirements:
 
 def read_judgments(path: str | Path, requirements: Requirements) -> pd.DataFrame:
     """Verdicts on single requirements: task, framework, language, backbone, requirement_id, satisfied 0 or 1."""
-    table = table_of(path)
-    require_columns(table, JUDGMENT_COLUMNS, path, "verdicts, one row for each requirement,")
-    where = clean(str(path), 300)
+    table, where = table_of(path, JUDGMENT_COLUMNS, "verdicts, one row for each requirement,")
     if not table["satisfied"].dropna().isin([0, 1]).all() or table.duplicated(JUDGMENT_COLUMNS[:5]).any():
         raise PanelError(f"{where}: `satisfied` must be 0, 1 or empty, once for each run and requirement.")
     joined = table.merge(requirements.table, how="left", on=["task", "requirement_id"])

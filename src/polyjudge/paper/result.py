@@ -12,6 +12,7 @@ from polyjudge.core.results import Result, plain
 from polyjudge.paper.labels import LabelCheck
 from polyjudge.paper.ledger import REACH, Ledger
 from polyjudge.paper.tables import Table
+from polyjudge.report.charts.vega import Picture
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Reproduction(Result):
     ledger: Ledger
     corrections: tuple[Correction, ...]
     tables: tuple[Table, ...]
-    figures: dict[str, Callable[[], Any]]
+    figures: dict[str, Callable[[], Picture]]
     """File name -> function that draws the chart."""
     inputs: dict[str, str]
     """What was read, by role, with the fingerprint of each."""

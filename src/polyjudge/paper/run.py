@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from polyjudge.core.errors import UsageError
-from polyjudge.core.files import atomic_write
+from polyjudge.core.files import write_texts
 from polyjudge.core.labels import clean
 from polyjudge.core.progress import track
 from polyjudge.core.schema import to_json
-from polyjudge.paper import sources
+from polyjudge.paper import figures, sources
 from polyjudge.paper.fetch import FetchError, cached, cached_labels, fetch, fetch_labels
 from polyjudge.paper.published import Benchmark
 from polyjudge.paper.result import Reproduction
 from polyjudge.paper.tables import Table
+from polyjudge.report.export import FORMATS
 
-FORMATS = ("svg", "png", "pdf")
 NO_LABELS = (
     "The benchmark's human labels were not at hand, so nothing is said about whom calibration helps. They are "
     "fetched with "
@@ -142,17 +142,11 @@ def write(result: Reproduction, folder: str | Path, formats: Iterable[str] = FOR
         "reproduce.json": to_json(report.payload(), indent=1) + "\n",
         "ledger.csv": Table("ledger", "", result.ledger.rows).csv(),
     }
-    for name, text in texts.items():
-        with atomic_write(folder / name) as file:
-            file.write(text)
-    paths = [folder / name for name in texts]
+    paths = write_texts(folder, texts)
     for table in result.tables:
         paths += table.write(folder / "tables")
-    if formats:
-        from polyjudge.paper import figures
-
-        for name, draw in track(result.figures.items(), len(result.figures), "drawing figures"):
-            paths += figures.write(draw(), folder / "figures", name, formats)
+    for name, draw in track(result.figures.items(), len(result.figures), "drawing figures") if formats else ():
+        paths += figures.write(draw(), folder / "figures", name, formats)
     return paths
 
 

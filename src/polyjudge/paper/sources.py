@@ -25,9 +25,7 @@ SAME_CELL = 1e-9
 def devai_panel(path: str | Path) -> Panel:
     """The DevAI panel: 55 tasks x 8 languages x 6 judges x 3 replicates, its 48 interaction cells as published."""
     expected = published.load("devai")
-    table = table_of(path)
-    require_columns(table, DEVAI_COLUMNS, path, "run_level_scores.csv")
-    where = clean(str(path), 300)
+    table, where = table_of(path, DEVAI_COLUMNS, "run_level_scores.csv")
     shape = expected["panel"]
     for word, name in (("languages", "language"), ("judges", "backbone"), ("replicates", "framework")):
         _same_labels(where, word, table[name].unique(), shape[word])
@@ -64,9 +62,7 @@ def devai_panel(path: str | Path) -> Panel:
 def mrewardbench_panel(path: str | Path) -> Panel:
     """The M-RewardBench panel: margins of 1,500 items x 7 languages x 5 judges, subsets as groups, gaps kept."""
     expected = published.load("mrewardbench")["panel"]
-    table = table_of(path)
-    where = clean(str(path), 300)
-    require_columns(table, MREWARDBENCH_COLUMNS, path, "pilot_complete_panel.csv")
+    table, where = table_of(path, MREWARDBENCH_COLUMNS, "pilot_complete_panel.csv")
     margin = pd.to_numeric(table["margin"], errors="coerce")
     if margin.isna().sum() != table["margin"].isna().sum() or np.isinf(margin).any():
         bad = table.index[(margin.isna() & table["margin"].notna()) | np.isinf(margin)][0]
@@ -85,8 +81,9 @@ def mrewardbench_panel(path: str | Path) -> Panel:
         or subsets.value_counts().to_dict() != expected["subsets"]
         or int(margin.isna().sum()) != expected["missing_margins"]
     ):
+        have = ", ".join(f"{clean(k)}: {v}" for k, v in subsets.value_counts().head(6).items())
         raise PanelError(
-            f"{where} has {len(table)} rows, {items} items ({_counts(subsets)}) and {int(margin.isna().sum())} rows "
+            f"{where} has {len(table)} rows, {items} items ({have}) and {int(margin.isna().sum())} rows "
             f"without a margin; the released panel has {expected['items_per_language']} items in every language and "
             f"judge ({', '.join(f'{k}: {v}' for k, v in expected['subsets'].items())}) and "
             f"{expected['missing_margins']} rows without a margin. It may be cut: get it again."
@@ -101,9 +98,7 @@ def mrewardbench_panel(path: str | Path) -> Panel:
 def anchor_sample(path: str | Path) -> pd.DataFrame:
     """The 700 sampled item-language rows of the human-anchor check, as the authors computed them."""
     expected = published.load("mrewardbench")
-    sample = table_of(path)
-    where = clean(str(path), 300)
-    require_columns(sample, ANCHOR_COLUMNS, path, "human_anchor_sample.csv")
+    sample, where = table_of(path, ANCHOR_COLUMNS, "human_anchor_sample.csv")
     for name in ANCHOR_COLUMNS[3:]:
         sample[name] = pd.to_numeric(sample[name], errors="coerce")
     if not np.isfinite(sample[ANCHOR_COLUMNS[3:]].to_numpy(float)).all():
@@ -119,13 +114,22 @@ def anchor_sample(path: str | Path) -> pd.DataFrame:
     return sample
 
 
-def table_of(path: str | Path) -> pd.DataFrame:
+def table_of(path: str | Path, names: list[str], original: str) -> tuple[pd.DataFrame, str]:
+    """A CSV file with these columns, and its name to be shown. `original`: what the released one is called."""
+    where = clean(str(path), 300)
     try:
-        return pd.read_csv(path, encoding="utf-8")
+        table = pd.read_csv(path, encoding="utf-8")
     except OSError as error:
-        raise PanelError(f"Cannot read {clean(str(path), 300)}: {error.strerror or error}.") from None
-    except (ValueError, UnicodeDecodeError) as error:
-        raise PanelError(f"{clean(str(path), 300)} is not a CSV file: {clean(error, 120)}.") from None
+        raise PanelError(f"Cannot read {where}: {error.strerror or error}.") from None
+    except ValueError as error:
+        raise PanelError(f"{where} is not a CSV file: {clean(error, 120)}.") from None
+    lacking = [n for n in names if n not in table.columns]
+    if lacking:
+        raise PanelError(
+            f"{where} has no column {', '.join(lacking)}; it has "
+            f"{', '.join(clean(c) for c in table.columns[:12])}. The released {original} has them: pass it unchanged."
+        )
+    return table, where
 
 
 def array_of(table: pd.DataFrame, keys: list[str], axes: list[Any], value: str) -> Array:
@@ -136,15 +140,6 @@ def array_of(table: pd.DataFrame, keys: list[str], axes: list[Any], value: str) 
     return out
 
 
-def require_columns(table: pd.DataFrame, names: list[str], path: str | Path, original: str) -> None:
-    lacking = [n for n in names if n not in table.columns]
-    if lacking:
-        raise PanelError(
-            f"{clean(str(path), 300)} has no column {', '.join(lacking)}; it has "
-            f"{', '.join(clean(c) for c in table.columns[:12])}. The released {original} has them: pass it unchanged."
-        )
-
-
 def _same_labels(where: str, word: str, found: Any, wanted: list[str]) -> None:
     if set(found) != set(wanted):
         strange = sorted(map(str, set(found) ^ set(wanted)))
@@ -152,7 +147,3 @@ def _same_labels(where: str, word: str, found: Any, wanted: list[str]) -> None:
             f"{where}: its {word} are not those of the released file ({', '.join(clean(s) for s in strange[:6])} "
             "stand in one but not in the other). It may be cut or changed: get it again."
         )
-
-
-def _counts(labels: pd.Series[Any]) -> str:
-    return ", ".join(f"{clean(k)}: {v}" for k, v in labels.value_counts().head(6).items())

@@ -12,27 +12,23 @@ from typing import Any
 
 import pandas as pd
 
-from polyjudge.core.files import atomic_write, spreadsheet_safe
+from polyjudge.core.files import spreadsheet_safe, write_texts
 from polyjudge.core.labels import clean
 
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "–": "--",
-}
-MARKDOWN = "\\`*_{}[]<>#|~"
+LATEX = str.maketrans(
+    {c: f"\\{c}" for c in "&%$#_{}"}
+    | {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"\textquotedbl{}",
+        "–": "--",
+    }
+)
+MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]<>#|~"} | {"&": "&amp;"})
 
 
 @dataclass(frozen=True)
@@ -77,13 +73,8 @@ class Table:
 
     def write(self, folder: Path) -> list[Path]:
         """Write the three forms into a folder."""
-        paths = []
-        for ending, text in (("csv", self.csv()), ("md", self.markdown()), ("tex", self.latex())):
-            path = folder / f"{self.name}.{ending}"
-            with atomic_write(path) as file:
-                file.write(text)
-            paths.append(path)
-        return paths
+        forms = {"csv": self.csv(), "md": self.markdown(), "tex": self.latex()}
+        return write_texts(folder, {f"{self.name}.{ending}": text for ending, text in forms.items()})
 
 
 def shown(value: Any, digits: int | str | None = None) -> str:
@@ -117,13 +108,12 @@ def markdown_table(frame: pd.DataFrame, digits: Mapping[str, int | str] | None =
 
 def markdown_text(text: object) -> str:
     """Text without any meaning to Markdown or HTML."""
-    out = "".join("\\" + c if c in MARKDOWN else c for c in clean(text, 2000))
-    return out.replace("&", "&amp;")
+    return clean(text, 2000).translate(MARKDOWN)
 
 
 def latex_text(text: object) -> str:
     """Text without any meaning to LaTeX."""
-    return "".join(LATEX.get(c, c) for c in clean(text, 2000))
+    return clean(text, 2000).translate(LATEX)
 
 
 def _title(column: object) -> str:

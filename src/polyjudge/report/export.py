@@ -29,19 +29,19 @@ def parse_formats(text: str) -> tuple[str, ...]:
     return wanted
 
 
-def chart_bytes(chart: Picture, form: str) -> bytes:
-    """A chart as the content of an SVG, PNG or PDF file."""
+def chart_bytes(chart: Picture, form: str, scale: float = 2) -> bytes:
+    """A chart as the content of an SVG, PNG or PDF file. `scale`: pixels of a PNG per unit of the chart."""
     if form == "png":
-        return bytes(converter().svg_to_png(chart.svg, scale=2))
+        return bytes(converter().svg_to_png(chart.svg, scale=scale))
     return bytes(converter().svg_to_pdf(chart.svg)) if form == "pdf" else chart.svg.encode()
 
 
-def save_chart(chart: Picture, path: str | Path) -> None:
+def save_chart(chart: Picture, path: str | Path, scale: float = 2) -> None:
     """Write a chart; the suffix of the path is the format."""
     path = Path(path)
     (form,) = parse_formats(path.suffix[1:])
     with atomic_path(path) as part:
-        part.write_bytes(chart_bytes(chart, form))
+        part.write_bytes(chart_bytes(chart, form, scale))
 
 
 def save_figures(report: Report, folder: Path, formats: Iterable[str]) -> list[Path]:

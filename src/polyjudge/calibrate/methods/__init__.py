@@ -1,50 +1,16 @@
 """The methods that `compare` sets side by side, each one function of one signature, in a registry."""
 
-from polyjudge.calibrate.methods import (  # each registers its methods
-    btl,
-    combat,
-    consensus,
-    dawid_skene,
-    normalise,
-    slopes,
-    sparse,
-)
-from polyjudge.calibrate.methods.base import REGISTRY, Map, Method, MethodCalibrator, find_methods, method, method_of
+# Each registers its methods.
+from polyjudge.calibrate.methods import btl, combat, consensus, dawid_skene, normalise, slopes, sparse  # noqa: F401
+from polyjudge.calibrate.methods.base import REGISTRY, Map, Method, find_methods, method
 from polyjudge.calibrate.methods.block import Block
 
-__all__ = [
-    "ORDER",
-    "REGISTRY",
-    "Block",
-    "Map",
-    "Method",
-    "MethodCalibrator",
-    "btl",
-    "combat",
-    "consensus",
-    "dawid_skene",
-    "find_methods",
-    "method",
-    "method_of",
-    "normalise",
-    "slopes",
-    "sparse",
-]
+__all__ = ["ORDER", "REGISTRY", "Block", "Map", "Method", "find_methods", "method"]
 
 ORDER = (
-    "raw",
-    "per-language norm",
-    "judge-only norm",
-    "z-score",
-    "quantile norm",
-    "ensemble",
-    "combat-eb",
-    "dawid-skene",
-    "random control",
-    "cbc",
-    "cbc-weighted",
-    "oracle",
-)
+    "raw", "per-language norm", "judge-only norm", "z-score", "quantile norm", "ensemble", "combat-eb", "dawid-skene",
+    "random control", "cbc", "cbc-weighted", "oracle",
+)  # fmt: skip
 """The order in which tables show the methods; all others follow."""
 
 for _name in (*ORDER, *[n for n in REGISTRY if n not in ORDER]):

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from polyjudge.calibrate.base import Calibrator, check_format, damaged, read_axes, read_numbers
+from polyjudge.calibrate.base import Calibrator, check_format, read_axes, read_numbers, reading
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.calibrate.methods.block import Block, full_fit
 from polyjudge.core.adjustment import Adjustment
@@ -137,7 +137,7 @@ class MethodCalibrator(Calibrator):
     def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
         """The calibrator of `to_dict`. Every field is checked."""
         check_format(data, where)
-        try:
+        with reading(where):
             languages, judges = read_axes(data)
             cells = (len(languages), len(judges))
             out = cls(str(data["method"]))
@@ -148,8 +148,6 @@ class MethodCalibrator(Calibrator):
             out._adjustment = Adjustment(languages=tuple(languages), judges=tuple(judges), shift=shift, scale=scale)
             low, high = read_numbers(data, "range", (2,)).tolist()
             out.range_, out.fingerprint_ = (low, high), str(data["fingerprint"])
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise damaged(where, error) from None
         return out
 
     def __repr__(self) -> str:
@@ -165,20 +163,8 @@ REGISTRY: dict[str, Method] = {}
 """The registered methods by name, in the order tables show them."""
 
 
-def method(
-    name: str,
-    *,
-    subtracts: bool = False,
-    identity: str = "",
-    scale: float | None = None,
-    complete: bool = False,
-    caution: Callable[[Panel], Say | None] | None = None,
-    calibrator: Callable[[], Calibrator] | None = None,
-    compares_only: str = "",
-    part: Callable[[Array], Array] | None = None,
-    keep: Callable[[Array, Array], float] | None = None,
-) -> Callable[[Adjust], Method]:
-    """Decorator that registers a function of a block as a method of `compare`. Arguments are those of `Method`.
+def method(name: str, **about: Any) -> Callable[[Adjust], Method]:
+    """Decorator that registers a function of a block as a method of `compare`. `about`: the fields of `Method`.
 
     >>> @method("halved", subtracts=True)
     ... def halved(block):
@@ -191,19 +177,7 @@ def method(
         # A user may run a notebook cell again; polyjudge's own methods stay what they are.
         if name in REGISTRY and REGISTRY[name].adjust.__module__.startswith("polyjudge."):
             raise UsageError(f"polyjudge has a method {clean(name)!r} already. Give yours another name.")
-        REGISTRY[name] = Method(
-            name=name,
-            adjust=adjust,
-            subtracts=subtracts,
-            identity=identity,
-            scale=scale,
-            complete=complete,
-            caution=caution,
-            calibrator=calibrator,
-            compares_only=compares_only,
-            part=part,
-            keep=keep,
-        )
+        REGISTRY[name] = Method(name=name, adjust=adjust, **about)
         return REGISTRY[name]
 
     return wrap

@@ -145,15 +145,6 @@ def log_likelihood(strength: Array, sharpness: Array, wins: Array, total: Array)
     return out
 
 
-def gradient(strength: Array, sharpness: Array, wins: Array, total: Array) -> tuple[Array, Array]:
-    """Gradient of the log likelihood by strength (..., m) and by log discrimination (..., s), constraints aside."""
-    m = strength.shape[-1]
-    scale = np.exp(sharpness)[..., None]
-    eta = scale * (strength @ _differences(m).T)[..., None, :]
-    residual = wins - total * expit(eta)
-    return (residual * scale).sum(axis=-2) @ _differences(m), (residual * eta).sum(axis=-1)
-
-
 def _scoring_step(strength: Array, sharpness: Array, wins: Array, total: Array, common: bool) -> tuple[Array, Array]:
     """Fisher scoring in coordinates that keep both sums at zero: the information matrix is never indefinite."""
     q, m = strength.shape
@@ -180,5 +171,4 @@ def _differences(m: int) -> Array:
     """(pairs, m): +1 for the first judge of the pair, -1 for the second."""
     i, j = np.triu_indices(m, 1)
     eye = np.eye(m)
-    out: Array = eye[i] - eye[j]
-    return out
+    return eye[i] - eye[j]

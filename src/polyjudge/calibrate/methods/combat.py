@@ -46,5 +46,4 @@ def _cell_variances(block: Block) -> Array:
 def _shrink(signal: Array, noise: Array) -> Array:
     """signal / (signal + noise), 0 where both are 0."""
     whole = signal + noise
-    out: Array = np.where(whole > 0, signal / np.where(whole > 0, whole, 1.0), 0.0)
-    return out
+    return np.where(whole > 0, signal / np.where(whole > 0, whole, 1.0), 0.0)

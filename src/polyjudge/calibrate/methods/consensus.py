@@ -27,12 +27,7 @@ def cbc(block: Block) -> Array:
     return block.interaction
 
 
-@method(
-    "shrunken",
-    subtracts=True,
-    part=double_centre,
-    keep=best_keep,
-)
+@method("shrunken", subtracts=True, part=double_centre, keep=best_keep)
 def shrunken(block: Block) -> Array:
     """The interaction of the drawn tasks less the share of it that is noise (empirical Bayes)."""
     d = estimate_interaction(block.panel).influence.reshape(len(block.panel.tasks), -1)
@@ -65,12 +60,7 @@ def cbc_weighted(block: Block) -> Array:
     return out
 
 
-@method(
-    "oracle",
-    subtracts=True,
-    identity="oracle",
-    compares_only="it uses the scores it is judged by",
-)
+@method("oracle", subtracts=True, identity="oracle", compares_only="it uses the scores it is judged by")
 def oracle(block: Block) -> Array:
     """The interaction of the evaluation tasks themselves: an upper bound, not a method."""
     return block.left_out_interaction

@@ -84,5 +84,4 @@ def em(labels: Array, there: Array, train: Array) -> Array:
 
 
 def _logistic(odds: Array) -> Array:
-    out: Array = 1 / (1 + np.exp(-np.clip(odds, -700, 700)))
-    return out
+    return 1 / (1 + np.exp(-np.clip(odds, -700, 700)))

@@ -30,7 +30,7 @@ def _offsets(scores: Array) -> Array:
 @method("judge-only norm", subtracts=True, part=_offsets)
 def judge_only(block: Block) -> Array:
     """Each judge's mean over languages in the drawn tasks."""
-    return _judge_means(block)
+    return np.broadcast_to(block.train.mean(axis=-2, keepdims=True), block.train.shape)
 
 
 @method("z-score", scale=1.0)
@@ -48,20 +48,6 @@ def quantile(block: Block) -> Array:
 
     The profile is the mean over judges of the sorted columns of the drawn tasks.
     """
-    return _by_profile(block)
-
-
-def _judge_means(block: Block) -> Array:
-    return np.broadcast_to(block.train.mean(axis=-2, keepdims=True), block.train.shape)
-
-
-def _standard(block: Block) -> Array:
-    by = z_score.adjust(block)
-    assert isinstance(by, Map)
-    return (block.left_out - by.shift) / by.scale
-
-
-def _by_profile(block: Block) -> Array:
     target = np.sort(block.train, axis=-2).mean(axis=-1)  # (R, k)
     columns = np.swapaxes(block.left_out, -1, -2)  # (R, m, k)
     order = np.argsort(columns, axis=-1, kind="stable")
@@ -77,18 +63,22 @@ def _by_profile(block: Block) -> Array:
 @method("ensemble", scale=1.0)
 def ensemble(block: Block) -> Array:
     """Mean of the within-language percentile ranks of judge-only norm, z-score and quantile norm."""
-    m = block.left_out.shape[-1]
-    parts = (
-        ranks(_judge_means(block) - block.left_out, block.gap),  # rank 1 is the smallest of the sign-changed values
-        ranks(-_standard(block), TIE_TOLERANCE),
-        ranks(-_by_profile(block), block.gap),
-    )
-    out: Array = sum(parts, start=np.zeros_like(block.left_out)) / (len(parts) * m)
+    parts = zip(ensemble_parts(block), (block.gap, TIE_TOLERANCE, block.gap), strict=True)
+    # Rank 1 is the smallest of the sign-changed values: percentiles rise with the value.
+    out: Array = sum(ranks(-values, gap) for values, gap in parts) / (3 * block.left_out.shape[-1])
     return out
+
+
+def ensemble_parts(block: Block) -> tuple[Array, Array, Array]:
+    """The values by judge-only norm, z-score and quantile norm."""
+    means, by, profile = judge_only(block), z_score(block), quantile(block)
+    assert not isinstance(means, Map)
+    assert isinstance(by, Map)
+    assert not isinstance(profile, Map)
+    return block.left_out - means, (block.left_out - by.shift) / by.scale, profile
 
 
 @method("random control", compares_only="it shuffles the judges")
 def random_control(block: Block) -> Array:
     """Each language's values shuffled over its judges."""
-    out: Array = block.rng.permuted(block.left_out, axis=-1)
-    return out
+    return block.rng.permuted(block.left_out, axis=-1)

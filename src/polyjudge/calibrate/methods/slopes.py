@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 
-from polyjudge.calibrate.methods.base import REGISTRY, Map, Method
+from polyjudge.calibrate.methods.base import Map, method
 from polyjudge.calibrate.methods.block import Block
 from polyjudge.core.arrays import Array
 from polyjudge.core.panel import Panel
@@ -20,6 +20,7 @@ MOST = 4.0
 _moments: weakref.WeakKeyDictionary[Panel, Moments] = weakref.WeakKeyDictionary()
 
 
+@method("slopes", by_name=True)
 def slopes(block: Block) -> Map:
     """Deviations from a cell's mean over its slope (docs/methods.md, section 17); the cell's mean stays.
 
@@ -47,8 +48,4 @@ def _ratios(block: Block) -> Array:
     count = known.sum(axis=-2, keepdims=True)
     mean = np.where(known, loading, 0.0).sum(axis=-2, keepdims=True) / np.maximum(count, 1)
     ratio = np.where(known & (count > 1), loading / np.where(mean > 0, mean, 1.0), 1.0)
-    out: Array = np.clip(ratio, 1 / MOST, MOST)
-    return out
-
-
-REGISTRY["slopes"] = Method(name="slopes", adjust=slopes, by_name=True)
+    return np.clip(ratio, 1 / MOST, MOST)
