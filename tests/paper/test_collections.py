@@ -192,7 +192,7 @@ def test_prerequisites_count() -> None:
         ],
     }
     rows = [("t", "f", "l", "b", i, v) for i, v in enumerate([0.0, 1.0, 1.0, 1.0])]
-    verdicts = pd.DataFrame(rows, columns=collection.VERDICTS)
+    verdicts = pd.DataFrame(rows, columns=JUDGMENT_COLUMNS)
     assert collection.honour(verdicts, [task])["satisfied"].tolist() == [0, 0, 0, 1]
     verdicts.loc[0, "satisfied"] = np.nan
     strict = collection.honour(verdicts, [task])["satisfied"]
