@@ -23,7 +23,8 @@ from components import PACKAGES, find
 import polyjudge as pj
 import stand_in
 
-SHARED = Path(os.environ.get("POLYJUDGE_SHARED") or Path(__file__).resolve().parents[2] / "shared")
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = Path(os.environ.get("POLYJUDGE_SHARED") or ROOT.parent / "shared")
 NO_SHARED = "needs the released scores"
 
 
@@ -85,6 +86,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     skipped = [str(report.longrepr) for report in reporter.stats.get("skipped", [])]
     if any(NO_SHARED not in why or os.environ.get("POLYJUDGE_SHARED") for why in skipped):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout. Tests that ask for it are of the group "wheel", so that it is built once."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, ROOT]
+    done = subprocess.run(pip, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    (built,) = folder.glob("polyjudge-*.whl")
+    return built
 
 
 @pytest.fixture(scope="session")

@@ -28,18 +28,18 @@ def run(*command: object, cwd: Path | None = None) -> subprocess.CompletedProces
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=280, cwd=cwd, env=env)
 
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
+
+
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with the wheel, and links to what it asks for and to nothing else."""
-    folder = tmp_path_factory.mktemp("wheel")
-    built = run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder, ROOT)
-    assert built.returncode == 0, built.stderr
-    (wheel,) = folder.glob("polyjudge-*.whl")
-    venv.create(folder / "empty")
-    python = folder / "empty" / "bin" / "python"
+    folder = tmp_path_factory.mktemp("empty")
+    venv.create(folder)
+    python = folder / "bin" / "python"
     done = run(sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", "--no-compile", wheel)
     assert done.returncode == 0, done.stderr
-    (site,) = (folder / "empty" / "lib").glob("python*/site-packages")
+    (site,) = (folder / "lib").glob("python*/site-packages")
     (own,) = site.glob("polyjudge-*.dist-info")
     for needed in _needed(Distribution.at(own)).values():
         for name in {file.parts[0] for file in needed.files or () if file.parts[0] not in ("..", "__pycache__")}:
@@ -58,7 +58,6 @@ def _needed(asking: Distribution, found: dict[str, Distribution] | None = None) 
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_wheel_in_an_empty_environment(python: Path, tmp_path: Path) -> None:
     absent = f"import importlib.util as u; print([n for n in {ABSENT!r} if u.find_spec(n)])"
@@ -85,7 +84,6 @@ def test_the_wheel_in_an_empty_environment(python: Path, tmp_path: Path) -> None
     assert run(python, "-c", frame).stdout.strip() == "True True"
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_what_extras_are_for_is_said(python: Path, tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_bytes(sample_csv())

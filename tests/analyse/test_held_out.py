@@ -221,7 +221,7 @@ def test_more_resamples_begin_with_the_same_ones() -> None:
 
 
 def test_any_number_of_threads(run_cli: Any, tmp_path: Any) -> None:
-    panel, _ = pj.simulate_panel(tasks=300, languages=6, judges=6, seed=2)
+    panel, _ = pj.simulate_panel(tasks=100, languages=6, judges=6, seed=2)
     panel.to_long().to_csv(tmp_path / "scores.csv", index=False)
     import os
 

@@ -317,6 +317,7 @@ def test_a_lead_that_hangs_on_a_judge_is_said_and_by_how_much(order: list[int]) 
     assert (v["winner"], v["rival"], v["judge"]) == ("a", "b", "judge3")
     a, b = (panel.system_scores[:, panel.systems.index(x)] for x in "ab")  # type: ignore[index]
     assert v["difference"] == pytest.approx((a - b).mean())
+    assert 0 < v["low"] < v["difference"] < v["high"]
     assert v["without"] == pytest.approx((a - b)[..., [0, 1, 3]].mean())
     assert v["without_low"] < 0 < v["without_high"]
     assert v["without_low"] < v["without"] < v["without_high"]

@@ -102,6 +102,7 @@ class Runner:
             "PYTHONPATH": packages,  # what the package needs is here already: nothing is fetched
             "PIP_NO_DEPS": "1",
             "PIP_NO_INDEX": "1",
+            "PIP_NO_COMPILE": "1",
         }
 
     def _value(self, name: str) -> str:
@@ -139,25 +140,7 @@ class Runner:
         return done
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        str(folder),
-        str(ROOT),
-    ]
-    subprocess.run(pip, check=True, capture_output=True)
-    return next(folder.glob("polyjudge-*.whl"))
-
-
+@pytest.mark.xdist_group("wheel")
 def test_the_action_on_a_pull_request(scores: Path, wheel: Path, tmp_path: Path) -> None:
     """Installed from a wheel, audited, commented, failed by a finding; every step of it."""
     options = "--resamples 100 --judges 'Aster,Cobalt'"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import polyjudge as pj
 from polyjudge.samples import sample_csv
 
 pytestmark = pytest.mark.slow
@@ -24,6 +25,9 @@ PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"])
 README = re.compile(r"<!-- demo: begin -->\n```text\n(.*?)```\n<!-- demo: end -->", re.DOTALL)
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
+RESAMPLING = ("anchor", "audit", "compare", "gate", "systems")
+FEW = 100
+
 
 def blocks(page: Path) -> list[tuple[str, str]]:
     return BLOCK.findall(page.read_text(encoding="utf-8"))
@@ -33,6 +37,18 @@ def commands(block: str) -> list[str]:
     """The lines after `$ `, with the lines that a backslash continues them by."""
     joined = re.sub(r"\\\n> ?", "", block)
     return [line[2:] for line in joined.splitlines() if line.startswith("$ ")]
+
+
+def few_resamples(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Functions draw fewer resamples unless told; the options by which commands do. What is asked is whether they run.
+
+    The README runs with as many as a user gets.
+    """
+    for name in pj.__all__:
+        defaults = getattr(getattr(getattr(pj, name), "__wrapped__", None), "__kwdefaults__", None) or {}
+        if defaults.get("resamples", 0) > FEW:
+            monkeypatch.setitem(defaults, "resamples", FEW)
+    return ["--resamples", str(FEW)]
 
 
 @pytest.fixture
@@ -52,6 +68,7 @@ def test_code_blocks_run(page: Path, folder: Path, cli: Run, monkeypatch: pytest
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    quick = [] if page.name == "README.md" else few_resamples(monkeypatch)
     names: dict[str, object] = {"__name__": page.stem}
     for kind, text in blocks(page):
         if kind == "python":
@@ -60,7 +77,7 @@ def test_code_blocks_run(page: Path, folder: Path, cli: Run, monkeypatch: pytest
         for command in commands(text):
             words = shlex.split(command, comments=True)
             if words[0] == "polyjudge" and not re.search(r"[|&;<>$]", command):
-                done = cli(*words[1:])
+                done = cli(*words[1:], *(quick if words[1] in RESAMPLING and "--resamples" not in words else ()))
             else:
                 done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=250, check=False)
             assert done.returncode in (0, 1), f"{page.name}: {command}\n{done.stderr}"

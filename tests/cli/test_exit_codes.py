@@ -146,7 +146,7 @@ def test_an_interrupted_audit_leaves_nothing_half_written(cli: Run, scores: Path
         assert cli("audit", scores, "--resamples", 100, "-o", out).returncode == 0
     held = {p.relative_to(tmp_path): p.stat().st_mtime_ns for p in tmp_path.rglob("*") if p.is_file()}
     assert bool(held) is before
-    code = "import sys, polyjudge.analyse as a; from polyjudge.cli import main; run = a.audit\n"
+    code = "import sys, polyjudge.analyse.audit as a; from polyjudge.cli import main; run = a.audit\n"
     code += "a.audit = lambda *x, **y: (print('begun', file=sys.stderr, flush=True), run(*x, **y))[1]\nmain()"
     command = [sys.executable, "-c", code, "audit", scores, "--resamples", 1_000_000, "-o", out, "--overwrite"]
     with subprocess.Popen(

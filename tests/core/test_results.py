@@ -35,6 +35,18 @@ def test_named_indexes_become_columns() -> None:
     frame = pd.DataFrame({"x": [1]}, index=pd.Index(["en"], name="language"))
     assert plain(frame) == [{"language": "en", "x": 1}]
     assert plain(frame["x"]) == {"en": 1}
+    odd = {
+        "float": [1.5, np.inf],
+        "text": ["x", None],
+        "count": pd.array([1, None], dtype="Int64"),
+        "day": pd.to_datetime(["2020-01-01", "2020-01-02"]),
+        "flag": [True, False],
+        "list": [[1, 2], (3, np.nan)],
+    }
+    first, second = plain(pd.DataFrame(odd))
+    assert list(first.values()) == [1.5, "x", 1, "2020-01-01 00:00:00", True, [1, 2]]
+    assert (type(first["count"]), type(first["flag"])) == (int, bool)
+    assert list(second.values()) == [None, None, None, "2020-01-02 00:00:00", False, [3, None]]
 
 
 def test_a_result_without_a_table_says_so() -> None:

@@ -22,11 +22,11 @@ from polyjudge import cli
 from polyjudge.core.arrays import Array
 from polyjudge.core.errors import UsageError
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.paper import Reproduction, figures, published, reproduce_devai, sources
+from polyjudge.paper import Reproduction, published, reproduce_devai, sources
 from polyjudge.paper.devai import analyse, answer, requirements_behind
 from polyjudge.paper.ledger import measured_scatter, settle
 from polyjudge.paper.page import page
-from polyjudge.paper.run import FORMATS, reproduce, write
+from polyjudge.paper.run import reproduce, write
 from polyjudge.paper.scatter import scatter
 from polyjudge.paper.tables import Table, latex_text, markdown_text, shown
 from refusals import lacks
@@ -298,19 +298,6 @@ def test_numbers_as_shown() -> None:
 # --- figures ---
 
 
-def test_figures_are_written_in_every_format(result_like: Reproduction, tmp_path: Path) -> None:
-    begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
-    assert list(result_like.figures) == [
-        "interaction_heatmap",
-        "ranks_before_after",
-        "reversal_strength",
-        "convergence",
-    ]
-    for name, draw in result_like.figures.items():
-        paths = figures.write(draw(), tmp_path, name, FORMATS)
-        assert [p.read_bytes()[:4] for p in paths] == [begins[p.suffix[1:]] for p in paths]
-
-
 def test_figures_say_what_they_show(result: Reproduction) -> None:
     text = {name: json.dumps(draw().to_dict()) for name, draw in result.figures.items()}
     for name, words in {
@@ -339,22 +326,22 @@ def test_two_runs_write_the_same_bytes(run_cli: Cli, call: Call, devai_like_path
     real = devai_like_path.is_relative_to(SHARED)  # a stand-in has the published interaction and no other number
     assert first.returncode == (0 if real else 1), first.stderr
     assert bool(re.search(r"differs +0 ", first.stdout)) == real, first.stdout
-    second = call("reproduce", "devai", "--data", devai_like_path, "-o", tmp_path / "two", "--figures", "none")
+    second = call(
+        "reproduce", "devai", "--data", devai_like_path, "-o", tmp_path / "two", "--figures", "none", "--json"
+    )
     assert second[0] == first.returncode
+    told = json.loads(second[1])
+    assert told["benchmark"] == "devai"
+    assert len(told["ledger"]) == sum(told["counts"].values()) > 300
+    assert told["ledger"][0].keys() >= {"place", "published", "computed", "difference", "tolerance", "verdict"}
     written = {p.relative_to(tmp_path / "two") for p in (tmp_path / "two").rglob("[!.]*") if p.is_file()}
     assert len(written) == 4 + 8 * 3
     same = {p for p in written if p.name != "report.html"}  # the page names its command
     assert all((tmp_path / "one" / p).read_bytes() == (tmp_path / "two" / p).read_bytes() for p in same)
-    assert len(list((tmp_path / "one" / "figures").iterdir())) == 4 * 3
-
-
-def test_json(call: Call, devai_like_path: Path) -> None:
-    code, out, _ = call("reproduce", "devai", "--data", devai_like_path, "--json")
-    assert code == (0 if devai_like_path.is_relative_to(SHARED) else 1)
-    data = json.loads(out)
-    assert data["benchmark"] == "devai"
-    assert len(data["ledger"]) == sum(data["counts"].values()) > 300
-    assert data["ledger"][0].keys() >= {"place", "published", "computed", "difference", "tolerance", "verdict"}
+    begins = {".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF"}
+    drawn = sorted((tmp_path / "one" / "figures").iterdir())
+    assert len(drawn) == 4 * 3
+    assert [p.read_bytes()[:4] for p in drawn] == [begins[p.suffix] for p in drawn]
 
 
 def test_exit_1_when_something_differs(call: Call, panel_file: Path, tmp_path: Path) -> None:  # noqa: F811

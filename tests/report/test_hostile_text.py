@@ -27,8 +27,7 @@ from polyjudge.core.labels import label, short
 from polyjudge.core.schema import to_json
 from polyjudge.report import charts, report_of, terminal
 from polyjudge.report.export import chart_bytes
-from polyjudge.report.page.made import command_line
-from polyjudge.report.page.render import json_for_script
+from polyjudge.report.page.render import command_line, json_for_script
 from refusals import refused
 
 NAMES = (

@@ -7,6 +7,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -38,6 +39,19 @@ HOSTILE = (
     "a.b[0]",
 )
 
+CONTRAST = """() => {
+    const parse = (c) => { const d = document.createElement('canvas').getContext('2d');
+        d.fillStyle = c; d.fillRect(0, 0, 1, 1); return [...d.getImageData(0, 0, 1, 1).data].slice(0, 3); };
+    const line = (v) => (v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+    const light = (c) => parse(c).reduce((sum, v, i) => sum + line(v / 255) * [.2126, .7152, .0722][i], 0);
+    const page = getComputedStyle(document.documentElement).backgroundColor;
+    const pick = (selector, key) => {
+        const own = light(getComputedStyle(document.querySelector(selector))[key]);
+        return (Math.max(own, light(page)) + .05) / (Math.min(own, light(page)) + .05); };
+    return { body: pick('.verdict', 'color'), soft: pick('.subtitle', 'color'), link: pick('summary', 'color'),
+             axis: pick('#chart-heatmap-0 .role-axis-label text', 'fill'), page: light(page) };
+}"""
+
 
 @dataclass
 class Opened:
@@ -51,26 +65,41 @@ class Opened:
         return self.page.evaluate(code, argument)
 
 
+def _open(contexts: list[Any], browser: Browser, path: Path, width: int = 1600, **options: Any) -> Opened:
+    contexts.append(browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options))
+    page = contexts[-1].new_page()
+    opened = Opened(page)
+    page.on("console", lambda m: opened.errors.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda e: opened.errors.append(str(e)))
+    page.on("request", lambda r: opened.requests.append(r.url))
+    page.on("dialog", lambda d: (opened.errors.append(f"dialog {d.message}"), d.dismiss()))
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-drawn], html[data-failed]", state="attached", timeout=120_000)
+    page.evaluate("() => document.querySelectorAll('details.fold').forEach((d) => { d.open = true; })")
+    return opened
+
+
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Callable[..., Opened]]:
-    contexts = []
-
-    def run(path: Path, width: int = 1600, **options: Any) -> Opened:
-        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options))
-        page = contexts[-1].new_page()
-        opened = Opened(page)
-        page.on("console", lambda m: opened.errors.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda e: opened.errors.append(str(e)))
-        page.on("request", lambda r: opened.requests.append(r.url))
-        page.on("dialog", lambda d: (opened.errors.append(f"dialog {d.message}"), d.dismiss()))
-        page.goto(path.as_uri())
-        page.wait_for_selector("html[data-drawn], html[data-failed]", state="attached", timeout=120_000)
-        page.evaluate("() => document.querySelectorAll('details.fold').forEach((d) => { d.open = true; })")
-        return opened
-
-    yield run
+    contexts: list[Any] = []
+    yield partial(_open, contexts, browser)
     for context in contexts:
         context.close()
+
+
+@pytest.fixture(scope="module")
+def demo_page(browser: Browser, demo: Path) -> Iterator[Opened]:
+    """The page of the sample, opened once. What a test chooses on it, it takes back."""
+    contexts: list[Any] = []
+    yield _open(contexts, browser, demo)
+    contexts[0].close()
+
+
+@pytest.fixture(scope="module")
+def hostile_page(browser: Browser, hostile: Path) -> Iterator[Opened]:
+    contexts: list[Any] = []
+    yield _open(contexts, browser, hostile)
+    contexts[0].close()
 
 
 @pytest.fixture(scope="module")
@@ -79,9 +108,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def demo(folder: Path) -> Path:
+def audit() -> pj.Audit:
+    return pj.audit(pj.sample_panel(), threshold=50, base="English")
+
+
+@pytest.fixture(scope="module")
+def demo(audit: pj.Audit, folder: Path) -> Path:
     path = folder / "demo.html"
-    pj.audit(pj.sample_panel(), threshold=50, base="English").to_html(path)
+    audit.to_html(path)
     return path
 
 
@@ -108,123 +142,14 @@ def charts_drawn(opened: Opened) -> None:
     assert [name for name, count in marks if count < 2] == []
 
 
-def test_demo_draws_offline_and_is_small(demo: Path, open_page: Callable[..., Opened]) -> None:
-    charts_drawn(open_page(demo))
+def test_demo_draws_offline_and_is_small(demo: Path, demo_page: Opened) -> None:
+    charts_drawn(demo_page)
     assert demo.stat().st_size < 3_000_000
 
 
-def test_hovering_a_cell_shows_its_interval(demo: Path, open_page: Callable[..., Opened]) -> None:
-    opened = open_page(demo)
-    cells = opened.page.locator("#chart-heatmap-0 .mark-rect.role-mark path")
-    cells.nth(10).scroll_into_view_if_needed()
-    cells.nth(10).hover(force=True)
-    tip = opened.page.locator("#vg-tooltip-element.visible")
-    tip.wait_for(timeout=5000)
-    audit = json.loads(opened.page.locator("#results").text_content() or "")
-    cell = audit["uncertainty"]["cells"][10]
-    text = tip.inner_text()
-    assert cell["judge"] in text
-    assert f"[{cell['low']:+.2f}, {cell['high']:+.2f}]" in text
-    assert f"[{cell['band_low']:+.2f}, {cell['band_high']:+.2f}]" in text
-    assert "55" in text
-
-
-def test_choosing_a_judge_highlights_it_in_every_chart_and_table(demo: Path, open_page: Callable[..., Opened]) -> None:
-    opened = open_page(demo)
-    ink = """() => [...document.querySelectorAll('.chart')].map((c) => [c.id, c.querySelector('svg').outerHTML])"""
-    before = dict(opened.js(ink))
-    opened.page.select_option("#judge", "Cobalt")
-    after = dict(opened.js(ink))
-    about_judges = {i for i in before if not any(w in i for w in ("effects-1", "variance", "gate", "held-out"))}
-    assert len(about_judges) >= 7
-    assert {i for i in before if before[i] != after[i]} >= about_judges
-    signals = opened.js("() => [...window.polyjudge.views.values()].map((v) => v.signal('chosen'))")
-    assert set(signals) == {"Cobalt"}
-    rows = opened.page.locator("tr.chosen").all_text_contents()
-    assert rows
-    assert all("Cobalt" in row for row in rows)
-    opened.page.select_option("#judge", "")
-    assert dict(opened.js(ink)) == before
-
-
-def test_clicking_a_mark_chooses_its_judge(demo: Path, open_page: Callable[..., Opened]) -> None:
-    opened = open_page(demo)
-    cell = opened.page.locator("#chart-heatmap-0 .mark-rect.role-mark path").nth(1)
-    cell.scroll_into_view_if_needed()
-    cell.click(force=True)
-    assert opened.page.input_value("#judge") == "Borealis"
-
-
-def test_tables_sort_by_mouse_and_keyboard(demo: Path, open_page: Callable[..., Opened]) -> None:
-    opened = open_page(demo)
-    head = opened.page.locator("#reversals-table-2 thead th").nth(3)
-    values = """() => [...document.querySelectorAll('#reversals-table-2 tbody tr')].map((r) => +r.cells[3].dataset.v)"""
-    head.locator("button").click()
-    assert head.get_attribute("aria-sort") == "ascending"
-    assert opened.js(values) == sorted(opened.js(values))
-    head.locator("button").focus()
-    opened.page.keyboard.press("Enter")
-    assert head.get_attribute("aria-sort") == "descending"
-    assert opened.js(values) == sorted(opened.js(values), reverse=True)
-    names = opened.page.locator("#reversals-table-2 thead th").nth(0)
-    names.locator("button").click()
-    column = opened.js("() => [...document.querySelectorAll('#reversals-table-2 tbody th')].map((c) => c.textContent)")
-    assert column == sorted(column)
-
-
-def test_rank_probabilities_follow_the_chosen_language(demo: Path, open_page: Callable[..., Opened]) -> None:
-    opened = open_page(demo)
-    texts = (
-        "() => [...document.querySelectorAll('#chart-rank-probabilities-0 .mark-text text')].map((t) => t.textContent)"
-    )
-    before = opened.js(texts)
-    opened.page.select_option("#rank-probabilities-scope", "Turkish")
-    assert opened.js(texts) != before
-
-
-def test_nothing_is_wider_than_the_window(demo: Path, hostile: Path, open_page: Callable[..., Opened]) -> None:
-    for path, width in ((demo, 400), (demo, 1600), (hostile, 400), (hostile, 1600)):
-        if width == 400:
-            opened = open_page(path, width)
-        opened.page.set_viewport_size({"width": width, "height": 900})
-        assert opened.js("() => document.documentElement.scrollWidth") <= width
-        small = opened.js(
-            """() => [...document.querySelectorAll('p, td, th, li, .chart svg text')].filter((e) =>
-                e.textContent.trim() && parseFloat(getComputedStyle(e).fontSize) < 9.5).length"""
-        )
-        assert small == 0
-
-
-def test_dark_and_light_have_contrast(demo: Path, open_page: Callable[..., Opened]) -> None:
-    luminance = """() => {
-        const parse = (c) => { const d = document.createElement('canvas').getContext('2d');
-            d.fillStyle = c; d.fillRect(0, 0, 1, 1); return [...d.getImageData(0, 0, 1, 1).data].slice(0, 3); };
-        const line = (v) => (v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
-        const light = (c) => parse(c).reduce((sum, v, i) => sum + line(v / 255) * [.2126, .7152, .0722][i], 0);
-        const page = getComputedStyle(document.documentElement).backgroundColor;
-        const pick = (selector, key) => {
-            const own = light(getComputedStyle(document.querySelector(selector))[key]);
-            return (Math.max(own, light(page)) + .05) / (Math.min(own, light(page)) + .05); };
-        return { body: pick('.verdict', 'color'), soft: pick('.subtitle', 'color'), link: pick('summary', 'color'),
-                 axis: pick('#chart-heatmap-0 .role-axis-label text', 'fill'), page: light(page) };
-    }"""
-    for scheme, dark in (("light", False), ("dark", True)):
-        found = open_page(demo, color_scheme=scheme).js(luminance)
-        assert (found.pop("page") < 0.2) == dark
-        assert min(found.values()) >= 4.5, found
-
-
-def test_print_is_light_and_whole(demo: Path, open_page: Callable[..., Opened], folder: Path) -> None:
-    opened = open_page(demo, color_scheme="dark")
-    pdf = opened.page.pdf(path=folder / "demo.pdf", format="A4")
-    assert pdf.startswith(b"%PDF")
-    opened.page.emulate_media(media="print", color_scheme="dark")
-    assert opened.js("() => getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
-    assert opened.js("() => getComputedStyle(document.querySelector('.bar')).display") == "none"
-
-
-def test_page_is_accessible(demo: Path, open_page: Callable[..., Opened]) -> None:
-    opened = open_page(demo)
+def test_page_is_accessible(demo_page: Opened) -> None:
+    """Before any other test that touches the page: the focus is where loading leaves it."""
+    opened = demo_page
     heads = opened.js("() => [...document.querySelectorAll('h1, h2, h3')].map((h) => h.tagName)")
     assert heads.count("H1") == 1
     assert heads.index("H1") == 0
@@ -242,8 +167,109 @@ def test_page_is_accessible(demo: Path, open_page: Callable[..., Opened]) -> Non
     assert opened.js("() => document.activeElement.id") == "judge"
 
 
-def test_hostile_names_are_text(hostile: Path, open_page: Callable[..., Opened]) -> None:
-    opened = open_page(hostile)
+def test_hovering_a_cell_shows_its_interval(demo_page: Opened) -> None:
+    opened = demo_page
+    cells = opened.page.locator("#chart-heatmap-0 .mark-rect.role-mark path")
+    cells.nth(10).scroll_into_view_if_needed()
+    cells.nth(10).hover(force=True)
+    tip = opened.page.locator("#vg-tooltip-element.visible")
+    tip.wait_for(timeout=5000)
+    audit = json.loads(opened.page.locator("#results").text_content() or "")
+    cell = audit["uncertainty"]["cells"][10]
+    text = tip.inner_text()
+    assert cell["judge"] in text
+    assert f"[{cell['low']:+.2f}, {cell['high']:+.2f}]" in text
+    assert f"[{cell['band_low']:+.2f}, {cell['band_high']:+.2f}]" in text
+    assert "55" in text
+
+
+def test_choosing_a_judge_highlights_it_in_every_chart_and_table(demo_page: Opened) -> None:
+    opened = demo_page
+    ink = """() => [...document.querySelectorAll('.chart')].map((c) => [c.id, c.querySelector('svg').outerHTML])"""
+    before = dict(opened.js(ink))
+    opened.page.select_option("#judge", "Cobalt")
+    after = dict(opened.js(ink))
+    about_judges = {i for i in before if not any(w in i for w in ("effects-1", "variance", "gate", "held-out"))}
+    assert len(about_judges) >= 7
+    assert {i for i in before if before[i] != after[i]} >= about_judges
+    signals = opened.js("() => [...window.polyjudge.views.values()].map((v) => v.signal('chosen'))")
+    assert set(signals) == {"Cobalt"}
+    rows = opened.page.locator("tr.chosen").all_text_contents()
+    assert rows
+    assert all("Cobalt" in row for row in rows)
+    opened.page.select_option("#judge", "")
+    assert dict(opened.js(ink)) == before
+
+
+def test_clicking_a_mark_chooses_its_judge(demo_page: Opened) -> None:
+    opened = demo_page
+    cell = opened.page.locator("#chart-heatmap-0 .mark-rect.role-mark path").nth(1)
+    cell.scroll_into_view_if_needed()
+    cell.click(force=True)
+    assert opened.page.input_value("#judge") == "Borealis"
+    opened.page.select_option("#judge", "")
+
+
+def test_tables_sort_by_mouse_and_keyboard(demo_page: Opened) -> None:
+    opened = demo_page
+    head = opened.page.locator("#reversals-table-2 thead th").nth(3)
+    values = """() => [...document.querySelectorAll('#reversals-table-2 tbody tr')].map((r) => +r.cells[3].dataset.v)"""
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert opened.js(values) == sorted(opened.js(values))
+    head.locator("button").focus()
+    opened.page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert opened.js(values) == sorted(opened.js(values), reverse=True)
+    names = opened.page.locator("#reversals-table-2 thead th").nth(0)
+    names.locator("button").click()
+    column = opened.js("() => [...document.querySelectorAll('#reversals-table-2 tbody th')].map((c) => c.textContent)")
+    assert column == sorted(column)
+
+
+def test_rank_probabilities_follow_the_chosen_language(demo_page: Opened) -> None:
+    opened = demo_page
+    texts = (
+        "() => [...document.querySelectorAll('#chart-rank-probabilities-0 .mark-text text')].map((t) => t.textContent)"
+    )
+    before = opened.js(texts)
+    first = opened.page.input_value("#rank-probabilities-scope")
+    opened.page.select_option("#rank-probabilities-scope", "Turkish")
+    assert opened.js(texts) != before
+    opened.page.select_option("#rank-probabilities-scope", first)
+    assert opened.js(texts) == before
+
+
+def test_nothing_is_wider_than_the_window(demo: Path, hostile: Path, open_page: Callable[..., Opened]) -> None:
+    for path, width in ((demo, 400), (demo, 1600), (hostile, 400), (hostile, 1600)):
+        if width == 400:
+            opened = open_page(path, width)
+        opened.page.set_viewport_size({"width": width, "height": 900})
+        assert opened.js("() => document.documentElement.scrollWidth") <= width
+        small = opened.js(
+            """() => [...document.querySelectorAll('p, td, th, li, .chart svg text')].filter((e) =>
+                e.textContent.trim() && parseFloat(getComputedStyle(e).fontSize) < 9.5).length"""
+        )
+        assert small == 0
+
+
+def test_dark_and_light_have_contrast_and_print_is_light_and_whole(
+    demo: Path, demo_page: Opened, open_page: Callable[..., Opened], folder: Path
+) -> None:
+    opened = open_page(demo, color_scheme="dark")
+    for page, dark in ((demo_page, False), (opened, True)):
+        found = page.js(CONTRAST)
+        assert (found.pop("page") < 0.2) == dark
+        assert min(found.values()) >= 4.5, found
+    pdf = opened.page.pdf(path=folder / "demo.pdf", format="A4")
+    assert pdf.startswith(b"%PDF")
+    opened.page.emulate_media(media="print", color_scheme="dark")
+    assert opened.js("() => getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+    assert opened.js("() => getComputedStyle(document.querySelector('.bar')).display") == "none"
+
+
+def test_hostile_names_are_text(hostile_page: Opened) -> None:
+    opened = hostile_page
     charts_drawn(opened)
     assert opened.page.title() == "Audit of 30 judges in 20 languages"
     assert (
@@ -271,9 +297,10 @@ def test_hostile_names_are_text(hostile: Path, open_page: Callable[..., Opened])
     assert shown in tip.inner_text()
     assert tip.locator("img").count() == 0
     assert opened.errors == []
+    opened.page.select_option("#judge", "")
 
 
-def test_labels_do_not_overlap_on_a_large_page(hostile: Path, open_page: Callable[..., Opened]) -> None:
+def test_labels_do_not_overlap_on_a_large_page(hostile_page: Opened) -> None:
     overlaps = """(id) => {
         const boxes = [...document.querySelectorAll(`#${id} .role-axis-label text, #${id} .mark-text text`)]
             .filter((t) => !(t.getAttribute('transform') || '').includes('rotate('))
@@ -286,7 +313,7 @@ def test_labels_do_not_overlap_on_a_large_page(hostile: Path, open_page: Callabl
             if (x > 3 && y > 5) found.push([a.text, b.text]);
         }
         return found; }"""
-    opened = open_page(hostile)
+    opened = hostile_page
     for chart in ("chart-rank-lines-0", "chart-effects-0", "chart-rank-probabilities-0", "chart-gaps-0"):
         assert opened.js(overlaps, chart) == [], chart
 
@@ -313,9 +340,8 @@ def test_long_data_is_packed_and_charts_are_there_when_the_page_has_loaded(
     page.close()
 
 
-def test_json_in_the_page_is_the_result(demo: Path, open_page: Callable[..., Opened]) -> None:
-    audit = pj.audit(pj.sample_panel(), threshold=50, base="English")
-    kept = json.loads(open_page(demo).page.locator("#results").text_content() or "")
+def test_json_in_the_page_is_the_result(audit: pj.Audit, demo_page: Opened) -> None:
+    kept = json.loads(demo_page.page.locator("#results").text_content() or "")
     expected = json.loads(json.dumps({"schema": 1, "command": "audit", "polyjudge": pj.__version__, **audit.to_dict()}))
     assert kept == expected
 

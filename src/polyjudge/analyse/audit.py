@@ -10,6 +10,7 @@ import pandas as pd
 
 from polyjudge.analyse.advise import Advice, Goal, advise, check_goal
 from polyjudge.analyse.bounded import Bounded, asks, bounded
+from polyjudge.analyse.check import about
 from polyjudge.analyse.conclusions import conclude, weigh
 from polyjudge.analyse.distribution import distribution
 from polyjudge.analyse.effects import judge_effect, language_effect
@@ -325,26 +326,13 @@ def _part(
 
 def summarise(panel: Panel) -> Summary:
     """Shape, scale and origin of a panel."""
-    low, high = panel.range
     return Summary(
-        panel.n_tasks,
-        len(panel.tasks),
-        panel.languages,
-        panel.judges,
-        panel.replicates,
-        panel.n_scores,
-        low,
-        high,
-        panel.declared_range is not None,
-        panel.fingerprint,
-        panel.notes,
-        panel.systems,
-        len(panel.clusters),
-        scale_of(panel).kind,
-        int(panel.lost.sum()),
-        panel.reading.words() if panel.reading is not None else "",
-        panel.looks,
-        int(panel.asked.sum()),
-        panel.unanswered,
-        panel.reading,
+        **about(panel),
+        units=len(panel.tasks),
+        range_declared=panel.declared_range is not None,
+        clusters=len(panel.clusters),
+        source=panel.reading.words() if panel.reading is not None else "",
+        looks=panel.looks,
+        unanswered=panel.unanswered,
+        reading=panel.reading,
     )

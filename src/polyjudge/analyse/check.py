@@ -49,33 +49,33 @@ class Check(Result):
         return pd.DataFrame(rows, columns=["role", "column", "how", "labels", "distinct"])
 
 
+def about(panel: Panel) -> dict[str, Any]:
+    """What a panel holds, under the names that a check and the summary of an audit share."""
+    low, high = panel.range
+    return {
+        **{
+            name: getattr(panel, name)
+            for name in ("systems", "languages", "judges", "replicates", "notes", "fingerprint")
+        },
+        "tasks": panel.n_tasks,
+        "scores": panel.n_scores,
+        "missing": int(panel.lost.sum()),
+        "entries": int(panel.asked.sum()),
+        "low": low,
+        "high": high,
+        "scale": scale_of(panel).kind,
+    }
+
+
 def check_panel(panel: Panel) -> Check:
     """What a panel that was read covers."""
     reading = panel.reading or Reading(source="", format="array")
-    low, high = panel.range
     scored = (~np.isnan(panel.scores)).sum(axis=0)
     n = len(panel.tasks)
     cells = {"language": panel.languages, "judge": panel.judges}
     coverage = long_table(cells, tasks=n, scored=scored, share=scored / n)
-    return Check(
-        reading=reading,
-        readable=True,
-        tasks=panel.n_tasks,
-        systems=panel.systems,
-        languages=panel.languages,
-        judges=panel.judges,
-        replicates=panel.replicates,
-        scores=panel.n_scores,
-        missing=int(panel.lost.sum()),
-        entries=int(panel.asked.sum()),
-        low=low,
-        high=high,
-        scale=scale_of(panel).kind,
-        coverage=coverage,
-        notes=panel.notes,
-        fingerprint=panel.fingerprint,
-        findings=[Finding(d.code, d.values, "notice") for d in reading.doubts],
-    )
+    findings = [Finding(d.code, d.values, "notice") for d in reading.doubts]
+    return Check(reading=reading, readable=True, coverage=coverage, findings=findings, **about(panel))
 
 
 def check_reading(reading: Reading) -> Check:

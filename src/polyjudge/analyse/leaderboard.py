@@ -27,6 +27,8 @@ from polyjudge.estimate.resample import check_level, check_resamples, holm, in_g
 MANY, GROUPS = 200, 500
 ALL = "(all)"
 """The language of the rows over all languages."""
+OPPOSITE = {"low": "high", "high": "low", "without_low": "without_high", "without_high": "without_low"}
+"""Limits of a difference, and what each is of the difference the other way round."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -35,9 +37,9 @@ class Leaderboard(Result):
 
     systems : language ("(all)" over all), system, mean, low, high (pointwise), rank, rank_low, rank_high (all systems
         of a language at once, and without any one judge), top_set (may be best), tasks (scored in it)
-    differences : every two systems: language, system_i, system_j, difference, se, sure (simultaneous over the pairs,
-        and without any one judge), hangs_on (the judge without whom a difference is no longer sure that is so by all of
-        them; "" for none), without, without_low, without_high (the difference without that judge)
+    differences : every two systems: language, system_i, system_j, difference, low, high, se, sure (simultaneous over
+        the pairs; sure also without any one judge), hangs_on (the judge without whom a difference is no longer sure
+        that is so by all of them; "" for none), without, without_low, without_high (the difference without that judge)
     swaps : pairs that change places: kind (language or judge), system_i, system_j, higher_in, lower_in, gap_higher,
         gap_lower, p (of change in both directions, choice of the two allowed for, Holm over the pairs), clear
     """
@@ -77,10 +79,8 @@ class Leaderboard(Result):
                 "winner": d["system_i"].where(up, d["system_j"]),
                 "rival": d["system_j"].where(up, d["system_i"]),
                 "judge": d["hangs_on"],
-                "difference": sign * d["difference"],
-                "without": sign * d["without"],
-                "without_low": (sign * d["without_low"]).where(up, sign * d["without_high"]),
-                "without_high": (sign * d["without_high"]).where(up, sign * d["without_low"]),
+                **{x: sign * d[x] for x in ("difference", "without")},
+                **{x: d[x].where(up, -d[y]) for x, y in OPPOSITE.items()},
             }
         )[d["sure"] | (d["hangs_on"] != "")]
         beaten = leads["winner"].map(leads["winner"].value_counts())
@@ -226,7 +226,8 @@ def _scope_tables(
     mean, low, high = (np.concatenate(x) for x in zip(*rated, strict=True))
     above = np.concatenate([x.above for x in scopes])
     i, j = pair_index(len(panel.systems))
-    difference = np.concatenate([x.mean for x in scopes])
+    difference, se = (np.concatenate(x) for x in zip(*((x.mean, x.se) for x in scopes), strict=True))
+    half = np.concatenate([x.critical for x in scopes])[:, None] * se
     holds, hangs = _hangs(panel.judges, above[:, i, j] | above[:, j, i], difference, without)
     above[:, i, j] &= holds
     above[:, j, i] &= holds
@@ -254,7 +255,9 @@ def _scope_tables(
         {"language": names, "system_i": system[i]},
         system_j=np.broadcast_to(system[j], difference.shape),
         difference=difference,
-        se=np.concatenate([x.se for x in scopes]),
+        low=difference - half,
+        high=difference + half,
+        se=se,
         sure=above[:, i, j] | above[:, j, i],
         **hangs,
     )[~(gone[:, i] | gone[:, j]).ravel()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -24,7 +23,6 @@ SEES, BLIND = 0.1, 0.4
 surely below that share."""
 USUAL = 75
 """The usual reaction is this percentile over all cells: blind ones, if not most, do not lower it."""
-Sight = Literal["sees", "blind", "cannot tell"]
 VERDICTS = ("severity", "blind", "competence", "cannot tell")
 
 

@@ -31,15 +31,12 @@ FailOn = StrEnum("FailOn", "missing")
 RetryMissing = Annotated[
     bool, Option("--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read.")
 ]
-Export = Annotated[
-    Path | None, Option("--export", metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")
-]
+Export = Annotated[Path | None, Option(metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")]
 FailOnMissing = Annotated[
-    FailOn | None, Option("--fail-on", help="Exit with 1 when answers are missing, also when all else is well.")
+    FailOn | None, Option(help="Exit with 1 when answers are missing, also when all else is well.")
 ]
 SendKey = Annotated[
-    list[str] | None,
-    Option("--send-key", metavar="NAME=HOST", help="A host of the plan that may have a key, by the key's name."),
+    list[str] | None, Option(metavar="NAME=HOST", help="A host of the plan that may have a key, by the key's name.")
 ]
 
 

@@ -298,13 +298,11 @@ def parse_range(text: str | None, flag: str = "--range") -> tuple[float, float] 
     """LOW:HIGH as two numbers."""
     if text is None:
         return None
-    low, colon, high = text.partition(":")
     try:
-        if not colon:
-            raise ValueError
-        return float(low), float(high)
+        low, high = map(float, text.split(":"))
     except ValueError:
         raise UsageError(f"{flag} takes two numbers with a colon between them, such as 0:100, not {text!r}.") from None
+    return low, high
 
 
 def load_probes(ctx: Context, scores: str) -> Panel:
@@ -315,14 +313,14 @@ def load_probes(ctx: Context, scores: str) -> Panel:
     return settle_incomplete(read_probes(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx))))
 
 
-def load(ctx: Context, scores: str, **columns: Any) -> Panel:
+def load(ctx: Context, scores: str) -> Panel:
     """The panel a command works on: `read`, without the languages and judges that missing scores leave unknown."""
     from polyjudge.estimate.identify import settle_incomplete
 
-    return settle_incomplete(read(ctx, scores, **columns))
+    return settle_incomplete(read(ctx, scores))
 
 
-def read(ctx: Context, scores: str, **columns: Any) -> Panel:
+def read(ctx: Context, scores: str) -> Panel:
     """Read a panel with the columns and the options of reading that the user gave."""
     import warnings
 
@@ -331,7 +329,7 @@ def read(ctx: Context, scores: str, **columns: Any) -> Panel:
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PolyjudgeWarning)
-        panel = read_panel(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx)), **columns)
+        panel = read_panel(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx)))
     for warning in caught:
         if issubclass(warning.category, PolyjudgeWarning):
             print(f"polyjudge: warning: {warning.message}", file=sys.stderr)

@@ -110,8 +110,7 @@ def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], opti
     from polyjudge.report import terminal
     from polyjudge.report.export import save_figures
     from polyjudge.report.markdown import markdown
-    from polyjudge.report.page.made import command_line
-    from polyjudge.report.page.render import render_report
+    from polyjudge.report.page.render import command_line, render_report
     from polyjudge.sources.duck import write_parquet
 
     texts = {

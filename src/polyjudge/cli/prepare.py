@@ -64,10 +64,7 @@ def prepare(
                 said = collection.translations(tasks, named, place, model, base_url)
                 for language, texts in collection.doubtful(said).items():
                     if texts:
-                        some = ", ".join(texts[:3])
-                        print(
-                            f"polyjudge: read {len(texts)} doubtful texts in {place}/{language}.jsonl: {some}",
-                            file=sys.stderr,
-                        )
+                        where, some = f"{place}/{language}.jsonl", ", ".join(texts[:3])
+                        print(f"polyjudge: read {len(texts)} doubtful texts in {where}: {some}", file=sys.stderr)
                 written = collection.write_devai(folder, tasks, workspaces, said, budget)
     print(f"polyjudge: wrote {', '.join(p.name for p in written)} to {output}", file=sys.stderr)

@@ -62,6 +62,9 @@ class Result:
         return f"{type(self).__name__}\n{frame.to_string(index=False, float_format=lambda x: f'{x:.4g}')}"
 
 
+NUMBERS = (np.float64, np.int64, np.bool_)
+
+
 def plain(value: Any) -> Any:
     """`value` as what JSON can hold, without NaN or infinity."""
     if isinstance(value, Result):
@@ -74,11 +77,16 @@ def plain(value: Any) -> Any:
     if isinstance(value, pd.DataFrame):
         if value.index.name or isinstance(value.index, pd.MultiIndex):
             value = value.reset_index()
-        return [{str(k): plain(v) for k, v in row.items()} for row in value.to_dict("records")]
+        columns = {
+            str(name): plain(column.to_numpy() if column.dtype in NUMBERS else column.tolist())
+            for name, column in value.items()
+        }
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if isinstance(value, pd.Series):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        numbers = value.dtype.kind in "biu" or (value.dtype.kind == "f" and bool(np.isfinite(value).all()))
+        return value.tolist() if numbers else plain(value.tolist())
     if isinstance(value, np.generic):
         return plain(value.item())
     if isinstance(value, float):

@@ -241,11 +241,6 @@ def estimate_interaction(panel: Panel) -> InteractionEstimate:
     return known
 
 
-@dataclass(frozen=True, eq=False)
-class StandIn(Panel):
-    """A complete panel of influence values, not scores: only means and spread over tasks have a meaning."""
-
-
 def stand_in(panel: Panel) -> Panel:
     """A complete panel with the same means and the same spread over tasks, for whatever rests on means over tasks.
 
@@ -257,7 +252,7 @@ def stand_in(panel: Panel) -> Panel:
         return panel
     known = _stand_ins.get(panel)
     if known is None:
-        known = StandIn(
+        known = Panel(
             estimate_interaction(panel).cell_influence,
             panel.tasks,
             panel.languages,

@@ -130,8 +130,7 @@ def write(result: Reproduction, folder: str | Path, formats: Iterable[str] = FOR
     """Write the report as a page and as Markdown, the ledger, the tables and the figures; returns the paths."""
     from polyjudge.paper.report import build
     from polyjudge.report.markdown import markdown
-    from polyjudge.report.page.made import command_line
-    from polyjudge.report.page.render import render_report
+    from polyjudge.report.page.render import command_line, render_report
 
     folder = Path(folder)
     formats = check_formats(formats)

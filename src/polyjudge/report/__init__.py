@@ -5,7 +5,7 @@ How a result comes to be seen everywhere:
 1. `analyse/` computes it: a frozen `Result`, findings and notes as data (`find("warning", "code", judge=..., ...)`,
    `say("code", ...)`), no prose.
 2. `report/build/NAME.py` has one function `build(result, panel=None) -> Report`: which sentences, tables, grids and
-   charts, in which order. Name it in `BUILDERS` below.
+   charts, in which order. The head of a table is noted as in `build.shared.column`. Name it in `BUILDERS` below.
 3. `report/words/NAME.py` words the codes: `"code": "{judge} is off by {size/low/high:+points} points."`
 
 A new statistic of a known result is one field in `analyse/`, one column or sentence in its builder and one entry in its
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polyjudge.core.panel import Panel
     from polyjudge.core.results import Result
-    from polyjudge.core.sections import Report
+    from polyjudge.core.sections import Chart, Report
 
 BUILDERS = {
     "analyse.ablations.Ablation": "compare",
@@ -90,10 +90,14 @@ def html(result: Result, path: str | Path | None = None, command: str | None = N
     return None
 
 
+def _charts(result: Result) -> dict[str, Chart]:
+    report = report_of(result)
+    return {} if report is None else {chart.name: chart for chart in report.charts}
+
+
 def chart_names(result: Result) -> tuple[str, ...]:
     """Names of a result's charts."""
-    report = report_of(result)
-    return () if report is None else tuple(dict.fromkeys(chart.name for chart in report.charts))
+    return tuple(_charts(result))
 
 
 def plot(result: Result, name: str | None = None) -> Any:
@@ -104,11 +108,10 @@ def plot(result: Result, name: str | None = None) -> Any:
     from polyjudge.report.charts import draw
     from polyjudge.report.charts.vega import stacked
 
-    report = report_of(result)
-    found = {} if report is None else {chart.name: chart for chart in reversed(report.charts)}
-    wanted = name if name is not None else next(iter(chart_names(result)), "")
+    found = _charts(result)
+    wanted = name if name is not None else next(iter(found), "")
     if wanted not in list(found):
-        known = ", ".join(chart_names(result)) or "none"
+        known = ", ".join(found) or "none"
         raise UsageError(f"{type(result).__name__} has no chart {wanted!r}. Its charts are: {known}.")
     drawn = draw(found[wanted])
     picture = drawn[0] if len(drawn) == 1 else stacked(drawn, "vconcat")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.core.sections import Block, Chart, Grid, Report, Section, say
+from polyjudge.core.sections import Block, Chart, Grid, Report, Section, Table, say
 
 MOST_LABELS = 100
 """A chart with more judges, languages, systems or tasks than this on an axis is not drawn."""
@@ -38,14 +38,12 @@ def _section(section: Section) -> Section:
 
 def _blocks(blocks: tuple[Block, ...]) -> Iterator[Block]:
     for block in blocks:
-        if isinstance(block, Grid):
+        if not isinstance(block, Chart):
             yield _cut(block)
-        elif not isinstance(block, Chart):
-            yield block
         elif _drawable(block):
-            yield replace(block, instead=_cut(block.instead) if isinstance(block.instead, Grid) else block.instead)
+            yield replace(block, instead=_cut(block.instead))
         elif block.instead is not None:
-            yield _cut(block.instead) if isinstance(block.instead, Grid) else block.instead
+            yield _cut(block.instead)
 
 
 def _drawable(chart: Chart) -> bool:
@@ -65,22 +63,17 @@ def _frames(value: Any) -> Iterator[pd.DataFrame]:
         yield from (x for f in fields(value) if isinstance(x := getattr(value, f.name), pd.DataFrame))
 
 
-def _cut(grid: Grid) -> Grid:
+def _cut(grid: Table | Grid | None) -> Any:
+    """A grid with as many rows and columns as can be read; anything else as it is."""
+    if not isinstance(grid, Grid):
+        return grid
     rows, columns = grid.values.shape
     if rows <= MOST_ROWS and columns <= MOST_COLUMNS:
         return grid
     size = np.nan_to_num(np.abs(grid.values.to_numpy(dtype=float)), nan=-1.0)
     row = np.sort(np.argsort(-size.max(axis=1), kind="stable")[:MOST_ROWS])
     column = np.sort(np.argsort(-size[row].max(axis=0), kind="stable")[:MOST_COLUMNS])
-
-    def cut(frame: pd.DataFrame | None) -> pd.DataFrame | None:
-        return None if frame is None else frame.iloc[row, column]
-
     shape = {"rows": len(row), "of_rows": rows, "columns": len(column), "of_columns": columns}
-    return replace(
-        grid,
-        values=grid.values.iloc[row, column],
-        texts=cut(grid.texts),
-        marks=cut(grid.marks),
-        note=say("grid-cut", note=grid.note, **shape),
-    )
+    frames = {name: frame for name in ("values", "texts", "marks") if (frame := getattr(grid, name)) is not None}
+    parts: Any = {name: frame.iloc[row, column] for name, frame in frames.items()}
+    return replace(grid, **parts, note=say("grid-cut", note=grid.note, **shape))

@@ -42,15 +42,9 @@ def progress_lines(file: IO[str], every: float = 30.0) -> Callable[[list[Status]
         done, total = sum(j.done for j in judges), sum(j.total for j in judges)
         known = [j.cost for j in judges if j.cost is not None]
         parts = [f"{done:,} of {total:,} calls answered"]
-        parts += [
-            f"{count} {word}"
-            for word, count in (
-                ("failed", sum(j.failed for j in judges)),
-                ("asked again", sum(j.retries for j in judges)),
-                ("unreadable", sum(j.missing for j in judges)),
-            )
-            if count
-        ]
+        for name, words in (("failed", "failed"), ("retries", "asked again"), ("missing", "unreadable")):
+            if count := sum(getattr(j, name) for j in judges):
+                parts.append(f"{count} {words}")
         parts += [money(sum(known))] if known else []
         parts += [f"{clean(j.judge)}: {clean(j.note, 100)}" for j in judges if j.note]
         print("polyjudge: " + ", ".join(parts), file=file, flush=True)

@@ -125,7 +125,9 @@ def _climb(strength: Array, sharpness: Array, wins: Array, total: Array, fixed: 
             strength[at], sharpness[at], value[at] = new_th[good], new_a[good], got[good]
             settled[todo[good]] = True
             size[todo[~good]] /= 2
-        inside = fixed | (np.abs(sharpness[moving]).max(axis=1) < SHARPEST)
+        # What has no finite value stops at its bound; by then the others have settled.
+        ends, bound = (strength, FARTHEST) if fixed else (sharpness, SHARPEST)
+        inside = np.abs(ends[moving]).max(axis=1) < bound
         moving = moving[settled & (size * longest > TOLERANCE) & inside]
         if not len(moving):
             break

@@ -15,26 +15,12 @@ from polyjudge.analyse.ties import ALL
 from polyjudge.core.labels import label, labels
 from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Block, Chart, Grid, Report, Section, Table, Words, say
+from polyjudge.report.build import probe, systems
 from polyjudge.report.build.bounded import bounded_section
 from polyjudge.report.build.compare import held_out_section
 from polyjudge.report.build.explain import cells_section, culprit_blocks, culprit_says, heatmap, steps
 from polyjudge.report.build.gate import gate_section
-from polyjudge.report.build.probe import section as probe_section
-from polyjudge.report.build.probe import sight as probe_sight
-from polyjudge.report.build.shared import (
-    by_size,
-    chart,
-    column,
-    fields,
-    frame_of,
-    looked,
-    notes,
-    pivot,
-    read_says,
-    table,
-)
-from polyjudge.report.build.systems import board, signal_section
-from polyjudge.report.build.systems import sections as systems_sections
+from polyjudge.report.build.shared import by_size, chart, column, fields, first_lines, frame_of, notes, pivot, table
 from polyjudge.report.charts.interaction import ROOMY
 from polyjudge.report.charts.ranks import AFTER, BEFORE
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
@@ -48,10 +34,10 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
     e = result.explanation
     scale = say("read.scale", scale=s.scale, low=s.low, high=s.high, matters=e.matters * e.factor, unit=e.unit)
-    read = frame.get("read") or (*read_says(s), *looked(s.looks, result.level))
-    frame["read"] = (*read, scale, *notes(s.notes))
+    frame["read"] = (*(frame.get("read") or first_lines(s, result.level)), scale, *notes(s.notes))
     advice = result.advice
     constant = advice.state == "constant"
+    limits = [] if result.probes is None else [say("probe.scope", tasks=result.probes.tasks)]
     return Report(
         **frame | {"judges": s.judges},
         title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
@@ -65,7 +51,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         sections=(
             _places(result),
             cells_section(e, result.certificate),
-            *([] if result.probes is None else [probe_section(result.probes)]),
+            *([] if result.probes is None else [probe.section(result.probes)]),
             *(replace(section, folded=True) for section in _judged(result)),
             _panel(result),
             _ranks(result),
@@ -78,22 +64,18 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
             held_out_section(result.held_out),
             _sensitivity(result),
             *([] if result.bounded is None else [bounded_section(result.bounded)]),
-            Section(name="limits", title="What this does not show", says=_limits(result)),
+            Section(name="limits", title="What this does not show", says=(*result.caveats, *limits)),
             _methods(result),
         ),
     )
 
 
-def _limits(audit: Audit) -> tuple[Words, ...]:
-    return audit.caveats if audit.probes is None else (*audit.caveats, say("probe.scope", tasks=audit.probes.tasks))
-
-
 def _beside(audit: Audit) -> tuple[Block, ...]:
     """Who notices damage, with probes; who wins, when the judges see that; else how the judges rank."""
     if audit.probes is not None:
-        return (probe_sight(audit.probes),)
+        return (probe.sight(audit.probes),)
     if audit.systems is not None and audit.systems.signal.verdict != "blind":
-        return (board(audit.systems.leaderboard),)
+        return (systems.board(audit.systems.leaderboard),)
     if audit.ranks is None or len(audit.summary.judges) > ROOMY:
         return ()
     ranks = audit.ranks.table
@@ -106,10 +88,10 @@ def _beside(audit: Audit) -> tuple[Block, ...]:
 def _judged(audit: Audit) -> tuple[Section, ...]:
     """Whether the judges see, and with systems who wins and who favours whom."""
     if audit.systems is not None:
-        return systems_sections(audit.systems)
+        return systems.sections(audit.systems)
     if audit.signal is None:
         return (_absent(audit, "systems" if audit.summary.systems else "signal", "Do the judges see what they judge"),)
-    return (signal_section(audit.signal),)
+    return (systems.signal_section(audit.signal),)
 
 
 def _places(audit: Audit) -> Section:

@@ -99,4 +99,4 @@ def _steps(p: Probe) -> tuple[Step, ...]:
         return ()
     places = list(zip(blind["language"], blind["judge"], strict=True))
     drops = [word for place in places for word in ("--drop", ",".join(map(str, place)))]
-    return (Step(why=say("probe.next-drop"), command=shlex.join(["polyjudge", "audit", "SCORES", *drops])),)
+    return (Step(why=say("step.without-blind"), command=shlex.join(["polyjudge", "audit", "SCORES", *drops])),)

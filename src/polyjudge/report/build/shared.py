@@ -64,9 +64,10 @@ AHEAD = ("check", "plan", "label_plan", "replay")
 """Commands without an interval from the scores read: how often their collection looked has no part in them."""
 
 
-def looked(looks: int, level: float | None) -> tuple[Say, ...]:
-    """What the looks of an adaptive collection left of the level, where there were several."""
-    return (say("read.looks", looks=looks, level=level),) if looks > 1 else ()
+def first_lines(panel: Panel | Summary, level: float | None) -> tuple[Words, ...]:
+    """What was read, and what the looks of an adaptive collection left of the level, where there were several."""
+    looked = (say("read.looks", looks=panel.looks, level=level),) if panel.looks > 1 else ()
+    return *read_says(panel), *looked
 
 
 def frame_of(command: str, result: Result, panel: Panel | None) -> dict[str, Any]:
@@ -80,9 +81,7 @@ def frame_of(command: str, result: Result, panel: Panel | None) -> dict[str, Any
     if panel is not None:
         read = None if panel.reading is None else panel.reading.to_dict()
         out["payload"] = lambda: envelope(command, {"read": read, **result.to_dict()})
-        out["read"] = (
-            read_says(panel) if command in AHEAD else (*read_says(panel), *looked(panel.looks, facts.get("level")))
-        )
+        out["read"] = read_says(panel) if command in AHEAD else first_lines(panel, facts.get("level"))
         out["facts"] = facts | {"input fingerprint": panel.fingerprint}
         out["judges"] = panel.judges
     return out

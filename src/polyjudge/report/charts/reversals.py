@@ -14,43 +14,26 @@ MOST = 24
 """Pairs in the chart; the table has more."""
 
 
-def gap_frame(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> pd.DataFrame:
-    """judge_i, judge_j, language, gap, witness, reverses: the gap of each reversing pair in every language."""
-    pairs = reversals.pairs[reversals.pairs["delta"] > 0].sort_values(
-        ["p_selected", "delta"], ascending=[True, False], kind="stable"
-    )
-    table = ranks.table[ranks.table["scope"] == "language"]
-    means = table.pivot(index="language", columns="judge", values="mean").loc[table["language"].unique()]
-    rows = [
-        {
-            "judge_i": row["judge_i"],
-            "judge_j": row["judge_j"],
-            "language": language,
-            "gap": gap,
-            "witness": language in (row["language_a"], row["language_b"]),
-            "reverses": bool(row["reverses"]),
-        }
-        for _, row in pairs.head(most).iterrows()
-        for language, gap in (means[row["judge_i"]] - means[row["judge_j"]]).items()
-    ]
-    return pd.DataFrame(rows, columns=["judge_i", "judge_j", "language", "gap", "witness", "reverses"])
-
-
 def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> Picture:
     """Gap between the two judges of each reversing pair in every language; the two sides of 0 are the reversal."""
-    frame = gap_frame(reversals, ranks, most)
-    judge = labels([*frame["judge_i"], *frame["judge_j"]])
-    language = labels(frame["language"].unique())
-    data = pd.DataFrame(
+    pairs = reversals.pairs[reversals.pairs["delta"] > 0]
+    pairs = pairs.sort_values(["p_selected", "delta"], ascending=[True, False], kind="stable").head(most)
+    table = ranks.table[ranks.table["scope"] == "language"]
+    means = table.pivot(index="language", columns="judge", values="mean").loc[table["language"].unique()]
+    judge, language = labels([*pairs["judge_i"], *pairs["judge_j"]]), labels(means.index)
+    rows = [
         {
-            "judge": frame["judge_i"].map(judge),
-            "other": frame["judge_j"].map(judge),
-            "language": frame["language"].map(language),
-            "gap": frame["gap"],
-            "witness": frame["witness"],
-            "verdict": frame["reverses"].map({True: "reverses", False: "not sure"}),
+            "judge": judge[row["judge_i"]],
+            "other": judge[row["judge_j"]],
+            "language": language[name],
+            "gap": gap,
+            "witness": name in (row["language_a"], row["language_b"]),
+            "verdict": "reverses" if row["reverses"] else "not sure",
         }
-    )
+        for _, row in pairs.iterrows()
+        for name, gap in (means[row["judge_i"]] - means[row["judge_j"]]).items()
+    ]
+    data = pd.DataFrame(rows, columns=["judge", "other", "language", "gap", "witness", "verdict"])
     data["pair"] = data["judge"] + " - " + data["other"]
     opacity = when("chosen == '' || chosen == datum.judge || chosen == datum.other", constant(1.0), constant(0.12))
     tint = either("datum.gap > 0", "high", "low")

@@ -9,17 +9,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import platform
 import re
+import shlex
+import sys
 import zlib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
+from polyjudge._version import __version__
 from polyjudge.core import sections
 from polyjudge.core.errors import UsageError
 from polyjudge.core.files import atomic_write
@@ -29,10 +34,11 @@ from polyjudge.core.sections import Report
 from polyjudge.report.charts import draw
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
 from polyjudge.report.charts.vega import Picture, can_draw, converter
-from polyjudge.report.page.made import facts
 from polyjudge.report.tables import Cell, cells, entries, left_out, numeric
 from polyjudge.report.words import word
 
+LIBRARIES = ("numpy", "scipy", "pandas", "vl-convert-python")
+SECRET = re.compile(r"(://[^:/@\s]*:)[^@/\s]+@|((?:password|passwd|token|secret|api_?key)=)[^&\s]+", re.IGNORECASE)
 FOLDED = 30
 """Tables with more rows than this are folded."""
 BUNDLES = {"1.9.0.post1": "373b1f84072b31010f15ceb787be6b415c53936411aae267c8c2b2b6ccde46e7"}
@@ -206,3 +212,24 @@ def _environment() -> jinja2.Environment:
         fold=FOLDED,
     )
     return environment
+
+
+def facts(settings: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """Name and value of everything the numbers depend on: the settings given, and versions."""
+    out = [(name, f"{value:g}" if isinstance(value, float) else str(value)) for name, value in settings.items()]
+    out.append(("polyjudge", __version__))
+    out.append(("python", platform.python_version()))
+    for library in LIBRARIES:
+        try:
+            out.append((library, version(library)))
+        except PackageNotFoundError:
+            continue
+    return tuple(out)
+
+
+def command_line(arguments: Sequence[str] | None = None) -> str:
+    """The command that is running, as a shell would take it, without passwords."""
+    return SECRET.sub(
+        lambda m: f"{m[1]}***@" if m[1] else f"{m[2]}***",
+        shlex.join(["polyjudge", *(sys.argv[1:] if arguments is None else arguments)]),
+    )

@@ -111,9 +111,11 @@ WORDS: dict[str, Template] = {
     "{language}, {interaction/band_low/band_high:+points} points.",
     "accuracy-gain": _gain,
     "do-not-calibrate": _gain,
-    "rank-agreement": "On tasks it has not seen, calibrating moves the agreement of the languages on the order of the "
-    "judges from {raw/raw_low/raw_high:.2f} to {cbc/cbc_low/cbc_high:.2f} (Kendall's tau). That is consistency, not "
-    "accuracy.",
+    "rank-agreement": lambda v: (
+        f"On tasks it has not seen, calibrating {'raises' if v['cbc'] > v['raw'] else 'lowers'} the agreement of the "
+        "languages on the order of the judges from {raw/raw_low/raw_high:.2f} to {cbc/cbc_low/cbc_high:.2f} (Kendall's "
+        "tau). That is consistency, not accuracy."
+    ),
     "near-floor": _end("floor"),
     "near-ceiling": _end("ceiling"),
     "cell-at-floor": "{judge} puts {share:share} of its scores in {language} on the floor, against {overall:share} "

@@ -33,7 +33,6 @@ WORDS: dict[str, Template] = {
     "probe.placebo": "What form alone does to each judge, all languages",
     "probe.scope": "Limits: on {tasks} tasks, damage shows whether a judge perceives surface quality, the order of "
     "versions and not their level. Steps are equal in the share of text edited, not in harm.",
-    "probe.next-drop": "See the panel without the places that cannot see",
     "probe.made": "{rows} versions of {tasks} tasks in {languages} languages. {discarded} came out unchanged and were "
     "left out.",
     "probe.lost": "{language} lost {share:share} of its versions: its responses may be too short or too uniform.",

@@ -170,8 +170,8 @@ WORDS: dict[str, Template] = {
     "elsewhere: calibration by subtraction cannot mend that.",
     "systems-swap-language": _swap,
     "systems-swap-judge": _swap,
-    "systems-hang": "{winner} leads {rival} by {difference:points} points, but not surely without {judge}: then by "
-    "{without/without_low/without_high:+points}.",
+    "systems-hang": "{winner} leads {rival} by {difference/low/high:points} points, but not surely without {judge}: "
+    "then by {without/without_low/without_high:+points}.",
     "systems-tied": "No two of the {systems} systems can be told apart.",
     "systems-calibration": "Calibration cannot change the leaderboard: what it takes off sums to zero over the judges.",
     "favour.title": "Who favours whom",
