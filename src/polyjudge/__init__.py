@@ -60,7 +60,7 @@ _PUBLIC = {
     "sequential": "polyjudge.analyse.sequential",
     "replay": "polyjudge.analyse.sequential",
     "agreement": "polyjudge.analyse.agreement",
-    "read_gold": "polyjudge.sources.gold",
+    "read_gold": "polyjudge.sources.read",
     "read_report": "polyjudge.core.schema",
     "pairwise": "polyjudge.analyse.pairwise",
     "AnchoredCalibrator": "polyjudge.calibrate.anchored",

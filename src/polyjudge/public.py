@@ -82,7 +82,7 @@ def _optional(own: Mapping[str, inspect.Parameter], name: str) -> bool:
 
 def _labels(panel: Panel, gold: Any, annotation: str) -> Any:
     """Labels from a path, and laid out beside the panel where the function wants them so."""
-    from polyjudge.sources.gold import read_gold
+    from polyjudge.sources.read import read_gold
 
     table = read_gold(gold) if isinstance(gold, str | Path) else gold
     return align_gold(panel, table) if annotation.startswith("Gold") else table

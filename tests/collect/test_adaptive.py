@@ -17,10 +17,10 @@ import pytest
 
 import judge_server as js
 import polyjudge as pj
-from polyjudge.collect import collect, load_plan
-from polyjudge.collect.adaptive import Look, Outcome, audited_scores, collect_until
+from polyjudge.collect import Summary, collect, load_plan
+from polyjudge.collect.adaptive import audited_scores, collect_until
 from polyjudge.core.errors import CollectError
-from polyjudge.core.sections import say
+from polyjudge.core.sections import Say, say
 from polyjudge.report.words import word
 from polyjudge.sources.runs import read_run
 from refusals import lacks, refused
@@ -40,10 +40,15 @@ def planted() -> dict[str, Any]:
     return config
 
 
-def run(path: Path, folder: Path, tell: Any = None, **more: Any) -> Outcome:
+def run(path: Path, folder: Path, tell: Any = None, **more: Any) -> Summary:
     return collect_until(
         load_plan(path), folder, {**SETTINGS, **more}, lambda f: read_run(f, every=True).frame, tell=tell
     )
+
+
+def verdicts(summary: Summary) -> list[str]:
+    assert summary.adaptive is not None
+    return list(summary.adaptive.answers["verdict"])
 
 
 def answers(folder: Path) -> set[tuple[str, ...]]:
@@ -67,21 +72,23 @@ def test_only_what_open_questions_need_is_bought(tmp_path: Path) -> None:
     config = planted()
     with js.running(config, tmp_path) as server:
         path = js.write_plan(tmp_path, server.url, "rating", config)
-        looks: list[Look] = []
-        outcome = run(path, tmp_path / "run", looks.append)
+        looks: list[Say] = []
+        summary = run(path, tmp_path / "run", looks.append)
         asked = server.stats()
-    assert outcome.finished
-    assert [look.look for look in looks] == list(range(1, len(looks) + 1))
-    assert looks[0].tasks == 24
-    table = outcome.rule.table(outcome.state).set_index(["language", "first", "second"])
+    progress = summary.adaptive
+    assert progress is not None
+    assert progress.finished
+    assert [look.values["look"] for look in looks] == list(range(1, len(looks) + 1))
+    assert looks[0].values["tasks"] == 24
+    table = progress.answers.set_index(["language", "first", "second"])
     assert table.loc[("en", "ja", "jb"), "verdict"] == "above"
-    assert outcome.calls < outcome.whole
+    assert summary.judges["answered"].sum() < summary.judges["calls"].sum()
     bought = answers(tmp_path / "run")
     for language in ("en", "zh"):
         for judge in ("ja", "jb", "jc"):
             open_until = table.loc[[language]].query("first == @judge or second == @judge")["settled_at"]
-            last = outcome.state.look if (open_until == 0).any() else int(open_until.max())
-            assert len([a for a in bought if a[1:3] == (language, judge)]) == outcome.rule.looks[last - 1]
+            last = progress.look if (open_until == 0).any() else int(open_until.max())
+            assert len([a for a in bought if a[1:3] == (language, judge)]) == looks[last - 1].values["tasks"]
     assert asked["total"] == len(bought)
     panel = pj.read_panel(tmp_path / "run")
     assert panel.by_design
@@ -92,7 +99,7 @@ def test_only_what_open_questions_need_is_bought(tmp_path: Path) -> None:
     assert pj.audit(panel, resamples=100, level=0.9).level == pytest.approx(1 - 0.1 / 3)
     again = run(path, tmp_path / "run")
     assert answers(tmp_path / "run") == bought
-    assert again.state.verdict == outcome.state.verdict
+    assert verdicts(again) == verdicts(summary)
 
 
 def test_killed_ten_times_it_buys_the_same(tmp_path: Path) -> None:
@@ -113,8 +120,9 @@ def test_killed_ten_times_it_buys_the_same(tmp_path: Path) -> None:
             kills += 1
             process.join()
         again = run(path, tmp_path / "killed")
-    assert again.finished
-    assert again.state.verdict == whole.state.verdict
+    assert again.adaptive is not None
+    assert again.adaptive.finished
+    assert verdicts(again) == verdicts(whole)
     assert answers(tmp_path / "killed") == answers(tmp_path / "whole")
 
 
@@ -133,12 +141,13 @@ def test_money_ends_it_with_what_is_open(tmp_path: Path) -> None:
     config = planted()
     with js.running(config, tmp_path) as server:
         path = js.write_plan(tmp_path, server.url, "rating", config)
-        outcome = collect_until(
+        summary = collect_until(
             load_plan(path), tmp_path / "run", SETTINGS, lambda f: read_run(f, every=True).frame, max_cost=0.002
         )
-        assert not outcome.finished
-        assert outcome.state.look == 0
-        assert outcome.state.open.all()
+        assert summary.adaptive is not None
+        assert not summary.adaptive.finished
+        assert summary.adaptive.look == 0
+        assert len(summary.adaptive.open) == len(summary.adaptive.answers)
         done = js.command("collect", "-o", tmp_path / "run")
         assert not lacks(done.stdout, "6 of 6", "ja and jb in en; ja and jc in en")
 

@@ -21,7 +21,7 @@ from polyjudge.collect.calls import prepare
 from polyjudge.collect.models import _retry_after
 from polyjudge.collect.secrets import allowed, looks_secret
 from polyjudge.collect.store import LOCK, locked
-from polyjudge.core.errors import CollectError, PolyjudgeError
+from polyjudge.core.errors import CollectError, PanelError, PolyjudgeError
 from polyjudge.core.store import FILE
 from refusals import lacks, refused
 
@@ -242,6 +242,13 @@ def test_damaged_and_foreign_stores(tmp_path: Path, finished: tuple[Path, Path],
             done = js.command("collect", *args)
             assert done.returncode == 2, (name, done.stdout)
             assert "Traceback" not in done.stderr
+
+
+def test_a_run_without_answers_is_not_called_damaged(tmp_path: Path, finished: tuple[Path, Path]) -> None:
+    shutil.copytree(finished[0], tmp_path / "run")
+    change("delete from answers")(tmp_path / "run" / FILE)
+    with refused(PanelError, "no answers"):
+        pj.read_panel(tmp_path / "run")
 
 
 def test_a_run_that_cannot_be_written_can_be_read(tmp_path: Path, finished: tuple[Path, Path]) -> None:

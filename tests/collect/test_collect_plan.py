@@ -156,9 +156,9 @@ def test_mrewardbench_layout(tmp_path: Path) -> None:
     plan = parse_plan(
         plan_of(tmp_path, items=items, languages=["en", {"name": "Arabic", "items": "arb_Arab"}]), tmp_path
     )
-    found = list(load_items(plan).items)
-    assert [item.group for item in found] == ["s0", "s1", "s0"]
-    assert found[2].fields["Arabic"]["prompt"] == "arb_Arab2"
+    found = load_items(plan)
+    assert found.groups == ["s0", "s1", "s0"]
+    assert found.item(2).fields["Arabic"]["prompt"] == "arb_Arab2"
     (tmp_path / "arb_Arab" / "raw.json").unlink()
     with refused(CollectError, "raw.json", "items.path"):
         load_items(plan)
@@ -204,8 +204,9 @@ def test_checklists_must_have_the_same_requirements_in_every_language(tmp_path: 
         (tmp_path / "lists.jsonl").write_text(row("en", [line]) + "\n" + row("ar", [other]))
         plan = parse_plan(plan_of(tmp_path, rubric={"kind": "checklist"}, items={"path": "lists.jsonl"}), tmp_path)
         if ok:
-            requirement = next(load_items(plan).items).requirements[0]
-            assert (requirement.id, requirement.type, requirement.text["ar"]) == ("0", "data", "يحمّل البيانات.")
+            found = load_items(plan)
+            assert found.lines(0) == (("0", "data"),)
+            assert found.item(0).requirements["ar"] == {"0": "يحمّل البيانات."}
         else:
             with refused(CollectError, "a", "ar", "requirements"):
                 load_items(plan)

@@ -23,7 +23,7 @@ from polyjudge.collect.translate import parse_judge, read_translations, translat
 from polyjudge.collect.workspace import named_files, read_workspace
 from polyjudge.core.errors import CollectError
 from polyjudge.paper import collection
-from polyjudge.paper.requirements import read_instances
+from polyjudge.paper.requirements import JUDGMENT_COLUMNS, read_instances
 from refusals import refused
 
 JUDGES = ("ja", "jb", "jc")
@@ -181,7 +181,7 @@ def test_devai_from_instances_to_a_panel(
     assert (strict["score"] <= scores["score"] + 1e-9).all()
     assert (strict["score"] < scores["score"]).any()
     written = collection.write_verdicts(tmp_path / "out", verdicts, instances)
-    assert pd.read_csv(written[0]).columns.tolist() == collection.VERDICTS
+    assert pd.read_csv(written[0]).columns.tolist() == JUDGMENT_COLUMNS
 
 
 def test_prerequisites_count() -> None:
@@ -192,7 +192,7 @@ def test_prerequisites_count() -> None:
         ],
     }
     rows = [("t", "f", "l", "b", i, v) for i, v in enumerate([0.0, 1.0, 1.0, 1.0])]
-    verdicts = pd.DataFrame(rows, columns=collection.VERDICTS)
+    verdicts = pd.DataFrame(rows, columns=JUDGMENT_COLUMNS)
     assert collection.honour(verdicts, [task])["satisfied"].tolist() == [0, 0, 0, 1]
     verdicts.loc[0, "satisfied"] = np.nan
     strict = collection.honour(verdicts, [task])["satisfied"]

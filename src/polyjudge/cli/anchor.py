@@ -44,7 +44,7 @@ def anchor(
     from polyjudge.analyse.anchors import anchor as analyse
     from polyjudge.cli.output import emit
     from polyjudge.sources import read_probes
-    from polyjudge.sources.gold import read_gold
+    from polyjudge.sources.read import read_gold
 
     if (gold is None) == (trusted is None):
         raise UsageError("Give a file of labels (GOLD) or a trusted judge (--trusted), one of the two.")

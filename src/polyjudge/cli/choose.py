@@ -36,7 +36,7 @@ def choose(
     from polyjudge.cli.output import emit
     from polyjudge.collect.spent import read_prices
     from polyjudge.core.gold import align_gold
-    from polyjudge.sources.gold import read_gold
+    from polyjudge.sources.read import read_gold
 
     panel = o.load(ctx, scores)
     labels = None if gold is None else align_gold(panel, read_gold(gold))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from polyjudge.collect.plan import Plan
     from polyjudge.collect.summary import Summary
     from polyjudge.core.arrays import Array
+    from polyjudge.core.sections import Say
 
 
 FailOn = StrEnum("FailOn", "missing")
@@ -122,15 +123,14 @@ def collect(
 
 def _ask(plan: Plan, output: Path, settings: dict[str, Any] | None, retry_missing: bool, **limits: Any) -> Summary:
     """Run the plan, until all is settled where there are settings; `limits` are of both kinds of runs."""
-    from polyjudge.collect.adaptive import Look, collect_until
+    from polyjudge.collect.adaptive import collect_until
     from polyjudge.collect.runner import collect as run
-    from polyjudge.core.sections import say
     from polyjudge.report.live import watching
     from polyjudge.report.words import word
     from polyjudge.sources.runs import read_run
 
-    def tell(look: Look) -> None:
-        print(word(say("adaptive.look", **vars(look))), file=sys.stderr, flush=True)
+    def tell(look: Say) -> None:
+        print(word(look), file=sys.stderr, flush=True)
 
     def read(folder: Path) -> pd.DataFrame:
         return read_run(folder, every=True).frame
@@ -141,7 +141,7 @@ def _ask(plan: Plan, output: Path, settings: dict[str, Any] | None, retry_missin
         try:
             if settings is None:
                 return run(plan, output, watch=watch, retry_missing=retry_missing, **limits)
-            return collect_until(plan, output, settings, read, watch=watch, tell=tell, **limits).summary
+            return collect_until(plan, output, settings, read, watch=watch, tell=tell, **limits)
         except KeyboardInterrupt:
             print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
             raise typer.Exit(130) from None

@@ -97,7 +97,7 @@ def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | No
     from polyjudge.analyse.label_budget import label_budget
     from polyjudge.cli.output import emit
     from polyjudge.core.gold import align_gold
-    from polyjudge.sources.gold import read_gold
+    from polyjudge.sources.read import read_gold
 
     if panel is None:
         raise UsageError("--labels needs the panel's scores: add --from SCORES.")

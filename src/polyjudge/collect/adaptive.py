@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import CollectError
 from polyjudge.core.labels import clean
 from polyjudge.core.results import Result, plain
+from polyjudge.core.sections import Say, say
 from polyjudge.core.store import FILE, damaged, open_store, read_meta
 
 Read = Callable[[Path], pd.DataFrame]
@@ -37,37 +39,6 @@ Read = Callable[[Path], pd.DataFrame]
 
 Range = tuple[float, float, float]
 """10th percentile, median and 90th percentile of simulated runs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """What one look found, for the line that is shown. `calls` of `whole` are made, `saved` are not needed any more,
-    `ahead` are still to come and will cost `money`, where prices are known."""
-
-    look: int
-    looks: int
-    tasks: int
-    settled: int
-    open: int
-    calls: int
-    whole: int
-    saved: int
-    cost: float | None
-    ahead: Range
-    money: Range | None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Outcome:
-    """An adaptive run as it stands."""
-
-    rule: Sequential
-    state: State
-    summary: Summary
-    calls: int
-    whole: int
-    finished: bool
-    """Whether the rule has nothing left to buy."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -87,28 +58,20 @@ class Expected(Result):
 class InLook:
     """The calls of one purchase, task by task in the order of the rule, through all cells that are needed."""
 
-    def __init__(
-        self, remaining: Remaining, judges: Sequence[str], places: Sequence[int], cells: set[tuple[str, str, str]]
-    ):
-        self._calls = {judge: self._of(remaining, judge, places, cells) for judge in judges}
+    def __init__(self, remaining: Remaining, places: Sequence[int], cells: set[tuple[str, str, str]]):
+        def wanted(call: Call) -> bool:
+            return (call.key.system, call.key.language, call.key.judge) in cells
 
-    @staticmethod
-    def _of(
-        remaining: Remaining, judge: str, places: Sequence[int], cells: set[tuple[str, str, str]]
-    ) -> Iterator[Call]:
-        for call in remaining.of(judge, places):
-            if (call.key.system, call.key.language, judge) in cells:
-                yield call
+        judges = [judge.name for judge in remaining.work.plan.judges]
+        self._calls: dict[str, Iterator[Call]] = {j: filter(wanted, remaining.of(j, places)) for j in judges}
 
     def take(self, judge: str) -> Call | bool:
-        """The judge's next call; False: none any more."""
         return next(self._calls[judge], False)
 
     def settle(self, call: Call, score: float | None) -> None:
         """Nothing waits for an answer inside a look."""
 
     def leave(self, judge: str) -> None:
-        """A judge makes no more calls in this sitting."""
         self._calls[judge] = iter(())
 
 
@@ -184,51 +147,47 @@ def collect_until(
     *,
     max_cost: float | None = None,
     watch: Callable[[list[Status]], None] | None = None,
-    tell: Callable[[Look], None] | None = None,
+    tell: Callable[[Say], None] | None = None,
     send_key: Sequence[str] = (),
-) -> Outcome:
+) -> Summary:
     """Collect until every question is settled, all is bought, or the money is spent. Goes on where it stopped.
 
     settings : of `Sequential`: matters, questions, level, threshold, at_least, first, seed
     read : reads the scores of the run folder
-    tell : called after every look
+    tell : called after every look with what it found
     """
     folder = Path(folder)
     work = _Work(plan, settings)
     state = _planned(folder, work, settings)
-    summary: Summary | None = None
     while (purchase := work.rule.next(state)) is not None:
         places, cells = work.places(purchase), work.cells(purchase)
-        names = [judge.name for judge in plan.judges]
         summary = collect(
             plan,
             folder,
             max_cost,
             watch,
             send_key=send_key,
-            order=lambda remaining: InLook(remaining, names, places, cells),  # noqa: B023  # used at once
+            order=lambda remaining: InLook(remaining, places, cells),  # noqa: B023  # used at once
         )
         if _unanswered(folder, plan, places, cells):
-            return _outcome(work, state, summary, finished=False)
+            return summary
         scores = work.scores(read(folder), purchase.stop)
         clusters = None if work.clusters is None else work.clusters[: purchase.stop]
         state = work.rule.look(state, scores, clusters)
         _keep(folder, settings, work, state, scores, clusters)
-        summary = read_summary(folder) if work.rule.next(state) is None else summary
         if tell is not None:
             tell(_line(work, state, purchase, summary, scores, clusters))
-    return _outcome(work, state, summary or read_summary(folder), finished=True)
-
-
-def _outcome(work: _Work, state: State, summary: Summary, finished: bool) -> Outcome:
-    calls, whole = (int(summary.judges[column].sum()) for column in ("answered", "calls"))
-    return Outcome(rule=work.rule, state=state, summary=summary, calls=calls, whole=whole, finished=finished)
+    return read_summary(folder)
 
 
 def _line(
     work: _Work, state: State, purchase: Purchase, summary: Summary, scores: Array, clusters: NDArray[np.int64] | None
-) -> Look:
-    """What a look found, and what is still to come at the calls and the money that each score took so far."""
+) -> Say:
+    """What a look found, and what is still to come at the calls and the money that each score took so far.
+
+    `calls` of `whole` are made, `saved` are not needed any more, `ahead` are still to come and will cost `money`, where
+    prices are known.
+    """
     judges = summary.judges
     calls, whole = (int(judges[column].sum()) for column in ("answered", "calls"))
     ahead, money, saved = (0.0, 0.0, 0.0), None, whole - calls
@@ -241,7 +200,8 @@ def _line(
         saved = round(float(idle @ each))
         money = _range(bought @ (judges["cost"].to_numpy() / had)) if judges["cost"].notna().all() else None
     still = int(state.open.sum())
-    return Look(
+    return say(
+        "adaptive.look",
         look=state.look,
         looks=len(work.rule.looks),
         tasks=purchase.stop,
@@ -308,22 +268,17 @@ def audited_scores(path: Path, plan: Plan) -> Array | None:
 
 def _planned(folder: Path, work: _Work, settings: dict[str, Any]) -> State:
     """The state in the store; a new run notes what it plans before the first call."""
-    with locked(folder):
-        con = create_store(folder)
-        try:
-            with damaged(folder / FILE):
-                kept = read_meta(con, ADAPTIVE)
-                if kept is None:
-                    if con.execute("select 1 from answers limit 1").fetchone():
-                        raise CollectError(
-                            "This run was begun without --until. Answers bought in another order cannot be looked at "
-                            "with a guarantee: use a new folder (-o)."
-                        )
-                    write_meta(con, ADAPTIVE, _note(settings, work, work.rule.start()))
-                    return work.rule.start()
-        finally:
-            con.close()
     now = _note(settings, work, work.rule.start())
+    with locked(folder), closing(create_store(folder)) as con, damaged(folder / FILE):
+        kept = read_meta(con, ADAPTIVE)
+        if kept is None:
+            if con.execute("select 1 from answers limit 1").fetchone():
+                raise CollectError(
+                    "This run was begun without --until. Answers bought in another order cannot be looked at with a "
+                    "guarantee: use a new folder (-o)."
+                )
+            write_meta(con, ADAPTIVE, now)
+            return work.rule.start()
     changed = [name for name in ("settings", "looks", "order") if kept.get(name) != now[name]]
     if changed:
         raise CollectError(
@@ -352,27 +307,15 @@ def _keep(
     note = _note(settings, work, state)
     if work.rule.next(state) is None:
         note["final"] = plain(replay_of(work.rule, state, scores, clusters).unbiased()[0])
-    with locked(folder):
-        con = create_store(folder)
-        try:
-            with damaged(folder / FILE):
-                write_meta(con, ADAPTIVE, note)
-        finally:
-            con.close()
+    with locked(folder), closing(create_store(folder)) as con, damaged(folder / FILE):
+        write_meta(con, ADAPTIVE, note)
 
 
 def _unanswered(folder: Path, plan: Plan, places: Sequence[int], cells: set[tuple[str, str, str]]) -> bool:
     """Whether a call of the purchase has no answer yet (a judge set aside, money spent, calls given up)."""
-    con = open_store(folder)
-    try:
-        remaining = Remaining(con, prepare(plan))
-        return any(
-            (call.key.system, call.key.language, judge.name) in cells
-            for judge in plan.judges
-            for call in remaining.of(judge.name, places)
-        )
-    finally:
-        con.close()
+    with closing(open_store(folder)) as con:
+        order = InLook(Remaining(con, prepare(plan)), places, cells)
+        return any(order.take(judge.name) for judge in plan.judges)
 
 
 def with_defaults(settings: dict[str, Any], scale: tuple[float, float]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from polyjudge.collect.calls import Call
 from polyjudge.collect.models import AnthropicAsker, HttpAsker, Problem, unusable
-from polyjudge.collect.store import Failure, Key, Record, Statement, Usage
+from polyjudge.collect.store import Answer, Failure, Key, Record, Statement, Usage
 from polyjudge.core.labels import clean
 
 if TYPE_CHECKING:
@@ -88,9 +88,8 @@ class OpenAIBatches:
                 for line in (await self.asker.send("GET", f"/files/{name}/content", raw=True)).splitlines():
                     entry = _entry(line)
                     response = entry.get("response") or {}
-                    failed = entry.get("error") or (
-                        None if response.get("status_code") == 200 else response.get("body")
-                    )
+                    good = response.get("status_code") == 200
+                    failed = entry.get("error") or (None if good else response.get("body"))
                     out[str(entry.get("custom_id"))] = {"error": failed} if failed else {"body": response.get("body")}
         why = "" if status == "completed" else f"{status}: {json.dumps(found.get('errors'))}"
         return why, out
@@ -134,11 +133,9 @@ class AnthropicBatches:
         for line in lines.splitlines():
             entry = _entry(line)
             result = entry.get("result") or {}
-            body = result.get("message")
             good = result.get("type") == "succeeded"
-            out[str(entry.get("custom_id"))] = (
-                {"body": body} if good else {"error": result.get("error") or result.get("type")}
-            )
+            failed = {"error": result.get("error") or result.get("type")}
+            out[str(entry.get("custom_id"))] = {"body": result.get("message")} if good else failed
         return "", out
 
 
@@ -175,9 +172,8 @@ class BatchDesk:
                     pass
                 if not self.open:
                     return
-                self.desk.status.note = (
-                    f"{sum(len(b.calls) for b in self.open)} calls in {len(self.open)} batches under way"
-                )
+                calls = sum(len(batch.calls) for batch in self.open)
+                self.desk.status.note = f"{calls} calls in {len(self.open)} batches under way"
                 await self._fetch_all()
                 if self.open:
                     await asyncio.sleep(self.desk.judge.batch_poll)
@@ -285,16 +281,16 @@ class BatchDesk:
         records: list[Record] = []
         spent = 0.0
         for custom, (call, attempt) in batch.calls.items():
-            kept, cost = self._one(batch, call, attempt, replies.get(custom), why)
-            spent += cost
-            records += [*self.run.note_item(call.place), *kept]
+            record = self._one(batch, call, attempt, replies.get(custom), why)
+            spent += record.usage.cost or 0.0
+            records += [*self.run.note_item(call.place), record]
         await self.run.save([*records, _state(batch, "done", why or None)])
         self.run.budget.settle(batch.reserved, spent)
         if why and not replies:
             ended = f"its batch {clean(batch.remote)} ended as {clean(why, 300)}"
             raise Problem(kind="batch", message=ended, fatal=True)
 
-    def _one(self, batch: Batch, call: Call, attempt: int, entry: Any, why: str) -> tuple[list[Record], float]:
+    def _one(self, batch: Batch, call: Call, attempt: int, entry: Any, why: str) -> Answer | Failure:
         run, desk = self.run, self.desk
         waited = time.time() - batch.created
         try:
@@ -303,23 +299,22 @@ class BatchDesk:
                 raise Problem(kind="batch", message=clean(text, 400), retry=True, latency=waited)
             reply = self.asker.reply(entry["body"], waited)
         except Problem as problem:
-            failure = Failure(call.key, attempt, problem.kind, problem.message, Usage(), waited)
             if attempt > desk.judge.retries:
                 run.give_up(desk, problem.message)
             else:
                 desk.status.retries += 1
                 self.waiting.append((call, attempt + 1))
-            return [failure], 0.0
+            return Failure(call.key, attempt, problem.kind, problem.message, Usage(), waited)
         question = run.question(call)
         used = run.charge(desk, reply, question.ask, call.key.language, batch=True)
         again = call.again < run.plan.rubric.reask
-        records, score = run.read(desk, call, question, reply, used, attempt, again)
-        if isinstance(records[-1], Failure):
+        record = run.read(desk, call, question, reply, used, attempt, again)
+        if isinstance(record, Answer):
+            run.order.settle(call, record.score)
+        else:
             desk.status.retries += 1
             self.waiting.append((call._replace(again=call.again + 1), attempt + 1))
-        else:
-            run.order.settle(call, score)
-        return records, used.cost or 0.0
+        return record
 
 
 def open_batches(run: Run, judge: str) -> list[Batch]:
@@ -345,21 +340,13 @@ def open_batches(run: Run, judge: str) -> list[Batch]:
 
 def _insert(batch: Batch, judge: str) -> list[Record]:
     """The rows of a batch that is about to be sent."""
-    first: list[Record] = [
-        Statement(
-            "insert into batches values (?, ?, ?, null, 'sending', ?, ?, ?, null, null)",
-            (batch.row, judge, batch.token, len(batch.calls), batch.reserved, batch.created),
-        )
-    ]
+    sent = (batch.row, judge, batch.token, len(batch.calls), batch.reserved, batch.created)
+    out: list[Record] = [Statement("insert into batches values (?, ?, ?, null, 'sending', ?, ?, ?, null, null)", sent)]
     for custom, (call, attempt) in batch.calls.items():
         k = call.key
-        first.append(
-            Statement(
-                "insert into batch_calls values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (batch.row, custom, k.task, k.system, k.replicate, k.repeat, k.language, k.part, attempt, call.again),
-            )
-        )
-    return first
+        row = (batch.row, custom, *k.name, k.repeat, k.language, k.part, attempt, call.again)
+        out.append(Statement("insert into batch_calls values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row))
+    return out
 
 
 def _sent(batch: Batch) -> Statement:

@@ -134,28 +134,20 @@ def learnt_output(con: sqlite3.Connection) -> dict[str, float]:
 
 
 def usage(con: sqlite3.Connection, prices: Prices | None = None) -> dict[str, dict[str, float]]:
-    """Recorded usage per judge, also of judges that the plan no longer has: answers, missing, errors, tokens in and
-    out, dollars (by the price at the time, else by today's), and how many attempts were charged by an estimate."""
+    """Recorded usage per judge, also of judges that the plan no longer has: answers, errors, tokens in and out, dollars
+    (by the price at the time, else by today's), and how many attempts were charged by an estimate."""
+    names = ("answers", "errors", "input", "output", "cost", "estimated", "unpriced")
+    tokens_of = ("input_tokens", "output_tokens", "cached_tokens")
+    columns = (*tokens_of[:2], "cost", "estimated", *(f"case when cost is null then {t} end" for t in tokens_of))
+    sums = ", ".join(f"coalesce(sum({column}), 0)" for column in columns)
     out: dict[str, dict[str, float]] = {}
-    for table in ("a", "e"):
-        missing = "sum(score is null)" if table == "a" else "0"
-        for judge, count, lost, tokens_in, tokens_out, cost, estimated, un_in, un_out, un_cached in con.execute(
-            f"select judge, count(*), {missing}, coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0), "
-            "coalesce(sum(cost), 0), coalesce(sum(estimated), 0), "
-            "coalesce(sum(case when cost is null then input_tokens end), 0), "
-            "coalesce(sum(case when cost is null then output_tokens end), 0), "
-            f"coalesce(sum(case when cost is null then cached_tokens end), 0) from {table} group by judge"
+    for table, counts in (("a", "count(*), 0"), ("e", "0, count(*)")):
+        for judge, *used, cost, estimated, tokens_in, tokens_out, cached in con.execute(
+            f"select judge, {counts}, {sums} from {table} group by judge"
         ):
-            entry = out.setdefault(judge, dict.fromkeys(_USED, 0.0))
-            entry["answers" if table == "a" else "errors"] += count
-            entry["missing"] += lost
-            entry["input"] += tokens_in
-            entry["output"] += tokens_out
-            late = prices.cost(judge, un_in, un_out, un_cached) if prices is not None else None
-            entry["cost"] += cost + (late or 0.0)
-            entry["unpriced"] += 0 if late is not None else un_in + un_out
-            entry["estimated"] += estimated
+            late = prices.cost(judge, tokens_in, tokens_out, cached) if prices is not None else None
+            used += [cost + (late or 0.0), estimated, 0 if late is not None else tokens_in + tokens_out]
+            entry = out.setdefault(judge, dict.fromkeys(names, 0.0))
+            for name, value in zip(names, used, strict=True):
+                entry[name] += value
     return out
-
-
-_USED = ("answers", "missing", "errors", "input", "output", "cost", "unpriced", "estimated")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from polyjudge.collect.plan import Rubric
 
@@ -52,19 +52,17 @@ def _expectation(
         if value is not None and low <= value <= high:
             mass[value] = mass.get(value, 0.0) + math.exp(min(logprob, 0.0))
     total = sum(mass.values())
-    longer = {
-        v for v in mass for w in range(math.ceil(low), math.floor(high) + 1) if w != v and str(w).startswith(str(v))
-    }
-    unsure = sum(p for v, p in mass.items() if v in longer and not _merged(v, mass) and v != chosen)
+    scale = range(math.ceil(low), math.floor(high) + 1)
+    unsure = sum(p for v, p in mass.items() if v != chosen and _begins(v, scale) and not _begins(v, mass))
     if total < LEAST_MASS or unsure > AMBIGUOUS * total:
         return None, None
-    kept = {v: p for v, p in sorted(mass.items())}
+    kept = dict(sorted(mass.items()))
     return sum(v * p for v, p in kept.items()) / total, json.dumps({str(v): round(p, 6) for v, p in kept.items()})
 
 
-def _merged(value: int, mass: dict[int, float]) -> bool:
-    """Whether a longer number with this beginning is a token of its own here."""
-    return any(other != value and str(other).startswith(str(value)) for other in mass)
+def _begins(value: int, numbers: Iterable[int]) -> bool:
+    """Whether one of the numbers is longer and has this beginning."""
+    return any(other != value and str(other).startswith(str(value)) for other in numbers)
 
 
 def _value(token: str, head: str) -> int | None:

@@ -43,23 +43,12 @@ LABELS = ("id", "system", "replicate", "group", "cluster")
 
 
 @dataclass(frozen=True)
-class Requirement:
-    """One line of a checklist."""
-
-    id: str
-    type: str
-    text: Mapping[str, str]
-    """Language name -> wording."""
-
-
-@dataclass(frozen=True)
 class Item:
-    """One thing to judge, in every language. `fields`: language name -> field -> text."""
+    """One thing to judge. By language: `fields`, name -> text; `requirements` of a checklist, id -> wording."""
 
     name: Name
-    group: str
     fields: Mapping[str, Mapping[str, str]]
-    requirements: tuple[Requirement, ...] = ()
+    requirements: Mapping[str, Mapping[str, str]]
 
 
 Columns = tuple[tuple[str, str], ...]
@@ -74,14 +63,19 @@ def _columns(plan: Plan) -> Columns:
 class Rows:
     """The rows of a file by number, as JSON lines on disk: the file itself, or an unnamed copy of it."""
 
-    def __init__(self, file: IO[bytes], name: str) -> None:
-        self.file, self.name = file, name
+    def __init__(self, name: str, file: IO[bytes] | None = None) -> None:
+        self.name, self.file = name, file or tempfile.TemporaryFile(prefix="polyjudge-")  # noqa: SIM115
         self.starts = array("q")
 
+    def add(self, row: Any) -> bytes:
+        """Append a row to a copy; returns its line."""
+        line = json.dumps(row, default=str).encode("utf-8", "surrogatepass") + b"\n"
+        self.starts.append(self.file.tell())
+        self.file.write(line)
+        return line
+
     def read(self, number: int) -> dict[str, Any]:
-        """A row."""
-        start = self.starts[number]
-        self.file.seek(start)
+        self.file.seek(self.starts[number])
         try:
             found = json.loads(self.file.readline())
         except (ValueError, RecursionError):
@@ -124,7 +118,7 @@ class Aligned:
     def item(self, place: int) -> Item:
         """An item with its texts."""
         fields: dict[str, dict[str, str]] = {}
-        wording: dict[str, list[tuple[str, str, str]]] = {}
+        wording: dict[str, dict[str, str]] = {}
         name = self.names[place]
         for language, rows in self.rows.items():
             if self.versions is not None and self.first_version is not None and place >= self.first_version:
@@ -132,12 +126,9 @@ class Aligned:
             texts, lines, _ = _texts(self.columns, rows.read(self.places[language][place]), name)
             if texts is None or _digest(texts, lines) != self.digests[language][place]:
                 raise CollectError(f"{clean(rows.name)} has changed while it was in use. Start again.")
-            fields[language], wording[language] = texts, lines
-        requirements = tuple(
-            Requirement(id_, type_, {language: lines[i][2] for language, lines in wording.items()})
-            for i, (id_, type_) in enumerate(self.lines(place))
-        )
-        return Item(name, self.groups[place], fields, requirements)
+            fields[language] = texts
+            wording[language] = {id_: text for id_, _, text in lines} if self.requirements else {}
+        return Item(name, fields, wording)
 
     @property
     def items(self) -> Iterator[Item]:
@@ -216,13 +207,11 @@ def _add_probes(plan: Plan, out: Aligned) -> None:
         )  # fmt: skip
         made = replace(made, short=tuple(short))
     column = dict(out.columns)["response"]
-    store = Rows(tempfile.TemporaryFile(prefix="polyjudge-"), "the probes of the plan")  # noqa: SIM115
+    store = Rows("the probes of the plan")
     whole: dict[tuple[str, str], dict[str, int]] = {}
     for number, row in enumerate(made.rows):
         language, place = row["language"], first[row["task"]]
-        full = {**out.rows[language].read(out.places[language][place]), column: row["response"]}
-        store.starts.append(store.file.tell())
-        store.file.write(json.dumps(full, default=str).encode("utf-8", "surrogatepass") + b"\n")
+        store.add({**out.rows[language].read(out.places[language][place]), column: row["response"]})
         whole.setdefault((row["task"], row["version"]), {})[language] = number
     out.probes, out.versions, out.first_version = made, store, len(out.names)
     for (task, version), numbers in whole.items():
@@ -375,13 +364,10 @@ class _Gathered:
         n = self.names.setdefault(name, len(self.names))
         texts, lines, lacks = _texts(self.columns, row, name)
         if not seen.put(n, number, 0 if texts is None else _digest(texts, lines)):
+            hint = " (name the column that tells them apart with items.system or items.replicate)"
+            apart = "" if source.system or source.replicate else hint
             raise CollectError(
-                f"{clean(seen.source.name)}, item {number + 1}: {clean(name)} stands twice. Ids must be unique"
-                + (
-                    "."
-                    if source.system or source.replicate
-                    else " (name the column that tells them apart with items.system or items.replicate)."
-                )
+                f"{clean(seen.source.name)}, item {number + 1}: {clean(name)} stands twice. Ids must be unique{apart}."
             )
         short = tuple(line[:2] for line in lines) if lines else ()
         if n == len(self.groups):
@@ -463,20 +449,22 @@ def _stream(path: Path) -> tuple[Rows, Iterator[tuple[int, dict[str, Any]]]]:
             file = path.open("rb")
             head = file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
             if not (path.suffix == ".json" and head[:1] == b"["):
-                rows = Rows(file, path.name)
+                rows = Rows(path.name, file)
                 return rows, _lines(rows, path)
             file.close()
     except (OSError, ValueError) as error:
         if isinstance(error, CollectError):
             raise
         raise CollectError(f"Cannot read {clean(path, 200)}: {clean(error, 200)}.") from None
-    rows = Rows(tempfile.TemporaryFile(prefix="polyjudge-"), path.name)  # noqa: SIM115
+    rows = Rows(path.name)
     return rows, _copied(rows, path)
 
 
 def _lines(rows: Rows, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of JSON lines; their starts are noted on the way."""
-    rows.file.seek(3 if _has_mark(rows.file) else 0)
+    rows.file.seek(0)
+    if rows.file.read(3) != b"\xef\xbb\xbf":  # a byte order mark
+        rows.file.seek(0)
     at, number, decode = rows.file.tell(), 0, json.JSONDecoder().decode
     try:
         for line in rows.file:
@@ -499,24 +487,14 @@ def _lines(rows: Rows, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise CollectError(f"Cannot read {clean(path, 200)}, item {number + 1}: {clean(error, 200)}.") from None
 
 
-def _has_mark(file: IO[bytes]) -> bool:
-    file.seek(0)
-    return file.read(3) == b"\xef\xbb\xbf"
-
-
 def _copied(rows: Rows, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of another format, written as JSON lines to a file without a name on the way."""
-    number = at = 0
+    number = 0
     try:
-        for row in _parsed(path):
+        for number, row in enumerate(_parsed(path)):
             if not isinstance(row, dict):
                 raise CollectError(f"{clean(path, 200)}: every item must be an object with named fields.")
-            line = json.dumps(row, default=str).encode("utf-8", "surrogatepass") + b"\n"
-            rows.file.write(line)
-            rows.starts.append(at)
-            at += len(line)
-            yield number, json.loads(line)
-            number += 1
+            yield number, json.loads(rows.add(row))
     except RecursionError:
         raise CollectError(f"{clean(path, 200)}, item {number + 1} is nested too deeply.") from None
     except (OSError, ValueError, TypeError, csv.Error) as error:

@@ -438,11 +438,10 @@ def parse_own(text: str, rubric: Rubric) -> Parsed:
     own = rubric.parser
     assert own is not None
     if own.regex is not None:
-        found = {m[1] if m.re.groups else m[0] for m in re.finditer(own.regex, text[-20_000:])}
-        if len(found) > 1 and not own.last:
+        found = [m[1] if m.re.groups else m[0] for m in re.finditer(own.regex, text[-20_000:])]
+        if len(set(found)) > 1 and not own.last:
             return Parsed(None, SEVERAL)
-        last = [m[1] if m.re.groups else m[0] for m in re.finditer(own.regex, text[-20_000:])][-1:]
-        value: Any = last[0] if last else None
+        value: Any = found[-1] if found else None
     else:
         value = _load(_FENCE.sub("", text).strip())
         for name in (own.json_path or "").removeprefix("$").strip(".").split("."):
@@ -451,7 +450,7 @@ def parse_own(text: str, rubric: Rubric) -> Parsed:
         return Parsed(None, NONE)
     if isinstance(value, str) and value.strip() in own.values:
         value = own.values[value.strip()]
-    number = _value(value, rubric.top)
+    number = _value(value, rubric.range[1])
     return Parsed(None, NO_NUMBER) if number is None else _on_scale(number, rubric.range, rubric.step, LENIENT)
 
 
@@ -494,23 +493,17 @@ def parse_checklist(answer: str, requirements: int) -> Parsed:
             continue
         seen.setdefault(int(match[1]), set()).update(verdict)
         strict = strict and re.fullmatch(r"\d+: <(un)?satisfied>", line.strip()) is not None
-    detail: list[float | None] = []
-    for i in range(1, requirements + 1):
-        verdicts = seen.get(i, set())
-        detail.append(int(next(iter(verdicts))) if len(verdicts) == 1 else None)
-    if any(i not in range(1, requirements + 1) for i in seen):
-        return Parsed(None, "a verdict on no requirement", tuple(detail))
+    asked = range(1, requirements + 1)
+    detail = tuple(int(True in seen[i]) if len(seen.get(i, ())) == 1 else None for i in asked)
+    if any(i not in asked for i in seen):
+        return Parsed(None, "a verdict on no requirement", detail)
     if any(len(v) > 1 for v in seen.values()):
-        return Parsed(None, "several verdicts", tuple(detail))
+        return Parsed(None, "several verdicts", detail)
     known = [d for d in detail if d is not None]
     if len(known) < requirements:
-        return Parsed(None, f"{requirements - len(known)} of {requirements} verdicts missing", tuple(detail))
-    return Parsed(percent(known), STRICT if strict and answer.strip() == text else LENIENT, tuple(detail))
-
-
-def percent(verdicts: Sequence[float]) -> float:
-    """Percent of ones."""
-    return 100.0 * sum(verdicts) / len(verdicts)
+        return Parsed(None, f"{requirements - len(known)} of {requirements} verdicts missing", detail)
+    score = 100.0 * sum(known) / len(known)
+    return Parsed(score, STRICT if strict and answer.strip() == text else LENIENT, detail)
 
 
 def _word(line: str) -> bool | None:

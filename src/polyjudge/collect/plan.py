@@ -177,11 +177,6 @@ class Rubric(_Part):
         """The scores one answer can have."""
         return self.scale if self.kind in ("rating", "pair") else (0.0, 100.0)
 
-    @property
-    def top(self) -> float:
-        """The number that stands under a fraction."""
-        return self.range[1]
-
 
 class Price(_Part):
     """Dollars per million tokens: input, output, cached input; `batch` is the share that a batch costs."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,13 +71,9 @@ def preview(
     counts = {code: counts.get(code, 0) + versions.get(code, 0) for code in {**counts, **versions}}
     answered, learnt = 0, dict[str, float]()
     if folder is not None and (Path(folder) / FILE).is_file():
-        con = open_store(Path(folder))
-        with damaged(Path(folder) / FILE):
-            answered = con.execute(
-                "select count(*) from a join i using (task, system, replicate) where place >= 0"
-            ).fetchone()[0]
-            learnt = learnt_output(con)
-        con.close()
+        here = "select count(*) from a join i using (task, system, replicate) where place >= 0"
+        with closing(open_store(Path(folder))) as con, damaged(Path(folder) / FILE):
+            answered, learnt = con.execute(here).fetchone()[0], learnt_output(con)
     own = plan.rubric.templates is not None
     codes = {} if own else {language.name: shipped(language.template) or "en" for language in plan.languages}
     costs = estimate(plan, work.prices, work.calls, counts, learnt)

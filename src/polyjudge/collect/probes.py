@@ -204,13 +204,8 @@ def _tokens(text: Parts, at: np.ndarray[Any, Any]) -> list[list[int]]:
     before, kind = -2, ""
     for j in at.tolist():
         letter = text[j][0]
-        now = (
-            "digit"
-            if letter.isdecimal()
-            else "letter"
-            if letter.isalnum() or unicodedata.category(letter)[0] in "LM"
-            else ""
-        )
+        is_letter = letter.isalnum() or unicodedata.category(letter)[0] in "LM"
+        now = "digit" if letter.isdecimal() else "letter" if is_letter else ""
         if not now:
             kind = ""
             continue
@@ -319,11 +314,8 @@ def make_probes(
             foreign = cut[name][others[place % len(others)]] if others else []
             source = Source(cut[name][where], donor.get(where, next(iter(donor.values()))), foreign)
             damages = usable if every_kind else [usable[place % len(usable)]]
-            forms = (
-                placebos
-                if every_kind
-                else [placebos[(place + i) % len(placebos)] for i in range(min(2, len(placebos)))]
-            )
+            turns = [placebos[(place + i) % len(placebos)] for i in range(min(2, len(placebos)))]
+            forms = placebos if every_kind else turns
             collected.add_task(dict(row), (name, where, response), source, damages, forms, every_kind)
     return collected.probes(len(chosen), tuple(short))
 
@@ -349,12 +341,11 @@ class _Collected:
     ) -> None:
         name, where, column = at
         original = "".join(source.text)
-        self.rows.append({**row, column: original, "version": CLEAN, "kind": CLEAN, "severity": 0, "share": 0.0})
+        self._row(row, column, original, CLEAN, CLEAN, 0, 0.0)
         for kind in damages:
             for severity, share in enumerate(self.shares, 1):
-                rng = np.random.default_rng(
-                    [self.seed, severity, *(crc32(_text(x).encode()) for x in (name, where, kind))]
-                )
+                place = (crc32(_text(x).encode()) for x in (name, where, kind))
+                rng = np.random.default_rng([self.seed, severity, *place])
                 amount = round(share * len(source.text))
                 text = "".join(MAKE[kind](source, amount, rng))
                 edited = amount / len(source.text)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polyjudge.collect.items import Item
+from polyjudge.collect.items import Item, fingerprint
 from polyjudge.collect.languages import SHIPPED, phrases, shipped
 from polyjudge.collect.plan import NEEDED, Language, Plan, Rubric
 from polyjudge.core.errors import CollectError
@@ -59,7 +59,7 @@ class Template:
     def digest(self) -> str:
         """Hash of the wording."""
         parts = (self.text, *(f"{k}={v}" for k, v in sorted(self.constants.items())))
-        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return fingerprint("\0".join(parts))
 
     @property
     def shared(self) -> str:
@@ -222,9 +222,7 @@ def parts(plan: Plan, requirements: tuple[str, ...]) -> tuple[str, ...]:
 
 def render(plan: Plan, template: Template, item: Item, language: str, part: str) -> str:
     """The prompt of one call. The fence is the same in all calls of an item in a language."""
-    texts = item.fields[language]
-    lines = [r.text[language] for r in item.requirements]
-    fence = _fence([*texts.values(), *lines])
+    texts, lines = item.fields[language], item.requirements[language]
     kind = plan.rubric.kind
     fields = {k: v for k, v in texts.items() if k not in ("chosen", "rejected")}
     if kind == "pair":
@@ -233,16 +231,12 @@ def render(plan: Plan, template: Template, item: Item, language: str, part: str)
         sides = ("chosen", "rejected") if part == "AB" else ("rejected", "chosen")
         fields |= {"first": texts[sides[0]], "second": texts[sides[1]]}
     elif kind == "checklist" and plan.rubric.calls == "each":
-        fields["requirement"] = next(r.text[language] for r in item.requirements if r.id == part)
+        fields["requirement"] = lines[part]
     elif kind == "checklist":
-        numbered = "\n".join(f"{i}. {line}" for i, line in enumerate(lines, 1))
+        numbered = "\n".join(f"{i}. {line}" for i, line in enumerate(lines.values(), 1))
         fields |= {"requirements": numbered, "count": str(len(lines))}
-    return fill(template, fields, fence)
-
-
-def fill(template: Template, fields: Mapping[str, str], fence: str) -> str:
-    """Fill a template in one pass, so that nothing inside a field is taken for a placeholder."""
-    known = {**template.constants, **fields, "fence": fence}
+    known = {**template.constants, **fields, "fence": _fence([*texts.values(), *lines.values()])}
+    # In one pass, so that nothing inside a field is taken for a placeholder.
     return PLACEHOLDER.sub(lambda m: known.get(m[1], m[0]), template.text)
 
 

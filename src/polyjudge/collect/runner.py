@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,21 +87,17 @@ def collect(
             f"--max-cost needs the price of every judge; there is none for {', '.join(unknown)}. Give it in the "
             "plan (price: {input: 2.5, output: 10}, dollars per million tokens) or in a price file."
         )
-    with locked(folder):
-        con = create_store(folder)
-        try:
-            with damaged(folder / FILE):
-                if order is None and read_meta(con, ADAPTIVE) is not None:
-                    raise CollectError(
-                        "This run buys only what open questions need. Go on with --until settled and the same options, "
-                        "or use a new folder (-o) to ask everything."
-                    )
-                remaining = begin(con, work, retry_missing)
-            stopped = _sit(con, folder, work, max_cost, watch, send_key, order) if remaining else {}
-            with damaged(folder / FILE):
-                return summarise(con, folder, stopped)
-        finally:
-            con.close()
+    with locked(folder), closing(create_store(folder)) as con:
+        with damaged(folder / FILE):
+            if order is None and read_meta(con, ADAPTIVE) is not None:
+                raise CollectError(
+                    "This run buys only what open questions need. Go on with --until settled and the same options, or "
+                    "use a new folder (-o) to ask everything."
+                )
+            remaining = begin(con, work, retry_missing)
+        stopped = _sit(con, folder, work, max_cost, watch, send_key, order) if remaining else {}
+        with damaged(folder / FILE):
+            return summarise(con, folder, stopped)
 
 
 def _sit(
@@ -109,20 +105,15 @@ def _sit(
     watch: Callable[[list[Status]], None] | None, send_key: Sequence[str], order: Callable[[Remaining], Order] | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Ask what remains. The store is read on a connection of its own while the writer writes."""
-    reader = open_store(folder)
-    writer = Writer(con)
-    try:
+    with closing(open_store(folder)) as reader, closing(Writer(con)) as writer:
         with damaged(folder / FILE):
             remaining = Remaining(reader, work)
             run = Run(work, remaining, (order or InOrder)(remaining), writer, reader, max_cost, watch)
         with _rare_garbage_collection():
             return asyncio.run(run.go(send_key))
-    finally:
-        writer.close()
-        reader.close()
 
 
-@contextlib.contextmanager
+@contextmanager
 def _rare_garbage_collection() -> Iterator[None]:
     """Collect garbage less often while calls are made: it takes a fifth of the time of a call otherwise, most of it on
     the objects of the imported packages."""
@@ -240,6 +231,7 @@ class Run:
         self.unstructured: list[str] = read_meta(reader, "unstructured") or []
         self.work, self.order, self.writer, self.reader, self.watch = work, order, writer, reader, watch
         self.plan = work.plan
+        self._codes = {language.name: language.template for language in self.plan.languages}
         self.stopping: str | None = None
         self.priced = max_cost is not None
         self.budget = Budget(max_cost, sum(entry["cost"] for entry in used.values()))
@@ -327,7 +319,7 @@ class Run:
             if not isinstance(call, Call):
                 return
             try:
-                async with shared or contextlib.nullcontext():
+                async with shared or nullcontext():
                     score = await self._ask(desk, call)
             except Stop:
                 return
@@ -362,20 +354,18 @@ class Run:
 
     def tokens_of(self, desk: Desk, ask: Ask, language: str) -> tuple[float, float]:
         """(expected, most) input tokens of a question."""
-        code = next(entry.template for entry in self.plan.languages if entry.name == language)
-        middle, _, high = tokens(characters(ask.prompt, code), desk.judge.model)
+        middle, _, high = tokens(characters(ask.prompt, self._codes[language]), desk.judge.model)
         return middle, high
 
     async def _ask(self, desk: Desk, call: Call) -> float | None:
         """Ask until there is an answer or the call is given up. Returns its score."""
-        judge, status = desk.judge, desk.status
         attempt = errors = unread = 0
         while True:
             self._check_stop(desk)
             question = self.question(call)
             ask = question.ask
             middle, high = self.tokens_of(desk, ask, call.key.language) if self.priced or desk.rated else (0.0, 0.0)
-            worst = (self.work.prices.cost(judge.name, high, desk.worst_output) or 0.0) if self.priced else 0.0
+            worst = (self.work.prices.cost(desk.judge.name, high, desk.worst_output) or 0.0) if self.priced else 0.0
             if not await self.budget.reserve(worst):
                 self.stopping = "cost"
                 raise Stop
@@ -404,26 +394,25 @@ class Run:
             for limits in desk.limits:
                 limits.correct(desk_spare)
             again = unread < self.plan.rubric.reask
-            records, score = self.read(desk, call, question, reply, used, attempt, again)
-            await self.save([*self.note_item(call.place), *records])
-            if isinstance(records[-1], Failure):
-                unread += 1
-                status.retries += 1
-                call = call._replace(again=call.again + 1)
-                continue
-            return score
+            record = self.read(desk, call, question, reply, used, attempt, again)
+            await self.save([*self.note_item(call.place), record])
+            if isinstance(record, Answer):
+                return record.score
+            unread += 1
+            desk.status.retries += 1
+            call = call._replace(again=call.again + 1)
 
     def read(
         self, desk: Desk, call: Call, question: Question, reply: Reply, used: Usage, attempt: int, again: bool
-    ) -> tuple[list[Record], float | None]:
-        """The records of a reply: the answer, or (with `again`) a failure when it cannot be read."""
+    ) -> Answer | Failure:
+        """The record of a reply: the answer, or (with `again`) a failure when it cannot be read."""
         rubric = self.plan.rubric
         parsed = parse(reply.text, rubric, len(self.work.aligned.lines(call.place)), reply.stop)
         score, how = parsed.score, parsed.how
         if score is None and reply.stop in ("content_filter", "refusal"):
             how = "refused"
         elif score is None and again:
-            return [Failure(call.key, attempt, "unreadable", how, used, reply.latency, reply.text)], None
+            return Failure(call.key, attempt, "unreadable", how, used, reply.latency, reply.text)
         expected = logprobs = None
         if rubric.expected and score is not None:
             expected, logprobs = expected_score(reply.tokens, rubric)
@@ -432,12 +421,10 @@ class Run:
         desk.status.done += 1
         desk.status.missing += score is None
         desk.streak = 0
-        return [
-            Answer(
-                call.key, question.hash, question.prompt, reply.text, score, how, parsed.detail, used, reply.latency,
-                attempt,                reply.model, reply.stop, call.again > 0, expected, logprobs,
-            )
-        ], score  # fmt: skip
+        return Answer(
+            call.key, question.hash, question.prompt, reply.text, score, how, parsed.detail, used, reply.latency,
+            attempt, reply.model, reply.stop, call.again > 0, expected, logprobs,
+        )  # fmt: skip
 
     def charge(self, desk: Desk, reply: Reply, ask: Ask, language: str, batch: bool = False) -> Usage:
         """What a reply cost. One without usage is charged by an estimate."""
@@ -447,8 +434,7 @@ class Run:
         if tokens_in is None:
             tokens_in = round(self.tokens_of(desk, ask, language)[0])
         if tokens_out is None:
-            code = next(entry.template for entry in self.plan.languages if entry.name == language)
-            tokens_out = round(tokens(characters(reply.text, code), desk.judge.model)[0]) + 1
+            tokens_out = round(tokens(characters(reply.text, self._codes[language]), desk.judge.model)[0]) + 1
         cost = self.work.prices.cost(desk.judge.name, tokens_in, tokens_out, reply.cached_tokens or 0, batch)
         desk.asked += 1
         desk.output_each += (tokens_out - desk.output_each) / max(1, min(desk.asked, 100))
@@ -525,7 +511,7 @@ class Run:
         saved: asyncio.Future[None] = loop.create_future()
 
         def done(problem: BaseException | None) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is gone after Ctrl-C; the record is safe all the same
+            with suppress(RuntimeError):  # the loop is gone after Ctrl-C; the record is safe all the same
                 loop.call_soon_threadsafe(_settle, saved, problem)
 
         self.writer.put(records, done)

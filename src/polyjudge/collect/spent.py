@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from contextlib import closing
 from pathlib import Path
 
 from polyjudge.core.errors import UsageError
@@ -43,17 +44,10 @@ def _run(folder: Path) -> dict[str, float] | None:
 
     if not (folder / FILE).is_file():
         return None
-    con = open_store(folder)
-    try:
+    each = "select distinct task, system, replicate, repeat, language, judge from a"
+    with closing(open_store(folder)) as con:
         used = usage(con)
-        scores = dict(
-            con.execute(
-                "select judge, count(*) from (select distinct task, system, replicate, repeat, language, judge from a) "
-                "group by judge"
-            )
-        )
-    finally:
-        con.close()
+        scores = dict(con.execute(f"select judge, count(*) from ({each}) group by judge"))
     if any(not entry["answers"] or entry.get("unpriced", 1) for entry in used.values()):
         return None
     return {judge: entry["cost"] / scores[judge] for judge, entry in used.items()}

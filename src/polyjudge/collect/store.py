@@ -75,12 +75,10 @@ class Key(NamedTuple):
 
     @property
     def name(self) -> Name:
-        """The item."""
         return Name(self.task, self.system, self.replicate)
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(NamedTuple):
     """Tokens of one attempt and what they cost. `estimated`: the provider did not say, or the attempt failed."""
 
     input_tokens: int | None = None
@@ -285,21 +283,16 @@ class Writer:
         if isinstance(record, Answer):
             self._answer(record)
         elif isinstance(record, Failure):
-            u = record.usage
-            self._con.execute(
-                f"insert into errors values (null{', ?' * 18})",
-                (
-                    *record.key, record.attempt, record.kind, _clean(record.error), _clean(record.answer),
-                    u.input_tokens, u.output_tokens, u.cached_tokens, u.estimated, u.cost, record.latency, time.time(),
-                ),
-            )  # fmt: skip
+            kept = (*record.key, record.attempt, record.kind, _clean(record.error), _clean(record.answer))
+            row = (*kept, *record.usage, record.latency, time.time())
+            self._con.execute(f"insert into errors values (null{', ?' * 18})", row)
         elif isinstance(record, ItemRow):
             self._con.execute(
                 "insert into items values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do update set place = excluded.place, "
                 "grp = excluded.grp, cluster = excluded.cluster, requirements = excluded.requirements, "
                 "digests = excluded.digests",
                 (*record.name, record.place, record.group, record.cluster,
-                 json.dumps(record.requirements, ensure_ascii=False),                 json.dumps(record.digests)),
+                 json.dumps(record.requirements, ensure_ascii=False), json.dumps(record.digests)),
             )  # fmt: skip
         else:
             self._con.execute(record.sql, record.values)
@@ -311,15 +304,12 @@ class Writer:
             if len(self._recent) > 5000:
                 self._recent.pop(next(iter(self._recent)))
         detail = None if r.detail is None else json.dumps(r.detail)
-        text, u = _clean(r.answer) or "", r.usage
-        kept = (*r.key, r.prompt_hash, text, r.score, r.expected, r.how, detail)
-        self._con.execute(
-            f"insert or ignore into answers values ({', '.join('?' * 26)})",
-            (
-                *kept, _clean(r.logprobs), u.input_tokens, u.output_tokens, u.cached_tokens, u.estimated, u.cost,
-                r.latency, r.attempt, r.reminded, _clean(r.model), _clean(r.stop), time.time(), checksum(*kept),
-            ),
+        kept = (*r.key, r.prompt_hash, _clean(r.answer) or "", r.score, r.expected, r.how, detail)
+        row = (
+            *kept, _clean(r.logprobs), *r.usage, r.latency, r.attempt, r.reminded, _clean(r.model), _clean(r.stop),
+            time.time(), checksum(*kept),
         )  # fmt: skip
+        self._con.execute(f"insert or ignore into answers values ({', '.join('?' * 26)})", row)
 
 
 def storable(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ ALARM = 0.01
 """Missing answers are called uneven when chance alone is less likely than this (shared out over the tests)."""
 ADAPTIVE = "adaptive"
 """Where the store keeps the plan and the state of an adaptive run."""
-FACTORS = ("cells", "group", "task", "length", "digits")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -96,12 +96,8 @@ class Summary(Result):
 
 def read_summary(folder: str | Path) -> Summary:
     """The summary of a run folder."""
-    con = open_store(Path(folder))
-    try:
-        with damaged(Path(folder) / FILE):
-            return summarise(con, Path(folder), {})
-    finally:
-        con.close()
+    with closing(open_store(Path(folder))) as con, damaged(Path(folder) / FILE):
+        return summarise(con, Path(folder), {})
 
 
 def stored_prices(con: sqlite3.Connection) -> Prices:
@@ -125,25 +121,15 @@ def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> S
     languages = [language["name"] for language in plan["languages"]]
     old = any("base_url" in entry for entry in (read_meta(con, "judges") or {}).values())
     calls = read_meta(con, "calls") // (len(names) if old else 1)
-    valid = "i.place >= 0 and a.repeat < ?"
     repeats = 1 if old else plan.get("repeats", 1)
-    counts: dict[tuple[str, str], tuple[int, ...]] = {
-        (language, judge): tuple(rest)
-        for language, judge, *rest in con.execute(
-            "select language, judge, count(*), sum(score is null), sum(how = 'lenient'), sum(reminded) from a "
-            f"join i using (task, system, replicate) where {valid} group by language, judge", [repeats],
-        )
-    }  # fmt: skip
-    judges = _judges(plan, used, prices, counts, languages, calls)
+    cells = _cells(con, names, languages, repeats)
+    judges = _judges(plan, used, prices, cells, calls)
     adaptive = read_progress(con)
     if adaptive is not None and adaptive.finished:
         judges["remaining"] = 0
-    cells = _cells(con, names, languages, counts)
     tests = _missing_tests(con, cells) if cells["missing"].sum() else _tests([])
     cell_p = tests.loc[tests["factor"] == "cells", "p"]
-    open_batches = 0
-    if not old:
-        open_batches = con.execute("select count(*) from batches where state in ('sending', 'sent')").fetchone()[0]
+    under_way = "select count(*) from batches where state in ('sending', 'sent')"
     return Summary(
         folder=str(folder),
         name=str(plan["name"]),
@@ -160,7 +146,7 @@ def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> S
         models=_models(con, names),
         reasons=_reasons(con),
         position=_position(con) if plan["rubric"]["kind"] == "compare" else _position(None),
-        batches=open_batches,
+        batches=0 if old else con.execute(under_way).fetchone()[0],
         cost_of_removed=float(sum(u["cost"] for name, u in used.items() if name not in names)),
         price_date=prices.date,
         dropped=read_meta(con, "dropped") or [],
@@ -183,51 +169,49 @@ def read_progress(con: sqlite3.Connection) -> Progress | None:
 
 
 def _judges(
-    plan: dict[str, Any], used: dict[str, dict[str, float]], prices: Prices, counts: dict[Any, tuple[int, ...]],
-    languages: list[str], calls: int,
-) -> pd.DataFrame:  # fmt: skip
+    plan: dict[str, Any], used: dict[str, dict[str, float]], prices: Prices, cells: pd.DataFrame, calls: int
+) -> pd.DataFrame:
     """One row for each judge of the plan."""
+    counts = cells.groupby("judge")[["answers", "missing"]].sum()
     rows = []
     for judge in plan["judges"]:
-        u = used.get(judge["name"], {})
-        here = [counts.get((language, judge["name"]), (0, 0, 0, 0)) for language in languages]
-        answered = sum(c[0] for c in here)
-        known = prices.by_judge.get(judge["name"]) is not None
+        name = judge["name"]
+        u, (answered, missing) = used.get(name, {}), counts.loc[name]
         rows.append(
             {
-                "judge": judge["name"],
+                "judge": name,
                 "model": judge["model"],
                 "calls": calls,
                 "answered": answered,
-                "missing": sum(c[1] for c in here),
+                "missing": missing,
                 "errors": int(u.get("errors", 0)),
                 "remaining": max(0, calls - answered),
                 "input_tokens": int(u.get("input", 0)),
                 "output_tokens": int(u.get("output", 0)),
                 "estimated": int(u.get("estimated", 0)),
-                "cost": u.get("cost", 0.0) if known else None,
+                "cost": u.get("cost", 0.0) if prices.by_judge.get(name) is not None else None,
             }
         )
-    judges = pd.DataFrame(rows)
-    judges["cost"] = judges["cost"].astype(float)
-    return judges
+    return pd.DataFrame(rows).astype({"cost": float})
 
 
-def _cells(con: sqlite3.Connection, judges: list[str], languages: list[str], counts: dict[Any, Any]) -> pd.DataFrame:
-    again = {
-        (language, judge): count
-        for language, judge, count in con.execute(
-            f"select language, judge, count(*) from (select distinct {KEY} from e where kind = 'unreadable') "
-            "group by language, judge"
-        )
-    }
-    rows = []
-    for language in languages:
-        for judge in judges:
-            answers, missing, lenient, reminded = counts.get((language, judge), (0, 0, 0, 0))
-            rows.append((language, judge, answers, missing, lenient, again.get((language, judge), 0), reminded))
+def _cells(con: sqlite3.Connection, judges: list[str], languages: list[str], repeats: int) -> pd.DataFrame:
+    """One row for each language and judge of the plan."""
+    every = pd.MultiIndex.from_product([languages, judges], names=["language", "judge"])
+    counts = pd.read_sql_query(
+        "select language, judge, count(*) as answers, sum(score is null) as missing, sum(how = 'lenient') as lenient, "
+        "sum(reminded) as reminded from a join i using (task, system, replicate) where i.place >= 0 and a.repeat < ? "
+        "group by language, judge", con, params=[repeats],
+    )  # fmt: skip
+    again = pd.read_sql_query(
+        f"select language, judge, count(*) as asked_again from (select distinct {KEY} from e "
+        "where kind = 'unreadable') group by language, judge", con,
+    )  # fmt: skip
+    both = [
+        found.set_index(["language", "judge"]).reindex(every, fill_value=0).astype(int) for found in (counts, again)
+    ]
     columns = ["language", "judge", "answers", "missing", "lenient", "asked_again", "reminded"]
-    frame = pd.DataFrame(rows, columns=columns)
+    frame = pd.concat(both, axis=1).reset_index()[columns]
     frame["missing_share"] = frame["missing"] / frame["answers"].where(frame["answers"] > 0)
     return frame
 
@@ -300,31 +284,24 @@ def _tests(found: list[tuple[str, float | None]]) -> pd.DataFrame:
 
 def _missing_tests(con: sqlite3.Connection, cells: pd.DataFrame) -> pd.DataFrame:
     """Whether missing answers follow the cell, the group, the task, the length of the prompt or the digits in it."""
-    places: dict[tuple[str, str], int] = {}
-    tasks: dict[str, int] = {}
-    groups: dict[str, int] = {}
-    columns: list[list[int]] = [[], [], [], [], [], []]
-    digits = str.maketrans("", "", "0123456789")
-    for language, judge, task, group, text, missing in con.execute(
-        "select a.language, a.judge, a.task, i.grp, p.text, a.score is null from a "
-        "join i using (task, system, replicate) left join prompts p on p.hash = a.prompt where i.place >= 0"
-    ):
-        text = text or ""
-        row = (
-            places.setdefault((language, judge), len(places)), tasks.setdefault(task, len(tasks)),
-            groups.setdefault(group, len(groups)), len(text), len(text) - len(text.translate(digits)), missing,
-        )  # fmt: skip
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
-    cell, task_of, group_of, length, count, lost = (np.asarray(column) for column in columns)
-    buckets = task_of % 2000
+    no_digits = str.maketrans("", "", "0123456789")
+    con.create_function("size", 1, len)  # SQLite's own length ends at a NUL
+    con.create_function("digits", 1, lambda text: len(text) - len(text.translate(no_digits)))
+    rows = pd.read_sql_query(
+        "select a.language, a.judge, a.task, i.grp, size(coalesce(p.text, '')) as length, "
+        "digits(coalesce(p.text, '')) as digits, a.score is null as missing from a "
+        "join i using (task, system, replicate) left join prompts p on p.hash = a.prompt where i.place >= 0",
+        con,
+    )
+    lost, cell = rows["missing"].to_numpy(), rows.groupby(["language", "judge"], sort=False).ngroup().to_numpy()
+    group, buckets = pd.factorize(rows["grp"])[0], pd.factorize(rows["task"])[0] % 2000
     return _tests(
         [
             ("cells", uneven(cells["missing"].to_numpy(), cells["answers"].to_numpy())),
-            ("group", uneven(np.bincount(group_of, lost), np.bincount(group_of)) if len(groups) > 1 else None),
+            ("group", uneven(np.bincount(group, lost), np.bincount(group)) if group.any() else None),
             ("task", uneven(np.bincount(buckets, lost), np.bincount(buckets), 1000)),
-            ("length", follows(lost, length, cell)),
-            ("digits", follows(lost, count, cell)),
+            ("length", follows(lost, rows["length"].to_numpy(), cell)),
+            ("digits", follows(lost, rows["digits"].to_numpy(), cell)),
         ]
     )
 

@@ -33,19 +33,15 @@ def read_workspace(folder: Path, named: Iterable[str], budget: int = 40_000) -> 
     root = folder.resolve()
     files = sorted(_files(root))
     listing = "\n".join(files[:LISTED]) + (f"\n... and {len(files) - LISTED} more" if len(files) > LISTED else "")
-    wanted = [f for name in named for f in files if f == name or f.startswith(f"{name}/") or f.endswith(f"/{name}")]
-    wanted = list(dict.fromkeys(wanted))
+    found = {n: [f for f in files if f == n or f.startswith(f"{n}/") or f.endswith(f"/{n}")] for n in named}
+    wanted = list(dict.fromkeys(f for some in found.values() for f in some))
     parts = [f"Files:\n{listing or '(none)'}"]
     left = max(budget - len(parts[0]), 0)
     for i, name in enumerate(wanted):
         text = _text(root / name, left // (len(wanted) - i))
         left -= len(text)
         parts.append(f"File {name}:\n{text}")
-    absent = [
-        name
-        for name in named
-        if not any(f == name or f.startswith(f"{name}/") or f.endswith(f"/{name}") for f in files)
-    ]
+    absent = [name for name, some in found.items() if not some]
     if absent:
         parts.append(f"Not there: {', '.join(absent)}")
     return "\n\n".join(parts)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from polyjudge.core.errors import CollectError
+from polyjudge.core.errors import CollectError, PolyjudgeError
 from polyjudge.core.labels import clean
 
 SCHEMA = 2
@@ -69,7 +69,7 @@ def damaged(path: Path) -> Iterator[None]:
     """Whatever a damaged or foreign store raises, as an error that says so."""
     try:
         yield
-    except CollectError:
+    except PolyjudgeError:
         raise
     except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise CollectError(

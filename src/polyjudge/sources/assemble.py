@@ -38,8 +38,8 @@ def assemble(
     judges: list[str] | None,
     incomplete: str,
     max_units: int,
-    notes: Sequence[Words] = (),
-    reading: Reading | None = None,
+    notes: Sequence[Words],
+    reading: Reading,
 ) -> Panel:
     """Ask the engine, check the answers, build the panel."""
     notes = list(notes)
@@ -99,10 +99,8 @@ def _stand_in(panel: Panel) -> tuple[Say, ...]:
     return (say("read.stand_in", value=value, count=int((values == value).sum())),)
 
 
-def _with_reading(panel: Panel, reading: Reading | None, labels: Labels, tasks: int) -> Panel:
+def _with_reading(panel: Panel, reading: Reading, labels: Labels, tasks: int) -> Panel:
     """The panel with its reading: how many labels each role has, now that all rows were seen, and what looks odd."""
-    if reading is None:
-        return panel
     counts = {"task": tasks} | {axis: len(getattr(labels, axis)) for axis in labels.used()}
     shown = {axis: getattr(labels, axis)[:8] for axis in labels.used()}
     roles = tuple(
@@ -126,8 +124,6 @@ def _check_lengths(axis: str, names: Sequence[str], where: str) -> None:
 
 
 def _check_rows(engine: Engine, cells: pd.DataFrame, columns: Columns, notes: list[Words]) -> None:
-    if cells.empty or int(cells["rows"].sum()) == 0:
-        raise PanelError(f"{engine.where} has columns but no rows.")
     names = ["language", "judge"] + [a for a in ("system", "replicate") if getattr(columns, a)]
     if int(cells["unlabelled"].sum()) or bool(cells[names].isna().any(axis=None)):
         found = engine.find("unlabelled")

@@ -201,35 +201,31 @@ def explain(message: str, where: str) -> str:
     """A DuckDB message in our words."""
     line = re.search(r"CSV Error on Line: (\d+)", message)
     at = f"{where}, line {line[1]}" if line else where
-    width = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message)
-    if "not utf-8" in message or "nvalid unicode" in message or "nvalid UTF" in message:
-        return (
-            f"{at} is not UTF-8 text. Save the file as UTF-8 (files in several encodings each on their own) and retry."
-        )
-    if width:
-        return (
-            f"{at} has {width[2]} fields where the header has {width[1]}. Put quotes around fields that hold the "
-            "delimiter, or fill the missing fields."
-        )
-    longest = re.search(r"Maximum line size of (\d+) bytes exceeded", message)
-    if longest:
-        return f"{at} is longer than {longest[1]} bytes. A row of a score table is not: check its quotes and line ends."
-    if "unterminated quote" in message:
-        return f"{at} opens a quote that is never closed. Double the quote inside the field, or close it."
-    if "state machine" in message:
-        return (
-            f"{where} is not regular CSV: its line ends are mixed or a quote stands inside a bare field. Save it again."
-        )
-    if "Malformed JSON" in message:
-        found = re.search(r"at byte (\d+) in line (\d+)", message)
-        return f"{where} is not valid JSON" + (
-            f": see line {found[2]} or the one before, byte {found[1]}." if found else "."
-        )
-    if "No space left" in message or "max_temp_directory_size" in message:
-        return f"The disk is full while reading {where}: free space in {tempfile.gettempdir()}, or set TMPDIR."
-    if "Out of Memory" in message or "could not allocate" in message:
-        return f"Reading {where} needs more memory than {MEMORY} allows. Set {MEMORY}=4GB or more."
+    for pattern, words in EXPLAINED.items():
+        if found := re.search(pattern, message, re.DOTALL):
+            return words.format(*found.groups(), at=at, where=where, temporary=tempfile.gettempdir())
     return f"{where} cannot be read: {clean(message.splitlines()[0] if message else 'unknown error', 300)}"
+
+
+EXPLAINED = {
+    "not utf-8|nvalid unicode|nvalid UTF": "{at} is not UTF-8 text. Save the file as UTF-8 (files in several "
+    "encodings each on their own) and retry.",
+    r"Expected Number of Columns: (\d+) Found: (\d+)": "{at} has {1} fields where the header has {0}. Put quotes "
+    "around fields that hold the delimiter, or fill the missing fields.",
+    r"Maximum line size of (\d+) bytes exceeded": "{at} is longer than {0} bytes. A row of a score table is not: "
+    "check its quotes and line ends.",
+    "unterminated quote": "{at} opens a quote that is never closed. Double the quote inside the field, or close it.",
+    "state machine": "{where} is not regular CSV: its line ends are mixed or a quote stands inside a bare field. "
+    "Save it again.",
+    r"Malformed JSON.*at byte (\d+) in line (\d+)": "{where} is not valid JSON: see line {1} or the one before, "
+    "byte {0}.",
+    "Malformed JSON": "{where} is not valid JSON.",
+    "No space left|max_temp_directory_size": "The disk is full while reading {where}: free space in {temporary}, "
+    "or set TMPDIR.",
+    "Out of Memory|could not allocate": f"Reading {{where}} needs more memory than {MEMORY} allows. Set "
+    f"{MEMORY}=4GB or more.",
+}
+"""What DuckDB says (a pattern), and what it means."""
 
 
 # --- opening ---

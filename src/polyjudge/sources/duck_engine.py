@@ -69,7 +69,6 @@ class DuckEngine:
         self.con.execute(f"CREATE OR REPLACE TEMP VIEW typed AS SELECT {picked} FROM {self.source.relation}")
 
     def keep(self, axis: str, wanted: list[str]) -> None:
-        """Read only the rows with these labels."""
         self._label_table(f"kept_{axis}", wanted)
         source, self._rows = self._rows, f"typed_{axis}"
         self.con.execute(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from polyjudge.core.columns import Columns, doubts
+import pandas as pd
+
+from polyjudge.core.columns import USUAL, Columns, doubts
 from polyjudge.core.errors import PanelError, UsageError, foreign_errors
 from polyjudge.core.labels import clean, redact
 from polyjudge.core.panel import Panel
@@ -16,7 +18,7 @@ from polyjudge.core.sections import Say, Words, say
 from polyjudge.sources import duck
 from polyjudge.sources.assemble import assemble
 from polyjudge.sources.duck_engine import DuckEngine
-from polyjudge.sources.engine import Duplicates, Engine
+from polyjudge.sources.engine import Duplicates
 from polyjudge.sources.formats.recognise import Understood, recognise
 from polyjudge.sources.formats.roles import Asked
 from polyjudge.sources.limits import LARGEST_SCORE
@@ -122,47 +124,36 @@ def read_panel(
     chosen = {
         axis: None if x is None else [str(v) for v in x] for axis, x in (("languages", languages), ("judges", judges))
     }
-    found = _said(found, chosen, {"--duplicates": duplicates, "--incomplete": incomplete}, limits)
-    return found.assemble(
+    return _assembled(found, weight, chosen, limits, duplicates, incomplete, max_units)
+
+
+def _assembled(
+    found: Understood,
+    weight: str | None,
+    chosen: Mapping[str, list[str] | None],
+    limits: tuple[float, float] | None,
+    duplicates: Duplicates,
+    incomplete: Incomplete,
+    max_units: int,
+) -> Panel:
+    """The panel. Its reading has all that the user said beside the columns, so that its command reads the same."""
+    said = {f"--{axis}": ",".join(some) for axis, some in chosen.items() if some is not None}
+    ways = {"--duplicates": duplicates, "--incomplete": incomplete}
+    said |= {flag: way for flag, way in ways.items() if way != USUAL_WAYS[flag]}
+    said |= {"--range": f"{limits[0]:g}:{limits[1]:g}"} if limits else {}
+    source = found.source
+    panel = assemble(
+        DuckEngine(source, found.columns, weight=weight) if isinstance(source, duck.Source) else source,
+        found.columns,
         limits=limits or found.limits,
         duplicates="mean" if found.average and duplicates == "error" else duplicates,
         incomplete=incomplete,
         max_units=max_units,
+        notes=found.notes,
+        reading=replace(found.reading, options={**found.reading.options, **said}),
         **chosen,
     )
-
-
-def _said(
-    found: Found,
-    chosen: Mapping[str, list[str] | None],
-    ways: Mapping[str, str],
-    limits: tuple[float, float] | None,
-) -> Found:
-    """The reading with all that the user said beside the columns, so that its command reads the same again."""
-    said = {f"--{axis}": ",".join(some) for axis, some in chosen.items() if some is not None}
-    said |= {flag: way for flag, way in ways.items() if way != USUAL_WAYS[flag]}
-    said |= {"--range": f"{limits[0]:g}:{limits[1]:g}"} if limits else {}
-    return replace(found, reading=replace(found.reading, options={**found.reading.options, **said}))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """A source whose columns are chosen, and how it was understood. `engine` starts to read it."""
-
-    engine: Callable[[], Engine]
-    columns: Columns
-    reading: Reading
-    limits: tuple[float, float] | None = None
-    notes: tuple[Words, ...] = ()
-    average: bool = False
-    read: Understood | None = None
-    """How its rows become scores."""
-    looks: int = 0
-
-    def assemble(self, **options: Any) -> Panel:
-        """Read it into a panel."""
-        panel = assemble(self.engine(), self.columns, notes=self.notes, reading=self.reading, **options)
-        return replace(panel, looks=self.looks) if self.looks else panel
+    return replace(panel, looks=found.looks) if found.looks else panel
 
 
 def understand(
@@ -173,7 +164,7 @@ def understand(
     weight: str | None = None,
     metric: str | None = None,
     hive: bool = False,
-) -> Found:
+) -> Understood:
     """Open scores and find out what is what, without reading them yet. Raises `Unclear` where a person must say."""
     opened = source if isinstance(source, Opened) else None
     opened = opened or open_table(source, table, asked.format, metric, asked.names.get("group"), hive)
@@ -182,9 +173,8 @@ def understand(
     says, taken = _doubtful([] if opened.sure else opened.source.columns, read.columns, asked.names)
     format = read.reading.format if read.reading.format == "ragas" else opened.format
     how = replace(read.reading, format=format, doubts=(*opened.doubts, *read.reading.doubts, *says))
-    return Found(
-        engine=lambda: DuckEngine(read.source, read.columns, weight=weight),
-        columns=read.columns,
+    return replace(
+        read,
         reading=how,
         limits=opened.limits or read.limits,
         notes=(
@@ -192,8 +182,6 @@ def understand(
             *(say(d.code, **d.values) for d in read.reading.doubts if d.code == "read.no_judges"),
             *taken,
         ),
-        average=read.average,
-        read=read,
         looks=opened.looks,
     )
 
@@ -207,27 +195,26 @@ def is_foreign(source: Any, engine: str = "duckdb") -> bool:
 
 def _open_foreign(
     source: Any, table: str | None, names: dict[str, str | None], weight: str | None, engine: str
-) -> Found:
+) -> Understood:
     from polyjudge.sources import warehouse
 
     held = warehouse.open_foreign(source, table, engine)
     _check_weight(weight, held.columns)
-    opened, columns = warehouse.open_engine(held, names, weight)
+    rows, columns = warehouse.open_engine(held, names, weight)
     says, taken_notes = _doubtful(held.columns, columns, names)
-    taken = {role: column for role, column in vars(columns).items() if column}
+    taken = {role: column for role in ROLES if (column := getattr(columns, role))}
     reading = Reading(
         source=_shown(source),
         format="table",
         roles=tuple(
-            RoleRead(role=role, column=taken[role], how="named" if names.get(role) else "usual name")
-            for role in ROLES
-            if role in taken
+            RoleRead(role=role, column=column, how="named" if names.get(role) else "usual name")
+            for role, column in taken.items()
         ),
         unused=tuple(str(c) for c in held.columns if c not in taken.values()),
         doubts=says,
-        options={f"--{role}": taken[role] for role in ROLES if role in taken},
+        options={f"--{role}": column for role, column in taken.items()},
     )
-    return Found(engine=lambda: opened, columns=columns, reading=reading, notes=taken_notes)
+    return Understood(source=rows, columns=columns, reading=reading, notes=taken_notes)
 
 
 def _shown(source: Any) -> str:
@@ -320,3 +307,22 @@ def read_probes(source: Any, **options: Any) -> Panel:
         given = {name: value for name, value in options.items() if name in ("languages", "judges", "incomplete")}
         return read_panel(run.frame, system="system", range=run.declared_range, **given)
     return read_panel(source, **options)
+
+
+def read_gold(path: str | Path) -> pd.DataFrame:
+    """Read labels from a CSV, Parquet or JSON lines file, or from FILE::TABLE of a DuckDB or SQLite file.
+
+    Tasks and languages become text, exactly as written. The columns wanted are task, language, and preference
+    (+1, -1, 0) or score; `pj.anchor` checks them.
+    """
+    source = duck.open_file(str(path))
+    as_text = (*USUAL["task"], *USUAL["language"], *USUAL["system"])
+    columns = ", ".join(
+        f"CAST({duck.name(c)} AS VARCHAR) AS {duck.name(c)}" if c.strip().lower() in as_text else duck.name(c)
+        for c in source.columns
+    )
+    with duck.engine_errors(source.where):
+        if source.spool:
+            duck.spool(source, source.columns)
+        frame: pd.DataFrame = source.con.sql(f"SELECT {columns} FROM {source.relation}").df()
+    return frame

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.core.errors import CollectError, PanelError
+from polyjudge.core.files import atomic_path, safe_csv
 from polyjudge.core.labels import clean
 from polyjudge.core.sections import Words, say
 from polyjudge.core.store import FILE, check_answers, damaged, open_store, read_meta
@@ -37,11 +39,8 @@ def holds_probes(folder: str | Path) -> bool:
     """Whether a folder is a collection run that scored probe versions beside its items."""
     if not (Path(folder) / FILE).is_file():
         return False
-    con = open_store(Path(folder))
-    try:
+    with closing(open_store(Path(folder))) as con:
         return bool((read_meta(con, "plan") or {}).get("probes"))
-    finally:
-        con.close()
 
 
 def read_run(folder: str | Path, group: str | None = None, every: bool = False, probes: bool = False) -> FolderScores:
@@ -54,24 +53,20 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False, 
     An adaptive run gives the tasks of the looks taken; with `every` also those of a look that is under way. Where the
     plan has probes, their versions are left out; with `probes` they alone are read, as systems.
     """
-    con = open_store(Path(folder))
-    try:
-        with damaged(Path(folder) / FILE):
-            plan = read_meta(con, "plan")
-            if plan is None:
-                raise CollectError(f"{clean(folder, 200)} has no answers yet.")
-            check_answers(con)
-            clusters = read_meta(con, "clusters") or {}
-            answers, notes, looks = _settled(con, plan, every, probes)
-            items = {
-                (task, system, replicate): (grp, cluster or clusters.get(task, ""), json.loads(lines))
-                for task, system, replicate, grp, cluster, lines in con.execute(
-                    "select task, system, replicate, grp, cluster, requirements from i"
-                )
-            }
-            frame, scale = _scores(answers, plan["rubric"], items, group)
-    finally:
-        con.close()
+    with closing(open_store(Path(folder))) as con, damaged(Path(folder) / FILE):
+        plan = read_meta(con, "plan")
+        if plan is None:
+            raise CollectError(f"{clean(folder, 200)} has no answers yet.")
+        check_answers(con)
+        clusters = read_meta(con, "clusters") or {}
+        answers, notes, looks = _settled(con, plan, every, probes)
+        items = {
+            (task, system, replicate): (grp, cluster or clusters.get(task, ""), json.loads(lines))
+            for task, system, replicate, grp, cluster, lines in con.execute(
+                "select task, system, replicate, grp, cluster, requirements from i"
+            )
+        }
+        frame, scale = _scores(answers, plan["rubric"], items, group)
     facts = [items[key] for key in zip(frame["task"], frame["system"], frame["item"], strict=True)]
     if any(fact[0] for fact in facts):
         frame = frame.assign(group=[fact[0] for fact in facts])
@@ -128,10 +123,11 @@ def _settled(
     else:
         answers["replicate"] = answers["item"]
     adaptive = read_meta(con, "adaptive")
-    if every and adaptive is not None:
-        adaptive = {**adaptive, "tasks": 0}
     if adaptive is not None:
-        return _looked(answers, adaptive, languages, judges), [*notes, BY_DESIGN], len(adaptive["looks"])
+        # A look that is under way has bought some cells of its tasks and not yet others, for no reason of design.
+        taken = 0 if every else int(adaptive.get("tasks", 0))
+        answers = answers[answers["task"].isin(adaptive["order"][:taken])] if taken else answers
+        return _in_order(answers, languages, judges), [*notes, BY_DESIGN], len(adaptive["looks"])
     counts = answers["judge"].value_counts().reindex(judges, fill_value=0)
     behind = [judge for judge in judges if counts[judge] < counts.median() / 2]
     if behind:
@@ -143,21 +139,8 @@ def _settled(
 
 
 def _in_order(answers: pd.DataFrame, languages: list[str], judges: list[str]) -> pd.DataFrame:
-    order = {name: i for i, name in enumerate(judges)}, {name: i for i, name in enumerate(languages)}
-    answers = answers.assign(_l=answers["language"].map(order[1]), _j=answers["judge"].map(order[0]))
-    return answers.sort_values(["place", "replicate", "_l", "_j", "part"], kind="stable")
-
-
-def _looked(answers: pd.DataFrame, adaptive: dict[str, Any], languages: list[str], judges: list[str]) -> pd.DataFrame:
-    """The answers of an adaptive run: of the tasks of the looks taken, or of all that were asked before the first.
-
-    A look that is under way has bought some cells of its tasks and not yet others, for no reason of design.
-    """
-    taken = int(adaptive.get("tasks", 0))
-    if taken:
-        known = set(adaptive["order"][:taken])
-        answers = answers[answers["task"].isin(known)]
-    return _in_order(answers, languages, judges)
+    places = answers.assign(language=answers["language"].map(languages.index), judge=answers["judge"].map(judges.index))
+    return answers.loc[places.sort_values(["place", "replicate", "language", "judge", "part"], kind="stable").index]
 
 
 def _whole_tasks(
@@ -243,13 +226,11 @@ def _percent(rows: pd.DataFrame) -> pd.DataFrame:
 def export_run(folder: str | Path, path: str | Path) -> None:
     """Write a run's scores to a Parquet or CSV file that `read_panel` reads. Missing scores have a row without a score;
     a pair has both of its scores too."""
-    from polyjudge.core.files import atomic_path, safe_csv
     from polyjudge.sources.duck import write_parquet
 
     frame = read_run(folder).frame
-    path = Path(path)
     with atomic_path(path) as part:
-        if path.suffix == ".parquet":
+        if Path(path).suffix == ".parquet":
             write_parquet(frame, part)
         else:
             part.write_text(safe_csv(frame), encoding="utf-8", newline="")

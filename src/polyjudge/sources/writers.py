@@ -104,19 +104,18 @@ def write_calibrated(
     target.check()
     opened = copied(source, table) if foreign else open_table(source, table, asked.format, metric, None, hive)
     before = replace(opened.source, files=opened.paths or opened.source.files).stamps()
-    found = understand(opened, asked)
-    assert found.read is not None
-    if found.read.layout is None:
+    read = understand(opened, asked)
+    if read.layout is None:
         raise UsageError(
             "Winners of pairs are calibrated as margins, so there is no score to put another beside. Save the "
             "calibrator (--save) and read the margins with pj.read_panel."
         )
-    counted = _counted(cal.adjustment_, found.read, unseen)
+    counted = _counted(cal.adjustment_, read, unseen)
     rows = _all_rows(source, table, opened, foreign, hive, target.kind)
     if rows.stamps() != before:
         raise PanelError(f"{rows.where} changed while it was read. Nothing was written. Run the command again.")
-    made = _calibrated(cal.adjustment_, rows, found.read.layout, column)
-    old = _as_they_were(rows, found.read.layout, target, spreadsheet_safe)
+    made = _calibrated(cal.adjustment_, rows, read.layout, column)
+    old = _as_they_were(rows, read.layout, target, spreadsheet_safe)
     done = _write(rows, old, made, target, opened, before, sibling)
     return Written(done, *counted)
 
@@ -125,6 +124,7 @@ def _counted(adjustment: Adjustment, read: Understood, unseen: str) -> tuple[int
     """Rows, scores that are missing and scores of unknown cells; an error where a score is none."""
     from polyjudge.sources.assemble import check_scores
 
+    assert isinstance(read.source, duck.Source)
     engine = DuckEngine(read.source, read.columns)
     cells = engine.cells()
     check_scores(engine, cells, read.columns)

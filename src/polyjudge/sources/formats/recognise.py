@@ -11,9 +11,10 @@ from polyjudge.core.columns import Columns, listed
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
 from polyjudge.core.reading import ROLES, Reading, RoleRead, Unclear
-from polyjudge.core.sections import Say
+from polyjudge.core.sections import Say, Words
 from polyjudge.sources import duck
 from polyjudge.sources.duck import FILE, ROW, Source, engine_errors, name
+from polyjudge.sources.engine import Engine
 from polyjudge.sources.formats import ragas
 from polyjudge.sources.formats import values as v
 from polyjudge.sources.formats.languages import words
@@ -54,7 +55,8 @@ class Layout:
 class Understood:
     """A source that engines can group, its columns, and how it was understood."""
 
-    source: Source
+    source: Source | Engine
+    """An engine where another than ours holds the rows."""
     columns: Columns
     reading: Reading
     limits: tuple[float, float] | None = None
@@ -62,6 +64,9 @@ class Understood:
     """None for winners of pairs, which are no scores yet."""
     average: bool = False
     """Several rows of one entry belong together (margins over several opponents) and are averaged."""
+    notes: tuple[Words, ...] = ()
+    looks: int = 0
+    """Looks that an adaptive collection planned."""
 
 
 @dataclass(kw_only=True)
@@ -181,7 +186,7 @@ def _no_judge(column: str) -> bool:
 def _scorable(draft: _Draft) -> list[str]:
     """Free columns that could hold scores: all that the sample shows are scores, and no name of something else."""
     table, taken = draft.table, draft.roles.taken()
-    free = [n for n in [*table.names, *(table.rows and table.leaves)] if n not in taken]
+    free = [n for n in [*table.names, *table.leaves] if n not in taken]
     return [n for n in free if table.score_like(n) and not table.is_row_number(n) and not OTHER.match(n)]
 
 

@@ -96,7 +96,7 @@ def _by_usual_name(table: Table, roles: Roles, role: str, flat: list[str]) -> No
     """The column of a usual name, else the nested field of one; several are noted."""
     hits = usual_columns(role, flat, roles.taken())
     how: How = "usual name"
-    if not hits and table.rows:
+    if not hits:
         ends = {leaf: leaf.rsplit(".", 1)[1].strip().lower() for leaf in table.leaves if leaf not in roles.taken()}
         hits = [leaf for leaf, end in ends.items() if end in USUAL[role] and end not in GENERIC]
         how = "nested"

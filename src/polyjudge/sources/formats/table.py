@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -60,39 +60,32 @@ class Table:
 
     source: Source
     frame: Any = None
-    leaves: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Dotted path -> column and keys, of what is nested."""
 
-    @cached_property
+    @property
     def names(self) -> list[str]:
-        """The columns."""
-        return list(self.source.columns)
+        return self.source.columns
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The first rows, text that holds JSON objects opened."""
         with engine_errors(self.source.where):
             found = _frame_rows(self.frame) if self.frame is not None else head_rows(self.source, SAMPLE)
-        rows = [{str(k): _open(v) for k, v in row.items()} for row in found]
-        for row in rows:
-            for column, value in row.items():
-                if isinstance(value, dict) and len(self.leaves) < MOST_LEAVES:
-                    self._descend((column,), value)
-        return rows
+        return [{str(k): _open(v) for k, v in row.items()} for row in found]
 
-    def _descend(self, path: tuple[str, ...], value: Mapping[str, Any]) -> None:
-        for key, inner in value.items():
-            here = (*path, str(key))
-            if isinstance(inner, Mapping) and inner and len(here) < DEPTH:
-                self._descend(here, inner)
-            elif not isinstance(inner, (list, Mapping)):
-                self.leaves.setdefault(".".join(here), here)
+    @cached_property
+    def leaves(self) -> dict[str, tuple[str, ...]]:
+        """Dotted path -> column and keys, of what is nested."""
+        out: dict[str, tuple[str, ...]] = {}
+        for row in self.rows:
+            for column, value in row.items():
+                if isinstance(value, dict) and len(out) < MOST_LEAVES:
+                    _descend((column,), value, out)
+        return out
 
     def values(self, text: str) -> list[Any]:
         """The sample of a column or dotted path, without what is empty."""
-        rows, place = self.rows, self.place(text)
-        out = []
-        for row in rows:
+        place, out = self.place(text), []
+        for row in self.rows:
             value: Any = row.get(place.column)
             for key in place.path:
                 value = value.get(key) if isinstance(value, Mapping) else None
@@ -112,7 +105,7 @@ class Table:
         """A column or dotted path by its name."""
         if text in self.names:
             return Place(text)
-        if self.rows and text in self.leaves:
+        if text in self.leaves:
             column, *path = self.leaves[text]
             return Place(column, tuple(path))
         parts = text.split(".")
@@ -137,6 +130,15 @@ class Table:
             return True
         texts = self.texts(text)
         return len(texts) > 2 and texts in [[str(i + start) for i in range(len(texts))] for start in (0, 1)]
+
+
+def _descend(path: tuple[str, ...], value: Mapping[str, Any], out: dict[str, tuple[str, ...]]) -> None:
+    for key, inner in value.items():
+        here = (*path, str(key))
+        if isinstance(inner, Mapping) and inner and len(here) < DEPTH:
+            _descend(here, inner, out)
+        elif not isinstance(inner, (list, Mapping)):
+            out.setdefault(".".join(here), here)
 
 
 def could_be_score(text: str) -> bool:
