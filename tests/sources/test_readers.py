@@ -6,6 +6,7 @@ import gzip
 import json
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,8 @@ def test_groups_of_tasks_and_of_rows(expected: pj.Panel) -> None:
     assert rows_grouped.grouping is not None
     assert rows_grouped.grouping.task is None
     np.testing.assert_allclose(rows_grouped.slice("b").scores, expected.scores + 1)
+    for panel in (grouped, rows_grouped):  # a part of what was collected until it was settled is that too
+        assert [replace(panel, looks=3).slice(g).looks for g in panel.grouping.labels] == [3, 3]  # type: ignore[union-attr]
     np.testing.assert_allclose(rows_grouped.scores, expected.scores + 0.5)
 
 

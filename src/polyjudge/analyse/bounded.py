@@ -19,7 +19,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError
 from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result, long_table
+from polyjudge.core.results import Result
 from polyjudge.core.scale import FEW, MOST_STEPS
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import informing, sum_clusters
@@ -226,8 +226,7 @@ def _cells(
     informed = np.minimum(informing(panel).ravel(), g)
     half = stdtrit(informed - 1, (1 + level) / 2) * se
     band = (critical if panel.complete else own_critical(critical, g, informed)) * se
-    table = long_table(
-        {"language": panel.languages, "judge": panel.judges},
+    table = panel.long(
         latent=latent,
         se=se,
         low=latent - half,

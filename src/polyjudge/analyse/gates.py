@@ -21,7 +21,7 @@ from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.labels import clean
 from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result, stack_cells
+from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import CellRates, Holes, InteractionEstimate, entry_weights, estimate_interaction
 from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre
@@ -130,7 +130,7 @@ def gates(
     (pass_raw, se_raw), (pass_calibrated, se_calibrated) = table[at]
     rates = {"pass_raw": pass_raw, "pass_calibrated": pass_calibrated}
     errors = {"pass_raw_se": se_raw, "pass_calibrated_se": se_calibrated}
-    cells = stack_cells(**{name: panel.matrix(values) for name, values in (rates | errors).items()})
+    cells = panel.long(**rates, **errors)
     contrast = None
     if wanted is not None:
         contrast = _contrast(panel, wanted[1], {"raw": pass_raw, "calibrated": pass_calibrated}, draws, tails)

@@ -23,7 +23,7 @@ from polyjudge.core.arrays import Array
 from polyjudge.core.errors import PanelError
 from polyjudge.core.gold import Gold
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result, long_table
+from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import stand_in
 from polyjudge.estimate.kernels import double_centre, draw_blocks
@@ -149,8 +149,7 @@ def whom_it_helps(panel: Panel, gold: Gold, *, level: float = 0.95, resamples: i
         out[f.shift.languages] = values
         return out
 
-    cells = long_table(
-        {"language": panel.languages, "judge": panel.judges},
+    cells = panel.long(
         labels=np.repeat(gold.there.sum(axis=0), m),
         interaction=full(f.u),
         centred_shift=full(f.shift.centred[:, None]),

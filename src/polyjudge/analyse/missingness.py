@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from polyjudge.core.arrays import Array, ratio
 from polyjudge.core.errors import PanelError, UsageError
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result, long_table
+from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import estimate_interaction, informing
 
@@ -76,7 +76,7 @@ def missingness(panel: Panel, draws: int = 999, seed: int = 7, shift: float | No
     k, m = panel.shape[1:]
     gone, asked = _gone(panel)
     lost, n = panel.lost, np.maximum(panel.asked, 1)
-    cells = long_table({"language": panel.languages, "judge": panel.judges}, missing=lost, tasks=n, rate=lost / n)
+    cells = panel.long(missing=lost, tasks=n, rate=lost / n)
     p_cell = p_interaction = None
     notes: list[Say] = []
     if gone.any():

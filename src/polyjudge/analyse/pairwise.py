@@ -58,8 +58,7 @@ def pairwise(panel: Panel, resamples: int = 1000, seed: int = 7) -> Pairwise:
     share = np.zeros((k, m))
     np.add.at(share.T, i, counts[1][0].sum(axis=1).T)
     np.add.at(share.T, j, counts[1][0].sum(axis=1).T)
-    table = long_table(
-        {"language": panel.languages, "judge": panel.judges},
+    table = panel.long(
         strength=whole[0],
         low=bounds[0][0],
         high=bounds[0][1],

@@ -13,7 +13,7 @@ from polyjudge.analyse.uncertainty import uncertainty
 from polyjudge.core.arrays import Array, mean_there
 from polyjudge.core.errors import PanelError
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result, long_table
+from polyjudge.core.results import Result
 from polyjudge.core.sections import Finding
 from polyjudge.core.versions import VERSION
 from polyjudge.estimate.resample import check_level, mean_of_known
@@ -100,8 +100,7 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
     usual, usual_low = _usual(reaction, reaction_se, t)
     sight = _sight(reaction, float(stdtrit(df, level)) * reaction_se, usual, usual_low)
     beta, large, own = _interaction(audit, panel, clean, limit, level)
-    cells = long_table(
-        {"language": panel.languages, "judge": panel.judges},
+    cells = panel.long(
         **_interval("reaction", reaction, t * reaction_se),
         **_interval("false_reaction", wrong, t * wrong_se),
         false=moved,

@@ -16,7 +16,7 @@ from scipy.special import stdtr, stdtrit
 from polyjudge.core.arrays import AT_ONCE, Array, row_blocks
 from polyjudge.core.errors import UsageError
 from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result, long_table
+from polyjudge.core.results import Result
 from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import estimate_interaction, informing, sampling_panel
 from polyjudge.estimate.pairs import borrowed
@@ -108,8 +108,7 @@ def uncertainty(
     same_sign = np.where(np.abs(beta) > panel.tie_gap, 2 * 0.5**n, 1.0)
     clear = np.where(constant, same_sign * k * m <= 1 - level, np.abs(beta) > band)
     pointwise = np.where(constant, same_sign <= 1 - level, np.abs(beta) > half)
-    cells = long_table(
-        {"language": panel.languages, "judge": panel.judges},
+    cells = panel.long(
         interaction=beta,
         se=se,
         low=beta - half,

@@ -19,7 +19,7 @@ from polyjudge.core.arrays import Array, tie_gap, unit_mean
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean, some
 from polyjudge.core.reading import Reading
-from polyjudge.core.results import stack_cells
+from polyjudge.core.results import long_table
 from polyjudge.core.sections import Words
 from polyjudge.core.systems import average_systems
 
@@ -377,6 +377,9 @@ class Panel:
             declared_range=self.declared_range,
             clusters=self.clusters,
             cluster=self.cluster[rows] if self.clusters else None,  # type: ignore[arg-type]  # every task its own
+            notes=self.notes,
+            looks=self.looks,
+            reading=self.reading,
         )
 
     def answers(self) -> tuple[list[str], list[str]]:
@@ -491,9 +494,9 @@ class Panel:
         """A (k, m) array as a labelled language x judge table."""
         return pd.DataFrame(cells, pd.Index(self.languages, name="language"), pd.Index(self.judges, name="judge"))
 
-    def long(self, **cells: NDArray[Any]) -> pd.DataFrame:
-        """(k, m) arrays as columns of a long table after language and judge."""
-        return stack_cells(**{name: self.matrix(values) for name, values in cells.items()})
+    def long(self, **cells: Any) -> pd.DataFrame:
+        """(k, m) arrays (or single values) as columns of a long table after language and judge."""
+        return long_table({"language": self.languages, "judge": self.judges}, **cells)
 
     def __repr__(self) -> str:
         n, k, m = self.shape
