@@ -160,15 +160,15 @@ def test_the_options_of_reading_work_on_spark_tables(spark: Any, tmp_path: Path)
 
 
 def executors(spark: Any) -> list[int]:
-    """The processes that do the cluster's work."""
+    """The processes that do the cluster's work, without those that they are just about to start."""
     wanted = ("CoarseGrainedExecutorBackend", spark.sparkContext.applicationId)
-    found = []
+    found = {}
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             command = file.read_bytes().decode(errors="replace").split("\0")
             if Path(command[0]).name == "java" and all(any(word in x for x in command) for word in wanted):
-                found.append(int(file.parent.name))
-    return found
+                found[int(file.parent.name)] = int((file.parent / "stat").read_text().rpartition(")")[2].split()[1])
+    return sorted(process for process, parent in found.items() if parent not in found)
 
 
 def test_a_cluster_that_loses_a_machine_gives_the_panel_of_duckdb(spark: Any, tmp_path: Path) -> None:
