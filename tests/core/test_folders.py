@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import errno
+import json
 import os
-import signal
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from faulty_writer import NEW, OLD, write
 from polyjudge.core import files
 from polyjudge.core.errors import UsageError
 from polyjudge.core.files import MARKER, atomic_path, check_apart, check_folder, new_folder
 from refusals import refused
-
-OLD = {"report.html": "old report", "figures/one.svg": "old figure", "figures/gone.svg": "only old"}
-NEW = {"report.html": "new report, longer", "figures/one.svg": "new figure", "table.csv": "only new"}
-
-
-def write(path: Path, content: dict[str, str], **options: Any) -> None:
-    with new_folder(path, "audit", **options) as folder:
-        for name, text in content.items():
-            (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_text(text)
 
 
 def content(path: Path) -> dict[str, str]:
@@ -145,58 +136,25 @@ def test_devices_pipes_and_folders_are_never_replaced(tmp_path: Path, kind: str)
 
 # --- faults at every step ---
 
-CALLS = ("mkdir", "rename", "replace", "link", "fsync", "chmod", "unlink", "rmdir", "open")
 
+@pytest.fixture(scope="module")
+def run_faulty() -> Iterator[Callable[..., tuple[int, str, int]]]:
+    """`faulty_writer.run_faulty` in a small process: to fork this one, with all that tests have loaded, takes long."""
+    import faulty_writer
 
-def fail(kind: str) -> None:
-    if kind == "error":
-        raise OSError(errno.EIO, "Input/output error")
-    os.kill(os.getpid(), signal.SIGINT if kind == "interrupt" else signal.SIGKILL)
+    command = [sys.executable, faulty_writer.__file__]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as helper:
+        assert helper.stdin is not None
+        assert helper.stdout is not None
 
+        def run(target: Path, *fault: object) -> tuple[int, str, int]:
+            helper.stdin.write(json.dumps([str(target), *fault]) + "\n")  # type: ignore[union-attr]
+            helper.stdin.flush()  # type: ignore[union-attr]
+            code, said, steps = json.loads(helper.stdout.readline())  # type: ignore[union-attr]
+            return code, said, steps
 
-def arm(kind: str, at: int, can_exchange: bool) -> list[int]:
-    """Count the calls of the system; the one with number `at` fails."""
-    count = [0]
-
-    def wrap(real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **options: Any) -> Any:
-            count[0] += 1
-            if count[0] == at:
-                fail(kind)
-            return real(*args, **options)
-
-        return call
-
-    for name in CALLS:
-        setattr(os, name, wrap(getattr(os, name)))
-    Path.write_text = wrap(Path.write_text)  # type: ignore[method-assign]
-    files.exchange = wrap(files.exchange if can_exchange else lambda one, two: False)
-    return count
-
-
-def run_faulty(target: Path, kind: str, at: int, can_exchange: bool, overwrite: bool) -> tuple[int, str, int]:
-    """Write the new folder in a process of its own, with one fault. Its exit code, its message, its number of calls."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        code, said, count = 3, "", [0]
-        try:
-            count = arm(kind, at, can_exchange)
-            write(target, NEW, overwrite=overwrite)
-            code = 0
-        except UsageError as error:
-            code, said = 2, str(error)
-        except KeyboardInterrupt:
-            code = 130
-        finally:
-            os.write(writer, f"{count[0]} {said}".encode())
-            os._exit(code)
-    os.close(writer)
-    with os.fdopen(reader, encoding="utf-8") as file:
-        steps, _, said = file.read().partition(" ")
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), said, int(steps or 0)
+        yield run
+        helper.stdin.close()
 
 
 @pytest.fixture(params=["error", "interrupt", "kill"])
@@ -206,7 +164,9 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize("stranger", [False, True])
-def test_a_fault_at_any_step_leaves_the_old_or_the_new(tmp_path: Path, kind: str, stranger: bool) -> None:
+def test_a_fault_at_any_step_leaves_the_old_or_the_new(
+    tmp_path: Path, kind: str, stranger: bool, run_faulty: Callable[..., tuple[int, str, int]]
+) -> None:
     """Every call of the system fails once: what is there is the old folder or the new one, and the message is true."""
     mine = {"mine/notes.txt": "mine"} if stranger else {}
 
@@ -235,7 +195,9 @@ def test_a_fault_at_any_step_leaves_the_old_or_the_new(tmp_path: Path, kind: str
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-def test_without_an_exchange_the_old_folder_comes_back(tmp_path: Path, kind: str) -> None:
+def test_without_an_exchange_the_old_folder_comes_back(
+    tmp_path: Path, kind: str, run_faulty: Callable[..., tuple[int, str, int]]
+) -> None:
     """Where two names cannot change places in one step, a killed run may leave none: the next one puts the old back."""
     write(tmp_path / "whole" / "out", OLD)
     *_, steps = run_faulty(tmp_path / "whole" / "out", "error", 0, False, False)
