@@ -44,6 +44,8 @@ def test_the_judges_of_devai_do_not_see_the_frameworks(frameworks: pj.Panel) -> 
     assert set(found.languages["verdict"]) <= {"blind", "cannot tell"}
     assert found.verdict == "blind"
     assert "signal-blind" in codes(found)
+    said = next(f for f in found.findings if f.code == "signal-blind")
+    assert "[{low:.2f}, {high:.2f}]".format(**said.values) in word(said)
     assert list(found.to_frame())[:6] == ["language", "judge", "reliability", "low", "high", "verdict"]
     assert set(found.to_frame()["judge"]) == {*frameworks.judges, "(panel)"}
 

@@ -20,7 +20,7 @@ def _blind(v: Values) -> str:
     else:
         what = "The judges do not see the systems: on the same task they do not agree which one did better"
         advice = "Do not rank systems with this panel."
-    return f"{what} (reliability {{one:.2f}}, in no language above {{most:.2f}}). {advice}"
+    return f"{what} (reliability {{one/low/high:.2f}}, in no language above {{most:.2f}}). {advice}"
 
 
 def _sees(v: Values) -> str:
