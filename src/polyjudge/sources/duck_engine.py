@@ -52,7 +52,9 @@ class DuckEngine:
         elif kind in ('"NULL"', "NULL"):
             raw, number, text = "NULL", "CAST(NULL AS DOUBLE)", "false"
         else:
-            raise PanelError(f"The score column {c.score!r} holds {clean(kind.lower())}, not numbers.")
+            raise PanelError(
+                f"The score column {c.score!r} holds {clean(kind.lower().partition('_')[0])}, not numbers."
+            )
         task = label(c.task) if c.task else "''"
         columns = {"task": task, "language": label(c.language), "judge": label(c.judge)}
         columns |= {axis: label(getattr(c, axis)) for axis in self.inner}

@@ -323,7 +323,9 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
     typed = typed and not v.numbers_in(v.parse_map(draft.asked.map))
     for place, kind in kinds.items():
         if place.plain and not _readable(kind):
-            raise PanelError(f"The score column {place.text!r} holds {clean(kind.lower())}, not numbers.")
+            raise PanelError(
+                f"The score column {place.text!r} holds {clean(kind.lower().partition('_')[0])}, not numbers."
+            )
     texts = {n: f"CAST({p.sql(types)} AS VARCHAR)" for n, p in cells.items()}
     where = f"The score column {found['score'][0].text!r} of {source.where}" if not draft.spread else source.where
     read = v.Values() if typed else _values(draft, source, list(texts.values()), where)
