@@ -22,6 +22,7 @@ from polyjudge.core.errors import UsageError
 from polyjudge.estimate.incomplete import (
     CellRates,
     Holes,
+    StandIn,
     entry_weights,
     estimate_interaction,
     informing,
@@ -46,6 +47,7 @@ def test_the_stand_in_has_the_estimates_means_and_spread() -> None:
     np.testing.assert_allclose(double_centre(other.scores), estimate.influence, atol=1e-9)
     assert other.range == panel.range
     assert stand_in(panel) is other
+    assert type(other) is StandIn  # so that nobody takes it for scores
     full, _ = pj.simulate_panel(5, 2, 2)
     assert stand_in(full) is full
     assert (informing(full) == 5).all()

@@ -241,6 +241,12 @@ def estimate_interaction(panel: Panel) -> InteractionEstimate:
     return known
 
 
+@dataclass(frozen=True, eq=False)
+class StandIn(Panel):
+    """A complete panel of influence values or of their means, not of scores: only means and spread over its units have
+    a meaning."""
+
+
 def stand_in(panel: Panel) -> Panel:
     """A complete panel with the same means and the same spread over tasks, for whatever rests on means over tasks.
 
@@ -252,7 +258,7 @@ def stand_in(panel: Panel) -> Panel:
         return panel
     known = _stand_ins.get(panel)
     if known is None:
-        known = Panel(
+        known = StandIn(
             estimate_interaction(panel).cell_influence,
             panel.tasks,
             panel.languages,
@@ -299,7 +305,7 @@ def sampling_panel(panel: Panel) -> Panel:
     known = _sampled.get(panel)
     if known is None:
         scores, weights = by_cluster(whole.scores, whole.weights, panel.cluster)
-        known = Panel(
+        known = StandIn(
             scores,
             panel.clusters,
             panel.languages,
