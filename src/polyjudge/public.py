@@ -35,7 +35,7 @@ def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., A
     needed, are an error of ours.
     """
     signature = inspect.signature(function)
-    own, name = signature.parameters, function.__qualname__
+    own, name = signature.parameters, function.__qualname__.removesuffix(".__init__")
 
     @functools.wraps(function)
     def run(*given: Any, **options: Any) -> Any:
