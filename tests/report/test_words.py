@@ -120,3 +120,9 @@ def test_a_p_value_at_the_floor_of_its_draws_is_below_it() -> None:
     column = Column(name="p", title="p", kind="p", floor=1 / 501)
     table = Table(name="t", caption="", frame=pd.DataFrame({"p": [1 / 501, 0.03]}), columns=(column,))
     assert [cell.text for (cell,) in cells(table)] == ["<0.002", "0.03"]
+
+
+def test_agreement_that_falls_is_not_said_to_rise() -> None:
+    taus = {"raw_low": 0.4, "raw_high": 0.8, "cbc_low": 0.4, "cbc_high": 0.8}
+    up, down = (word(find("info", "rank-agreement", raw=r, cbc=0.6, **taus)).split() for r in (0.5, 0.7))
+    assert ("raises" in up, "raises" in down) == (True, False)
