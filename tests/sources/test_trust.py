@@ -240,6 +240,36 @@ def test_the_spill_folder_is_private() -> None:
     assert str(os.getpid()) != folder.rpartition("-")[2]
 
 
+def test_readings_share_an_engine_and_see_nothing_of_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = duck.connect(1), duck.connect(1)
+    assert list(duck._engine) == [duck._memory()]
+    one.execute("CREATE TEMP TABLE spooled AS SELECT 1 AS a")
+    one.execute("CREATE TEMP TYPE language_codes AS ENUM ('a')")
+    for query in ("FROM spooled", "SELECT 'a'::language_codes"):
+        with pytest.raises(duckdb.Error):
+            other.execute(query)
+    monkeypatch.setenv("POLYJUDGE_MEMORY", "512MB")
+    (limit,) = duck.connect(1).execute("SELECT current_setting('memory_limit')").fetchall()[0]
+    assert limit == "384.0 MiB"
+    assert one.execute("SELECT a FROM spooled").fetchall() == [(1,)]
+
+
+def test_an_engine_that_failed_is_replaced() -> None:
+    duck.connect(1)
+    (engine,) = duck._engine.values()
+    engine.close()
+    assert duck.connect(1).execute("SELECT 1").fetchall() == [(1,)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes of this kind")
+def test_a_forked_process_reads(recwarn: pytest.WarningsRecorder) -> None:
+    wanted = mean(frame())
+    child = os.fork()
+    if child == 0:
+        os._exit(int(bool(duck._engine) or mean(frame()) != wanted))
+    assert os.waitpid(child, 0)[1] == 0
+
+
 # --- what grows ---
 
 
