@@ -54,7 +54,7 @@ def pair_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, d
     """A finished pair run of 40 items, what was planted, and what the server saw."""
     folder = tmp_path_factory.mktemp("pair")
     planted = js.plant("pair", 40, LANGUAGES, JUDGES)
-    with pytest.MonkeyPatch.context() as patch, js.running(planted, folder) as server:
+    with pytest.MonkeyPatch.context() as patch, js.running(planted) as server:
         patch.setenv("LOCAL_API_KEY", "a-key-for-loopback")
         collect(load_plan(js.write_plan(folder, server.url, "pair", planted)), folder / "run")
         yield folder, planted, server.stats()
@@ -123,7 +123,7 @@ def test_audit_reads_a_run(pair_run: Any) -> None:
 def test_checklists_with_replicates(folder: Path, calls: str) -> None:
     planted = js.plant("checklist", 8, ["en", "tr", "hi"], ["ja", "jb"])
     path = js.write_plan(folder, "http://x", "checklist", planted, calls=calls, frameworks=["F1", "F2"], requirements=3)
-    with js.running(planted, folder) as server:
+    with js.running(planted) as server:
         plan = load_plan(path)
         raw = json.loads(path.read_text())
         raw["defaults"]["base_url"] = server.url
@@ -154,7 +154,7 @@ def test_checklists_with_replicates(folder: Path, calls: str) -> None:
 def test_systems_of_a_plan_are_systems_of_the_panel(folder: Path, repeats: int) -> None:
     planted = js.plant("checklist", 4, ["en", "tr"], ["ja", "jb"])
     path = js.write_plan(folder, "http://x", "checklist", planted, calls="all", frameworks=["F1", "F2"], requirements=3)
-    with js.running(planted, folder) as server:
+    with js.running(planted) as server:
         raw = json.loads(path.read_text())
         raw["defaults"]["base_url"] = server.url
         raw["items"]["system"] = raw["items"].pop("replicate")
@@ -177,7 +177,7 @@ def _marks(task: str, requirements: tuple[str, ...]) -> list[tuple[str, str]]:
 
 def test_unreadable_answers_are_missing_with_their_text(folder: Path) -> None:
     planted = js.plant("rating", 6, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "faults": {"prose": 0.3}}, folder) as server:
+    with js.running({**planted, "faults": {"prose": 0.3}}) as server:
         plan = load_plan(js.write_plan(folder, server.url, "rating", planted, rubric={"reask": 0}))
         summary = collect(plan, folder / "run")
         prose = server.stats()["requests"]["prose"]
@@ -205,7 +205,7 @@ def test_uneven_parse_failures_are_flagged() -> None:
 
 def test_a_run_grows_but_does_not_change(folder: Path) -> None:
     planted = js.plant("rating", 6, ["en", "ar"], ["ja", "jb", "jc"])
-    with js.running(planted, folder) as server:
+    with js.running(planted) as server:
         path = js.write_plan(folder, server.url, "rating", planted)
         raw = json.loads(path.read_text())
 
@@ -230,7 +230,7 @@ def test_a_run_grows_but_does_not_change(folder: Path) -> None:
 
 def test_max_cost_stops_cleanly_and_the_rest_is_a_balanced_panel(folder: Path) -> None:
     planted = js.plant("rating", 30, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "delay": 0.005}, folder) as server:
+    with js.running({**planted, "delay": 0.005}) as server:
         path = js.write_plan(folder, server.url, "rating", planted, lead=3, defaults={"concurrency": 4})
         whole = 30 * 2 * 2 * (330 + 2 * 20) / 1e6
         summary = collect(load_plan(path), folder / "run", max_cost=whole / 2)

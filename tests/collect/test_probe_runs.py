@@ -44,9 +44,8 @@ def write(folder: Path, url: str, rows: list[dict[str, Any]], **more: Any) -> Pa
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("server")
-    with running({"seeing": {"seed": 1, "judges": JUDGES}}, folder) as server:
+def server() -> Any:
+    with running({"seeing": {"seed": 1, "judges": JUDGES}}) as server:
         yield server
 
 
