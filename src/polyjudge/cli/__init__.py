@@ -11,8 +11,9 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 
 import typer
 
@@ -113,12 +114,17 @@ def _interrupting_queries() -> Iterator[None]:
         ours.close()
 
 
-def _run() -> int:
+@cache
+def _commands() -> Callable[..., object]:
     from polyjudge.cli import commands
 
     commands.register(app)
+    return typer.main.get_command(app)
+
+
+def _run() -> int:
     try:
-        code = app(standalone_mode=False)
+        code = _commands()(standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
     except Exception as error:
