@@ -40,7 +40,7 @@ def commands(block: str) -> list[str]:
 
 
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Functions draw fewer resamples unless told; the options by which commands do. What is asked is whether they run."""
+    """Functions draw fewer resamples unless told; the options by which commands do. Asked is whether they run."""
     for name in pj.__all__:
         defaults = getattr(getattr(getattr(pj, name), "__wrapped__", None), "__kwdefaults__", None) or {}
         if defaults.get("resamples", 0) > FEW:
