@@ -13,7 +13,6 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from copy import copy
 from functools import cache
 from typing import Any
 
@@ -117,21 +116,16 @@ def _interrupting_queries() -> Iterator[None]:
 
 
 @cache
-def _built(name: str) -> Any:
-    """The command line with the command that is asked for; with all of them where none is called so."""
+def _command() -> Any:
     from polyjudge.cli import commands
 
-    if name not in ("", *commands.COMMANDS):
-        return _built("")
-    root = copy(app)
-    root.registered_commands = []
-    commands.register(root, [name] if name else commands.COMMANDS)
-    return typer.main.get_command(root)
+    commands.register(app)
+    return typer.main.get_command(app)
 
 
 def _run() -> int:
     try:
-        code = _built(next(iter(sys.argv[1:]), ""))(standalone_mode=False)
+        code = _command()(standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
     except Exception as error:
