@@ -91,7 +91,7 @@ def test_gains_by_consumer_on_devai(devai: pj.Panel) -> None:
 
 
 def test_devai_with_a_seed_of_our_own(devai: pj.Panel, published: dict[str, Any]) -> None:
-    result = compare(devai)
+    result = compare(devai, ORDER)
     table = result.to_frame().set_index("method")
     for name, (tau, low, high, full) in published["held_out"]["methods"].items():
         row = table.loc[name]
