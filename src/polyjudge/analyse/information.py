@@ -249,8 +249,8 @@ class Slices:
             terms = [self._from_neighbours(order, flat, base) for flat in self.nearer]
         elif self.uniform:
             own = base + order * size
-            at = [own + order.take(self.mates[:, j], axis=-1) for j in range(self.mates.shape[1])]
-            terms = [_smallest([flat.take(i) for i in at], int(self.reach[0, 0])) for flat in self.nearer]
+            at = [own + order[..., self.mates[:, j]] for j in range(self.mates.shape[1])]
+            terms = [_smallest([flat[i] for i in at], int(self.reach[0, 0])) for flat in self.nearer]
         else:
             places = (base + order * size)[..., None] + order[..., self.mates]
             terms = [self._of_there(flat[places]) for flat in self.nearer]

@@ -46,7 +46,7 @@ def additive(cells: Array, weights: Array) -> Array:
 
 
 class _Additive:
-    """The additive fit with given weights (..., k, m), for any number of cells: what the weights decide is made once."""
+    """The additive fit with given weights (..., k, m), for any cells: what the weights decide is made once."""
 
     def __init__(self, weights: Array) -> None:
         self.turned = weights.shape[-1] > max(LARGE, weights.shape[-2])  # as many equations are solved as columns
