@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
-from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 import polyjudge as pj
 from conftest import shared_file
@@ -109,6 +108,8 @@ def test_the_panel_mean_never_changes(seed: int, scale: float) -> None:
 
 
 def test_table_against_a_plain_loop() -> None:
+    from sklearn.metrics import cohen_kappa_score
+
     panel = margins_panel(missing=0.02)
     gold = labels_for(panel, 0.5, values=(-1, 0, 1, 1))
     result = pj.anchor(panel, gold, resamples=20, seed=3)
@@ -145,6 +146,8 @@ def test_table_against_a_plain_loop() -> None:
 
 
 def test_auc_is_the_area_under_the_curve_inside_languages() -> None:
+    from sklearn.metrics import roc_auc_score
+
     panel = margins_panel()
     gold = labels_for(panel)
     table = pj.anchor(panel, gold, resamples=20).table.set_index("decision")

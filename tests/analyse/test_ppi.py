@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 
 import polyjudge as pj
 from anchor_truth import ppi_coverage
@@ -17,6 +16,8 @@ from refusals import refused
 
 @pytest.mark.parametrize("seed", range(8))
 def test_it_is_ppi_pythons_estimate_and_interval(seed: int) -> None:
+    from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
+
     rng = np.random.default_rng(seed)
     n, unlabelled = int(rng.integers(20, 200)), int(rng.integers(50, 2000))
     truth = rng.normal(50, 10, n + unlabelled)
