@@ -57,7 +57,9 @@ def test_anova_is_statsmodels() -> None:
     from statsmodels.stats.anova import anova_lm
 
     panel = small()
-    table = anova_lm(statsmodels().ols("score ~ C(task)*C(language)*C(judge) + C(replicate)", panel.to_long()).fit(), typ=1)
+    table = anova_lm(
+        statsmodels().ols("score ~ C(task)*C(language)*C(judge) + C(replicate)", panel.to_long()).fit(), typ=1
+    )
     ours = pj.variance(panel)
     parts = ours.components.set_index("component")
     for name in COMPONENTS[:-1]:
