@@ -5,13 +5,16 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes: compile the source once
 
-.PHONY: demo test lint bench docs readme fuzz lock lowest dist clean
+.PHONY: demo test cluster lint bench docs readme fuzz lock lowest dist clean
 
 demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
 
 test: .venv/test.stamp .venv/system.stamp
 	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
+
+cluster: .venv/test.stamp
+	$(BIN)/python benchmarks/cluster.py
 
 lint: .venv/test.stamp
 	$(BIN)/ruff format --check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -169,7 +170,12 @@ def _panel(
     more: dict[str, Any] = {"systems": systems} if systems else {}
     if cluster is not None:
         more |= {"clusters": _names(int(cluster.max()) + 1, "cluster"), "cluster": cluster}
-    return Panel.from_array(scores, tuple(f"task{i + 1:0{len(str(n))}d}" for i in range(n)), *names, **more)
+    return Panel.from_array(scores, _task_names(n), *names, **more)
+
+
+@lru_cache(maxsize=4)
+def _task_names(n: int) -> tuple[str, ...]:
+    return tuple(f"task{i + 1:0{len(str(n))}d}" for i in range(n))
 
 
 def _truth(panel: Panel, cells: Array, mu: Array, planted: PlantedSystems | None) -> Truth:

@@ -40,10 +40,7 @@ def commands(block: str) -> list[str]:
 
 
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Functions draw fewer resamples unless told; the options by which commands do. What is asked is whether they run.
-
-    The README runs with as many as a user gets.
-    """
+    """Functions draw fewer resamples unless told; the options by which commands do. Asked is whether they run."""
     for name in pj.__all__:
         defaults = getattr(getattr(getattr(pj, name), "__wrapped__", None), "__kwdefaults__", None) or {}
         if defaults.get("resamples", 0) > FEW:
@@ -68,7 +65,7 @@ def test_code_blocks_run(page: Path, folder: Path, cli: Run, monkeypatch: pytest
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", f"{folder / '.bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
-    quick = [] if page.name == "README.md" else few_resamples(monkeypatch)
+    quick = few_resamples(monkeypatch)
     names: dict[str, object] = {"__name__": page.stem}
     for kind, text in blocks(page):
         if kind == "python":
@@ -103,12 +100,11 @@ def test_the_command_reference_is_up_to_date(tmp_path: Path) -> None:
     assert (ROOT / "docs" / "commands.md").read_text("utf-8") == (tmp_path / "commands.md").read_text("utf-8")
 
 
-def test_the_readme_shows_what_the_demo_prints(folder: Path) -> None:
+def test_the_readme_shows_what_the_demo_prints(cli: Run) -> None:
     """`make readme` puts it there."""
     shown = README.search((ROOT / "README.md").read_text("utf-8"))
     assert shown
-    done = subprocess.run([sys.executable, "-m", "polyjudge", "demo"], capture_output=True, text=True, check=True)
-    printed = {line.rstrip() for line in done.stdout.splitlines()}
+    printed = {line.rstrip() for line in cli("demo").stdout.splitlines()}
     lines = [line for line in shown[1].splitlines() if line.strip() != "..."]
     assert len(lines) > 20
     assert not [line for line in lines if line.rstrip() not in printed]

@@ -137,15 +137,13 @@ def test_a_signal_inside_a_query_cleans_up(tmp_path: Path, number: int, code: in
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.parametrize("before", [False, True])
-def test_an_interrupted_audit_leaves_nothing_half_written(cli: Run, scores: Path, tmp_path: Path, before: bool) -> None:
-    """A million resamples take minutes; what lay in the folder before stays as it was."""
+def test_an_interrupted_audit_leaves_what_was_there(cli: Run, scores: Path, tmp_path: Path) -> None:
+    """A million resamples take minutes. The test of the bar has the new folder."""
     out = tmp_path / "there" / "audit"
     out.parent.mkdir()
-    if before:
-        assert cli("audit", scores, "--resamples", 100, "-o", out).returncode == 0
+    assert cli("audit", scores, "--resamples", 100, "-o", out).returncode == 0
     held = {p.relative_to(tmp_path): p.stat().st_mtime_ns for p in tmp_path.rglob("*") if p.is_file()}
-    assert bool(held) is before
+    assert held
     code = "import sys, polyjudge.analyse.audit as a; from polyjudge.cli import main; run = a.audit\n"
     code += "a.audit = lambda *x, **y: (print('begun', file=sys.stderr, flush=True), run(*x, **y))[1]\nmain()"
     command = [sys.executable, "-c", code, "audit", scores, "--resamples", 1_000_000, "-o", out, "--overwrite"]
@@ -154,7 +152,7 @@ def test_an_interrupted_audit_leaves_nothing_half_written(cli: Run, scores: Path
     ) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "begun\n"
-        time.sleep(1)
+        time.sleep(0.3)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)

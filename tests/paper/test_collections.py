@@ -34,6 +34,7 @@ class Models(http.server.ThreadingHTTPServer):
 
     asked: list[dict[str, Any]]
     daemon_threads = True
+    request_queue_size = 128  # three judges open 16 connections each; who is turned away tries again after seconds
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -74,7 +75,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Iterator[Models]:
     monkeypatch.setenv("LOCAL_API_KEY", "a-key-for-loopback")
     with Models(("127.0.0.1", 0), Handler) as server:
         server.asked = []
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server
         server.shutdown()
 

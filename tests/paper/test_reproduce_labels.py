@@ -181,7 +181,7 @@ def upstream(instances: list[dict[str, Any]], labels: pd.DataFrame) -> Iterator[
         files[f"{root}/judgment/{framework}/human_as_a_judge/{task}.json"] = json.dumps(body).encode()
     with Upstream(("127.0.0.1", 0), Handler) as server:
         server.files = files
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield server
         server.shutdown()
 

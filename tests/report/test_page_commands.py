@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import typer
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 import polyjudge as pj
 from polyjudge.cli import commands
@@ -72,19 +72,43 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {key: folder / name for key, name in names.items()}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_page_of(
-    name: str, inputs: dict[str, Path], tmp_path: Path, browser: Browser, run_here: Callable[..., str]
-) -> None:
-    arguments = [str(inputs.get(part, part)) for part in COMMANDS[name]]
-    printed = run_here(*arguments, "-o", tmp_path / "out", "--json")
+@pytest.fixture(scope="module")
+def narrow(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
+    """A window as wide as that of a telephone, for one page after the other, and the errors of all of them."""
     page = browser.new_page(viewport={"width": 400, "height": 800}, offline=True)
     errors: list[str] = []
     page.on("console", lambda m: errors.append(m.text) if m.type in ("error", "warning") else None)
     page.on("pageerror", lambda e: errors.append(str(e)))
-    page.goto((tmp_path / "out" / "report.html").as_uri())
-    page.wait_for_selector("html[data-drawn], html[data-failed]", state="attached", timeout=60_000)
-    assert errors == []
+    yield page, errors
+    page.close()
+
+
+@pytest.fixture
+def open_page(narrow: tuple[Page, list[str]]) -> Callable[[Path], Page]:
+    """A page drawn without an error."""
+    page, errors = narrow
+
+    def opened(path: Path) -> Page:
+        errors.clear()
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-drawn], html[data-failed]", state="attached", timeout=60_000)
+        assert errors == []
+        return page
+
+    return opened
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_page_of(
+    name: str,
+    inputs: dict[str, Path],
+    tmp_path: Path,
+    open_page: Callable[[Path], Page],
+    run_here: Callable[..., str],
+) -> None:
+    arguments = [str(inputs.get(part, part)) for part in COMMANDS[name]]
+    printed = run_here(*arguments, "-o", tmp_path / "out", "--json")
+    page = open_page(tmp_path / "out" / "report.html")
     drawn = page.evaluate(
         "() => [...document.querySelectorAll('.chart')].map((c) => c.querySelectorAll('svg path').length)"
     )
@@ -95,38 +119,25 @@ def test_page_of(
     assert page.locator(".verdict").count() >= 1
     text = page.locator("main").inner_text()
     assert not [word for word in ("nan", "NaN", "None", "<NA>") if f" {word}" in text]
-    page.close()
 
 
-def test_an_incomplete_panel_has_a_page_that_says_what_is_missing(tmp_path: Path, browser: Browser) -> None:
+def test_an_incomplete_panel_has_a_page_that_says_what_is_missing(
+    tmp_path: Path, open_page: Callable[[Path], Page]
+) -> None:
     scores = np.array(pj.simulate_panel(tasks=30, languages=4, judges=4, seed=3)[0].scores)
     scores[np.random.default_rng(0).random(scores.shape) < 0.1] = np.nan
     panel = pj.Panel.from_array(scores)
     audit = pj.audit(panel, resamples=100)
     assert audit.variance is None
     audit.to_html(tmp_path / "page.html")
-    page = browser.new_page(offline=True)
-    errors: list[str] = []
-    page.on("console", lambda m: errors.append(m.text) if m.type in ("error", "warning") else None)
-    page.goto((tmp_path / "page.html").as_uri())
-    page.wait_for_selector("html[data-drawn], html[data-failed]", state="attached", timeout=60_000)
-    assert errors == []
+    page = open_page(tmp_path / "page.html")
     page.evaluate("() => document.querySelectorAll('details.fold').forEach((d) => { d.open = true; })")
     missing = int(np.isnan(panel.scores).sum())
     assert not lacks(page.locator("#panel").inner_text(), missing, 480)
     assert page.locator("#variance table, #variance svg").count() == 0
-    page.close()
 
 
-def test_figures_in_all_formats(inputs: dict[str, Path], tmp_path: Path, run_here: Callable[..., str]) -> None:
-    sweep = ("--at", 50, "--sweep", "30:70:10", "--resamples", 100)
-    run_here("gate", inputs["SCORES"], *sweep, "-o", tmp_path, "--figures", "svg,png,pdf")
-    starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
-    for form, start in starts.items():
-        assert (tmp_path / "figures" / f"gate-spread.{form}").read_bytes().startswith(start)
-
-
-def test_each_chart_is_compiled_once(
+def test_figures_in_all_formats_from_charts_that_are_compiled_once(
     inputs: dict[str, Path], tmp_path: Path, run_here: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Page and figures in three formats share the picture."""
@@ -143,6 +154,9 @@ def test_each_chart_is_compiled_once(
     sweep = ("--at", 50, "--sweep", "30:70:10", "--resamples", 100)
     run_here("gate", inputs["SCORES"], *sweep, "-o", tmp_path, "--figures", "svg,png,pdf")
     assert len(compiled) == len(set(compiled)) == len(list((tmp_path / "figures").glob("*.svg"))) > 0
+    starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
+    for form, start in starts.items():
+        assert (tmp_path / "figures" / f"gate-spread.{form}").read_bytes().startswith(start)
 
 
 @pytest.mark.parametrize(
@@ -162,9 +176,11 @@ def test_bad_figures_are_refused_before_the_work(
 def test_the_same_command_gives_the_same_bytes(
     tmp_path: Path, run_here: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    panel, _ = pj.simulate_panel(tasks=12, languages=3, judges=3, interaction=20.0, seed=1)  # with a scale of colours
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         monkeypatch.chdir(tmp_path / folder)
-        run_here("demo", "-o", "out")
+        panel.to_long().to_csv("scores.csv", index=False)
+        run_here("audit", "scores.csv", "--resamples", 100, "-o", "out")
     pages = [(tmp_path / folder / "out" / "report.html").read_bytes() for folder in ("a", "b")]
     assert pages[0] == pages[1]

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import tracemalloc
 import zipfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,14 @@ from polyjudge.sources.writers import write_calibrated
 from refusals import refused
 
 
-def frame(add: float = 0.0) -> pd.DataFrame:
+@cache
+def simulated() -> pd.DataFrame:
     panel, _ = pj.simulate_panel(tasks=5, languages=["en", "de"], judges=["a", "b"], seed=1)
-    table = panel.to_long()
-    return table.assign(score=table["score"] + add)
+    return panel.to_long()
+
+
+def frame(add: float = 0.0) -> pd.DataFrame:
+    return simulated().assign(score=simulated()["score"] + add)
 
 
 def mean(source: Any, **options: Any) -> float:
@@ -40,22 +45,35 @@ def mean(source: Any, **options: Any) -> float:
 # --- the name that was given ---
 
 
+WRITERS = {
+    "csv": lambda t, p: t.to_csv(p, index=False),
+    "parquet": lambda t, p: t.to_parquet(p, index=False),
+    "jsonl": lambda t, p: t.to_json(p, orient="records", lines=True),
+}
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of files that a pattern would find, with other scores."""
+    folder = tmp_path_factory.mktemp("others")
+    for ending, write in WRITERS.items():
+        for other in ("r1", "rx", "a", "y"):
+            write(frame(1000), folder / f"{other}.{ending}")
+    return folder
+
+
 @pytest.mark.parametrize("name", ["r[1]", "r*", "r?", "[!x]", "~", "r{1,2}", "a::b", "r\\x"])
-@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
-def test_a_name_that_exists_is_literal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, ending: str) -> None:
-    writers = {
-        "csv": lambda t, p: t.to_csv(p, index=False),
-        "parquet": lambda t, p: t.to_parquet(p, index=False),
-        "jsonl": lambda t, p: t.to_json(p, orient="records", lines=True),
-    }
-    monkeypatch.chdir(tmp_path)
-    for other in ("r1", "rx", "a", "y"):
-        writers[ending](frame(1000), tmp_path / f"{other}.{ending}")
-    path = tmp_path / f"{name}.{ending}"
-    writers[ending](frame(), path)
-    wanted = mean(frame())
-    assert mean(str(path)) == pytest.approx(wanted)
-    assert mean(path.name) == pytest.approx(wanted)
+@pytest.mark.parametrize("ending", WRITERS)
+def test_a_name_that_exists_is_literal(others: Path, monkeypatch: pytest.MonkeyPatch, name: str, ending: str) -> None:
+    monkeypatch.chdir(others)
+    path = others / f"{name}.{ending}"
+    WRITERS[ending](frame(), path)
+    wanted = float(frame()["score"].mean())
+    try:
+        assert mean(str(path)) == pytest.approx(wanted)
+        assert mean(path.name) == pytest.approx(wanted)
+    finally:
+        path.unlink()
 
 
 def test_a_folder_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:
@@ -145,12 +163,12 @@ ENDLESS = (
 
 
 def test_an_endless_view_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duck, "VIEW_SECONDS", 1.0)
+    monkeypatch.setattr(duck, "VIEW_SECONDS", 0.1)
     database(tmp_path / "x.duckdb", ENDLESS)
     with sqlite3.connect(tmp_path / "x.sqlite") as db:
         db.execute(f"CREATE VIEW hostile AS {ENDLESS}")
     for name in ("x.duckdb::hostile", "x.sqlite::hostile"):
-        with refused(PanelError, name.split("::")[0], "1 seconds"):
+        with refused(PanelError, name.split("::")[0], "0.1 seconds"):
             pj.read_panel(tmp_path / name)
 
 
@@ -175,11 +193,10 @@ def test_a_view_reaches_no_other_file(tmp_path: Path, source: str) -> None:
 def test_tables_and_views_of_a_database_are_read_and_written(tmp_path: Path) -> None:
     database(tmp_path / "x.duckdb", "SELECT 1 AS a")
     cal = pj.ConsensusCalibrator().fit(pj.read_panel(frame()))
-    for table in ("scores", "seen"):
-        for source in (f"{tmp_path}/x.duckdb::{table}", f"duckdb://{tmp_path}/x.duckdb::{table}"):
-            assert mean(source) == pytest.approx(mean(frame()))
-            write_calibrated(cal, source, tmp_path / "out.csv")
-            assert pd.read_csv(tmp_path / "out.csv")["score"].tolist() == pytest.approx(frame()["score"].tolist())
+    for source in (f"{tmp_path}/x.duckdb::scores", f"duckdb://{tmp_path}/x.duckdb::seen"):
+        assert mean(source) == pytest.approx(mean(frame()))
+        write_calibrated(cal, source, tmp_path / "out.csv")
+        assert pd.read_csv(tmp_path / "out.csv")["score"].tolist() == pytest.approx(frame()["score"].tolist())
 
 
 @pytest.mark.parametrize("scheme", ["duckdb", "sqlite", "polars", "csv", "file", "postgre"])
@@ -238,6 +255,36 @@ def test_the_spill_folder_is_private() -> None:
     folder = con.sql("SELECT current_setting('temp_directory')").fetchall()[0][0]
     assert os.stat(folder).st_mode & 0o777 == 0o700
     assert str(os.getpid()) != folder.rpartition("-")[2]
+
+
+def test_readings_share_an_engine_and_see_nothing_of_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = duck.connect(1), duck.connect(1)
+    assert list(duck._engine) == [duck._memory()]
+    one.execute("CREATE TEMP TABLE spooled AS SELECT 1 AS a")
+    one.execute("CREATE TEMP TYPE language_codes AS ENUM ('a')")
+    for query in ("FROM spooled", "SELECT 'a'::language_codes"):
+        with pytest.raises(duckdb.Error):
+            other.execute(query)
+    monkeypatch.setenv("POLYJUDGE_MEMORY", "512MB")
+    (limit,) = duck.connect(1).execute("SELECT current_setting('memory_limit')").fetchall()[0]
+    assert limit == "384.0 MiB"
+    assert one.execute("SELECT a FROM spooled").fetchall() == [(1,)]
+
+
+def test_an_engine_that_failed_is_replaced() -> None:
+    duck.connect(1)
+    (engine,) = duck._engine.values()
+    engine.close()
+    assert duck.connect(1).execute("SELECT 1").fetchall() == [(1,)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes of this kind")
+def test_a_forked_process_reads(recwarn: pytest.WarningsRecorder) -> None:
+    wanted = mean(frame())
+    child = os.fork()
+    if child == 0:
+        os._exit(int(bool(duck._engine) or mean(frame()) != wanted))
+    assert os.waitpid(child, 0)[1] == 0
 
 
 # --- what grows ---

@@ -55,9 +55,9 @@ def test_standard_errors_of_1000_units_are_those_of_the_tasks() -> None:
 def test_intervals_from_units_cover_the_truth() -> None:
     simulations, inside, bands = 300, 0, 0
     for seed in range(simulations):
-        panel, truth = pj.simulate_panel(4000, 4, 3, seed=seed)
+        panel, truth = pj.simulate_panel(1000, 4, 3, seed=seed)
         planted = truth.interaction.to_numpy().ravel()
-        found = pj.uncertainty(hashed(panel, 1000), resamples=200, seed=seed).to_frame()
+        found = pj.uncertainty(hashed(panel, 250), resamples=200, seed=seed).to_frame()
         inside += int(((found["low"] <= planted) & (planted <= found["high"])).sum())
         bands += bool(((found["band_low"] <= planted) & (planted <= found["band_high"])).all())
     assert 0.93 <= inside / (12 * simulations) <= 0.97

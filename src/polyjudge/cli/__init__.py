@@ -13,6 +13,9 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
+from functools import cache
+from typing import Any
 
 import typer
 
@@ -113,12 +116,22 @@ def _interrupting_queries() -> Iterator[None]:
         ours.close()
 
 
-def _run() -> int:
+@cache
+def _built(name: str) -> Any:
+    """The command line with the command that is asked for; with all of them where none is called so."""
     from polyjudge.cli import commands
 
-    commands.register(app)
+    if name not in ("", *commands.COMMANDS):
+        return _built("")
+    root = copy(app)
+    root.registered_commands = []
+    commands.register(root, [name] if name else commands.COMMANDS)
+    return typer.main.get_command(root)
+
+
+def _run() -> int:
     try:
-        code = app(standalone_mode=False)
+        code = _built(next(iter(sys.argv[1:]), ""))(standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
     except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 
 import typer
@@ -35,11 +36,11 @@ COMMANDS = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add every command to the app, with the groups of options its module names in `OPTIONS`, if they are its own."""
+def register(app: typer.Typer, names: Iterable[str] = COMMANDS) -> None:
+    """Add commands to the app, with the groups of options their modules name in `OPTIONS`, if they are their own."""
     if app.registered_commands:
         return
-    for name in COMMANDS:
+    for name in names:
         module = import_module(f"polyjudge.cli.{name}")
         options = getattr(module, "OPTIONS", (Columns, Reading, Output))
         app.command(name, cls=command_class(options))(getattr(module, name))

@@ -6,6 +6,7 @@ Validated here, once.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -625,6 +626,10 @@ def _recode(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int
     return new.astype(np.int64), used
 
 
+HALVES = re.compile("[\ud800-\udfff]")
+"""Half of a pair that stands for one character."""
+
+
 def _check(panel: Panel) -> None:
     """The one place where a panel's shape, labels and values are validated."""
     if panel.scores.ndim != 3:
@@ -659,9 +664,8 @@ def _check(panel: Panel) -> None:
 def _check_labels(size: int, labels: Labels, word: str) -> None:
     if len(labels) != size:
         raise PanelError(f"{len(labels)} {word} labels for {size} {word}s.")
-    plain = "".join(labels).isascii()
-    broken = None if plain else next((x for x in labels if any("\ud800" <= c <= "\udfff" for c in x)), None)
-    if broken is not None:
+    if not (joined := "".join(labels)).isascii() and HALVES.search(joined):
+        broken = next(filter(HALVES.search, labels))
         raise PanelError(
             f"The {word} label {clean(broken)!r} holds half of a surrogate pair, which is no character. Read the "
             "scores with their right encoding."

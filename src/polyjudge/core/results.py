@@ -63,10 +63,14 @@ class Result:
 
 
 NUMBERS = (np.float64, np.int64, np.bool_)
+PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def plain(value: Any) -> Any:
     """`value` as what JSON can hold, without NaN or infinity."""
+    kind = type(value)
+    if kind in PLAIN or (kind is float and math.isfinite(value)):  # most values: nothing else is asked of them
+        return value
     if isinstance(value, Result):
         return value.to_dict()
     if isinstance(value, Say):

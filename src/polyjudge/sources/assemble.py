@@ -204,7 +204,7 @@ def _choose_labels(
 
 def _in_order(cells: pd.DataFrame, axis: str) -> tuple[str, ...]:
     if "first" in cells:
-        return tuple(cells.groupby(axis, sort=False)["first"].min().sort_values(kind="stable").index)
+        return tuple(dict.fromkeys(label for _, label in sorted(zip(cells["first"], cells[axis], strict=True))))
     return tuple(sorted(set(cells[axis])))
 
 

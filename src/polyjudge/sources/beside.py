@@ -53,7 +53,7 @@ def in_file(rows: Source, query: str, table: tuple[str, str] | None, new: str, o
     con.execute(f"ATTACH {quote(os.path.abspath(file))} AS polyjudge_target (TYPE duckdb)")
     place = f"polyjudge_target.{name(schema)}.{name(new)}"
     of = f"database_name = 'polyjudge_target' AND schema_name = {quote(schema)}"
-    found = con.sql(
+    found = con.execute(
         f"SELECT comment FROM duckdb_tables() WHERE {of} AND lower(table_name) = lower({quote(new)}) UNION ALL "
         f"SELECT 'a view' FROM duckdb_views() WHERE {of} AND lower(view_name) = lower({quote(new)})"
     ).fetchall()

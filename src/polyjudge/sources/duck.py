@@ -9,6 +9,7 @@ import gzip
 import importlib.util
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -40,6 +41,9 @@ VIEW_SPILL = "4GB"
 LONGEST_VALUE = 1 << 24
 """Bytes of one value of a database: labels and scores are short."""
 
+SMALL = 8 << 20
+"""Bytes of files that are read by the engine that is running already, with one thread."""
+
 ROW = "polyjudge_row"
 FILE = "polyjudge_file"
 """Column with the file of a row, in sources that are files."""
@@ -50,19 +54,74 @@ _TEXT = (".csv", ".tsv", ".txt")
 _JSON = (".jsonl", ".ndjson", ".json")
 
 
-def connect() -> Any:
-    """A DuckDB connection of our own: bounded memory, spilling to a temporary folder, never fetching an extension."""
+def connect(size: float = math.inf) -> Any:
+    """A DuckDB connection of our own: bounded memory, spilling to a temporary folder, never fetching an extension.
+
+    size : bytes that will be read. Up to `SMALL` connections share an engine, because starting one takes longer than
+        reading such a file; temporary tables belong to one connection. Beyond, and for whoever attaches a file or
+        changes a setting, the engine is theirs alone
+    """
     import duckdb
 
-    con = duckdb.connect()
+    if size > SMALL:
+        con = _start_engine(_memory())
+    else:
+        try:
+            con = _shared_engine().cursor()
+            con.execute("SET enable_progress_bar = false")
+        except duckdb.Error:  # an engine that met a fault of its own answers nothing more
+            _stop_engine()
+            con = _shared_engine().cursor()
     _connections[con] = threading.get_ident()
+    return con
+
+
+def _start_engine(memory: int, **settings: Any) -> Any:
+    import duckdb
+
+    con = duckdb.connect(config=settings)
     con.execute("SET autoinstall_known_extensions = false")
     con.execute("SET autoload_known_extensions = false")
-    memory = budget() * 3 // 4 if os.environ.get(MEMORY) else min(ENGINE_MEMORY, budget() // 2)
     con.execute(f"SET memory_limit = '{memory >> 20}MiB'")
     con.execute(f"SET temp_directory = {quote(_spill_folder(os.getpid()))}")
+    con.execute("SET enable_external_file_cache = false")  # a file may change between two readings
     con.execute("SET enable_progress_bar = false")
     return con
+
+
+def _memory() -> int:
+    return budget() * 3 // 4 if os.environ.get(MEMORY) else min(ENGINE_MEMORY, budget() // 2)
+
+
+_engine: dict[int, Any] = {}
+"""The engine that connections share, by the memory it may take; none before the first of them."""
+_starting = threading.RLock()
+
+
+def _shared_engine() -> Any:
+    memory = _memory()
+    with _starting:
+        if memory not in _engine:
+            _stop_engine()
+            _engine[memory] = _start_engine(memory, threads=1)  # to divide little work is more work
+        return _engine[memory]
+
+
+def _stop_engine() -> None:
+    """Let go of it: it ends with the last connection that is open. To close it would close them as well."""
+    with _starting:
+        _engine.clear()
+
+
+def _before_fork() -> None:
+    """A child has none of the engine's threads, and would wait for them when it ends."""
+    _starting.acquire()
+    _stop_engine()
+
+
+atexit.register(_stop_engine)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_starting.release, after_in_child=_starting.release)
 
 
 _connections: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
@@ -417,14 +476,14 @@ def _csv(paths: list[Path], where: str) -> Source:
     above = [line for head in heads for line in head.above]
     first = 2 + len(above) if len(paths) == 1 else None
     relation = f"({' UNION ALL '.join(parts)})"
-    return Source(connect(), relation, columns, where, "rowid", first, spool=True, above=above)
+    return Source(connect(_size(paths)), relation, columns, where, "rowid", first, spool=True, above=above)
 
 
 def _json(paths: list[Path], where: str) -> Source:
     for path in paths:
         if path.name.lower().endswith(".gz"):
             check_text(path)
-    con = connect()
+    con = connect(_size(paths))
     files = _list(paths)
     found = con.sql(f"SELECT * FROM read_json({files}, maximum_depth = 1, sample_size = -1, union_by_name = true)")
     columns = list(found.columns)
@@ -438,6 +497,12 @@ def _json(paths: list[Path], where: str) -> Source:
     return Source(con, relation, columns, where, "rowid", first, spool=True, as_json=as_json)
 
 
+def _size(paths: list[Path]) -> int:
+    """Bytes of files, unpacked as far as one can say beforehand."""
+    packed = (".gz", ".parquet", ".pq")
+    return sum(path.stat().st_size * (20 if path.name.lower().endswith(packed) else 1) for path in paths)
+
+
 def _list(paths: list[Path]) -> str:
     return "[" + ", ".join(quote(literal(p)) for p in paths) + "]"
 
@@ -449,7 +514,7 @@ def _start(path: Path, size: int) -> bytes:
 
 
 def _parquet(paths: list[Path], where: str, hive: bool) -> Source:
-    con = connect()
+    con = connect(_size(paths))
     files = _list(paths)
     _same_types(con, files, paths)
     divided = "true, hive_types_autocast = false" if hive else "false"
@@ -463,7 +528,7 @@ def _same_types(con: Any, files: str, paths: list[Path]) -> None:
     """A column must be text in all files, or a number in all files."""
     if len(paths) == 1:
         return
-    rows = con.sql(
+    rows = con.execute(
         f"SELECT name, file_name, type, logical_type FROM parquet_schema({files}) WHERE num_children IS NULL"
     ).fetchall()
     seen: dict[str, tuple[str, str]] = {}
@@ -485,7 +550,7 @@ def _duckdb(paths: list[Path], where: str, table: str | None) -> Source:
     # From here on the file is data: its views reach no other file, no network and no setting.
     con.execute("SET enable_external_access = false")
     con.execute("SET lock_configuration = true")
-    rows = con.sql(
+    rows = con.execute(
         "SELECT schema_name, table_name, 'table' FROM duckdb_tables() WHERE database_name = 'scores_db' UNION ALL "
         "SELECT schema_name, view_name, 'view' FROM duckdb_views() WHERE database_name = 'scores_db' AND NOT internal"
     ).fetchall()
@@ -508,7 +573,7 @@ def _sqlite(paths: list[Path], where: str, table: str | None) -> Source:
         chosen = _pick([r[0] for r in rows], table, where)
         columns = [d[0] for d in db.execute(f"SELECT * FROM {name(chosen)} LIMIT 0").description]
     is_view = dict(rows)[chosen] == "view"
-    return Source(connect(), f"sqlite::{chosen}", columns, where, "rowid", spool=True, is_view=is_view)
+    return Source(connect(_size([path])), f"sqlite::{chosen}", columns, where, "rowid", spool=True, is_view=is_view)
 
 
 def _open_sqlite(path: Path) -> sqlite3.Connection:
@@ -553,12 +618,17 @@ def open_frame(frame: Any) -> Source:
     else:
         columns = list(frame.schema.names)
     check_names(columns, "The table")
-    return Source(connect(), "frame::", columns, "the table", "rowid", spool=True)
+    return Source(connect(_frame_size(frame, len(columns))), "frame::", columns, "the table", "rowid", spool=True)
+
+
+def _frame_size(frame: Any, columns: int) -> float:
+    """Bytes of a table in memory, roughly; a stream has no size."""
+    return len(frame) * columns * 16 if hasattr(frame, "__len__") else math.inf
 
 
 def write_parquet(frame: Any, path: Path) -> None:
     """A data frame as a Parquet file."""
-    with connect() as con:
+    with connect(_frame_size(frame, len(frame.columns))) as con:
         con.register("polyjudge_frame", _registrable(frame, [str(c) for c in frame.columns]))
         options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
         con.execute(f"COPY polyjudge_frame TO {quote(str(path))} ({options})")
@@ -602,7 +672,7 @@ def head_rows(source: Source, most: int) -> list[dict[str, Any]]:
     else:
         chosen = ", ".join(map(name, source.columns))
         with time_limit(source.con.interrupt, source.where):
-            rows = source.con.sql(f"SELECT {chosen} FROM {source.relation} LIMIT {most}").fetchall()
+            rows = source.con.execute(f"SELECT {chosen} FROM {source.relation} LIMIT {most}").fetchall()
     return [dict(zip(source.columns, row, strict=True)) for row in rows]
 
 

@@ -85,13 +85,17 @@ class DuckEngine:
 
     def _frame(self, sql: str) -> pd.DataFrame:
         with engine_errors(self.where):
-            found = self.con.sql(sql)
-            rows = found.fetchall()
-        return pd.DataFrame({n: [row[i] for row in rows] for i, n in enumerate(found.columns)})
+            found = self.con.execute(sql)
+            names, rows = [column[0] for column in found.description], found.fetchall()
+        return pd.DataFrame({n: [row[i] for row in rows] for i, n in enumerate(names)})
+
+    def _rows_of(self, sql: str) -> list[tuple[Any, ...]]:
+        with engine_errors(self.where):
+            return list(self.con.execute(sql).fetchall())
 
     def _arrays(self, sql: str) -> dict[str, Any]:
         with engine_errors(self.where):
-            arrays: dict[str, Any] = self.con.sql(sql).fetchnumpy()
+            arrays: dict[str, Any] = self.con.execute(sql).fetchnumpy()
         return arrays
 
     # --- the questions of Engine ---
@@ -107,21 +111,20 @@ class DuckEngine:
 
     def groups(self) -> tuple[list[str], bool]:
         order = f"min({duck.ROW})" if self.ordered else "stratum"
-        labels = self._frame(f"SELECT stratum FROM {self._rows} GROUP BY stratum ORDER BY {order}")
-        split = self._frame(
-            f"SELECT count(*) AS n FROM (SELECT task FROM {self._rows} GROUP BY task "
-            "HAVING min(stratum) <> max(stratum))"
+        labels = self._rows_of(f"SELECT stratum FROM {self._rows} GROUP BY stratum ORDER BY {order}")
+        ((split,),) = self._rows_of(
+            f"SELECT count(*) FROM (SELECT task FROM {self._rows} GROUP BY task HAVING min(stratum) <> max(stratum))"
         )
-        return list(labels["stratum"]), int(split["n"].iloc[0]) == 0
+        return [label for (label,) in labels], split == 0
 
     def split_cluster(self) -> str | None:
-        found = self._frame(
+        found = self._rows_of(
             f"SELECT task FROM {self._rows} GROUP BY task HAVING min(cluster) <> max(cluster) ORDER BY task LIMIT 1"
         )
-        return None if found.empty else str(found["task"].iloc[0])
+        return str(found[0][0]) if found else None
 
     def count_tasks(self) -> int:
-        return int(self._frame(f"SELECT count(DISTINCT task) AS n FROM {self._rows}")["n"].iloc[0])
+        return int(self._rows_of(f"SELECT count(DISTINCT task) FROM {self._rows}")[0][0])
 
     def tasks(self, labels: Labels) -> Units:
         self._enumerate(labels)
@@ -174,12 +177,13 @@ class DuckEngine:
     def _enumerate(self, labels: Labels) -> None:
         for axis in labels.used():
             self._label_table(f"{axis}_labels", list(getattr(labels, axis)))
-            self.con.execute(f"DROP TYPE IF EXISTS {axis}_codes")
-            self.con.execute(f"CREATE TYPE {axis}_codes AS ENUM (SELECT label FROM {axis}_labels ORDER BY place)")
+            self.con.execute(
+                f"CREATE OR REPLACE TEMP TYPE {axis}_codes AS ENUM (SELECT label FROM {axis}_labels ORDER BY place)"
+            )
 
     def _match(self) -> str:
         """Join on the hash alone unless two tasks share one."""
-        clash = self._frame("SELECT count(*) - count(DISTINCT h) AS n FROM task_units")["n"].iloc[0]
+        ((clash,),) = self._rows_of("SELECT count(*) - count(DISTINCT h) FROM task_units")
         return "hash(s.task) = t.h" + (" AND s.task = t.task" if clash else "")
 
     def entries(self, units: Units, labels: Labels, duplicates: Duplicates) -> Entries:
@@ -217,7 +221,7 @@ class DuckEngine:
                 f"CREATE OR REPLACE TEMP TABLE partial AS SELECT task FROM (SELECT task, {keys}, count(score) AS c "
                 f"FROM {self._rows} GROUP BY task, {keys}) GROUP BY task HAVING count_if(c > 0) < {full}"
             )
-            dropped = int(self.con.sql("SELECT count(*) FROM partial").fetchall()[0][0])
+            dropped = int(self.con.execute("SELECT count(*) FROM partial").fetchall()[0][0])
             self.con.execute(
                 f"CREATE TEMP VIEW whole AS SELECT * FROM {self._rows} WHERE task NOT IN (SELECT task FROM partial)"
             )
@@ -254,13 +258,10 @@ class DuckEngine:
         keys = ", ".join(["task", "language", "judge", *self.inner])
         keys += ", stratum" if self.grouped else ""
         order = f", min({duck.ROW})" if self.ordered else ""
-        with engine_errors(self.where):
-            return list(
-                self.con.sql(
-                    f"SELECT {keys}, count(*) AS n FROM {self._rows} WHERE score IS NOT NULL GROUP BY {keys} "
-                    f"HAVING count(*) > 1 ORDER BY n DESC{order}, {keys} LIMIT {most}"
-                ).fetchall()
-            )
+        return self._rows_of(
+            f"SELECT {keys}, count(*) AS n FROM {self._rows} WHERE score IS NOT NULL GROUP BY {keys} "
+            f"HAVING count(*) > 1 ORDER BY n DESC{order}, {keys} LIMIT {most}"
+        )
 
     def finish(self) -> None:
         changed = self.source.stamps() != self._stamps

@@ -324,5 +324,5 @@ def read_gold(path: str | Path) -> pd.DataFrame:
     with duck.engine_errors(source.where):
         if source.spool:
             duck.spool(source, source.columns)
-        frame: pd.DataFrame = source.con.sql(f"SELECT {columns} FROM {source.relation}").df()
+        frame: pd.DataFrame = source.con.execute(f"SELECT {columns} FROM {source.relation}").df()
     return frame

@@ -84,7 +84,7 @@ def pair_relation(
     a, b = pair.first.sql(types), pair.second.sql(types)
     names = [
         str(r[0])
-        for r in source.con.sql(
+        for r in source.con.execute(
             f"SELECT v FROM (SELECT {a} AS v, min({row}) AS place FROM {source.relation} GROUP BY 1 UNION ALL "
             f"SELECT {b}, min({row}) + 1 FROM {source.relation} GROUP BY 1) WHERE v IS NOT NULL GROUP BY v "
             "ORDER BY min(place), v"
@@ -95,7 +95,7 @@ def pair_relation(
     inner += f", {a} AS a, {b} AS b"
     if len(names) == 2:
         sign = f"CASE WHEN a = {quote(names[0])} THEN 1 ELSE -1 END"
-        orders = source.con.sql(f"SELECT count(DISTINCT {a}) FROM {source.relation}").fetchall()[0][0]
+        orders = source.con.execute(f"SELECT count(DISTINCT {a}) FROM {source.relation}").fetchall()[0][0]
         order = ", a || ' first' AS replicate" if orders == 2 and "replicate" not in roles else ""
         turned = f"{_signed('score', sign)} AS score{order}"
         out = f"(SELECT * EXCLUDE (score), {turned} FROM ({inner} FROM {source.relation}))"

@@ -393,8 +393,8 @@ def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Va
     one = " UNION ALL ".join(f"SELECT trim({t}) AS t FROM {source.relation}" for t in texts)
     given = v.parse_map(draft.asked.map)
     counts, is_word = v.profile_sql("t", given)
-    found = source.con.sql(f"SELECT {counts} FROM ({one})").fetchall()[0]
-    words = source.con.sql(
+    found = source.con.execute(f"SELECT {counts} FROM ({one})").fetchall()[0]
+    words = source.con.execute(
         f"SELECT t, count(*) FROM ({one}) WHERE {is_word} GROUP BY t ORDER BY 2 DESC, 1 LIMIT {v.MOST_WORDS}"
     ).fetchall()
     names = ("least", "most", "plain", "pointed", "outside", "percent", "comma", "thousands", "parts")
@@ -410,7 +410,7 @@ def _where(source: Source, texts: list[str], some: list[str], most: int = 5) -> 
         f"SELECT {source.row or 0} AS place, trim({t}) AS t FROM {source.relation} WHERE trim({t}) IN ({among})"
         for t in texts
     )
-    rows = source.con.sql(f"SELECT place, t FROM ({each}) ORDER BY place LIMIT {most}").fetchall()
+    rows = source.con.execute(f"SELECT place, t FROM ({each}) ORDER BY place LIMIT {most}").fetchall()
     if source.row is None:
         return ", ".join(repr(clean(word, 40)) for word in some[:most])
     start, word = (source.first_line, "line") if source.first_line is not None else (1, "row")
