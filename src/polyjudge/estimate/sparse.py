@@ -71,10 +71,11 @@ class _Additive:
 
     def _solved(self, right: Array) -> Array:
         try:
-            return np.linalg.solve(self.normal, right)
+            return np.asarray(np.linalg.solve(self.normal, right), np.float64)
         except np.linalg.LinAlgError:  # weights that all but vanish leave a column to chance: hold it near 0
             size = np.trace(self.normal, axis1=-2, axis2=-1)[..., None, None]
-            return np.linalg.solve(self.normal + 1e-12 * size * np.eye(self.normal.shape[-1]), right)
+            held = self.normal + 1e-12 * size * np.eye(self.normal.shape[-1])
+            return np.asarray(np.linalg.solve(held, right), np.float64)
 
 
 def least_absolute(cells: Array, weights: Array) -> Array:
