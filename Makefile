@@ -53,7 +53,7 @@ lowest: .venv/test.stamp
 	$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-lowest
 	$(BIN)/uv pip install -q --python .venv-lowest/bin/python --resolution lowest-direct \
 	  ".[collect,warehouse,excel,figures,fetch]" "openai>=1.50" "pytest>=8" "pytest-timeout>=2.3" "hypothesis>=6.100" "polars>=1"
-	.venv-lowest/bin/polyjudge demo -o .venv-lowest/demo > /dev/null
+	.venv-lowest/bin/polyjudge demo -o .venv-lowest/demo --figures svg > /dev/null
 	.venv-lowest/bin/polyjudge collect --help > /dev/null
 	POLYJUDGE_NO_SKIP= .venv-lowest/bin/python -m pytest -q -p no:cacheprovider -m "not slow and not browser" $(LOWEST)
 

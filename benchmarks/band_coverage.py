@@ -99,6 +99,9 @@ SCENARIOS: dict[str, Callable[[np.random.Generator, int], tuple[Array, Array]]] 
 }
 
 
+LIMITS = ["band_low", "band_high", "low", "high", "boot_low", "boot_high"]
+
+
 def band_coverage(scenario: str, n: int, panels: int, resamples: int = 1000, seed: int = 0) -> dict[str, float]:
     """Share of panels whose band covers every cell, share of single cells covered pointwise, and mean half-width."""
     draw = SCENARIOS[scenario]
@@ -106,10 +109,11 @@ def band_coverage(scenario: str, n: int, panels: int, resamples: int = 1000, see
     for i in range(panels):
         scores, means = draw(np.random.default_rng([seed, n, i]), n)
         result = pj.uncertainty(Panel.from_array(scores), resamples=resamples, seed=i)
-        truth, frame = double_centre(means).ravel(), result.cells
-        covered.append(bool(((frame["band_low"] <= truth) & (truth <= frame["band_high"])).all()))
-        pointwise.append(((frame["low"] <= truth) & (truth <= frame["high"])).mean())
-        bootstrap.append(((frame["boot_low"] <= truth) & (truth <= frame["boot_high"])).mean())
+        truth, limits = double_centre(means).ravel(), result.cells[LIMITS].to_numpy().T
+        band, own, drawn = ((low <= truth) & (truth <= high) for low, high in (limits[:2], limits[2:4], limits[4:]))
+        covered.append(bool(band.all()))
+        pointwise.append(own.mean())
+        bootstrap.append(drawn.mean())
         width.append(result.critical)
     return {
         "band": float(np.mean(covered)),

@@ -32,18 +32,21 @@ def plain_matrices(
     rows = panel.to_long()
     long = rows.groupby(["task", "language", "judge"], sort=False)["score"].mean().reset_index()
     names = np.array(panel.tasks)
+    items = ["task", "replicate"] if "replicate" in rows else ["task"]
+    top = rows.assign(label=(rows["score"] >= panel.range[1]).astype(float))
+    labels = top.pivot(index=items, columns=["language", "judge"], values="label")
+    by_task = long.set_index("task")
     for r, counts in enumerate(multiplicities):
         if (counts > 0).all():
             continue
         drawn = np.repeat(names, counts)
-        train = long.set_index("task").loc[drawn].reset_index()
+        train = by_task.loc[drawn].reset_index()
         held = long[~long["task"].isin(drawn)]
         tr, e = (_cells(part, panel) for part in (train, held))
         context = {
             "train": train,
-            "rows": rows,
             "drawn": set(drawn),
-            "top": panel.range[1],
+            "labels": labels,
             "order": None if orders is None else orders[r],
         }
         yield r, {name: PLAIN[name](e, tr, context) for name in methods}
@@ -124,28 +127,25 @@ def combat(e: pd.DataFrame, tr: pd.DataFrame, context: dict) -> pd.DataFrame:
 
 
 def dawid_skene(e: pd.DataFrame, tr: pd.DataFrame, context: dict) -> pd.DataFrame:
-    rows = context["rows"]
-    items = ["task", "replicate"] if "replicate" in rows else ["task"]
-    labels = rows.assign(label=(rows["score"] >= context["top"]).astype(float))
-    table = labels.pivot(index=items, columns=["language", "judge"], values="label")
+    table = context["labels"]
     drawn = table.index.get_level_values("task").isin(context["drawn"])
-    train = table[drawn]
+    train = table.to_numpy()[drawn]
     posterior = train.mean(axis=1).clip(1e-3, 1 - 1e-3)
     for _ in range(25):
         prior = np.clip(posterior.mean(), 1e-3, 1 - 1e-3)  # as in the published analysis
-        sensitivity = ((train.mul(posterior, axis=0).sum() + 1) / (posterior.sum() + 2)).clip(1e-4, 1 - 1e-4)
+        sensitivity = ((posterior @ train + 1) / (posterior.sum() + 2)).clip(1e-4, 1 - 1e-4)
         negative = 1 - posterior
-        specificity = (((1 - train).mul(negative, axis=0).sum() + 1) / (negative.sum() + 2)).clip(1e-4, 1 - 1e-4)
+        specificity = ((negative @ (1 - train) + 1) / (negative.sum() + 2)).clip(1e-4, 1 - 1e-4)
         before, posterior = posterior, _posterior(train, prior, sensitivity, specificity)
-        if (posterior - before).abs().max() < 1e-6:
+        if np.abs(posterior - before).max() < 1e-6:
             break
-    held = table[~drawn]
-    p = _posterior(held, prior, sensitivity, specificity)
-    value = 100 * (held.mul(p, axis=0) + (1 - held).mul(1 - p, axis=0)).mean()
+    held = table.to_numpy()[~drawn]
+    p = _posterior(held, prior, sensitivity, specificity)[:, None]
+    value = pd.Series(100 * (held * p + (1 - held) * (1 - p)).mean(axis=0), table.columns)
     return value.unstack().loc[e.index, e.columns]
 
 
-def _posterior(labels: pd.DataFrame, prior: float, sensitivity: pd.Series, specificity: pd.Series) -> pd.Series:
+def _posterior(labels: np.ndarray, prior: float, sensitivity: np.ndarray, specificity: np.ndarray) -> np.ndarray:
     one = np.log(prior) + (labels * np.log(sensitivity) + (1 - labels) * np.log(1 - sensitivity)).sum(axis=1)
     zero = np.log(1 - prior) + ((1 - labels) * np.log(specificity) + labels * np.log(1 - specificity)).sum(axis=1)
     return 1 / (1 + np.exp(zero - one))

@@ -109,11 +109,17 @@ RESULTS = {
 """Annotation -> where such a value comes from."""
 
 
+@functools.lru_cache(maxsize=1000)
+def _kinds(annotation: str) -> list[tuple[Any, str] | None]:
+    """What the parts of an annotation stand for; None for those that are checked where they are used."""
+    return [KINDS.get(part) for part in re.sub(r"\[.*?\](?= \||$)", "", annotation).split(" | ")]
+
+
 def _check_kind(function: str, name: str, value: Any, annotation: str) -> None:
     """Values of plain kinds must be such; everything else is checked where it is used."""
     if annotation in RESULTS and annotation not in {c.__name__ for c in type(value).__mro__}:
         raise UsageError(f"polyjudge.{function}: {name} must be {RESULTS[annotation]}, not {type(value).__name__}.")
-    kinds = [KINDS.get(part) for part in re.sub(r"\[.*?\](?= \||$)", "", annotation).split(" | ")]
+    kinds = _kinds(annotation)
     known = [kind for kind in kinds if kind is not None]
     if len(known) == len(kinds) and not any(isinstance(value, kind) for kind, _ in known):
         wanted = " or ".join(title for _, title in known if title)
@@ -151,8 +157,7 @@ def check(source: Any, **columns: Any) -> Check:
 def _read(source: Any, reading: dict[str, Any], name: str) -> Panel:
     from polyjudge.sources import read_panel, read_probes
 
-    known = inspect.signature(read_panel).parameters
-    unknown = [n for n in reading if n not in known]
+    unknown = [n for n in reading if n not in inspect.signature(read_panel).parameters]
     if unknown:
         raise UsageError(f"polyjudge.{name} has no argument {unknown[0]!r}. See help(polyjudge.{name}).")
     if isinstance(source, Panel):

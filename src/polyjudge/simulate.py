@@ -181,10 +181,11 @@ def _task_names(n: int) -> tuple[str, ...]:
 def _truth(panel: Panel, cells: Array, mu: Array, planted: PlantedSystems | None) -> Truth:
     """Effects of the (k, m) expected scores."""
     language, judge = cells.mean(axis=1) - cells.mean(), cells.mean(axis=0) - cells.mean()
+    interaction = panel.matrix(double_centre(cells))
     return Truth(
-        panel.matrix(double_centre(cells)),
-        pd.Series(language, index=pd.Index(panel.languages, name="language"), name="language_effect"),
-        pd.Series(judge, index=pd.Index(panel.judges, name="judge"), name="judge_effect"),
+        interaction,
+        pd.Series(language, index=interaction.index.view(), name="language_effect"),
+        pd.Series(judge, index=interaction.columns.view(), name="judge_effect"),
         pd.Series(mu, index=pd.Index(panel.tasks, name="task"), name="task_effect"),
         planted,
     )

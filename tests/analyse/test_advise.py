@@ -108,11 +108,13 @@ def test_two_judges_cannot_accuse_each_other() -> None:
 
 def test_goals_are_checked_and_every_goal_has_an_answer() -> None:
     panel = one_cell()
+    bands = pj.uncertainty(panel)
+    found = panel, pj.explain(panel, matters=2.0, bands=bands), pj.certificate(bands, 2.0)
     for goal in GOALS:
-        assert list(advice(panel, goal=goal).uses) == [goal]
+        assert list(advise(*found, goal=goal).uses) == [goal]
     with refused(UsageError, "win", "compare-systems"):
-        advice(panel, goal="win")
-    everything = advice(panel, gates=pj.gates(panel, 50, resamples=100)).uses
+        advise(*found, goal="win")
+    everything = advise(*found, gates=pj.gates(panel, 50, resamples=100)).uses
     assert set(everything) == {"gate", "rank-judges", "best-judge-per-language", "panel-mean"}
 
 

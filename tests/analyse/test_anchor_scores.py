@@ -35,15 +35,15 @@ def human_frame(panel: pj.Panel, gold: Gold) -> pd.DataFrame:
     )
 
 
-def test_the_hurt_judge_is_named_on_500_panels() -> None:
-    rates = verdict_rates(200, 500)
+def test_the_hurt_judge_is_named_on_200_panels() -> None:
+    rates = verdict_rates(200, 200)
     assert rates["hurt called helped"] <= 0.05 * rates["hurt"]
     assert rates["helped called hurt"] <= 0.05 * rates["helped"]
-    assert rates["named"] >= 0.95 * 500
+    assert rates["named"] >= 0.95 * 200
 
 
 def test_with_five_labels_most_cells_cannot_be_told() -> None:
-    rates = verdict_rates(5, 200)
+    rates = verdict_rates(5, 100)
     assert rates["open"] > 0.9
     assert rates["hurt called helped"] <= 0.05 * rates["hurt"]
     assert rates["helped called hurt"] <= 0.05 * rates["helped"]
@@ -152,17 +152,18 @@ def test_shift_is_the_mean_difference_with_its_t_interval() -> None:
 @pytest.mark.parametrize("labels", [5, 40])
 @pytest.mark.statistical
 def test_shift_intervals_cover(labels: int) -> None:
-    held = centred = 0
-    panels = 1000
-    for seed in range(panels):
+    held, centred = [], []
+    for seed in range(350):
         panel, gold, _ = lone_judge(seed, labels, tasks=60, k=3, m=3)
         # the average judge effect is zero, so the first language's true shift is the shared error times two thirds
-        row = shared_shift(panel, gold).table.iloc[0]
-        truth = -10 * 2 / 3
-        held += row["low"] <= truth <= row["high"]
-        centred += row["centred_low"] <= truth * 2 / 3 <= row["centred_high"]
-    assert 0.93 <= held / panels <= 0.97
-    assert 0.93 <= centred / panels <= 0.97
+        table = shared_shift(panel, gold).table
+        low, high, centred_low, centred_high = table[["low", "high", "centred_low", "centred_high"]].to_numpy().T
+        truth = np.array([-10 * 2 / 3, 0.0, 0.0])
+        held += ((low <= truth) & (truth <= high)).tolist()
+        truth -= truth.mean()
+        centred += ((centred_low <= truth) & (truth <= centred_high)).tolist()
+    assert 0.93 <= np.mean(held) <= 0.97
+    assert 0.93 <= np.mean(centred) <= 0.97
 
 
 def test_centred_shift_of_two_languages_is_half_welchs_difference() -> None:

@@ -1,21 +1,15 @@
-"""The model of levels: against R, against planted truth, and what an audit says of it."""
+"""The model of levels: against planted truth, and what an audit says of it."""
 
 from __future__ import annotations
 
-import io
-import subprocess
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
 import pytest
 
 import polyjudge as pj
-from conftest import need
 from polyjudge.analyse.bounded import asks, bounded
 from polyjudge.core.arrays import Array
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.estimate.ordinal import _evaluate, fit_ordinal
+from polyjudge.estimate.ordinal import _evaluate
 from polyjudge.report import report_of
 from refusals import refused
 
@@ -36,45 +30,6 @@ def draw(
 def counts(panel: pj.Panel) -> Array:
     scores = panel.scores.reshape(len(panel.tasks), -1)
     return (scores[..., None] == np.unique(scores)).astype(float)
-
-
-SCRIPT = """
-suppressMessages({library(ordinal); library(lme4)})
-read <- function(name) {
-  d <- read.csv(name)
-  d$task <- factor(d$task, unique(d$task)); d$cell <- factor(d$cell, unique(d$cell))
-  d
-}
-sums <- list(cell = "contr.sum")
-d <- read("four.csv")
-f <- clmm(ordered(score) ~ cell + (1 | task), d, nAGQ = 15, contrasts = sums)
-four <- c(f$alpha, f$beta, as.numeric(f$ST[[1]]), as.numeric(logLik(f)))
-d <- read("two.csv")
-g <- glmer(I(score - 1) ~ cell + (1 | task), d, binomial, nAGQ = 15, contrasts = sums,
-           control = glmerControl(optimizer = "bobyqa", optCtrl = list(maxfun = 1e5)))
-two <- c(-fixef(g)[1], fixef(g)[-1], sqrt(unlist(VarCorr(g))), as.numeric(logLik(g)))
-write.csv(data.frame(model = rep(c("four", "two"), c(length(four), length(two))), value = c(four, two)))
-"""
-
-
-@pytest.mark.r
-@pytest.mark.timeout(280)
-def test_fits_are_those_of_ordinal_and_lme4(tmp_path: Path) -> None:
-    """Thresholds, cells, spread of tasks and log-likelihood: clmm for four levels, glmer for two."""
-    rscript = need("r")
-    ours = {}
-    for name, levels in (("four", 4), ("two", 2)):
-        panel, _ = draw(3, 40, 4, 3, levels, 0.5)
-        rows = panel.to_long()
-        rows["cell"] = rows["language"] + rows["judge"]
-        rows.to_csv(tmp_path / f"{name}.csv", index=False)
-        fit = fit_ordinal(counts(panel), 15)
-        ours[name] = np.array([*fit.cuts, *fit.cells[:-1], fit.sigma, fit.log_likelihood])
-    done = subprocess.run([rscript, "-e", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    theirs = pd.read_csv(io.StringIO(done.stdout)).groupby("model")["value"]
-    for name, values in ours.items():
-        np.testing.assert_allclose(values, theirs.get_group(name), atol=2e-3)
 
 
 def test_gradient_and_hessian_are_those_of_the_likelihood() -> None:

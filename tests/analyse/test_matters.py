@@ -54,6 +54,6 @@ def test_certificates_hold_at_their_level() -> None:
     held = 0
     for seed in range(120):
         panel, truth = pj.simulate_panel(tasks=40, languages=5, judges=4, interaction=2.0, seed=seed)
-        c = pj.certificate(pj.uncertainty(panel, seed=seed), 2.0)
+        c = pj.certificate(pj.uncertainty(panel, resamples=300, seed=seed), 2.0)
         held += bool(np.abs(truth.interaction.to_numpy()).max() <= c.delta)
     assert held >= 120 * 0.95 - 2 * np.sqrt(120 * 0.05 * 0.95)

@@ -45,7 +45,7 @@ def test_counts_against_a_plain_loop() -> None:
                 assert (wins[r, 1, s, pair], total[r, 1, s, pair]) == (won, seen)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_with_discrimination_one_it_is_choix(seed: int) -> None:
     panel = ordinal_panel(seed=seed, missing=0.05, strata=False)
     strength, sharpness = fit_btl(*pair_counts(panel, panel.weights[None]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 
 import polyjudge as pj
 from anchor_truth import ppi_coverage
@@ -17,6 +16,8 @@ from refusals import refused
 
 @pytest.mark.parametrize("seed", range(8))
 def test_it_is_ppi_pythons_estimate_and_interval(seed: int) -> None:
+    from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
+
     rng = np.random.default_rng(seed)
     n, unlabelled = int(rng.integers(20, 200)), int(rng.integers(50, 2000))
     truth = rng.normal(50, 10, n + unlabelled)
@@ -113,17 +114,17 @@ def test_unit_weights_are_counts() -> None:
 def test_intervals_cover_with_few_labels() -> None:
     """Five labels: the normal law with the plain variance would hold the truth in 85% of the cases."""
     inside = np.zeros(2)
-    for seed in range(400):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
-        truth = rng.normal(0, 10, (105, 2))
-        panel = pj.Panel.from_array(truth[..., None] + rng.normal(0, 20, (105, 2, 2)))
+        truth = rng.normal(0, 10, (105, 20))  # the languages have nothing in common
+        panel = pj.Panel.from_array(truth[..., None] + rng.normal(0, 20, (105, 20, 2)))
         human = np.where(np.arange(105)[:, None] < 5, truth, np.nan)
         table = language_means(panel, Gold("score", human, panel.languages)).table
         inside[0] += ((table["labels_low"] <= 0) & (table["labels_high"] >= 0)).mean()
         inside[1] += ((table["low"] <= 0) & (table["high"] >= 0)).mean()
         assert (table["high"] - table["low"] <= table["labels_high"] - table["labels_low"] + 1e-9).all()
-    assert 0.925 <= inside[0] / 400 <= 0.975
-    assert inside[1] / 400 >= 0.91
+    assert 0.925 <= inside[0] / 40 <= 0.975
+    assert inside[1] / 40 >= 0.91
 
 
 @pytest.mark.statistical

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import t
-from statsmodels.formula.api import ols
-from statsmodels.stats.anova import anova_lm
 
 import polyjudge as pj
 from polyjudge.analyse.variance import COMPONENTS, three_way_p
 
 MAIN = "C(task) + C(judge) + C(language) + C(replicate) + C(judge):C(language)"
+
+
+def statsmodels() -> Any:
+    """Loaded by the worker that needs it, not by all that collect."""
+    from statsmodels.formula import api
+
+    return api
 
 
 def small(missing: float = 0.0, seed: int = 3) -> pj.Panel:
@@ -40,14 +47,19 @@ def test_r2_is_statsmodels(missing: float) -> None:
     panel = small(missing)
     frame = panel.to_long()
     result = pj.variance(panel)
+    ols = statsmodels().ols
     assert result.fit_method == ("least squares" if missing else "closed form")
     assert result.r2_simplified == pytest.approx(ols(f"score ~ {MAIN}", frame).fit().rsquared, abs=1e-9)
     assert result.r2_full == pytest.approx(ols(f"score ~ {MAIN} + C(task):C(language)", frame).fit().rsquared, abs=1e-9)
 
 
 def test_anova_is_statsmodels() -> None:
+    from statsmodels.stats.anova import anova_lm
+
     panel = small()
-    table = anova_lm(ols("score ~ C(task)*C(language)*C(judge) + C(replicate)", panel.to_long()).fit(), typ=1)
+    table = anova_lm(
+        statsmodels().ols("score ~ C(task)*C(language)*C(judge) + C(replicate)", panel.to_long()).fit(), typ=1
+    )
     ours = pj.variance(panel)
     parts = ours.components.set_index("component")
     for name in COMPONENTS[:-1]:
@@ -63,7 +75,7 @@ def test_anova_is_statsmodels() -> None:
 
 def test_noise_with_missing_replicates_is_statsmodels() -> None:
     panel = small(0.3)
-    fit = ols("score ~ C(task):C(language):C(judge) + C(replicate)", panel.to_long()).fit()
+    fit = statsmodels().ols("score ~ C(task):C(language):C(judge) + C(replicate)", panel.to_long()).fit()
     noise = pj.variance(panel).components.set_index("component").loc["noise"]
     assert noise["sum_of_squares"] == pytest.approx(fit.ssr, rel=1e-8)
     assert noise["df"] == fit.df_resid

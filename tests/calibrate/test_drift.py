@@ -45,12 +45,14 @@ def test_a_change_of_three_points_is_found_and_nothing_else(monkeypatch: pytest.
         old, new = runs(seed, 0.0)
         cal = pj.ConsensusCalibrator().fit(old)
         false += alarms(drift(cal, new))
+        if seed >= 30:
+            continue
         shifted = new.replicate_scores.copy()  # type: ignore[union-attr]
         shifted[:, 2, 3] += 3.0
         result = drift(cal, pj.Panel.from_array(shifted, new.tasks, new.languages, new.judges))
         top = result.cells.loc[result.cells["p"].idxmin()]
         found += alarms(result) and (top["language"], top["judge"]) == ("language3", "judge4")
-    assert found >= 57
+    assert found >= 29  # of 30
     assert false <= 8  # 5% of 60 is 3, plus three standard deviations
 
 
@@ -135,13 +137,15 @@ def test_two_samples_keep_the_level_and_see_a_large_change(monkeypatch: pytest.M
         new = pj.Panel.from_array(new.scores, [f"n{i}" for i in range(70)], new.languages, new.judges)
         cal = pj.ConsensusCalibrator().fit(old)
         false += bool(drift(cal, new).cells["changed"].any())
+        if seed >= 40:
+            continue
         shifted = new.scores.copy()
         shifted[:, 1, 1] += 12
         found += bool(
             drift(cal, pj.Panel.from_array(shifted, new.tasks, new.languages, new.judges)).cells["changed"].any()
         )
     assert false <= 15  # 5% of 150 is 7.5, plus two and a half standard deviations
-    assert found >= 145
+    assert found >= 39  # of 40
 
 
 def test_the_file_remembers_what_drift_needs(tmp_path: Path) -> None:

@@ -67,17 +67,17 @@ def scored(
 
 @pytest.mark.parametrize("mark", [58.0, 66.0])
 def test_years_of_nights_have_few_alarms(mark: float) -> None:
-    """60 years of 365 nights at the level of a year: 3 alarms are expected, `polyjudge validate` has more of them.
+    """40 years of 365 nights at the level of a year: 2 alarms are expected, `polyjudge validate` has more of them.
 
     Where most tasks fail every night, those must not count as evidence that how judges follow each other changed.
     """
     alarms = 0
-    for year in range(60):
+    for year in range(40):
         rng = np.random.default_rng([year, 3])
         base = 50 + rng.normal(0, 10, (30, 1, 1)) + rng.normal(0, 5, (30, 3, 3))
         then, now = scored(rng, base, 1, 2, mark), scored(rng, base, 365, 2, mark)
         alarms += int(nightly(then[0][0], now[0], then[1][0], now[1]).any())
-    assert alarms <= 9
+    assert alarms <= 6
 
 
 def test_a_night_is_judged_as_drift_judges_it(tmp_path: Path) -> None:

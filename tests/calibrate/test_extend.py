@@ -109,18 +109,20 @@ def test_holes_are_least_squares_not_available_means() -> None:
     assert np.abs(mean / se).max() < 4
 
 
-@pytest.mark.parametrize("tasks", [4, 12])
 @pytest.mark.statistical
-def test_intervals_cover(tasks: int) -> None:
-    hits = []
+def test_intervals_cover() -> None:
+    hits: dict[int, list[bool]] = {4: [], 12: []}
     for seed in range(120):
         panel, truth = pj.simulate_panel(60, 5, 6, seed=seed, interaction=4)
         known = pj.ConsensusCalibrator().fit(panel.select(languages=panel.languages[:4]))
-        table = known.extend(panel.select(tasks=panel.tasks[:tasks])).extension_.to_frame()  # type: ignore[union-attr]
         true = truth.interaction.to_numpy()
         row = true[4] - true[:4].mean(axis=0)
-        hits.append((table["low"] <= row) & (row <= table["high"]))
-    assert 0.93 <= np.mean(hits) <= 0.985
+        for tasks, held in hits.items():
+            wider = known.extend(panel.select(tasks=panel.tasks[:tasks]))
+            low, high = wider.extension_.to_frame()[["low", "high"]].to_numpy().T  # type: ignore[union-attr]
+            held += ((low <= row) & (row <= high)).tolist()
+    for held in hits.values():
+        assert 0.93 <= np.mean(held) <= 0.985
 
 
 @pytest.mark.statistical
@@ -144,7 +146,7 @@ def test_devai_a_few_tasks_beat_none(devai: pj.Panel) -> None:
     from polyjudge.estimate.kernels import kendall_tau
 
     tau: dict[int, list[float]] = {0: [], 5: [], 10: []}
-    for seed in range(12):
+    for seed in range(8):
         order = np.random.default_rng(seed).permutation(devai.tasks)
         train, test = devai.select(tasks=order[:35]), devai.select(tasks=order[35:])
         for h in devai.languages:

@@ -99,7 +99,8 @@ def test_sheets_stay_apart_and_text_is_no_formula(tmp_path: Path) -> None:
     assert book.sheet_names == ["en", "de", "pt-BR"]
     header = book.get_sheet_by_name("de").to_python()[0]
     assert header == ["task", "judge", "score", "calibrated"]
-    frame = pj.sample_panel().to_long().assign(comment="=1+1")
+    MAKERS["long.csv"](tmp_path)
+    frame = pd.read_csv(tmp_path / "long.csv").assign(comment="=1+1")
     frame.to_csv(tmp_path / "long.csv", index=False)
     cal = pj.ConsensusCalibrator().fit(pj.read_panel(frame))
     write_calibrated(cal, tmp_path / "long.csv", tmp_path / "long.xlsx")

@@ -24,12 +24,12 @@ def wrong(order: PairOrder, truth: np.ndarray) -> np.ndarray:
     return order.above & ~(truth[:, :, None] > truth[:, None, :])
 
 
-@pytest.mark.parametrize("n", [8, 20, 55])
+@pytest.mark.parametrize("n", [8, 55])
 @pytest.mark.statistical
 def test_skewed_noise_makes_no_false_reversal(n: int) -> None:
-    orders = [order_pairs(skewed(seed, n), np.ones(n), resamples=1000, seed=seed) for seed in range(150)]
+    orders = [order_pairs(skewed(seed, n), np.ones(n), resamples=400, seed=seed) for seed in range(150)]
     false = np.mean([(benjamini_hochberg(np.maximum(o.p_above, o.p_below)) <= 0.05).any() for o in orders])
-    assert false <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 150)  # plain t: 0.32, 0.28, 0.20
+    assert false <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 150)  # plain t: 0.32, 0.20
     truth = np.zeros((8, 6))
     truth[0] = APART
     assert np.mean([wrong(o, truth).any(axis=(1, 2)) for o in orders]) <= 0.07

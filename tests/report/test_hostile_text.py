@@ -15,6 +15,7 @@ import termios
 from collections.abc import Callable
 from fcntl import ioctl
 from html.parser import HTMLParser
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +24,7 @@ from xml.etree import ElementTree
 import pytest
 
 import polyjudge as pj
+from polyjudge.cli import main
 from polyjudge.core.labels import label, short
 from polyjudge.core.schema import to_json
 from polyjudge.report import charts, report_of, terminal
@@ -71,21 +73,18 @@ def test_short_names_that_look_alike_are_told_apart() -> None:
     assert all(len(text) <= 14 for text in shown.values())
 
 
-@pytest.mark.parametrize(("variables", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_colours_on_a_terminal_unless_no_color(variables: dict[str, str], coloured: bool) -> None:
+def test_colours_on_a_terminal_unless_no_color() -> None:
     lead, follow = pty.openpty()
     ioctl(follow, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 60, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "FORCE_COLOR")}
     code = (
-        "import polyjudge as pj; from polyjudge.report import report_of, terminal; "
+        "import os; import polyjudge as pj; from polyjudge.report import report_of, terminal; "
         "panel = pj.simulate_panel(tasks=12, languages=3, judges=3)[0]; "
-        "terminal.show(report_of(pj.audit(panel, resamples=100)))"
+        "report = report_of(pj.audit(panel, resamples=100)); "
+        "terminal.show(report); print('=' * 9); os.environ['NO_COLOR'] = '1'; terminal.show(report)"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=follow,
-        stderr=subprocess.DEVNULL,
-        env=environment | {"TERM": "xterm"} | variables,
+        [sys.executable, "-c", code], stdout=follow, stderr=subprocess.DEVNULL, env=environment | {"TERM": "xterm"}
     )
     os.close(follow)
     written = b""
@@ -98,21 +97,34 @@ def test_colours_on_a_terminal_unless_no_color(variables: dict[str, str], colour
             break
         written += part
     assert process.wait(60) == 0, written.decode()
-    text = written.decode()
-    assert bool(re.search(r"\x1b\[[0-9;]*3[0-7]", text)) == coloured
-    bare = re.sub(r"\x1b\[[0-9;]*m", "", text).replace("\r", "")
-    assert max(len(line.rstrip()) for line in bare.split("\n")) <= 60
+    usual, without = written.decode().split("=" * 9)
+    assert re.search(r"\x1b\[[0-9;]*3[0-7]", usual)
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", without)
+    for text in (usual, without):
+        bare = re.sub(r"\x1b\[[0-9;]*m", "", text).replace("\r", "")
+        assert "Audit of 3 judges" in bare
+        assert max(len(line.rstrip()) for line in bare.split("\n")) <= 60
 
 
-def test_output_in_ascii_does_not_fail(run_cli: Callable[..., Any], panel: pj.Panel, tmp_path: Path) -> None:
+def test_output_in_ascii_does_not_fail(
+    panel: pj.Panel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As with PYTHONIOENCODING=ascii."""
     path = tmp_path / "scores.parquet"
     panel.select(languages=panel.languages[:3], judges=panel.judges[:4]).to_long().to_parquet(path)
-    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    shown = run_cli("audit", path, "--resamples", 100, env=environment)
-    assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.isascii()
-    printed = run_cli("audit", path, "--resamples", 100, "--json", env=environment)
-    assert json.loads(printed.stdout)["summary"]["judges"] == list(NAMES[:4])
+
+    def run(*more: str) -> str:
+        out = BytesIO()
+        monkeypatch.setattr(sys, "argv", ["polyjudge", "audit", str(path), "--resamples", "100", *more])
+        monkeypatch.setattr(sys, "stdout", TextIOWrapper(out, encoding="ascii", errors="strict"))
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert not end.value.code, capsys.readouterr().err
+        sys.stdout.flush()
+        return out.getvalue().decode("ascii")
+
+    assert "</script><img" in run()
+    assert json.loads(run("--json"))["summary"]["judges"] == list(NAMES[:4])
 
 
 def test_files_of_an_audit(cli: Callable[..., Any], panel: pj.Panel, tmp_path: Path) -> None:
@@ -140,15 +152,13 @@ def assert_harmless(svg: bytes) -> ElementTree.Element:
     return root
 
 
-@pytest.mark.parametrize("form", ["svg", "png", "pdf"])
-def test_figures_hold_names_as_text(audit: pj.Audit, form: str) -> None:
-    data = chart_bytes(charts.interaction_heatmap(audit.uncertainty), form)
-    if form == "svg":
-        text = "".join(assert_harmless(data).itertext())
-        assert "</script><img src=x" in text
-        assert "=cmd()" in text
-    else:
-        assert data.startswith(b"\x89PNG" if form == "png" else b"%PDF")
+def test_figures_hold_names_as_text(audit: pj.Audit) -> None:
+    chart = charts.interaction_heatmap(audit.uncertainty)
+    text = "".join(assert_harmless(chart_bytes(chart, "svg")).itertext())
+    assert "</script><img src=x" in text
+    assert "=cmd()" in text
+    assert chart_bytes(chart, "png").startswith(b"\x89PNG")
+    assert chart_bytes(chart, "pdf").startswith(b"%PDF")
 
 
 class Tags(HTMLParser):

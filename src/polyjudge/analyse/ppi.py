@@ -76,9 +76,11 @@ def ppi_mean(
     alone = _powered(y, f, rest, w, v, 0.0)
     if alone[1] < se:
         weight, (estimate, se) = 0.0, alone
-    own = [np.arange(len(y)) if clusters is None else np.asarray(clusters)]
-    own.append(-1 - np.arange(len(rest)) if unlabelled_clusters is None else np.asarray(unlabelled_clusters))
-    cluster = np.unique(np.concatenate(own), return_inverse=True)[1]  # one numbering: a cluster may be in both parts
+    cluster = np.concatenate([len(rest) + np.arange(len(y)), np.arange(len(rest))[::-1]])
+    if clusters is not None or unlabelled_clusters is not None:
+        own = [np.arange(len(y)) if clusters is None else np.asarray(clusters)]
+        own.append(-1 - np.arange(len(rest)) if unlabelled_clusters is None else np.asarray(unlabelled_clusters))
+        cluster = np.unique(np.concatenate(own), return_inverse=True)[1]  # one numbering for what is in both parts
     centre, se, df = _spread(y, f, rest, w, v, weight, ends, cluster[: len(y)], cluster[len(y) :])
     half = float(stdtrit(df, (1 + level) / 2)) * se
     low, high = centre - half, centre + half
@@ -102,7 +104,7 @@ def _spread(
 
     g, h : cluster of each label and of each other prediction; what a cluster adds to both is added before it is squared
     """
-    df = len(np.unique(g)) - 1
+    df = int(np.count_nonzero(np.bincount(g))) - 1
     if ends is not None and at_ends(y, ends):
         more = np.array([ends[0], ends[0], ends[1], ends[1]])
         y, w = np.concatenate([y, more]), np.concatenate([w, np.full(4, w.mean())])
@@ -144,14 +146,16 @@ def _powered(y: Array, f: Array, rest: Array, w: Array, v: Array, weight: float)
 
 def _mean_variance(x: Array, w: Array) -> float:
     """Variance of the weighted mean of independent values."""
-    part = _parts(x, w, np.arange(len(x)))
+    n, total = len(x), w.sum()
+    part = w * (x - w @ x / total) / total * (n / max(n - 1, 1)) ** 0.5
     return float(part @ part)
 
 
 def _parts(x: Array, w: Array, cluster: NDArray[np.int64]) -> Array:
     """What each cluster adds to the error of a weighted mean: their squares sum to its variance."""
-    n = len(np.unique(cluster))
-    out: Array = np.bincount(cluster, w * (x - w @ x / w.sum()) / w.sum()) * (n / max(n - 1, 1)) ** 0.5
+    total = w.sum()
+    n = int(np.count_nonzero(np.bincount(cluster)))
+    out: Array = np.bincount(cluster, w * (x - w @ x / total) / total) * (n / max(n - 1, 1)) ** 0.5
     return out
 
 

@@ -34,6 +34,8 @@ SLOPE_MATTERS = 0.15
 hard language spreads systems a little less by that alone."""
 FEWEST = 8
 """With fewer tasks (clusters) resampling says nothing: the verdict is "cannot tell"."""
+AT_ONCE = 1_000_000
+"""Covariances that are kept of all resamples."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -145,8 +147,11 @@ def signal(
     of = find_families(panel.judges, families)
     kin = np.array([[of[a] == of[b] for b in panel.judges] for a in panel.judges])
     full = _statistics(moments, np.ones((1, moments.units)), kin)
-    blocks = [_statistics(moments, times, kin) for times in moments.draws(resamples, seed)]
-    drawn = {name: np.concatenate([b[name] for b in blocks]) for name in full}
+    later = resamples * k * m * m <= AT_ONCE
+    blocks = [_statistics(moments, times, kin, later) for times in moments.draws(resamples, seed)]
+    drawn = {name: np.concatenate([b[name] for b in blocks]) for name in blocks[0]}
+    if "covariance" in drawn:
+        drawn["lambda"] = one_factor(drawn.pop("covariance"))
     limits = {name: _limits(full[name][0], x, moments.units, level) for name, x in drawn.items() if name != "lambda"}
     few = moments.units < FEWEST
 
@@ -192,8 +197,10 @@ def _limits(value: Array, draws: Array, units: int, level: float) -> Array:
     return out
 
 
-def _statistics(moments: Moments, times: Array, kin: NDArray[np.bool_]) -> dict[str, Array]:
+def _statistics(moments: Moments, times: Array, kin: NDArray[np.bool_], later: bool = False) -> dict[str, Array]:
     """Everything that is reported, for each row of `times`: (r, k) by language, (r, k, m) by judge.
+
+    later : what the factor is found in is given instead of the factor, so that it is found for all resamples together
 
     A reliability is 0 where scores have no spread at all: judges who cannot tell anything apart see nothing.
     """
@@ -211,7 +218,7 @@ def _statistics(moments: Moments, times: Array, kin: NDArray[np.bool_]) -> dict[
         out["leaderboard"] = ratio(*off_and_on(between))
         out["within"] = ratio(*off_and_on(v - between))
     if m >= 3 and moments.units >= FEWEST:  # with fewer no language is said to be seen, and slopes are of those
-        out["lambda"] = one_factor(v)
+        out |= {"covariance": v} if later else {"lambda": one_factor(v)}
         diagonal = np.diagonal(v, axis1=-2, axis2=-1)
         rest = v.sum(axis=(-2, -1))[..., None] - 2 * v.sum(axis=-1) + diagonal  # without the judge's row and column
         trace = diagonal.sum(axis=-1, keepdims=True) - diagonal

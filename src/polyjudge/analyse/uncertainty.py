@@ -152,7 +152,7 @@ def _bounds(panel: Panel, band: Array, noise: float, scores: float, level: float
         ("Gaussian, sigma of all scores", scores, gaussian_radius(scores, tasks, k, m, level)),
         ("distribution-free", np.nan, free),
     ]
-    return pd.DataFrame(rows, columns=["bound", "sigma", "radius"])
+    return pd.DataFrame(dict(zip(("bound", "sigma", "radius"), zip(*rows, strict=True), strict=True)))
 
 
 def _notes(panel: Panel, critical: float, constant: NDArray[np.bool_], scores: float) -> list[Say]:
@@ -185,7 +185,7 @@ def bootstraps(
             with np.errstate(divide="ignore", invalid="ignore"):
                 t = np.abs(mean) / se
             t[:, constant[part]] = 0.0
-            largest = np.nan_to_num(t, nan=0.0, posinf=np.inf).max(axis=1)
+            largest = np.fmax.reduce(t, axis=1, initial=0.0)  # what is no number counts as 0
             maxima[at : at + len(t)] = np.maximum(maxima[at : at + len(t)], largest)
             at += len(t)
         drawn = np.ascontiguousarray(np.concatenate(means).T)

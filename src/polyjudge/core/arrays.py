@@ -43,7 +43,10 @@ def mean_there(values: Array, axis: int | tuple[int, ...], keepdims: bool = Fals
 
 def ratio(top: Array, bottom: Array, otherwise: float = 0.0) -> Array:
     """top / bottom where the bottom is above 0, else `otherwise`."""
-    return np.divide(top, bottom, out=np.full_like(top, otherwise), where=bottom > 0)
+    there = bottom > 0
+    if there.all():
+        return np.asarray(top / bottom)
+    return np.divide(top, bottom, out=np.full_like(top, otherwise), where=there)
 
 
 def tie_gap(low: float, high: float) -> float:

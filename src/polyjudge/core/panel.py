@@ -493,7 +493,13 @@ class Panel:
 
     def matrix(self, cells: NDArray[Any]) -> pd.DataFrame:
         """A (k, m) array as a labelled language x judge table."""
-        return pd.DataFrame(cells, pd.Index(self.languages, name="language"), pd.Index(self.judges, name="judge"))
+        language, judge = self._indexes
+        return pd.DataFrame(cells, language.view(), judge.view())
+
+    @cached_property
+    def _indexes(self) -> tuple[pd.Index, pd.Index]:
+        """Languages and judges as pandas has them: made once, because that takes longer than a table."""
+        return pd.Index(self.languages, name="language"), pd.Index(self.judges, name="judge")
 
     def long(self, **cells: Any) -> pd.DataFrame:
         """(k, m) arrays (or single values) as columns of a long table after language and judge."""
@@ -635,7 +641,8 @@ def _check(panel: Panel) -> None:
         raise PanelError("A score is infinite. Remove it or leave the entry missing.")
     if not np.isfinite(panel.scores).any():
         raise PanelError("The panel has no score at all.")
-    largest, spread = float(np.nanmax(np.abs(panel.scores))), float(np.nanmax(panel.scores) - np.nanmin(panel.scores))
+    low, high = float(np.nanmin(panel.scores)), float(np.nanmax(panel.scores))
+    largest, spread = max(-low, high), high - low
     if largest > FARTHEST or 0 < spread < 1 / FARTHEST:
         raise PanelError(
             f"The scores reach {largest:.3g} and spread over {spread:.3g}: their squares are beyond what a computer "

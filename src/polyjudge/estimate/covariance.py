@@ -168,10 +168,11 @@ def one_factor(v: Array) -> Array:
     # Judges first: sums over few of them are then sums of long rows.
     found = np.ascontiguousarray(np.moveaxis(found, -1, 0))
     off = np.ascontiguousarray(np.moveaxis(off, (-2, -1), (0, 1)))
+    square = found**2
     for _ in range(ROUNDS):
         for j in range(m):
-            others = (found**2).sum(axis=0) - found[j] ** 2
-            product = (off[j] * found).sum(axis=0)
-            found[j] = ratio(product, others)
+            others = square.sum(axis=0) - square[j]
+            found[j] = ratio((off[j] * found).sum(axis=0), others)
+            square[j] = found[j] ** 2
     found *= np.where(found.sum(axis=0) < 0, -1.0, 1.0)
     return np.moveaxis(found, 0, -1)

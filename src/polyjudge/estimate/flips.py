@@ -30,15 +30,16 @@ def flip_tail(d: Array, total: Array) -> Array:
         out: NDArray[np.bool_] = (d * np.tanh(point[..., None, :] * d)).sum(axis=-2) >= total / scale
         return out
 
-    return np.where(total > 0, _tail(d, _first(d, beyond))[0], 1.0)
+    return np.where(total > 0, _Tail(d)(_first(d, beyond))[0], 1.0)
 
 
 def flip_critical(d: Array, alpha: float) -> Array:
     """The sum that flipped differences (..., n, p) reach with chance `alpha`; infinite where they never do."""
     never = 0.5 ** (d != 0).sum(axis=-2) > alpha
     d, scale = _scaled(d)
-    point = _first(d, lambda x: _tail(d, x)[0] <= alpha)
-    return np.where(never, np.inf, _tail(d, point)[1] * scale)
+    tail = _Tail(d)
+    point = _first(d, lambda x: tail(x)[0] <= alpha)
+    return np.where(never, np.inf, tail(point)[1] * scale)
 
 
 def _scaled(d: Array) -> tuple[Array, Array]:
@@ -60,28 +61,35 @@ def _first(d: Array, beyond: Callable[[Array], NDArray[np.bool_]]) -> Array:
     return np.exp(high)
 
 
-def _tail(d: Array, point: Array) -> tuple[Array, Array]:
-    """Chance of at least the sum whose saddlepoint is `point` (..., p), and that sum."""
-    x = point[..., None, :] * d
-    size = np.abs(x)
-    tanh = np.tanh(x)
-    total = (d * tanh).sum(axis=-2)
-    log_mean = (size + np.log1p(np.exp(-2 * size)) - np.log(2)).sum(axis=-2)
-    variance = (d**2 * (1 - tanh**2)).sum(axis=-2)
-    w = np.sqrt(np.maximum(2 * (point * total - log_mean), 0.0))
-    u = point * np.sqrt(variance)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_density = -(w**2) / 2 - np.log(np.sqrt(2 * np.pi))
-        smooth = np.exp(log_ndtr(-w)) + np.exp(log_density) * (1 / u - 1 / w)
-    # The law has steps, of twice the smallest difference: its tail holds the whole of the step it stands on.
-    count = np.where(d != 0, np.abs(d), np.inf)
-    step = 2 * point * np.where(np.isfinite(count).any(axis=-2), count.min(axis=-2), 0.0)
-    lump = np.where(step > 1e-9, step / -np.expm1(-np.maximum(step, 1e-9)), 1.0)
-    with np.errstate(invalid="ignore"):
-        tail = np.where(w < NEAR, ndtr(-w), np.nan_to_num(smooth * lump, nan=1.0, posinf=1.0))
-    # Never above Chernoff's bound, never rarer than all signs alike.
-    out: Array = np.maximum(np.minimum(tail, np.exp(-(w**2) / 2)), 0.5 ** (d != 0).sum(axis=-2))
-    return out, total
+class _Tail:
+    """Chance of at least the sum whose saddlepoint is `point` (..., p), and that sum, for differences (..., n, p)."""
+
+    def __init__(self, d: Array) -> None:
+        self.d, self.square = d, d**2
+        size = np.where(d != 0, np.abs(d), np.inf)
+        self.smallest = np.where(np.isfinite(size).any(axis=-2), size.min(axis=-2), 0.0)
+        self.rarest = 0.5 ** (d != 0).sum(axis=-2)
+
+    def __call__(self, point: Array) -> tuple[Array, Array]:
+        x = point[..., None, :] * self.d
+        size = np.abs(x)
+        tanh = np.tanh(x)
+        total = (self.d * tanh).sum(axis=-2)
+        log_mean = (size + np.log1p(np.exp(-2 * size)) - np.log(2)).sum(axis=-2)
+        variance = (self.square * (1 - tanh**2)).sum(axis=-2)
+        w = np.sqrt(np.maximum(2 * (point * total - log_mean), 0.0))
+        u = point * np.sqrt(variance)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_density = -(w**2) / 2 - np.log(np.sqrt(2 * np.pi))
+            smooth = np.exp(log_ndtr(-w)) + np.exp(log_density) * (1 / u - 1 / w)
+        # The law has steps, of twice the smallest difference: its tail holds the whole of the step it stands on.
+        step = 2 * point * self.smallest
+        lump = np.where(step > 1e-9, step / -np.expm1(-np.maximum(step, 1e-9)), 1.0)
+        with np.errstate(invalid="ignore"):
+            tail = np.where(w < NEAR, ndtr(-w), np.nan_to_num(smooth * lump, nan=1.0, posinf=1.0))
+        # Never above Chernoff's bound, never rarer than all signs alike.
+        out: Array = np.maximum(np.minimum(tail, np.exp(-(w**2) / 2)), self.rarest)
+        return out, total
 
 
 def share_p(before: Array, after: Array, tasks_before: Array, tasks_after: Array) -> Array:

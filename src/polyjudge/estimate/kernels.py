@@ -19,6 +19,12 @@ BLOCK = 64
 matrix product has the same shape and the result does not depend on how the work is cut up."""
 CHUNK = 4_000_000
 """Numbers of one temporary array (32 MB) where there may be any number of them."""
+PAIRWISE = 8
+"""From this many on NumPy adds numbers in a row in another order than one after the other."""
+MANY = 6000
+"""Cells beyond which it pays to add whole columns of them."""
+SMALL = 100_000
+"""A block of draws of up to this many numbers is counted all at once."""
 
 
 def double_centre(cells: Array) -> Array:
@@ -28,9 +34,30 @@ def double_centre(cells: Array) -> Array:
     array([[ 1., -1.],
            [-1.,  1.]])
     """
-    rows: Array = cells - cells.mean(axis=-1, keepdims=True)
-    rows -= rows.mean(axis=-2, keepdims=True)
+    rows: Array = cells - (sum_judges(cells) / cells.shape[-1])[..., None]
+    rows -= (sum_languages(rows) / cells.shape[-2])[..., None, :]
     return rows
+
+
+def sum_judges(cells: Array) -> Array:
+    """cells.sum(axis=-1), to the last bit. NumPy adds a handful of numbers in a row slower than whole columns."""
+    m = cells.shape[-1]
+    if m >= PAIRWISE or cells.size < MANY or not cells.flags.c_contiguous:
+        return np.asarray(cells.sum(axis=-1))
+    out: Array = cells[..., 0] + 0.0
+    for j in range(1, m):
+        out += cells[..., j]
+    return out
+
+
+def sum_languages(cells: Array) -> Array:
+    """cells.sum(axis=-2), to the last bit."""
+    if cells.shape[-1] >= 2 * PAIRWISE or cells.size < MANY or not cells.flags.c_contiguous:
+        return np.asarray(cells.sum(axis=-2))
+    out: Array = cells[..., 0, :] + 0.0
+    for i in range(1, cells.shape[-2]):
+        out += cells[..., i, :]
+    return out
 
 
 @lru_cache(maxsize=64)
@@ -126,8 +153,12 @@ def draw_block(
     rng = np.random.default_rng([seed, index])
     drawn = units if cluster is None else int(cluster.max()) + 1
     counts = rng.integers(drawn, size=(size, drawn))
-    for row in counts:  # in their own place: with many units a second array would count
-        row[:] = np.bincount(row, minlength=drawn)
+    if counts.size <= SMALL:
+        counts += drawn * np.arange(size)[:, None]
+        counts = np.bincount(counts.ravel(), minlength=size * drawn).reshape(size, drawn)
+    else:
+        for row in counts:  # in their own place: with many units a second array would count
+            row[:] = np.bincount(row, minlength=drawn)
     return counts if drawn == units else counts[:, cluster]
 
 

@@ -141,7 +141,9 @@ def _null(
         none = error <= 1e-6 * se.ravel()
         empty += none.sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.where(none, np.where(mean == 0, 0.0, np.sign(mean) * np.inf), mean / error)
+            t = mean / error
+            if none.any():
+                t = np.where(none, np.where(mean == 0, 0.0, np.sign(mean) * np.inf), t)
         blocks.append(t)
     thin = flat | (empty > THIN * resamples)
     null = np.concatenate(blocks)

@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 
 from polyjudge.core.arrays import Array
 from polyjudge.estimate.incomplete import by_cluster
-from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.kernels import double_centre, sum_judges, sum_languages
 from polyjudge.estimate.resample import in_groups, mean_and_se
 
 Kind = Literal["none", "cell", "cells", "judge", "language", "diffuse"]
@@ -42,26 +42,40 @@ LARGE = 50
 
 def additive(cells: Array, weights: Array) -> Array:
     """Weighted least-squares fit of row and column effects: (..., k, m) -> fitted (..., k, m)."""
-    if cells.shape[-1] > max(LARGE, cells.shape[-2]):  # what is solved has as many equations as columns
-        return np.swapaxes(additive(np.swapaxes(cells, -1, -2), np.swapaxes(weights, -1, -2)), -1, -2)
-    rows = weights.sum(axis=-1)
-    shares = weights / rows[..., None]
-    m = cells.shape[-1]
-    normal = -np.swapaxes(weights, -1, -2) @ shares
-    normal[..., np.arange(m), np.arange(m)] += weights.sum(axis=-2)
-    weighted = weights * cells
-    level = weighted.sum(axis=-1) / rows
-    right = weighted.sum(axis=-2) - (weights * level[..., None]).sum(axis=-2)
-    column = np.zeros(right.shape)  # the first is 0: one constant of rows and columns is free
-    normal, right = normal[..., 1:, 1:], right[..., 1:, None]
-    try:
-        column[..., 1:] = np.linalg.solve(normal, right)[..., 0]
-    except np.linalg.LinAlgError:  # weights that all but vanish leave a column to chance: hold it near 0
-        size = np.trace(normal, axis1=-2, axis2=-1)[..., None, None]
-        column[..., 1:] = np.linalg.solve(normal + 1e-12 * size * np.eye(m - 1), right)[..., 0]
-    row = level - (shares * column[..., None, :]).sum(axis=-1)
-    out: Array = row[..., None] + column[..., None, :]
-    return out
+    return _Additive(weights)(cells)
+
+
+class _Additive:
+    """The additive fit with given weights (..., k, m), for any cells: what the weights decide is made once."""
+
+    def __init__(self, weights: Array) -> None:
+        self.turned = weights.shape[-1] > max(LARGE, weights.shape[-2])  # as many equations are solved as columns
+        self.weights = weights = np.swapaxes(weights, -1, -2) if self.turned else weights
+        self.rows = sum_judges(weights)
+        self.shares = weights / self.rows[..., None]
+        normal = -np.swapaxes(weights, -1, -2) @ self.shares
+        np.einsum("...jj->...j", normal)[...] += sum_languages(weights)
+        self.normal = normal[..., 1:, 1:]
+
+    def __call__(self, cells: Array) -> Array:
+        if self.turned:
+            cells = np.swapaxes(cells, -1, -2)
+        weighted = self.weights * cells
+        level = sum_judges(weighted) / self.rows
+        right = sum_languages(weighted) - sum_languages(self.weights * level[..., None])
+        column = np.zeros(right.shape)  # the first is 0: one constant of rows and columns is free
+        column[..., 1:] = self._solved(right[..., 1:, None])[..., 0]
+        row = level - sum_judges(self.shares * column[..., None, :])
+        out: Array = row[..., None] + column[..., None, :]
+        return np.swapaxes(out, -1, -2) if self.turned else out
+
+    def _solved(self, right: Array) -> Array:
+        try:
+            return np.asarray(np.linalg.solve(self.normal, right), np.float64)
+        except np.linalg.LinAlgError:  # weights that all but vanish leave a column to chance: hold it near 0
+            size = np.trace(self.normal, axis1=-2, axis2=-1)[..., None, None]
+            held = self.normal + 1e-12 * size * np.eye(self.normal.shape[-1])
+            return np.asarray(np.linalg.solve(held, right), np.float64)
 
 
 def least_absolute(cells: Array, weights: Array) -> Array:
@@ -91,53 +105,57 @@ def sparse_reading(cells: Array, weights: Array) -> Array:
 
 
 def _frisch_newton(y: Array, w: Array) -> Array:
-    """Fitted values. In the dual every entry has a place x in (0, 1): 0 above the fit, 1 below, between on it."""
-    fit = additive(y, w**2)
+    """Fitted values. In the dual every entry has a place x in (0, 1): 0 above the fit, 1 below, between on it.
+
+    `places` are x and 1 - x, `slacks` what belongs to them, each (2, ..., k, m).
+    """
+    square = w**2
+    fit = additive(y, square)
     c = -w * y
     r = c + w * fit
     r = np.where(np.abs(r) < 1e-3, np.where(r < 0, -1e-3, 1e-3), r)
-    x, s = np.full(y.shape, 0.5), np.full(y.shape, 0.5)
-    z, v = np.maximum(r, 0.0) + 1e-3, np.maximum(-r, 0.0) + 1e-3
+    places, slacks = np.full((2, *y.shape), 0.5), np.maximum(np.stack([r, -r]), 0.0) + 1e-3
     axes = (-2, -1)
     entries = y.shape[-1] * y.shape[-2]
 
-    def step(place: Array, move: Array) -> Array:
-        most = np.where(move < 0, -place / np.where(move < 0, move, -1.0), 1e20)
-        out: Array = most.min(axis=axes, keepdims=True)
-        return out
+    def step(at: Array, move: Array) -> Array:
+        """How far both can go and stay above 0, all the way at most: (2, ..., k, m) -> (..., 1, 1)."""
+        least: Array = (at / np.minimum(move, -1e-200)).max(axis=(0, *axes), keepdims=True)[0]
+        return np.minimum(-0.9995 * least, 1.0)
 
     going = np.ones((len(y), 1, 1), bool)
+    product = slacks * places
+    mu = (product[0] + product[1]).sum(axis=axes, keepdims=True)
     for _ in range(STEPS):
-        q = 1 / (z / x + v / s)
-        dual = c + w * fit - z + v
-        r = z - v + dual
+        ratio = slacks / places
+        q = 1 / (ratio[0] + ratio[1])
+        dual = c + w * fit - slacks[0] + slacks[1]
+        r = slacks[0] - slacks[1] + dual
+        fitting = _Additive(q * square)
 
-        def direction(right: Array, q: Array = q) -> tuple[Array, Array]:
-            """Change of the fit and of x: rows of the design are w times (row, column)."""
-            change = additive(-right / w, q * w**2)
-            return change, q * (-w * change - right)
+        def direction(right: Array, q: Array = q, fitting: _Additive = fitting) -> tuple[Array, Array]:
+            """Change of the fit and of the places: rows of the design are w times (row, column)."""
+            change = fitting(-right / w)
+            dx = q * (-w * change - right)
+            return change, np.stack([dx, -dx])
 
         move, dx = direction(r)
-        dz, dv = -z * (1 + dx / x), -v * (1 - dx / s)
-        primal = np.minimum(0.9995 * np.minimum(step(x, dx), step(s, -dx)), 1.0)
-        second = np.minimum(0.9995 * np.minimum(step(z, dz), step(v, dv)), 1.0)
-        mu = (z * x + v * s).sum(axis=axes, keepdims=True)
-        after = ((z + second * dz) * (x + primal * dx) + (v + second * dv) * (s - primal * dx)).sum(
-            axis=axes, keepdims=True
-        )
+        dz = -slacks * (1 + dx / places)
+        primal, second = step(places, dx), step(slacks, dz)
+        product = (slacks + second * dz) * (places + primal * dx)
+        after = (product[0] + product[1]).sum(axis=axes, keepdims=True)
         target = mu * (after / mu) ** 3 / (2 * entries)
-        extra = dx * dz / x + dx * dv / s  # second-order terms of both complementarities
-        xi = target * (1 / x - 1 / s)
-        move, dx2 = direction(r - xi + extra)
-        dz2 = target / x - z - z * dx2 / x - dx * dz / x
-        dv2 = target / s - v + v * dx2 / s + dx * dv / s
-        primal = np.minimum(0.9995 * np.minimum(step(x, dx2), step(s, -dx2)), 1.0)
-        second = np.minimum(0.9995 * np.minimum(step(z, dz2), step(v, dv2)), 1.0)
+        extra = dx * dz / places  # second-order terms of both complementarities
+        inverse = 1 / places
+        xi = target * (inverse[0] - inverse[1])
+        move, dx = direction(r - xi + (extra[0] - extra[1]))
+        dz = target / places - slacks - slacks * dx / places - extra
         # A matrix that has arrived stays, so that its answer does not depend on the others.
-        primal, second = primal * going, second * going
-        x, s = x + primal * dx2, s - primal * dx2
-        z, v, fit = z + second * dz2, v + second * dv2, fit + second * move
-        going &= (z * x + v * s).sum(axis=axes, keepdims=True) >= 1e-9 * entries
+        primal, second = step(places, dx) * going, step(slacks, dz) * going
+        places, slacks, fit = places + primal * dx, slacks + second * dz, fit + second * move
+        product = slacks * places
+        mu = (product[0] + product[1]).sum(axis=axes, keepdims=True)
+        going &= mu >= 1e-9 * entries
         if not going.any():
             break
     return fit

@@ -113,7 +113,8 @@ def slice_panel(judgments: pd.DataFrame, panel: Panel, types: tuple[str, ...]) -
     """Mean verdict x 100 over the requirements of some types, by task, language and judge, of tasks that have any."""
     rows = judgments[judgments["type"].isin(types)]
     means = rows.groupby(["task", "language", "backbone"])["satisfied"].mean().mul(100).reset_index()
-    axes = [[t for t in panel.tasks if t in set(rows["task"])], panel.languages, panel.judges]
+    judged = set(rows["task"])
+    axes = [[t for t in panel.tasks if t in judged], panel.languages, panel.judges]
     array = array_of(means, ["task", "language", "backbone"], axes, "satisfied")
     return Panel.from_array(array, *axes, declared_range=(0.0, 100.0))
 

@@ -8,6 +8,8 @@ resamples and languages are fitted together, each as a handful of numbers.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
@@ -18,6 +20,7 @@ from polyjudge.calibrate.methods.block import Block
 from polyjudge.core.arrays import Array
 from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
+from polyjudge.estimate.kernels import pair_index
 
 ROUNDS = 100
 TOLERANCE = 1e-11
@@ -141,7 +144,7 @@ def _climb(strength: Array, sharpness: Array, wins: Array, total: Array, fixed: 
 
 def log_likelihood(strength: Array, sharpness: Array, wins: Array, total: Array) -> Array:
     """Log likelihood of strengths (..., m) and log discriminations (..., s) for counts (..., s, pairs): -> (...)."""
-    i, j = np.triu_indices(strength.shape[-1], 1)
+    i, j = pair_index(strength.shape[-1])
     eta = np.exp(sharpness)[..., None] * (strength[..., i] - strength[..., j])[..., None, :]
     out: Array = (wins * eta - total * np.logaddexp(0.0, eta)).sum(axis=(-1, -2))
     return out
@@ -156,7 +159,7 @@ def _scoring_step(strength: Array, sharpness: Array, wins: Array, total: Array, 
     eta = scale * (strength @ pairs.T)[:, None, :]
     chance = expit(eta)
     information = total * chance * (1 - chance)
-    free_th, free_a = helmert(m).T, (np.zeros((s, 0)) if common or s == 1 else helmert(s).T)
+    free_th, free_a = _free(m), (np.zeros((s, 0)) if common or s == 1 else _free(s))
     design = pairs @ free_th
     # J of eta by the free coordinates, (q, s, pairs, free): strengths, then log discriminations
     by_a = eta[..., None] * free_a[:, None, :]
@@ -169,8 +172,16 @@ def _scoring_step(strength: Array, sharpness: Array, wins: Array, total: Array, 
     return step[:, : m - 1] @ free_th.T, step[:, m - 1 :] @ free_a.T
 
 
+@lru_cache(maxsize=64)
+def _free(size: int) -> Array:
+    """(size, size - 1): coordinates of numbers that add up to 0."""
+    out: Array = helmert(size).T
+    return out
+
+
+@lru_cache(maxsize=64)
 def _differences(m: int) -> Array:
     """(pairs, m): +1 for the first judge of the pair, -1 for the second."""
-    i, j = np.triu_indices(m, 1)
+    i, j = pair_index(m)
     eye = np.eye(m)
     return eye[i] - eye[j]
