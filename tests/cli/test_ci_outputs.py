@@ -155,9 +155,11 @@ def test_the_action_on_a_pull_request(scores: Path, wheel: Path, tmp_path: Path)
     assert ET.parse(tmp_path / "audit.xml").getroot().tag == "testsuites"
 
 
-def test_the_action_on_a_push_and_on_a_bad_file(scores: Path, tmp_path: Path) -> None:
+def test_the_action_on_a_push_and_on_a_bad_file(tmp_path: Path) -> None:
     """No comment without a pull request; `never` passes; a file that cannot be read fails with 2."""
-    for name, file, code in (("good", scores, 0), ("bad", scores.parent / "none.csv", 2)):
+    panel, _ = pj.simulate_panel(tasks=6, languages=2, judges=2, seed=1)
+    panel.to_long().to_csv(tmp_path / "scores.csv", index=False)
+    for name, file, code in (("good", tmp_path / "scores.csv", 0), ("bad", tmp_path / "none.csv", 2)):
         folder = tmp_path / name
         folder.mkdir()
         runner = Runner(folder, {"scores": str(file), "fail-on": "never", "options": "--resamples 100"})
