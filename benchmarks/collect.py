@@ -64,7 +64,7 @@ def recovery(panel: pj.Panel, planted: dict[str, Any]) -> dict[str, float]:
 def full(kind: str, tasks: int, languages: int, judges: int, folder: Path) -> dict[str, Any]:
     planted = js.plant(kind, tasks, LANGUAGES[:languages], [f"j{i}" for i in range(judges)])
     out: dict[str, Any] = {"load_before": os.getloadavg()[0]}
-    with js.running({**planted, "hang": 30}, folder) as server:
+    with js.running({**planted, "hang": 30}) as server:
         defaults = {"concurrency": -(-64 // judges), "timeout": 20, "retries": 12}
         path = js.write_plan(folder, server.url, kind, planted, defaults=defaults, rubric={"reask": 8})
         prints = []
@@ -114,7 +114,7 @@ def rate(folder: Path, calls: int = 1920, rounds: int = 3, delay: float = 0.3) -
     """64 connections, a server that takes 0.3 s: calls a second and CPU time a call, against the bare client."""
     planted = js.plant("rating", calls // 12, LANGUAGES[:3], [f"j{i}" for i in range(4)])
     out: dict[str, Any] = {"rounds": []}
-    with js.running({**planted, "delay": delay}, folder) as server:
+    with js.running({**planted, "delay": delay}) as server:
         path = js.write_plan(folder, server.url, "rating", planted, defaults={"concurrency": 16, "timeout": 60})
         plan = load_plan(path)
         work = prepare(plan)
@@ -172,7 +172,7 @@ def start(folder: Path, items: int = 100_000, languages: int = 8, judges: int = 
     planted = js.plant("rating", 1, LANGUAGES[:languages], [f"j{i}" for i in range(judges)])
     planted["task"] = dict.fromkeys((f"t{i:06d}" for i in range(items)), 0.0)
     small = {**planted, "task": {"t000000": 0.0}}
-    with js.running(small, folder) as server:
+    with js.running(small) as server:
         path = js.write_plan(folder, server.url, "rating", planted)
         words = "some words of an answer as long as answers are " * 10
         with (folder / "items.jsonl").open("w") as file:

@@ -7,22 +7,28 @@ model and the number of times it was asked.
 
 With "seeing" in its configuration the judges of `seeing_judges.py` answer instead.
 
-    python judge_server.py CONFIG.json      prints its port, then serves until its standard input closes
+    python judge_server.py      prints its port, then serves until its standard input closes
+
+It is configured over HTTP (/begin), so that tests one after the other share a process.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import hashlib
 import io
 import json
 import math
+import multiprocessing
+import os
 import re
 import subprocess
 import sys
 import time
 import urllib.request
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from email.utils import formatdate
 from pathlib import Path
@@ -94,6 +100,7 @@ class Server(asyncio.Protocol):
     requests: ClassVar[Counter[str]] = Counter()
     state: ClassVar[dict[str, int]] = {"flying": 0, "most": 0, "answered": 0}
     bodies: ClassVar[list[dict[str, Any]]] = []
+    tasks: ClassVar[set[asyncio.Task[None]]] = set()
 
     def connection_made(self, transport: Any) -> None:
         self.transport, self.buffer = transport, b""
@@ -118,22 +125,29 @@ class Server(asyncio.Protocol):
         if path == "/stats":
             counts = {
                 "requests": dict(self.requests),
-                "total": sum(self.asked.values()),
+                **self.counts(),
                 "distinct": len(self.asked),
                 "most": self.state["most"],
-                "answered": self.state["answered"],
                 "keys": self.state.get("keys", 0),
                 "batches": len(Batches.all),
                 "batched": sum(len(b["lines"]) for b in Batches.all.values()),
                 "bodies": self.bodies[-50:],
             }
             return self.send(200, json.dumps(counts))
+        if path.startswith("/wait/"):
+            _, _, what, goal = path.split("/")
+            asyncio.get_running_loop().create_task(self.wait(what, int(goal)))
+            return None
+        if path == "/begin":
+            for task in self.tasks:
+                task.cancel()
+            self.reset()
+            Batches.files.clear()
+            Server.config = config = json.loads(body)
+            Server.planted = Seeing(config) if "seeing" in config else Planted(config)
+            return self.send(200, "{}")
         if path == "/reset":
-            self.asked.clear()
-            self.requests.clear()
-            self.state.update(most=0, answered=0, keys=0)
-            self.bodies.clear()
-            Batches.all.clear()
+            self.reset()
             return self.send(200, "{}")
         if path == "/faults":
             self.config["faults"] = json.loads(body)
@@ -153,7 +167,27 @@ class Server(asyncio.Protocol):
         request = json.loads(body)
         self.state["flying"] += 1
         self.state["most"] = max(self.state["most"], self.state["flying"])
-        asyncio.get_running_loop().create_task(self.reply(request))
+        task = asyncio.get_running_loop().create_task(self.reply(request))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    def reset(self) -> None:
+        """Forget what was asked."""
+        self.asked.clear()
+        self.requests.clear()
+        self.state.update(most=0, answered=0, keys=0)
+        self.bodies.clear()
+        Batches.all.clear()
+
+    async def wait(self, what: str, goal: int, most: float = 0.5) -> None:
+        """Reply when so much happened, or after a while: true or false."""
+        until = time.monotonic() + most
+        while not (there := self.counts()[what] >= goal) and time.monotonic() < until:
+            await asyncio.sleep(0.002)
+        self.send(200, json.dumps(there))
+
+    def counts(self) -> dict[str, int]:
+        return {"total": self.asked.total(), "answered": self.state["answered"]}
 
     async def reply(self, request: dict[str, Any]) -> None:
         try:
@@ -385,8 +419,7 @@ class Batches:
         return {"custom_id": line["custom_id"], "result": {"type": "succeeded", "message": message}}
 
 
-async def serve(config: dict[str, Any]) -> None:
-    Server.config, Server.planted = config, Seeing(config) if "seeing" in config else Planted(config)
+async def serve() -> None:
     loop = asyncio.get_running_loop()
     server = await loop.create_server(Server, "127.0.0.1", 0, backlog=512)
     print(server.sockets[0].getsockname()[1], flush=True)
@@ -475,57 +508,103 @@ def command(*args: object) -> subprocess.CompletedProcess[str]:
     return subprocess.CompletedProcess(args, int(str(code or 0)), out.getvalue(), errors.getvalue())
 
 
-def run_plan(path: str, folder: str) -> None:
-    """Collect, in a process that may be killed."""
-    from polyjudge.collect import collect, load_plan
+def run_plan(path: str, folder: str, key: str, until: dict[str, Any] | None = None) -> None:
+    """Collect, in a process that may be killed; with `until` as far as open questions need."""
+    from polyjudge.collect.adaptive import collect_until
+    from polyjudge.collect.plan import load_plan
+    from polyjudge.collect.runner import collect
+    from polyjudge.sources.runs import read_run
 
-    collect(load_plan(path), folder)
+    os.environ["LOCAL_API_KEY"] = key
+    if until is None:
+        collect(load_plan(path), folder)
+    else:
+        collect_until(load_plan(path), Path(folder), until, lambda f: read_run(f, every=True).frame)
+
+
+def begin(*args: Any) -> Any:
+    """`run_plan` in a process that begins with everything imported: a kill falls into the work, not the imports."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["aiohttp", "judge_server", "polyjudge.collect.adaptive", "polyjudge.collect.runner", "polyjudge.sources.runs"]
+    )
+    process = context.Process(target=run_plan, args=args)
+    process.start()
+    return process
 
 
 class Running:
     """The server as a test sees it."""
 
-    def __init__(self, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}/v1"
-        self._base = f"http://127.0.0.1:{port}"
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self._base = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
+        self.url = f"{self._base}/v1"
+
+    def _post(self, path: str, value: dict[str, Any]) -> None:
+        urllib.request.urlopen(f"{self._base}{path}", data=json.dumps(value).encode(), timeout=10).close()
+
+    def begin(self, config: dict[str, Any]) -> None:
+        """A new server, as far as a test can see."""
+        self._post("/begin", {"retry_after": "0.05", **config})
 
     def stats(self) -> dict[str, Any]:
         with urllib.request.urlopen(f"{self._base}/stats", timeout=10) as reply:
             return json.load(reply)
 
+    def wait(self, going: Callable[[], bool], **counts: int) -> None:
+        """Wait until so many requests came (total), or were answered (answered), as long as `going`."""
+        ((what, goal),) = counts.items()
+        while going():
+            with urllib.request.urlopen(f"{self._base}/wait/{what}/{goal}", timeout=10) as reply:
+                if json.load(reply):
+                    return
+
     def reset(self) -> None:
-        urllib.request.urlopen(f"{self._base}/reset", timeout=10).close()
+        self._post("/reset", {})
 
     def set(self, **config: Any) -> None:
-        urllib.request.urlopen(f"{self._base}/config", data=json.dumps(config).encode(), timeout=10).close()
+        self._post("/config", config)
 
     def set_faults(self, faults: dict[str, float]) -> None:
-        urllib.request.urlopen(f"{self._base}/faults", data=json.dumps(faults).encode(), timeout=10).close()
+        self._post("/faults", faults)
+
+    def end(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+_idle: list[Running] = []
+"""Servers that no test uses; those of one process end with it."""
+
+
+@atexit.register
+def _end_all() -> None:
+    for server in _idle:
+        server.end()
 
 
 @contextmanager
-def running(config: dict[str, Any], folder: Path):
-    """Start the server in a process of its own."""
-    path = folder / "judge_server.json"
-    path.write_text(json.dumps({"retry_after": "0.05", **config}))
-    process = subprocess.Popen(
-        [sys.executable, __file__, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+def running(config: dict[str, Any]) -> Iterator[Running]:
+    """A server in a process of its own, which a test before may have started."""
+    server = _idle.pop() if _idle else Running()
+    server.begin(config)
     try:
-        assert process.stdout is not None
-        yield Running(int(process.stdout.readline()))
+        yield server
     finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        _idle.append(server)
 
 
 if __name__ == "__main__":
     try:
-        asyncio.run(serve(json.loads(Path(sys.argv[1]).read_text())))
+        asyncio.run(serve())
     except KeyboardInterrupt:
         sys.exit(0)

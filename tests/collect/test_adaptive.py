@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import re
 import signal
 import sqlite3
-import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,13 @@ from polyjudge.report.words import word
 from polyjudge.sources.runs import read_run
 from refusals import lacks, refused
 
+KEY = "a-key-for-loopback"
 SETTINGS: dict[str, Any] = {"questions": "judges", "matters": 0.6, "first": 24, "seed": 3}
 
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LOCAL_API_KEY", "a-key-for-loopback")
+    monkeypatch.setenv("LOCAL_API_KEY", KEY)
 
 
 def planted() -> dict[str, Any]:
@@ -63,18 +64,31 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def run_in_process(path: str, folder: str) -> None:
-    os.environ["LOCAL_API_KEY"] = "a-key-for-loopback"
-    run(Path(path), Path(folder))
+@dataclass
+class Finished:
+    path: Path
+    folder: Path
+    summary: Summary
+    looks: list[Say]
+    asked: int
 
 
-def test_only_what_open_questions_need_is_bought(tmp_path: Path) -> None:
-    config = planted()
-    with js.running(config, tmp_path) as server:
-        path = js.write_plan(tmp_path, server.url, "rating", config)
-        looks: list[Say] = []
-        summary = run(path, tmp_path / "run", looks.append)
-        asked = server.stats()
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
+    """A run to its end. Its server is gone: nothing more is bought."""
+    folder, config, looks = tmp_path_factory.mktemp("finished"), planted(), []
+    with pytest.MonkeyPatch.context() as patch, js.running(config) as server:
+        patch.setenv("LOCAL_API_KEY", KEY)
+        path = js.write_plan(folder, server.url, "rating", config)
+        summary = run(path, folder / "run", looks.append)
+        asked = server.stats()["total"]
+    bought = answers(folder / "run")
+    yield Finished(path, folder / "run", summary, looks, asked)
+    assert answers(folder / "run") == bought
+
+
+def test_only_what_open_questions_need_is_bought(finished: Finished) -> None:
+    summary, looks = finished.summary, finished.looks
     progress = summary.adaptive
     assert progress is not None
     assert progress.finished
@@ -83,63 +97,51 @@ def test_only_what_open_questions_need_is_bought(tmp_path: Path) -> None:
     table = progress.answers.set_index(["language", "first", "second"])
     assert table.loc[("en", "ja", "jb"), "verdict"] == "above"
     assert summary.judges["answered"].sum() < summary.judges["calls"].sum()
-    bought = answers(tmp_path / "run")
+    bought = answers(finished.folder)
     for language in ("en", "zh"):
         for judge in ("ja", "jb", "jc"):
             open_until = table.loc[[language]].query("first == @judge or second == @judge")["settled_at"]
             last = progress.look if (open_until == 0).any() else int(open_until.max())
             assert len([a for a in bought if a[1:3] == (language, judge)]) == looks[last - 1].values["tasks"]
-    assert asked["total"] == len(bought)
-    panel = pj.read_panel(tmp_path / "run")
+    assert finished.asked == len(bought)
+    panel = pj.read_panel(finished.folder)
     assert panel.by_design
     assert not panel.complete
     audit = pj.audit(panel, resamples=100)
     assert audit.missingness is None
     assert audit.level == pytest.approx(1 - 0.05 / 3)  # one of three looks it could have stopped at
     assert pj.audit(panel, resamples=100, level=0.9).level == pytest.approx(1 - 0.1 / 3)
-    again = run(path, tmp_path / "run")
-    assert answers(tmp_path / "run") == bought
+    again = run(finished.path, finished.folder)
+    assert answers(finished.folder) == bought
     assert verdicts(again) == verdicts(summary)
 
 
-def test_killed_ten_times_it_buys_the_same(tmp_path: Path) -> None:
+def test_killed_ten_times_it_buys_the_same(tmp_path: Path, finished: Finished) -> None:
     config = planted()
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["polyjudge.collect.adaptive", "polyjudge.sources.runs", "judge_server"])
-    with js.running({**config, "delay": 0.02}, tmp_path) as server:
+    with js.running({**config, "delay": 0.005}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", config, defaults={"concurrency": 4})
-        whole = run(path, tmp_path / "whole")
-        kills = 0
-        while kills < 10:
-            process = context.Process(target=run_in_process, args=(str(path), str(tmp_path / "killed")))
-            process.start()
-            time.sleep(0.25 + 0.05 * kills)
-            if process.is_alive():
-                assert process.pid is not None
-                os.kill(process.pid, signal.SIGKILL)
-            kills += 1
+        for kill in range(1, 11):
+            process = js.begin(str(path), str(tmp_path / "killed"), KEY, SETTINGS)
+            server.wait(process.is_alive, total=finished.asked * kill // 11)
+            assert process.is_alive()
+            os.kill(process.pid, signal.SIGKILL)
             process.join()
         again = run(path, tmp_path / "killed")
     assert again.adaptive is not None
     assert again.adaptive.finished
-    assert verdicts(again) == verdicts(whole)
-    assert answers(tmp_path / "killed") == answers(tmp_path / "whole")
+    assert verdicts(again) == verdicts(finished.summary)
+    assert answers(tmp_path / "killed") == answers(finished.folder)
 
 
-def test_looks_are_never_moved(tmp_path: Path) -> None:
-    config = planted()
-    with js.running(config, tmp_path) as server:
-        path = js.write_plan(tmp_path, server.url, "rating", config)
-        run(path, tmp_path / "run")
+def test_looks_are_never_moved(finished: Finished) -> None:
+    for more in ({"first": 30}, {"matters": 0.1}):
         with refused(CollectError, "looks", "-o"):
-            run(path, tmp_path / "run", first=30)
-        with refused(CollectError, "looks", "-o"):
-            run(path, tmp_path / "run", matters=0.1)
+            run(finished.path, finished.folder, **more)
 
 
 def test_money_ends_it_with_what_is_open(tmp_path: Path) -> None:
     config = planted()
-    with js.running(config, tmp_path) as server:
+    with js.running(config) as server:
         path = js.write_plan(tmp_path, server.url, "rating", config)
         summary = collect_until(
             load_plan(path), tmp_path / "run", SETTINGS, lambda f: read_run(f, every=True).frame, max_cost=0.002
@@ -152,20 +154,14 @@ def test_money_ends_it_with_what_is_open(tmp_path: Path) -> None:
         assert not lacks(done.stdout, "6 of 6", "ja and jb in en; ja and jc in en")
 
 
-def test_an_adaptive_run_is_not_gone_on_with_in_another_way(tmp_path: Path) -> None:
-    config = planted()
-    with js.running(config, tmp_path) as server:
-        path = js.write_plan(tmp_path, server.url, "rating", config)
-        run(path, tmp_path / "run")
-        bought = answers(tmp_path / "run")
-        with refused(CollectError, "--until settled", "-o"):
-            collect(load_plan(path), tmp_path / "run")
-    assert answers(tmp_path / "run") == bought
+def test_an_adaptive_run_is_not_gone_on_with_in_another_way(finished: Finished) -> None:
+    with refused(CollectError, "--until settled", "-o"):
+        collect(load_plan(finished.path), finished.folder)
 
 
 def test_the_command_says_each_look_and_what_it_saved(tmp_path: Path) -> None:
     config = planted()
-    with js.running(config, tmp_path) as server:
+    with js.running(config) as server:
         path = js.write_plan(tmp_path, server.url, "rating", config, until={"matters": 0.6, "seed": 3})
         done = js.command("collect", "run", path, "-o", tmp_path / "run", "--fail-on", "missing")
         assert done.returncode == 0, done.stderr

@@ -20,6 +20,7 @@ from refusals import lacks, refused
 
 LANGUAGES = ["en", "ar", "zh", "sw"]
 JUDGES = ["ja", "jb", "jc"]
+ITEMS = 28
 
 
 @pytest.fixture(autouse=True)
@@ -51,10 +52,10 @@ def agrees(panel: pj.Panel, planted: dict[str, Any]) -> float:
 
 @pytest.fixture(scope="module")
 def pair_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any]]]:
-    """A finished pair run of 40 items, what was planted, and what the server saw."""
+    """A finished pair run, what was planted, and what the server saw."""
     folder = tmp_path_factory.mktemp("pair")
-    planted = js.plant("pair", 40, LANGUAGES, JUDGES)
-    with pytest.MonkeyPatch.context() as patch, js.running(planted, folder) as server:
+    planted = js.plant("pair", ITEMS, LANGUAGES, JUDGES)
+    with pytest.MonkeyPatch.context() as patch, js.running(planted) as server:
         patch.setenv("LOCAL_API_KEY", "a-key-for-loopback")
         collect(load_plan(js.write_plan(folder, server.url, "pair", planted)), folder / "run")
         yield folder, planted, server.stats()
@@ -63,13 +64,13 @@ def pair_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, d
 def test_a_pair_run_recovers_the_planted_interaction(pair_run: Any) -> None:
     folder, planted, seen = pair_run
     panel = pj.read_panel(folder / "run")
-    assert panel.shape == (40, 4, 3)
+    assert panel.shape == (ITEMS, 4, 3)
     assert panel.complete
     assert panel.range == (-4, 4)
     assert panel.languages == tuple(LANGUAGES)
     assert panel.judges == tuple(JUDGES)
     assert agrees(panel, planted) < 4
-    assert (seen["total"], seen["distinct"]) == (960, 960)
+    assert seen["total"] == seen["distinct"] == ITEMS * 4 * 3 * 2
     assert seen["most"] <= 48
 
 
@@ -77,8 +78,8 @@ def test_the_store_holds_everything(pair_run: Any) -> None:
     folder, planted, _ = pair_run
     run = folder / "run"
     assert rows(run, "pragma journal_mode")[0][0] == "wal"
-    assert rows(run, "select count(*), count(distinct prompt) from answers") == [(960, 320)]
-    assert rows(run, "select count(*) from prompts") == [(320,)]
+    assert rows(run, "select count(*), count(distinct prompt) from answers") == [(ITEMS * 24, ITEMS * 8)]
+    assert rows(run, "select count(*) from prompts") == [(ITEMS * 8,)]
     one = rows(
         run,
         "select a.answer, a.score, a.how, a.input_tokens, a.output_tokens, a.attempt, a.model, a.stop, p.text, "
@@ -102,28 +103,28 @@ def test_a_finished_run_asks_nobody(pair_run: Any) -> None:
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["complete"]
-    assert [j["answered"] for j in result["judges"]] == [320] * 3
+    assert [j["answered"] for j in result["judges"]] == [ITEMS * 8] * 3
     tokens = [(j["input_tokens"], j["output_tokens"]) for j in result["judges"]]
     assert result["cost"] == pytest.approx(sum(i + 2 * o for i, o in tokens) / 1e6)
     exported = pj.read_panel(folder / "scores.parquet")
     assert exported.fingerprint == pj.read_panel(folder / "run").fingerprint
     shown = js.command("collect", "-o", folder / "run")
     assert shown.returncode == 0
-    assert not lacks(shown.stdout, 960)
+    assert not lacks(shown.stdout, ITEMS * 24)
 
 
 def test_audit_reads_a_run(pair_run: Any) -> None:
     folder, _, _ = pair_run
     done = js.command("audit", folder / "run")
     assert done.returncode == 0, done.stderr
-    assert "40 tasks" in done.stdout
+    assert f"{ITEMS} tasks" in done.stdout
 
 
 @pytest.mark.parametrize("calls", ["each", "all"])
 def test_checklists_with_replicates(folder: Path, calls: str) -> None:
     planted = js.plant("checklist", 8, ["en", "tr", "hi"], ["ja", "jb"])
     path = js.write_plan(folder, "http://x", "checklist", planted, calls=calls, frameworks=["F1", "F2"], requirements=3)
-    with js.running(planted, folder) as server:
+    with js.running(planted) as server:
         plan = load_plan(path)
         raw = json.loads(path.read_text())
         raw["defaults"]["base_url"] = server.url
@@ -154,7 +155,7 @@ def test_checklists_with_replicates(folder: Path, calls: str) -> None:
 def test_systems_of_a_plan_are_systems_of_the_panel(folder: Path, repeats: int) -> None:
     planted = js.plant("checklist", 4, ["en", "tr"], ["ja", "jb"])
     path = js.write_plan(folder, "http://x", "checklist", planted, calls="all", frameworks=["F1", "F2"], requirements=3)
-    with js.running(planted, folder) as server:
+    with js.running(planted) as server:
         raw = json.loads(path.read_text())
         raw["defaults"]["base_url"] = server.url
         raw["items"]["system"] = raw["items"].pop("replicate")
@@ -177,7 +178,7 @@ def _marks(task: str, requirements: tuple[str, ...]) -> list[tuple[str, str]]:
 
 def test_unreadable_answers_are_missing_with_their_text(folder: Path) -> None:
     planted = js.plant("rating", 6, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "faults": {"prose": 0.3}}, folder) as server:
+    with js.running({**planted, "faults": {"prose": 0.3}}) as server:
         plan = load_plan(js.write_plan(folder, server.url, "rating", planted, rubric={"reask": 0}))
         summary = collect(plan, folder / "run")
         prose = server.stats()["requests"]["prose"]
@@ -205,7 +206,7 @@ def test_uneven_parse_failures_are_flagged() -> None:
 
 def test_a_run_grows_but_does_not_change(folder: Path) -> None:
     planted = js.plant("rating", 6, ["en", "ar"], ["ja", "jb", "jc"])
-    with js.running(planted, folder) as server:
+    with js.running(planted) as server:
         path = js.write_plan(folder, server.url, "rating", planted)
         raw = json.loads(path.read_text())
 
@@ -230,7 +231,7 @@ def test_a_run_grows_but_does_not_change(folder: Path) -> None:
 
 def test_max_cost_stops_cleanly_and_the_rest_is_a_balanced_panel(folder: Path) -> None:
     planted = js.plant("rating", 30, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "delay": 0.005}, folder) as server:
+    with js.running({**planted, "delay": 0.005}) as server:
         path = js.write_plan(folder, server.url, "rating", planted, lead=3, defaults={"concurrency": 4})
         whole = 30 * 2 * 2 * (330 + 2 * 20) / 1e6
         summary = collect(load_plan(path), folder / "run", max_cost=whole / 2)

@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -41,7 +39,7 @@ def models(path: Path, prefix: str) -> None:
 @pytest.mark.parametrize("prefix", ["openai-api/local", "anthropic"])
 def test_a_batch_gives_the_same_panel_at_half_the_price(tmp_path: Path, prefix: str) -> None:
     planted = js.plant("pair", 12, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "batch_delay": 0.2}, tmp_path) as server:
+    with js.running({**planted, "batch_delay": 0.2}) as server:
         path = js.write_plan(tmp_path, server.url, "pair", planted)
         single = collect(load_plan(path), tmp_path / "single")
         server.reset()
@@ -57,7 +55,7 @@ def test_a_batch_gives_the_same_panel_at_half_the_price(tmp_path: Path, prefix: 
 
 def test_unreadable_and_failed_lines_go_into_a_next_batch(tmp_path: Path) -> None:
     planted = js.plant("rating", 20, ["en", "ar"], ["ja"])
-    with js.running({**planted, "faults": {"500": 0.1, "prose": 0.2}}, tmp_path) as server:
+    with js.running({**planted, "faults": {"500": 0.1, "prose": 0.2}}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults=BATCH, rubric={"reask": 6})
         summary = collect(load_plan(path), tmp_path / "run")
         seen = server.stats()
@@ -72,16 +70,16 @@ def test_unreadable_and_failed_lines_go_into_a_next_batch(tmp_path: Path) -> Non
 
 def test_a_killed_batch_is_fetched_and_not_sent_again(tmp_path: Path) -> None:
     planted = js.plant("rating", 15, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "batch_delay": 3.0}, tmp_path) as server:
+    with js.running({**planted, "batch_delay": 1.0}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults=BATCH)
-        command = [sys.executable, "-m", "polyjudge", "collect", str(path), "-o", str(tmp_path / "run")]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        while server.stats()["batches"] < 2 and process.poll() is None:
+        process = js.begin(str(path), str(tmp_path / "run"), "a-key-for-loopback")
+        while server.stats()["batches"] < 2 and process.is_alive():
             time.sleep(0.02)
         while len(rows(tmp_path / "run", "select 1 from batches where state = 'sent'")) < 2:
             time.sleep(0.02)
         os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.join()
+        assert rows(tmp_path / "run", "select count(*) from answers") == [(0,)]
         summary = collect(load_plan(path), tmp_path / "run")
         seen = server.stats()
     assert summary.complete
@@ -93,7 +91,7 @@ def test_a_killed_batch_is_fetched_and_not_sent_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("prefix", ["openai-api/local", "anthropic"])
 def test_a_batch_whose_receipt_was_lost_is_found_again(tmp_path: Path, prefix: str) -> None:
     planted = js.plant("rating", 10, ["en", "ar"], ["ja"])
-    with js.running({**planted, "drop_created": True}, tmp_path) as server:
+    with js.running({**planted, "drop_created": True}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults=BATCH)
         models(path, prefix)
         assert collect(load_plan(path), tmp_path / "run").complete
@@ -102,7 +100,7 @@ def test_a_batch_whose_receipt_was_lost_is_found_again(tmp_path: Path, prefix: s
 
 def test_a_run_that_died_while_sending_adopts_the_batch(tmp_path: Path) -> None:
     planted = js.plant("rating", 10, ["en", "ar"], ["ja"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults=BATCH)
         assert collect(load_plan(path), tmp_path / "run").complete
         con = sqlite3.connect(tmp_path / "run" / "store.sqlite")
@@ -128,7 +126,7 @@ def test_a_run_that_died_while_sending_adopts_the_batch(tmp_path: Path) -> None:
 
 def test_batches_keep_within_the_budget(tmp_path: Path) -> None:
     planted = js.plant("rating", 30, ["en", "ar"], ["ja"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         defaults = {**BATCH, "settings": {"max_tokens": 40}}
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults=defaults)
         full = collect(load_plan(path), tmp_path / "full").cost or 0
@@ -140,7 +138,7 @@ def test_batches_keep_within_the_budget(tmp_path: Path) -> None:
 
 def test_providers_without_batches_are_refused_with_a_reason(tmp_path: Path) -> None:
     planted = js.plant("rating", 2, ["en", "ar"], ["ja", "jb"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults=BATCH)
         raw = json.loads(path.read_text())
         raw["judges"] = [{"name": "ja", "model": "vllm/ja"}, {"name": "jb", "model": "mockllm/jb", "base_url": None}]

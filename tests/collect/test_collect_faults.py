@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -11,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,9 +59,9 @@ def test_with_a_fifth_of_faults_the_same_panel_results(tmp_path: Path) -> None:
     faults = {"429": 0.03, "500": 0.04, "hang": 0.01, "cut": 0.025, "empty": 0.02, "malformed": 0.03, "prose": 0.02,
               "slow": 0.025}  # fmt: skip
     assert sum(faults.values()) == pytest.approx(0.2)
-    with js.running({**planted, "hang": 6}, tmp_path) as server:
+    with js.running({**planted, "hang": 3}) as server:
         path = js.write_plan(
-            tmp_path, server.url, "pair", planted, defaults={"timeout": 4, "retries": 20}, rubric={"reask": 20}
+            tmp_path, server.url, "pair", planted, defaults={"timeout": 1.5, "retries": 20}, rubric={"reask": 20}
         )
         collect(load_plan(path), tmp_path / "calm")
         calm = server.stats()
@@ -92,35 +90,21 @@ def test_with_a_fifth_of_faults_the_same_panel_results(tmp_path: Path) -> None:
 # --- kills ---
 
 
-@pytest.fixture(scope="module")
-def processes() -> Iterator[Any]:
-    """Processes that begin with everything imported, so that a kill falls into the work and not into the imports."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["judge_server", "polyjudge.collect", "aiohttp"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOCAL_API_KEY", KEY)  # the fork server keeps the environment it began with
-        yield context
-
-
 @pytest.mark.slow
-def test_killed_ten_times_the_store_equals_an_undisturbed_one(tmp_path: Path, processes: Any) -> None:
+def test_killed_ten_times_the_store_equals_an_undisturbed_one(tmp_path: Path) -> None:
     planted = js.plant("pair", 20, LANGUAGES, JUDGES)
     moments = random.Random(11)
     connections = 12
-    with js.running({**planted, "delay": 0.01}, tmp_path) as server:
+    with js.running({**planted, "delay": 0.01}) as server:
         path = js.write_plan(tmp_path, server.url, "pair", planted, defaults={"concurrency": connections // 3})
         collect(load_plan(path), tmp_path / "calm")
         server.reset()
         kills = 0
         while kills < 10:
-            process = processes.Process(target=js.run_plan, args=(str(path), str(tmp_path / "killed")))
-            seen = server.stats()["total"]
-            process.start()
-            goal = seen + moments.randint(1, 25)
-            while server.stats()["total"] < goal and process.is_alive():
-                time.sleep(0.002)
+            goal = server.stats()["total"] + moments.randint(1, 25)
+            process = js.begin(str(path), str(tmp_path / "killed"), KEY)
+            server.wait(process.is_alive, total=goal)
             time.sleep(moments.uniform(0, 0.05))
-            assert process.pid is not None
             if process.is_alive():
                 os.kill(process.pid, signal.SIGKILL)
                 kills += 1
@@ -140,15 +124,14 @@ def test_killed_ten_times_the_store_equals_an_undisturbed_one(tmp_path: Path, pr
 
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_was_answered(tmp_path: Path) -> None:
-    planted = js.plant("rating", 40, LANGUAGES, JUDGES)
-    with js.running({**planted, "delay": 0.2}, tmp_path) as server:
+    planted = js.plant("rating", 20, LANGUAGES, JUDGES)
+    with js.running({**planted, "delay": 0.1}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 2})
         command = [sys.executable, "-m", "polyjudge", "collect", str(path), "-o", str(tmp_path / "run")]
         heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # tests in the background ignore interrupts
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         process = subprocess.Popen(command, text=True, preexec_fn=heed, **pipes)
-        while server.stats()["answered"] < 30 and process.poll() is None:
-            time.sleep(0.02)
+        server.wait(lambda: process.poll() is None, answered=30)
         second = js.command(*command[3:])
         assert second.returncode == 2
         assert not lacks(second.stderr, "run", process.pid)
@@ -157,12 +140,12 @@ def test_ctrl_c_keeps_what_was_answered(tmp_path: Path) -> None:
         assert process.returncode == 130, errors
         assert "Traceback" not in errors
         kept = rows(tmp_path / "run", "select count(*) from answers")[0][0]
-        assert 30 <= kept < 360
+        assert 30 <= kept < 180
         raw = json.loads(path.read_text())
         raw["defaults"]["concurrency"] = 40
         path.write_text(json.dumps(raw))
         assert collect(load_plan(path), tmp_path / "run").complete
-        assert server.stats()["total"] <= 360 + 6
+        assert server.stats()["total"] <= 180 + 6
 
 
 # --- limits ---
@@ -170,7 +153,7 @@ def test_ctrl_c_keeps_what_was_answered(tmp_path: Path) -> None:
 
 def test_a_failing_judge_is_set_aside_and_the_others_finish(tmp_path: Path) -> None:
     planted = js.plant("rating", 12, LANGUAGES, JUDGES)
-    with js.running({**planted, "dead": {"jb": 500}}, tmp_path) as server:
+    with js.running({**planted, "dead": {"jb": 500}}) as server:
         defaults = {"retries": 2, "give_up_after": 3, "concurrency": 2}
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults=defaults, lead=2)
         done = js.command("collect", path, "-o", tmp_path / "run")
@@ -187,7 +170,7 @@ def test_a_failing_judge_is_set_aside_and_the_others_finish(tmp_path: Path) -> N
 
 def test_a_missing_key_or_provider_sets_aside_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = js.plant("rating", 3, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "key": KEY}, tmp_path) as server:
+    with js.running({**planted, "key": KEY}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted)
         raw = json.loads(path.read_text())
         raw["judges"][0]["model"] = "openai-api/elsewhere/ja"
@@ -207,7 +190,7 @@ def test_a_missing_key_or_provider_sets_aside_at_once(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("model", ["openai-api/local/ja", "openai/ja", "vllm/ja", "inspect/openai-api/local/ja"])
 def test_no_layer_below_asks_again(tmp_path: Path, model: str) -> None:
     planted = js.plant("rating", 1, ["en", "ar"], ["ja"])
-    with js.running({**planted, "faults": {"500": 1.0}}, tmp_path) as server:
+    with js.running({**planted, "faults": {"500": 1.0}}) as server:
         path = js.write_plan(
             tmp_path, server.url, "rating", planted, defaults={"retries": 1, "concurrency": 1, "timeout": 30}
         )
@@ -223,7 +206,7 @@ def test_no_layer_below_asks_again(tmp_path: Path, model: str) -> None:
 
 def test_retry_after_is_honoured_once(tmp_path: Path) -> None:
     planted = js.plant("rating", 2, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "faults": {"429": 0.5}, "retry_after": "0.4"}, tmp_path) as server:
+    with js.running({**planted, "faults": {"429": 0.5}, "retry_after": "0.15"}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 1})
         assert collect(load_plan(path), tmp_path / "run").complete
         refused = server.stats()["requests"]["429"]
@@ -234,8 +217,8 @@ def test_retry_after_is_honoured_once(tmp_path: Path) -> None:
         "where e.attempt = a.attempt - 1",
     )
     assert len(waits) >= 2
-    assert min(wait for (wait,) in waits) > 0.36
-    with js.running({**planted, "faults": {"429": 0.5}, "retry_after": "99"}, tmp_path) as server:
+    assert min(wait for (wait,) in waits) > 0.135
+    with js.running({**planted, "faults": {"429": 0.5}, "retry_after": "99"}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"max_wait": 10})
         summary = collect(load_plan(path), tmp_path / "far")
     assert not lacks(next(iter(summary.aside.values())), "99 s")
@@ -244,7 +227,7 @@ def test_retry_after_is_honoured_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("said", [7, 10**40, 2**63, -5, 1e300, "many", True])
 def test_an_absurd_count_of_tokens_is_estimated(tmp_path: Path, said: object) -> None:
     planted = js.plant("rating", 1, ["en"], ["ja"])
-    with js.running({**planted, "usage": {"prompt_tokens": said}}, tmp_path) as server:
+    with js.running({**planted, "usage": {"prompt_tokens": said}}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted)
         assert collect(load_plan(path), tmp_path / "run").complete
     ((kept,),) = rows(tmp_path / "run", "select input_tokens from answers")
@@ -254,23 +237,23 @@ def test_an_absurd_count_of_tokens_is_estimated(tmp_path: Path, said: object) ->
 @pytest.mark.parametrize("limit", ["requests_per_minute", "tokens_per_minute"])
 def test_rates_per_minute_are_kept(tmp_path: Path, limit: str) -> None:
     planted = js.plant("rating", 8, ["en", "ar"], ["ja", "jb"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted)
         tokens = 300.0  # about; counted below
-        rate = 600 if limit == "requests_per_minute" else 600 * tokens
+        rate = 1200 if limit == "requests_per_minute" else 1200 * tokens
         raw = json.loads(path.read_text())
         raw["judges"][0][limit] = rate
         path.write_text(json.dumps(raw))
         assert collect(load_plan(path), tmp_path / "run").complete
     times = [t for (t,) in rows(tmp_path / "run", "select at - latency from answers where judge = 'ja' order by 1")]
     used = rows(tmp_path / "run", "select sum(input_tokens + output_tokens) from answers where judge = 'ja'")[0][0]
-    expected = 15 * 60 / 600 if limit == "requests_per_minute" else used * 15 / 16 / rate * 60
+    expected = 15 * 60 / 1200 if limit == "requests_per_minute" else used * 15 / 16 / rate * 60
     assert times[-1] - times[0] >= 0.9 * expected
 
 
 def test_concurrency_is_kept_and_a_fast_judge_waits_for_a_slow_one(tmp_path: Path) -> None:
     planted = js.plant("rating", 30, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "delay": 0.01}, tmp_path) as server:
+    with js.running({**planted, "delay": 0.01}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, lead=4, defaults={"concurrency": 3})
         raw = json.loads(path.read_text())
         raw["judges"][0]["requests_per_minute"] = 3000
@@ -302,7 +285,7 @@ def test_a_full_disk_is_an_error_not_a_loss(tmp_path: Path, monkeypatch: pytest.
             raise sqlite3.OperationalError("database or disk is full")
         write(self, record)
 
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 1})
         monkeypatch.setattr(store.Writer, "_write", failing)
         with refused(CollectError, "disk is full"):
@@ -316,40 +299,35 @@ def test_a_full_disk_is_an_error_not_a_loss(tmp_path: Path, monkeypatch: pytest.
 # --- secrets ---
 
 
-@pytest.mark.slow
-def test_a_key_is_nowhere_but_in_the_environment(tmp_path: Path) -> None:
+def test_a_key_is_nowhere_but_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = js.plant("rating", 4, ["en", "ar"], ["ja", "jb"])
     wrong = "sk-wrong-fedcba9876543210"
     home = tmp_path / "home"
     home.mkdir()
+    for name, value in {"HOME": home, "XDG_DATA_HOME": home / "data", "LOCAL_API_KEY": wrong}.items():
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.chdir(tmp_path)
     # The server sends a wrong key back in its error, as some services do.
-    with js.running({**planted, "key": KEY, "delay": 0.2}, tmp_path) as server:
-        (tmp_path / "judge_server.json").unlink()  # the server's own copy of the key
+    with js.running({**planted, "key": KEY, "delay": 0.05}) as server:
+        monkeypatch.setenv("LOCAL_BASE_URL", server.url)
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 1})
-        for given in (wrong, KEY):
-            named = {"LOCAL_BASE_URL": server.url}
-            env = {
-                **os.environ,
-                **named,
-                "LOCAL_API_KEY": given,
-                "HOME": str(home),
-                "XDG_DATA_HOME": str(home / "data"),
-            }
-            process = subprocess.Popen(
-                [sys.executable, "-m", "polyjudge", "collect", str(path), "-o", str(tmp_path / "run")],
-                env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
-            )  # fmt: skip
-            while process.poll() is None and (given == wrong or server.stats()["answered"] < 2):
-                time.sleep(0.02)
-            arguments = Path(f"/proc/{process.pid}/cmdline")
-            if given == KEY and arguments.exists():
-                assert KEY.encode() not in arguments.read_bytes()
-            out, errors = process.communicate(timeout=60)
-            assert process.returncode == (1 if given == wrong else 0), errors
-            assert given not in out + errors
-            if given == wrong:
-                assert "401" in out
-                assert "[key]" in out
+        command = ["collect", str(path), "-o", str(tmp_path / "run")]
+        known_secrets.cache_clear()
+        done = js.command(*command)
+        assert done.returncode == 1, done.stderr
+        assert wrong not in done.stdout + done.stderr
+        assert not lacks(done.stdout, "401", "[key]")
+        monkeypatch.setenv("LOCAL_API_KEY", KEY)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "polyjudge", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        server.wait(lambda: process.poll() is None, answered=2)
+        arguments = Path(f"/proc/{process.pid}/cmdline")
+        if arguments.exists():
+            assert KEY.encode() not in arguments.read_bytes()
+        out, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        assert KEY not in out + errors
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert any(file.name == "store.sqlite" for file in files)
     for file in files:

@@ -83,7 +83,7 @@ def test_broken_plans(tmp_path: Path, change: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "[" * 100_000, "a: " * 3, "x: &a [*a]", "a: &a [1,1]\nb: &b [*a,*a]\nc: &c [*b,*b]\n" * 2,
+        "[" * 1000, "a: " * 3, "x: &a [*a]", "a: &a [1,1]\nb: &b [*a,*a]\nc: &c [*b,*b]\n" * 2,
         "n: " + "9" * 5000, "{? [a] : b}", "", "null", "- 1", "\x00", "a: !!binary x", "a: 2020-01-01",
     ],
     ids=lambda text: repr(text)[:20],
@@ -96,7 +96,9 @@ def test_broken_plan_files(tmp_path: Path, text: str) -> None:
         assert "Traceback" not in done.stderr
         assert len(done.stderr) < 2000
     (tmp_path / "latin.yaml").write_bytes("name: é".encode("latin-1"))
-    assert js.command("collect", tmp_path / "latin.yaml", "--dry-run").returncode == 2
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    for name in ("latin.yaml", "deep.json"):
+        assert js.command("collect", tmp_path / name, "--dry-run").returncode == 2
 
 
 def test_aliases_that_unfold_without_end(tmp_path: Path) -> None:
@@ -155,7 +157,7 @@ def test_broken_items(tmp_path: Path, line: str) -> None:
 
 def test_items_with_surrogates_and_odd_values_are_judged(tmp_path: Path) -> None:
     planted = js.plant("rating", 2, ["en", "ar"], ["ja", "jb"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted)
         items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
         for item in items:
@@ -191,7 +193,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A finished run and its plan."""
     folder = tmp_path_factory.mktemp("finished")
     planted = js.plant("rating", 6, ["en", "ar"], ["ja", "jb"])
-    with js.running(planted, folder) as server:
+    with js.running(planted) as server:
         path = js.write_plan(folder, server.url, "rating", planted)
         collect(load_plan(path), folder / "run")
     return folder / "run", path
@@ -330,8 +332,8 @@ def test_a_store_of_the_first_version_is_read_but_not_continued(tmp_path: Path, 
 def test_odd_replies(tmp_path: Path, fault: str) -> None:
     planted = js.plant("rating", 4, ["en", "ar"], ["ja"])
     config = {"faults": {fault: 0.4}, "elsewhere": "http://127.0.0.1:9/"}
-    with js.running({**planted, **config}, tmp_path) as server:
-        path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 2}, rubric={"reask": 9})
+    with js.running({**planted, **config}) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 8}, rubric={"reask": 9})
         summary = collect(load_plan(path), tmp_path / "run")
         seen = server.stats()["requests"][fault]
     assert seen > 0
@@ -402,7 +404,7 @@ def test_a_key_goes_only_where_the_user_sends_it(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("LOCAL_API_KEY", KEY)
     planted = js.plant("rating", 2, ["en", "ar"], ["ja"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted)
         assert collect(load_plan(path), tmp_path / "unnamed").complete  # this machine is asked without the key
         assert server.stats()["keys"] == 0
@@ -421,8 +423,7 @@ def test_a_key_goes_only_where_the_user_sends_it(tmp_path: Path, monkeypatch: py
 def test_a_key_that_comes_back_is_stored_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOCAL_API_KEY", KEY)
     planted = js.plant("rating", 3, ["en", "ar"], ["ja"])
-    with js.running({**planted, "echo": KEY}, tmp_path) as server:
-        (tmp_path / "judge_server.json").unlink()
+    with js.running({**planted, "echo": KEY}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted)
         assert collect(load_plan(path), tmp_path / "run").complete
     assert rows(tmp_path / "run", "select distinct model from answers") == [("ja-2026 [key]",)]

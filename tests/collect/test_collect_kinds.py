@@ -36,7 +36,7 @@ def rows(run: Path, query: str) -> list[Any]:
 
 def test_an_unreadable_answer_is_asked_for_in_another_way(tmp_path: Path) -> None:
     planted = js.plant("rating", 10, ["en", "ar"], ["ja"])
-    with js.running({**planted, "faults": {"prose": 0.3}}, tmp_path) as server:
+    with js.running({**planted, "faults": {"prose": 0.3}}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 1})
         summary = collect(load_plan(path), tmp_path / "run")
         bodies = server.stats()["bodies"]
@@ -55,7 +55,7 @@ def test_an_unreadable_answer_is_asked_for_in_another_way(tmp_path: Path) -> Non
 
 def test_retry_missing_and_fail_on_missing(tmp_path: Path) -> None:
     planted = js.plant("rating", 12, ["en", "ar"], ["ja"])
-    with js.running({**planted, "faults": {"prose": 0.4}}, tmp_path) as server:
+    with js.running({**planted, "faults": {"prose": 0.4}}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, rubric={"reask": 0})
         first = js.command("collect", path, "-o", tmp_path / "run", "--json")
         missing = json.loads(first.stdout)["judges"][0]["missing"]
@@ -95,7 +95,7 @@ def test_missingness_that_follows_the_content_is_found() -> None:
 
 def test_the_summary_names_what_missing_answers_follow(tmp_path: Path) -> None:
     planted = js.plant("rating", 80, ["en", "ar"], ["ja", "jb"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, rubric={"reask": 0})
         items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
         for item in items:  # a sum in a quarter of the tasks, which the judge below does not answer
@@ -129,7 +129,7 @@ def test_the_summary_names_what_missing_answers_follow(tmp_path: Path) -> None:
 
 def test_comparisons_ask_both_positions_and_report_the_bias(tmp_path: Path) -> None:
     planted = js.plant("compare", 60, ["en", "ar"], ["fair", "leans"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "compare", planted)
         raw = json.loads(path.read_text())
         fair = {**raw, "judges": raw["judges"][:1]}
@@ -155,7 +155,7 @@ def test_comparisons_ask_both_positions_and_report_the_bias(tmp_path: Path) -> N
 def test_several_criteria_in_one_call(tmp_path: Path) -> None:
     planted = js.plant("rating", 6, ["en", "ar"], ["ja", "jb"])
     criteria = [{"name": "accuracy", "text": "It is right."}, {"name": "style", "text": {"en": "Fine.", "ar": "جيد."}}]
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, rubric={"criteria": criteria})
         summary = collect(load_plan(path), tmp_path / "run")
         assert server.stats()["total"] == 24
@@ -172,7 +172,7 @@ def test_several_criteria_in_one_call(tmp_path: Path) -> None:
 
 def test_expected_scores_from_log_probabilities(tmp_path: Path) -> None:
     planted = js.plant("rating", 5, ["en", "ar"], ["ja", "jb"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, rubric={"expected": True, "reason": "none"})
         summary = collect(load_plan(path), tmp_path / "run")
     assert summary.missing == 0
@@ -207,7 +207,7 @@ def test_own_prompts_and_parsers_are_tried_on_examples(tmp_path: Path) -> None:
         (tmp_path / "mine" / code / "rating.txt").write_text(text)
     rubric = {"templates": "mine", "parser": {"regex": r'"score": (\d)'},
               "examples": [{"answer": 'so {"score": 3', "score": 3}, {"answer": "none", "score": None}]}  # fmt: skip
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, rubric=rubric)
         assert preview(load_plan(path)).examples == 2
         assert collect(load_plan(path), tmp_path / "run").missing == 0
@@ -232,7 +232,7 @@ def test_own_prompts_and_parsers_are_tried_on_examples(tmp_path: Path) -> None:
 
 def test_structured_answers_are_asked_for_and_left_out_where_refused(tmp_path: Path) -> None:
     planted = js.plant("rating", 4, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "unstructured": ["jb"]}, tmp_path) as server:
+    with js.running({**planted, "unstructured": ["jb"]}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 1})
         assert collect(load_plan(path), tmp_path / "run").complete
         bodies = server.stats()["bodies"]
@@ -250,7 +250,7 @@ def test_structured_answers_are_asked_for_and_left_out_where_refused(tmp_path: P
 
 def test_a_change_of_the_model_behind_a_name_is_a_warning(tmp_path: Path) -> None:
     planted = js.plant("rating", 4, ["en", "ar"], ["ja", "jb"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted)
         raw = json.loads(path.read_text())
         path.write_text(json.dumps({**raw, "items": {**raw["items"], "limit": 2}}))
@@ -263,13 +263,13 @@ def test_a_change_of_the_model_behind_a_name_is_a_warning(tmp_path: Path) -> Non
 
 
 def test_judges_of_one_account_share_its_limits(tmp_path: Path) -> None:
-    planted = js.plant("rating", 10, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "delay": 0.02}, tmp_path) as server:
+    planted = js.plant("rating", 5, ["en", "ar"], ["ja", "jb"])
+    with js.running({**planted, "delay": 0.02}) as server:
         account = {"accounts": {"ours": {"concurrency": 3, "requests_per_minute": 1200}}}
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"account": "ours"}, **account)
         begun = time.monotonic()
         assert collect(load_plan(path), tmp_path / "run").complete
-        assert time.monotonic() - begun >= 0.9 * 39 * 60 / 1200
+        assert time.monotonic() - begun >= 0.9 * 19 * 60 / 1200
         assert server.stats()["most"] <= 3
     with refused(CollectError, "accounts", "ours"):
         parse_plan({**json.loads(path.read_text()), "accounts": {}}, tmp_path)
@@ -279,15 +279,15 @@ def test_a_hanging_judge_stalls_nobody(tmp_path: Path, monkeypatch: pytest.Monke
     from polyjudge.collect import calls
 
     monkeypatch.setattr(calls, "PATIENCE", 0.3)
-    planted = js.plant("rating", 20, ["en", "ar"], ["ja", "jb"])
-    with js.running({**planted, "hang": 20, "dead": {"ja": "hang"}}, tmp_path) as server:
-        limits = {"timeout": 4, "retries": 0, "give_up_after": 2, "concurrency": 2}
+    planted = js.plant("rating", 8, ["en", "ar"], ["ja", "jb"])
+    with js.running({**planted, "hang": 20, "dead": {"ja": "hang"}}) as server:
+        limits = {"timeout": 1.5, "retries": 0, "give_up_after": 2, "concurrency": 2}
         path = js.write_plan(tmp_path, server.url, "rating", planted, lead=2, defaults=limits)
         summary = collect(load_plan(path), tmp_path / "run")
     assert set(summary.aside) == {"ja"}
     assert summary.reasons.iloc[0][["judge", "kind"]].tolist() == ["ja", "timeout"]
     count, last = rows(tmp_path / "run", "select count(*), max(at) from answers where judge = 'jb'")[0]
-    assert count == 40
+    assert count == 16
     assert last < rows(tmp_path / "run", "select min(at) from errors")[0][0]  # before the other gave up
 
 

@@ -40,7 +40,7 @@ def test_cached_and_batch_prices() -> None:
 def test_the_limit_is_never_passed(tmp_path: Path, concurrency: int) -> None:
     planted = js.plant("rating", 30, ["en", "ar"], ["ja", "jb"])
     faults = {"prose": 0.1, "malformed": 0.05, "nousage": 0.2}
-    with js.running({**planted, "faults": faults, "delay": 0.01}, tmp_path) as server:
+    with js.running({**planted, "faults": faults, "delay": 0.01}) as server:
         settings = {"concurrency": concurrency, "settings": {"max_tokens": 30}, "price": {"input": 1, "output": 2}}
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults=settings)
         whole = 30 * 2 * 2 * (200 + 2 * 20) / 1e6
@@ -58,7 +58,7 @@ def test_the_limit_is_never_passed(tmp_path: Path, concurrency: int) -> None:
 
 def test_a_reply_without_usage_is_charged(tmp_path: Path) -> None:
     planted = js.plant("rating", 4, ["en", "ar"], ["ja"])
-    with js.running({**planted, "faults": {"nousage": 1.0}}, tmp_path) as server:
+    with js.running({**planted, "faults": {"nousage": 1.0}}) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted)
         summary = collect(load_plan(path), tmp_path / "run")
     assert summary.judges["estimated"].tolist() == [8]
@@ -68,7 +68,7 @@ def test_a_reply_without_usage_is_charged(tmp_path: Path) -> None:
 
 def test_removed_judges_and_earlier_sittings_count(tmp_path: Path) -> None:
     planted = js.plant("rating", 6, ["en", "ar"], ["ja", "jb"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted)
         raw = json.loads(path.read_text())
         first = collect(load_plan(path), tmp_path / "run").cost
@@ -89,7 +89,7 @@ def test_removed_judges_and_earlier_sittings_count(tmp_path: Path) -> None:
 
 def test_complete_means_every_call_of_the_current_plan(tmp_path: Path) -> None:
     planted = js.plant("rating", 6, ["en", "ar", "tr"], ["ja", "jb"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted)
         raw = json.loads(path.read_text())
 
@@ -117,7 +117,7 @@ def test_complete_means_every_call_of_the_current_plan(tmp_path: Path) -> None:
 
 def test_more_repeats_reuse_what_was_bought(tmp_path: Path) -> None:
     planted = js.plant("rating", 5, ["en", "ar"], ["ja", "jb"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted)
         raw = json.loads(path.read_text())
         collect(load_plan(path), tmp_path / "run")
@@ -135,12 +135,11 @@ def test_more_repeats_reuse_what_was_bought(tmp_path: Path) -> None:
 
 def test_a_server_on_another_port_resumes(tmp_path: Path) -> None:
     planted = js.plant("rating", 6, ["en", "ar"], ["ja"])
-    with js.running(planted, tmp_path) as first:
+    with js.running(planted) as first, js.running(planted) as second:
         path = js.write_plan(tmp_path, first.url, "rating", planted)
         raw = json.loads(path.read_text())
         path.write_text(json.dumps({**raw, "items": {**raw["items"], "limit": 3}}))
         collect(load_plan(path), tmp_path / "run")
-    with js.running(planted, tmp_path) as second:
         assert second.url != first.url
         raw["defaults"]["base_url"] = second.url
         path.write_text(json.dumps(raw))
@@ -150,7 +149,7 @@ def test_a_server_on_another_port_resumes(tmp_path: Path) -> None:
 
 def test_output_tokens_are_set_or_learnt(tmp_path: Path) -> None:
     planted = js.plant("rating", 6, ["en", "ar"], ["ja"])
-    with js.running(planted, tmp_path) as server:
+    with js.running(planted) as server:
         path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"output_tokens": 50})
         assert preview(load_plan(path)).estimate.judges["output_tokens"].tolist() == [12 * 50]
         collect(load_plan(path), tmp_path / "run")

@@ -23,6 +23,7 @@ from refusals import lacks, refused
 from seeing_judges import Seeing, items, panel_of
 
 LANGUAGES = ["en", "th"]
+TASKS, PROBED = 12, 11
 JUDGES: dict[str, Any] = {"sees": {}, "sharp": {}, "blind": {"sees": {"th": 0.0}, "shift": {"th": -30.0}}}
 
 
@@ -34,7 +35,7 @@ def write(folder: Path, url: str, rows: list[dict[str, Any]], **more: Any) -> Pa
         "languages": LANGUAGES,
         "items": {"path": "items.jsonl"},
         "rubric": {"kind": "rating", "scale": [0, 100]},
-        "probes": {"tasks": 18},
+        "probes": {"tasks": PROBED},
         "defaults": {"base_url": url, "backoff": 0.01, "price": {"input": 1, "output": 2}, "concurrency": 16},
         "judges": [{"name": j, "model": f"openai-api/local/{j}"} for j in JUDGES],
     } | more
@@ -44,19 +45,18 @@ def write(folder: Path, url: str, rows: list[dict[str, Any]], **more: Any) -> Pa
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("server")
-    with running({"seeing": {"seed": 1, "judges": JUDGES}}, folder) as server:
+def server() -> Any:
+    with running({"seeing": {"seed": 1, "judges": JUDGES}}) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def run(server: Running, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A run of 20 items and the probes of 18 of them, stopped by its cost limit and gone on with."""
+    """A run of items and the probes of most of them, stopped by its cost limit and gone on with."""
     folder = tmp_path_factory.mktemp("run")
-    plan = write(folder, server.url, items(20, LANGUAGES))
+    plan = write(folder, server.url, items(TASKS, LANGUAGES))
     server.reset()
-    stopped = command("collect", plan, "-o", folder / "run", "--max-cost", 0.02)
+    stopped = command("collect", plan, "-o", folder / "run", "--max-cost", 0.01)
     assert "cost limit" in stopped.stdout
     done = command("collect", plan, "-o", folder / "run")
     assert done.returncode == 0, done.stderr
@@ -67,17 +67,17 @@ def run(server: Running, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
 def test_items_and_versions_are_asked_once_each(run: tuple[Path, Path], server: Running) -> None:
     stats = server.stats()
     # the clean version is the text of its item: the same question, asked as an item and as a version
-    assert stats["distinct"] == 3 * 2 * (20 + 18 * 5)
-    assert stats["total"] == 3 * 2 * (20 + 18 * 6)
+    assert stats["distinct"] == 3 * 2 * (TASKS + PROBED * 5)
+    assert stats["total"] == 3 * 2 * (TASKS + PROBED * 6)
 
 
 def test_an_audit_reads_the_items_and_probe_read_the_versions(run: tuple[Path, Path]) -> None:
     _, folder = run
     panel = pj.read_panel(folder)
-    assert panel.shape == (20, 2, 3)
+    assert panel.shape == (TASKS, 2, 3)
     assert panel.systems == ()
     probes = read_probes(folder)
-    assert probes.shape == (18, 2, 3)
+    assert probes.shape == (PROBED, 2, 3)
     assert set(probes.systems) == {"clean", "damage-1", "damage-2", "damage-3", "placebo-1", "placebo-2"}
     done = command("probe", "read", folder, "--json")
     assert done.returncode == 0, done.stderr
@@ -92,7 +92,7 @@ def test_a_run_and_the_judges_themselves_give_the_same_panels(run: tuple[Path, P
     """What the benchmark measures without a server is what a run through the server gives."""
     plan, folder = run
     judges = Seeing({"seeing": {"seed": 1, "judges": JUDGES}})
-    assert pj.read_panel(folder).to_long().equals(panel_of(judges, items(20, LANGUAGES), False).to_long())
+    assert pj.read_panel(folder).to_long().equals(panel_of(judges, items(TASKS, LANGUAGES), False).to_long())
     aligned = load_items(load_plan(plan))
     assert aligned.first_version is not None
     rows = [
@@ -111,19 +111,19 @@ def test_a_run_brings_its_own_prices(run: tuple[Path, Path]) -> None:
     spent = dict(con.execute("select judge, sum(cost) from a group by judge"))
     con.close()
     prices = read_prices(None, folder)
-    assert prices == pytest.approx({judge: cost / (2 * (20 + 18 * 6)) for judge, cost in spent.items()})
+    assert prices == pytest.approx({judge: cost / (2 * (TASKS + PROBED * 6)) for judge, cost in spent.items()})
     result = json.loads(command("choose", folder, "--json").stdout)
-    assert result["full_cost"] == pytest.approx(2 * sum(spent.values()) / (2 * (20 + 18 * 6)))
+    assert result["full_cost"] == pytest.approx(2 * sum(spent.values()) / (2 * (TASKS + PROBED * 6)))
 
 
 def test_dry_run_says_what_probes_cost(run: tuple[Path, Path]) -> None:
     plan, _ = run
     found = preview(load_plan(plan))
-    assert found.tasks == 20
+    assert found.tasks == TASKS
     assert found.probes is not None
-    assert (found.probes["tasks"], found.probes["versions"], found.probes["calls"]) == (18, 6, 18 * 6 * 2 * 3)
+    assert (found.probes["tasks"], found.probes["versions"], found.probes["calls"]) == (PROBED, 6, PROBED * 6 * 2 * 3)
     assert 0 < found.probes["cost"] < found.estimate.judges["cost"].sum()
-    assert not lacks(command("collect", plan, "--dry-run").stdout, 18, 6, 648)
+    assert not lacks(command("collect", plan, "--dry-run").stdout, PROBED, 6, PROBED * 6 * 2 * 3)
 
 
 def test_thirty_tasks_and_six_versions_by_default(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ HOSTILE = [
 def test_hostile_responses_neither_break_a_run_nor_its_probes(server: Running, tmp_path: Path) -> None:
     rows = items(4, LANGUAGES)
     for i, row in enumerate(rows):
-        text = row["response"] * 3000 if i == 3 else HOSTILE[i % 3] + row["response"]  # one of a megabyte
+        text = row["response"] * 600 if i == 3 else HOSTILE[i % 3] + row["response"]  # one very long
         row["response"] = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
     plan = write(
         tmp_path,

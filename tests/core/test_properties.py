@@ -73,7 +73,7 @@ def test_scale_and_shift(seed: int, scale: float, shift: float) -> None:
 
 
 @given(seed=seeds)
-@settings(**{**QUICK, "max_examples": 6})
+@settings(**{**QUICK, "max_examples": 4})
 def test_every_reader_gives_the_same_panel(seed: int, tmp_path: Path) -> None:
     import polars
 
@@ -107,23 +107,16 @@ def test_save_load_apply_is_transform(seed: int, tmp_path: Path) -> None:
 
 
 def test_threads_do_not_matter() -> None:
-    """The whole audit, as JSON, is the same on one thread and on several."""
+    """The whole audit, as JSON, is the same on one thread and on two: in this process and in another."""
     code = "import json, sys, polyjudge as pj\n"
-    code += "json.dump(pj.audit(pj.sample_panel(), resamples=200).to_dict(), sys.stdout)"
-    runs = [
-        json.loads(
-            subprocess.run(
-                [sys.executable, "-c", code],
-                env={**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)},
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
-        )
-        for threads in (1, 4)
-    ]
-    assert runs[0]["findings"] == runs[1]["findings"]
-    _same(runs[0], runs[1], "audit")
+    code += "json.dump(pj.audit(pj.sample_panel(), resamples=100).to_dict(), sys.stdout)"
+    threads = "2" if os.environ["OPENBLAS_NUM_THREADS"] == "1" else "1"
+    env = {**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    there = json.loads(done.stdout)
+    here = json.loads(json.dumps(pj.audit(pj.sample_panel(), resamples=100).to_dict()))
+    assert here["findings"] == there["findings"]
+    _same(here, there, "audit")
 
 
 def _same(first: object, second: object, where: str) -> None:

@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
 from playwright.sync_api import Browser, Page
 
 import polyjudge as pj
-from polyjudge.cli import commands
 from refusals import lacks
 
 COMMANDS = {
@@ -33,19 +31,13 @@ COMMANDS = {
 
 
 @pytest.fixture
-def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Run a command in this process and give what it prints; starting Python each time would take most of the time."""
-    app = typer.Typer()
-    commands.register(app)
+def run_here(cli: Callable[..., Any]) -> Callable[..., str]:
+    """Run a command that succeeds and give what it prints."""
 
     def run(*arguments: object) -> str:
-        monkeypatch.setattr("sys.argv", ["polyjudge", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as end:
-            app()
-        printed = capsys.readouterr()
-        assert not end.value.code, printed.err
-        return printed.out
+        done = cli(*arguments)
+        assert done.returncode == 0, done.stderr
+        return str(done.stdout)
 
     return run
 

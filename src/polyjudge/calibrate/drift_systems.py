@@ -13,11 +13,9 @@ from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.core.arrays import Array
 from polyjudge.core.panel import Panel
 from polyjudge.core.sections import Finding, find
-from polyjudge.core.systems import fill_systems
+from polyjudge.core.systems import ALL, fill_systems
 from polyjudge.estimate.memory import floor_share
 
-ALL = "(all)"
-"""The language of a change in all of them."""
 COLUMNS = ("system", "language", "change", "low", "high", "p")
 Flips = Callable[[Array], tuple[Array, Array, Array]]
 """Differences (n, x) -> their standard errors, adjusted p, and the critical |t| of each."""

@@ -91,7 +91,6 @@ def collect(
     """
     from polyjudge.collect import load_plan, read_summary
     from polyjudge.report import report_of
-    from polyjudge.sources.runs import export_run
 
     as_json = o.Json.of(ctx).as_json
     if after_run is not None:  # collect run PLAN
@@ -115,6 +114,8 @@ def collect(
         limits = {"max_cost": max_cost, "send_key": send_key or []}
         summary = _ask(read, output, _settings(read, adaptive), retry_missing, **limits)
     if export is not None:
+        from polyjudge.sources.runs import export_run
+
         export_run(output, export)
     show(report_of(summary), as_json, full=True)
     if summary.aside or summary.failed or (fail_on is FailOn.missing and (summary.missing or not summary.complete)):
@@ -123,9 +124,24 @@ def collect(
 
 def _ask(plan: Plan, output: Path, settings: dict[str, Any] | None, retry_missing: bool, **limits: Any) -> Summary:
     """Run the plan, until all is settled where there are settings; `limits` are of both kinds of runs."""
-    from polyjudge.collect.adaptive import collect_until
-    from polyjudge.collect.runner import collect as run
     from polyjudge.report.live import watching
+
+    if settings is not None and retry_missing:
+        raise UsageError("--retry-missing would change what looks have seen: leave it out with --until.")
+    with watching(sys.stderr) as watch:
+        try:
+            if settings is not None:
+                return _ask_until(plan, output, settings, watch=watch, **limits)
+            from polyjudge.collect.runner import collect as run
+
+            return run(plan, output, watch=watch, retry_missing=retry_missing, **limits)
+        except KeyboardInterrupt:
+            print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
+def _ask_until(plan: Plan, output: Path, settings: dict[str, Any], **more: Any) -> Summary:
+    from polyjudge.collect.adaptive import collect_until
     from polyjudge.report.words import word
     from polyjudge.sources.runs import read_run
 
@@ -135,26 +151,17 @@ def _ask(plan: Plan, output: Path, settings: dict[str, Any] | None, retry_missin
     def read(folder: Path) -> pd.DataFrame:
         return read_run(folder, every=True).frame
 
-    if settings is not None and retry_missing:
-        raise UsageError("--retry-missing would change what looks have seen: leave it out with --until.")
-    with watching(sys.stderr) as watch:
-        try:
-            if settings is None:
-                return run(plan, output, watch=watch, retry_missing=retry_missing, **limits)
-            return collect_until(plan, output, settings, read, watch=watch, tell=tell, **limits)
-        except KeyboardInterrupt:
-            print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
-            raise typer.Exit(130) from None
+    return collect_until(plan, output, settings, read, tell=tell, **more)
 
 
 def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
     """Settings of the rule from the options, else from the plan's `until`; None for an ordinary run."""
-    from polyjudge.collect.adaptive import with_defaults
-
     if options.until is None and plan.until is None:
         if options.given:
             raise UsageError("--questions, --matters and --at go with --until settled.")
         return None
+    from polyjudge.collect.adaptive import with_defaults
+
     kept = {} if plan.until is None else plan.until.model_dump(exclude_none=True)
     scale = (0.0, 100.0) if plan.rubric.kind in ("checklist", "compare") else plan.rubric.scale
     return with_defaults({**kept, **options.given}, (float(scale[0]), float(scale[1])))

@@ -99,8 +99,8 @@ def sentences(parts: Parts) -> list[tuple[int, int]]:
         r"(?s).+?(?:\p{SB=STerm}+|\p{SB=ATerm}+(?!\p{SB=Numeric}|[\p{SB=Sp}\p{SB=Close}]*\p{SB=Lower})|\n)"
         r"\p{SB=Close}*[\p{SB=Sp}\n]*|.+$"
     )
-    length = np.cumsum([len(p) for p in parts])
-    ends = sorted({int(np.searchsorted(length, m.end())) + 1 for m in regex.finditer(rule, text)})
+    length = np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))
+    ends = (np.unique(np.searchsorted(length, [m.end() for m in regex.finditer(rule, text)])) + 1).tolist()
     spans = [(a, min(b, len(parts))) for a, b in zip([0, *ends[:-1]], ends, strict=True) if a < len(parts)]
     most = max(40, len(parts) // 8)
     return [piece for span in spans for piece in _shorter(parts, *span, most)]

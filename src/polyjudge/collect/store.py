@@ -155,8 +155,10 @@ def create_store(folder: Path) -> sqlite3.Connection:
             os.close(handle)
             try:
                 with sqlite3.connect(name, isolation_level=None) as con:
-                    con.executescript(_TABLES)
+                    con.execute("pragma journal_mode = memory")  # an unfinished one is thrown away
+                    con.executescript(f"begin; {_TABLES}")
                     write_meta(con, "schema", SCHEMA)
+                    con.execute("commit")
                 con.close()
                 os.replace(name, path)
             finally:

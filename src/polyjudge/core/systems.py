@@ -9,6 +9,8 @@ from polyjudge.core.arrays import Array
 
 Mask = NDArray[np.bool_]
 
+ALL = "(all)"
+"""The language of a system's change in all of them."""
 ROUNDS = 500
 NEAR = 1e-10
 """Filling stops when no filled score moves by more than this share of the range, or after so many rounds."""

