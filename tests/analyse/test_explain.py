@@ -125,9 +125,9 @@ def test_planted_faults_are_found(kind: str) -> None:
     planted = importlib.util.module_from_spec(spec)
     sys.modules["planted"] = planted
     spec.loader.exec_module(planted)
-    found = planted.study(kind, 40, seed=1)
-    assert found.right >= 40 * 0.9 - 2 * np.sqrt(40 * 0.9 * 0.1)
-    assert found.only >= 40 * 0.95 - 2 * np.sqrt(40 * 0.95 * 0.05)
+    found = planted.study(kind, 60, seed=1)
+    assert found.right >= 60 * 0.9 - 2 * np.sqrt(60 * 0.9 * 0.1)
+    assert found.only >= 60 * 0.95 - 2 * np.sqrt(60 * 0.95 * 0.05)
 
 
 def test_a_judge_that_always_fails_in_a_language_is_that_cell() -> None:
