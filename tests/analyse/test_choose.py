@@ -165,9 +165,9 @@ def test_prices_budget_target_and_matters() -> None:
 
 @pytest.mark.statistical
 def test_held_out_figures_do_not_flatter() -> None:
-    """Five equal judges: the truth of every pair is 2/3. 60 panels; the chosen pair's own figure is too high."""
+    """Five equal judges: the truth of every pair is 2/3. 40 panels; the chosen pair's own figure is too high."""
     held, inside = [], []
-    for seed in range(60):
+    for seed in range(40):
         best = choose(planted(seed), max_judges=2, resamples=20, seed=seed).best
         row = best[(best["language"] == ALL) & (best["size"] == 2)].iloc[0]
         held.append(row["held_out"] - 2 / 3)

@@ -178,6 +178,6 @@ def test_a_system_that_does_not_say_has_a_budget(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_fit_takes_few_copies_of_a_panel() -> None:
-    panel = noise(20_000, 10, 10)
+    panel = noise(60_000, 10, 10)
     with at_most(3.5 * panel.scores.nbytes):
         pj.ConsensusCalibrator().fit(panel)

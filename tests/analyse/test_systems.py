@@ -174,7 +174,7 @@ def test_the_band_of_slopes_holds_the_planted_ones() -> None:
     ratio = sees / sees.mean(axis=0)
     own = (ratio / ratio.mean(axis=1, keepdims=True)).ravel()
     held = []
-    for seed in range(150):
+    for seed in range(100):
         panel, _ = pj.simulate_panel(60, 3, 4, systems=3, sees=sees, interaction=0.0, seed=seed)
         slopes = pj.signal(panel, resamples=200, seed=seed).slopes
         held.append(bool(((slopes["band_low"] <= own) & (own <= slopes["band_high"])).all()))

@@ -112,7 +112,7 @@ def test_holes_are_least_squares_not_available_means() -> None:
 @pytest.mark.statistical
 def test_intervals_cover() -> None:
     hits: dict[int, list[bool]] = {4: [], 12: []}
-    for seed in range(120):
+    for seed in range(80):
         panel, truth = pj.simulate_panel(60, 5, 6, seed=seed, interaction=4)
         known = pj.ConsensusCalibrator().fit(panel.select(languages=panel.languages[:4]))
         true = truth.interaction.to_numpy()

@@ -20,6 +20,7 @@ from refusals import lacks, refused
 
 LANGUAGES = ["en", "ar", "zh", "sw"]
 JUDGES = ["ja", "jb", "jc"]
+ITEMS = 28
 
 
 @pytest.fixture(autouse=True)
@@ -51,9 +52,9 @@ def agrees(panel: pj.Panel, planted: dict[str, Any]) -> float:
 
 @pytest.fixture(scope="module")
 def pair_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Any], dict[str, Any]]]:
-    """A finished pair run of 40 items, what was planted, and what the server saw."""
+    """A finished pair run, what was planted, and what the server saw."""
     folder = tmp_path_factory.mktemp("pair")
-    planted = js.plant("pair", 40, LANGUAGES, JUDGES)
+    planted = js.plant("pair", ITEMS, LANGUAGES, JUDGES)
     with pytest.MonkeyPatch.context() as patch, js.running(planted) as server:
         patch.setenv("LOCAL_API_KEY", "a-key-for-loopback")
         collect(load_plan(js.write_plan(folder, server.url, "pair", planted)), folder / "run")
@@ -63,13 +64,13 @@ def pair_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, d
 def test_a_pair_run_recovers_the_planted_interaction(pair_run: Any) -> None:
     folder, planted, seen = pair_run
     panel = pj.read_panel(folder / "run")
-    assert panel.shape == (40, 4, 3)
+    assert panel.shape == (ITEMS, 4, 3)
     assert panel.complete
     assert panel.range == (-4, 4)
     assert panel.languages == tuple(LANGUAGES)
     assert panel.judges == tuple(JUDGES)
     assert agrees(panel, planted) < 4
-    assert (seen["total"], seen["distinct"]) == (960, 960)
+    assert seen["total"] == seen["distinct"] == ITEMS * 4 * 3 * 2
     assert seen["most"] <= 48
 
 
@@ -77,8 +78,8 @@ def test_the_store_holds_everything(pair_run: Any) -> None:
     folder, planted, _ = pair_run
     run = folder / "run"
     assert rows(run, "pragma journal_mode")[0][0] == "wal"
-    assert rows(run, "select count(*), count(distinct prompt) from answers") == [(960, 320)]
-    assert rows(run, "select count(*) from prompts") == [(320,)]
+    assert rows(run, "select count(*), count(distinct prompt) from answers") == [(ITEMS * 24, ITEMS * 8)]
+    assert rows(run, "select count(*) from prompts") == [(ITEMS * 8,)]
     one = rows(
         run,
         "select a.answer, a.score, a.how, a.input_tokens, a.output_tokens, a.attempt, a.model, a.stop, p.text, "
@@ -102,21 +103,21 @@ def test_a_finished_run_asks_nobody(pair_run: Any) -> None:
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["complete"]
-    assert [j["answered"] for j in result["judges"]] == [320] * 3
+    assert [j["answered"] for j in result["judges"]] == [ITEMS * 8] * 3
     tokens = [(j["input_tokens"], j["output_tokens"]) for j in result["judges"]]
     assert result["cost"] == pytest.approx(sum(i + 2 * o for i, o in tokens) / 1e6)
     exported = pj.read_panel(folder / "scores.parquet")
     assert exported.fingerprint == pj.read_panel(folder / "run").fingerprint
     shown = js.command("collect", "-o", folder / "run")
     assert shown.returncode == 0
-    assert not lacks(shown.stdout, 960)
+    assert not lacks(shown.stdout, ITEMS * 24)
 
 
 def test_audit_reads_a_run(pair_run: Any) -> None:
     folder, _, _ = pair_run
     done = js.command("audit", folder / "run")
     assert done.returncode == 0, done.stderr
-    assert "40 tasks" in done.stdout
+    assert f"{ITEMS} tasks" in done.stdout
 
 
 @pytest.mark.parametrize("calls", ["each", "all"])

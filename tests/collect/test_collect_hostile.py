@@ -333,7 +333,7 @@ def test_odd_replies(tmp_path: Path, fault: str) -> None:
     planted = js.plant("rating", 4, ["en", "ar"], ["ja"])
     config = {"faults": {fault: 0.4}, "elsewhere": "http://127.0.0.1:9/"}
     with js.running({**planted, **config}) as server:
-        path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 2}, rubric={"reask": 9})
+        path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 8}, rubric={"reask": 9})
         summary = collect(load_plan(path), tmp_path / "run")
         seen = server.stats()["requests"][fault]
     assert seen > 0

@@ -73,7 +73,7 @@ def test_scale_and_shift(seed: int, scale: float, shift: float) -> None:
 
 
 @given(seed=seeds)
-@settings(**{**QUICK, "max_examples": 6})
+@settings(**{**QUICK, "max_examples": 4})
 def test_every_reader_gives_the_same_panel(seed: int, tmp_path: Path) -> None:
     import polars
 

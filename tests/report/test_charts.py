@@ -15,6 +15,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.core.labels import labels
 from polyjudge.report import charts, report_of
+from polyjudge.report.build.shared import pivot
 from polyjudge.report.charts.theme import CATEGORIES, DARK, LIGHT
 
 
@@ -89,6 +90,20 @@ def test_every_chart_is_as_the_schema_of_vega_lite_says(audit: pj.Audit) -> None
     broken = drawn[0].properties(width="wide")
     with pytest.raises(jsonschema.ValidationError):
         schema.validate(broken.to_dict())
+
+
+def test_a_table_of_cells_has_the_order_of_appearance_whatever_is_missing() -> None:
+    names = [("en", "b"), ("de", "b"), ("de", "a"), ("en", "a")]
+    cells = pd.DataFrame(names, columns=["language", "judge"]).assign(points=[1.0, 2.0, 3.0, 4.0], mark=list("wxyz"))
+    for frame, column, expected in (
+        (cells, "points", [[1.0, 4.0], [2.0, 3.0]]),
+        (cells, "mark", [["w", "z"], ["x", "y"]]),
+        (cells[:3], "points", [[1.0, np.nan], [2.0, 3.0]]),
+    ):
+        wide = pivot(frame, column)
+        assert [list(wide.index), list(wide.columns)] == [["en", "de"], ["b", "a"]]
+        assert (wide.index.name, wide.columns.name) == ("language", "judge")
+        assert pd.DataFrame(expected).equals(wide.reset_index(drop=True).set_axis(range(2), axis=1))
 
 
 def test_labels_are_cleaned_and_stay_apart() -> None:

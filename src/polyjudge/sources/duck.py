@@ -663,8 +663,8 @@ def _append(con: Any, chunk: Any) -> None:
     con.unregister("polyjudge_chunk")
 
 
-def head_rows(source: Source, most: int) -> list[dict[str, Any]]:
-    """The first rows of a source that is no data frame, as they are written."""
+def head_columns(source: Source, most: int) -> dict[str, list[Any]]:
+    """The first rows of a source that is no data frame, as they are written, by column."""
     if source.relation.startswith("sqlite::"):
         with closing(_open_sqlite(source.files[0])) as db, time_limit(db.interrupt, source.where):
             table = source.relation.removeprefix("sqlite::")
@@ -673,7 +673,7 @@ def head_rows(source: Source, most: int) -> list[dict[str, Any]]:
         chosen = ", ".join(map(name, source.columns))
         with time_limit(source.con.interrupt, source.where):
             rows = source.con.execute(f"SELECT {chosen} FROM {source.relation} LIMIT {most}").fetchall()
-    return [dict(zip(source.columns, row, strict=True)) for row in rows]
+    return {n: [row[i] for row in rows] for i, n in enumerate(source.columns)}
 
 
 # --- copying the chosen columns ---

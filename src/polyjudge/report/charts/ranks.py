@@ -17,14 +17,15 @@ SCOPE = "scope"
 """Parameter with the language whose rank probabilities are shown."""
 
 
-def rank_frame(ranks: TiedSets) -> pd.DataFrame:
-    """stage, language, judge, rank, rank_low, rank_high. After calibrating every language has the overall order."""
+def rank_frame(ranks: TiedSets, stage: str) -> pd.DataFrame:
+    """language, judge, rank, rank_low, rank_high. After calibrating every language has the overall order."""
     table = ranks.table
     keep = ["language", "judge", "rank", "rank_low", "rank_high"]
-    before = table.loc[table["scope"] == "language", keep].assign(stage=BEFORE)
+    before = table.loc[table["scope"] == "language", keep]
+    if stage == BEFORE:
+        return before
     overall = table.loc[table["scope"] == "calibrated", keep].drop(columns="language")
-    after = before[["language", "judge"]].merge(overall, on="judge").assign(stage=AFTER)
-    return pd.concat([before, after], ignore_index=True)
+    return before[["language", "judge"]].merge(overall, on="judge")
 
 
 def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str | None = None) -> Picture:
@@ -33,7 +34,7 @@ def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str |
     A frame needs the columns language, judge and rank; with `stage` only the rows of that stage are drawn, and with
     rank_low and rank_high the ranks that the data cannot rule out show on hovering.
     """
-    frame = rank_frame(ranks) if isinstance(ranks, TiedSets) else ranks
+    frame = rank_frame(ranks, stage) if isinstance(ranks, TiedSets) else ranks
     if "stage" in frame:
         frame = frame[frame["stage"] == stage]
     data, _, order = places(frame)

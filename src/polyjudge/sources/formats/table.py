@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from polyjudge.core.adjustment import quote
 from polyjudge.core.columns import listed
 from polyjudge.core.errors import PanelError
 from polyjudge.core.labels import clean
-from polyjudge.sources.duck import FILE, Source, engine_errors, head_rows, name
+from polyjudge.sources.duck import FILE, Source, engine_errors, head_columns, name
 from polyjudge.sources.formats.values import ABSENT, COMMA, NO, OUT_OF, PERCENT, YES
 
 SAMPLE = 2000
@@ -60,42 +60,46 @@ class Table:
 
     source: Source
     frame: Any = None
+    _values: dict[str, list[Any]] = field(default_factory=dict, repr=False)
+    _texts: dict[str, list[str]] = field(default_factory=dict, repr=False)
 
     @property
     def names(self) -> list[str]:
         return self.source.columns
 
     @cached_property
-    def rows(self) -> list[dict[str, Any]]:
-        """The first rows, text that holds JSON objects opened."""
+    def columns(self) -> dict[str, list[Any]]:
+        """The first rows by column, text that holds JSON objects opened."""
         with engine_errors(self.source.where):
-            found = _frame_rows(self.frame) if self.frame is not None else head_rows(self.source, SAMPLE)
-        return [{str(k): _open(v) for k, v in row.items()} for row in found]
+            found = _frame_columns(self.frame) if self.frame is not None else head_columns(self.source, SAMPLE)
+        return {n: list(map(_open, some)) if any(map(_is_object, some)) else some for n, some in found.items()}
 
     @cached_property
     def leaves(self) -> dict[str, tuple[str, ...]]:
         """Dotted path -> column and keys, of what is nested."""
         out: dict[str, tuple[str, ...]] = {}
-        for row in self.rows:
-            for column, value in row.items():
+        nested = {n: some for n, some in self.columns.items() if any(isinstance(v, dict) for v in some)}
+        for row in zip(*nested.values(), strict=True):
+            for column, value in zip(nested, row, strict=True):
                 if isinstance(value, dict) and len(out) < MOST_LEAVES:
                     _descend((column,), value, out)
         return out
 
     def values(self, text: str) -> list[Any]:
         """The sample of a column or dotted path, without what is empty."""
-        place, out = self.place(text), []
-        for row in self.rows:
-            value: Any = row.get(place.column)
+        if text not in self._values:
+            place = self.place(text)
+            some = self.columns.get(place.column, [])
             for key in place.path:
-                value = value.get(key) if isinstance(value, Mapping) else None
-            if value is not None and value != "" and value == value:
-                out.append(value)
-        return out
+                some = [v.get(key) if isinstance(v, Mapping) else None for v in some]
+            self._values[text] = [v for v in some if v is not None and v != "" and v == v]
+        return self._values[text]
 
     def texts(self, text: str) -> list[str]:
         """The same as text."""
-        return [_as_text(v) for v in self.values(text)]
+        if text not in self._texts:
+            self._texts[text] = [v if type(v) is str else _as_text(v) for v in self.values(text)]
+        return self._texts[text]
 
     def distinct(self, text: str) -> list[str]:
         """Different texts of the sample, in order."""
@@ -111,7 +115,7 @@ class Table:
         parts = text.split(".")
         for cut in range(len(parts) - 1, 0, -1):
             column = ".".join(parts[:cut])
-            nested = column in self.names and any(isinstance(r.get(column), Mapping) for r in self.rows)
+            nested = column in self.names and any(isinstance(v, Mapping) for v in self.columns.get(column, ()))
             if nested:
                 return Place(column, tuple(parts[cut:]))
         raise PanelError(
@@ -164,8 +168,13 @@ def _as_text(value: Any) -> str:
     return str(value)
 
 
+def _is_object(value: Any) -> bool:
+    """Text that may hold a JSON object."""
+    return isinstance(value, str) and value[:1] == "{"
+
+
 def _open(value: Any) -> Any:
-    if isinstance(value, str) and value[:1] == "{" and value.rstrip()[-1:] == "}":
+    if _is_object(value) and value.rstrip()[-1:] == "}":
         try:
             return json.loads(value)
         except (ValueError, RecursionError):
@@ -173,15 +182,15 @@ def _open(value: Any) -> Any:
     return value
 
 
-def _frame_rows(frame: Any) -> list[dict[str, Any]]:
-    if hasattr(frame, "to_pylist"):
-        return list(frame.slice(0, SAMPLE).to_pylist())
+def _frame_columns(frame: Any) -> dict[str, list[Any]]:
+    if hasattr(frame, "to_pydict"):
+        return dict(frame.slice(0, SAMPLE).to_pydict())
     if hasattr(frame, "to_dicts"):
-        return list(frame.head(SAMPLE).to_dicts())
+        return dict(frame.head(SAMPLE).to_dict(as_series=False))
     if not hasattr(frame, "head"):
-        return []  # a stream of batches cannot be looked at twice
+        return {}  # a stream of batches cannot be looked at twice
     head = frame.head(SAMPLE)
-    return [dict(zip(map(str, head.columns), row, strict=True)) for row in head.itertuples(index=False, name=None)]
+    return {str(name): list(head.iloc[:, i]) for i, name in enumerate(head.columns)}
 
 
 def file_place(regex: str) -> Place:
