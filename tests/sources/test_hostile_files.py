@@ -50,7 +50,7 @@ def packed(path: Path, *parts: tuple[bytes, int]) -> Path:
 
 def test_crafted_files(tmp_path: Path) -> None:
     files = {
-        "one line.csv": lambda: HEADER + b"t,en,A," + b"x" * 100_000_000,
+        "one line.csv": lambda: HEADER + b"t,en,A," + b"x" * 100_000_000 + b"\nt,en,B,1\n",
         "no line end.csv": lambda: b"x" * 100_000_000,
         "columns.csv": lambda: b",".join(b"c%d" % i for i in range(100_000)) + b"\n1\n",
         "deep.jsonl": lambda: b'{"task":' + b"[" * 500_000 + b"]" * 500_000 + b"}\n",
@@ -62,6 +62,20 @@ def test_crafted_files(tmp_path: Path) -> None:
     assert all(message.startswith("refused:") for message in messages), messages
     for name in files:
         (tmp_path / name).unlink()
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n\n"])
+def test_a_long_last_line_is_not_dropped(tmp_path: Path, end: bytes) -> None:
+    """The engine leaves out a last line that its buffer does not hold, and says nothing."""
+    line = b"t9,en,A," + b"0123456789abcdef" * (1 << 17)
+    (tmp_path / "long.csv").write_bytes(GOOD + line + end)
+    with gzip.open(tmp_path / "long.csv.gz", "wb", compresslevel=0) as file:
+        file.write(GOOD * 10_000 + line + end)
+    for name in ("long.csv", "long.csv.gz"):
+        with refused(pj.PanelError, name, limits.LINE_BYTES):
+            check_text(tmp_path / name)
+    (tmp_path / "long.csv").write_bytes(GOOD * 10_000 + b"t9,en,A,1")
+    check_text(tmp_path / "long.csv")
 
 
 def test_a_gzip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -273,6 +273,8 @@ EXPLAINED = {
     "around fields that hold the delimiter, or fill the missing fields.",
     r"Maximum line size of (\d+) bytes exceeded": "{at} is longer than {0} bytes. A row of a score table is not: "
     "check its quotes and line ends.",
+    "does not support a full read on this file": "{where} has a line that is longer than 2000000 bytes. A row of a "
+    "score table is not: check its quotes and line ends.",
     "unterminated quote": "{at} opens a quote that is never closed. Double the quote inside the field, or close it.",
     "state machine": "{where} is not regular CSV: its line ends are mixed or a quote stands inside a bare field. "
     "Save it again.",

@@ -13,6 +13,9 @@ from polyjudge.core.labels import clean
 
 HEADER_BYTES = 1 << 16
 """Longest first line of a CSV file."""
+LINE_BYTES = 2_000_000
+"""Longest last line of a CSV file. The engine refuses any longer line, but drops one at the end that its buffer (32 MB)
+does not hold. Twice as much is looked at: empty lines may follow."""
 EXPANSION = 200
 """A packed file that grows by more than this anywhere is not a table: score tables shrink about 5 to 50 times."""
 WINDOW = 1 << 20
@@ -24,12 +27,14 @@ LONGEST_LABEL = 1000
 
 
 def check_text(path: Path) -> None:
-    """Refuse a packed file that expands beyond all measure, and a CSV header that is no header."""
+    """Refuse a packed file that expands beyond all measure, and a CSV file whose first or last line is no row."""
     if path.name.lower().endswith(".gz"):
         _check_expansion(path)
-    else:
-        with path.open("rb") as file:
-            check_header(file.read(HEADER_BYTES + 1), path)
+        return
+    with path.open("rb") as file:
+        check_header(file.read(HEADER_BYTES + 1), path)
+        file.seek(max(path.stat().st_size - 2 * LINE_BYTES, 0))
+        _check_last_line(file.read(), path)
 
 
 def check_header(start: bytes, path: Path) -> None:
@@ -41,17 +46,31 @@ def check_header(start: bytes, path: Path) -> None:
         )
 
 
+def _check_last_line(end: bytes | bytearray, path: Path) -> None:
+    """`end` is the last part of the text, longer than the limit where the text is."""
+    line = end.rstrip(b"\r\n")
+    if len(line) - 1 - max(line.rfind(b"\n"), line.rfind(b"\r")) > LINE_BYTES:
+        raise PanelError(
+            f"The last line of {clean(str(path), 200)} is longer than {LINE_BYTES} bytes. A row of a score table is "
+            "not: check its line ends."
+        )
+
+
 def _check_expansion(path: Path) -> None:
     shown = clean(str(path), 200)
-    start = b""
+    start, end = b"", bytearray()
     try:
         with path.open("rb") as file:
             for text in unpacked(file, shown):
                 start = start if len(start) > HEADER_BYTES else start + text[: HEADER_BYTES + 1]
+                end += text
+                if len(end) > 4 * LINE_BYTES:
+                    del end[: -2 * LINE_BYTES]
     except zlib.error as error:
         raise PanelError(f"{shown} cannot be read: it is not a whole gzip file ({error}).") from None
     if not path.name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson", ".json")):
         check_header(start, path)
+        _check_last_line(end, path)
 
 
 def unpacked(file: BinaryIO, shown: str) -> Iterator[bytes]:
