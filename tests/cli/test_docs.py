@@ -9,12 +9,13 @@ import runpy
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import polyjudge as pj
+from polyjudge.calibrate.methods import REGISTRY
 from polyjudge.samples import sample_csv
 
 pytestmark = pytest.mark.slow
@@ -59,6 +60,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def methods() -> Iterator[None]:
+    """A page may register a method of its own: it must not stay for other tests."""
+    before = dict(REGISTRY)
+    yield
+    REGISTRY.clear()
+    REGISTRY.update(before)
+
+
+@pytest.mark.usefixtures("methods")
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
 def test_code_blocks_run(page: Path, folder: Path, cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python blocks of a page share their names, as in a notebook. Plain commands run here, others in bash."""
