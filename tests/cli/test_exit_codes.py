@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -65,6 +66,23 @@ def test_an_interrupt_is_130(cli: Run, scores: Path, monkeypatch: pytest.MonkeyP
     assert done.returncode == 130
     assert done.stderr.endswith("polyjudge: interrupted.\n")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_a_termination_that_the_engine_calls_an_interrupt_is_143(
+    cli: Run, scores: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert threading.current_thread() is threading.main_thread()  # elsewhere the signal would end the tests
+
+    def swallowed(*args: object, **options: object) -> None:
+        with suppress(SystemExit):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(10)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("polyjudge.sources.read_panel", swallowed)
+    done = cli("calibrate", scores, "--save", scores.with_suffix(".json"))
+    assert (done.returncode, done.stderr) == (143, "")
 
 
 def test_an_interrupt_is_heard_while_the_command_loads() -> None:

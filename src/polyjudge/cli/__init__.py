@@ -24,6 +24,7 @@ from polyjudge.core.labels import clean, redact
 
 DEBUG = "--debug"
 INTERRUPTED = 130
+TERMINATED = 143
 
 app = typer.Typer(
     name="polyjudge",
@@ -83,8 +84,20 @@ def main() -> None:
     except KeyboardInterrupt:
         if debug:
             traceback.print_exc()
+        if _terminated.is_set():
+            sys.exit(TERMINATED)
         print("polyjudge: interrupted.", file=sys.stderr)
         sys.exit(INTERRUPTED)
+
+
+_terminated = threading.Event()
+"""Set once the program was asked to end: an engine in the midst of a query says only that it was interrupted."""
+
+
+def _terminate(*_: object) -> None:
+    """Unwind, so that unfinished files are removed."""
+    _terminated.set()
+    sys.exit(TERMINATED)
 
 
 @contextmanager
@@ -104,7 +117,8 @@ def _interrupting_queries() -> Iterator[None]:
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds, so that unfinished files are removed
+    _terminated.clear()
+    before = signal.signal(signal.SIGTERM, _terminate)
     signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
     try:
         yield
