@@ -24,20 +24,23 @@ import polyjudge as pj
 UNITS = 50
 
 
-def start() -> Any:
+def start(master: str) -> Any:
+    """A session that begins soon: short runs are mostly compilation, of Java and of queries."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
     session = (
-        SparkSession.builder.master("local-cluster[2,1,512]")
-        .appName("polyjudge-cluster")
+        SparkSession.builder.master(master)
+        .appName("polyjudge")
         .config("spark.driver.memory", "700m")
         .config("spark.executor.memory", "512m")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .getOrCreate()
@@ -89,7 +92,7 @@ def read_with_loss(session: Any, source: Path, mark: Path) -> pj.Panel:
 
 
 def main() -> None:
-    session = start()
+    session = start("local-cluster[2,1,512]")
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "scores.parquet"
         panel, _ = pj.simulate_panel(tasks=300, languages=["fr", "de"], judges=["B", "A"], seed=3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -170,22 +169,16 @@ def _panel(
     more: dict[str, Any] = {"systems": systems} if systems else {}
     if cluster is not None:
         more |= {"clusters": _names(int(cluster.max()) + 1, "cluster"), "cluster": cluster}
-    return Panel.from_array(scores, _task_names(n), *names, **more)
-
-
-@lru_cache(maxsize=4)
-def _task_names(n: int) -> tuple[str, ...]:
-    return tuple(f"task{i + 1:0{len(str(n))}d}" for i in range(n))
+    return Panel.from_array(scores, tuple(f"task{i + 1:0{len(str(n))}d}" for i in range(n)), *names, **more)
 
 
 def _truth(panel: Panel, cells: Array, mu: Array, planted: PlantedSystems | None) -> Truth:
     """Effects of the (k, m) expected scores."""
     language, judge = cells.mean(axis=1) - cells.mean(), cells.mean(axis=0) - cells.mean()
-    interaction = panel.matrix(double_centre(cells))
     return Truth(
-        interaction,
-        pd.Series(language, index=interaction.index.view(), name="language_effect"),
-        pd.Series(judge, index=interaction.columns.view(), name="judge_effect"),
+        panel.matrix(double_centre(cells)),
+        pd.Series(language, index=pd.Index(panel.languages, name="language"), name="language_effect"),
+        pd.Series(judge, index=pd.Index(panel.judges, name="judge"), name="judge_effect"),
         pd.Series(mu, index=pd.Index(panel.tasks, name="task"), name="task_effect"),
         planted,
     )

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
-from polyjudge.analyse.explain import how_far, parse_cell, without_cells
+from polyjudge.analyse.explain import parse_cell, without_cells
 from polyjudge.core.errors import PanelError, UsageError
 from refusals import refused
 
@@ -153,23 +153,13 @@ def test_most_cells_of_a_faulty_judge_may_be_sound() -> None:
 def test_the_size_of_a_broken_cell_is_not_drawn_towards_nothing(noise: Any) -> None:
     fault = np.zeros((4, 4))
     fault[1, 2] = -12
-    panels = [pj.simulate_panel(40, 4, 4, interaction=fault, noise=noise, seed=i)[0] for i in range(80)]
-    errors, held = [], []
-    for panel in panels:
-        found = how_far(panel)
-        low, high = (
-            pj.explain(panel, resamples=20).cells.iloc[6][["low", "high"]]
-            if found.limits is None
-            else (found.limits[:, 1, 2])
-        )
-        errors.append(found.excess[1, 2] + 12)
-        held.append(low <= -12 <= high)
-    assert abs(np.mean(errors)) < 3 * np.std(errors) / np.sqrt(80)
-    assert np.mean(held) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 80)
-    cell = pj.explain(panels[0], resamples=20).cells.iloc[6]
-    first = how_far(panels[0])
-    assert first.limits is not None
-    assert [cell["excess"], cell["low"], cell["high"]] == [first.excess[1, 2], *first.limits[:, 1, 2]]
+    rows = [
+        pj.explain(pj.simulate_panel(40, 4, 4, interaction=fault, noise=noise, seed=i)[0], resamples=20).cells.iloc[6]
+        for i in range(80)
+    ]
+    errors = np.array([r["excess"] + 12 for r in rows])
+    assert abs(errors.mean()) < 3 * errors.std() / np.sqrt(80)
+    assert np.mean([r["low"] <= -12 <= r["high"] for r in rows]) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 80)
 
 
 def test_a_panel_without_its_broken_cell_agrees() -> None:

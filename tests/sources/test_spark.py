@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,31 +18,13 @@ from refusals import refused
 from user_files import long
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Short runs are mostly compilation."""
+START = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "cluster.py"))["start"]
 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
     """A session in one process: a cluster's processes would each load and compile Spark anew."""
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ["JDK_JAVA_OPTIONS"] = QUICK_JAVA
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    from pyspark.sql import SparkSession
-
-    session = (
-        SparkSession.builder.master("local[1]")
-        .appName("polyjudge-tests")
-        .config("spark.driver.memory", "700m")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.codegen.wholeStage", "false")  # so does compiling each query
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
+    session = START("local[1]")
     yield session
     session.stop()
 

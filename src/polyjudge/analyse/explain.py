@@ -6,7 +6,6 @@ See docs/methods.md, section 18.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,20 +22,10 @@ from polyjudge.core.panel import Panel
 from polyjudge.core.results import Result
 from polyjudge.core.scale import Scale, scale_of
 from polyjudge.core.sections import say
-from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction, informing
+from polyjudge.estimate.incomplete import estimate_interaction, informing
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
-from polyjudge.estimate.sparse import (
-    Kind,
-    Reading,
-    Units,
-    choose,
-    half_samples,
-    offset_maps,
-    refit,
-    sized,
-    sparse_reading,
-)
+from polyjudge.estimate.sparse import Kind, Units, choose, half_samples, offset_maps, refit, sized, sparse_reading
 
 MOST_SHOWN = 12
 """Named cells described in full, those furthest off."""
@@ -141,16 +130,23 @@ def explain(
     if min(k, m) > 2:
         work = 0.4 * resamples * k * m * min(k, m)
         require_time(work, f"Finding which of {k} languages and {m} judges are off")
+    estimate = estimate_interaction(panel)
     matters = what_matters(panel, matters)
     bands = bands or uncertainty(panel, level=level, seed=seed)
-    estimate, units, reading, excess, named, limits = how_far(panel, level, seed)
+    units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
+    reading = choose(units, level, seed)
+    (excess,), (named,) = sized(units, estimate.interaction[None], [reading])
     agreeing = [
         r.kind == reading.kind and np.array_equal(r.named, reading.named)
         for r in half_samples(units, resamples, level, seed)
     ]
     drawn = sparse_reading(bootstrap_means(units.values, units.share, 2 * resamples, seed), units.lad)
-    if limits is None:
+    tasks = refit(units, units.values, reading)
+    if tasks is None:
         limits = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    else:
+        half = stdtrit(informing(panel) - 1, (1 + level) / 2) * mean_and_se(tasks, units.share)[1]
+        limits = np.stack([excess - half, excess + half])
     cells = _cells(bands, excess, limits, named, matters)
     asked = named if cell is None else _one(panel, cell)
     kind = reading.kind if cell is None else "cell"
@@ -173,32 +169,6 @@ def explain(
         resamples=resamples,
         seed=seed,
     )
-
-
-class Distance(NamedTuple):
-    """The explanation of a panel's interaction, and how far its cells are off."""
-
-    estimate: InteractionEstimate
-    units: Units
-    reading: Reading
-    excess: Array
-    """(k, m) points off the additive panel that fits the sound cells."""
-    named: NDArray[np.bool_]
-    limits: Array | None
-    """(2, k, m) of the excess, by Student's t; None in a diffuse panel, where only resamples give them."""
-
-
-def how_far(panel: Panel, level: float = 0.95, seed: int = 7) -> Distance:
-    """Which explanation fits all tasks, and how far that leaves each cell off."""
-    estimate = estimate_interaction(panel)
-    units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
-    reading = choose(units, level, seed)
-    (excess,), (named,) = sized(units, estimate.interaction[None], [reading])
-    tasks = refit(units, units.values, reading)
-    if tasks is None:
-        return Distance(estimate, units, reading, excess, named, None)
-    half = stdtrit(informing(panel) - 1, (1 + level) / 2) * mean_and_se(tasks, units.share)[1]
-    return Distance(estimate, units, reading, excess, named, np.stack([excess - half, excess + half]))
 
 
 def without_cells(panel: Panel, cells: list[tuple[str, str]]) -> Panel:

@@ -76,11 +76,9 @@ def ppi_mean(
     alone = _powered(y, f, rest, w, v, 0.0)
     if alone[1] < se:
         weight, (estimate, se) = 0.0, alone
-    cluster = np.concatenate([len(rest) + np.arange(len(y)), np.arange(len(rest))[::-1]])
-    if clusters is not None or unlabelled_clusters is not None:
-        own = [np.arange(len(y)) if clusters is None else np.asarray(clusters)]
-        own.append(-1 - np.arange(len(rest)) if unlabelled_clusters is None else np.asarray(unlabelled_clusters))
-        cluster = np.unique(np.concatenate(own), return_inverse=True)[1]  # one numbering for what is in both parts
+    own = [np.arange(len(y)) if clusters is None else np.asarray(clusters)]
+    own.append(-1 - np.arange(len(rest)) if unlabelled_clusters is None else np.asarray(unlabelled_clusters))
+    cluster = np.unique(np.concatenate(own), return_inverse=True)[1]  # one numbering: a cluster may be in both parts
     centre, se, df = _spread(y, f, rest, w, v, weight, ends, cluster[: len(y)], cluster[len(y) :])
     half = float(stdtrit(df, (1 + level) / 2)) * se
     low, high = centre - half, centre + half
@@ -146,8 +144,7 @@ def _powered(y: Array, f: Array, rest: Array, w: Array, v: Array, weight: float)
 
 def _mean_variance(x: Array, w: Array) -> float:
     """Variance of the weighted mean of independent values."""
-    n, total = len(x), w.sum()
-    part = w * (x - w @ x / total) / total * (n / max(n - 1, 1)) ** 0.5
+    part = _parts(x, w, np.arange(len(x)))
     return float(part @ part)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from polyjudge.analyse.families import families as find_families
-from polyjudge.core.arrays import Array, ratio
+from polyjudge.core.arrays import AT_ONCE, Array, ratio
 from polyjudge.core.errors import UsageError
 from polyjudge.core.memory import require_time
 from polyjudge.core.panel import Panel
@@ -34,8 +34,6 @@ SLOPE_MATTERS = 0.15
 hard language spreads systems a little less by that alone."""
 FEWEST = 8
 """With fewer tasks (clusters) resampling says nothing: the verdict is "cannot tell"."""
-AT_ONCE = 1_000_000
-"""Covariances that are kept of all resamples."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -152,7 +152,7 @@ def _bounds(panel: Panel, band: Array, noise: float, scores: float, level: float
         ("Gaussian, sigma of all scores", scores, gaussian_radius(scores, tasks, k, m, level)),
         ("distribution-free", np.nan, free),
     ]
-    return pd.DataFrame(dict(zip(("bound", "sigma", "radius"), zip(*rows, strict=True), strict=True)))
+    return pd.DataFrame(rows, columns=["bound", "sigma", "radius"])
 
 
 def _notes(panel: Panel, critical: float, constant: NDArray[np.bool_], scores: float) -> list[Say]:

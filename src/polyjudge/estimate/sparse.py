@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 
 from polyjudge.core.arrays import Array
 from polyjudge.estimate.incomplete import by_cluster
-from polyjudge.estimate.kernels import double_centre, sum_judges, sum_languages
+from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import in_groups, mean_and_se
 
 Kind = Literal["none", "cell", "cells", "judge", "language", "diffuse"]
@@ -51,21 +51,21 @@ class _Additive:
     def __init__(self, weights: Array) -> None:
         self.turned = weights.shape[-1] > max(LARGE, weights.shape[-2])  # as many equations are solved as columns
         self.weights = weights = np.swapaxes(weights, -1, -2) if self.turned else weights
-        self.rows = sum_judges(weights)
+        self.rows = weights.sum(axis=-1)
         self.shares = weights / self.rows[..., None]
         normal = -np.swapaxes(weights, -1, -2) @ self.shares
-        np.einsum("...jj->...j", normal)[...] += sum_languages(weights)
+        np.einsum("...jj->...j", normal)[...] += weights.sum(axis=-2)
         self.normal = normal[..., 1:, 1:]
 
     def __call__(self, cells: Array) -> Array:
         if self.turned:
             cells = np.swapaxes(cells, -1, -2)
         weighted = self.weights * cells
-        level = sum_judges(weighted) / self.rows
-        right = sum_languages(weighted) - sum_languages(self.weights * level[..., None])
+        level = weighted.sum(axis=-1) / self.rows
+        right = weighted.sum(axis=-2) - (self.weights * level[..., None]).sum(axis=-2)
         column = np.zeros(right.shape)  # the first is 0: one constant of rows and columns is free
         column[..., 1:] = self._solved(right[..., 1:, None])[..., 0]
-        row = level - sum_judges(self.shares * column[..., None, :])
+        row = level - (self.shares * column[..., None, :]).sum(axis=-1)
         out: Array = row[..., None] + column[..., None, :]
         return np.swapaxes(out, -1, -2) if self.turned else out
 

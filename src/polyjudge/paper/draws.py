@@ -23,7 +23,7 @@ def held_out_draws(
     rng = np.random.default_rng(seed)
     drawn, orders = [], []
     for _ in range(resamples):
-        drawn.append(_count(_chosen(rng, tasks), tasks))
+        drawn.append(_count(rng.choice(tasks, tasks, replace=True), tasks))
         orders.append([rng.permutation(judges) for _ in range(languages)])
     return np.array(drawn), np.array(orders)
 
@@ -35,9 +35,7 @@ def plain_draws(tasks: int, resamples: int, rng: np.random.Generator | int) -> C
     generator of seed 207 for all languages, one after the other in the panel's order.
     """
     rng = np.random.default_rng(rng)
-    drawn = rng.integers(0, tasks, (resamples, tasks))  # the numbers of rng.choice, one resample after the other
-    drawn += tasks * np.arange(resamples)[:, None]
-    return _count(drawn.ravel(), tasks * resamples).reshape(resamples, tasks)
+    return np.array([_count(rng.choice(tasks, tasks, replace=True), tasks) for _ in range(resamples)])
 
 
 def subset_draws(
@@ -52,7 +50,7 @@ def subset_draws(
     for row in inside:
         subset = rng.choice(tasks, size, replace=False)
         row[subset] = True
-        drawn.append(_count(subset[_chosen(rng, size)], tasks))
+        drawn.append(_count(subset[rng.choice(size, size, replace=True)], tasks))
     return inside, np.array(drawn)
 
 
@@ -70,7 +68,7 @@ def strata_draws(strata: Counts, resamples: int = 1000, seed: int = 107) -> Coun
     out = np.zeros((resamples, len(strata)), np.int64)
     for row in out:
         for rows in members:
-            row[rows] = _count(_chosen(rng, len(rows)), len(rows))
+            row[rows] = _count(rng.choice(len(rows), len(rows), replace=True), len(rows))
     return out
 
 
@@ -78,11 +76,6 @@ def summary(values: Array) -> tuple[float, float, float]:
     """Mean, and the ends of the 95% interval of resamples."""
     low, high = np.percentile(values, [2.5, 97.5])
     return float(values.mean()), float(low), float(high)
-
-
-def _chosen(rng: np.random.Generator, size: int) -> NDArray[np.int64]:
-    """rng.choice(size, size, replace=True), which asks for these and takes twice as long."""
-    return rng.integers(0, size, size)
 
 
 def _count(drawn: NDArray[np.int64], tasks: int) -> Counts:

@@ -30,7 +30,7 @@ from polyjudge.core.files import check_name, literal, matches, read_marker
 from polyjudge.core.labels import clean
 from polyjudge.core.memory import VARIABLE as MEMORY
 from polyjudge.core.memory import budget
-from polyjudge.sources.limits import check_text
+from polyjudge.sources.limits import LONG_LINE, check_text
 
 ENGINE_MEMORY = 1200 << 20
 """The engine works in this much unless the user gives a budget. What does not fit goes to the temporary folder."""
@@ -271,10 +271,8 @@ EXPLAINED = {
     "encodings each on their own) and retry.",
     r"Expected Number of Columns: (\d+) Found: (\d+)": "{at} has {1} fields where the header has {0}. Put quotes "
     "around fields that hold the delimiter, or fill the missing fields.",
-    r"Maximum line size of (\d+) bytes exceeded": "{at} is longer than {0} bytes. A row of a score table is not: "
-    "check its quotes and line ends.",
-    "does not support a full read on this file": "{where} has a line that is longer than 2000000 bytes. A row of a "
-    "score table is not: check its quotes and line ends.",
+    "Maximum line size of": f"{{at}} {LONG_LINE}",
+    "does not support a full read on this file": f"{{where}} has a line that {LONG_LINE}",
     "unterminated quote": "{at} opens a quote that is never closed. Double the quote inside the field, or close it.",
     "state machine": "{where} is not regular CSV: its line ends are mixed or a quote stands inside a bare field. "
     "Save it again.",

@@ -16,6 +16,7 @@ HEADER_BYTES = 1 << 16
 LINE_BYTES = 2_000_000
 """Longest last line of a CSV file. The engine refuses any longer line, but drops one at the end that its buffer (32 MB)
 does not hold. Twice as much is looked at: empty lines may follow."""
+LONG_LINE = f"is longer than {LINE_BYTES} bytes. A row of a score table is not: check its quotes and line ends."
 EXPANSION = 200
 """A packed file that grows by more than this anywhere is not a table: score tables shrink about 5 to 50 times."""
 WINDOW = 1 << 20
@@ -50,10 +51,7 @@ def _check_last_line(end: bytes | bytearray, path: Path) -> None:
     """`end` is the last part of the text, longer than the limit where the text is."""
     line = end.rstrip(b"\r\n")
     if len(line) - 1 - max(line.rfind(b"\n"), line.rfind(b"\r")) > LINE_BYTES:
-        raise PanelError(
-            f"The last line of {clean(str(path), 200)} is longer than {LINE_BYTES} bytes. A row of a score table is "
-            "not: check its line ends."
-        )
+        raise PanelError(f"The last line of {clean(str(path), 200)} {LONG_LINE}")
 
 
 def _check_expansion(path: Path) -> None:

@@ -7,7 +7,6 @@ import shlex
 from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
 import pandas as pd
 
 from polyjudge.core.panel import Panel
@@ -139,11 +138,6 @@ def fields(of: Any, *names: str) -> dict[str, Any]:
 
 def pivot(cells: pd.DataFrame, values: str) -> pd.DataFrame:
     """A language x judge table of a column of `cells`, both in their order of appearance."""
-    (row, languages), (column, judges) = pd.factorize(cells["language"]), pd.factorize(cells["judge"])
-    entries, place = cells[values].to_numpy(), row * len(judges) + column
-    if entries.dtype.kind in "fiub" and np.array_equal(np.sort(place), np.arange(len(languages) * len(judges))):
-        table = entries[np.argsort(place)].reshape(len(languages), len(judges))  # every cell once
-        return pd.DataFrame(table, languages.rename("language"), judges.rename("judge"))
     wide = cells.pivot(index="language", columns="judge", values=values)
     return wide.loc[cells["language"].drop_duplicates().tolist(), cells["judge"].drop_duplicates().tolist()]
 
