@@ -47,7 +47,7 @@ lock:
 
 # The lower bounds of pyproject.toml, in an environment of their own: a page, the help, and the tests of what meets
 # other packages most. (An older rich draws the progress bar at other moments.)
-LOWEST ?= --ignore tests/core/test_progress.py tests/core tests/sources/test_readers.py tests/report/test_charts.py \
+LOWEST ?= --ignore tests/panel/test_progress.py tests/panel tests/read/test_readers.py tests/report/test_charts.py \
   $(addprefix tests/collect/test_collect,.py _batches.py _kinds.py _logs.py _parse.py _plan.py)
 lowest: .venv/test.stamp
 	$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-lowest

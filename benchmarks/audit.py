@@ -37,7 +37,7 @@ print(json.dumps({"code": done, "wall": time.perf_counter() - begun, "cpu": used
 """
 GROUPED = """
 import sys
-from polyjudge.sources.duck import connect
+from polyjudge.read.duck import connect
 connect().sql(f"SELECT task, language, judge, sum(score), count(*) FROM '{sys.argv[1]}' GROUP BY ALL").fetchall()
 """
 MOST_MB = 1500

@@ -17,11 +17,11 @@ import numpy as np
 from scipy.special import ndtr
 
 import polyjudge as pj
-from polyjudge.analyse.reversal import pair_gaps, selected_p
-from polyjudge.core.arrays import Array
-from polyjudge.core.panel import Panel
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import benjamini_hochberg, upper_tail
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.panel import Panel
+from polyjudge.questions.audit.reversal import pair_gaps, selected_p
 
 K, M = 8, 6
 SIZES = (30, 55, 200)

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import polyjudge as pj
-from polyjudge.core.arrays import Array
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.arrays import Array
 
 K, M = 8, 6
 SCENARIOS = {

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 import polyjudge as pj
-from polyjudge.calibrate.methods.btl import fit_btl, log_likelihood, pair_counts
-from polyjudge.core.panel import Grouping
 from polyjudge.estimate.kernels import draw_block
+from polyjudge.panel.panel import Grouping
+from polyjudge.paper.methods.btl import fit_btl, log_likelihood, pair_counts
 
 
 def preference_panel(seed: int = 0) -> pj.Panel:

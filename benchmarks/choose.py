@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import polyjudge as pj
-from polyjudge.analyse.choose import choose
-from polyjudge.analyse.swap import swap
+from polyjudge.questions.judges.choose import choose
+from polyjudge.questions.judges.swap import swap
 
 TASKS, SYSTEMS, LANGUAGES, JUDGES = 150, 4, 3, 5
 SD = 10.0

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 import polyjudge as pj
-from polyjudge.calibrate.drift import drift
+from polyjudge.questions.drift.drift import drift
 
 
 def main(simulations: int = 200) -> None:

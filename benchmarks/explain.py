@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 import polyjudge as pj
-from polyjudge.core.arrays import Array
+from polyjudge.estimate.deviations import Kind, Units, choose
 from polyjudge.estimate.incomplete import estimate_interaction
-from polyjudge.estimate.sparse import Kind, Units, choose
+from polyjudge.panel.arrays import Array
 
 NOISE_SD = 8.0
 

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 import polyjudge as pj
-from polyjudge.core.progress import Stages
+from polyjudge.panel.progress import Stages
 
 BASE = {"tasks": 100, "languages": 3, "judges": 4, "systems": 3, "replicates": 2, "missing": 0.04}
 FACTORS = (1, 2, 4, 8)

@@ -26,9 +26,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import polyjudge as pj
-from polyjudge.analyse.probes import probe
 from polyjudge.collect import load_plan
 from polyjudge.collect.items import load_items
+from polyjudge.questions.probe.reaction import probe
 from seeing_judges import Seeing, items
 
 ITEMS, TASKS = 60, 30
@@ -129,7 +129,7 @@ def through_server(folder: Path, panels: int) -> int:
     """Collects panels from a server; how many, all of them equal to those in memory (else an error)."""
     from judge_server import running
     from polyjudge.collect import collect
-    from polyjudge.sources import read_panel, read_probes
+    from polyjudge.read import read_panel, read_probes
 
     count = 0
     with running(configuration({}, 0), folder) as server:

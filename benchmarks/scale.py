@@ -42,7 +42,7 @@ def make(path: Path, tasks: int) -> None:
 
 def plain(query: str) -> None:
     """A query in DuckDB with the limits that polyjudge sets itself."""
-    from polyjudge.sources.duck import connect
+    from polyjudge.read.duck import connect
 
     connect().sql(query).to_arrow_table()
 
@@ -83,7 +83,7 @@ def read_and_audit(path: str) -> dict[str, float]:
 
 
 def copy(path: str) -> None:
-    from polyjudge.sources.duck import connect
+    from polyjudge.read.duck import connect
 
     with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
         connect().execute(f"COPY (SELECT * FROM '{path}') TO '{folder}/out.parquet' (FORMAT parquet, COMPRESSION zstd)")
@@ -93,7 +93,7 @@ def apply(path: str, into: str = "out.parquet") -> None:
     import numpy as np
 
     import polyjudge as pj
-    from polyjudge.sources.writers import write_calibrated
+    from polyjudge.read.writers import write_calibrated
 
     rng = np.random.default_rng(0)
     labels = LANGUAGES, [f"judge-{c}" for c in "ABCDEF"]

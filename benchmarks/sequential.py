@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 import polyjudge as pj
-from polyjudge.analyse.sequential import Replay, Sequential, State, replay_of, simultaneous_by_run
+from polyjudge.questions.plan.sequential import Replay, Sequential, State, replay_of, simultaneous_by_run
 
 TASKS, LANGUAGES, JUDGES = 1536, 3, 4
 TOGETHER = 50

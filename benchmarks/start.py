@@ -29,10 +29,10 @@ def seconds(*args: str) -> float:
 AUDIT = """
 import resource
 from polyjudge.cli import main
-from polyjudge.analyse.audit import audit
-from polyjudge.cli.output import emit
-from polyjudge.sources import read_panel
-from polyjudge.sources.duck import connect
+from polyjudge.questions.audit.audit import audit
+from polyjudge.questions.emit import emit
+from polyjudge.read import read_panel
+from polyjudge.read.duck import connect
 connect().sql("SELECT 1").fetchall()
 spent = resource.getrusage(resource.RUSAGE_SELF)
 print(spent.ru_utime + spent.ru_stime)

@@ -11,9 +11,9 @@ import atheris
 
 with atheris.instrument_imports(include=["polyjudge"]):
     import polyjudge as pj
-    import polyjudge.core.panel
-    import polyjudge.sources
-    from polyjudge.sources import read_panel
+    import polyjudge.panel.panel
+    import polyjudge.read
+    from polyjudge.read import read_panel
 
 import pandas as pd
 from harness import fuzz

@@ -8,9 +8,9 @@ import atheris
 
 with atheris.instrument_imports(include=["polyjudge"]):
     import polyjudge as pj
+    from polyjudge.collect.database import FILE, open_store
     from polyjudge.collect.store import create_store, write_meta
     from polyjudge.collect.summary import read_summary
-    from polyjudge.core.store import FILE, open_store
 
 import damage
 from harness import fuzz

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 import polyjudge as pj
-from polyjudge.analyse.helped import whom_it_helps
-from polyjudge.analyse.ppi import language_means
-from polyjudge.core.gold import Gold
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.gold import Gold
+from polyjudge.questions.anchor.helped import whom_it_helps
+from polyjudge.questions.anchor.ppi import language_means
 
 
 def lone_judge(

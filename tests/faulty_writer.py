@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from polyjudge.core import files
-from polyjudge.core.errors import UsageError
-from polyjudge.core.files import new_folder
+from polyjudge.panel import files
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.files import new_folder
 
 OLD = {"report.html": "old report", "figures/one.svg": "old figure", "figures/gone.svg": "only old"}
 NEW = {"report.html": "new report, longer", "figures/one.svg": "new figure", "table.csv": "only new"}

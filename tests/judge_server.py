@@ -513,7 +513,7 @@ def run_plan(path: str, folder: str, key: str, until: dict[str, Any] | None = No
     from polyjudge.collect.adaptive import collect_until
     from polyjudge.collect.plan import load_plan
     from polyjudge.collect.runner import collect
-    from polyjudge.sources.runs import read_run
+    from polyjudge.collect.runs import read_run
 
     os.environ["LOCAL_API_KEY"] = key
     if until is None:
@@ -526,7 +526,7 @@ def begin(*args: Any) -> Any:
     """`run_plan` in a process that begins with everything imported: a kill falls into the work, not the imports."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(
-        ["aiohttp", "judge_server", "polyjudge.collect.adaptive", "polyjudge.collect.runner", "polyjudge.sources.runs"]
+        ["aiohttp", "judge_server", "polyjudge.collect.adaptive", "polyjudge.collect.runner", "polyjudge.collect.runs"]
     )
     process = context.Process(target=run_plan, args=args)
     process.start()

@@ -16,7 +16,7 @@ import polars
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.errors import UsageError
+from polyjudge.panel.errors import UsageError
 from refusals import refused
 
 ROOT = Path(__file__).parents[1]
@@ -169,7 +169,7 @@ def test_the_store_of_an_adaptive_run_gets_the_level_that_its_looks_left(panel: 
     bought, compared = replace(panel, looks=5), replace(judged, looks=5)
     few: dict[str, Any] = {"resamples": 100}
     for result in (
-        pj.audit(bought, permutations=0, **few),
+        pj.audit(bought, **few),
         pj.uncertainty(bought, **few),
         pj.gates(bought, 50.0, **few),
         pj.explain(bought, **few),

@@ -124,9 +124,9 @@ MUTANTS = (
 
 CHILD = """
 import json, sys
-from polyjudge.validate.scenarios import SCENARIOS
-from polyjudge.validate.suite import _batch, judge
-from polyjudge.validate.promises import chances
+from validation.scenarios import SCENARIOS
+from validation.suite import _batch, judge
+from validation.promises import chances
 name, quantity, stages, bounds = json.loads(sys.argv[1])
 s = next(s for s in SCENARIOS if s.name == name)
 trials, row = [], None

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polyjudge.core.errors import UsageError
-from polyjudge.core.gold import Gold, align_gold
-from polyjudge.core.labels import clean
-from polyjudge.core.panel import Panel
 from polyjudge.estimate.identify import settle_incomplete
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.gold import Gold, align_gold
+from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Panel
 
 if TYPE_CHECKING:
-    from polyjudge.analyse.check import Check
+    from polyjudge.questions.check.check import Check
 
 AHEAD = ("plan", "separate", "label_budget", "replay")
 """Their level is of scores still to be had: what looks there were has no part in it."""
@@ -82,7 +82,7 @@ def _optional(own: Mapping[str, inspect.Parameter], name: str) -> bool:
 
 def _labels(panel: Panel, gold: Any, annotation: str) -> Any:
     """Labels from a path, and laid out beside the panel where the function wants them so."""
-    from polyjudge.sources.read import read_gold
+    from polyjudge.read.scores import read_gold
 
     table = read_gold(gold) if isinstance(gold, str | Path) else gold
     return align_gold(panel, table) if annotation.startswith("Gold") else table
@@ -145,8 +145,8 @@ def check(source: Any, **columns: Any) -> Check:
     >>> pj.check(pj.simulate_panel(seed=1)[0].to_frame()).readable
     True
     """
-    from polyjudge.analyse.check import check_panel, check_reading
-    from polyjudge.core.reading import Unclear
+    from polyjudge.panel.reading import Unclear
+    from polyjudge.questions.check.check import check_panel, check_reading
 
     try:
         return check_panel(_read(source, columns, "check"))
@@ -155,7 +155,7 @@ def check(source: Any, **columns: Any) -> Check:
 
 
 def _read(source: Any, reading: dict[str, Any], name: str) -> Panel:
-    from polyjudge.sources import read_panel, read_probes
+    from polyjudge.read import read_panel, read_probes
 
     unknown = [n for n in reading if n not in inspect.signature(read_panel).parameters]
     if unknown:

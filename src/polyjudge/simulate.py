@@ -11,18 +11,18 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtr
 
-from polyjudge.core.arrays import Array
-from polyjudge.core.errors import UsageError
-from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.records import Record
 
 Noise = Literal["gaussian", "heteroskedastic", "heavy"]
 Scale = Literal["continuous", "integer", "fractions"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class PlantedSystems(Result):
+class PlantedSystems(Record):
     """What was planted about systems, before any rounding: quality, who favours whom, and what each judge sees."""
 
     quality: pd.Series[float]
@@ -37,7 +37,7 @@ class PlantedSystems(Result):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Truth(Result):
+class Truth(Record):
     """What the scores are on average, on the scale they are written in. All effects are centred.
 
     On a scale with steps and ends, rounding and cutting change the expected scores: the effects here are those of the

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.errors import CalibratorError, PanelError, UsageError
-from polyjudge.sources.writers import write_calibrated
+from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
+from polyjudge.read.writers import write_calibrated
 from refusals import lacks, refused
 
 
@@ -120,7 +120,7 @@ def test_calibrated_file_is_a_panel_without_interaction(
 
 
 def test_order_is_kept_over_many_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polyjudge.sources.duck.SMALL", 0)  # as large files are: by all threads
+    monkeypatch.setattr("polyjudge.read.duck.SMALL", 0)  # as large files are: by all threads
     panel, _ = pj.simulate_panel(tasks=12_000, languages=3, judges=4, seed=0)
     frame = panel.to_long().sample(frac=1, random_state=1, ignore_index=True)
     cal = pj.ConsensusCalibrator().fit(panel)

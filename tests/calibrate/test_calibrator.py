@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.errors import CalibratorError, UsageError
+from polyjudge.panel.errors import CalibratorError, UsageError
 from refusals import refused
 
 

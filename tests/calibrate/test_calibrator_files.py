@@ -12,7 +12,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.calibrate.load import load_calibrator
-from polyjudge.core.errors import CalibratorError
+from polyjudge.panel.errors import CalibratorError
 from refusals import refused
 
 FIRST = Path(__file__).resolve().parents[1] / "first_version" / "calibrator.json"

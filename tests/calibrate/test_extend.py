@@ -13,7 +13,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.calibrate.extend import extend
-from polyjudge.core.errors import CalibratorError, UsageError
+from polyjudge.panel.errors import CalibratorError, UsageError
 from refusals import lacks, refused
 
 Run = Callable[..., CompletedProcess[str]]

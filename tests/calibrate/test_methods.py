@@ -13,13 +13,13 @@ import pytest
 
 import polyjudge as pj
 from plain_held_out import PLAIN, plain_matrices, plain_taus
-from polyjudge.analyse.held_out import GAIN_SCOPE, apply, resample
+from polyjudge.calibrate.block import full_fit
 from polyjudge.calibrate.methods import ORDER, REGISTRY, Method, find_methods, method
-from polyjudge.calibrate.methods.block import full_fit
-from polyjudge.calibrate.methods.dawid_skene import em
-from polyjudge.core.errors import CalibratorError, UsageError
 from polyjudge.estimate.kernels import draw_blocks, stream
-from polyjudge.sources.writers import write_calibrated
+from polyjudge.panel.errors import CalibratorError, UsageError
+from polyjudge.paper.methods.dawid_skene import em
+from polyjudge.questions.compare.held_out import GAIN_SCOPE, apply, resample
+from polyjudge.read.writers import write_calibrated
 from refusals import refused
 
 

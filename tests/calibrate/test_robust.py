@@ -8,9 +8,9 @@ from scipy.stats import trim_mean
 
 import polyjudge as pj
 from polyjudge.calibrate import robust as room
-from polyjudge.core.errors import UsageError
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.errors import UsageError
 from refusals import refused
 
 

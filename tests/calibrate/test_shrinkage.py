@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import polyjudge as pj
 from polyjudge.calibrate.shrinkage import Spread
-from polyjudge.core.errors import UsageError
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.errors import UsageError
 from refusals import refused
 
 

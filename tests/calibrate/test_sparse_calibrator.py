@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.calibrate.drift import drift
-from polyjudge.core.errors import CalibratorError
+from polyjudge.panel.errors import CalibratorError
+from polyjudge.questions.drift.drift import drift
 from refusals import refused
 
 LANGUAGES = ["English", "Arabic", "Turkish", "Chinese", "Hindi", "Japanese", "Spanish", "Swahili"]

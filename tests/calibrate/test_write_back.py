@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.errors import CalibratorError, PanelError, PolyjudgeError, UsageError
-from polyjudge.sources.writers import Written, write_calibrated
+from polyjudge.panel.errors import CalibratorError, PanelError, PolyjudgeError, UsageError
+from polyjudge.read.writers import Written, write_calibrated
 from refusals import refused
 from user_files import MAKERS
 

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 import polyjudge as pj
-from polyjudge.core.errors import PanelError, UsageError
+from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.samples import sample_csv
 from refusals import refused
 
@@ -58,8 +58,8 @@ def test_junit_and_parquet(scores: Path, tmp_path: Path, cli: Any) -> None:
 
 
 def test_junit_holds_hostile_text() -> None:
-    from polyjudge.core.sections import Report, find
     from polyjudge.report.junit import junit
+    from polyjudge.report.sections import Report, find
 
     evil = "]]><script>\x00\ud800&"
     report = Report(command="audit", title="x", findings=(find("serious", "note", text=evil),))

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.analyse.recovery import recovery
-from polyjudge.core.errors import UsageError
+from polyjudge.panel.errors import UsageError
+from polyjudge.questions.compare.recovery import recovery
 from polyjudge.samples import make, sample_csv, sample_truth
 from refusals import lacks, refused
 

@@ -43,7 +43,7 @@ def test_an_internal_error_is_3_and_asks_for_a_report(cli: Run, scores: Path, mo
     def broken(*args: object, **options: object) -> None:
         raise TypeError("postgres://me:hunter2@host \x1b[31m")
 
-    monkeypatch.setattr("polyjudge.sources.read_panel", broken)
+    monkeypatch.setattr("polyjudge.read.read_panel", broken)
     done = cli("calibrate", scores, "--save", scores.with_suffix(".json"))
     assert done.returncode == 3
     assert "TypeError" in done.stderr
@@ -61,7 +61,7 @@ def test_an_interrupt_is_130(cli: Run, scores: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*args: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("polyjudge.sources.read_panel", interrupted)
+    monkeypatch.setattr("polyjudge.read.read_panel", interrupted)
     done = cli("calibrate", scores, "--save", scores.with_suffix(".json"))
     assert done.returncode == 130
     assert done.stderr.endswith("polyjudge: interrupted.\n")
@@ -80,7 +80,7 @@ def test_a_termination_that_the_engine_calls_an_interrupt_is_143(
             time.sleep(10)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("polyjudge.sources.read_panel", swallowed)
+    monkeypatch.setattr("polyjudge.read.read_panel", swallowed)
     done = cli("calibrate", scores, "--save", scores.with_suffix(".json"))
     assert (done.returncode, done.stderr) == (143, "")
 
@@ -162,7 +162,7 @@ def test_an_interrupted_audit_leaves_what_was_there(cli: Run, scores: Path, tmp_
     assert cli("audit", scores, "--resamples", 100, "-o", out).returncode == 0
     held = {p.relative_to(tmp_path): p.stat().st_mtime_ns for p in tmp_path.rglob("*") if p.is_file()}
     assert held
-    code = "import sys, polyjudge.analyse.audit as a; from polyjudge.cli import main; run = a.audit\n"
+    code = "import sys, polyjudge.questions.audit.audit as a; from polyjudge.cli import main; run = a.audit\n"
     code += "a.audit = lambda *x, **y: (print('begun', file=sys.stderr, flush=True), run(*x, **y))[1]\nmain()"
     command = [sys.executable, "-c", code, "audit", scores, "--resamples", 1_000_000, "-o", out, "--overwrite"]
     with subprocess.Popen(
@@ -239,7 +239,7 @@ def test_bad_input_is_2(
     cli: Run, scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("polyjudge.core.files.matches.__defaults__", (0.05,))
+    monkeypatch.setattr("polyjudge.panel.files.matches.__defaults__", (0.05,))
     pj.ConsensusCalibrator().fit(pj.read_panel(scores, languages=["en", "de"])).save(tmp_path / "cal.json")
     done = cli(*({"SCORES": str(scores), "CAL": "cal.json"}.get(a, a) for a in args))
     assert done.returncode == 2, done.stderr

@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.files import safe_csv
-from polyjudge.core.schema import to_json
-from polyjudge.core.sections import Table
-from polyjudge.paper.result import notes
+from polyjudge.panel.files import safe_csv
+from polyjudge.paper.reproduction import notes
+from polyjudge.read.writers import write_calibrated
 from polyjudge.report import report_of
-from polyjudge.sources.writers import write_calibrated
+from polyjudge.report.schema import to_json
+from polyjudge.report.sections import Table
 from refusals import lacks, refused
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -108,8 +108,7 @@ def test_a_panel_that_lacks_most_scores_is_told_so() -> None:
 
 
 def test_one_to_one_is_one() -> None:
-    from polyjudge.core.sections import say
-    from polyjudge.report.words import word
+    from polyjudge.panel.say import say, word
 
     assert "1 to 1" not in word(say("anchor.more-labels", cells=2, few=1, most=1))
     assert "1 to 3" in word(say("anchor.more-labels", cells=2, few=1, most=3))

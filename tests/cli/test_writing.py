@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.files import MARKER
+from polyjudge.panel.files import MARKER
 
 Run = Callable[..., Any]
 

@@ -19,10 +19,9 @@ import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import Summary, collect, load_plan
 from polyjudge.collect.adaptive import audited_scores, collect_until
-from polyjudge.core.errors import CollectError
-from polyjudge.core.sections import Say, say
-from polyjudge.report.words import word
-from polyjudge.sources.runs import read_run
+from polyjudge.collect.runs import read_run
+from polyjudge.panel.errors import CollectError
+from polyjudge.panel.say import Say, say, word
 from refusals import lacks, refused
 
 KEY = "a-key-for-loopback"

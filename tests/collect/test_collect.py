@@ -14,8 +14,8 @@ import pytest
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import collect, load_plan, read_summary
-from polyjudge.core.errors import CollectError, PanelError
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.errors import CollectError, PanelError
 from refusals import lacks, refused
 
 LANGUAGES = ["en", "ar", "zh", "sw"]

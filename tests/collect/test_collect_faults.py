@@ -20,7 +20,7 @@ import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import collect, load_plan
 from polyjudge.collect.secrets import known_secrets, redact
-from polyjudge.core.errors import CollectError
+from polyjudge.panel.errors import CollectError
 from refusals import lacks, refused
 
 KEY = "sk-planted-0123456789abcdef"

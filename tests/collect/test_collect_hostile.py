@@ -18,11 +18,11 @@ import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import collect, load_plan, parse_plan, read_summary
 from polyjudge.collect.calls import prepare
+from polyjudge.collect.database import FILE
 from polyjudge.collect.models import _retry_after
 from polyjudge.collect.secrets import allowed, looks_secret
 from polyjudge.collect.store import LOCK, locked
-from polyjudge.core.errors import CollectError, PanelError, PolyjudgeError
-from polyjudge.core.store import FILE
+from polyjudge.panel.errors import CollectError, PanelError, PolyjudgeError
 from refusals import lacks, refused
 
 KEY = "sk-planted-0123456789abcdef"

@@ -19,7 +19,7 @@ from polyjudge.collect.languages import SHIPPED, phrases
 from polyjudge.collect.plan import Rubric
 from polyjudge.collect.preview import preview
 from polyjudge.collect.prompts import answer_schema, layout
-from polyjudge.core.errors import CollectError
+from polyjudge.panel.errors import CollectError
 from refusals import refused
 
 
@@ -104,7 +104,7 @@ def test_the_summary_names_what_missing_answers_follow(tmp_path: Path) -> None:
         (tmp_path / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
         collect(load_plan(path), tmp_path / "run")
     con = sqlite3.connect(tmp_path / "run" / "store.sqlite")
-    from polyjudge.core.store import checksum
+    from polyjudge.collect.database import checksum
 
     query = "select * from answers where cast(substr(task, 2) as integer) % 8 = 0"
     names = [c[1] for c in con.execute("pragma table_info(answers)")]

@@ -22,7 +22,7 @@ from polyjudge.collect.prompts import TEMPLATES, check_template, layout, load_te
 from polyjudge.collect.store import create_store
 from polyjudge.collect.tokens import characters
 from polyjudge.collect.tokens import tokens as count_tokens
-from polyjudge.core.errors import CollectError
+from polyjudge.panel.errors import CollectError
 from refusals import lacks, refused
 
 EXAMPLES = files("polyjudge.collect") / "examples"
@@ -396,8 +396,8 @@ def test_mrewardbench_is_downloaded_once(tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_live_view_shows_every_judge() -> None:
     import io
 
+    from polyjudge.collect.live import watching
     from polyjudge.collect.runner import Status
-    from polyjudge.report.live import watching
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
@@ -417,7 +417,7 @@ def test_the_live_view_shows_every_judge() -> None:
     text = file.getvalue()
     for words in ("quick", "50/100", "5.0", "12.6k", "$1.50", "10 s", "set aside", "\\x1b[31mdead"):
         assert words in text
-    from polyjudge.report.live import progress_lines
+    from polyjudge.collect.live import progress_lines
 
     file = Terminal()
     progress_lines(file, 0.0)(judges)

@@ -10,15 +10,15 @@ import pytest
 
 import polyjudge as pj
 from judge_server import Running, command, running
-from polyjudge.analyse.probes import probe
 from polyjudge.collect import load_plan
+from polyjudge.collect.database import open_store
 from polyjudge.collect.items import load_items
 from polyjudge.collect.preview import preview
 from polyjudge.collect.probes import make_probes
 from polyjudge.collect.spent import read_prices
-from polyjudge.core.errors import CollectError
-from polyjudge.core.store import open_store
-from polyjudge.sources import read_probes
+from polyjudge.panel.errors import CollectError
+from polyjudge.questions.probe.reaction import probe
+from polyjudge.read import read_probes
 from refusals import lacks, refused
 from seeing_judges import Seeing, items, panel_of
 

@@ -19,7 +19,7 @@ from polyjudge.collect.probes import (
     sentences,
     write_probes,
 )
-from polyjudge.core.errors import CollectError
+from polyjudge.panel.errors import CollectError
 from refusals import refused
 
 TEXTS: dict[str, list[str]] = json.loads(Path(__file__).with_name("probe_texts.json").read_text(encoding="utf-8"))

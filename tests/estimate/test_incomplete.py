@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import polyjudge as pj
-from polyjudge.core.arrays import Array
 from polyjudge.estimate import incomplete
 from polyjudge.estimate.incomplete import CellRates, Holes, InteractionEstimate, entry_weights, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.arrays import Array
 
 
 def dense_least_squares(panel: pj.Panel, design: str) -> Array:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.arrays import Array
-from polyjudge.core.errors import UsageError
 from polyjudge.estimate.identify import identified_design, identified_part, settle_incomplete
 from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import UsageError
 from refusals import lacks, refused
 
 LANGUAGES, JUDGES = ("English", "German", "Swahili", "Hindi"), ("Ada", "Bob", "Cleo", "Dan")

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, rankdata
 
-from polyjudge.core.arrays import tie_gap
 from polyjudge.estimate import kernels
+from polyjudge.panel.arrays import tie_gap
 
 
 @given(st.integers(0, 10_000), st.integers(2, 6), st.integers(2, 9), st.booleans())

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from polyjudge.core.arrays import Array
-from polyjudge.estimate.kernels import double_centre
-from polyjudge.estimate.sparse import (
+from polyjudge.estimate.deviations import (
     Reading,
     Units,
     additive,
@@ -22,6 +20,8 @@ from polyjudge.estimate.sparse import (
     offset_maps,
     refit,
 )
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.arrays import Array
 
 
 def design(k: int, m: int) -> Array:
@@ -143,7 +143,7 @@ def test_the_same_seed_gives_the_same_choice_however_it_is_cut(monkeypatch: pyte
     fault[2, 3] = 9
     u = units(40, 8, 6, fault, 2)
     whole = [(r.kind, r.named.tolist()) for r in half_samples(u, 30, seed=3)]
-    monkeypatch.setattr("polyjudge.estimate.sparse.BATCH", 1)
+    monkeypatch.setattr("polyjudge.estimate.deviations.BATCH", 1)
     assert whole == [(r.kind, r.named.tolist()) for r in half_samples(u, 30, seed=3)]
 
 

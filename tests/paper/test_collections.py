@@ -21,7 +21,7 @@ from polyjudge.collect import collect, load_plan
 from polyjudge.collect.preview import preview
 from polyjudge.collect.translate import parse_judge, read_translations, translate
 from polyjudge.collect.workspace import named_files, read_workspace
-from polyjudge.core.errors import CollectError
+from polyjudge.panel.errors import CollectError
 from polyjudge.paper import collection
 from polyjudge.paper.requirements import JUDGMENT_COLUMNS, read_instances
 from refusals import refused

@@ -20,16 +20,17 @@ from test_reproduce_sources import panel_file  # noqa: F401  # a fixture
 import polyjudge as pj
 from conftest import SHARED, shared_file
 from polyjudge import cli
-from polyjudge.core.arrays import Array
-from polyjudge.core.errors import UsageError
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.paper import Reproduction, devai_tables, published, sources
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import UsageError
+from polyjudge.paper import Reproduction, devai_tables, published
+from polyjudge.paper import inputs as sources
 from polyjudge.paper.devai import Findings, analyse, answer, requirements_behind
 from polyjudge.paper.ledger import measured_scatter, settle
 from polyjudge.paper.page import page
+from polyjudge.paper.printed import Table, latex_text, markdown_text, shown
 from polyjudge.paper.run import reproduce, write
 from polyjudge.paper.scatter import scatter
-from polyjudge.paper.tables import Table, latex_text, markdown_text, shown
 from refusals import lacks
 
 Call = Callable[..., tuple[int, str, str]]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from polyjudge.paper import sources
+from polyjudge.paper import inputs as sources
 from polyjudge.paper.fetch import COMMIT, FILES, FetchError, fetch
 from refusals import refused
 

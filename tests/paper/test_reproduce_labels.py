@@ -15,11 +15,11 @@ import pytest
 
 import polyjudge as pj
 from conftest import shared_file
-from polyjudge.core.errors import PanelError
-from polyjudge.paper import sources
+from polyjudge.panel.errors import PanelError
+from polyjudge.paper import inputs as sources
 from polyjudge.paper.fetch import LABELS_COMMIT, FetchError, fetch_labels
 from polyjudge.paper.follow_up import GATES, LINKS, follow_up
-from polyjudge.paper.labels import check_labels, read_labels
+from polyjudge.paper.human_labels import check_labels, read_labels
 from polyjudge.paper.requirements import GROUPS, ablate_types, read_instances, read_judgments, slice_panel, typed
 from polyjudge.paper.run import reproduce
 from refusals import refused

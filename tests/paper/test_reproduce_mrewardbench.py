@@ -12,10 +12,11 @@ from test_reproduce_sources import panel_file  # noqa: F401  # a fixture
 
 from conftest import shared_file
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.paper import published, sources
+from polyjudge.paper import inputs as sources
+from polyjudge.paper import published
 from polyjudge.paper.human_anchor import HumanAnchor, draw_sample, human_anchor
 from polyjudge.paper.mrewardbench import missing_behind, reproduce_mrewardbench
-from polyjudge.paper.report import build
+from polyjudge.paper.view import build
 from polyjudge.report import terminal
 
 LANGUAGES = published.load("mrewardbench")["panel"]["languages"]

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.paper import published, sources
+from polyjudge.paper import inputs as sources
+from polyjudge.paper import published
 from refusals import refused
 
 

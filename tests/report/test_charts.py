@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.labels import labels
+from polyjudge.panel.labels import labels
 from polyjudge.report import charts, report_of
-from polyjudge.report.build.shared import pivot
+from polyjudge.report.build import pivot
 from polyjudge.report.charts.theme import CATEGORIES, DARK, LIGHT
 
 
@@ -31,7 +31,7 @@ def rows(chart: Any) -> pd.DataFrame:
 
 
 def test_heatmap_has_a_symmetric_scale_and_every_cell(audit: pj.Audit) -> None:
-    chart = charts.interaction_heatmap(audit.uncertainty)
+    chart = charts.interaction_heatmap(audit.uncertainty.cells, 0.95)
     data = rows(chart)
     assert len(data) == 48
     domain = chart.to_dict()["layer"][0]["encoding"]["color"]["scale"]["domain"]
@@ -51,7 +51,10 @@ def test_heatmap_takes_a_bare_frame() -> None:
 
 
 def test_ranks_before_are_raw_and_after_are_one_order(audit: pj.Audit) -> None:
-    before, after = rows(charts.rank_lines(audit.ranks, "before")), rows(charts.rank_lines(audit.ranks, "after"))
+    before, after = (
+        rows(charts.rank_lines(audit.ranks.table, "before")),
+        rows(charts.rank_lines(audit.ranks.table, "after")),
+    )
     raw = audit.ranks.table[audit.ranks.table["scope"] == "language"]
     assert before["rank"].tolist() == raw["rank"].tolist()
     assert before.groupby("judge")["rank"].nunique().max() > 1
@@ -59,7 +62,7 @@ def test_ranks_before_are_raw_and_after_are_one_order(audit: pj.Audit) -> None:
 
 
 def test_rank_probabilities_leave_out_only_what_is_tiny(audit: pj.Audit) -> None:
-    data = rows(charts.rank_probabilities(audit.reversals))
+    data = rows(charts.rank_probabilities(audit.reversals.rank_probabilities))
     total = data.groupby(["scope", "judge"])["probability"].sum()
     assert len(total) == 9 * 6
     assert total.between(0.97, 1.001).all()
@@ -74,7 +77,7 @@ def test_every_chart_is_as_the_schema_of_vega_lite_says(audit: pj.Audit) -> None
     costs = pd.DataFrame({"judges": ["a", "b"], "cost": [1, 2], "error": [3.0, 2.0], "reliability": [0.1, 0.2]})
     helped = audit.uncertainty.cells.assign(verdict="helped", gain=1.0, labels=3)
     more = [
-        charts.ranks_before_after(audit.ranks),
+        charts.ranks_before_after(audit.ranks.table),
         charts.few_shot_curve(few, "judge", 0.5),
         charts.curves(few, "shots", "tau", "low", "Title", x_title="x", y_title="y", at=0.1),
         charts.frontier(costs, costs.assign(error_low=1.0, error_high=4.0), "b"),
@@ -124,9 +127,9 @@ def test_names_are_values_and_never_fields() -> None:
     panel = pj.Panel.from_array(panel.scores, languages=["l.1[0]", "datum"], judges=["a.b", 'it\'s ["x"]'])
     audit = pj.audit(panel, resamples=100)
     for chart in (
-        charts.interaction_heatmap(audit.uncertainty),
-        charts.ranks_before_after(audit.ranks),
-        charts.rank_probabilities(audit.reversals),
+        charts.interaction_heatmap(audit.uncertainty.cells, 0.95),
+        charts.ranks_before_after(audit.ranks.table),
+        charts.rank_probabilities(audit.reversals.rank_probabilities),
     ):
         spec = chart.to_dict()
         sets = spec.pop("datasets")

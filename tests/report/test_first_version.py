@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.errors import UsageError
-from polyjudge.core.schema import SCHEMA, envelope, to_json
+from polyjudge.panel.errors import UsageError
+from polyjudge.report.schema import SCHEMA, envelope, to_json
 from refusals import lacks, refused
 
 FIRST = Path(__file__).resolve().parents[1] / "first_version" / "audit.json"
@@ -27,7 +27,7 @@ def fields(value: Any, at: str = "") -> set[str]:
 
 @pytest.fixture(scope="module")
 def audit() -> pj.Audit:
-    return pj.audit(pj.simulate_panel(tasks=12, languages=2, judges=3, seed=1)[0], resamples=100, permutations=0)
+    return pj.audit(pj.simulate_panel(tasks=12, languages=2, judges=3, seed=1)[0], resamples=100)
 
 
 def test_a_report_of_the_first_version_opens(audit: pj.Audit) -> None:

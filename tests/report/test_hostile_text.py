@@ -25,11 +25,11 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.cli import main
-from polyjudge.core.labels import label, short
-from polyjudge.core.schema import to_json
+from polyjudge.panel.labels import label, short
 from polyjudge.report import charts, report_of, terminal
 from polyjudge.report.export import chart_bytes
 from polyjudge.report.page.render import command_line, json_for_script
+from polyjudge.report.schema import to_json
 from refusals import refused
 
 NAMES = (
@@ -153,7 +153,7 @@ def assert_harmless(svg: bytes) -> ElementTree.Element:
 
 
 def test_figures_hold_names_as_text(audit: pj.Audit) -> None:
-    chart = charts.interaction_heatmap(audit.uncertainty)
+    chart = charts.interaction_heatmap(audit.uncertainty.cells)
     text = "".join(assert_harmless(chart_bytes(chart, "svg")).itertext())
     assert "</script><img src=x" in text
     assert "=cmd()" in text

@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import polyjudge as pj
-from polyjudge.core.labels import label
+from polyjudge.panel.labels import label
 
 pytestmark = pytest.mark.slow
 

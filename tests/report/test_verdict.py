@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.sections import SEVERITIES, Report, Say, Step, Table
+from polyjudge.panel.say import Say, word
 from polyjudge.report import report_of, tables, terminal
 from polyjudge.report.markdown import markdown
-from polyjudge.report.words import word
+from polyjudge.report.sections import SEVERITIES, Report, Step, Table
 
 
 def test_a_panel_that_reverses() -> None:

@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.core.sections import Column, Report, Section, Table, find, say
-from polyjudge.report import numbers, terminal
+from polyjudge.panel import numbers
+from polyjudge.panel.say import codes, say, word
+from polyjudge.report import terminal
 from polyjudge.report.markdown import escape, markdown
 from polyjudge.report.notebook import notebook
 from polyjudge.report.page.render import render_report
+from polyjudge.report.sections import Column, Report, Section, Table, find
 from polyjudge.report.tables import cells
-from polyjudge.report.words import codes, word
 
 SOURCE = Path(pj.__file__).parent
 CODE = re.compile(r'(?<![.\w])(?:say|find|Say)\(\s*(?:"(?:info|notice|warning|serious)",\s*)?"([a-z][a-z0-9.-]*)"')
@@ -110,7 +111,7 @@ def test_a_sentence_without_words_is_an_error() -> None:
 
 def test_a_p_value_at_the_floor_of_its_draws_is_below_it() -> None:
     panel, _ = pj.simulate_panel(30, 4, 4, interaction=12.0, judge_sd=3.0, noise_sd=3.0, seed=1)
-    audit = pj.audit(panel, resamples=100, permutations=0)
+    audit = pj.audit(panel, resamples=100)
     assert audit.reversals.p_global == audit.reversals.p_floor == 1 / 101
     least = numbers.p_words(1 / 101, 1 / 101)
     assert least != numbers.p_words(1 / 101, 0.0)

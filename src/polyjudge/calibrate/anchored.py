@@ -17,12 +17,12 @@ from polyjudge.calibrate.base import reading
 from polyjudge.calibrate.consensus import ConsensusCalibrator, Weights
 from polyjudge.calibrate.robust import Location
 from polyjudge.calibrate.shrinkage import Shrink
-from polyjudge.core.arrays import Array
-from polyjudge.core.errors import CalibratorError, PanelError, UsageError
-from polyjudge.core.gold import Gold, align_gold
-from polyjudge.core.labels import clean
-from polyjudge.core.panel import Panel
 from polyjudge.estimate.incomplete import sum_clusters
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
+from polyjudge.panel.gold import Gold, align_gold
+from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Panel
 
 Remove = Literal["none", "centred", "all"]
 REMOVE: tuple[Remove, ...] = ("none", "centred", "all")

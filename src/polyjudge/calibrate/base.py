@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 
 from polyjudge._version import __version__
-from polyjudge.core.adjustment import Adjustment
-from polyjudge.core.arrays import Array
-from polyjudge.core.errors import CalibratorError
-from polyjudge.core.files import atomic_write
-from polyjudge.core.labels import clean
-from polyjudge.core.panel import Panel
-from polyjudge.core.scale import scale_of
+from polyjudge.panel.adjustment import Adjustment
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import CalibratorError
+from polyjudge.panel.files import atomic_write
+from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.scale import scale_of
 
 FORMAT = "polyjudge-calibrator"
 VERSION = 1

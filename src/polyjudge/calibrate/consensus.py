@@ -12,17 +12,17 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.calibrate.base import Calibrator, check_format, read_axes, read_numbers, reading
+from polyjudge.calibrate.history import Memory
 from polyjudge.calibrate.robust import LOCATIONS, Location
 from polyjudge.calibrate.robust import location as robust_interaction
 from polyjudge.calibrate.shrinkage import Shrink, check_amount, shrink
-from polyjudge.core.adjustment import Adjustment
-from polyjudge.core.arrays import Array
-from polyjudge.core.errors import UsageError
-from polyjudge.core.labels import clean
-from polyjudge.core.panel import Panel
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.estimate.memory import Memory
+from polyjudge.panel.adjustment import Adjustment
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Panel
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.extend import Extension

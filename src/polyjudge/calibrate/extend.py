@@ -19,14 +19,14 @@ from scipy.linalg import helmert
 from scipy.special import stdtrit
 
 from polyjudge.calibrate.shrinkage import Spread
-from polyjudge.core.arrays import Array
-from polyjudge.core.errors import CalibratorError, UsageError
-from polyjudge.core.labels import clean
-from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result
-from polyjudge.core.sections import Say, say
 from polyjudge.estimate.designs import RANK_TOLERANCE, Elimination
 from polyjudge.estimate.incomplete import entry_weights
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import CalibratorError, UsageError
+from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.records import Record
+from polyjudge.panel.say import Say, say
 
 if TYPE_CHECKING:
     from polyjudge.calibrate.consensus import ConsensusCalibrator
@@ -35,7 +35,7 @@ Kind = Literal["language", "judge"]
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
-class Newcomer(Result):
+class Newcomer(Record):
     """One new language (or judge): its row of the interaction, how far to trust it, and how many more tasks it needs.
 
     table : language, judge, interaction (shrunk), plain, se, low, high, tasks
@@ -80,7 +80,7 @@ class Newcomer(Result):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Extension(Result):
+class Extension(Record):
     """What `extend` added, one entry for each new language and judge."""
 
     newcomers: tuple[Newcomer, ...]

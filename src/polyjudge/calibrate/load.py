@@ -8,10 +8,10 @@ from pathlib import Path
 from polyjudge.calibrate.anchored import AnchoredCalibrator
 from polyjudge.calibrate.base import FORMAT, Calibrator
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.calibrate.methods.base import MethodCalibrator
+from polyjudge.calibrate.methods import MethodCalibrator
 from polyjudge.calibrate.sparse import SparseCalibrator
-from polyjudge.core.errors import CalibratorError
-from polyjudge.core.labels import clean
+from polyjudge.panel.errors import CalibratorError
+from polyjudge.panel.labels import clean
 
 LARGEST = 1 << 29
 """Bytes of the largest file that may be a calibrator."""

@@ -15,12 +15,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from polyjudge.core.arrays import Array
-from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result, stack_cells
-from polyjudge.core.sections import Say, say
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.records import Record, stack_cells
+from polyjudge.panel.say import Say, say
 
 Location = Literal["mean", "trimmed", "median_of_means", "huber"]
 LOCATIONS: tuple[Location, ...] = ("mean", "trimmed", "median_of_means", "huber")
@@ -35,7 +35,7 @@ deviations of the difference when the noise is normal."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Robust(Result):
+class Robust(Record):
     """The interaction by the mean and by three robust estimates; (language x judge) tables, in score points.
 
     `disagree` marks cells where one of them lies further from the mean than even noise would put it (`APART`).

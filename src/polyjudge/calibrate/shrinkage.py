@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from polyjudge.core.arrays import Array
-from polyjudge.core.errors import UsageError
-from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result, stack_cells
-from polyjudge.core.sections import Say, say
 from polyjudge.estimate.designs import basis
 from polyjudge.estimate.incomplete import InteractionEstimate, by_cluster, estimate_interaction
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.records import Record, stack_cells
+from polyjudge.panel.say import Say, say
 
 Shrink = Literal["none", "auto"] | float
 LEAST = 0.05
@@ -28,7 +28,7 @@ LEAST = 0.05
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
-class Shrinkage(Result):
+class Shrinkage(Record):
     """Shrunk interaction with intervals, and what shrinking is worth on left-out tasks.
 
     interaction, plain : (language x judge) shrunk and unshrunk cells, in score points

@@ -13,12 +13,12 @@ import pandas as pd
 
 from polyjudge.calibrate.base import reading
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.core.arrays import Array
-from polyjudge.core.labels import clean
-from polyjudge.core.panel import Panel
+from polyjudge.estimate.deviations import Kind, Units, choose, sized
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.resample import check_level
-from polyjudge.estimate.sparse import Kind, Units, choose, sized
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Panel
 
 
 class SparseCalibrator(ConsensusCalibrator):

@@ -19,8 +19,8 @@ from typing import Any
 
 import typer
 
-from polyjudge.core.errors import OutputClosed, PolyjudgeError, UsageError
-from polyjudge.core.labels import clean, redact
+from polyjudge.panel.errors import OutputClosed, PolyjudgeError, UsageError
+from polyjudge.panel.labels import clean, redact
 
 DEBUG = "--debug"
 INTERRUPTED = 130
@@ -111,7 +111,7 @@ def _interrupting_queries() -> Iterator[None]:
 
     def watch() -> None:
         while ours.recv(1):
-            engine = sys.modules.get("polyjudge.sources.duck")
+            engine = sys.modules.get("polyjudge.read.duck")
             if engine is not None:
                 engine.interrupt_all()
 

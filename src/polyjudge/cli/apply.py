@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Context, Option
 
-from polyjudge.cli import options as o
+from polyjudge.questions import options as o
 
 OPTIONS = (o.Labels, o.Layout, o.Json, o.Overwrite)
 
@@ -32,8 +32,8 @@ def apply(
     Example: polyjudge apply cal.json scores.csv -o calibrated.csv
     """
     from polyjudge.calibrate import load_calibrator
-    from polyjudge.cli.output import print_json, print_written
-    from polyjudge.sources.writers import write_calibrated
+    from polyjudge.questions.emit import print_json, print_written
+    from polyjudge.read.writers import write_calibrated
 
     cal = load_calibrator(calibrator)
     limits = o.parse_range(clip, "--clip")

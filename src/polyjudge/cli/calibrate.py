@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Context, Option
 
-from polyjudge.cli import options as o
+from polyjudge.questions import options as o
 
 if TYPE_CHECKING:
     from polyjudge.calibrate import Calibrator
-    from polyjudge.core.panel import Panel
+    from polyjudge.panel.panel import Panel
 
 
 Weights = StrEnum("Weights", "uniform variance")
@@ -44,10 +44,10 @@ def calibrate(
 
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """
-    from polyjudge.core.errors import UsageError
-    from polyjudge.core.scale import scale_of
     from polyjudge.estimate.identify import settle_incomplete
-    from polyjudge.sources.writers import write_calibrated
+    from polyjudge.panel.errors import UsageError
+    from polyjudge.panel.scale import scale_of
+    from polyjudge.read.writers import write_calibrated
 
     if output is None and save is None:
         raise UsageError("Say where the result goes: -o OUT for calibrated scores, --save CAL for the calibrator.")
@@ -81,10 +81,9 @@ def calibrate(
 
 def _show(ctx: Context, panel: Panel, cal: Any, written: Any, save: Path | None, clip: bool) -> None:
     """Say what was fitted, how many scores leave the scale, and where everything went."""
-    from polyjudge.cli.output import print_json, print_written
-    from polyjudge.core.scale import scale_of
-    from polyjudge.core.sections import say
-    from polyjudge.report.words import word
+    from polyjudge.panel.say import say, word
+    from polyjudge.panel.scale import scale_of
+    from polyjudge.questions.emit import print_json, print_written
 
     outside = _outside(cal, panel)
     if o.Json.of(ctx).as_json:
@@ -107,7 +106,7 @@ def _fitted(panel: Panel, method: str, weights: Weights, shrinkage: str, locatio
     """The calibrator that the options ask for, fitted."""
     from polyjudge.calibrate import ConsensusCalibrator
     from polyjudge.calibrate.methods import find_methods
-    from polyjudge.core.errors import UsageError
+    from polyjudge.panel.errors import UsageError
 
     amount: str | float = shrinkage
     if shrinkage not in ("none", "auto"):
@@ -126,7 +125,7 @@ def _outside(cal: Calibrator, panel: Panel) -> int:
     """Calibrated scores beyond the score scale, by the finest scores the panel holds. An open scale has no ends."""
     import numpy as np
 
-    from polyjudge.core.scale import scale_of
+    from polyjudge.panel.scale import scale_of
 
     scale = scale_of(panel)
     if scale.kind == "open" and panel.declared_range is None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer import Context, Option
 
-from polyjudge.cli import options as o
+from polyjudge.questions import options as o
 
 OPTIONS = (o.Output,)
 
@@ -29,8 +29,8 @@ def demo(
     from polyjudge.samples import sample_csv, sample_panel, sample_truth
 
     if write is not None:
-        from polyjudge.core.errors import UsageError
-        from polyjudge.core.files import atomic_path
+        from polyjudge.panel.errors import UsageError
+        from polyjudge.panel.files import atomic_path
 
         if o.Output.of(ctx) != o.Output():
             raise UsageError("--write only writes the sample scores: leave out --json, -o and --figures, or --write.")
@@ -42,11 +42,11 @@ def demo(
 
     from dataclasses import replace
 
-    from polyjudge.analyse.audit import audit
-    from polyjudge.analyse.recovery import recovery
-    from polyjudge.cli.output import emit_report
-    from polyjudge.core.schema import envelope
-    from polyjudge.report.build.audit import build, recovery_section
+    from polyjudge.questions.audit.audit import audit
+    from polyjudge.questions.audit.view import build, recovery_section
+    from polyjudge.questions.compare.recovery import recovery
+    from polyjudge.questions.emit import emit_report
+    from polyjudge.report.schema import envelope
 
     result = audit(sample_panel(), seed=seed)
     found = recovery(result.uncertainty, sample_truth())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Context, Option
 
-from polyjudge.cli import options as o
+from polyjudge.questions import options as o
 
 OPTIONS = (o.Columns, o.Reading, o.Json)
 
@@ -30,8 +30,8 @@ def extend(
     """
     from polyjudge.calibrate import load_consensus
     from polyjudge.calibrate.extend import extend as widen
-    from polyjudge.cli.output import print_json
-    from polyjudge.core.labels import clean
+    from polyjudge.panel.labels import clean
+    from polyjudge.questions.emit import print_json
 
     known = load_consensus(calibrator)
     panel = o.read(ctx, scores)

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from polyjudge.cli import app, commands
-from polyjudge.core.files import atomic_write
+from polyjudge.panel.files import atomic_write
 
 WIDTH = 100
 

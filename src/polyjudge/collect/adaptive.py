@@ -18,20 +18,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.analyse.sequential import Purchase, Sequential, State, forecast, replay_of
 from polyjudge.collect.calls import Call, Remaining, prepare
 from polyjudge.collect.cost import Estimate
+from polyjudge.collect.database import FILE, damaged, open_store, read_meta
 from polyjudge.collect.items import load_items
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.runner import Status, collect
 from polyjudge.collect.store import create_store, locked, write_meta
 from polyjudge.collect.summary import ADAPTIVE, Summary, read_summary
-from polyjudge.core.arrays import Array
-from polyjudge.core.errors import CollectError
-from polyjudge.core.labels import clean
-from polyjudge.core.results import Result, plain
-from polyjudge.core.sections import Say, say
-from polyjudge.core.store import FILE, damaged, open_store, read_meta
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import CollectError
+from polyjudge.panel.labels import clean
+from polyjudge.panel.records import plain
+from polyjudge.panel.say import Say, say
+from polyjudge.questions.plan.sequential import Purchase, Sequential, State, forecast, replay_of
+from polyjudge.report.result import Result
 
 Read = Callable[[Path], pd.DataFrame]
 """The scores of a run folder: task, [system], language, judge, score."""

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from polyjudge.collect.calls import Call
 from polyjudge.collect.models import AnthropicAsker, HttpAsker, Problem, unusable
 from polyjudge.collect.store import Answer, Failure, Key, Record, Statement, Usage
-from polyjudge.core.labels import clean
+from polyjudge.panel.labels import clean
 
 if TYPE_CHECKING:
     from polyjudge.collect.runner import Desk, Run

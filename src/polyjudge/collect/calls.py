@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from polyjudge.collect.cost import Prices, load_prices
+from polyjudge.collect.database import KEY, read_meta
 from polyjudge.collect.items import Aligned, load_items
 from polyjudge.collect.parse import parse
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.prompts import Template, load_templates, parts
 from polyjudge.collect.store import Key, Name, write_meta
-from polyjudge.core.errors import CollectError
-from polyjudge.core.labels import clean
-from polyjudge.core.store import KEY, read_meta
+from polyjudge.panel.errors import CollectError
+from polyjudge.panel.labels import clean
 
 PATIENCE = 15.0
 """Seconds without progress after which a judge no longer holds the others back."""

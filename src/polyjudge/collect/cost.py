@@ -13,9 +13,9 @@ import pandas as pd
 
 from polyjudge.collect.plan import Judge, Plan, Price, parse_price
 from polyjudge.collect.tokens import tokens
-from polyjudge.core.errors import CollectError
-from polyjudge.core.labels import clean
-from polyjudge.core.results import Result
+from polyjudge.panel.errors import CollectError
+from polyjudge.panel.labels import clean
+from polyjudge.report.result import Result
 
 OUTPUT_GUESS = {"after": 100.0, "first": 300.0, "none": 12.0}
 """Output tokens guessed per call before anything is known, by where the reason stands (the paper's calls took 94)."""

@@ -22,10 +22,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 from polyjudge.collect.plan import NEEDED, Plan
 from polyjudge.collect.store import Name, storable
-from polyjudge.core.errors import CollectError
-from polyjudge.core.files import atomic_path
-from polyjudge.core.labels import clean
-from polyjudge.core.versions import is_version
+from polyjudge.panel.errors import CollectError
+from polyjudge.panel.files import atomic_path
+from polyjudge.panel.labels import clean
+from polyjudge.questions.probe.versions import is_version
 
 if TYPE_CHECKING:
     from polyjudge.collect.probes import Probes as Made

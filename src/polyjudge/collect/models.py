@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from polyjudge.collect.plan import Judge
 from polyjudge.collect.secrets import allowed, host_of, is_loopback, redact
-from polyjudge.core.errors import CollectError
-from polyjudge.core.labels import clean
+from polyjudge.panel.errors import CollectError
+from polyjudge.panel.labels import clean
 
 if TYPE_CHECKING:
     import aiohttp

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from polyjudge.collect.secrets import known_secrets, looks_secret
-from polyjudge.core.errors import CollectError
-from polyjudge.core.labels import clean
+from polyjudge.panel.errors import CollectError
+from polyjudge.panel.labels import clean
 
 try:
     from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator

@@ -12,13 +12,13 @@ import pandas as pd
 from polyjudge.collect.adaptive import Expected, expected
 from polyjudge.collect.calls import Work, prepare
 from polyjudge.collect.cost import Estimate, estimate, learnt_output
+from polyjudge.collect.database import FILE, damaged, open_store
 from polyjudge.collect.languages import phrases, shipped
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.prompts import parts, render
 from polyjudge.collect.tokens import characters
-from polyjudge.core.arrays import Array
-from polyjudge.core.results import Result
-from polyjudge.core.store import FILE, damaged, open_store
+from polyjudge.panel.arrays import Array
+from polyjudge.report.result import Result
 
 SAMPLE = 1000
 """Items whose prompts are measured; of more, this many evenly spaced ones stand for all."""

@@ -20,9 +20,9 @@ from zlib import crc32
 
 import numpy as np
 
-from polyjudge.core.errors import CollectError
-from polyjudge.core.files import atomic_write
-from polyjudge.core.labels import clean
+from polyjudge.panel.errors import CollectError
+from polyjudge.panel.files import atomic_write
+from polyjudge.panel.labels import clean
 
 SHARES = (0.2, 0.4, 0.8)
 """Share of graphemes edited at severity 1, 2 and 3."""

@@ -16,8 +16,8 @@ from typing import Any
 from polyjudge.collect.items import Item, fingerprint
 from polyjudge.collect.languages import SHIPPED, phrases, shipped
 from polyjudge.collect.plan import NEEDED, Language, Plan, Rubric
-from polyjudge.core.errors import CollectError
-from polyjudge.core.labels import clean
+from polyjudge.panel.errors import CollectError
+from polyjudge.panel.labels import clean
 
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _REQUEST = ("<request-{fence}>", "</request-{fence}>")

@@ -16,6 +16,7 @@ from typing import Any
 from polyjudge.collect.batches import BatchDesk
 from polyjudge.collect.calls import Call, InOrder, Order, Remaining, Work, begin, prepare
 from polyjudge.collect.cost import WORST_OUTPUT, expected_output, learnt_output, usage
+from polyjudge.collect.database import FILE, damaged, open_store, read_meta
 from polyjudge.collect.expected import expected_score
 from polyjudge.collect.items import Item, fingerprint
 from polyjudge.collect.models import Ask, Asker, HttpAsker, Problem, Reply, make_asker, unusable
@@ -36,8 +37,7 @@ from polyjudge.collect.store import (
 )
 from polyjudge.collect.summary import ADAPTIVE, Summary, summarise
 from polyjudge.collect.tokens import characters, tokens
-from polyjudge.core.errors import CollectError
-from polyjudge.core.store import FILE, damaged, open_store, read_meta
+from polyjudge.panel.errors import CollectError
 
 LONGEST_BACKOFF = 60.0
 NO_LOGPROBS = "no log-probabilities"

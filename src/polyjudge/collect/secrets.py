@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from functools import cache
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from polyjudge.core.errors import CollectError
-from polyjudge.core.labels import clean
+from polyjudge.panel.errors import CollectError
+from polyjudge.panel.labels import clean
 
 HIDDEN = "[key]"
 SHORTEST = 8

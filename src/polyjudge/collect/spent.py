@@ -7,8 +7,8 @@ import json
 from contextlib import closing
 from pathlib import Path
 
-from polyjudge.core.errors import UsageError
-from polyjudge.core.labels import clean
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.labels import clean
 
 
 def read_prices(path: str | Path | None, scores: str | Path = "") -> dict[str, float] | None:
@@ -40,7 +40,7 @@ def _run(folder: Path) -> dict[str, float] | None:
     A score may need several answers: both texts of a pair, each line of a checklist.
     """
     from polyjudge.collect.cost import usage
-    from polyjudge.core.store import FILE, open_store
+    from polyjudge.collect.database import FILE, open_store
 
     if not (folder / FILE).is_file():
         return None

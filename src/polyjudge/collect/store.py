@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from polyjudge.collect.database import FILE, SCHEMA, check_size, checksum, damaged, prepare
 from polyjudge.collect.secrets import redact
-from polyjudge.core.errors import CollectError
-from polyjudge.core.labels import clean
-from polyjudge.core.store import FILE, SCHEMA, check_size, checksum, damaged, prepare
+from polyjudge.panel.errors import CollectError
+from polyjudge.panel.labels import clean
 
 LOCK = "lock"
 _TABLES = """

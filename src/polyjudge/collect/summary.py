@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.collect.cost import Prices, usage
+from polyjudge.collect.database import FILE, KEY, damaged, open_store, read_meta
 from polyjudge.collect.plan import Price
-from polyjudge.core.results import Result
-from polyjudge.core.store import FILE, KEY, damaged, open_store, read_meta
+from polyjudge.report.result import Result
 
 DRAWS = 4000
 ALARM = 0.01

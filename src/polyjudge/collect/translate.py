@@ -17,9 +17,9 @@ from pathlib import Path
 
 from polyjudge.collect.models import Ask, Asker, Problem, make_asker
 from polyjudge.collect.plan import Judge
-from polyjudge.core.errors import CollectError
-from polyjudge.core.files import atomic_write
-from polyjudge.core.labels import clean
+from polyjudge.panel.errors import CollectError
+from polyjudge.panel.files import atomic_write
+from polyjudge.panel.labels import clean
 
 PROTECTED = re.compile(r"`[^`]+`")
 """What must stay as it is: file names and code between backticks."""

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from polyjudge.core.errors import CollectError
-from polyjudge.core.labels import clean
+from polyjudge.panel.errors import CollectError
+from polyjudge.panel.labels import clean
 
 NAMED = re.compile(r"`([^`\s]+)`")
 LISTED = 200

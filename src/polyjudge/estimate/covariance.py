@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.core.arrays import AT_ONCE, Array, ratio
-from polyjudge.core.memory import require
-from polyjudge.core.panel import Panel
 from polyjudge.estimate.kernels import BLOCK
 from polyjudge.estimate.resample import tracked_draws
+from polyjudge.panel.arrays import AT_ONCE, Array, ratio
+from polyjudge.panel.budget import require
+from polyjudge.panel.panel import Panel
 
 MOST_UNITS = 5000
 """More units are added up in as many groups: totals of groups resample as well."""

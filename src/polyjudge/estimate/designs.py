@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import helmert
 
-from polyjudge.core.arrays import Array
+from polyjudge.panel.arrays import Array
 
 Design = Literal["complete", "paired", "additive"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, log_ndtr, ndtr
 
-from polyjudge.core.arrays import Array
+from polyjudge.panel.arrays import Array
 
 STEPS = 32
 """Halvings that place a saddlepoint."""

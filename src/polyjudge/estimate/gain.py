@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from polyjudge.core.arrays import Array
 from polyjudge.estimate.resample import in_groups
+from polyjudge.panel.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from polyjudge.core.arrays import Array
-from polyjudge.core.errors import PanelError
-from polyjudge.core.labels import clean
-from polyjudge.core.memory import require_time
-from polyjudge.core.panel import Panel
-from polyjudge.core.sections import Say, Words, say
 from polyjudge.estimate.designs import CHUNK_BYTES, RANK_TOLERANCE, Design, basis, distinct, normal_matrices
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.budget import require_time
+from polyjudge.panel.errors import PanelError
+from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import Say, Words, say
 
 Mask = NDArray[np.bool_]
 

@@ -18,9 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
-from polyjudge.core.arrays import Array, unit_mean
-from polyjudge.core.errors import PanelError
-from polyjudge.core.panel import Panel
 from polyjudge.estimate.designs import (
     CHUNK_BYTES,
     RANK_TOLERANCE,
@@ -33,6 +30,9 @@ from polyjudge.estimate.designs import (
 )
 from polyjudge.estimate.identify import explain, identified_design
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.arrays import Array, unit_mean
+from polyjudge.panel.errors import PanelError
+from polyjudge.panel.panel import Panel
 
 DENSE_BYTES = 256 << 20
 """Normal matrices of all missingness patterns are kept up to this size; beyond it the solution is iterative."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.core.arrays import Array
+from polyjudge.panel.arrays import Array
 
 BLOCK = 64
 """Resamples are made and multiplied in blocks of this many, whatever the memory cap, so that every

@@ -18,8 +18,8 @@ from numpy.polynomial.hermite import hermgauss
 from numpy.typing import NDArray
 from scipy.special import expit, logit, logsumexp
 
-from polyjudge.core.arrays import Array
-from polyjudge.core.errors import PanelError
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import PanelError
 
 NODES = (7, 15)
 """Quadrature points of a unit with at least `MANY` scores, whose integral is all but normal, and with fewer."""

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from polyjudge.core.arrays import Array, ratio
-from polyjudge.core.memory import require_time
 from polyjudge.estimate.kernels import pair_index
 from polyjudge.estimate.resample import bootstrap_t, in_groups, mean_and_se
+from polyjudge.panel.arrays import Array, ratio
+from polyjudge.panel.budget import require_time
 
 CARRIED = 0.6
 """A pair is called contaminated when the largest 5% of its task values carry at least this share of its variance.

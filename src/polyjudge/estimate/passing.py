@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from polyjudge.core.arrays import AT_ONCE, Array
+from polyjudge.panel.arrays import AT_ONCE, Array
 
 FEW = 64
 """Up to this many units their scores are compared with the thresholds one by one."""

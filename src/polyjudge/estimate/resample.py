@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from polyjudge.core.arrays import TIE_TOLERANCE, Array, row_blocks
-from polyjudge.core.errors import UsageError
-from polyjudge.core.panel import Panel
-from polyjudge.core.progress import track
 from polyjudge.estimate.incomplete import by_cluster, sampling_panel, sum_clusters
 from polyjudge.estimate.kernels import BLOCK, double_centre, draw_blocks
+from polyjudge.panel.arrays import TIE_TOLERANCE, Array, row_blocks
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.progress import track
 
 MOST_GROUPS = 200
 """A jackknife leaves out single units, or this many groups of units where there are more."""

@@ -10,7 +10,7 @@ _PUBLIC = {
     "reproduce_devai": "polyjudge.paper.devai_tables",
     "reproduce_mrewardbench": "polyjudge.paper.mrewardbench",
     "human_anchor": "polyjudge.paper.human_anchor",
-    "Reproduction": "polyjudge.paper.result",
+    "Reproduction": "polyjudge.paper.reproduction",
     "Ledger": "polyjudge.paper.ledger",
 }
 

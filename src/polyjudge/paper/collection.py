@@ -16,9 +16,9 @@ import pandas as pd
 
 from polyjudge.collect.translate import Translation, parse_judge, read_translations, translate
 from polyjudge.collect.workspace import named_files, read_workspace
-from polyjudge.core.errors import UsageError
-from polyjudge.core.files import safe_csv, write_texts
-from polyjudge.core.labels import clean
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.files import safe_csv, write_texts
+from polyjudge.panel.labels import clean
 from polyjudge.paper.requirements import JUDGMENT_COLUMNS, typed
 
 LANGUAGES = ("English", "Arabic", "Turkish", "Chinese", "Hindi", "Japanese", "Spanish", "Swahili")
@@ -91,7 +91,7 @@ def write_mrewardbench(folder: Path) -> list[Path]:
 
 def run_verdicts(run: Path) -> pd.DataFrame:
     """The verdicts of a DevAI run: one row for each requirement. A verdict that could not be read is missing."""
-    from polyjudge.sources.runs import TYPE, read_run
+    from polyjudge.collect.runs import TYPE, read_run
 
     frame = read_run(run, group=TYPE).frame
     if "requirement" not in frame or "system" not in frame:

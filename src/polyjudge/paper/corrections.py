@@ -5,13 +5,13 @@ Under "published" stands only what the paper says; what it concedes itself is sa
 
 from __future__ import annotations
 
-from polyjudge.analyse.ablations import JUDGES_IDENTITY
-from polyjudge.analyse.decisions import TARGET
-from polyjudge.analyse.held_out import GAIN_SCOPE
+from polyjudge.panel.numbers import p_words
+from polyjudge.paper.ablations import JUDGES_IDENTITY
+from polyjudge.paper.decisions import TARGET
 from polyjudge.paper.devai import FULL_FIT, MANY, SEVERITY, Findings, gain_text
-from polyjudge.paper.labels import LabelCheck
-from polyjudge.paper.result import Correction
-from polyjudge.report.numbers import p_words
+from polyjudge.paper.human_labels import LabelCheck
+from polyjudge.paper.reproduction import Correction
+from polyjudge.questions.compare.held_out import GAIN_SCOPE
 
 AUDIT = "their repository, paper/analysis/aamas_2027/results/localization_and_transform_audit.json"
 

@@ -9,22 +9,22 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
-from polyjudge.analyse.ablations import JUDGES_IDENTITY, Ablation, ablate_judges, ablate_tasks
-from polyjudge.analyse.decisions import TARGET, Decisions, decisions
-from polyjudge.analyse.held_out import Comparison, compare
-from polyjudge.analyse.information import Information, information
-from polyjudge.analyse.reversal import RankReversals, rank_reversals
-from polyjudge.analyse.uncertainty import Uncertainty, gaussian_radius, uncertainty
-from polyjudge.analyse.unseen import unseen_language
-from polyjudge.analyse.variance import Variance, variance
-from polyjudge.core.panel import Panel
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.numbers import p_words
+from polyjudge.panel.panel import Panel
 from polyjudge.paper import published
+from polyjudge.paper.ablations import JUDGES_IDENTITY, Ablation, ablate_judges, ablate_tasks
+from polyjudge.paper.decisions import TARGET, Decisions, decisions
 from polyjudge.paper.draws import held_out_draws, plain_draws, subset_draws
 from polyjudge.paper.exact import Tau, bare_comparison, published_information
+from polyjudge.paper.information import Information, information
 from polyjudge.paper.ledger import Answer, Answers, label, labels, measured_scatter, scattered, setting
 from polyjudge.paper.requirements import GROUPS, Requirements
-from polyjudge.report.numbers import p_words
+from polyjudge.paper.unseen import unseen_language
+from polyjudge.questions.audit.reversal import RankReversals, rank_reversals
+from polyjudge.questions.audit.uncertainty import Uncertainty, gaussian_radius, uncertainty
+from polyjudge.questions.audit.variance import Variance, variance
+from polyjudge.questions.compare.held_out import Comparison, compare
 
 IDENTITIES = {
     "per-language norm": "Equal to raw by identity I6: it cannot change an order within a language.",

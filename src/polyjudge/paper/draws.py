@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.core.arrays import Array
+from polyjudge.panel.arrays import Array
 
 Counts = NDArray[np.int64]
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from polyjudge.calibrate.methods.btl import fit_btl, pair_counts
-from polyjudge.core.arrays import Array, tie_gap
-from polyjudge.core.panel import Panel
-from polyjudge.core.progress import track
 from polyjudge.estimate.kernels import BLOCK, double_centre, mean_tau
+from polyjudge.panel.arrays import Array, tie_gap
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.progress import track
 from polyjudge.paper.draws import item_draws
+from polyjudge.paper.methods.btl import fit_btl, pair_counts
 
 STRENGTH_GAP = tie_gap(0.0, 1.0)
 """Strengths closer than this count as tied."""

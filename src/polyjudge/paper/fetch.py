@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from polyjudge.core.errors import PolyjudgeError
-from polyjudge.core.files import atomic_path, write_texts
-from polyjudge.core.labels import clean
-from polyjudge.core.progress import track
+from polyjudge.panel.errors import PolyjudgeError
+from polyjudge.panel.files import atomic_path, write_texts
+from polyjudge.panel.labels import clean
+from polyjudge.panel.progress import track
 from polyjudge.paper.published import Benchmark
 
 REPOSITORY = "https://raw.githubusercontent.com/KurbanIntelligenceLab/multilingual-judge-calibration"

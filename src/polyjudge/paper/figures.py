@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from polyjudge.analyse.uncertainty import Uncertainty
-from polyjudge.core.arrays import Array
-from polyjudge.core.labels import labels
 from polyjudge.estimate.kernels import double_centre, ranks
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.labels import labels
+from polyjudge.questions.audit.uncertainty import Uncertainty
 from polyjudge.report.charts import interaction_heatmap, rank_lines
 from polyjudge.report.charts.theme import LIGHT, finish
 from polyjudge.report.charts.vega import Picture, bands, layer, of, plot, stacked
@@ -23,7 +23,7 @@ SHARPNESS = 3
 
 def heatmap(result: Uncertainty) -> Picture:
     """Figure 1: the interaction, with marks for what the band can tell from zero."""
-    chart = interaction_heatmap(result, "Interaction of language and judge")
+    chart = interaction_heatmap(result.cells, result.level, result.tasks)
     # Vega's own number format writes 20 as 2e+1 in a legend.
     tint = chart.spec["layer"][0]["encoding"]["color"]
     tint["legend"]["labelExpr"] = "(datum.value > 0 ? '+' : datum.value < 0 ? '-' : '') + abs(datum.value)"

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import logit
 
-from polyjudge.analyse.gates import pass_rates, spread
-from polyjudge.analyse.sensitivity import link_functions, spearman
-from polyjudge.core.arrays import Array
-from polyjudge.core.panel import Panel
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.paper.tables import Table
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.panel import Panel
+from polyjudge.paper.printed import Table
+from polyjudge.questions.audit.gates import pass_rates, spread
+from polyjudge.questions.audit.sensitivity import link_functions, spearman
 
 GATES = {10.0: (34.8, 21.5), 25.0: (27.9, 16.4), 50.0: (12.1, 7.6)}
 """Threshold -> spread of pass rates over languages in percentage points, raw and calibrated, as the authors give it."""

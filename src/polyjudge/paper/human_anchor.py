@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.core.arrays import Array, tie_gap
-from polyjudge.core.gold import proportional
-from polyjudge.core.panel import Panel
-from polyjudge.core.results import Result
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.arrays import Array, tie_gap
+from polyjudge.panel.gold import proportional
+from polyjudge.panel.panel import Panel
 from polyjudge.paper.draws import strata_draws
+from polyjudge.report.result import Result
 
 MARGIN_RANGE = (-4.0, 4.0)
 """Smallest and largest margin of two scores from 1 to 5."""

@@ -14,9 +14,9 @@ from typing import Literal
 
 import pandas as pd
 
-from polyjudge.core.results import Result
 from polyjudge.paper import published
 from polyjudge.paper.published import Benchmark, Path
+from polyjudge.report.result import Result
 
 Kind = Literal["reproduced", "identity", "artefact", "file check", "setting", "label"]
 Verdict = Literal[Kind, "differs", "needs data"]

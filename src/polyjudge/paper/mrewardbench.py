@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.core.arrays import tie_gap
-from polyjudge.core.panel import Panel
 from polyjudge.estimate.kernels import double_centre, mean_tau
+from polyjudge.panel.arrays import tie_gap
+from polyjudge.panel.panel import Panel
 from polyjudge.paper import figures, published
 from polyjudge.paper.draws import summary
 from polyjudge.paper.external import External, held_out
 from polyjudge.paper.human_anchor import MARGIN_RANGE, HumanAnchor, draw_sample, human_anchor
 from polyjudge.paper.ledger import Answer, Answers, Kind, label, labels, scattered, setting, settle, within
-from polyjudge.paper.result import Correction, Reproduction, notes
+from polyjudge.paper.printed import Table
+from polyjudge.paper.reproduction import Correction, Reproduction, notes
 from polyjudge.paper.scatter import of_draws
-from polyjudge.paper.tables import Table
 
 MATRIX = "published matrix"
 PANEL = "released panel"

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from polyjudge.core.files import atomic_write
+from polyjudge.panel.files import atomic_write
 from polyjudge.paper.fetch import COMMIT, FILES, LABELS_COMMIT
-from polyjudge.paper.labels import CAVEAT
+from polyjudge.paper.human_labels import CAVEAT
 from polyjudge.paper.ledger import COMPUTED, REACH, VERDICTS
+from polyjudge.paper.printed import markdown_table, markdown_text, shown
 from polyjudge.paper.published import PAPER
-from polyjudge.paper.result import Reproduction
+from polyjudge.paper.reproduction import Reproduction
 from polyjudge.paper.run import reproduce
-from polyjudge.paper.tables import markdown_table, markdown_text, shown
 
 MATRICES = ("beta_hat", "raw_mean_margin", "judge_aware_btl")
 """Sections of many cells: the page counts them, the ledger file lists them."""

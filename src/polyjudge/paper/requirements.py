@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.analyse.held_out import compare
-from polyjudge.core.errors import PanelError
-from polyjudge.core.labels import clean
-from polyjudge.core.panel import Panel
+from polyjudge.panel.errors import PanelError
+from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Panel
 from polyjudge.paper.draws import plain_draws
-from polyjudge.paper.sources import array_of, table_of
+from polyjudge.paper.inputs import array_of, table_of
+from polyjudge.questions.compare.held_out import compare
 
 TYPES = {
     "Dataset or Environment": "Data Loading",

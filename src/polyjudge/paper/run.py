@@ -6,17 +6,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from polyjudge.core.errors import UsageError
-from polyjudge.core.files import write_texts
-from polyjudge.core.labels import clean
-from polyjudge.core.progress import track
-from polyjudge.core.schema import to_json
-from polyjudge.paper import figures, sources
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.files import write_texts
+from polyjudge.panel.labels import clean
+from polyjudge.panel.progress import track
+from polyjudge.paper import figures
+from polyjudge.paper import inputs as sources
 from polyjudge.paper.fetch import FetchError, cached, cached_labels, fetch, fetch_labels
+from polyjudge.paper.printed import Table
 from polyjudge.paper.published import Benchmark
-from polyjudge.paper.result import Reproduction
-from polyjudge.paper.tables import Table
+from polyjudge.paper.reproduction import Reproduction
 from polyjudge.report.export import FORMATS
+from polyjudge.report.schema import to_json
 
 NO_LABELS = (
     "The benchmark's human labels were not at hand, so nothing is said about whom calibration helps. They are "
@@ -70,7 +71,7 @@ def _devai(
 ) -> Reproduction:
     from polyjudge.paper.devai import Types
     from polyjudge.paper.devai_tables import reproduce_devai
-    from polyjudge.paper.labels import read_labels
+    from polyjudge.paper.human_labels import read_labels
     from polyjudge.paper.requirements import ablate_types, read_instances, read_judgments, typed
 
     fetching = data is None and not offline
@@ -128,7 +129,7 @@ def devai_instances(path: str | Path | None) -> list[dict[str, Any]]:
 
 def write(result: Reproduction, folder: str | Path, formats: Iterable[str] = FORMATS) -> list[Path]:
     """Write the report as a page and as Markdown, the ledger, the tables and the figures; returns the paths."""
-    from polyjudge.paper.report import build
+    from polyjudge.paper.view import build
     from polyjudge.report.markdown import markdown
     from polyjudge.report.page.render import command_line, render_report
 

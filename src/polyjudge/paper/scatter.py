@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from polyjudge.core.arrays import Array
-from polyjudge.core.files import atomic_write
-from polyjudge.core.panel import Panel
-from polyjudge.core.schema import to_json
-from polyjudge.paper import published, sources
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.files import atomic_write
+from polyjudge.panel.panel import Panel
+from polyjudge.paper import inputs as sources
+from polyjudge.paper import published
+from polyjudge.report.schema import to_json
 
 SEEDS = range(1000, 1100)
 """None of them is published."""

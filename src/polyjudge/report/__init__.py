@@ -1,14 +1,14 @@
 """Results in words: terminal, page, notebook, Markdown, JSON.
 
-How a result comes to be seen everywhere:
+How a result comes to be seen everywhere, all in the folder of its question:
 
-1. `analyse/` computes it: a frozen `Result`, findings and notes as data (`find("warning", "code", judge=..., ...)`,
-   `say("code", ...)`), no prose.
-2. `report/build/NAME.py` has one function `build(result, panel=None) -> Report`: which sentences, tables, grids and
-   charts, in which order. The head of a table is noted as in `build.shared.column`. Name it in `BUILDERS` below.
-3. `report/words/NAME.py` words the codes: `"code": "{judge} is off by {size/low/high:+points} points."`
+1. the analysis computes it: a frozen `Result`, findings and notes as data (`find("warning", "code", judge=..., ...)`,
+   `say("code", ...)`), no prose;
+2. `view.py` has `VIEWS`: type of result -> a function (result, panel) -> Report: which sentences, tables, grids and
+   charts, in which order. The head of a table is noted as in `report.build.column`;
+3. `words.py` words the codes: `"code": "{judge} is off by {size/low/high:+points} points."`
 
-A new statistic of a known result is one field in `analyse/`, one column or sentence in its builder and one entry in its
+A new statistic of a known result is one field in the analysis, one column or sentence in the view and one entry in the
 words. Charts are functions in `report/charts/`, named by `Chart(draw=...)`. Nothing else needs to know:
 `print(result)`, the terminal, `report.html`, notebooks, `summary.md` and `--json` show any `Report`.
 """
@@ -16,56 +16,31 @@ words. Charts are functions in `report/charts/`, named by `Chart(draw=...)`. Not
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from polyjudge.core.panel import Panel
-    from polyjudge.core.results import Result
-    from polyjudge.core.sections import Chart, Report
-
-BUILDERS = {
-    "analyse.ablations.Ablation": "compare",
-    "analyse.anchors.Anchor": "anchor",
-    "analyse.bounded.Bounded": "bounded",
-    "analyse.choose.Choice": "choose",
-    "analyse.audit.Audit": "audit",
-    "analyse.check.Check": "reading",
-    "analyse.decisions.Decisions": "compare",
-    "analyse.difference.Difference": "difference",
-    "analyse.explain.Explanation": "explain",
-    "analyse.gates.Gates": "gate",
-    "analyse.held_out.Comparison": "compare",
-    "analyse.label_budget.LabelBudget": "plan",
-    "analyse.planning.Plan": "plan",
-    "analyse.probes.Probe": "probe",
-    "analyse.sequential.Replay": "replay",
-    "analyse.swap.Swap": "choose",
-    "analyse.separate.Separation": "separate",
-    "analyse.systems.Systems": "systems",
-    "analyse.unseen.Unseen": "compare",
-    "calibrate.drift.Drift": "drift",
-    "calibrate.extend.Extension": "extend",
-    "collect.preview.Preview": "collect",
-    "collect.summary.Summary": "collect",
-    "paper.result.Reproduction": "polyjudge.paper.report",
-    "validate.suite.Validation": "validate",
-}
-"""Result -> module in `report.build` (or by its full name), whose `build(result, panel)` makes the report."""
+    from polyjudge.panel.panel import Panel
+    from polyjudge.panel.records import Record
+    from polyjudge.report.sections import Chart, Report
 
 
-def report_of(result: Result, panel: Panel | None = None) -> Report | None:
-    """What a result says; None when nothing but its table is to be shown."""
-    kind = type(result)
-    name = BUILDERS.get(f"{kind.__module__}.{kind.__qualname__}".removeprefix("polyjudge."))
-    if name is None:
+def report_of(result: Record, panel: Panel | None = None) -> Report | None:
+    """What a result says: made by the `view` beside the module that defines it, whose `VIEWS` has its type.
+
+    None when nothing but its table is to be shown.
+    """
+    beside = f"{type(result).__module__.rpartition('.')[0]}.view"
+    build = import_module(beside).VIEWS.get(type(result)) if find_spec(beside) else None
+    if build is None:
         return None
     from polyjudge.report.fit import fitted
 
-    return fitted(import_module(name if "." in name else f"{__name__}.build.{name}").build(result, panel))
+    return fitted(build(result, panel))
 
 
-def text(result: Result) -> str | None:
+def text(result: Record) -> str | None:
     """The first screen as plain text."""
     from polyjudge.report import terminal
 
@@ -73,10 +48,10 @@ def text(result: Result) -> str | None:
     return None if report is None else terminal.text(report, details="details.python")
 
 
-def html(result: Result, path: str | Path | None = None, command: str | None = None) -> str | None:
+def html(result: Record, path: str | Path | None = None, command: str | None = None) -> str | None:
     """The page: written to `path`, or returned when there is none. `command` is what makes it again."""
-    from polyjudge.core.errors import UsageError
-    from polyjudge.core.files import atomic_write
+    from polyjudge.panel.errors import UsageError
+    from polyjudge.panel.files import atomic_write
     from polyjudge.report.page.render import render_report
 
     report = report_of(result)
@@ -90,21 +65,21 @@ def html(result: Result, path: str | Path | None = None, command: str | None = N
     return None
 
 
-def _charts(result: Result) -> dict[str, Chart]:
+def _charts(result: Record) -> dict[str, Chart]:
     report = report_of(result)
     return {} if report is None else {chart.name: chart for chart in report.charts}
 
 
-def chart_names(result: Result) -> tuple[str, ...]:
+def chart_names(result: Record) -> tuple[str, ...]:
     """Names of a result's charts."""
     return tuple(_charts(result))
 
 
-def plot(result: Result, name: str | None = None) -> Any:
+def plot(result: Record, name: str | None = None) -> Any:
     """A chart of a result as an Altair chart; several pictures of one name stand below each other."""
     import altair
 
-    from polyjudge.core.errors import UsageError
+    from polyjudge.panel.errors import UsageError
     from polyjudge.report.charts import draw
     from polyjudge.report.charts.vega import stacked
 
@@ -118,7 +93,7 @@ def plot(result: Result, name: str | None = None) -> Any:
     return altair.Chart.from_dict(picture.to_dict(), validate=False)
 
 
-def fragment(result: Result) -> str | None:
+def fragment(result: Record) -> str | None:
     """HTML for a notebook cell, without scripts; None when there is only a table."""
     from polyjudge.report.notebook import notebook
 

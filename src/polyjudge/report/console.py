@@ -10,7 +10,7 @@ from typing import IO
 
 from rich.console import Console
 
-from polyjudge.core.errors import OutputClosed
+from polyjudge.panel.errors import OutputClosed
 
 PLAIN_WIDTH = 96
 """Width of the output when it does not go to a terminal."""

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polyjudge.core.errors import UsageError
-from polyjudge.core.files import atomic_path
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.files import atomic_path
 from polyjudge.report.charts.vega import Picture, converter
 
 if TYPE_CHECKING:
-    from polyjudge.core.sections import Report
+    from polyjudge.report.sections import Report
 
 FORMATS = ("svg", "png", "pdf")
 

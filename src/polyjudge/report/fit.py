@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.core.sections import Block, Chart, Grid, Report, Section, Table, say
+from polyjudge.panel.say import say
+from polyjudge.report.sections import Block, Chart, Grid, Report, Section, Table
 
 MOST_LABELS = 100
 """A chart with more judges, languages, systems or tasks than this on an axis is not drawn."""

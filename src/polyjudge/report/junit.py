@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from polyjudge.core.sections import SEVERITIES, Report
-from polyjudge.report.words import word
+from polyjudge.panel.say import word
+from polyjudge.report.sections import SEVERITIES, Report
 
 
 def junit(report: Report, fail_on: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from polyjudge.core.sections import Block, Chart, Grid, Report
+from polyjudge.panel.say import word
+from polyjudge.report.sections import Block, Chart, Grid, Report
 from polyjudge.report.tables import numeric, rows
-from polyjudge.report.words import word
 
 ROWS = 30
 """Rows of a table; the rest is in the other files."""

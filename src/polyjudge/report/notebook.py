@@ -6,11 +6,11 @@ import base64
 
 from markupsafe import Markup
 
-from polyjudge.core.sections import Block, Chart, Report
+from polyjudge.panel.say import word
 from polyjudge.report.charts import draw
 from polyjudge.report.charts.vega import Picture, can_draw
+from polyjudge.report.sections import Block, Chart, Report
 from polyjudge.report.tables import rows
-from polyjudge.report.words import word
 
 ROWS = 30
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.core.labels import clean, label
-from polyjudge.core.sections import Column, Grid, Table
-from polyjudge.report import numbers as n
+from polyjudge.panel import numbers as n
+from polyjudge.panel.labels import clean, label
+from polyjudge.report.sections import Column, Grid, Table
 
 NUMERIC = frozenset({"points", "share", "percent", "count", "rank", "p", "ratio", "money", "number"})
 MOST_NAMES = 8

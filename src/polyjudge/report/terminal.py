@@ -13,11 +13,11 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from polyjudge.core.labels import clean, short
-from polyjudge.core.sections import Block, Chart, Column, Finding, Grid, Report, Section, Table, Words, say
+from polyjudge.panel.labels import clean, short
+from polyjudge.panel.say import Words, say, word
 from polyjudge.report.console import make_console
+from polyjudge.report.sections import Block, Chart, Column, Finding, Grid, Report, Section, Table
 from polyjudge.report.tables import Cell, cells, entries, left_out, numeric
-from polyjudge.report.words import word
 
 SEVERITY = {"serious": "bold red", "warning": "yellow", "notice": "cyan", "info": "dim"}
 VERDICT = {"serious": "bold red", "warning": "bold yellow", "notice": "bold cyan", "info": "bold green"}

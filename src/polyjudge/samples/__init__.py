@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 if TYPE_CHECKING:
-    from polyjudge.core.panel import Panel
+    from polyjudge.panel.panel import Panel
 
 
 def sample_panel() -> Panel:
@@ -19,7 +19,7 @@ def sample_panel() -> Panel:
     >>> sample_panel().shape
     (55, 8, 6)
     """
-    from polyjudge.sources import read_panel
+    from polyjudge.read import read_panel
 
     with as_file(files(__name__) / "scores.csv.gz") as path:
         panel = read_panel(path, range=(0, 100))

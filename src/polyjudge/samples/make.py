@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from polyjudge.core.files import atomic_path, atomic_write
-from polyjudge.core.results import plain
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.files import atomic_path, atomic_write
+from polyjudge.panel.records import plain
 from polyjudge.simulate import simulate_panel
 
 LANGUAGES = ("English", "Arabic", "Turkish", "Chinese", "Hindi", "Japanese", "Spanish", "Swahili")

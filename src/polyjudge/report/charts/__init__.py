@@ -2,16 +2,16 @@
 
 from weakref import WeakKeyDictionary
 
-from polyjudge.core.sections import Chart
 from polyjudge.report.charts.effects import bars, intervals, rank_intervals
 from polyjudge.report.charts.faults import deviations, score_shares
+from polyjudge.report.charts.heat import pass_rates, signal_heatmap
 from polyjudge.report.charts.interaction import helped_grid, interaction_heatmap
 from polyjudge.report.charts.ranks import rank_lines, rank_probabilities, ranks_before_after
 from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 from polyjudge.report.charts.reversals import pair_gaps
 from polyjudge.report.charts.shares import curves, few_shot_curve, frontier, gate_sweep, variance_shares
-from polyjudge.report.charts.signal import pass_rates, signal_heatmap
 from polyjudge.report.charts.vega import Picture
+from polyjudge.report.sections import Chart
 
 __all__ = [
     "MOST_PAIRS",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from polyjudge.core.labels import labels
+from polyjudge.panel.labels import labels
 from polyjudge.report.charts.theme import IS_CHOSEN, NONE_OR_CHOSEN, WIDE, colour, dim, either, finish
 from polyjudge.report.charts.vega import Picture, bands, broken_line, constant, expression, layer, of, plot, when
 

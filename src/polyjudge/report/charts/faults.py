@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
+from polyjudge.panel.numbers import writer
 from polyjudge.report.charts.interaction import ROOMY, diverging, heatmap, numbers, rectangles, sized
 from polyjudge.report.charts.theme import IS_CHOSEN, WIDE, colour, dim, either, finish, places
 from polyjudge.report.charts.vega import Picture, of, plot
-from polyjudge.report.numbers import writer
 
 
 def deviations(

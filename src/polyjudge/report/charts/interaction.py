@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.analyse.uncertainty import Uncertainty
+from polyjudge.panel.numbers import Writer, writer
 from polyjudge.report.charts.theme import IS_CHOSEN, colour, dim, either, finish, places, step
 from polyjudge.report.charts.vega import Picture, Spec, bands, layer, of, plot
-from polyjudge.report.numbers import Writer, writer
 
 ROOMY = 12
 """With more judges than this the cells carry no numbers, only marks."""
@@ -61,15 +60,16 @@ def sized(layers: list[Picture], judges: list[str], wide: int = 48, narrow: int 
 
 
 def interaction_heatmap(
-    result: Uncertainty | pd.DataFrame, title: str = "Interaction of language and judge"
+    cells: pd.DataFrame,
+    level: float | None = None,
+    tasks: int | None = None,
+    title: str = "Interaction of language and judge",
 ) -> Picture:
     """What is left of each cell after language and judge effects, in score points; symmetric colours around 0.
 
     A frame needs the columns language, judge and interaction. With low, high, band_low, band_high and verdict the
     cells carry marks and their intervals show on hovering.
     """
-    cells = result.cells if isinstance(result, Uncertainty) else result
-    level = f"{result.level:.0%} " if isinstance(result, Uncertainty) else ""
     data, languages, judges = places(cells)
     data["interaction"] = cells["interaction"].to_numpy()
     write, write_short = writer(data["interaction"]), writer(data["interaction"], 3)
@@ -77,13 +77,14 @@ def interaction_heatmap(
     data["value"] = [write(x, True) for x in data["interaction"]]
     titles = {"language:N": "language", "judge:N": "judge", "value:N": "interaction"}
     marked = {"low", "high", "band_low", "band_high", "verdict"} <= set(cells.columns)
+    of_level = "" if level is None else f"{level:.0%} "
     if marked:
         data["interval"] = _interval(cells["low"], cells["high"], write)
         data["band"] = _interval(cells["band_low"], cells["band_high"], write)
         data["verdict"] = cells["verdict"].to_numpy()
-        titles |= {"interval:N": f"{level}interval", "band:N": f"{level}band, all cells", "verdict:N": "verdict"}
-    if isinstance(result, Uncertainty):
-        data["tasks"] = result.tasks
+        titles |= {"interval:N": f"{of_level}interval", "band:N": f"{of_level}band, all cells", "verdict:N": "verdict"}
+    if tasks is not None:
+        data["tasks"] = tasks
         titles["tasks:Q"] = "tasks"
     limit = max(float(data["interaction"].abs().max()), 1e-12)
     roomy = len(judges) <= ROOMY

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from polyjudge.analyse.reversal import RankReversals
-from polyjudge.analyse.ties import TiedSets
-from polyjudge.core.labels import labels
+from polyjudge.panel.labels import labels
 from polyjudge.report.charts.theme import colour, dim, either, fade, finish, judge_colour, places, step
 from polyjudge.report.charts.vega import Picture, bands, constant, layer, of, plot, stacked, when
 
@@ -17,9 +15,8 @@ SCOPE = "scope"
 """Parameter with the language whose rank probabilities are shown."""
 
 
-def rank_frame(ranks: TiedSets, stage: str) -> pd.DataFrame:
+def rank_frame(table: pd.DataFrame, stage: str) -> pd.DataFrame:
     """language, judge, rank, rank_low, rank_high. After calibrating every language has the overall order."""
-    table = ranks.table
     keep = ["language", "judge", "rank", "rank_low", "rank_high"]
     before = table.loc[table["scope"] == "language", keep]
     if stage == BEFORE:
@@ -28,13 +25,13 @@ def rank_frame(ranks: TiedSets, stage: str) -> pd.DataFrame:
     return before[["language", "judge"]].merge(overall, on="judge")
 
 
-def rank_lines(ranks: TiedSets | pd.DataFrame, stage: str = BEFORE, title: str | None = None) -> Picture:
+def rank_lines(ranks: pd.DataFrame, stage: str = BEFORE, title: str | None = None) -> Picture:
     """One line per judge over the languages, rank 1 on top.
 
     A frame needs the columns language, judge and rank; with `stage` only the rows of that stage are drawn, and with
     rank_low and rank_high the ranks that the data cannot rule out show on hovering.
     """
-    frame = rank_frame(ranks, stage) if isinstance(ranks, TiedSets) else ranks
+    frame = rank_frame(ranks, stage) if "scope" in ranks else ranks
     if "stage" in frame:
         frame = frame[frame["stage"] == stage]
     data, _, order = places(frame)
@@ -91,15 +88,14 @@ def _by_similarity(data: pd.DataFrame) -> list[str]:
     return [str(wide.index[i]) for i in np.argsort(leading, kind="stable")]
 
 
-def ranks_before_after(ranks: TiedSets | pd.DataFrame, title: str = "Ranks of the judges by language") -> Picture:
+def ranks_before_after(ranks: pd.DataFrame, title: str = "Ranks of the judges by language") -> Picture:
     """The two stages side by side, for one figure."""
     parts = [rank_lines(ranks, stage) for stage in (BEFORE, AFTER)]
     return finish(stacked(parts, "hconcat", spacing=24), title)
 
 
-def rank_probabilities(result: RankReversals) -> Picture:
+def rank_probabilities(frame: pd.DataFrame) -> Picture:
     """How probable each rank of each judge is over resampled tasks, for one language or the calibrated order."""
-    frame = result.rank_probabilities
     scopes = labels(frame["language"].unique())
     judge = labels(frame["judge"].unique())
     shown = frame[frame["probability"] >= 0.005]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from polyjudge.analyse.reversal import RankReversals
-from polyjudge.analyse.ties import TiedSets
-from polyjudge.core.labels import labels
+from polyjudge.panel.labels import labels
 from polyjudge.report.charts.theme import WIDE, colour, either, finish
 from polyjudge.report.charts.vega import Picture, bands, broken_line, constant, layer, of, plot, when
 
@@ -14,11 +12,11 @@ MOST = 24
 """Pairs in the chart; the table has more."""
 
 
-def pair_gaps(reversals: RankReversals, ranks: TiedSets, most: int = MOST) -> Picture:
+def pair_gaps(pairs: pd.DataFrame, ranks: pd.DataFrame, most: int = MOST) -> Picture:
     """Gap between the two judges of each reversing pair in every language; the two sides of 0 are the reversal."""
-    pairs = reversals.pairs[reversals.pairs["delta"] > 0]
+    pairs = pairs[pairs["delta"] > 0]
     pairs = pairs.sort_values(["p_selected", "delta"], ascending=[True, False], kind="stable").head(most)
-    table = ranks.table[ranks.table["scope"] == "language"]
+    table = ranks[ranks["scope"] == "language"]
     means = table.pivot(index="language", columns="judge", values="mean").loc[table["language"].unique()]
     judge, language = labels([*pairs["judge_i"], *pairs["judge_j"]]), labels(means.index)
     rows = [

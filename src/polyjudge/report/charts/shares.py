@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from polyjudge.core.labels import clean
+from polyjudge.panel.labels import clean
 from polyjudge.report.charts.theme import WIDE, colour, finish
 from polyjudge.report.charts.vega import Picture, bands, broken_line, constant, layer, of, plot, when
 

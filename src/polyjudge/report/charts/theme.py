@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from polyjudge.core.labels import labels
+from polyjudge.panel.labels import labels
 from polyjudge.report.charts.vega import VIEW, Picture, Spec, constant, expression, of, when
 
 COLOURS = {

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from polyjudge.core.errors import UsageError
+from polyjudge.panel.errors import UsageError
 
 Spec = dict[str, Any]
 TYPES = {"N": "nominal", "O": "ordinal", "Q": "quantitative"}

@@ -25,17 +25,17 @@ from typing import Any
 import jinja2
 
 from polyjudge._version import __version__
-from polyjudge.core import sections
-from polyjudge.core.errors import UsageError
-from polyjudge.core.files import atomic_write
-from polyjudge.core.labels import label, labels
-from polyjudge.core.schema import to_json
-from polyjudge.core.sections import Report
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.files import atomic_write
+from polyjudge.panel.labels import label, labels
+from polyjudge.panel.say import word
+from polyjudge.report import sections
 from polyjudge.report.charts import draw
 from polyjudge.report.charts.theme import DARK, LIGHT, SCALED, configuration
 from polyjudge.report.charts.vega import Picture, can_draw, converter
+from polyjudge.report.schema import to_json
+from polyjudge.report.sections import Report
 from polyjudge.report.tables import Cell, cells, entries, left_out, numeric
-from polyjudge.report.words import word
 
 LIBRARIES = ("numpy", "scipy", "pandas", "vl-convert-python")
 SECRET = re.compile(r"(://[^:/@\s]*:)[^@/\s]+@|((?:password|passwd|token|secret|api_?key)=)[^&\s]+", re.IGNORECASE)

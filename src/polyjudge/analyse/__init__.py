@@ -1,1 +1,0 @@
-"""Pure functions on a panel: Panel in, frozen result out."""

@@ -1,0 +1,330 @@
+"""What a method is: a named function of a block of resamples that `compare` ranks and, where it is a map of scores,
+a calibrator that can be saved; and the registry of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache, partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polyjudge.calibrate.base import Calibrator, check_format, read_axes, read_numbers, reading
+from polyjudge.calibrate.block import Block, full_fit
+from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.calibrate.sparse import SparseCalibrator
+from polyjudge.estimate.deviations import Units, choose_each, sized
+from polyjudge.estimate.gain import best_keep
+from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.adjustment import Adjustment
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import CalibratorError, UsageError
+from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import Say
+from polyjudge.rooms import load
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Map:
+    """(score - shift) / scale of each cell, both (R, k, m)."""
+
+    shift: Array
+    scale: Array
+
+
+Adjust = Callable[[Block], Array | Map]
+
+
+IDENTITIES: dict[str, tuple[str, ...]] = {
+    "full-fit": ("full_fit",),
+    "as-cbc": ("tau", "full_fit", "gain", "gain_positive"),
+    "oracle": ("tau", "full_fit", "gain", "gain_positive"),
+    "as-raw": ("tau", "full_fit"),
+}
+"""What is true of a method by arithmetic -> the columns of `compare` that say it (docs/methods.md: I3, I6, I7)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Method:
+    """A function of a block, with what `compare` must know about it.
+
+    Parameters
+    ----------
+    name : how users and tables call it
+    adjust : Block -> (R, k, m). When `subtracts`, the matrix A that is subtracted from the scores; else a `Map` of the
+        scores, or the adjusted cell values of the left-out units themselves
+    subtracts : the method only subtracts a matrix A(l, b) from the scores; then its accuracy gain can be measured
+    identity : what about its line is true by arithmetic: a key of `IDENTITIES`; empty when nothing is
+    scale : width of the adjusted values' scale, for the tie rule; None when they are on the scale of the scores
+    complete : the method needs every task scored in every cell
+    caution : says of a panel why the method's line means little there; None when it means what it should
+    calibrator : makes the calibrator that is the same method, when there is one with more to tell
+    compares_only : why the method cannot be saved and applied to other scores, where its function does not show it
+    by_name : every resample is fitted one by one, so that the method is compared only when it is named
+    part : what each task adds to the matrix subtracted, centred over judges: complete scores (n, k, m) -> (n, ...).
+        With it the gain of the full fit is estimated without bias (`unbiased_gain`); without it, only on left-out tasks
+    keep : the share of that matrix which is subtracted, from (n, ...) values and unit weights; None for all of it
+    """
+
+    name: str
+    adjust: Adjust
+    subtracts: bool = False
+    identity: str = ""
+    scale: float | None = None
+    complete: bool = False
+    caution: Callable[[Panel], Say | None] | None = None
+    calibrator: Callable[[], Calibrator] | None = None
+    compares_only: str = ""
+    by_name: bool = False
+    part: Callable[[Array], Array] | None = None
+    keep: Callable[[Array, Array], float] | None = None
+
+    def __call__(self, block: Block) -> Array | Map:
+        return self.adjust(block)
+
+    def fit(self, panel: Panel) -> Calibrator:
+        """The calibrator of this method, fitted on all of a panel.
+
+        >>> from polyjudge import simulate_panel
+        >>> panel, _ = simulate_panel(tasks=20, languages=3, judges=4)
+        >>> find_methods("z-score")[0].fit(panel).transform(panel).shape
+        (20, 3, 4)
+        """
+        return (self.calibrator() if self.calibrator else MethodCalibrator(self)).fit(panel)
+
+
+class MethodCalibrator(Calibrator):
+    """Any method of `compare` that maps scores by (score - shift) / scale of their cell."""
+
+    _adjustment: Adjustment
+
+    def __init__(self, method: Method | str) -> None:
+        self.method = method.name if isinstance(method, Method) else method
+        self._method = method if isinstance(method, Method) else None
+
+    def fit(self, panel: Panel) -> Self:
+        method = self._method or find_methods(self.method)[0]
+        if method.complete:
+            panel.require_complete(f"the method {method.name}")
+        out = None if method.compares_only else method(full_fit(panel))
+        if out is None or not (isinstance(out, Map) or method.subtracts):
+            why = method.compares_only or "it works on the cell means it is given, not on single scores"
+            raise CalibratorError(
+                f"The method {clean(method.name)} cannot be applied to other scores: {why}. It can only be compared "
+                "(polyjudge compare)."
+            )
+        shift, scale = (out.shift[0], out.scale[0]) if isinstance(out, Map) else (np.asarray(out)[0], None)
+        self._adjustment = Adjustment(
+            languages=panel.languages, judges=panel.judges, shift=np.array(shift), scale=scale
+        )
+        self.range_, self.fingerprint_ = panel.range, panel.fingerprint
+        return self
+
+    @property
+    def adjustment_(self) -> Adjustment:
+        return self._adjustment
+
+    def to_dict(self) -> dict[str, Any]:
+        a = self._fitted()
+        return self.header("method") | {
+            "method": self.method,
+            "languages": list(a.languages),
+            "judges": list(a.judges),
+            "shift": a.shift.tolist(),
+            "scale": None if a.scale is None else a.scale.tolist(),
+            "range": list(self.range_),
+            "fingerprint": self.fingerprint_,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
+        """The calibrator of `to_dict`. Every field is checked."""
+        check_format(data, where)
+        with reading(where):
+            languages, judges = read_axes(data)
+            cells = (len(languages), len(judges))
+            out = cls(str(data["method"]))
+            scale = None if data["scale"] is None else read_numbers(data, "scale", cells)
+            if scale is not None and not (scale > 0).all():
+                raise ValueError("scale must be positive")
+            shift = read_numbers(data, "shift", cells)
+            out._adjustment = Adjustment(languages=tuple(languages), judges=tuple(judges), shift=shift, scale=scale)
+            low, high = read_numbers(data, "range", (2,)).tolist()
+            out.range_, out.fingerprint_ = (low, high), str(data["fingerprint"])
+        return out
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "fingerprint_"):
+            return f"MethodCalibrator({clean(self.method)!r}), not fitted"
+        a = self._adjustment
+        return (
+            f"MethodCalibrator({clean(self.method)!r}), fitted on {len(a.languages)} languages x {len(a.judges)} judges"
+        )
+
+
+REGISTRY: dict[str, Method] = {}
+"""The registered methods by name, in the order tables show them."""
+
+
+def method(name: str, **about: Any) -> Callable[[Adjust], Method]:
+    """Decorator that registers a function of a block as a method of `compare`. `about`: the fields of `Method`.
+
+    >>> @method("halved", subtracts=True)
+    ... def halved(block):
+    ...     return block.interaction / 2
+    >>> REGISTRY.pop("halved").name
+    'halved'
+    """
+
+    def wrap(adjust: Adjust) -> Method:
+        # A user may run a notebook cell again; polyjudge's own methods stay what they are.
+        if name in REGISTRY and REGISTRY[name].adjust.__module__.startswith("polyjudge."):
+            raise UsageError(f"polyjudge has a method {clean(name)!r} already. Give yours another name.")
+        REGISTRY[name] = Method(name=name, adjust=adjust, **about)
+        return REGISTRY[name]
+
+    return wrap
+
+
+ORDER = (
+    "raw", "per-language norm", "judge-only norm", "z-score", "quantile norm", "ensemble", "combat-eb", "dawid-skene",
+    "random control", "cbc", "cbc-weighted", "oracle",
+)  # fmt: skip
+"""The order in which tables show the methods; all others follow."""
+
+
+@cache
+def added() -> frozenset[str]:
+    """The methods that rooms above bring: they are compared where they are named, or all are asked for."""
+    own = set(REGISTRY)
+    load("methods")
+    for name in (*ORDER, *[n for n in REGISTRY if n not in ORDER]):
+        REGISTRY[name] = REGISTRY.pop(name)
+    return frozenset(set(REGISTRY) - own)
+
+
+def method_of(calibrator: ConsensusCalibrator) -> Method:
+    """A calibrator as a method of `compare`."""
+    return Method(
+        name=calibrator.name,
+        adjust=lambda block: calibrator.resampled(block.panel, block.drawn),
+        subtracts=True,
+        calibrator=lambda: calibrator,
+        by_name=True,
+    )
+
+
+def find_methods(
+    wanted: str | Method | Calibrator | Iterable[str | Method | Calibrator] | None,
+) -> list[Method]:
+    """The methods asked for, each once, in the order given; for None or "all" those that need not be named."""
+    if wanted is None:
+        return [m for n, m in REGISTRY.items() if not m.by_name and n not in added()]
+    added()
+    if wanted == "all":
+        return [m for m in REGISTRY.values() if not m.by_name]
+    listed = [wanted] if isinstance(wanted, (str, Method, Calibrator)) else list(wanted)
+    out: dict[str, Method] = {}
+    for item in listed:
+        if isinstance(item, ConsensusCalibrator):
+            item = REGISTRY.get(item.name) or method_of(item)
+        elif isinstance(item, Calibrator):
+            item = item.method if isinstance(item, MethodCalibrator) else str(item)
+        if isinstance(item, Method):
+            out[item.name] = item
+            continue
+        key = str(item).strip().lower().replace("_", "-")
+        found = REGISTRY.get(item) or next((m for n, m in REGISTRY.items() if n.lower().replace(" ", "-") == key), None)
+        found = found or REGISTRY.get(key.replace("-", " "))
+        if found is None:
+            close = get_close_matches(key, REGISTRY, 1)
+            raise UsageError(
+                f"There is no method {clean(item)!r}. The methods are {', '.join(REGISTRY)}."
+                + (f" Did you mean {close[0]!r}?" if close else "")
+            )
+        out[found.name] = found
+    if not out:
+        raise UsageError("Name at least one method to compare, or methods='all'.")
+    return list(out.values())
+
+
+@method("raw", subtracts=True, part=np.zeros_like)
+def raw(block: Block) -> Array:
+    """Nothing is subtracted."""
+    return np.zeros_like(block.left_out)
+
+
+@method("cbc", subtracts=True, identity="full-fit", calibrator=ConsensusCalibrator, part=double_centre)
+def cbc(block: Block) -> Array:
+    """The interaction estimated from the drawn tasks."""
+    return block.interaction
+
+
+@method("shrunken", subtracts=True, part=double_centre, keep=best_keep)
+def shrunken(block: Block) -> Array:
+    """The interaction of the drawn tasks less the share of it that is noise (empirical Bayes)."""
+    d = estimate_interaction(block.panel).influence.reshape(len(block.panel.tasks), -1)
+    total = block.drawn.sum(axis=1)
+    size = (block.interaction**2).sum(axis=(-2, -1))
+    square = np.maximum(block.drawn @ (d * d).sum(axis=1) / total - size, 0.0)
+    noise = square / max(len(d) - 1, 1)
+    kept = np.maximum(0.0, 1 - np.divide(noise, size, out=np.ones_like(size), where=size > 0))
+    out: Array = kept[:, None, None] * block.interaction
+    return out
+
+
+@method(
+    "cbc-weighted",
+    subtracts=True,
+    identity="as-cbc",
+    calibrator=partial(ConsensusCalibrator, "variance"),
+    part=double_centre,
+)
+def cbc_weighted(block: Block) -> Array:
+    """The interaction against a language mean that weights judges by their steadiness over languages.
+
+    w(b) is proportional to 1 / Var_l[Tr(l, b)]; it differs from cbc by a constant per language.
+    """
+    columns = block.train - block.train.mean(axis=-2, keepdims=True)
+    variance = (columns**2).mean(axis=-2, keepdims=True)
+    inverse = 1 / np.where(variance <= block.gap**2, 1e-8, variance)
+    weights = inverse / inverse.sum(axis=-1, keepdims=True)
+    out: Array = columns - (columns * weights).sum(axis=-1, keepdims=True)
+    return out
+
+
+@method("oracle", subtracts=True, identity="oracle", compares_only="it uses the scores it is judged by")
+def oracle(block: Block) -> Array:
+    """The interaction of the evaluation tasks themselves: an upper bound, not a method."""
+    return block.left_out_interaction
+
+
+for _variant in (
+    ConsensusCalibrator(shrinkage="auto"),
+    ConsensusCalibrator(location="trimmed"),
+    ConsensusCalibrator(location="huber"),
+    ConsensusCalibrator(location="median_of_means"),
+):
+    REGISTRY[_variant.name] = method_of(_variant)
+
+
+MOST_UNITS = 2000
+"""The explanation is chosen from at most this many units; the sizes come from all of them."""
+
+
+@method("sparse", subtracts=True, calibrator=SparseCalibrator)
+def sparse(block: Block) -> Array:
+    """The excess of the cells that the drawn tasks name. The choice counts a task once, however often it was drawn."""
+    panel = block.panel
+    estimate = estimate_interaction(panel)
+    part: NDArray[np.int64] = np.arange(len(panel.tasks))
+    if len(part) > MOST_UNITS:
+        part = np.sort(np.random.default_rng(len(part)).permutation(len(part))[:MOST_UNITS])
+    units = Units.of(estimate.influence[part], estimate.cell_influence[part], panel.weights[part], most=len(part))
+    excess, named = sized(units, block.interaction, choose_each(units, block.drawn[:, part] > 0))
+    return np.where(named, excess, 0.0)

@@ -1,0 +1,196 @@
+"""`polyjudge collect`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, Context, Option
+
+from polyjudge.panel.errors import UsageError
+from polyjudge.questions import options as o
+from polyjudge.questions.emit import show
+from polyjudge.questions.plan.replay_command import Questions, Until
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from polyjudge.collect.plan import Plan
+    from polyjudge.collect.summary import Summary
+    from polyjudge.panel.arrays import Array
+    from polyjudge.panel.say import Say
+
+
+FailOn = StrEnum("FailOn", "missing")
+"""What makes a run end with exit code 1."""
+
+
+RetryMissing = Annotated[
+    bool, Option("--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read.")
+]
+Export = Annotated[Path | None, Option(metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")]
+FailOnMissing = Annotated[
+    FailOn | None, Option(help="Exit with 1 when answers are missing, also when all else is well.")
+]
+SendKey = Annotated[
+    list[str] | None, Option(metavar="NAME=HOST", help="A host of the plan that may have a key, by the key's name.")
+]
+
+
+@dataclass(frozen=True)
+class Adaptive(o.Group):
+    """Stop asking what no open question needs."""
+
+    until: Annotated[Until | None, Option(help="Buy only what open questions need, and stop when all are settled.")] = (
+        None
+    )
+    questions: Annotated[Questions | None, Option(help="What is to be settled.")] = None
+    matters: o.Matters = None
+    at: Annotated[float | None, Option(help="The threshold, for --questions gate.")] = None
+    pilot: Annotated[
+        str | None,
+        Option(metavar="SCORES", help="With --dry-run --until: earlier scores, or an audit, to simulate the run."),
+    ] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Settings of the rule that the user named."""
+        named = {"questions": self.questions and self.questions.value, "matters": self.matters, "threshold": self.at}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+OPTIONS = (o.Json, Adaptive)
+
+
+def collect(
+    ctx: Context,
+    plan: Annotated[
+        Path | None,
+        Argument(metavar="PLAN", help="The plan (YAML or JSON). Without it, the run folder is only summed up."),
+    ] = None,
+    after_run: Annotated[Path | None, Argument(metavar="", hidden=True)] = None,
+    output: Annotated[
+        Path | None, Option("-o", "--output", metavar="RUN", help="Run folder: begun, or gone on with.")
+    ] = None,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Check the plan; show counts, prompts and estimated cost; ask nobody.")
+    ] = False,
+    max_cost: Annotated[float | None, Option(min=0, help="Stop before this many dollars are spent in the run.")] = None,
+    retry_missing: RetryMissing = False,
+    fail_on: FailOnMissing = None,
+    send_key: SendKey = None,
+    export: Export = None,
+) -> None:
+    """Run the judges of a plan and keep every answer; the same command goes on where it stopped.
+
+    Example: polyjudge collect plan.yaml -o run/ --max-cost 20 && polyjudge audit run/
+    """
+    from polyjudge.collect import load_plan, read_summary
+    from polyjudge.report import report_of
+
+    as_json = o.Json.of(ctx).as_json
+    if after_run is not None:  # collect run PLAN
+        if str(plan) != "run":
+            raise UsageError(f"One plan at a time; {str(after_run)!r} is the second.")
+        plan = after_run
+    if plan is None and output is None:
+        raise UsageError("Give a plan, a run folder (-o RUN), or both. Example: polyjudge collect plan.yaml -o run/")
+    if export is not None and export.suffix not in (".parquet", ".csv"):
+        raise UsageError(f"--export writes .parquet or .csv, not {export.name!r}.")
+    adaptive = Adaptive.of(ctx)
+    if dry_run:
+        _preview(plan, output, adaptive, as_json)
+        return
+    if output is None:
+        raise UsageError("Say where the run is kept: -o RUN (or --dry-run to see what the plan would do).")
+    if plan is None:
+        summary = read_summary(output)
+    else:
+        read = load_plan(plan)
+        limits = {"max_cost": max_cost, "send_key": send_key or []}
+        summary = _ask(read, output, _settings(read, adaptive), retry_missing, **limits)
+    if export is not None:
+        from polyjudge.collect.runs import export_run
+
+        export_run(output, export)
+    show(report_of(summary), as_json, full=True)
+    if summary.aside or summary.failed or (fail_on is FailOn.missing and (summary.missing or not summary.complete)):
+        raise typer.Exit(1)
+
+
+def _ask(plan: Plan, output: Path, settings: dict[str, Any] | None, retry_missing: bool, **limits: Any) -> Summary:
+    """Run the plan, until all is settled where there are settings; `limits` are of both kinds of runs."""
+    from polyjudge.collect.live import watching
+
+    if settings is not None and retry_missing:
+        raise UsageError("--retry-missing would change what looks have seen: leave it out with --until.")
+    with watching(sys.stderr) as watch:
+        try:
+            if settings is not None:
+                return _ask_until(plan, output, settings, watch=watch, **limits)
+            from polyjudge.collect.runner import collect as run
+
+            return run(plan, output, watch=watch, retry_missing=retry_missing, **limits)
+        except KeyboardInterrupt:
+            print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
+def _ask_until(plan: Plan, output: Path, settings: dict[str, Any], **more: Any) -> Summary:
+    from polyjudge.collect.adaptive import collect_until
+    from polyjudge.collect.runs import read_run
+    from polyjudge.panel.say import word
+
+    def tell(look: Say) -> None:
+        print(word(look), file=sys.stderr, flush=True)
+
+    def read(folder: Path) -> pd.DataFrame:
+        return read_run(folder, every=True).frame
+
+    return collect_until(plan, output, settings, read, tell=tell, **more)
+
+
+def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
+    """Settings of the rule from the options, else from the plan's `until`; None for an ordinary run."""
+    if options.until is None and plan.until is None:
+        if options.given:
+            raise UsageError("--questions, --matters and --at go with --until settled.")
+        return None
+    from polyjudge.collect.adaptive import with_defaults
+
+    kept = {} if plan.until is None else plan.until.model_dump(exclude_none=True)
+    scale = (0.0, 100.0) if plan.rubric.kind in ("checklist", "compare") else plan.rubric.scale
+    return with_defaults({**kept, **options.given}, (float(scale[0]), float(scale[1])))
+
+
+def _pilot(source: str | None, plan: Plan, settings: dict[str, Any] | None) -> Array | None:
+    """Earlier scores of the plan's languages and judges."""
+    from polyjudge.collect.adaptive import audited_scores
+    from polyjudge.read import read_panel
+
+    if source is None:
+        return None
+    if settings is None:
+        raise UsageError("--pilot goes with --until settled.")
+    audit = Path(source) / "audit.json" if Path(source).is_dir() else Path(source)
+    if audit.suffix == ".json" and (found := audited_scores(audit, plan)) is not None:
+        return found
+    panel = read_panel(source, languages=[x.name for x in plan.languages], judges=[x.name for x in plan.judges])
+    return panel.scores if panel.system_scores is None else panel.system_scores
+
+
+def _preview(plan: Path | None, output: Path | None, adaptive: Adaptive, as_json: bool) -> None:
+    from polyjudge.collect import load_plan
+    from polyjudge.collect.preview import preview
+    from polyjudge.report import report_of
+
+    if plan is None:
+        raise UsageError("--dry-run needs a plan.")
+    read = load_plan(plan)
+    settings = _settings(read, adaptive)
+    found = preview(read, output, settings, _pilot(adaptive.pilot, read, settings))
+    show(report_of(found), as_json, full=True)

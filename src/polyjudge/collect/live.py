@@ -1,0 +1,92 @@
+"""The live view of a collection run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from polyjudge.panel.labels import clean
+from polyjudge.panel.numbers import money, number
+from polyjudge.report.console import make_console
+
+if TYPE_CHECKING:
+    from polyjudge.collect.runner import Status
+
+
+@contextmanager
+def watching(file: IO[str]) -> Iterator[Callable[[list[Status]], None] | None]:
+    """A live table of the judges on a terminal; a line every 30 seconds elsewhere."""
+    if not file.isatty():
+        yield progress_lines(file)
+        return
+    with Live(console=make_console(file), auto_refresh=False, transient=True) as live:
+        yield lambda judges: live.update(live_table(judges), refresh=True)
+
+
+def progress_lines(file: IO[str], every: float = 30.0) -> Callable[[list[Status]], None]:
+    """Prints how far all judges are together, now and then."""
+    last = time.monotonic()
+
+    def watch(judges: list[Status]) -> None:
+        nonlocal last
+        if time.monotonic() - last < every:
+            return
+        last = time.monotonic()
+        done, total = sum(j.done for j in judges), sum(j.total for j in judges)
+        known = [j.cost for j in judges if j.cost is not None]
+        parts = [f"{done:,} of {total:,} calls answered"]
+        for name, words in (("failed", "failed"), ("retries", "asked again"), ("missing", "unreadable")):
+            if count := sum(getattr(j, name) for j in judges):
+                parts.append(f"{count} {words}")
+        parts += [money(sum(known))] if known else []
+        parts += [f"{clean(j.judge)}: {clean(j.note, 100)}" for j in judges if j.note]
+        print("polyjudge: " + ", ".join(parts), file=file, flush=True)
+
+    return watch
+
+
+def live_table(judges: list[Status]) -> Table:
+    """One row for each judge: done, failed, rate, tokens, cost so far, time left."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for i, name in enumerate(("judge", "done", "failed", "retries", "a second", "tokens", "cost", "left")):
+        table.add_column(name, justify="right" if i else "left", no_wrap=True)
+    for j in judges:
+        spent = max(time.monotonic() - j.started, 1e-9)
+        rate = j.done / spent
+        left = (j.total - j.done - j.failed) / rate if rate else None
+        row = (
+            clean(j.judge, 30),
+            f"{j.done}/{j.total}",
+            str(j.failed),
+            str(j.retries),
+            number(rate, 1),
+            amount(j.input_tokens + j.output_tokens),
+            money(j.cost),
+            "set aside" if j.aside else duration(left),
+        )
+        table.add_row(*(Text(cell, style="red" if j.aside else "") for cell in row))
+    return table
+
+
+def amount(value: float) -> str:
+    """A number of tokens: 52.1M, 9.8k, 120."""
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{value / size:.1f}{unit}"
+    return f"{value:.0f}"
+
+
+def duration(seconds: float | None) -> str:
+    """A time left: 2 h 05 min, 3 min, 40 s."""
+    if seconds is None:
+        return "–"
+    if seconds >= 3600:
+        return f"{seconds // 3600:.0f} h {seconds % 3600 // 60:02.0f} min"
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

@@ -1,1 +1,0 @@
-"""What everything else stands on: the panel, columns, labels, errors, files, results."""

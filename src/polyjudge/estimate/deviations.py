@@ -1,0 +1,534 @@
+"""The sparse reading of an interaction: few cells off an additive panel, and which explanation fits.
+
+Double centring spreads one faulty cell over its row and column. Least absolute deviations leave it where it is. Shapes:
+n units, k languages, m judges; `...` is any number of leading axes, worked on at once.
+See docs/methods.md, section 18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from polyjudge.estimate.incomplete import by_cluster
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.resample import in_groups, mean_and_se
+from polyjudge.panel.arrays import Array
+
+Kind = Literal["none", "cell", "cells", "judge", "language", "diffuse"]
+MOST_CELLS = 5
+"""More named cells than this are called diffuse."""
+STANDS_OUT = 2.0
+FOLDS = 5
+MOST_GROUPS = 400
+"""Cross-validation leaves out tasks, or this many groups of tasks where there are more."""
+STEPS = 60
+"""Interior-point steps at most; 15 to 25 are usual."""
+BATCH = 2_000_000
+"""Numbers in one batch of predictions."""
+STEADY = 0.5
+"""No cell counts more in a least-absolute fit than one with this part of the typical standard error. A judge that
+always fails in a language is steady there: weighed by its own error it would outvote the sound cells."""
+FAINT = 1e-9
+"""Weight of a cell that a fit must not follow. It is not 0, so that a line of such cells is measured from its mean."""
+LARGE = 50
+"""Panels with more judges than this, and fewer languages, are fitted with the two exchanged."""
+
+
+def additive(cells: Array, weights: Array) -> Array:
+    """Weighted least-squares fit of row and column effects: (..., k, m) -> fitted (..., k, m)."""
+    return _Additive(weights)(cells)
+
+
+class _Additive:
+    """The additive fit with given weights (..., k, m), for any cells: what the weights decide is made once."""
+
+    def __init__(self, weights: Array) -> None:
+        self.turned = weights.shape[-1] > max(LARGE, weights.shape[-2])  # as many equations are solved as columns
+        self.weights = weights = np.swapaxes(weights, -1, -2) if self.turned else weights
+        self.rows = weights.sum(axis=-1)
+        self.shares = weights / self.rows[..., None]
+        normal = -np.swapaxes(weights, -1, -2) @ self.shares
+        np.einsum("...jj->...j", normal)[...] += weights.sum(axis=-2)
+        self.normal = normal[..., 1:, 1:]
+
+    def __call__(self, cells: Array) -> Array:
+        if self.turned:
+            cells = np.swapaxes(cells, -1, -2)
+        weighted = self.weights * cells
+        level = weighted.sum(axis=-1) / self.rows
+        right = weighted.sum(axis=-2) - (self.weights * level[..., None]).sum(axis=-2)
+        column = np.zeros(right.shape)  # the first is 0: one constant of rows and columns is free
+        column[..., 1:] = self._solved(right[..., 1:, None])[..., 0]
+        row = level - (self.shares * column[..., None, :]).sum(axis=-1)
+        out: Array = row[..., None] + column[..., None, :]
+        return np.swapaxes(out, -1, -2) if self.turned else out
+
+    def _solved(self, right: Array) -> Array:
+        try:
+            return np.asarray(np.linalg.solve(self.normal, right), np.float64)
+        except np.linalg.LinAlgError:  # weights that all but vanish leave a column to chance: hold it near 0
+            size = np.trace(self.normal, axis1=-2, axis2=-1)[..., None, None]
+            held = self.normal + 1e-12 * size * np.eye(self.normal.shape[-1])
+            return np.asarray(np.linalg.solve(held, right), np.float64)
+
+
+def least_absolute(cells: Array, weights: Array) -> Array:
+    """Residuals of the additive fit with the least sum of weights x |residual|: (..., k, m) -> (..., k, m).
+
+    A primal-dual interior-point method (Frisch-Newton, after Portnoy and Koenker 1997) on all matrices at once. Where
+    several fits are equally good it ends in the middle of them.
+    """
+    shape = np.broadcast_shapes(cells.shape, weights.shape)
+    size = np.abs(cells).max(axis=(-2, -1), keepdims=True)
+    scale = np.where(size > 0, size, 1.0)
+    weight = np.broadcast_to(weights / weights.mean(axis=(-2, -1), keepdims=True), shape).reshape(-1, *shape[-2:])
+    y = np.broadcast_to(cells / scale, shape).reshape(-1, *shape[-2:])
+    step = max(1, BATCH // (shape[-1] * shape[-2]))
+    fitted = np.concatenate([_frisch_newton(y[i : i + step], weight[i : i + step]) for i in range(0, len(y), step)])
+    out: Array = ((y - fitted).reshape(shape)) * scale
+    out[np.abs(out) < 1e-6 * scale] = 0.0
+    return out
+
+
+def sparse_reading(cells: Array, weights: Array) -> Array:
+    """How far each cell is off the additive panel that fits most of them: (..., k, m) -> (..., k, m).
+
+    With two judges or two languages there is no majority to be off from: the deviation is then shared by both.
+    """
+    return double_centre(cells) if min(cells.shape[-2:]) == 2 else least_absolute(cells, weights)
+
+
+def _frisch_newton(y: Array, w: Array) -> Array:
+    """Fitted values. In the dual every entry has a place x in (0, 1): 0 above the fit, 1 below, between on it.
+
+    `places` are x and 1 - x, `slacks` what belongs to them, each (2, ..., k, m).
+    """
+    square = w**2
+    fit = additive(y, square)
+    c = -w * y
+    r = c + w * fit
+    r = np.where(np.abs(r) < 1e-3, np.where(r < 0, -1e-3, 1e-3), r)
+    places, slacks = np.full((2, *y.shape), 0.5), np.maximum(np.stack([r, -r]), 0.0) + 1e-3
+    axes = (-2, -1)
+    entries = y.shape[-1] * y.shape[-2]
+
+    def step(at: Array, move: Array) -> Array:
+        """How far both can go and stay above 0, all the way at most: (2, ..., k, m) -> (..., 1, 1)."""
+        least: Array = (at / np.minimum(move, -1e-200)).max(axis=(0, *axes), keepdims=True)[0]
+        return np.minimum(-0.9995 * least, 1.0)
+
+    going = np.ones((len(y), 1, 1), bool)
+    product = slacks * places
+    mu = (product[0] + product[1]).sum(axis=axes, keepdims=True)
+    for _ in range(STEPS):
+        ratio = slacks / places
+        q = 1 / (ratio[0] + ratio[1])
+        dual = c + w * fit - slacks[0] + slacks[1]
+        r = slacks[0] - slacks[1] + dual
+        fitting = _Additive(q * square)
+
+        def direction(right: Array, q: Array = q, fitting: _Additive = fitting) -> tuple[Array, Array]:
+            """Change of the fit and of the places: rows of the design are w times (row, column)."""
+            change = fitting(-right / w)
+            dx = q * (-w * change - right)
+            return change, np.stack([dx, -dx])
+
+        move, dx = direction(r)
+        dz = -slacks * (1 + dx / places)
+        primal, second = step(places, dx), step(slacks, dz)
+        product = (slacks + second * dz) * (places + primal * dx)
+        after = (product[0] + product[1]).sum(axis=axes, keepdims=True)
+        target = mu * (after / mu) ** 3 / (2 * entries)
+        extra = dx * dz / places  # second-order terms of both complementarities
+        inverse = 1 / places
+        xi = target * (inverse[0] - inverse[1])
+        move, dx = direction(r - xi + (extra[0] - extra[1]))
+        dz = target / places - slacks - slacks * dx / places - extra
+        # A matrix that has arrived stays, so that its answer does not depend on the others.
+        primal, second = step(places, dx) * going, step(slacks, dz) * going
+        places, slacks, fit = places + primal * dx, slacks + second * dz, fit + second * move
+        product = slacks * places
+        mu = (product[0] + product[1]).sum(axis=axes, keepdims=True)
+        going &= mu >= 1e-9 * entries
+        if not going.any():
+            break
+    return fit
+
+
+def offset_maps(places: NDArray[np.int64], weights: Array) -> Array:
+    """Linear maps from cell means to the offsets of named cells from the additive fit of all other cells.
+
+    places : (..., q) flat positions of the cells, language times m plus judge
+    weights : (k, m) of the fit
+
+    Returns (..., q, k, m): the offset of cell i is the sum of map i times the means.
+    """
+    k, m = weights.shape
+    apart = _apart(places, weights)
+    out = np.linalg.solve(_at(apart, places), apart)
+    return np.asarray(out, np.float64).reshape(*places.shape, k, m)
+
+
+def _apart(places: NDArray[np.int64], weights: Array) -> Array:
+    """Weighted residuals of the additive fit to one cell each: (..., q) -> (..., q, k m)."""
+    k, m = weights.shape
+    unit = (places[..., None] == np.arange(k * m)).astype(np.float64).reshape(*places.shape, k, m)
+    out: Array = (weights * (unit - additive(unit, np.broadcast_to(weights, unit.shape)))).reshape(*places.shape, k * m)
+    return out
+
+
+def _at(apart: Array, places: NDArray[np.int64]) -> Array:
+    return np.take_along_axis(apart, places[..., None, :], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What tasks say about the interaction: (g, k, m) values of at most `MOST_GROUPS` groups, and how to weigh cells.
+
+    share : (g,) weight of each group, sum 1
+    lad : (k, m) weights of absolute deviations, 1 / standard error of the cell means
+    loss : (k, m) weights of squared errors, 1 / squared standard error of the interaction
+    """
+
+    values: Array
+    share: Array
+    lad: Array
+    loss: Array
+
+    @classmethod
+    def of(
+        cls,
+        interactions: Array,
+        cells: Array,
+        weights: Array,
+        cluster: NDArray[np.int64] | None = None,
+        most: int = MOST_GROUPS,
+    ) -> Units:
+        """From the interactions and the cell values of every unit, each (n, k, m), and the weights of units (n,).
+
+        Units of one cluster (n,) become one group; what is resampled and left out are groups.
+        """
+        if cluster is not None:
+            cells, _ = by_cluster(cells, weights, cluster)
+            interactions, weights = by_cluster(interactions, weights, cluster)
+        values, share = in_groups(interactions, weights, most)
+        return cls(
+            values,
+            share / share.sum(),
+            1 / _positive(mean_and_se(cells, weights)[1], STEADY),
+            1 / _positive(mean_and_se(values, share)[1]) ** 2,
+        )
+
+    def sizes(self) -> tuple[int, int, int]:
+        g, k, m = self.values.shape
+        return g, k, m
+
+
+def _positive(se: Array, least: float = 0.05) -> Array:
+    """Standard errors without zeros, of at least this part of the typical one: a smaller one would decide alone."""
+    typical = float(np.median(se[se > 0])) if (se > 0).any() else 1.0
+    return np.maximum(se, least * typical)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Which explanation fits. `named` (k, m) marks its cells: those off, or the whole judge or language."""
+
+    kind: Kind
+    named: NDArray[np.bool_]
+
+
+def named_cells(reading: Reading, excess: Array) -> NDArray[np.bool_]:
+    """The cells to name, given the least-absolute reading (k, m) in points.
+
+    In a diffuse panel one cell may still stand out: twice as far off as any other. Then it is named.
+    """
+    if reading.kind == "diffuse" and min(excess.shape) > 2:
+        largest = np.sort(np.abs(excess), axis=None)
+        if largest[-1] >= STANDS_OUT * largest[-2]:
+            return np.asarray(np.abs(excess) == largest[-1])
+    return reading.named
+
+
+def sized(units: Units, means: Array, readings: Sequence[Reading]) -> tuple[Array, NDArray[np.bool_]]:
+    """How far cells are off, in points, and which to name, by the reading of each: (r, k, m) -> (r, k, m) each."""
+    lad = sparse_reading(means, units.lad)
+    named = np.stack([named_cells(r, x) for r, x in zip(readings, lad, strict=True)])
+    fits = [refit(units, x, r) for r, x in zip(readings, means, strict=True)]
+    return np.stack([x if fit is None else fit for x, fit in zip(lad, fits, strict=True)]), named
+
+
+def refit(units: Units, values: Array, reading: Reading) -> Array | None:
+    """How far each cell is off the additive panel that fits all cells but the named ones and itself: (..., k, m).
+
+    Least absolute deviations find the cells that are off, but are drawn towards them: a median with one value far below
+    is a lower one of the others. Least squares without those cells are not, and are linear, so that what is read of the
+    tasks has the mean that is read of their mean. In a diffuse panel there are no sound cells to fit: None.
+    """
+    if min(values.shape[-2:]) == 2:
+        return double_centre(values)
+    if reading.kind == "diffuse":
+        return None
+    weights = np.where(_unsound(units, reading), FAINT, 1.0)
+    left = values - additive(values, np.broadcast_to(weights, values.shape))
+    return left / np.where(weights < 1, 1.0, 1 - _leverage(weights))
+
+
+def _leverage(weights: Array) -> Array:
+    """By how much the additive fit of a cell follows the cell itself: (k, m)."""
+    rows = weights.sum(axis=1, keepdims=True)
+    shares = weights / rows
+    inverse = np.zeros((weights.shape[1],) * 2)  # the first column effect is 0
+    inverse[1:, 1:] = np.linalg.inv((np.diag(weights.sum(axis=0)) - weights.T @ shares)[1:, 1:])
+    crossed = shares @ inverse
+    out: Array = weights * (1 / rows + np.diag(inverse) - 2 * crossed + (crossed * shares).sum(axis=1, keepdims=True))
+    return out
+
+
+def _unsound(units: Units, reading: Reading) -> NDArray[np.bool_]:
+    """The cells that the fit must not follow: those named, but of a judge or language most may be sound.
+
+    A line is off by what its cells differ from each other. Where more than half of them agree within noise these are
+    sound, and it is off in the others; else it is off everywhere, from its own mean.
+    """
+    if reading.kind not in ("judge", "language"):
+        return reading.named
+    size = int(reading.named.sum())
+    whole = np.where(reading.named, units.values, 0.0) * _line_scale(units.values, reading.kind)
+    mean, se = mean_and_se(whole[:, reading.named], units.share)
+    critical = stdtrit(len(units.values) - 1, 1 - 0.05 / (size * (size - 1)))
+    near = np.abs(mean[:, None] - mean) <= critical * np.hypot(se[:, None], se)
+    agree = near[near.sum(axis=1).argmax()]
+    out = reading.named.copy()
+    if 2 * agree.sum() > size:
+        out[reading.named] = ~agree
+    return out
+
+
+def choose(units: Units, level: float = 0.95, seed: int = 7) -> Reading:
+    """The explanation that fits all tasks."""
+    return choose_each(units, np.ones((1, len(units.values)), bool), level, seed)[0]
+
+
+def half_samples(units: Units, draws: int, level: float = 0.95, seed: int = 7) -> list[Reading]:
+    """The explanation of random halves of the tasks.
+
+    Halves, not bootstraps: a bootstrap adds its own noise to that of the panel, so that in a panel without any fault it
+    would find one most of the time (stability selection; Meinshausen and Buehlmann 2010).
+    """
+    g = len(units.values)
+    rng = np.random.default_rng([seed, 11])
+    kept = np.zeros((draws, g), bool)
+    for row in kept:
+        row[rng.permutation(g)[: max(2, -(-g // 2))]] = True
+    return choose_each(units, kept, level, seed)
+
+
+def choose_each(units: Units, kept: NDArray[np.bool_], level: float = 0.95, seed: int = 7) -> list[Reading]:
+    """The explanation that fits each part of the groups of tasks: masks (r, g) -> r readings."""
+    g, k, m = units.sizes()
+    most = sum(kind in ("cell", "cells") for kind, _ in dimensions(k, m))
+    fold = np.random.default_rng([seed, 12]).permutation(g) % FOLDS
+    critical = stdtrit(np.maximum(kept.sum(axis=1) - 1, 1), 1 - (1 - level) / (2 * k * m))
+    size = max(1, BATCH // (FOLDS * (MOST_CELLS + 4) * k * m))
+    out = [Reading("none", np.zeros((k, m), bool))] * len(kept)
+    # Where no cell is clear of noise there is nothing to explain, and nothing to cross-validate.
+    open_ = [i for i, row in enumerate(kept) if _clear(units.values[row], units.share[row], critical[i])]
+    explained = _Explained(units)
+    for start in range(0, len(open_), size):
+        at = open_[start : start + size]
+        shares = kept[at] * units.share
+        means = (shares @ units.values.reshape(g, -1) / shares.sum(axis=1, keepdims=True)).reshape(-1, k, m)
+        order = cell_order(units, means, most)
+        chosen = _best(units, kept[at], fold)
+        for j, i in enumerate(at):
+            out[i] = _settle(explained, kept[i], means[j], order[j], int(chosen[j]), float(critical[i]))
+    return out
+
+
+def _clear(values: Array, share: Array, critical: float) -> bool:
+    """Whether the mean of any cell is clear of noise, all cells at once (`critical` is Bonferroni's t)."""
+    if len(values) < 3:  # one spread tells nothing of faults
+        return False
+    mean, se = mean_and_se(values, share)
+    return bool(np.any(np.abs(mean) > critical * np.maximum(se, 1e-300)))
+
+
+def dimensions(k: int, m: int) -> list[tuple[Kind, int]]:
+    """The candidate explanations and how many numbers each fits, fewest first.
+
+    With two judges a faulty cell cannot be told from the other judge's cell in that language, so whole languages are
+    the smallest candidate; with two languages whole judges are.
+    """
+    most = min(MOST_CELLS, ((k - 1) * (m - 1) - 1) // 2) if min(k, m) > 2 else 0
+    cells: list[tuple[Kind, int]] = [("cell" if q == 1 else "cells", q) for q in range(1, most + 1)]
+    lines: list[tuple[Kind, int]] = []
+    if k > 2:
+        lines.append(("language", m - 1))
+    if m > 2:
+        lines.append(("judge", k - 1))
+    lines.append(("diffuse", (k - 1) * (m - 1)))
+    return [("none", 0), *sorted([*cells, *lines], key=lambda c: c[1])]
+
+
+def _best(units: Units, kept: NDArray[np.bool_], fold: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Index into `dimensions` of the choice for each mask of groups (r, g), by the one-standard-error rule."""
+    g, k, m = units.sizes()
+    flat = units.values.reshape(g, -1)
+    folds = np.unique(fold)
+    # Training means of every mask without each fold: (r, f, k, m). Where a mask lies in one fold all of it trains.
+    train = kept[:, None, :] & (fold != folds[:, None])
+    train = np.where(train.any(axis=2, keepdims=True), train, kept[:, None, :])
+    shares = train * units.share
+    means = (shares.reshape(-1, g) @ flat / shares.sum(axis=2).reshape(-1, 1)).reshape(*train.shape[:2], k, m)
+    predicted = _predictions(units, means)  # (r, f, c, k, m)
+    r, f, c = predicted.shape[:3]
+    weighted = (predicted * units.loss).reshape(r * f * c, -1)
+    square = (weighted * predicted.reshape(r * f * c, -1)).sum(axis=1).reshape(r, f, c)
+    cross = (weighted @ flat.T).reshape(r, f, c, g)
+    at = np.searchsorted(folds, fold)
+    # Squared error of each left-out group less that of predicting no interaction: (r, c, g).
+    loss = square[:, at].transpose(0, 2, 1) - 2 * cross[:, at, :, np.arange(g)].transpose(1, 2, 0)
+    loss *= (kept * units.share)[:, None, :]
+    total = loss.sum(axis=2)
+    best = total.argmin(axis=1)
+    apart = loss - loss[np.arange(r), best][:, None]
+    count = kept.sum(axis=1)[:, None]
+    mean = apart.sum(axis=2) / count
+    error = np.sqrt(np.maximum((apart**2).sum(axis=2) - count * mean**2, 0.0) * count / (count - 1))
+    out: NDArray[np.int64] = (apart.sum(axis=2) <= error + 1e-12).argmax(axis=1)
+    return out
+
+
+def _predictions(units: Units, means: Array) -> Array:
+    """The interaction that each candidate predicts from training means: (..., k, m) -> (..., c, k, m)."""
+    k, m = means.shape[-2:]
+    lead = means.shape[:-2]
+    offered = dimensions(k, m)
+    most = sum(kind in ("cell", "cells") for kind, _ in offered)
+    order = cell_order(units, means, most)
+    apart = _apart(order, units.lad**2)
+    normal = _at(apart, order)
+    right = (apart @ means.reshape(*lead, k * m, 1))[..., 0]
+    out = []
+    for kind, size in offered:
+        if kind in ("cell", "cells"):
+            moved = np.zeros((*lead, k * m))
+            offsets = np.linalg.solve(normal[..., :size, :size], right[..., :size, None])[..., 0]
+            np.put_along_axis(moved, order[..., :size], offsets, axis=-1)
+            out.append(double_centre(moved.reshape(means.shape)))
+        elif kind in ("language", "judge"):
+            line = best_line(units, means, kind)
+            held = np.arange(k if kind == "language" else m) == line[..., None]
+            held = held[..., :, None] if kind == "language" else held[..., None, :]
+            out.append(double_centre(np.where(held, means, 0.0) * _line_scale(means, kind)))
+        else:
+            out.append(means if kind == "diffuse" else np.zeros((*lead, k, m)))
+    return np.stack(out, axis=-3)
+
+
+def cell_order(units: Units, means: Array, most: int) -> NDArray[np.int64]:
+    """Flat positions of the cells furthest off the least-absolute fit in standard errors: (..., k, m) -> (..., q)."""
+    k, m = means.shape[-2:]
+    if most == 0:
+        return np.zeros((*means.shape[:-2], 0), np.int64)
+    off = np.abs(least_absolute(means, units.lad)) * np.sqrt(units.loss)
+    return np.argsort(-off.reshape(*means.shape[:-2], k * m), axis=-1, kind="stable")[..., :most]
+
+
+def _line_scale(means: Array, kind: Kind) -> float:
+    """A line's offset from the other lines is this many times its interaction, which is taken from the mean of all."""
+    size = int(means.shape[-2 if kind == "language" else -1])
+    return size / (size - 1)
+
+
+def best_line(units: Units, means: Array, kind: Kind) -> NDArray[np.int64]:
+    """The language or judge whose own offsets explain most of the interaction: (..., k, m) -> (...)."""
+    axis = -2 if kind == "language" else -1
+    other = -1 if kind == "language" else -2
+    size = means.shape[axis]
+    weighted = units.loss * means
+    # Left after line i is taken out: elsewhere the line's share comes back, so the squared error has two parts.
+    own = (weighted * means).sum(axis=other)
+    scaled = np.moveaxis(means, axis, -1) / (size - 1)  # (..., other, size)
+    w = np.moveaxis(np.broadcast_to(units.loss, means.shape), axis, -1)
+    wx = np.moveaxis(weighted, axis, -1)
+    total_w, total_wx = w.sum(axis=-1, keepdims=True), wx.sum(axis=-1, keepdims=True)
+    # Sum over the other lines j of w_j (2 x_j p + p^2) with p = x_i / (size - 1): what adding the share back costs.
+    cost = (2 * scaled * (total_wx - wx) + scaled**2 * (total_w - w)).sum(axis=-2)
+    out: NDArray[np.int64] = (own - cost).argmax(axis=-1)
+    return out
+
+
+class _Explained:
+    """What candidates leave of the interaction in each group: parts of the tasks ask for the same ones again."""
+
+    def __init__(self, units: Units) -> None:
+        self.units = units
+        self._kept: dict[tuple[object, ...], tuple[Reading, Array]] = {}
+
+    def __call__(self, kind: Kind, means: Array, places: NDArray[np.int64]) -> tuple[Reading, Array]:
+        """A candidate's reading, and the interaction (g, k, m) it leaves. `places` are its cells; a line is found."""
+        if kind in ("language", "judge"):
+            places = best_line(self.units, means, kind)
+        key = (kind, places.tobytes())
+        if key not in self._kept:
+            if len(self._kept) * self.units.values.size >= BATCH:
+                self._kept.clear()
+            self._kept[key] = _explained(self.units, kind, places)
+        return self._kept[key]
+
+
+def _settle(
+    explained: _Explained, kept: NDArray[np.bool_], means: Array, order: NDArray[np.int64], chosen: int, critical: float
+) -> Reading:
+    """The explanation with its cells: the one chosen, or a smaller one that leaves nothing clear of noise.
+
+    So one more cell is named only where the interaction that is left without it is clear, all cells at once.
+    """
+    _, k, m = explained.units.sizes()
+    share = explained.units.share[kept]
+    reading = Reading("none", np.zeros((k, m), bool))
+    for kind, size in dimensions(k, m)[: chosen + 1]:
+        reading, rest = explained(kind, means, order[:size])
+        if not _clear(rest[kept], share, critical):
+            break
+    return reading
+
+
+def _explained(units: Units, kind: Kind, places: NDArray[np.int64]) -> tuple[Reading, Array]:
+    """A candidate's reading, and the interaction (g, k, m) it leaves: 0 where it names cells, which it explains.
+
+    (Of a named cell only the trace of unequal weights would be left, too small for a spread.)
+    """
+    values, named = units.values, np.zeros(units.values.shape[1:], bool)
+    if kind in ("none", "diffuse"):
+        return Reading(kind, named), values if kind == "none" else np.zeros_like(values)
+    if kind in ("cell", "cells"):
+        named.flat[places] = True
+        offsets = np.tensordot(values, offset_maps(places, units.lad**2), ((1, 2), (1, 2)))
+        moved = np.zeros((len(values), named.size))
+        moved[:, places] = offsets
+        reading, rest = _lines(named), values - double_centre(moved.reshape(values.shape))
+    else:
+        named[(places, slice(None)) if kind == "language" else (slice(None), places)] = True
+        reading = Reading(kind, named)
+        rest = values - double_centre(np.where(named, values, 0.0) * _line_scale(values, kind))
+    return reading, np.where(reading.named, 0.0, rest)
+
+
+def _lines(named: NDArray[np.bool_]) -> Reading:
+    """Three or more cells of one judge are that judge; of one language, that language."""
+    count = int(named.sum())
+    rows, columns = named.any(axis=1), named.any(axis=0)
+    if count >= 3 and columns.sum() == 1:
+        return Reading("judge", np.broadcast_to(columns, named.shape).copy())
+    if count >= 3 and rows.sum() == 1:
+        return Reading("language", np.broadcast_to(named.any(axis=1, keepdims=True), named.shape).copy())
+    return Reading("cell" if count == 1 else "cells", named)

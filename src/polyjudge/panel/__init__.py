@@ -1,0 +1,1 @@
+"""Panels: the labelled array of scores, its labels, its errors, safe files."""

@@ -1,0 +1,264 @@
+"""What a calibrator does to scores, (score - shift) / scale of each cell, written once for every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.columns import Columns, find_columns
+from polyjudge.panel.errors import CalibratorError, PanelError, UsageError, foreign_errors
+from polyjudge.panel.labels import clean
+
+Labels = tuple[str, ...]
+
+
+class Fitted(Protocol):
+    """Anything that adjusts scores, such as a fitted calibrator."""
+
+    @property
+    def adjustment_(self) -> Adjustment: ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Adjustment:
+    """Subtract `shift` (k, m) from the scores of each cell, then divide by `scale` (k, m) unless it is None, then cut
+    to `limits` when they are given (which breaks identity I1: the panel mean no longer stays).
+
+    A row of an unknown language or judge is an error, or with `unseen="keep"` keeps its score.
+    """
+
+    languages: Labels
+    judges: Labels
+    shift: Array
+    scale: Array | None = None
+    limits: tuple[float, float] | None = None
+
+    @property
+    def adjustment_(self) -> Adjustment:
+        return self
+
+    def clipped(self, limits: tuple[float, float]) -> Adjustment:
+        """The same, cut to the score scale."""
+        return replace(self, limits=limits)
+
+    def of_cells(self, languages: Iterable[str], judges: Iterable[str]) -> tuple[Array, Array | None]:
+        """Shift and scale of the cells of these languages and judges, all of them known."""
+        codes = []
+        for word, wanted, mine in (("language", languages, self.languages), ("judge", judges, self.judges)):
+            place = {label: i for i, label in enumerate(mine)}
+            wanted = list(wanted)
+            unseen = [x for x in wanted if x not in place]
+            if unseen:
+                raise self.unseen_error(word, unseen)
+            codes.append([place[x] for x in wanted])
+        at = np.ix_(*codes)
+        return self.shift[at], None if self.scale is None else self.scale[at]
+
+    def of_rows(self, languages: Any, judges: Any, unseen: str) -> tuple[Array, Array | None, int]:
+        """Shift and scale of every row, and how many rows have an unknown language or judge (shift 0, scale 1)."""
+        texts = [pd.Index(pd.Series(labels).astype(str)) for labels in (languages, judges)]
+        row, column = (
+            pd.Index(mine).get_indexer(text) for mine, text in zip((self.languages, self.judges), texts, strict=True)
+        )
+        strange = (row < 0) | (column < 0)
+        if strange.any() and unseen == "error":
+            for word, code, text in (("language", row, texts[0]), ("judge", column, texts[1])):
+                if (code < 0).any():
+                    raise self.unseen_error(word, text[code < 0].unique().tolist())
+        row, column = np.where(strange, 0, row), np.where(strange, 0, column)
+        scale = None if self.scale is None else np.where(strange, 1.0, self.scale[row, column])
+        return np.where(strange, 0.0, self.shift[row, column]), scale, int(strange.sum())
+
+    def check_seen(self, cells: list[tuple[str, str, int]], unseen: str) -> int:
+        """Number of rows of unknown languages or judges among counted cells; an error unless they are to be kept."""
+        check_unseen(unseen)
+        known = set(self.languages), set(self.judges)
+        strange = [c for c in cells if c[0] not in known[0] or c[1] not in known[1]]
+        if strange and unseen == "error":
+            for place, word in enumerate(("language", "judge")):
+                new = list(dict.fromkeys(str(c[place]) for c in strange if c[place] not in known[place]))
+                if new:
+                    raise self.unseen_error(word, new)
+        return sum(int(n) for *_, n in strange)
+
+    def unseen_error(self, word: str, unseen: list[str]) -> CalibratorError:
+        """What to raise for a language or judge that the calibrator was not fitted on."""
+        known = self.languages if word == "language" else self.judges
+        return CalibratorError(
+            f"The calibrator has never seen the {word} {', '.join(repr(clean(u)) for u in unseen[:5])}"
+            + (f" and {len(unseen) - 5} more" if len(unseen) > 5 else "")
+            + f"; it knows {', '.join(clean(x) for x in known[:12])}. Fit it on scores that include it, "
+            "or leave such rows unchanged with unseen='keep' (--unseen keep)."
+        )
+
+    # --- engines ---
+
+    def rows(self, columns: list[Any], unseen: str = "error") -> Array:
+        """Adjusted scores of the columns language, judge and score in memory. A missing score stays missing."""
+        language, judge, score = columns
+        try:
+            values = pd.to_numeric(score, errors="raise").to_numpy(dtype=float, na_value=np.nan)
+        except (ValueError, TypeError) as error:
+            raise PanelError(f"The score column holds text that is not a number: {clean(error, 120)}.") from None
+        if np.isinf(values).any():
+            raise PanelError(f"Row {int(np.flatnonzero(np.isinf(values))[0]) + 1} has an infinite score.")
+        shift, scale, _ = self.of_rows(language, judge, unseen)
+        out: Array = values - shift if scale is None else (values - shift) / scale
+        return out if self.limits is None else np.clip(out, *self.limits)
+
+    def sql(self, language: str, judge: str, number: str) -> str:
+        """The adjusted score in DuckDB's SQL: constant arrays, not a join, so that rows keep their order."""
+
+        def place(labels: Labels, value: str) -> str:
+            return f"nullif(list_position([{', '.join(map(quote, labels))}], {value}), 0)"
+
+        m = len(self.judges)
+        at = f"({place(self.languages, language)} - 1) * {m} + {place(self.judges, judge)}"
+
+        def pick(table: Array, otherwise: int) -> str:
+            values = ", ".join(repr(float(x)) + "::DOUBLE" for x in table.ravel())
+            return f"coalesce((CAST([{values}] AS DOUBLE[{table.size}]))[{at}], {otherwise})"
+
+        out = f"{number} - {pick(self.shift, 0)}"
+        if self.scale is not None:
+            out = f"({out}) / {pick(self.scale, 1)}"
+        if self.limits is None:
+            return out
+        low, high = (f"{float(x)!r}::DOUBLE" for x in self.limits)
+        return f"CASE WHEN {number} IS NULL THEN NULL ELSE least(greatest({out}, {low}), {high}) END"
+
+    def ibis(self, table: Any, columns: Columns, column: str, unseen: str) -> Any:
+        """An Ibis table with the adjusted score as a new column: an expression, nothing is read but unknown labels."""
+        import ibis
+
+        language, judge = (table[c].cast("string") for c in (columns.language, columns.judge))
+        if unseen == "error":
+            with foreign_errors("the table"):
+                for word, value, labels in (("language", language, self.languages), ("judge", judge, self.judges)):
+                    new = table.select(label=value).filter(lambda t, labels=labels: ~t.label.isin(labels)).distinct()
+                    found = new.limit(20).to_pyarrow().column("label").to_pylist()
+                    if found:
+                        raise self.unseen_error(word, sorted(map(str, found)))
+
+        def pick(values: Array, otherwise: float) -> Any:
+            rest = ibis.literal(otherwise, "float64")
+            rows = []
+            for name, row in zip(self.languages, values, strict=True):
+                cells = [(judge == b, ibis.literal(float(x), "float64")) for b, x in zip(self.judges, row, strict=True)]
+                rows.append((language == name, ibis.cases(*cells, else_=rest)))
+            return ibis.cases(*rows, else_=rest)
+
+        score = table[columns.score]
+        score = score.strip().nullif("") if score.type().is_string() else score
+        out = score.cast("float64") - pick(self.shift, 0.0)
+        if self.scale is not None:
+            out = out / pick(self.scale, 1.0)
+        return table.mutate(**{column: out if self.limits is None else out.clip(*self.limits)})
+
+    def spark(self, frame: Any, columns: Columns, column: str) -> Any:
+        """A Spark data frame with the adjusted score as a new column: a small table, broadcast and joined there."""
+        from pyspark.sql import functions as f
+
+        scale = np.ones_like(self.shift) if self.scale is None else self.scale
+        cells = [
+            (a, b, float(self.shift[i, j]), float(scale[i, j]))
+            for i, a in enumerate(self.languages)
+            for j, b in enumerate(self.judges)
+        ]
+        names = [f"polyjudge_{n}" for n in ("language", "judge", "shift", "scale")]
+        kinds = ("string", "string", "double", "double")
+        with foreign_errors("Spark"):
+            schema = ", ".join(f"{n} {kind}" for n, kind in zip(names, kinds, strict=True))
+            small = frame.sparkSession.createDataFrame(cells, schema)
+            match = (f.col(tick(columns.language)).cast("string") == f.col(names[0])) & (
+                f.col(tick(columns.judge)).cast("string") == f.col(names[1])
+            )
+            out = f.col(tick(columns.score)).cast("double") - f.coalesce(f.col(names[2]), f.lit(0.0))
+            if self.scale is not None:
+                out = out / f.coalesce(f.col(names[3]), f.lit(1.0))
+            if self.limits is not None:  # least and greatest pass over what is missing
+                cut = f.least(f.greatest(out, f.lit(float(self.limits[0]))), f.lit(float(self.limits[1])))
+                out = f.when(out.isNotNull(), cut)
+            return frame.join(f.broadcast(small), match, "left").withColumn(column, out).drop(*names)
+
+    def spark_counts(self, frame: Any, columns: Columns, unseen: str) -> tuple[int, int, int]:
+        """Rows of a Spark data frame, rows with a score, and rows of unknown languages or judges."""
+        from pyspark.sql import functions as f
+
+        with foreign_errors("Spark"):
+            labels = [f.col(tick(c)).cast("string") for c in (columns.language, columns.judge)]
+            number = f.col(tick(columns.score)).try_cast("double")
+            counted = (
+                frame.groupBy(labels[0].alias("l"), labels[1].alias("b"))
+                .agg(f.count(f.lit(1)).alias("n"), f.count(number).alias("scored"))
+                .collect()
+            )
+        strange = self.check_seen([(r["l"], r["b"], r["n"]) for r in counted], unseen)
+        return sum(r["n"] for r in counted), sum(r["scored"] for r in counted), strange
+
+    def table(
+        self,
+        table: Any,
+        *,
+        column: str = "calibrated",
+        unseen: str = "error",
+        language: str | None = None,
+        judge: str | None = None,
+        score: str | None = None,
+    ) -> Any:
+        """`table` (pandas, polars, pyarrow, Ibis or Spark) with the adjusted scores as a new column.
+
+        Ibis and Spark tables stay where they are: the answer is an expression over them.
+        """
+        check_unseen(unseen)
+        kind = type(table).__module__.split(".")[0]
+        if kind == "polars" and hasattr(table, "collect"):
+            names = {"language": language, "judge": judge, "score": score}
+            return self.table(table.collect(), column=column, unseen=unseen, **names).lazy()
+        if kind not in ("pandas", "pyarrow", "polars", "ibis", "pyspark"):
+            raise UsageError(f"apply takes a pandas, polars, pyarrow, Ibis or Spark table, not {type(table).__name__}.")
+        there = [str(n) for n in (table.column_names if kind == "pyarrow" else table.columns)]
+        columns = find_columns(  # the columns of systems, replicates and clusters pass through unread
+            there, language=language, judge=judge, score=score, replicate="", system="", cluster="", require_task=False
+        )
+        if column in there:
+            raise UsageError(f"The table already has a column {column!r}. Choose another name: column=...")
+        if kind == "ibis":
+            return self.ibis(table, columns, column, unseen)
+        if kind == "pyspark":
+            if unseen == "error":
+                self.spark_counts(table, columns, unseen)
+            return self.spark(table, columns, column)
+        used = (columns.language, columns.judge, columns.score)
+        if kind == "pandas":
+            return table.assign(**{column: self.rows([table[c] for c in used], unseen)})
+        if kind == "pyarrow":
+            import pyarrow as pa
+
+            values = self.rows([table.column(c).to_pandas() for c in used], unseen)
+            return table.append_column(column, pa.array(values, from_pandas=True))
+        import polars as pl
+
+        values = self.rows([pd.Series(table[c].to_list()) for c in used], unseen)
+        return table.with_columns(pl.Series(column, values, nan_to_null=True))
+
+
+def check_unseen(unseen: str) -> None:
+    """Raise a UsageError unless `unseen` is a way to treat unknown labels."""
+    if unseen not in ("error", "keep"):
+        raise UsageError(f"unseen must be 'error' or 'keep', not {unseen!r}.")
+
+
+def quote(text: str) -> str:
+    """A string as a literal of DuckDB's SQL."""
+    return " || chr(0) || ".join("'" + part.replace("'", "''") + "'" for part in text.split("\0"))
+
+
+def tick(column: str) -> str:
+    """A column name in Spark's SQL."""
+    return "`" + column.replace("`", "``") + "`"

@@ -1,0 +1,484 @@
+"""The one way to write files and folders.
+
+A reader finds the old content or the new, never a part of either. Nothing is removed or replaced that polyjudge did not
+write: a folder of ours carries a list of its files. Also here: text that is safe in files.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fnmatch
+import glob
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.labels import clean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MARKER = ".polyjudge.json"
+"""The list of our files in a folder of ours. A folder without it is not ours."""
+FORMAT, VERSION = "polyjudge-folder", 1
+_EDGE = 1 << 20
+"""A file is known again by its size, its first and its last MiB: tables of many GB are not read twice."""
+
+
+# --- single files ---
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside `path`; renamed onto it when the block ends well, removed when it does not."""
+    path = Path(path)
+    check_file(path)
+    with _write_errors(path):
+        part = _beside(path, tempfile.mkstemp)
+    try:
+        with _write_errors(path):
+            yield part
+            os.chmod(part, 0o666 & ~_umask())
+            _fsync(part)
+            os.replace(part, path)
+        _settle(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_write(path: str | Path) -> Iterator[TextIO]:
+    """A text file (UTF-8) that replaces `path` when the block ends well."""
+    with atomic_path(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Text files (UTF-8) in a folder, by name. Returns their paths."""
+    for name, text in texts.items():
+        with atomic_write(folder / name) as file:
+            file.write(text)
+    return [folder / name for name in texts]
+
+
+def check_file(path: Path) -> None:
+    """An error unless `path` is new or an ordinary file: devices, pipes and folders are never replaced."""
+    check_name(path)
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "a device or a pipe"
+        raise UsageError(f"{_shown(path)} is {what}, not a file, and is not replaced. Name a file.")
+
+
+def _beside(path: Path, make: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = make(prefix=f".{path.name[:80]}.", suffix=".part", dir=path.parent)
+    if isinstance(made, str):
+        return Path(made)
+    os.close(made[0])
+    return Path(made[1])
+
+
+@contextmanager
+def _write_errors(path: Path) -> Iterator[None]:
+    """Errors of the system before anything has taken its place."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UsageError(f"Cannot write {_shown(path)}: {why}. Nothing was changed; choose another place.") from None
+
+
+def _settle(path: Path) -> None:
+    """Have the system confirm the rename. The new content is in place already, so the message says so."""
+    try:
+        _fsync(path.parent)
+    except OSError as error:
+        raise UsageError(
+            f"{_shown(path)} was written, but the disk did not confirm it: {error.strerror}. Check the disk."
+        ) from None
+
+
+def _fsync(path: Path) -> None:
+    if path.is_dir() and os.name == "nt":  # Windows opens no folder for this
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
+
+
+def _shown(path: Path) -> str:
+    return clean(str(path), 200)
+
+
+# --- folders ---
+
+
+@contextmanager
+def new_folder(
+    path: str | Path, maker: str, *, overwrite: bool = False, about: Mapping[str, Any] | None = None
+) -> Iterator[Path]:
+    """A new folder that takes the place of `path` as a whole when the block ends well.
+
+    `path` must be new, empty, or a folder that the same `maker` wrote. With `overwrite` it may also be of another maker
+    of ours, and files of others in it are kept. `about` goes into the marker.
+    """
+    path = Path(os.path.realpath(path))
+    check_folder(path, maker, overwrite)
+    with _write_errors(path):
+        whole = _beside(path, tempfile.mkdtemp)
+    part, made = whole / "new", None
+    try:
+        with _write_errors(path):
+            os.mkdir(part)
+            made = _identity(part)
+            yield part
+            _mark(part, maker, about or {})
+            for stranger in check_folder(path, maker, overwrite):
+                _link(path, part, stranger)
+            if path.exists():
+                os.chmod(part, stat.S_IMODE(path.stat().st_mode))
+            for file in [*part.rglob("*"), part]:
+                if file.is_file() and not file.is_symlink():
+                    _fsync(file)
+            _swap(part, path)
+        _settle(path)
+    finally:
+        _clear(whole, path, made)
+
+
+def check_folder(path: str | Path, maker: str, overwrite: bool = False) -> list[Path]:
+    """An error that names what is there, unless `new_folder` may write here. Returns what is there of others."""
+    check_name(path)
+    path = Path(os.path.realpath(path))
+    _restore(path)
+    if not path.exists():
+        return []
+    if not path.is_dir():
+        raise UsageError(f"-o {_shown(path)} is a file. Name a folder: it is made when it is not there.")
+    if path == Path(os.path.realpath(os.curdir)) or os.path.ismount(path):
+        raise UsageError(f"{_shown(path)} cannot be replaced while it is in use. Name a new folder inside it.")
+    with _write_errors(path):
+        if not os.listdir(path):
+            return []
+        about = read_marker(path)
+        if about is None:
+            raise UsageError(
+                f"{_shown(path)} is not a folder that polyjudge wrote: it holds {_named(sorted(os.listdir(path)))}. "
+                "Nothing was changed. Choose a new folder."
+            )
+        strange = strangers(path, about)
+    if overwrite:
+        return strange
+    if strange:
+        raise UsageError(
+            f"{_shown(path)} holds what polyjudge did not write, or what was changed since: "
+            f"{_named(map(str, strange))}. Choose another folder; or --overwrite, which replaces only our own files."
+        )
+    if about["maker"] != maker:
+        raise UsageError(
+            f"{_shown(path)} holds the result of another command ({clean(about['maker'])}). Choose another folder, or "
+            "replace it with --overwrite."
+        )
+    return []
+
+
+def read_marker(folder: Path) -> dict[str, Any] | None:
+    """What the marker of a folder says, or None when the folder is not ours."""
+    try:
+        mode = (folder / MARKER).lstat().st_mode
+        about = json.loads((folder / MARKER).read_text(encoding="utf-8")) if stat.S_ISREG(mode) else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    fields = {"format": str, "version": int, "maker": str, "files": dict}
+    if not isinstance(about, dict) or any(not isinstance(about.get(n), kind) for n, kind in fields.items()):
+        return None
+    return about if about["format"] == FORMAT and about["version"] == VERSION else None
+
+
+def strangers(folder: Path, about: Mapping[str, Any]) -> list[Path]:
+    """What lies in a folder of ours and is not on its list as it is now: files, links, empty folders."""
+    out = []
+    for base, folders, names in os.walk(folder):
+        here = Path(base)
+        if here != folder and not folders and not names:
+            out.append(here.relative_to(folder))
+        for name in [*names, *(n for n in folders if (here / n).is_symlink())]:
+            place = (here / name).relative_to(folder)
+            if place == Path(MARKER):
+                continue
+            known = about["files"].get(place.as_posix())
+            if known is None or known != _fingerprint(here / name):
+                out.append(place)
+    return sorted(out)
+
+
+def _mark(folder: Path, maker: str, about: Mapping[str, Any]) -> None:
+    files = {p.relative_to(folder).as_posix(): _fingerprint(p) for p in sorted(folder.rglob("*")) if not p.is_dir()}
+    text = json.dumps({"format": FORMAT, "version": VERSION, "maker": maker, **about, "files": files}, indent=1)
+    (folder / MARKER).write_text(text + "\n", encoding="utf-8")
+
+
+def _fingerprint(path: Path) -> str | None:
+    """Size and hash of a file; None for what is no ordinary file."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        found = hashlib.sha256(file.read(_EDGE))
+        if size > _EDGE:
+            file.seek(max(size - _EDGE, _EDGE))
+            found.update(file.read(_EDGE))
+    return f"{size}:{found.hexdigest()[:32]}"
+
+
+def _link(old: Path, new: Path, place: Path) -> None:
+    """Another name in the new folder for a file of someone else: it has both names until the old folder goes."""
+    target = new / place
+    if os.path.lexists(target):
+        raise UsageError(
+            f"{_shown(old / place)} is not as polyjudge wrote it, and would be replaced. Move it, or choose another "
+            "folder. Nothing was changed."
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if (old / place).is_dir() and not (old / place).is_symlink():
+        target.mkdir()
+    else:
+        os.link(old / place, target, follow_symlinks=False)
+
+
+def _swap(part: Path, path: Path) -> None:
+    """`part` becomes `path`; what was there lies beside it, until it is cleared away."""
+    if path.is_dir() and os.listdir(path):
+        if exchange(part, path):
+            return
+        old = part.with_name("old")
+        os.rename(path, old)
+        try:
+            os.rename(part, path)
+        except BaseException:
+            os.rename(old, path)
+            raise
+        return
+    if path.is_dir() and os.name == "nt":
+        os.rmdir(path)
+    os.rename(part, path)
+
+
+def exchange(one: Path, two: Path) -> bool:
+    """Two names change places in one step. False where the system cannot."""
+    try:
+        system = ctypes.CDLL(None, use_errno=True)
+        if sys.platform == "darwin":
+            failed = system.renamex_np(os.fsencode(one), os.fsencode(two), 2)
+        else:
+            failed = system.renameat2(-100, os.fsencode(one), -100, os.fsencode(two), 2)
+    except (AttributeError, OSError, TypeError):
+        return False
+    code = ctypes.get_errno()
+    if failed and code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM):
+        return False
+    if failed:
+        raise OSError(code, os.strerror(code))
+    return True
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _clear(whole: Path, path: Path, made: tuple[int, int] | None) -> None:
+    """Remove what lies beside: an unfinished new folder, or the old one once the new one is in its place.
+
+    What others put into the old folder at the last moment moves over; what cannot is left, and said.
+    """
+    for old in (whole / "new", whole / "old"):
+        fresh = made is not None and _identity(old) == made
+        if not old.is_dir() or fresh or _identity(path) != made:
+            continue
+        for place in strangers(old, read_marker(old) or {"files": {}}):
+            if not os.path.lexists(path / place):
+                with suppress(OSError):
+                    (path / place).parent.mkdir(parents=True, exist_ok=True)
+                    os.rename(old / place, path / place)
+            if os.path.lexists(old / place) and not _same(old / place, path / place):
+                print(f"polyjudge: {_shown(old)} keeps files that were there before: move them back.", file=sys.stderr)
+                return
+    if (whole / "old").is_dir() and _identity(path) != made:
+        return  # the old folder could not be put back: it is all there is
+    shutil.rmtree(whole, ignore_errors=True)
+
+
+def _same(one: Path, two: Path) -> bool:
+    if one.is_dir() and not one.is_symlink():
+        return two.is_dir()
+    return os.path.lexists(two) and os.path.samestat(one.lstat(), two.lstat())
+
+
+def _restore(path: Path) -> None:
+    """Put back the old folder that a killed run had set aside, on a system that cannot exchange two names."""
+    if os.path.lexists(path):
+        return
+    for old in glob.glob(os.path.join(glob.escape(str(path.parent)), f".{glob.escape(path.name[:80])}.*.part", "old")):
+        if read_marker(Path(old)) is not None:
+            with _write_errors(path):
+                os.rename(old, path)
+            shutil.rmtree(Path(old).parent, ignore_errors=True)
+            return
+
+
+def _named(names: Iterable[str], most: int = 5) -> str:
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(clean(n, 60) for n in names[:most]) + more
+
+
+# --- outputs against inputs ---
+
+
+def check_apart(outputs: Mapping[str, str | Path], inputs: Iterable[str | Path]) -> None:
+    """An error when an output is an input, holds one, or is another output: by any name, link or pattern.
+
+    `outputs` are paths by the option that names them; `inputs` are files, folders, patterns, or FILE::TABLE.
+    """
+    files = [path for source in inputs for path in source_files(source)]
+    seen: dict[str, str] = {}
+    for option, output in outputs.items():
+        real = os.path.realpath(output)
+        if real in seen:
+            raise UsageError(f"{seen[real]} and {option} both name {_shown(Path(output))}. Choose two places.")
+        seen[real] = option
+        for file in files:
+            if is_same_file(file, output):
+                raise UsageError(
+                    f"{option} {_shown(Path(output))} would be written over what is read ({_shown(file)}). "
+                    "Choose another place."
+                )
+            if Path(real) in Path(os.path.realpath(file)).parents:
+                raise UsageError(
+                    f"{option} {_shown(Path(output))} is the folder of what is read ({_shown(file)}). Choose another."
+                )
+
+
+WALK_SECONDS = 10.0
+"""A pattern is given up after this time: one such as /**/*.csv would walk the whole disk."""
+
+
+def matches(pattern: str, seconds: float = WALK_SECONDS) -> list[Path]:
+    """Files that a pattern (*, ?, [...], ** for any folders) matches, sorted. Hidden ones only when named.
+
+    Like `glob`, but it ends: folders are entered once, links to folders are not followed below **, time is bounded.
+    """
+    end = time.monotonic() + seconds
+    head, *rest = Path(pattern).parts or ("",)
+    start = Path(head) if Path(pattern).is_absolute() else Path()
+    found: set[Path] = set()
+    todo = [(start, tuple(rest) if Path(pattern).is_absolute() else (head, *rest))]
+    while todo:
+        if time.monotonic() > end:
+            raise UsageError(
+                f"The pattern {clean(pattern, 200)} covers too many folders: given up after {seconds:g} seconds. "
+                "Begin it with the folder that holds the scores."
+            )
+        folder, parts = todo.pop()
+        part, *others = parts
+        if part == "**":
+            todo += [(folder, tuple(others))] if others else []
+            todo += [(p, parts) for p in _listed(folder) if p.is_dir() and not p.is_symlink() and p.name[0] != "."]
+        elif glob.has_magic(part):
+            named = [
+                p for p in _listed(folder) if fnmatch.fnmatch(p.name, part) and (p.name[0] != "." or part[0] == ".")
+            ]
+            found.update(p for p in named if not others)
+            todo += [(p, tuple(others)) for p in named if others and p.is_dir()]
+        elif others:
+            todo.append((folder / part, tuple(others)))
+        elif os.path.lexists(folder / part):
+            found.add(folder / part)
+    return sorted(p for p in found if not p.is_dir())
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return [folder / entry.name for entry in os.scandir(folder)]
+    except OSError:
+        return []
+
+
+def literal(path: str | Path) -> str:
+    """A path as a pattern that matches it alone, for an engine that takes every name as a pattern."""
+    return glob.escape(os.path.abspath(path))
+
+
+def check_name(path: str | Path) -> None:
+    """An error when a name cannot be passed on or printed: NUL, or bytes that are not UTF-8."""
+    text = str(path)
+    if "\0" in text or text.encode(errors="ignore").decode() != text:
+        raise UsageError(f"The name {clean(text, 200)!r} holds bytes that are not text (UTF-8). Rename it.")
+
+
+def source_files(source: str | Path) -> list[Path]:
+    """The paths behind a source: itself, the matches of a pattern, the file of FILE::TABLE or of an address."""
+    text = str(source)
+    if "\0" in text:
+        return []
+    address = re.match(r"(sqlite|duckdb)://(?P<path>.*)$", text, re.DOTALL)
+    text = address["path"] if address else text
+    if not os.path.lexists(text):
+        text = text.rsplit("::", 1)[0].split("?")[0] if address else text.rsplit("::", 1)[0]
+    if os.path.lexists(text) or not glob.has_magic(text):
+        return [Path(text)] if text else []
+    return matches(text)
+
+
+def is_same_file(one: str | Path, two: str | Path) -> bool:
+    """The same file or folder, also by another name."""
+    try:
+        return os.path.samefile(one, two)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(two)
+
+
+def spreadsheet_safe(value: Any) -> Any:
+    """Text that a spreadsheet would run as a formula gets an apostrophe in front; anything else stays as it is."""
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r", "\n"):
+        return "'" + value
+    return value
+
+
+def safe_csv(frame: pd.DataFrame) -> str:
+    """A table as CSV that spreadsheets open safely and every reader reads alike: a bare CR is quoted too."""
+
+    def cell(value: Any) -> str:
+        text = "" if value is None or value != value else str(spreadsheet_safe(value))
+        return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
+
+    rows: list[Iterable[Any]] = [frame.columns, *frame.itertuples(index=False, name=None)]
+    return "".join(",".join(map(cell, row)) + "\n" for row in rows)

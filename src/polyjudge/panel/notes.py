@@ -1,0 +1,164 @@
+"""What a reader did to the rows, what labels lack, what an analysis left aside: notes beside the numbers."""
+
+from __future__ import annotations
+
+from polyjudge.panel.labels import clean
+from polyjudge.panel.say import Template, Values, names, plural
+
+
+def _lonely(v: Values) -> str:
+    out = "; left out" if v["out"] else ""
+    if not v["partners"]:
+        return "{label} has no score at all" + out
+    if v["kind"] == "language":
+        return "{label} was scored by one judge only ({partners}), so no interaction can be separated there" + out
+    return "{label} scored in one language only ({partners}), so no interaction can be separated for it" + out
+
+
+def _missing(v: Values) -> str:
+    text = "{missing} of {entries} entries ({share:.1%}) have no score: cell means are least squares within tasks"
+    if v["design"] == "paired":
+        return text
+    return text + (
+        ", with task and cell effects only: too few tasks have two languages scored by the same two judges, so a "
+        "judge's own view of single tasks is not removed"
+    )
+
+
+def _more(v: Values) -> str:
+    """What to score next, to reach the goal of an extension."""
+    if not v["more"]:
+        return "No more tasks are needed to {goal:text}."
+    if v["more"] <= v["left"]:
+        return "Score {more} more tasks to {goal:text}."
+    rest = "Score the {left} tasks it lacks. " if v["left"] else ""
+    return rest + (
+        f"All {v['tasks'] + v['left']:,} tasks of the calibrator give about ±{{whole:points}} points; to {{goal:text}} "
+        f"takes {v['more'] - v['left']:,} tasks that are new to every {{kind}}."
+    )
+
+
+WORDS: dict[str, Template] = {
+    "panel.by-design": "adaptive collection: what is missing was not bought, by design",
+    "panel.missing": _missing,
+    "panel.left-out": lambda v: "Left out: " + ", ".join(f"{clean(j)} in {clean(i)}" for i, j in v["cells"]) + ".",
+    "panel.copied": "The rows were copied out of their table, because they are no plain numbers, one in each row.",
+    "panel.averaged": "{count} entries had several rows; they were averaged",
+    "panel.first-kept": "{count} repeated rows were left out (first kept)",
+    "panel.no-score": "{count} rows have no score; their entries count as missing",
+    "panel.chosen": "{count} of {all} {axis}s were left out as asked",
+    "panel.alike": "the {axis}s '{one}' and '{other}' differ only in case or spaces. They are kept apart; make them "
+    "equal if they are one.",
+    "panel.dropped": lambda v: (
+        "{count} of {tasks} tasks lack a score somewhere and were left out"
+        + ("; beyond max_units only complete tasks count" if v["hashed"] else "")
+    ),
+    "panel.hashed": "{tasks} tasks were hashed into {units} units ({how:text})",
+    "panel.too-large": "{count} {what} were averaged, not kept: the panel would have {entries} entries",
+    "panel.system-holes": "{count} of {all} scores of systems are missing; means over systems allow for who is missing",
+    "panel.no-system": lambda v: (
+        "{column} is not used as the system: "
+        + ("all rows have the same" if v["systems"] == 1 else "no judge scored two of them on one task")
+    ),
+    "run.unread": "{count} of {all} scores are missing: an answer could not be read",
+    "run.behind": "left out, with less than half of the others' answers: {judges}",
+    "run.unfinished": "{count} of {all} tasks left out: not all of their calls are answered yet",
+    "run.begun": "the run has only begun: most entries are missing",
+    "read.taken": lambda v: (
+        "{column} is taken as the system, the thing that is judged; if it repeats a measurement: --replicate {column}"
+        if v["role"] == "system"
+        else "{column} is taken as repeats of one measurement; if it is what is judged: --system {column}"
+    ),
+    "inspect.ended": "{log} ended with status {status}; its finished samples are read",
+    "inspect.scorers": "each scorer is taken as a judge, for all graders are the same model",
+    "inspect.several": "a grader with several scorers is taken as several judges",
+    "inspect.short": "{count} lists of collected scores are shorter than the list of graders, so whose they are is "
+    "unknown",
+    "inspect.unread": "{count} of {all} scores are missing: their value is not a number or grade",
+    "identify.empty": "{judge} scored no task in {language}",
+    "identify.lonely": _lonely,
+    "identify.hole": lambda v: (
+        "{label} was left out: "
+        + ("{others} scored no task in it" if v["kind"] == "language" else "it scored no task in {others}")
+        + ", and a row or column with a hole has no mean"
+    ),
+    "identify.apart": "{label} shares no task with the rest, so what differs there may be the tasks; left out",
+    "gold.bare": lambda v: (
+        "No labels in {languages}: nothing is said about " + plural(len(v["languages"]), "it", "them") + "."
+    ),
+    "gold.trusted": "The scores of {judge} stand in for human labels: what it shares with the others stays hidden.",
+    "gold.sample": lambda v: (
+        "A sample of at most {labels} labels per language"
+        + (", in proportion to {group}" if v["group"] else "")
+        + f" (seed {v['seed']})."
+    ),
+    "gold.strange": "{count} labels name a {role} that the panel does not have: {names}.",
+    "gold.no-minus": "The preferences are only 1 and 0. Here 0 is a tie; write the other side as -1.",
+    "gold.one-side": "Every human choice is the same side, so AUC and kappa say nothing, and agreement cannot tell a "
+    "good judge from one that always favours that side.",
+    "gold.narrow": lambda v: (
+        "Labels span only {low:g} to {high:g} while scores span {bottom:g} to {top:g}. If the labels are on another "
+        "scale, give it (scale=(1, 5), --label-scale 1:5) and they are carried over."
+        + (
+            ""
+            if v["declared"]
+            else " If the panel's scale is wider than its scores, declare it (range=(0, 100), --range 0:100)."
+        )
+    ),
+    "gold.empty": "{count} rows have no label and are left out.",
+    "gold.repeated": "{count} pairs of task and language have the same label more than once; it counts once.",
+    "gold.contradictory": "{count} pairs of task and language with contradictory labels are left out.",
+    "gold.several": "{count} pairs of task and language have several labels; their mean is used.",
+    "labels.one": "{language} has one label: no interval.",
+    "labels.few": "{language} has only {labels} labels; its intervals lean on the shape of the scores.",
+    "labels.no-estimate": lambda v: (
+        "{language} has " + ("one label" if v["labels"] else "no labels") + ": no estimate."
+    ),
+    "labels.no-panel-mean": "{count} labels stand where a judge's score is missing; the panel mean is not comparable "
+    "there.",
+    "labels.under-two": "{languages}: fewer than two labels. The other languages are compared among themselves.",
+    "labels.few-wide": "Languages with fewer than {fewest} labels get wide intervals by Student's t.",
+    "labels.not-random": "The labelled tasks are not like the others in {languages}: the panel scores them "
+    "differently. Means from labels hold only for labels on a random part of the tasks.",
+    "labels.pilot": "Needed labels take the pilot's spread and correlation as true; their intervals are over tasks of "
+    "the pilot.",
+    "labels.all-equal": "{languages}: all labels are equal so far; the numbers there mean little.",
+    "labels.pooled": "{languages}: fewer than {fewest} labels, so spread and correlation come from all languages "
+    "together.",
+    "anchor.missing": "{holed} of {tasks} tasks lack a score; calibration is least squares within tasks.",
+    "worth.two-judges": "With two judges none can be left out.",
+    "worth.agreement-only": "Without labels only the agreement between judges is known; judges can agree and all be "
+    "wrong.",
+    "worth.upper-bound": "Noise of the labels counts as a shared error: the correlation is an upper bound.",
+    "btl.endless": "In {language}, {judge} wins or loses every comparison: its strength has no finite value, only its "
+    "place in the order counts.",
+    "btl.one-stratum": "The panel has no task groups, so there is one stratum and its discrimination is one.",
+    "extend.newcomer": lambda v: (
+        "{label} was added from {tasks} tasks: its cells are known to about ±{half_width:points} points "
+        "({level:share}), {clear} of {cells} are clearly not 0, and {shrunk:share} of the row was taken off as noise. "
+        + _more(v)
+    ),
+    "extend.goal.target": "know the row to ±{target:g} points",
+    "extend.goal.as-well": "know the row as well as the cells fitted before",
+    "extend.goal.as-many": "have as many tasks as the cells fitted before",
+    "extend.unchanged": "The cells fitted before are unchanged. Fitting again on all scores would use the new tasks "
+    "for them too.",
+    "extend.mean-moves": "The mean over judges of calibrated scores equals the raw mean over the judges fitted before; "
+    "with a new judge in it the mean may move by that judge's cells.",
+    "extend.lacking": lambda v: (
+        "{label} has no scores with " + names(v["others"], 6) + ": those cells are 0, so nothing is taken off there."
+    ),
+    "shrink.no": "The tasks are enough for the cells: shrinking would change nothing worth having.",
+    "shrink.yes": lambda v: (
+        (
+            "Shrink: it takes {amount:share} off the interaction, and left-out tasks say it helps"
+            if v["proven"]
+            else "Shrinking is expected to help: it takes {amount:share} off the interaction. The tasks are too few to "
+            "prove it"
+        )
+        + " (gain {gain:+.3g} points² per score, {level:share} interval {low:.3g} to {high:.3g})."
+    ),
+    "robust.apart": "{language} x {judge}: the mean gives {mean:+.2f} but trimmed mean {trimmed:+.2f}, median of means "
+    "{median_of_means:+.2f} and Huber {huber:+.2f}: a few tasks carry this cell; look at them before trusting it.",
+    "robust.agree": "Trimmed mean, median of means and Huber agree with the mean.",
+}

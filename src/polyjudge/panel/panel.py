@@ -1,0 +1,720 @@
+"""Panel: the labelled array unit x (system x) language x judge (x replicate) that every analysis takes.
+
+Validated here, once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from polyjudge.panel.arrays import Array, tie_gap, unit_mean
+from polyjudge.panel.errors import PanelError
+from polyjudge.panel.fill import average_systems
+from polyjudge.panel.labels import clean, some
+from polyjudge.panel.reading import Reading
+from polyjudge.panel.records import long_table
+from polyjudge.panel.say import Words
+
+Labels = tuple[str, ...]
+
+LEAST = 2
+"""Tasks, languages and judges of a panel, at least."""
+FARTHEST = 1e100
+"""Scores beyond it, or closer together than one part of it, would overflow or vanish when they are squared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Strata of a panel: either every task lies in one group, or the rows inside a task belong to several.
+
+    `task` is (n,) of indices into `labels`, or None when groups divide the rows inside tasks. Then `scores` and
+    `counts` are (g, n, k, m): the mean over the group's rows of each entry (NaN where it has none) and their number.
+    """
+
+    name: str
+    labels: Labels
+    task: NDArray[np.int64] | None = None
+    scores: Array | None = None
+    counts: NDArray[np.int64] | None = None
+
+    def take(self, tasks: NDArray[np.int64], languages: NDArray[np.int64], judges: NDArray[np.int64]) -> Grouping:
+        """The same strata for a part of the panel. A stratum that the part does not hold is dropped."""
+        if self.task is not None:
+            codes, used = _recode(self.task[tasks])
+            return Grouping(self.name, tuple(self.labels[u] for u in used), codes)
+        assert self.scores is not None
+        assert self.counts is not None
+        index = np.ix_(np.arange(len(self.labels)), tasks, languages, judges)
+        counts = self.counts[index]
+        used = np.flatnonzero(counts.any(axis=(1, 2, 3)))
+        return Grouping(self.name, tuple(self.labels[u] for u in used), None, self.scores[index][used], counts[used])
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Scores of `n` units in `k` languages by `m` judges.
+
+    Parameters
+    ----------
+    scores : (n, k, m) mean over systems and replicates; NaN is a missing entry
+    tasks, languages, judges : labels of the three axes, unique
+    replicates : labels of the fourth axis; empty when replicates were not kept
+    replicate_scores : (n, k, m, r) with NaN for missing, or None; with systems each replicate's mean over systems, so
+        that its spread over replicates is the noise of `scores`
+    systems : labels of what is judged; empty when the panel has no systems
+    system_scores : (n, s, k, m) mean over replicates with NaN for missing, or None
+    system_replicates : (n, s, k, m, r) with NaN for missing, or None: the single scores of systems with replicates
+    clusters : labels of the clusters of tasks; empty when none were declared
+    cluster : (n,) index of each unit's cluster. Without clusters every unit is its own: clusters are what is resampled
+    looks : looks that an adaptive collection planned, after any of which it may have stopped; 0 for other panels
+    counts : (n, k, m) number of rows averaged into each entry, 0 where it is missing
+    weights : (n,) number of tasks in each unit (1 unless tasks were hashed into units)
+    grouping : strata of tasks, or of rows inside tasks
+    declared_range : (low, high) of the score scale when the user gave it
+    observed_range : smallest and largest single score; taken from the arrays when not given
+    notes : what the reader did to the rows that a person should know (averaged duplicates, dropped rows, ...)
+    reading : how the source was understood: which column was taken for what, its shape and values; None for an array
+
+    Build one with `read_panel`, `Panel.from_array` or `simulate_panel`.
+    """
+
+    scores: Array
+    tasks: Labels
+    languages: Labels
+    judges: Labels
+    replicates: Labels = ()
+    replicate_scores: Array | None = None
+    counts: NDArray[np.int64] = None  # type: ignore[assignment]  # set below
+    weights: Array = None  # type: ignore[assignment]  # set below
+    grouping: Grouping | None = None
+    declared_range: tuple[float, float] | None = None
+    observed_range: tuple[float, float] = None  # type: ignore[assignment]  # set below
+    notes: tuple[Words, ...] = field(default=())
+    reading: Reading | None = None
+    systems: Labels = ()
+    system_scores: Array | None = None
+    system_replicates: Array | None = None
+    clusters: Labels = ()
+    cluster: NDArray[np.int64] = None  # type: ignore[assignment]  # set below
+    looks: int = 0
+
+    def __post_init__(self) -> None:
+        # Everything is set here, once; cached properties and this block write to the same dictionary.
+        own = vars(self)
+        own["scores"] = scores = np.ascontiguousarray(self.scores, dtype=np.float64)
+        if self.weights is None:
+            own["weights"] = np.ones(len(scores))
+        if self.cluster is None:
+            own["cluster"] = np.arange(len(scores))
+        if self.counts is None:
+            own["counts"] = _rows_of_units(_rows_there(self), self.weights)
+        _check(self)
+        if self.observed_range is None:
+            own["observed_range"] = (float(np.nanmin(self.finest)), float(np.nanmax(self.finest)))
+        arrays = (scores, self.counts, self.weights, self.cluster)
+        for array in (*arrays, self.replicate_scores, self.system_scores, self.system_replicates):
+            if array is not None:
+                array.flags.writeable = False
+
+    @classmethod
+    def from_array(
+        cls,
+        scores: ArrayLike,
+        tasks: Iterable[Any] | None = None,
+        languages: Iterable[Any] | None = None,
+        judges: Iterable[Any] | None = None,
+        replicates: Iterable[Any] | None = None,
+        systems: Iterable[Any] | None = None,
+        **more: Any,
+    ) -> Panel:
+        """A panel from an array (n, k, m) or (n, k, m, r); with `systems` (n, s, k, m) or (n, s, k, m, r).
+
+        Labels default to task1.., language1.., judge1.. .
+
+        >>> Panel.from_array([[[1, 2], [3, 5]], [[2, 2], [4, 4]]]).scores.shape
+        (2, 2, 2)
+        """
+        try:
+            array = np.array(scores, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise PanelError("A panel needs an array of numbers, task x language x judge.") from None
+        if systems is not None:
+            return _with_systems(array, tasks, tuple(map(str, systems)), languages, judges, replicates, more)
+        if array.ndim not in (3, 4):
+            raise PanelError(
+                f"A panel needs an array task x language x judge, or with replicates as a fourth axis; "
+                f"this one has {array.ndim} axes."
+            )
+        n, k, m = array.shape[:3]
+        names = (_labels(tasks, "task", n), _labels(languages, "language", k), _labels(judges, "judge", m))
+        if array.ndim == 3:
+            return cls(array, *names, **more)
+        return cls(nan_mean(array), *names, _labels(replicates, "replicate", array.shape[3]), array, **more)
+
+    # --- what it holds ---
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(tasks, languages, judges)."""
+        n, k, m = self.scores.shape
+        return n, k, m
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The score scale: as declared, else the smallest and largest score seen."""
+        return self.declared_range or self.observed_range
+
+    @property
+    def tie_gap(self) -> float:
+        """Scores closer than this count as tied (docs/methods.md, section 7)."""
+        return tie_gap(*self.range)
+
+    @property
+    def finest(self) -> Array:
+        """The finest scores the panel holds: by task, (system,) language, judge (and replicate)."""
+        finer = (self.system_replicates, self.system_scores, self.replicate_scores, self.scores)
+        return next(x for x in finer if x is not None)
+
+    @property
+    def singles(self) -> Array:
+        """(n, k, m, q): the single scores behind each entry, of all systems and replicates; NaN for missing."""
+        if self.system_replicates is not None:
+            apart = np.moveaxis(self.system_replicates, 1, -1)
+            return apart.reshape(*self.scores.shape, -1)
+        if self.system_scores is not None:
+            return np.moveaxis(self.system_scores, 1, -1)
+        return self.scores[..., None] if self.replicate_scores is None else self.replicate_scores
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every (task, language, judge) has a score."""
+        return not bool(np.isnan(self.scores).any())
+
+    @property
+    def systems_complete(self) -> bool:
+        """Whether every (task, language, judge) has a score of every system."""
+        return self.system_scores is None or not bool(np.isnan(self.system_scores).any())
+
+    @property
+    def by_design(self) -> bool:
+        """Whether what is missing was not bought, by the rule of an adaptive collection."""
+        return self.looks > 0
+
+    def level_left(self, level: float) -> float:
+        """The level of one interval such that, whenever an adaptive collection stopped, all looks together keep
+        `level`; `level` itself for other panels."""
+        return 1 - (1 - level) / max(1, self.looks)
+
+    @property
+    def clustered(self) -> bool:
+        """Whether clusters of tasks were declared."""
+        return bool(self.clusters)
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks behind the units."""
+        return round(float(self.weights.sum()))
+
+    @property
+    def n_scores(self) -> int:
+        """Number of single scores (rows) averaged into the panel."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def cell_means(self) -> Array:
+        """M(l, b): mean over tasks, (k, m). Needs a complete panel."""
+        self.require_complete("cell means")
+        return unit_mean(self.scores, self.weights)
+
+    def require_complete(self, purpose: str) -> None:
+        """Raise a PanelError that shows where scores are missing, unless none is."""
+        if self.complete:
+            return
+        missing = self.missing()
+        raise PanelError(
+            f"The panel is incomplete and {purpose} need every task scored in every language by every judge: "
+            f"{int(missing['missing'].sum())} of {self.scores.size} entries have no score.\n"
+            f"{missing_table(missing)}\n"
+            "Score the missing entries, or drop the tasks, languages or judges that lack them "
+            "(panel.select, or --incomplete drop)."
+        )
+
+    @cached_property
+    def asked(self) -> NDArray[np.int64]:
+        """Scores that should be there, (k, m). With systems those of answers that at least one judge scored: an answer
+        that none did was not there to be judged."""
+        if self.system_scores is None:
+            return np.full(self.shape[1:], len(self.tasks))
+        answers = (~np.isnan(self.system_scores)).any(axis=3).sum(axis=(0, 1))
+        return np.repeat(answers[:, None], len(self.judges), axis=1)
+
+    @cached_property
+    def lost(self) -> NDArray[np.int64]:
+        """Scores that should be there and are not, (k, m)."""
+        finest = self.scores[:, None] if self.system_scores is None else self.system_scores
+        out: NDArray[np.int64] = self.asked - (~np.isnan(finest)).sum(axis=(0, 1))
+        return out
+
+    @property
+    def unanswered(self) -> int:
+        """Answers (task, system, language) that no judge scored; 0 without systems."""
+        if self.system_scores is None:
+            return 0
+        return int(np.isnan(self.system_scores).all(axis=3).sum())
+
+    def missing(self) -> pd.DataFrame:
+        """Cells that lack scores: language, judge, missing (tasks without a score), tasks, share; worst first."""
+        lacking = np.isnan(self.scores).sum(axis=0)
+        language, judge = np.nonzero(lacking)
+        frame = pd.DataFrame(
+            {
+                "language": [self.languages[i] for i in language],
+                "judge": [self.judges[i] for i in judge],
+                "missing": lacking[language, judge],
+                "tasks": len(self.tasks),
+            }
+        )
+        frame["share"] = frame["missing"] / max(len(self.tasks), 1)
+        return frame.sort_values("missing", ascending=False, kind="stable", ignore_index=True)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over labels, scores, counts and weights: equal for equal panels, whatever file they came from."""
+        digest = hashlib.sha256()
+        for labels in (self.tasks, self.languages, self.judges, self.replicates):
+            for label in labels:
+                digest.update(label.encode("utf-8", "surrogatepass") + b"\0")
+            digest.update(b"\1")
+        more: tuple[Any, ...] = ()
+        if self.systems or self.clusters:  # panels without either keep the digest they always had
+            digest.update("\0".join((*self.systems, "\1", *self.clusters)).encode("utf-8", "surrogatepass"))
+            more = (self.cluster,)
+        for array in (self.finest, self.counts, self.weights, *more):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    # --- parts and other shapes ---
+
+    def select(
+        self,
+        tasks: Iterable[str] | None = None,
+        languages: Iterable[str] | None = None,
+        judges: Iterable[str] | None = None,
+        replicates: Iterable[str] | None = None,
+        systems: Iterable[str] | None = None,
+    ) -> Panel:
+        """The part with these labels, in the order given. With one system the part is a panel without systems."""
+        t = _positions(tasks, self.tasks, "task")
+        l = _positions(languages, self.languages, "language")  # noqa: E741
+        b = _positions(judges, self.judges, "judge")
+        r = _positions(replicates, self.replicates, "replicate")
+        s = _positions(systems, self.systems, "system")
+
+        def part(array: Array | None, *axes: NDArray[np.int64]) -> Array | None:
+            return None if array is None else array[np.ix_(t, *axes)]
+
+        single, by_system = part(self.system_replicates, s, l, b, r), part(self.system_scores, s, l, b)
+        kept, scores, weights = part(self.replicate_scores, l, b, r), self.scores[np.ix_(t, l, b)], self.weights[t]
+        fewer_r, fewer_s = replicates is not None and kept is not None, systems is not None
+        if fewer_r and single is not None:
+            by_system = nan_mean(single)
+        if by_system is not None and (fewer_s or fewer_r):
+            scores = average_systems(by_system, weights)
+        elif fewer_r and kept is not None:
+            scores = nan_mean(kept)
+        if single is not None and fewer_s:
+            kept = _average_each(single, weights)
+        one = fewer_s and len(s) == 1
+        codes, used = _recode(self.cluster[t])
+        return Panel(
+            scores,
+            tuple(self.tasks[i] for i in t),
+            tuple(self.languages[i] for i in l),
+            tuple(self.judges[i] for i in b),
+            tuple(self.replicates[i] for i in r),
+            kept,
+            None if fewer_r or fewer_s else self.counts[np.ix_(t, l, b)],  # type: ignore[arg-type]
+            weights,
+            None if self.grouping is None else self.grouping.take(t, l, b),
+            self.declared_range,
+            notes=self.notes,
+            looks=self.looks,
+            reading=self.reading,
+            systems=() if one else tuple(self.systems[i] for i in s),
+            system_scores=None if one else by_system,
+            system_replicates=None if one else single,
+            clusters=tuple(self.clusters[i] for i in used) if self.clusters else (),
+            cluster=codes if self.clusters else np.arange(len(t)),
+        )
+
+    def slice(self, group: str) -> Panel:
+        """The panel of one group: its tasks, or the mean over its rows of every task that has any."""
+        if self.grouping is None:
+            raise PanelError("This panel has no groups. Name the column that holds them: group=... or --group.")
+        if group not in self.grouping.labels:
+            raise PanelError(f"No group {group!r}; the groups are {some(self.grouping.labels)}.")
+        g = self.grouping.labels.index(group)
+        if self.grouping.task is not None:
+            return self.select(tasks=[self.tasks[i] for i in np.flatnonzero(self.grouping.task == g)])
+        assert self.grouping.scores is not None
+        assert self.grouping.counts is not None
+        rows = self.grouping.counts[g].any(axis=(1, 2))
+        return Panel(
+            self.grouping.scores[g][rows],
+            tuple(t for t, has in zip(self.tasks, rows, strict=True) if has),
+            self.languages,
+            self.judges,
+            counts=self.grouping.counts[g][rows],
+            weights=self.weights[rows],
+            declared_range=self.declared_range,
+            clusters=self.clusters,
+            cluster=self.cluster[rows] if self.clusters else None,  # type: ignore[arg-type]  # every task its own
+            notes=self.notes,
+            looks=self.looks,
+            reading=self.reading,
+        )
+
+    def answers(self) -> tuple[list[str], list[str]]:
+        """Task and system of every answer that has a score, in the order of the units of `by_system`."""
+        assert self.system_scores is not None
+        t, s = np.nonzero((~np.isnan(self.system_scores)).any(axis=(2, 3)))
+        return [self.tasks[i] for i in t], [self.systems[j] for j in s]
+
+    def by_system(self) -> Panel:
+        """The panel whose units are the pairs of task and system that have a score, clustered by task.
+
+        Decisions fall on a system's answer to a task, so gates, labels and pass rates count here; the task (or its
+        cluster) stays what is resampled. Without systems it is the panel itself.
+        """
+        if self.system_scores is None:
+            return self
+        t, s = np.nonzero((~np.isnan(self.system_scores)).any(axis=(2, 3)))
+        pairs = list(zip(*self.answers(), strict=True))
+        names = [" / ".join(pair) for pair in pairs]
+        if len(set(names)) < len(names):  # "a / b" + "c" and "a" + "b / c"
+            names = [repr(pair) for pair in pairs]
+        single = None if self.system_replicates is None else self.system_replicates[t, s]
+        grouping = self.grouping if self.grouping is not None and self.grouping.task is not None else None
+        return Panel(
+            self.system_scores[t, s],
+            tuple(names),
+            self.languages,
+            self.judges,
+            self.replicates if single is not None else (),
+            single,
+            weights=self.weights[t],
+            grouping=grouping and Grouping(grouping.name, grouping.labels, grouping.task[t]),  # type: ignore[index]
+            declared_range=self.declared_range,
+            observed_range=self.observed_range,
+            notes=self.notes,
+            looks=self.looks,
+            reading=self.reading,
+            clusters=self.clusters or self.tasks,
+            cluster=self.cluster[t],
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """The scores as a data frame: `to_long`."""
+        return self.to_long()
+
+    def to_long(self) -> pd.DataFrame:
+        """One row per score: task, [system], language, judge, [replicate], [group], [cluster], [weight], score.
+
+        Missing entries have no row. `read_panel(panel.to_long())` gives the panel back. Groups of rows inside tasks are
+        not in it: see `slice`.
+        """
+        finest = self.finest
+        at = np.nonzero(~np.isnan(finest))
+        axes = [("task", self.tasks), ("language", self.languages), ("judge", self.judges)]
+        if self.system_scores is not None:
+            axes.insert(1, ("system", self.systems))
+        if finest.ndim > len(axes):
+            axes.append(("replicate", self.replicates))
+        columns: dict[str, Any] = {
+            name: np.array(labels, dtype=object)[codes] for (name, labels), codes in zip(axes, at, strict=True)
+        }
+        if self.grouping is not None and self.grouping.task is not None:
+            columns["group"] = np.array(self.grouping.labels, dtype=object)[self.grouping.task[at[0]]]
+        if self.clusters:
+            columns["cluster"] = np.array(self.clusters, dtype=object)[self.cluster[at[0]]]
+        if not np.all(self.weights == 1):
+            columns["weight"] = self.weights[at[0]]
+        columns["score"] = finest[at]
+        return pd.DataFrame(columns)
+
+    def with_scores(
+        self,
+        scores: Array,
+        replicate_scores: Array | None = None,
+        system_scores: Array | None = None,
+        system_replicates: Array | None = None,
+    ) -> Panel:
+        """The same labels, counts, weights and clusters around other scores."""
+        return replace(
+            self,
+            scores=scores,
+            replicates=self.replicates if replicate_scores is not None else (),
+            replicate_scores=replicate_scores,
+            grouping=self.grouping if self.grouping is None or self.grouping.task is not None else None,
+            declared_range=None,
+            observed_range=None,  # type: ignore[arg-type]  # of the new scores
+            systems=self.systems if system_scores is not None else (),
+            system_scores=system_scores,
+            system_replicates=system_replicates,
+        )
+
+    def adjusted(self, shift: Array, scale: Array | None = None, limits: tuple[float, float] | None = None) -> Panel:
+        """(score - shift) / scale with the (k, m) values of each cell, cut to `limits` when given. Systems and
+        replicates stay."""
+
+        def moved(array: Array | None, replicated: bool) -> Array | None:
+            if array is None:
+                return None
+            out: Array = array - (shift[..., None] if replicated else shift)
+            if scale is not None:
+                out = out / (scale[..., None] if replicated else scale)
+            return out if limits is None else np.clip(out, *limits)
+
+        return self.with_scores(
+            moved(self.scores, False),  # type: ignore[arg-type]
+            moved(self.replicate_scores, True),
+            moved(self.system_scores, False),
+            moved(self.system_replicates, True),
+        )
+
+    def matrix(self, cells: NDArray[Any]) -> pd.DataFrame:
+        """A (k, m) array as a labelled language x judge table."""
+        language, judge = self._indexes
+        return pd.DataFrame(cells, language.view(), judge.view())
+
+    @cached_property
+    def _indexes(self) -> tuple[pd.Index, pd.Index]:
+        """Languages and judges as pandas has them: made once, because that takes longer than a table."""
+        return pd.Index(self.languages, name="language"), pd.Index(self.judges, name="judge")
+
+    def long(self, **cells: Any) -> pd.DataFrame:
+        """(k, m) arrays (or single values) as columns of a long table after language and judge."""
+        return long_table({"language": self.languages, "judge": self.judges}, **cells)
+
+    def __repr__(self) -> str:
+        n, k, m = self.shape
+        units = "tasks" if np.all(self.weights == 1) else f"units of {self.n_tasks} tasks"
+        systems = f" x {len(self.systems)} systems" if self.systems else ""
+        parts = [f"Panel: {n} {units}{systems} x {k} languages x {m} judges"]
+        if self.replicates:
+            parts[0] += f" x {len(self.replicates)} replicates"
+        low, high = self.range
+        parts += [
+            *([f"  systems:   {some(self.systems)}"] if self.systems else []),
+            f"  languages: {some(self.languages)}",
+            f"  judges:    {some(self.judges)}",
+            f"  scores:    {self.n_scores} in [{low:g}, {high:g}]"
+            + ("" if self.declared_range else " (observed)")
+            + ("" if self.complete else f", {int(np.isnan(self.scores).sum())} entries missing"),
+        ]
+        if self.grouping is not None:
+            parts.append(f"  groups:    {some(self.grouping.labels)} ({self.grouping.name})")
+        if self.clusters:
+            parts.append(f"  clusters:  {len(self.clusters)}")
+        parts += [f"  note:      {note}" for note in self.notes]
+        return "\n".join(parts)
+
+
+def _labels(given: Iterable[Any] | None, word: str, size: int) -> Labels:
+    return tuple(f"{word}{i + 1}" for i in range(size)) if given is None else tuple(map(str, given))
+
+
+def _with_systems(
+    array: Array,
+    tasks: Iterable[Any] | None,
+    systems: Labels,
+    languages: Iterable[Any] | None,
+    judges: Iterable[Any] | None,
+    replicates: Iterable[Any] | None,
+    more: dict[str, Any],
+) -> Panel:
+    """A panel from (n, s, k, m) or (n, s, k, m, r)."""
+    if array.ndim not in (4, 5):
+        raise PanelError(
+            "A panel with systems needs an array task x system x language x judge, or with replicates as a fifth "
+            f"axis; this one has {array.ndim} axes."
+        )
+    n, _, k, m = array.shape[:4]
+    names = (_labels(tasks, "task", n), _labels(languages, "language", k), _labels(judges, "judge", m))
+    weights = np.asarray(more.get("weights", np.ones(n)), np.float64)
+    single = array if array.ndim == 5 else None
+    by_system = array if single is None else nan_mean(single)
+    if single is not None:
+        names = (*names, _labels(replicates, "replicate", array.shape[4]))  # type: ignore[assignment]
+        more = {**more, "replicate_scores": _average_each(single, weights)}
+    return Panel(
+        average_systems(by_system, weights),
+        *names,
+        systems=systems,
+        system_scores=by_system,
+        system_replicates=single,
+        **more,
+    )
+
+
+def _average_each(single: Array, weights: Array) -> Array:
+    """The mean over systems of every replicate: (n, s, k, m, r) -> (n, k, m, r)."""
+    return np.stack([average_systems(single[..., r], weights) for r in range(single.shape[-1])], axis=-1)
+
+
+def nan_mean(replicate_scores: Array) -> Array:
+    """Mean over the last axis of what is there; NaN where nothing is."""
+    there = ~np.isnan(replicate_scores)
+    if there.all():
+        full: Array = replicate_scores.mean(axis=-1)
+        return full
+    count = there.sum(axis=-1)
+    total = np.where(there, replicate_scores, 0.0).sum(axis=-1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def missing_table(missing: pd.DataFrame, rows: int = 12) -> str:
+    """The worst cells of `Panel.missing` as text."""
+    lines = [
+        f"  {clean(r.language)} x {clean(r.judge)}: {r.missing} of {r.tasks} tasks missing"
+        for r in missing.head(rows).itertuples()
+    ]
+    if len(missing) > rows:
+        lines.append(f"  ... and {len(missing) - rows} more cells")
+    return "\n".join(lines)
+
+
+def _positions(wanted: Iterable[str] | None, labels: Labels, word: str) -> NDArray[np.int64]:
+    if wanted is None:
+        return np.arange(len(labels))
+    place = {label: i for i, label in enumerate(labels)}
+    if not isinstance(wanted, Iterable):
+        raise PanelError(f"select takes lists of names, not {wanted!r} for the {word}s.")
+    wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+    unknown = [w for w in wanted if w not in place]
+    if unknown:
+        raise PanelError(f"No {word} {some(unknown)} in this panel; it has {some(labels)}.")
+    return np.array([place[w] for w in wanted], dtype=np.int64)
+
+
+def _rows_there(panel: Panel) -> NDArray[np.int64]:
+    """(n, k, m): number of single scores in each entry, every task counted once."""
+    rows: NDArray[np.int64] = np.isfinite(panel.finest).astype(np.int64)
+    if rows.ndim > 3 and (panel.system_scores is None or rows.ndim == 5):
+        rows = rows.sum(axis=-1)
+    return rows if panel.system_scores is None else rows.sum(axis=1)
+
+
+def _rows_of_units(rows: NDArray[np.int64], weights: Array) -> NDArray[np.int64]:
+    """Rows behind each entry when every task of a unit has as many: (n, k, m)."""
+    if np.shape(weights) != (len(rows),) or not np.all(np.isfinite(weights)):
+        return rows  # refused by the check that follows
+    return rows * np.maximum(np.round(weights), 1).astype(np.int64)[:, None, None]
+
+
+def _recode(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    used, new = np.unique(codes, return_inverse=True)
+    return new.astype(np.int64), used
+
+
+HALVES = re.compile("[\ud800-\udfff]")
+"""Half of a pair that stands for one character."""
+
+
+def _check(panel: Panel) -> None:
+    """The one place where a panel's shape, labels and values are validated."""
+    if panel.scores.ndim != 3:
+        raise PanelError(f"Panel.scores must be task x language x judge; it has {panel.scores.ndim} axes.")
+    axes = ((panel.tasks, "task"), (panel.languages, "language"), (panel.judges, "judge"))
+    for size, (labels, word) in zip(panel.scores.shape, axes, strict=True):
+        _check_labels(size, labels, word)
+    if np.isinf(panel.scores).any():
+        raise PanelError("A score is infinite. Remove it or leave the entry missing.")
+    if not np.isfinite(panel.scores).any():
+        raise PanelError("The panel has no score at all.")
+    low, high = float(np.nanmin(panel.scores)), float(np.nanmax(panel.scores))
+    largest, spread = max(-low, high), high - low
+    if largest > FARTHEST or 0 < spread < 1 / FARTHEST:
+        raise PanelError(
+            f"The scores reach {largest:.3g} and spread over {spread:.3g}: their squares are beyond what a computer "
+            f"number holds. Rescale them, for example to 0-100."
+        )
+    if panel.replicate_scores is not None and panel.replicate_scores.shape != (
+        *panel.scores.shape,
+        len(panel.replicates),
+    ):
+        raise PanelError("replicate_scores must be task x language x judge x replicate with a label for each.")
+    _check_systems(panel)
+    if panel.counts.shape != panel.scores.shape or np.any((panel.counts > 0) == np.isnan(panel.scores)):
+        raise PanelError("counts must be 0 exactly where a score is missing.")
+    if panel.weights.shape != (len(panel.tasks),) or not np.all(panel.weights > 0):
+        raise PanelError("weights must be positive, one for each unit.")
+    _check_clusters(panel)
+
+
+def _check_labels(size: int, labels: Labels, word: str) -> None:
+    if len(labels) != size:
+        raise PanelError(f"{len(labels)} {word} labels for {size} {word}s.")
+    if not (joined := "".join(labels)).isascii() and HALVES.search(joined):
+        broken = next(filter(HALVES.search, labels))
+        raise PanelError(
+            f"The {word} label {clean(broken)!r} holds half of a surrogate pair, which is no character. Read the "
+            "scores with their right encoding."
+        )
+    if len(set(labels)) != size:
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise PanelError(f"The {word} label {clean(twice)!r} stands twice.")
+    if size < LEAST:
+        name = f" ({clean(labels[0])})" if labels else ""
+        why = {
+            "task": "the spread over tasks is what every interval comes from",
+            "language": "an interaction of language and judge needs two to compare",
+            "judge": "an interaction of language and judge needs two to compare",
+        }[word]
+        raise PanelError(
+            f"A panel needs at least {LEAST} {word}s; this one has {size}{name}: {why}. "
+            f"Check that the {word} column is the right one."
+        )
+
+
+def _check_clusters(panel: Panel) -> None:
+    if panel.cluster.shape != (len(panel.tasks),):
+        raise PanelError("cluster must hold the index of a cluster for each unit.")
+    most = len(panel.clusters) if panel.clusters else len(panel.tasks)
+    if len(panel.cluster) and (int(panel.cluster.min()) < 0 or int(panel.cluster.max()) >= most):
+        raise PanelError("cluster must hold indices into clusters.")
+    if panel.clusters and len(np.unique(panel.cluster)) < 2:
+        raise PanelError(
+            f"All tasks lie in one cluster ({clean(panel.clusters[0])}): with one there is nothing to resample. Check "
+            "that the cluster column is the right one."
+        )
+
+
+def _check_systems(panel: Panel) -> None:
+    shape = panel.scores.shape
+    if (panel.system_scores is None) != (not panel.systems):
+        raise PanelError("systems and system_scores belong together: give both or neither.")
+    if panel.system_scores is None:
+        return
+    if len(set(panel.systems)) != len(panel.systems) or len(panel.systems) < 2:
+        raise PanelError("A panel with systems needs at least two, each with a label of its own.")
+    if panel.system_scores.shape != (shape[0], len(panel.systems), *shape[1:]):
+        raise PanelError("system_scores must be task x system x language x judge with a label for each.")
+    if panel.system_replicates is not None and panel.system_replicates.shape != (
+        *panel.system_scores.shape,
+        len(panel.replicates),
+    ):
+        raise PanelError(
+            "system_replicates must be task x system x language x judge x replicate with a label for each."
+        )
+    if np.any(np.isnan(panel.system_scores).all(axis=1) != np.isnan(panel.scores)):
+        raise PanelError("A score must be missing exactly where no system has one.")

@@ -1,0 +1,91 @@
+"""How a table was understood: which column plays which role and how that was found, its shape, its values, the doubts.
+
+Every panel that was read from somewhere carries one; `check`, the first lines of every command and the JSON show it.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from polyjudge.panel.errors import PanelError
+from polyjudge.panel.records import plain
+from polyjudge.panel.say import Say
+
+How = Literal["named", "usual name", "content", "nested", "pattern", "file name", "column names", "row", "format"]
+"""Named by the user; its usual name; what it holds (languages); a nested field of the usual name; a pattern the user
+gave; part of the file's name; spread over columns; the row itself; or what the format says."""
+ROLES = ("task", "system", "language", "judge", "score", "replicate", "cluster", "group")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleRead:
+    """One role: where it stands, how that was found, and some of what it holds."""
+
+    role: str
+    column: str
+    how: How
+    labels: tuple[str, ...] = ()
+    """The first few."""
+    distinct: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a source was understood."""
+
+    source: str
+    format: str
+    """"csv", "parquet", "inspect", ...: a name of `polyjudge formats`, or "data frame"."""
+    shape: str = "long"
+    """"long"; "wide" (scores in several columns); "pairs" (winners turned into margins)."""
+    roles: tuple[RoleRead, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """How scores became numbers: kind, map, missing_words, ... (`sources.formats.values`)."""
+    unused: tuple[str, ...] = ()
+    doubts: tuple[Say, ...] = ()
+    """Readings that a person should confirm."""
+    questions: tuple[Say, ...] = ()
+    """What must be said before the table can be read."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Flags that say all of this, so that nothing is left to guess."""
+
+    def role(self, name: str) -> RoleRead | None:
+        """The reading of one role."""
+        return next((r for r in self.roles if r.role == name), None)
+
+    def command(self, what: str = "audit") -> str:
+        """The full command to paste.
+
+        >>> Reading(source="my scores.csv", format="csv", options={"--task": "id"}).command()
+        "polyjudge audit 'my scores.csv' --task id"
+        """
+        words = ["polyjudge", what, self.source]
+        for flag, value in self.options.items():
+            words += [flag, value]
+        return " ".join(map(shlex.quote, words))
+
+    def words(self) -> str:
+        """The source and the options it cannot be read without, to paste into a command; empty for frames."""
+        if self.format == "data frame":
+            return ""
+        words = [self.source]
+        for flag, given in self.options.items():
+            role = self.role(flag.removeprefix("--"))
+            if role is None or role.how in ("named", "pattern"):
+                words += [flag, given]
+        return shlex.join(words)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {**plain(self), "command": self.command()}
+
+
+class Unclear(PanelError):
+    """The table cannot be read without an answer. `reading` is what was understood, with its questions."""
+
+    def __init__(self, message: str, reading: Reading) -> None:
+        super().__init__(message)
+        self.reading = reading

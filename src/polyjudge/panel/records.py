@@ -1,0 +1,92 @@
+"""Records: frozen dataclasses that turn into a table and into plain JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.panel.say import Say
+
+
+class Record:
+    """Base of every frozen dataclass that is a table and more, whose first table is the main one."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """The main table, one plain column per quantity."""
+        for value in vars(self).values():
+            if isinstance(value, pd.DataFrame):
+                return value
+        raise TypeError(f"{type(self).__name__} has no table of its own; see its fields.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values for JSON: NaN and infinity become None, tables become lists of records."""
+        return _fields(self)
+
+    def __repr__(self) -> str:
+        frame = self.to_frame()
+        return f"{type(self).__name__}\n{frame.to_string(index=False, float_format=lambda x: f'{x:.4g}')}"
+
+
+NUMBERS = (np.float64, np.int64, np.bool_)
+PLAIN = frozenset({str, int, bool, type(None)})
+
+
+def plain(value: Any) -> Any:
+    """`value` as what JSON can hold, without NaN or infinity."""
+    kind = type(value)
+    if kind in PLAIN or (kind is float and math.isfinite(value)):  # most values: nothing else is asked of them
+        return value
+    if isinstance(value, Record):
+        return value.to_dict()
+    if isinstance(value, Say):
+        return value.to_plain(_fields)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _fields(value)
+    if isinstance(value, pd.DataFrame):
+        if value.index.name or isinstance(value.index, pd.MultiIndex):
+            value = value.reset_index()
+        columns = {
+            str(name): plain(column.to_numpy() if column.dtype in NUMBERS else column.tolist())
+            for name, column in value.items()
+        }
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if isinstance(value, pd.Series):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, np.ndarray):
+        numbers = value.dtype.kind in "biu" or (value.dtype.kind == "f" and bool(np.isfinite(value).all()))
+        return value.tolist() if numbers else plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(v) for v in value]
+    if value is None or value is pd.NA:
+        return None
+    if isinstance(value, (str, int, bool)):
+        return value
+    return str(value)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+
+
+def stack_cells(**tables: pd.DataFrame) -> pd.DataFrame:
+    """Language x judge tables as columns of one long table: language, judge, and one column for each."""
+    first = next(iter(tables.values()))
+    return long_table({"language": first.index, "judge": first.columns}, **tables)
+
+
+def long_table(axes: Mapping[str, Iterable[Any]], **columns: Any) -> pd.DataFrame:
+    """Arrays over labelled axes as one long table: the labels of each axis, and a column for each array (or value)."""
+    labels = np.meshgrid(*(np.array([*names], object) for names in axes.values()), indexing="ij")
+    out = dict(zip(axes, labels, strict=True)) | columns
+    return pd.DataFrame({name: np.ravel(x) if np.ndim(x) else x for name, x in out.items()})

@@ -1,0 +1,188 @@
+"""The one place where codes become English.
+
+Each module here has a dict `WORDS`: code -> template, or a function of the sentence's values that returns one. In a
+template `{judge}` shows a value and `{change:+points}` says how: points, share (0 to 1, in %), count, rank, money, p,
+text (a long text in full) or any format of Python. `{change/low/high:+points}` shows the value with its interval,
+`{/low/high:points}` the interval alone. Text is made visible and short; whole numbers get thousands separators.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from polyjudge.panel import numbers as n
+from polyjudge.panel.labels import clean
+from polyjudge.rooms import load
+
+Values = Mapping[str, Any]
+"""What a sentence speaks of, by name."""
+Template = str | Callable[[Values], str]
+
+
+@dataclass(frozen=True)
+class Say:
+    """One sentence: a stable code, worded in the `words` of its room, and the values it speaks of."""
+
+    code: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return word(self)
+
+    def to_plain(self, fields: Callable[[Any], dict[str, Any]]) -> Any:
+        """What JSON holds of it: its words."""
+        return str(self)
+
+
+Words = Say | str
+"""A sentence by its code, or a short fixed label as it is shown."""
+
+
+def say(code: str, **values: Any) -> Say:
+    """A sentence."""
+    return Say(code, values)
+
+
+@cache
+def _templates() -> dict[str, Template]:
+    out: dict[str, Template] = {}
+    for topic in load("words"):
+        for code, template in topic.WORDS.items():
+            if code in out:
+                raise ValueError(f"The code {code} is worded twice.")
+            out[code] = template
+    return out
+
+
+def codes() -> set[str]:
+    """Every code that has words."""
+    return set(_templates())
+
+
+def word(what: Words) -> str:
+    """A sentence in words.
+
+    >>> word(Say("read.from", {"tasks": 1234, "languages": 8, "judges": 6}))
+    '1,234 tasks x 8 languages x 6 judges'
+    """
+    if isinstance(what, str):
+        return what
+    template = _templates()[what.code]
+    if callable(template):
+        template = template(what.values)
+    return _formatter.vformat(template, (), what.values)
+
+
+def names(labels: Sequence[Any], most: int = 4) -> str:
+    """A short list of names for use inside a template: braces in them are no fields.
+
+    >>> names(["a", "b", "c"]), names(list("abcdefg")), names(["{x}"])
+    ('a, b and c', 'a, b, c, d and 3 more', '{{x}}')
+    """
+    return escape(_listed(labels, most))
+
+
+def escape(text: str) -> str:
+    """Text as a template shows it literally."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _listed(labels: Sequence[Any], most: int = 4) -> str:
+    shown = [clean(x, 40) for x in labels[:most]]
+    if len(labels) > most:
+        return f"{', '.join(shown)} and {len(labels) - most} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else "none"
+
+
+def plural(count: int, one: str, many: str) -> str:
+    """The word for one or for many."""
+    return one if count == 1 else many
+
+
+class _Formatter(string.Formatter):
+    """Templates with the kinds of numbers above."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+        if "/" not in field_name:
+            return kwargs[field_name], field_name
+        return tuple(kwargs[part] if part else None for part in field_name.split("/")), field_name
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        sign, kind = format_spec.startswith("+"), format_spec.removeprefix("+")
+        if isinstance(value, tuple) and len(value) == 3 and (value[0] is None or _is_number(value[0])):
+            return _with_interval(value, kind, sign)
+        if isinstance(value, tuple) and kind == "p":  # a p-value and the least that its draws can give
+            return n.p_words(*value)
+        return _single(value, kind, sign)
+
+
+_formatter = _Formatter()
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__float__") and not isinstance(value, str)
+
+
+def _single(value: Any, kind: str, sign: bool) -> str:
+    if kind == "text":
+        return clean(value, 800)
+    if isinstance(value, (list, tuple)):
+        return _listed(value)
+    if value is None:
+        return n.NONE
+    if not _is_number(value):
+        return clean(value)
+    if kind in _KINDS:
+        return _KINDS[kind](value, sign)
+    if kind:
+        return n.number(value, int(kind[1:-1]), sign) if kind[0] == "." and kind[-1] == "f" else format(value, kind)
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:g}"
+
+
+_KINDS: dict[str, Callable[[Any, bool], str]] = {
+    "points": lambda v, sign: n.points(v, sign=sign),
+    "share": lambda v, sign: n.percent(v, sign=sign),
+    "count": lambda v, _: n.number(v, 0),
+    "rank": lambda v, _: n.rank(v),
+    "money": lambda v, _: n.money(v),
+    "p": lambda v, _: n.p_words(v),
+}
+
+
+def _with_interval(value: tuple[Any, Any, Any], kind: str, sign: bool) -> str:
+    middle, low, high = value
+    if n.missing(low) or n.missing(high):
+        return f"{_single(middle, kind, sign)} (no interval)"
+    if kind == "points":
+        text = n.points(low if middle is None else middle, low, high, sign)
+        return text[text.index("[") :] if middle is None else text
+    if kind == "share":
+        digits = 0 if abs(high - low) >= 0.02 else 1
+        write: Callable[[Any], str] = lambda v: n.percent(v, digits, sign)  # noqa: E731
+    else:
+        write = lambda v: _single(v, kind, sign)  # noqa: E731
+    ends = f"[{write(low)}, {write(high)}]"
+    return ends if middle is None else f"{write(middle)} {ends}"
+
+
+def places(cells: Sequence[tuple[Any, Any]], most: int = 3) -> str:
+    """Judges and languages, for a template."""
+    shown = [f"{escape(clean(judge))} in {escape(clean(language))}" for language, judge in cells[:most]]
+    more = len(cells) - most
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def readings(v: Values) -> str:
+    """What the deviations that matter are, and what to do with each kind."""
+    parts = {
+        "severity": "{severity} are severity: calibrating them is safe"
+        + (" once the blind are out" * bool(v["blind"])),
+        "blind": "{blind} come from judges that cannot see there: leave them out",
+        "competence": "{competence} may be competence: do not calibrate them",
+        "cannot_tell": "{cannot_tell} cannot be told",
+    }
+    return f"of {{of}} deviations that matter, {'; '.join(text for name, text in parts.items() if v[name])}."

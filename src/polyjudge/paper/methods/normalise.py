@@ -1,0 +1,84 @@
+"""Normalisations of cell values by language or by judge, and the control that shuffles them. None targets the
+interaction; they show what changing scales does to the judges' order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polyjudge.calibrate.block import Block
+from polyjudge.calibrate.methods import Map, method
+from polyjudge.estimate.kernels import ranks, tie_runs
+from polyjudge.panel.arrays import TIE_TOLERANCE, Array
+
+
+@method("per-language norm", identity="as-raw", scale=1.0)
+def per_language(block: Block) -> Array:
+    """Each language to mean 0 and sd 1 over its judges."""
+    cells = block.left_out
+    sd = cells.std(axis=-1, keepdims=True)
+    out: Array = (cells - cells.mean(axis=-1, keepdims=True)) / np.where(sd <= block.gap, 1.0, sd)
+    return out
+
+
+def _offsets(scores: Array) -> Array:
+    """What each task says of the judges' offsets: (n, k, m) -> (n, 1, m)."""
+    mean: Array = scores.mean(axis=1, keepdims=True)
+    out: Array = mean - mean.mean(axis=2, keepdims=True)
+    return out
+
+
+@method("judge-only norm", subtracts=True, part=_offsets)
+def judge_only(block: Block) -> Array:
+    """Each judge's mean over languages in the drawn tasks."""
+    return np.broadcast_to(block.train.mean(axis=-2, keepdims=True), block.train.shape)
+
+
+@method("z-score", scale=1.0)
+def z_score(block: Block) -> Map:
+    """Each judge to mean 0 and sd 1 over languages, both from the drawn tasks."""
+    sd = block.train.std(axis=-2, keepdims=True)
+    mean, sd = block.train.mean(axis=-2, keepdims=True), np.where(sd <= block.gap, 1.0, sd)
+    shape = block.train.shape
+    return Map(shift=np.broadcast_to(mean, shape), scale=np.broadcast_to(sd, shape))
+
+
+@method("quantile norm")
+def quantile(block: Block) -> Array:
+    """Each judge's values over languages take the panel's mean profile by their rank; ties share its mean.
+
+    The profile is the mean over judges of the sorted columns of the drawn tasks.
+    """
+    target = np.sort(block.train, axis=-2).mean(axis=-1)  # (R, k)
+    columns = np.swapaxes(block.left_out, -1, -2)  # (R, m, k)
+    order = np.argsort(columns, axis=-1, kind="stable")
+    first, last = tie_runs(np.take_along_axis(columns, order, axis=-1), block.gap)
+    total = np.concatenate([np.zeros((len(target), 1)), np.cumsum(target, axis=-1)], axis=-1)[:, None, :]
+    total = np.broadcast_to(total, (*columns.shape[:-1], total.shape[-1]))
+    run = np.take_along_axis(total, last + 1, axis=-1) - np.take_along_axis(total, first, axis=-1)
+    out = np.empty(columns.shape)
+    np.put_along_axis(out, order, run / (last + 1 - first), axis=-1)
+    return np.swapaxes(out, -1, -2)
+
+
+@method("ensemble", scale=1.0)
+def ensemble(block: Block) -> Array:
+    """Mean of the within-language percentile ranks of judge-only norm, z-score and quantile norm."""
+    parts = zip(ensemble_parts(block), (block.gap, TIE_TOLERANCE, block.gap), strict=True)
+    # Rank 1 is the smallest of the sign-changed values: percentiles rise with the value.
+    out: Array = sum(ranks(-values, gap) for values, gap in parts) / (3 * block.left_out.shape[-1])
+    return out
+
+
+def ensemble_parts(block: Block) -> tuple[Array, Array, Array]:
+    """The values by judge-only norm, z-score and quantile norm."""
+    means, by, profile = judge_only(block), z_score(block), quantile(block)
+    assert not isinstance(means, Map)
+    assert isinstance(by, Map)
+    assert not isinstance(profile, Map)
+    return block.left_out - means, (block.left_out - by.shift) / by.scale, profile
+
+
+@method("random control", compares_only="it shuffles the judges")
+def random_control(block: Block) -> Array:
+    """Each language's values shuffled over its judges."""
+    return block.rng.permuted(block.left_out, axis=-1)

@@ -1,0 +1,132 @@
+"""Tables as CSV (all digits), Markdown and LaTeX (rounded). Labels are escaped for each of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from polyjudge.panel.files import spreadsheet_safe, write_texts
+from polyjudge.panel.labels import clean
+
+LATEX = str.maketrans(
+    {c: f"\\{c}" for c in "&%$#_{}"}
+    | {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"\textquotedbl{}",
+        "–": "--",
+    }
+)
+MARKDOWN = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]<>#|~"} | {"&": "&amp;"})
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the paper: `digits` says how many decimals a column shows ("p" stands for a p-value)."""
+
+    name: str
+    title: str
+    frame: pd.DataFrame
+    digits: Mapping[str, int | str] = field(default_factory=dict)
+    note: str = ""
+
+    def csv(self) -> str:
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.frame.columns)
+        for row in self.frame.itertuples(index=False):
+            writer.writerow([_full(v) for v in row])
+        return out.getvalue()
+
+    def markdown(self) -> str:
+        return f"**{markdown_text(self.title)}**\n\n{markdown_table(self.frame, self.digits)}" + (
+            f"\n{markdown_text(self.note)}\n" if self.note else ""
+        )
+
+    def latex(self) -> str:
+        align = "".join("l" if _is_text(self.frame[c]) else "r" for c in self.frame)
+        lines = [
+            "% needs \\usepackage{booktabs}",
+            "\\begin{table}[t]",
+            "\\centering\\footnotesize",
+            f"\\caption{{{latex_text(self.title)}.{' ' + latex_text(self.note) if self.note else ''}}}",
+            f"\\label{{tab:{self.name.replace('_', '-')}}}",
+            f"\\begin{{tabular}}{{@{{}}{align}@{{}}}}",
+            "\\toprule",
+            " & ".join(latex_text(_title(c)) for c in self.frame.columns) + " \\\\",
+            "\\midrule",
+        ]
+        for row in self.frame.to_dict("records"):
+            lines.append(" & ".join(latex_text(shown(v, self.digits.get(str(c)))) for c, v in row.items()) + " \\\\")
+        return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", "\\end{table}", ""])
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write the three forms into a folder."""
+        forms = {"csv": self.csv(), "md": self.markdown(), "tex": self.latex()}
+        return write_texts(folder, {f"{self.name}.{ending}": text for ending, text in forms.items()})
+
+
+def shown(value: Any, digits: int | str | None = None) -> str:
+    """A value as a reader wants it: rounded, a dash where there is none."""
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, (bool, str)):
+        return str(value)
+    if digits == "p":
+        return "1" if value == 1 else (f"{value:.4f}" if value >= 1e-3 else f"{value:.1e}")
+    if isinstance(value, int) or (digits is None and float(value).is_integer() and abs(value) < 1e15):
+        return f"{int(value)}"
+    if digits is None:
+        return f"{value:.4g}"
+    # Rounding twice keeps 0.9675 and 0.96749999999999 alike; adding 0.0 turns -0.0 into 0.0.
+    return f"{round(round(float(value), 12), int(digits)) + 0.0:.{digits}f}"
+
+
+def markdown_table(frame: pd.DataFrame, digits: Mapping[str, int | str] | None = None) -> str:
+    """A frame as a Markdown table."""
+    digits = digits or {}
+    marks = [":--" if _is_text(frame[c]) else "--:" for c in frame]
+    lines = [
+        "| " + " | ".join(markdown_text(_title(c)) for c in frame.columns) + " |",
+        "|" + "|".join(marks) + "|",
+    ]
+    for row in frame.to_dict("records"):
+        lines.append("| " + " | ".join(markdown_text(shown(v, digits.get(str(c)))) for c, v in row.items()) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def markdown_text(text: object) -> str:
+    """Text without any meaning to Markdown or HTML."""
+    return clean(text, 2000).translate(MARKDOWN)
+
+
+def latex_text(text: object) -> str:
+    """Text without any meaning to LaTeX."""
+    return clean(text, 2000).translate(LATEX)
+
+
+def _title(column: object) -> str:
+    return str(column).replace("_", " ")
+
+
+def _is_text(column: pd.Series[Any]) -> bool:
+    return any(isinstance(v, str) for v in column)
+
+
+def _full(value: Any) -> Any:
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.10g}" if isinstance(value, float) else spreadsheet_safe(value)

@@ -1,0 +1,96 @@
+"""What a reproduction says: verdicts, what differs, what does not hold. Shown like every other report."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pandas as pd
+
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import say
+from polyjudge.paper import printed as tables
+from polyjudge.paper import protocols_view
+from polyjudge.paper.ledger import COMPUTED, VERDICTS
+from polyjudge.paper.reproduction import Reproduction
+from polyjudge.report.schema import envelope
+from polyjudge.report.sections import Column, Report, Section, Step, Table, find
+
+BENCHMARKS = {"devai": "DevAI", "mrewardbench": "M-RewardBench"}
+
+
+def build(result: Reproduction, panel: Panel | None = None) -> Report:
+    """Counts first, then what differs, what does not hold, the tables, and every row."""
+    ledger = result.ledger
+    rows, counts = ledger.rows, ledger.counts
+    differs = counts["differs"]
+    verdict = [say("paper.count", rows=len(rows), computed=sum(counts[v] for v in COMPUTED), **_plain(counts))]
+    if result.labels is not None:
+        check = result.labels
+        cells = check.helped + check.hurt + check.unclear
+        verdict.append(say("paper.labels", helped=check.helped, hurt=check.hurt, cells=cells, **check.panel))
+    frame = pd.DataFrame([(v, counts[v], m) for v, m in VERDICTS.items()], columns=["verdict", "values", "meaning"])
+    title = BENCHMARKS[ledger.benchmark]
+    step = Step(
+        why="Every row, the tables and the figures as files", command=f"polyjudge reproduce {ledger.benchmark} -o DIR"
+    )
+    return Report(
+        command="reproduce",
+        title=f"{title}: the paper, number by number",
+        read=(say("paper.read", title=title, rows=len(rows)),),
+        verdict=tuple(verdict),
+        picture=(_table("verdicts", "Verdicts", frame, {"values": "count"}),),
+        findings=(find("serious", "paper.differs", count=differs),) if differs else (),
+        next=(step,),
+        sections=tuple(_sections(result)),
+        payload=lambda: envelope("reproduce", result.to_dict()),
+    )
+
+
+def _sections(result: Reproduction) -> list[Section]:
+    rows = result.ledger.rows
+    out = []
+    if len(result.ledger.differs):
+        names = ["number", "place", "printed", "computed", "difference", "tolerance", "reading"]
+        block = _table("differs", "Values that differ", result.ledger.differs[names])
+        out.append(Section(name="differs", title="These values differ", blocks=(block,), folded=False))
+    lacking = rows[rows["verdict"] == "needs data"]
+    if len(lacking):
+        says = tuple(
+            say("paper.needs", count=len(g), places=", ".join(g["place"].unique()), reading=reading)
+            for reading, g in lacking.groupby("reading", sort=False)
+        )
+        out.append(Section(name="needs", title="What needs data that is not here", says=says, folded=False))
+    wrong = tuple(say("paper.conceded" if c.conceded else "paper.correction", **asdict(c)) for c in result.corrections)
+    title = "What does not hold, what is arithmetic, and what can be said instead"
+    out.append(Section(name="corrections", title=title, says=wrong, folded=False))
+    out.append(Section(name="notes", title="Notes", says=result.notes, folded=False))
+    for table in result.tables:
+        blocks = (_table(table.name, table.title, table.frame.map(_whole)),)
+        note, folded = (table.note,) if table.note else (), table.name != "human_anchor"
+        out.append(Section(name=table.name, title=table.title, says=note, blocks=blocks, folded=folded))
+    names = ["place", "number", "printed", "computed", "verdict", "corrected"]
+    out.append(Section(name="ledger", title="The ledger", blocks=(_table("ledger", "Every row", rows[names]),)))
+    return out
+
+
+def _table(name: str, caption: str, frame: pd.DataFrame, kinds: dict[str, Any] | None = None) -> Table:
+    kinds = kinds or {}
+    shown = frame.assign(**{c: [_value(x) for x in frame[c]] for c in frame.columns if c not in kinds})
+    columns = tuple(Column(name=c, title=c.replace("_", " "), kind=kinds.get(c, "text")) for c in frame.columns)
+    return Table(name=name, caption=caption, frame=shown, columns=columns, most=len(frame))
+
+
+def _value(value: Any) -> str:
+    return tables.shown(value) if not isinstance(value, float) or pd.isna(value) else f"{value:.6g}"
+
+
+def _whole(value: Any) -> Any:
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def _plain(counts: dict[Any, int]) -> dict[str, int]:
+    return {str(k).replace(" ", "_"): v for k, v in counts.items()}
+
+
+VIEWS = {Reproduction: build, **dict.fromkeys(protocols_view.PARTS, protocols_view.build)}

@@ -1,0 +1,272 @@
+"""Agreement of decisions with human choices, raw and calibrated (docs/methods.md, section 12).
+
+A decision is the sign of a margin. A margin within the tie tolerance of zero is a tie, whatever rounding left there:
+no function here compares a margin with zero in any other way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.special import betaincinv, stdtrit
+
+from polyjudge.estimate.crossfit import CrossFit
+from polyjudge.estimate.kernels import draw_blocks
+from polyjudge.panel.arrays import Array, mean_there, tie_gap
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.gold import Gold
+from polyjudge.panel.panel import Panel
+from polyjudge.report.result import Result
+
+Signs = NDArray[np.int8]
+MISSING = 9
+"""Sign of a decision that cannot be made because the margin is missing."""
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Agreement(Result):
+    """How often margins choose the side that humans chose. A tie is no agreement; `half_credit` counts it as a half."""
+
+    labels: int
+    agree: int
+    ties: int
+    share: float
+    low: float
+    high: float
+    half_credit: float
+    tolerance: float
+
+    def to_frame(self) -> pd.DataFrame:
+        return pd.DataFrame([self.to_dict()])
+
+
+def agreement(margins: ArrayLike, gold: ArrayLike, range: tuple[float, float]) -> Agreement:
+    """Agreement of margins with human preferences (+1, -1; rows with 0, a human tie, are left out).
+
+    `range` is the scale of the scores that the margins come from: margins within 1e-9 of it of zero are ties. The
+    interval is the exact binomial one and takes the rows as independent.
+
+    >>> agreement([0.5, 1e-17, -2.0, 1.0], [1, 1, 1, -1], range=(0, 10)).agree
+    1
+    """
+    m, g = np.asarray(margins, float).ravel(), np.asarray(gold, float).ravel()
+    low, high = map(float, range)
+    if m.shape != g.shape:
+        raise UsageError(f"{m.size} margins and {g.size} labels: one label for each margin is needed.")
+    odd = np.flatnonzero(~np.isin(g, (-1, 0, 1)))
+    if len(odd):
+        raise UsageError(f"A label is +1, -1 or 0 (a human tie); number {odd[0] + 1} is {g[odd[0]]:g}.")
+    if np.isinf(m).any():
+        raise UsageError("A margin is infinite.")
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise UsageError("range must be the low and the high end of the score scale, low < high.")
+    if np.nanmax(np.abs(m), initial=0.0) > 2 * (high - low):
+        raise UsageError(f"A margin of {np.nanmax(np.abs(m)):g} does not fit scores from {low:g} to {high:g}.")
+    used = (g != 0) & ~np.isnan(m)
+    if not used.any():
+        raise UsageError("No row has both a margin and a human choice.")
+    gap = tie_gap(low, high)
+    signs = sign(m[used], gap)
+    agree, ties, n = int((signs == g[used]).sum()), int((signs == 0).sum()), int(used.sum())
+    bounds = exact_binomial(np.array(agree / n), np.array(n))
+    return Agreement(
+        labels=n,
+        agree=agree,
+        ties=ties,
+        share=agree / n,
+        low=float(bounds[0]),
+        high=float(bounds[1]),
+        half_credit=(agree + ties / 2) / n,
+        tolerance=gap,
+    )
+
+
+def sign(margins: Array, gap: float) -> Signs:
+    """-1, 0 or 1 with the tie rule; MISSING where the margin is."""
+    out = (margins > gap).astype(np.int8) - (margins < -gap).astype(np.int8)
+    out[np.isnan(margins)] = MISSING
+    return out
+
+
+def decide(margins: Array, gap: float) -> Signs:
+    """Decisions (..., m) -> (..., m + 2): of the panel mean, of a majority vote, then of each judge.
+
+    Both panel decisions use the judges that have a margin. Votes that balance are a tie.
+    """
+    votes = sign(margins, gap)
+    there = votes != MISSING
+    ballots = np.where(there, votes, 0).sum(axis=-1, dtype=np.int64)
+    majority = np.where(there.any(axis=-1), np.sign(ballots), MISSING).astype(np.int8)
+    return np.concatenate([sign(mean_there(margins, -1), gap)[..., None], majority[..., None], votes], axis=-1)
+
+
+def decision_names(panel: Panel) -> list[str]:
+    """Names of the decisions of `decide`, in its order."""
+    return ["panel mean", "majority", *panel.judges]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """The labelled entries of a panel, sorted by language and label: E entries."""
+
+    task: NDArray[np.int64]
+    language: NDArray[np.int64]
+    gold: Signs
+    margins: Array
+    """(E, m): score minus threshold."""
+    languages: int
+    gap: float
+
+    @classmethod
+    def of(cls, panel: Panel, gold: Gold, threshold: float) -> Labelled:
+        task, language = np.nonzero(gold.there)
+        values = gold.values[task, language]
+        human = values.astype(np.int8) if gold.kind == "preference" else sign(values - threshold, panel.tie_gap)
+        order = np.lexsort((task, human, language))
+        task, language, human = task[order], language[order], human[order]
+        margins = panel.scores[task, language] - threshold
+        return cls(task, language, human, margins, len(panel.languages), panel.tie_gap)
+
+    def confusion(self, decisions: Signs, weights: Array) -> Array:
+        """Weighted counts (..., languages, decisions, 3 human signs, 3 decided signs) of decisions (E, d).
+
+        `weights` is (..., E). Missing decisions are in no count.
+        """
+        d = decisions.shape[-1]
+        out = np.zeros((*weights.shape[:-1], self.languages, d, 3, 3))
+        for language in np.unique(self.language):
+            for human in (-1, 0, 1):
+                at = np.flatnonzero((self.language == language) & (self.gold == human))
+                if not len(at):
+                    continue
+                part = slice(at[0], at[-1] + 1)
+                for decided in (-1, 0, 1):
+                    hits = (decisions[part] == decided).astype(np.float64)
+                    out[..., language, :, human + 1, decided + 1] = weights[..., part] @ hits
+        return out
+
+    def count(self, marks: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How many of marks (E, d) each language has: (languages, d)."""
+        out = np.zeros((self.languages, marks.shape[1]), np.int64)
+        np.add.at(out, self.language, marks.astype(np.int64))
+        return out
+
+    def calibrated(self, fit: CrossFit, weights: Array) -> Array:
+        """Margins (E, m) less the interaction of the tasks outside each entry's fold, with task weights (n,)."""
+        return self.margins - fit.outside(weights)[fit.fold[self.task], self.language, :]
+
+
+def agreement_of(confusion: Array) -> dict[str, Array]:
+    """Measures of counts (..., 3, 3): agreement, with ties as half, Cohen's kappa over the three signs, and labels."""
+    choice = confusion[..., [0, 2], :]
+    labels = choice.sum(axis=(-1, -2))
+    agree = choice[..., 0, 0] + choice[..., 1, 2]
+    half = agree + choice[..., 1].sum(axis=-1) / 2
+    total = confusion.sum(axis=(-1, -2))
+    chance = (confusion.sum(axis=-1) * confusion.sum(axis=-2)).sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        observed = np.trace(confusion, axis1=-2, axis2=-1) / total
+        expected = chance / total**2
+        return {
+            "labels": labels,
+            "agreement": agree / labels,
+            "half": half / labels,
+            "kappa": np.where(expected < 1, (observed - expected) / np.where(expected < 1, 1 - expected, 1), np.nan),
+        }
+
+
+def resample_confusions(entries: Labelled, decisions: Signs, panel: Panel, resamples: int, seed: int) -> Array:
+    """Task bootstrap of confusion counts: (R, languages, decisions, 3, 3). The decisions stay as they are."""
+    return np.concatenate(
+        [
+            entries.confusion(decisions, (drawn * panel.weights)[:, entries.task])
+            for drawn in draw_blocks(len(panel.tasks), resamples, seed, panel.cluster)
+        ]
+    )
+
+
+def auc(values: Array, positive: NDArray[np.bool_], weights: Array, gap: float) -> tuple[Array, Array]:
+    """Concordant (ties count half) and possible pairs of human +1 and -1 entries: weights (R, E) -> two (R,).
+
+    Entries with tied values form a group; only the weight of each group by human choice matters.
+    """
+    order = np.argsort(values, kind="stable")
+    group = np.empty(len(values), np.int64)
+    group[order] = np.concatenate([[0], (np.diff(values[order]) > gap).cumsum()])
+    at = (group, np.arange(len(values)))
+    up, down = (np.asarray(csr_array((side.astype(float), at)) @ weights.T) for side in (positive, ~positive))
+    below = np.cumsum(down, axis=0) - down / 2
+    return (up * below).sum(axis=0), up.sum(axis=0) * down.sum(axis=0)
+
+
+def pooled_auc(entries: Labelled, weights: Array) -> Array:
+    """AUC of the panel mean and of each judge inside languages, pooled by pairs: weights (R, E) -> (R, 1 + m)."""
+    columns = np.column_stack([mean_there(entries.margins, 1), entries.margins])
+    out = np.empty((*weights.shape[:-1], columns.shape[1]))
+    for d in range(columns.shape[1]):
+        good, pairs = np.zeros(weights.shape[:-1]), np.zeros(weights.shape[:-1])
+        for language in range(entries.languages):
+            at = (entries.language == language) & (entries.gold != 0) & ~np.isnan(columns[:, d])
+            if at.any():
+                g, p = auc(columns[at, d], entries.gold[at] > 0, weights[:, at], entries.gap)
+                good, pairs = good + g, pairs + p
+        out[..., d] = np.where(pairs > 0, good / np.where(pairs > 0, pairs, 1.0), np.nan)
+    return out
+
+
+def exact_binomial(share: Array, count: Array, level: float = 0.95) -> tuple[Array, Array]:
+    """Clopper-Pearson bounds of a share seen in `count` cases; NaN where there is none."""
+    tail = (1 - level) / 2
+    hits = share * count
+    with np.errstate(invalid="ignore"):
+        low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-300), count - hits + 1, tail), 0.0)
+        high = np.where(hits < count, betaincinv(hits + 1, np.maximum(count - hits, 1e-300), 1 - tail), 1.0)
+    return np.where(count > 0, low, np.nan), np.where(count > 0, high, np.nan)
+
+
+def share_interval(draws: Array, share: Array, tasks: Array, level: float = 0.95) -> tuple[Array, Array]:
+    """Wilson's interval of shares with bootstrap draws (R, ...): that of so many independent decisions as have the
+    variance of the draws. Where all tasks agree or none does a resample never varies: exact binomial bounds over tasks.
+    A single task has no interval (NaN).
+    """
+    independent = np.maximum(tasks, 2)
+    variance = np.nanvar(np.where(np.isnan(draws).all(axis=0), 0.0, draws), axis=0) * independent / (independent - 1)
+    product = share * (1 - share)
+    some = (product > 0) & (variance > 0)
+    n = np.where(some, product / np.where(some, variance, 1.0), np.maximum(tasks, 1))
+    z2 = stdtrit(independent - 1, (1 + level) / 2) ** 2
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (product / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    exact = exact_binomial(share, tasks, level)
+    low, high = np.where(some, centre - half, exact[0]), np.where(some, centre + half, exact[1])
+    return np.where(tasks > 1, low, np.nan), np.where(tasks > 1, high, np.nan)
+
+
+def gain_interval(draws: Array, tasks: Array, identity: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Percentile limits of the change of a share, draws (R, ...).
+
+    Where no resample changes anything, as many decisions may change as none of `tasks` can rule out; unless that is
+    arithmetic. With a single task there are no limits (NaN).
+    """
+    low, high = quantiles(draws)
+    still = (np.abs(low) <= 1e-12) & (np.abs(high) <= 1e-12) & ~identity
+    most = exact_binomial(np.zeros(tasks.shape), tasks)[1]
+    low, high = np.where(still, -most, low), np.where(still, most, high)
+    return np.where(tasks > 1, low, np.nan), np.where(tasks > 1, high, np.nan)
+
+
+def quantiles(draws: Array, level: float = 0.95) -> tuple[Array, Array]:
+    """Percentile limits at `level` over the first axis of the finite draws; NaN where most are not finite."""
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    bad = np.isnan(draws)
+    if not bad.any():
+        low, high = np.quantile(draws, tails, axis=0)
+        return low, high
+    enough = bad.mean(axis=0) <= 0.5
+    filled = np.where(bad & ~enough, 0.0, draws)
+    low, high = np.nanquantile(filled, tails, axis=0)
+    return np.where(enough, low, np.nan), np.where(enough, high, np.nan)

@@ -1,0 +1,82 @@
+"""`polyjudge anchor`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Context, Option
+
+from polyjudge.panel.errors import UsageError
+from polyjudge.questions import options as o
+
+if TYPE_CHECKING:
+    from polyjudge.panel.gold import Kind
+
+
+def anchor(
+    ctx: Context,
+    scores: o.Scores,
+    gold: Annotated[
+        str | None, Argument(metavar="GOLD", help="Human labels: task, language, and preference (+1, -1, 0) or score.")
+    ] = None,
+    trusted: Annotated[str | None, Option(help="Take this judge as the human, instead of GOLD.")] = None,
+    kind: Annotated[str | None, Option(help="preference or score, when GOLD has both.")] = None,
+    threshold: Annotated[float | None, Option(help="With human scores: decide by 'above this score'.")] = None,
+    label_scale: Annotated[
+        str | None, Option(metavar="LOW:HIGH", help="Scale of human scores, carried over to the panel's range.")
+    ] = None,
+    contradictions: Annotated[str, Option(help="Two labels for one task and language: error, mean or drop.")] = "error",
+    sample: Annotated[
+        int | None, Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
+    ] = None,
+    probes: Annotated[
+        str | None, Option(metavar="SCORES", help="Scores of probes: do they and the labels say the same?")
+    ] = None,
+    resamples: Annotated[int, Option(min=2, max=o.MOST_RESAMPLES, help="Resamples of the tasks.")] = 1000,
+    seed: o.Seed = 7,
+) -> None:
+    """Compare the panel with human labels: agreement, who is helped or hurt, shared shifts.
+
+    Example: polyjudge anchor scores.csv gold.csv --seed 7
+
+    Example: polyjudge anchor scores.csv --trusted Aster
+    """
+    from polyjudge.questions.anchor.anchors import anchor as analyse
+    from polyjudge.questions.emit import emit
+    from polyjudge.read import read_probes
+    from polyjudge.read.scores import read_gold
+
+    if (gold is None) == (trusted is None):
+        raise UsageError("Give a file of labels (GOLD) or a trusted judge (--trusted), one of the two.")
+    chosen_kind, scale = _kind(kind), _scale(label_scale)
+    panel = o.load(ctx, scores)
+    result = analyse(
+        panel,
+        None if gold is None else read_gold(gold),
+        trusted=trusted,
+        kind=chosen_kind,
+        threshold=threshold,
+        scale=scale,
+        contradictions=contradictions,  # type: ignore[arg-type]  # checked there
+        sample=sample,
+        probes=None if probes is None else read_probes(probes),
+        resamples=resamples,
+        seed=seed,
+    )
+    emit(ctx, result, panel, tables=result.tables())
+
+
+def _kind(text: str | None) -> Kind | None:
+    if text not in (None, "preference", "score"):
+        raise UsageError(f"--kind is preference or score, not {text!r}.")
+    return text  # type: ignore[return-value]
+
+
+def _scale(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError:
+        raise UsageError(f"--label-scale is LOW:HIGH, for example 1:5, not {text!r}.") from None
+    return low, high

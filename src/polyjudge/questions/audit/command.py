@@ -1,0 +1,79 @@
+"""`polyjudge audit`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Context, Option
+
+from polyjudge.questions import options as o
+
+if TYPE_CHECKING:
+    from polyjudge.questions.audit.audit import Audit
+
+
+def audit(
+    ctx: Context,
+    scores: o.Scores,
+    at: Annotated[float | None, Option(help="Audit the pass rates of a gate at this score too.")] = None,
+    at_least: Annotated[
+        bool, Option("--at-least/--above", help="A task passes at that score too (>=), or only above it (>).")
+    ] = False,
+    base: Annotated[str | None, Option(help="Language the gate contrasts with the others.")] = None,
+    matters: o.Matters = None,
+    goal: Annotated[
+        str | None,
+        Option(
+            "--goal",
+            metavar="GOAL",
+            help="What the panel is for: compare-systems, gate (with --at), rank-judges, best-judge-per-language or "
+            "panel-mean. The advice is then about that alone.",
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, Option(metavar="LANGUAGE,JUDGE", help="Leave out this place. May be given several times.")
+    ] = None,
+    probes: Annotated[
+        str | None, Option(metavar="SCORES", help="Scores of probes (or a run that has them): error or competence?")
+    ] = None,
+    resamples: o.Resamples = 1000,
+    seed: o.Seed = 7,
+) -> None:
+    """Say what is wrong with a panel, whether it matters, and what to do.
+
+    Example: polyjudge audit scores.csv --at 50 --fail-on serious
+    """
+    from polyjudge import audit as run
+    from polyjudge.questions.audit.advise import check_goal
+    from polyjudge.questions.audit.explain import parse_cell, without_cells
+    from polyjudge.questions.emit import emit
+    from polyjudge.read import read_probes
+
+    panel = o.load(ctx, scores)
+    if drop:
+        panel = without_cells(panel, [parse_cell(place, panel) for place in drop])
+    result = run(
+        panel,
+        seed=seed,
+        resamples=resamples,
+        threshold=at,
+        at_least=at_least,
+        base=base,
+        matters=matters,
+        goal=check_goal(goal),
+        probes=None if probes is None else read_probes(probes),
+    )
+    emit(ctx, result, panel, tables=_tables(result))
+
+
+def _tables(result: Audit) -> dict[str, Any]:
+    """What is written beside the page."""
+    tables = {
+        "cells": result.uncertainty.to_frame(),
+        "explained": result.explanation.to_frame(),
+        "worst": result.explanation.worst,
+    }
+    if result.reversals is not None and result.ranks is not None:
+        tables["reversals"] = result.reversals.to_frame()
+        tables["ranks"] = result.ranks.to_frame().drop(columns="tied_with")
+    return tables if result.probes is None else {**tables, "probes": result.probes.cells}

@@ -1,0 +1,328 @@
+"""What explains the interaction: nothing, a few faulty cells, a judge, a language, or all of them.
+
+See docs/methods.md, section 18.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from polyjudge.estimate.deviations import Kind, Units, choose, half_samples, offset_maps, refit, sized, sparse_reading
+from polyjudge.estimate.incomplete import estimate_interaction, informing
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.budget import require_time
+from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import say
+from polyjudge.panel.scale import Scale, scale_of
+from polyjudge.questions.audit.matters import materiality, what_matters
+from polyjudge.questions.audit.uncertainty import Uncertainty, uncertainty
+from polyjudge.report.result import Result
+
+MOST_SHOWN = 12
+"""Named cells described in full, those furthest off."""
+SMALL = 100
+"""Panels of up to this many cells get all the resamples asked for; larger ones four in ten of them ..."""
+LARGE = 10_000
+"""... and still larger ones two in ten."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Explanation(Result):
+    """Which cells are off, and how.
+
+    kind : "none", "cell", "cells" (a few), "judge", "language" or "diffuse"
+    stability : share of random halves of the tasks that give the same kind and the same cells
+    cells : language, judge, excess (points off the additive panel that fits most cells: the sparse reading), low, high,
+        interaction (double centred), band_low, band_high, named, matter
+    culprits : of the named cells (at most 12), or of the cell asked for: language, judge, excess, low, high,
+        interaction, share (of resamples in which it is the furthest off), and floor, ceiling, missing (shares of its
+        scores), each with the same of the judge's other languages (`_elsewhere`)
+    worst : the tasks that show it most: task, language, judge, score, expected, gap
+    """
+
+    kind: Kind
+    stability: float
+    cells: pd.DataFrame
+    culprits: pd.DataFrame
+    worst: pd.DataFrame
+    largest: float
+    """Largest |interaction|, double centred, in points."""
+    largest_without: float
+    """The same without the named cells."""
+    clear: int
+    clear_without: int
+    """Cells whose band excludes 0, with and without the named cells."""
+    material_without: int
+    """Cells whose band lies beyond `matters` without the named cells."""
+    matters: float
+    scale: Scale
+    level: float
+    resamples: int
+    seed: int
+
+    @property
+    def unit(self) -> str:
+        """Of printed differences."""
+        return self.scale.unit
+
+    @property
+    def factor(self) -> float:
+        """What differences are multiplied by to be printed."""
+        return self.scale.factor
+
+    @property
+    def named(self) -> list[tuple[str, str]]:
+        """The (language, judge) pairs that are off, furthest first."""
+        found = self.cells[self.cells["named"]]
+        order = found["excess"].abs().sort_values(ascending=False, kind="stable").index
+        return list(zip(found.loc[order, "language"], found.loc[order, "judge"], strict=True))
+
+
+def explain(
+    panel: Panel,
+    *,
+    cell: tuple[str, str] | None = None,
+    matters: float | None = None,
+    level: float = 0.95,
+    resamples: int = 100,
+    most: int = 5,
+    seed: int = 7,
+    bands: Uncertainty | None = None,
+) -> Explanation:
+    """Ask which explanation of the interaction fits: none, one cell, a few cells, one judge, one language, diffuse.
+
+    Candidates are compared by how well they predict the cells of left-out tasks; the one with the fewest cells within a
+    standard error of the best is taken. Neither this reading nor double centring is truth: both rest on the majority of
+    judges and languages, and only labels or probes decide.
+
+    Parameters
+    ----------
+    cell : (language, judge) to describe, whether it is off or not
+    matters : smallest effect in points that counts; 2% of the scale unless given
+    level : confidence of intervals and of naming a cell
+    resamples : halves of the tasks behind `stability`; twice as many bootstraps behind `share`, and in a diffuse panel
+        behind the intervals of `excess`, which are else Student's t
+    most : worst tasks listed for each culprit
+    bands : the `uncertainty` of the same panel, where it is at hand
+
+    >>> import numpy as np, polyjudge as pj
+    >>> fault = np.zeros((8, 6)); fault[6, 1] = -20
+    >>> panel, _ = pj.simulate_panel(interaction=fault, seed=1)
+    >>> e = explain(panel)
+    >>> e.kind, e.named
+    ('cell', [('language7', 'judge2')])
+    """
+    check_level(level)
+    if resamples < 20:
+        raise UsageError(f"{resamples} resamples are too few for a share; use at least 20.")
+    _, k, m = panel.shape
+    if k * m > SMALL:
+        resamples = max(20, resamples // 5 if k * m > LARGE else 2 * resamples // 5)
+    if min(k, m) > 2:
+        work = 0.4 * resamples * k * m * min(k, m)
+        require_time(work, f"Finding which of {k} languages and {m} judges are off")
+    estimate = estimate_interaction(panel)
+    matters = what_matters(panel, matters)
+    bands = bands or uncertainty(panel, level=level, seed=seed)
+    units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
+    reading = choose(units, level, seed)
+    (excess,), (named,) = sized(units, estimate.interaction[None], [reading])
+    agreeing = [
+        r.kind == reading.kind and np.array_equal(r.named, reading.named)
+        for r in half_samples(units, resamples, level, seed)
+    ]
+    drawn = sparse_reading(bootstrap_means(units.values, units.share, 2 * resamples, seed), units.lad)
+    tasks = refit(units, units.values, reading)
+    if tasks is None:
+        limits = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    else:
+        half = stdtrit(informing(panel) - 1, (1 + level) / 2) * mean_and_se(tasks, units.share)[1]
+        limits = np.stack([excess - half, excess + half])
+    cells = _cells(bands, excess, limits, named, matters)
+    asked = named if cell is None else _one(panel, cell)
+    kind = reading.kind if cell is None else "cell"
+    furthest = np.abs(drawn).reshape(len(drawn), -1).argmax(axis=1)
+    left, se = mean_and_se(_left(units.values, units.lad, named, reading.kind), units.share)
+    return Explanation(
+        kind=reading.kind,
+        stability=float(np.mean(agreeing)),
+        cells=cells,
+        culprits=_culprits(panel, cells, asked, np.bincount(furthest, minlength=k * m) / len(drawn)),
+        worst=_worst(panel, _gaps(estimate.influence, units.lad, asked, kind), asked, cells, most),
+        largest=float(np.abs(estimate.interaction).max()),
+        largest_without=float(np.abs(left).max()),
+        clear=bands.clear,
+        clear_without=int((np.abs(left) > bands.critical * np.maximum(se, panel.tie_gap)).sum()),
+        material_without=int((np.abs(left) - bands.critical * se > matters).sum()),
+        matters=matters,
+        scale=scale_of(panel),
+        level=level,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def without_cells(panel: Panel, cells: list[tuple[str, str]]) -> Panel:
+    """The panel without the scores of some (language, judge) cells.
+
+    A panel needs every judge in every language, so their places are filled, task by task, with what the other cells
+    lead to expect when judges and languages add up. That says nothing new: they can show no deviation of their own.
+    Entries whose task lacks other scores are left missing.
+    """
+    named = np.zeros(panel.shape[1:], bool)
+    for cell in cells:
+        named |= _one(panel, cell)
+    places = np.flatnonzero(named)
+    k, m = named.shape
+    language, judge = np.nonzero(~named)
+    design = np.hstack([language[:, None] == np.arange(k), judge[:, None] == np.arange(m)]).astype(np.float64)
+    if np.linalg.matrix_rank(design) < k + m - 1:
+        raise PanelError(
+            "Too many cells are left out: what is left of a language or judge does not say what to expect there. Leave "
+            "the whole language or judge out (--languages, --judges)."
+        )
+    maps = offset_maps(places, np.ones(named.shape))
+
+    def filled(array: Array | None, first: int) -> Array | None:
+        """`first` is the axis of languages; judges follow."""
+        if array is None:
+            return None
+        moved = np.moveaxis(array, (first, first + 1), (-2, -1)).copy()
+        offsets = np.tensordot(moved, maps, ((-2, -1), (1, 2)))
+        moved[..., named] -= offsets
+        return np.moveaxis(moved, (-2, -1), (first, first + 1))
+
+    out = panel.with_scores(
+        filled(panel.scores, 1),  # type: ignore[arg-type]
+        filled(panel.replicate_scores, 1),
+        filled(panel.system_scores, 2),
+        filled(panel.system_replicates, 2),
+    )
+    note = say("panel.left-out", cells=[(str(language), str(judge)) for language, judge in cells])
+    return replace(out, notes=(*panel.notes, note), declared_range=panel.declared_range)
+
+
+def parse_cell(text: str, panel: Panel) -> tuple[str, str]:
+    """LANGUAGE,JUDGE as two labels of the panel; labels may hold commas themselves."""
+    parts = text.split(",")
+    splits = [(",".join(parts[:i]).strip(), ",".join(parts[i:]).strip()) for i in range(1, len(parts))]
+    for language, judge in splits:
+        if language in panel.languages and judge in panel.judges:
+            return language, judge
+    if not splits:
+        raise UsageError(
+            f"A place is written LANGUAGE,JUDGE, such as {panel.languages[0]},{panel.judges[0]}, not {text!r}."
+        )
+    _one(panel, splits[0])
+    raise AssertionError("unreachable: a pair of known labels was found above")
+
+
+def _cells(bands: Uncertainty, excess: Array, limits: Array, named: NDArray[np.bool_], matters: float) -> pd.DataFrame:
+    """Sparse and double-centred reading of every cell."""
+    out = bands.cells[["language", "judge"]].copy()
+    out["excess"], out["low"], out["high"] = excess.ravel(), limits[0].ravel(), limits[1].ravel()
+    for name in ("interaction", "band_low", "band_high"):
+        out[name] = bands.cells[name]
+    out["named"] = named.ravel()
+    out["matter"] = [materiality(a, b, matters) for a, b in zip(out["low"], out["high"], strict=True)]
+    return out
+
+
+def _one(panel: Panel, cell: tuple[str, str]) -> NDArray[np.bool_]:
+    """The mask of one cell, which must be in the panel."""
+    language, judge = cell
+    for word, asked, known in (("language", language, panel.languages), ("judge", judge, panel.judges)):
+        if asked not in known:
+            raise PanelError(
+                f"There is no {word} {clean(asked)!r} in this panel; it has {', '.join(map(clean, known[:12]))}."
+            )
+    out = np.zeros(panel.shape[1:], bool)
+    out[panel.languages.index(language), panel.judges.index(judge)] = True
+    return out
+
+
+def _gaps(values: Array, lad: Array, named: NDArray[np.bool_], kind: Kind) -> Array:
+    """How far each unit's named cells are off what the other cells lead to expect: (n, k, m), 0 elsewhere."""
+    out = np.zeros_like(values)
+    if kind in ("judge", "language"):
+        size = values.shape[2 if kind == "judge" else 1]
+        return np.where(named, values * (size / (size - 1)), 0.0)
+    if named.any():
+        places = np.flatnonzero(named)
+        out.reshape(len(values), -1)[:, places] = np.tensordot(values, offset_maps(places, lad**2), ((1, 2), (1, 2)))
+    return out
+
+
+def _left(values: Array, lad: Array, named: NDArray[np.bool_], kind: Kind) -> Array:
+    """The interaction of every unit without the named cells."""
+    if kind == "judge":
+        return double_centre(values[:, :, ~named.all(axis=0)])
+    if kind == "language":
+        return double_centre(values[:, ~named.all(axis=1)])
+    return values - double_centre(_gaps(values, lad, named, kind))
+
+
+def _culprits(panel: Panel, cells: pd.DataFrame, named: NDArray[np.bool_], furthest: Array) -> pd.DataFrame:
+    """The numbers of the named cells, beside those of the same judge in its other languages."""
+    at = np.flatnonzero(named)
+    at = at[np.argsort(-cells["excess"].abs().to_numpy()[at], kind="stable")][:MOST_SHOWN]
+    out = cells.iloc[at][["language", "judge", "excess", "low", "high", "interaction"]].reset_index(drop=True)
+    out["share"] = furthest[at]
+    for name, count, of in _shares(panel):
+        language, judge = np.divmod(at, panel.shape[2])
+        there = of[:, judge].sum(axis=0) - of[language, judge]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            out[name] = count[language, judge] / of[language, judge]
+            out[f"{name}_elsewhere"] = (count[:, judge].sum(axis=0) - count[language, judge]) / there
+    return out
+
+
+def _shares(panel: Panel) -> list[tuple[str, Array, Array]]:
+    """Of each cell: scores at the floor, at the ceiling and entries missing, with the number they are a share of."""
+    values = panel.finest  # task, [system], language, judge, [replicate]
+    first = 2 if panel.system_scores is not None else 1
+    over = tuple(axis for axis in range(values.ndim) if axis not in (first, first + 1))
+    gap, scale = panel.tie_gap, scale_of(panel)
+    there = (~np.isnan(values)).sum(axis=over).astype(np.float64)
+    # The mean of several tasks hides how many of them lie at an end.
+    known = np.all(panel.weights == 1)
+    ends = [(values <= scale.low + gap).sum(axis=over), (values >= scale.high - gap).sum(axis=over)]
+    floor, ceiling = (np.where(known, end, np.nan) for end in ends)
+    missing, asked = panel.lost.astype(np.float64), np.maximum(panel.asked, 1).astype(np.float64)
+    return [("floor", floor, there), ("ceiling", ceiling, there), ("missing", missing, asked)]
+
+
+def _worst(panel: Panel, gaps: Array, named: NDArray[np.bool_], cells: pd.DataFrame, most: int) -> pd.DataFrame:
+    """The tasks whose scores in the named cells lie furthest to the side on which the cell is off."""
+    parts = []
+    for at in np.flatnonzero(named) if np.all(panel.weights == 1) else []:
+        language, judge = divmod(int(at), panel.shape[2])
+        score = panel.scores[:, language, judge]
+        side = np.sign(cells["excess"].iloc[at]) or 1.0
+        gap = np.where(np.isnan(score), np.nan, gaps[:, language, judge])
+        order = np.argsort(-side * gap, kind="stable")[:most]
+        order = order[~np.isnan(gap[order]) & (side * gap[order] > 0)]
+        parts.append(
+            pd.DataFrame(
+                {
+                    "task": [panel.tasks[i] for i in order],
+                    "language": panel.languages[language],
+                    "judge": panel.judges[judge],
+                    "score": score[order],
+                    "expected": score[order] - gap[order],
+                    "gap": gap[order],
+                }
+            )
+        )
+    if not parts:
+        return pd.DataFrame(columns=["task", "language", "judge", "score", "expected", "gap"])
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,430 @@
+"""Held-out comparison of methods: rank consistency and label-free accuracy gain on tasks that were not drawn.
+
+docs/methods.md, section 7. One engine serves every protocol that resamples tasks: `resample` yields blocks of them, in
+which the cell means are one matrix product of multiplicities and scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from polyjudge.calibrate.base import Calibrator
+from polyjudge.calibrate.block import Estimate, Multiplicity, full_fit, make_block
+from polyjudge.calibrate.methods import Block, Map, Method, find_methods
+from polyjudge.estimate.gain import Gain, unbiased_gain
+from polyjudge.estimate.incomplete import estimate_interaction, sampling_panel
+from polyjudge.estimate.kernels import BLOCK, draw_block, kendall_tau, mean_of_pairs, pair_index
+from polyjudge.panel import budget as memory
+from polyjudge.panel.arrays import TIE_TOLERANCE, Array
+from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.progress import track
+from polyjudge.panel.say import Say, say
+from polyjudge.report.result import Result
+
+GAIN_SCOPE = say("gain.scope")
+"""What the gain says and for whom. Shown wherever the gain is shown."""
+
+
+def resample(
+    panel: Panel,
+    resamples: int,
+    seed: int,
+    estimate: Estimate | None = None,
+    draws: Multiplicity | None = None,
+    label: str = "resampling tasks",
+) -> Iterator[tuple[Block, NDArray[np.int64]]]:
+    """Blocks of resamples, each with the numbers of its resamples.
+
+    A resample that drew every unit has nothing to evaluate on, and one whose drawn or left-out units do not identify
+    the interaction (in a panel with holes) has no estimate: neither is in any block. `draws` are multiplicities
+    (resamples, n) to use instead of those of the seed.
+    """
+    if resamples < 1:
+        raise UsageError(f"resamples must be at least 1, not {resamples}.")
+    if seed < 0:
+        raise UsageError(f"seed must not be negative; it is {seed}.")
+    estimate = estimate or estimate_interaction(panel).resample
+    draws = None if draws is None else check_draws(panel, draws)
+    total = resamples if draws is None else len(draws)
+    blocks = range(-(-total // BLOCK))
+    some = False
+    for index in track(blocks, len(blocks), label):
+        start, stop = index * BLOCK, min((index + 1) * BLOCK, total)
+        drawn = (
+            draw_block(len(panel.tasks), stop - start, seed, index, panel.cluster)
+            if draws is None
+            else draws[start:stop]
+        )
+        block, kept = make_block(panel, drawn, drawn == 0, estimate, (seed, index))
+        if len(kept):
+            some = True
+            yield block, start + kept
+        del block, drawn
+    if not some and not panel.complete:
+        missing = float(np.isnan(panel.scores).mean())
+        raise PanelError(
+            f"{missing:.0%} of the scores are missing, too many to compare judges. Ask again for the missing ones, or "
+            "read only the languages and judges that have most of theirs (--languages, --judges)."
+        )
+    if not some:
+        raise UsageError(
+            f"Not one of {total} resamples can be evaluated: each drew every task, or leaves the interaction "
+            "unidentified. Ask for more resamples, or score more tasks."
+        )
+
+
+def check_draws(panel: Panel, draws: Multiplicity) -> Multiplicity:
+    """Multiplicities given by the user, if they fit the panel."""
+    n = len(panel.tasks)
+    if draws.ndim != 2 or draws.shape[1] != n or draws.dtype.kind not in "iu" or not len(draws):
+        raise UsageError(f"draws must be whole numbers of shape (resamples, {n}): how often each task is drawn.")
+    if (draws < 0).any() or not draws.any(axis=1).all():
+        raise UsageError("draws must not be negative, and every resample must draw at least one task.")
+    return draws
+
+
+# --- compare ---
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Whether calibrating is advised, from the held-out gain of a method."""
+
+    verdict: Literal["advised", "not advised"]
+    method: str
+    text: Say
+
+    @property
+    def calibrate(self) -> bool:
+        return self.verdict == "advised"
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Comparison(Result):
+    """Methods side by side on left-out tasks.
+
+    `table` has one row per method: method, tau, low, high (mean and 95% percentile interval over resamples of the mean
+    Kendall tau over language pairs), full_fit (tau when trained and evaluated on all tasks), identity (what of the row
+    is true by arithmetic: a key of `IDENTITIES`), gain, gain_low, gain_high (of one judge drawn at random, points
+    squared, with all tasks: without bias, jackknife interval; NaN for methods that do more than subtract),
+    gain_held_out with its interval and gain_positive (on left-out tasks: mean, percentiles and share above 0 over
+    resamples; low by about one estimation variance, because a resample is as noisy as half as many tasks),
+    gain_full_fit (in sample).
+    """
+
+    table: pd.DataFrame
+    differences: pd.DataFrame
+    """Paired over the same resamples: method_a, method_b, difference (of tau), low, high, and the shares of resamples
+    in favour of each: favour_a, favour_b"""
+    language_pairs: pd.DataFrame
+    """method, language_a, language_b, tau, low, high, defined (share of resamples in which tau is defined)"""
+    resamples: int
+    skipped: int
+    """Resamples without a result: they drew every task, or do not identify the interaction of an incomplete panel"""
+    seed: int
+    scope: Say
+    advice: Advice | None
+    consumers: pd.DataFrame | None
+    """Who gains from calibrating (`gain_by_consumer` of cbc, else of shrunken); None when neither was compared"""
+    notes: tuple[Say, ...]
+    resample_tau: pd.DataFrame
+    """tau of every resample (rows) and method (columns)"""
+    resample_gain: pd.DataFrame
+    """Held-out gain of every resample and subtracting method"""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the single resamples."""
+        out = super().to_dict()
+        del out["resample_tau"], out["resample_gain"]
+        return out
+
+
+def compare(
+    panel: Panel,
+    methods: str | Method | Calibrator | Iterable[str | Method | Calibrator] | None = None,
+    resamples: int = 1000,
+    seed: int = 7,
+    *,
+    draws: Multiplicity | None = None,
+    estimate: Estimate | None = None,
+) -> Comparison:
+    """Resample tasks, fit each method on the drawn ones, and measure it on the left-out ones.
+
+    Parameters
+    ----------
+    methods : names, `Method` objects or calibrators; None or "all" takes those that are quick. An anchored
+        calibrator must have been fitted on this panel, so that it knows the labels
+    resamples : number of resamplings
+    draws : (resamples, n) how often each resample draws each task, to use instead of those of the seed
+    estimate : how cell means and interaction come from multiplicities; the panel's own estimator by default
+
+    >>> from polyjudge import simulate_panel
+    >>> panel, _ = simulate_panel(tasks=30, languages=3, judges=4)
+    >>> compare(panel, ["raw", "cbc"], resamples=100).table["method"].tolist()
+    ['raw', 'cbc']
+    """
+    chosen, left = _usable(find_methods(methods), panel, everything=methods is None or methods == "all")
+    estimate = estimate or estimate_interaction(panel).resample
+    resamples = resamples if draws is None else len(draws)
+    tau: dict[str, list[Array]] = {m.name: [] for m in chosen}
+    pairs: dict[str, list[Array]] = {m.name: [] for m in chosen}
+    gain: dict[str, list[Array]] = {m.name: [] for m in chosen if m.subtracts}
+    numbers = []
+    wide = _too_wide(panel, resamples * len(chosen))
+    for block, number in resample(panel, resamples, seed, estimate, draws, "comparing methods"):
+        numbers.append(number)
+        for m in chosen:
+            adjusted, removed = apply(m, replace(block, key=(*block.key[:2], m.name)))
+            pair = pair_taus(adjusted, tie_gap_of(m, panel), wide)
+            tau[m.name].append(mean_of_pairs(pair) if wide is None else np.full(len(pair), np.nan))
+            pairs[m.name].append(pair)
+            if removed is not None:
+                gain[m.name].append(gain_of(removed, block))
+        del block  # its multiplicities are large: one block at a time
+    index = pd.Index(np.concatenate(numbers), name="resample")
+    taus = pd.DataFrame({name: np.concatenate(parts) for name, parts in tau.items()}, index=index)
+    gains = pd.DataFrame({name: np.concatenate(parts) for name, parts in gain.items()}, index=index)
+    whole = full_fit(panel, seed, estimate)
+    table = _table(chosen, taus, gains, whole, wide)
+    skipped = resamples - len(index)
+    rows = table.set_index("method")
+    consumers = None
+    best = next((pd.Series(rows.loc[name]) for name in ("cbc", "shrunken") if name in rows.index), None)
+    if best is not None:
+        consumers = gain_by_consumer(panel, best)
+    return Comparison(
+        table=table,
+        differences=_differences(taus if wide is None else taus.iloc[:, :0]),
+        language_pairs=pd.concat(
+            [_pairs_of(() if wide else panel.languages, name, np.concatenate(x)) for name, x in pairs.items()],
+            ignore_index=True,
+        ),
+        resamples=resamples,
+        skipped=skipped,
+        seed=seed,
+        scope=GAIN_SCOPE,
+        advice=advise(table, consumers, tasks=len(panel.clusters or panel.tasks)),
+        consumers=consumers,
+        notes=(
+            *_notes(whole, skipped, resamples, left),
+            *filter(None, [*(m.caution(panel) for m in chosen if m.caution), wide]),
+        ),
+        resample_tau=taus,
+        resample_gain=gains,
+    )
+
+
+def apply(m: Method, block: Block) -> tuple[Array, Array | None]:
+    """The adjusted left-out cells, and the matrix that was subtracted if the method only subtracts."""
+    out = m(block)
+    parts = (out.shift, out.scale) if isinstance(out, Map) else (np.asarray(out, dtype=np.float64),)
+    for part in parts:
+        if part.shape != block.left_out.shape:
+            raise UsageError(
+                f"Method {clean(m.name)!r} returned an array of shape {part.shape}; it must return "
+                f"{block.left_out.shape} (resamples, languages, judges)."
+            )
+        if not np.isfinite(part).all():
+            raise UsageError(f"Method {clean(m.name)!r} returned values that are not finite numbers.")
+    if isinstance(out, Map):
+        return (block.left_out - out.shift) / out.scale, None
+    return (block.left_out - parts[0], parts[0]) if m.subtracts else (parts[0], None)
+
+
+def pair_taus(cells: Array, gap: float, wide: Say | None = None) -> Array:
+    """tau of every language pair: (R, k, m) -> (R, pairs), NaN where undefined; no pair of a panel that is too wide."""
+    if wide is not None:
+        return np.empty((len(cells), 0))
+    a, b = pair_index(cells.shape[-2])
+    return kendall_tau(cells, gap)[:, a, b]
+
+
+def _too_wide(panel: Panel, resamples: int) -> Say | None:
+    """Why the order of the judges is not compared between languages, where they are too many. Gains have no pairs."""
+    _, k, m = panel.shape
+    compared = resamples * k * (m * (m - 1) // 2 + k)
+    if compared / 4 <= memory.MOST_COMPARED and 4 * resamples * k * k <= memory.budget() / 4:
+        return None
+    return say("held-out.wide", languages=k, judges=m, compared=compared)
+
+
+def tie_gap_of(m: Method, panel: Panel) -> float:
+    """The tie rule on the scale of a method's output."""
+    return panel.tie_gap if m.scale is None else TIE_TOLERANCE * m.scale
+
+
+def gain_of(removed: Array, block: Block) -> Array:
+    """Held-out gain of subtracting A = `removed`: mean over cells of 2 b A - A^2, -> (R,).
+
+    Both are centred over the judges of each language: b is how far the left-out cells lie from the panel mean. It
+    equals the fall of the mean squared error of the left-out scores to any truth h(t, l), known or not (identity I7).
+    """
+    centred = removed - removed.mean(axis=-1, keepdims=True)
+    centred[np.abs(centred) <= block.gap] = 0.0  # rounding must not look like a gain or a loss
+    apart = block.left_out - block.left_out.mean(axis=-1, keepdims=True)
+    out: Array = (centred * (2 * apart - centred)).mean(axis=(-2, -1))
+    return out
+
+
+def full_gain(m: Method, panel: Panel, level: float = 0.95) -> Gain | None:
+    """Gain of the method fitted on all tasks, without bias; None where its form does not allow it."""
+    if m.part is None:
+        return None
+    panel = sampling_panel(panel)
+    values = m.part(panel.scores)
+    values = np.where(np.abs(values).max(initial=0.0) > panel.tie_gap, values, 0.0)
+    keep = 1.0 if m.keep is None else m.keep(values, panel.weights)
+    return unbiased_gain(values, panel.weights, keep=keep, level=level)
+
+
+def gain_by_consumer(panel: Panel, row: pd.Series[Any]) -> pd.DataFrame:
+    """Who gains from a method of `compare`: consumer, gain, low, high, closer, closer_low, closer_high, why.
+
+    "random-judge" uses one judge drawn at random, "panel-mean" the mean over judges (0 by arithmetic, I1),
+    "given-judge" a certain one (unknown without labels). `closer`: the same as points of root mean square distance to
+    the panel mean.
+    """
+    cells = sampling_panel(panel).cell_means
+    before = float(((cells - cells.mean(axis=1, keepdims=True)) ** 2).mean())
+
+    def closer(gain: float) -> float:
+        return float(np.sqrt(before) - np.sqrt(max(before - gain, 0.0)))
+
+    gain = [float(row[x]) for x in ("gain", "gain_low", "gain_high")]
+    nothing = [np.nan] * 6
+    rows = [
+        ("random-judge", *gain, *map(closer, gain), "estimated"),
+        ("panel-mean", *[0.0] * 6, "arithmetic") if panel.complete else ("panel-mean", *nothing, "needs-complete"),
+        ("given-judge", *nothing, "needs-labels"),
+    ]
+    names = ["consumer", "gain", "low", "high", "closer", "closer_low", "closer_high", "why"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def advise(
+    table: pd.DataFrame, consumers: pd.DataFrame | None = None, method: str = "cbc", tasks: int | None = None
+) -> Advice | None:
+    """Whether one who uses single judges should calibrate: when the interval of the method's gain lies above 0."""
+    rows = table[table["method"] == method]
+    if tasks is not None and tasks < 3 and len(rows):
+        return Advice("not advised", method, say("gain.too-few", tasks=tasks, method=method))
+    if rows.empty or not np.isfinite(rows["gain"].iloc[0]):
+        return None
+    row = rows.iloc[0]
+    values = {"method": method, "gain": float(row.gain), "low": float(row.gain_low), "high": float(row.gain_high)}
+    if consumers is not None:
+        who = consumers.iloc[0]
+        values |= {name: float(who[name]) for name in ("closer", "closer_low", "closer_high")}
+    if row.gain_low > 0:
+        return Advice("advised", method, say("gain.advised", **values))
+    return Advice("not advised", method, say("gain.loss" if row.gain_high < 0 else "gain.open", **values))
+
+
+def percentiles(values: Array) -> tuple[float, float]:
+    """The 2.5 and 97.5 percentiles."""
+    low, high = np.percentile(values, [2.5, 97.5])
+    return float(low), float(high)
+
+
+GAINS = (
+    "gain", "gain_low", "gain_high", "gain_positive", "gain_full_fit",
+    "gain_held_out", "gain_held_out_low", "gain_held_out_high",
+)  # fmt: skip
+"""Columns of a comparison that only methods have which subtract a matrix."""
+
+
+def _table(
+    chosen: list[Method], taus: pd.DataFrame, gains: pd.DataFrame, whole: Block, wide: Say | None
+) -> pd.DataFrame:
+    rows = []
+    for m in chosen:
+        adjusted, removed = apply(m, replace(whole, key=(*whole.key[:2], f"full fit of {m.name}")))
+        pair = pair_taus(adjusted, tie_gap_of(m, whole.panel), wide)
+        values = taus[m.name].to_numpy()
+        low, high = percentiles(values)
+        row = {
+            "method": m.name,
+            "tau": values.mean(),
+            "low": low,
+            "high": high,
+            "full_fit": float(mean_of_pairs(pair)[0]) if wide is None else np.nan,
+            "identity": m.identity,
+        }
+        if removed is None:
+            row |= dict.fromkeys(GAINS, np.nan)
+        else:
+            gained = gains[m.name].to_numpy()
+            held = (gained.mean(), *percentiles(gained))
+            own = full_gain(m, whole.panel)
+            # two tasks have no interval, and without one the number is not shown either
+            fit = held if own is None else (own.estimate + 0 * own.se, own.low, own.high)
+            row |= dict(zip(GAINS, (*fit, (gained > 0).mean(), float(gain_of(removed, whole)[0]), *held), strict=True))
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _differences(taus: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    for a, b in combinations(taus.columns, 2):
+        diff = (taus[a] - taus[b]).to_numpy()
+        low, high = percentiles(diff)
+        # Tau is a ratio of small whole numbers; differences below 1e-9 are rounding.
+        rows.append((a, b, diff.mean(), low, high, (diff > 1e-9).mean(), (diff < -1e-9).mean()))
+    return pd.DataFrame(rows, columns=["method_a", "method_b", "difference", "low", "high", "favour_a", "favour_b"])
+
+
+def _pairs_of(languages: tuple[str, ...], name: str, pairs: Array) -> pd.DataFrame:
+    """tau of every pair of languages by a method."""
+    a, b = pair_index(len(languages))
+    defined = ~np.isnan(pairs)
+    some = defined.any(axis=0)
+    mean, low, high = np.full((3, len(a)), np.nan)
+    if some.any():
+        # The NaN-aware percentile goes column by column; it is only for pairs that are undefined at times.
+        percentile = np.percentile if defined.all() else np.nanpercentile
+        mean[some] = np.nanmean(pairs[:, some], axis=0)
+        low[some], high[some] = percentile(pairs[:, some], [2.5, 97.5], axis=0)
+    return pd.DataFrame(
+        {
+            "method": name,
+            "language_a": [languages[i] for i in a],
+            "language_b": [languages[i] for i in b],
+            "tau": mean,
+            "low": low,
+            "high": high,
+            "defined": defined.mean(axis=0),
+        }
+    )
+
+
+def _usable(chosen: list[Method], panel: Panel, everything: bool) -> tuple[list[Method], list[str]]:
+    """The methods this panel allows, and the names of those it does not when all were asked for."""
+    lacking = [] if panel.complete else [m.name for m in chosen if m.complete]
+    if lacking and not everything:
+        panel.require_complete(f"the methods {', '.join(lacking)}")
+    return [m for m in chosen if m.name not in lacking], lacking
+
+
+def _notes(whole: Block, skipped: int, resamples: int, left: list[str]) -> tuple[Say, ...]:
+    panel = whole.panel
+    notes = []
+    if skipped:
+        notes.append(say("held-out.skipped", skipped=skipped, resamples=resamples, complete=panel.complete))
+    if not panel.complete:
+        notes.append(say("held-out.missing"))
+    if left:
+        notes.append(say("held-out.need-complete", methods=left))
+    if len(panel.judges) == 2:
+        notes.append(say("held-out.two-judges"))
+    if np.ptp(whole.train, axis=-1).max() <= panel.tie_gap:
+        notes.append(say("held-out.all-tie"))
+    return tuple(notes)

@@ -1,0 +1,623 @@
+"""Drift: has the interaction that a saved calibrator removes changed since it was fitted?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.calibrate.history import Memory, floor_share
+from polyjudge.estimate.deviations import Kind, Units, choose, least_absolute, named_cells, offset_maps
+from polyjudge.estimate.flips import flip_critical, flip_tail, share_p
+from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.resample import check_level, mean_and_se
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
+from polyjudge.panel.panel import Panel
+from polyjudge.questions.drift.drift_systems import (
+    Flips,
+    Judged,
+    contrasts,
+    judged,
+    narrowed,
+    paired_systems,
+    set_aside,
+)
+from polyjudge.report.result import Result
+from polyjudge.report.sections import Finding, Severity, find, ranked
+
+Both = tuple[Array, Array] | None
+"""Values before and after."""
+FLIPS = 4999
+DRAWS = 20_000
+LEAST_PAIRED = 10
+"""Fewer common tasks than this are compared as if they were different ones."""
+ROUNDING = 1e-7
+"""Differences up to this share of the score range are the rounding of the saved file."""
+BROKE = {"cell": "cell-broke", "cells": "cells-broke", "judge": "judge-changed", "language": "language-changed"}
+"""Finding of each kind of change that lies in a few places."""
+UNLIKE = 0.5
+"""Part of the level that is spent where there are more replicates then than now, or fewer: of skewed scores a task's
+difference is then not quite as likely as its negative."""
+SHARE_FLOOR, SHARE_EFFECTS = 0.2, 0.3
+"""Parts of the error level that the floor shares and the effects of judges and languages get; the interaction has the
+rest, so that all together keep to it. Where tasks cannot be paired the effects take no part."""
+SHARE_SYSTEMS = 0.1
+"""Part that the systems get, before the others, where they can be compared task by task."""
+OF_JUDGES = frozenset({*BROKE.values(), "interaction-changed", "floor-changed"}) | {
+    f"{x}-changed" for x in ("judge-offset", "language-shift", "discrimination", "sight")
+}
+"""Findings that say that judges changed."""
+TAIL = 25
+"""With fewer drawn flips than this beyond it, a critical value comes from their law instead (`flip_critical`)."""
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Drift(Result):
+    """Change of every cell since the calibrator was fitted.
+
+    cells : language, judge, before, after, change, se, low, high (pointwise), band_low, band_high (simultaneous),
+        p (adjusted for looking at all cells), changed (the band excludes changes up to `tolerance`)
+    floor : language, judge, before, after, change, low, high, p (adjusted), changed: share of scores at the lowest
+    p_global : probability of a change as large as the largest one (studentised) when nothing changed
+    paired_tasks : tasks that both share and that were compared one by one; 0 when they were compared as two samples
+    """
+
+    cells: pd.DataFrame
+    floor: pd.DataFrame
+    p_global: float
+    level: float
+    tolerance: float
+    paired_tasks: int
+    tasks_before: int
+    tasks_after: int
+    new_languages: tuple[str, ...]
+    gone_languages: tuple[str, ...]
+    new_judges: tuple[str, ...]
+    gone_judges: tuple[str, ...]
+    range_before: tuple[float, float]
+    range_after: tuple[float, float]
+    findings: tuple[Finding, ...]
+    seed: int
+    kind: Kind = "none"
+    """What explains the change: see `polyjudge.explain`."""
+    broken: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """The cells that explain it: language, judge, change, low, high."""
+    effects: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """What the interaction does not show, of paired tasks: effect ("judge-offset", "language-shift", "discrimination":
+    how much a judge's score rises with the other judges', over tasks, "sight": the same over the systems of a task;
+    these two need three judges), label, before, after,
+    change, low, high, p (adjusted), changed. Empty for calibrators saved before, and for other tasks."""
+    nights: int = 1
+    """The error level is kept over this many comparisons with the same calibrator."""
+    new_systems: tuple[str, ...] = ()
+    gone_systems: tuple[str, ...] = ()
+    systems: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """Systems that themselves changed: system, language ("(all)": everywhere), change (against the other systems), low,
+    high, p (adjusted). The judges are compared without them."""
+    compared_systems: tuple[str, ...] = ()
+    """Systems on which the judges are compared; empty where there are none."""
+
+
+def drift(
+    cal: ConsensusCalibrator,
+    panel: Panel,
+    *,
+    level: float = 0.95,
+    tolerance: float = 0.0,
+    seed: int = 7,
+    nights: int = 1,
+) -> Drift:
+    """Compare a calibrator with new scores.
+
+    Tasks that the calibrator remembers and the new scores hold again are compared one by one: what is particular to a
+    task cancels, and the global test flips the sign of whole tasks, so that its error level is exact. Otherwise the two
+    estimates are compared as independent samples, which is far less sensitive.
+
+    level : chance of no alarm at all (interaction, judges, languages or floor share) when nothing changed
+    tolerance : changes up to this many points do not count
+    nights : how many such comparisons `level` is kept over: 365 for a nightly job that may alarm falsely in 5% of years
+    """
+    if nights < 1:
+        raise UsageError(f"nights must be at least 1, not {nights}.")
+    alarms = round(1 - check_level(level), 12) / nights * (UNLIKE if _replicates(cal, panel) else 1.0)
+    if not (np.isfinite(tolerance) and tolerance >= 0):
+        raise UsageError(f"tolerance must be zero or more, not {tolerance}.")
+    languages, judges = _shared(cal, panel)
+    labels, whole = _labels(cal, panel), cal.range_
+    systems = judged(cal, panel.select(languages=languages, judges=judges), LEAST_PAIRED, _system_flips(alarms, seed))
+    cal, panel = narrowed(cal, panel, systems)
+    if systems.compared:
+        alarms *= 1 - SHARE_SYSTEMS
+    known = cal.interaction_
+    part = np.ix_(known.index.get_indexer(pd.Index(languages)), known.columns.get_indexer(pd.Index(judges)))
+    common = panel.select(languages=languages, judges=judges)
+    estimate = estimate_interaction(common)
+    differences, watched = _paired(cal, common, estimate, part)
+    alpha = (1 - SHARE_FLOOR - (0.0 if watched is None else SHARE_EFFECTS)) * alarms
+    paired = 0 if differences is None else len(differences[0])
+    rounding = ROUNDING * (cal.range_[1] - cal.range_[0])
+    if differences is not None:
+        before, after, tested = _sign_flips(*differences, rounding, alpha, seed)
+        n_before = paired
+    else:
+        before, after, tested, n_before = _as_samples(cal, part, estimate, common.shape[0], alpha, seed)
+    cells = _table(common, before, after, tested, max(tolerance, rounding))
+    floor = _floor(cal, common, part, SHARE_FLOOR * alarms, bool(paired))
+    kind: Kind = "none"
+    broken = cells.iloc[:0][["language", "judge", "change"]].assign(low=[], high=[])
+    if cells["changed"].any():
+        each = _each(after - before, estimate, tested.se) if differences is None else differences[1] - differences[0]
+        moved = None if watched is None else watched[1] - watched[0]
+        kind, broken = _explained(common, np.where(np.abs(each) > rounding, each, 0.0), moved, alarms, seed)
+        broken = broken[broken["change"].abs() > rounding].reset_index(drop=True)
+    effects = pd.DataFrame(columns=list(EFFECT_COLUMNS))
+    if watched is not None:
+        now = watched[1] if kind == "diffuse" else _without(common, watched[1], broken)
+        both = paired_systems(cal, common, systems.compared) if len(systems.compared) > 1 else None
+        effects = _effects(common, watched[0], now, both, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
+    findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
+    findings += [*_effect_findings(effects), *_of_nights(cal, common, tested, paired, nights)]
+    findings = _with_systems(systems, findings)
+    return Drift(
+        cells=cells, floor=floor, p_global=tested.p_global, level=level, tolerance=tolerance,
+        paired_tasks=paired, tasks_before=n_before, tasks_after=common.n_tasks, **labels,
+        range_before=whole, range_after=panel.range, findings=tuple(findings), seed=seed,
+        kind=kind, broken=broken, effects=effects, nights=nights,
+        new_systems=systems.new, gone_systems=systems.gone, systems=systems.changed,
+        compared_systems=systems.compared,
+    )  # fmt: skip
+
+
+def _each(change: Array, estimate: InteractionEstimate, se: Array) -> Array:
+    """As if each task had been compared: their mean is the change, their spread its standard error."""
+    stretch = se / np.where(estimate.se > 0, estimate.se, 1.0)
+    return change + (estimate.influence - estimate.interaction) * stretch
+
+
+def _without(panel: Panel, now: Array, broken: pd.DataFrame) -> Array:
+    """Cell values without what the broken cells changed: its trace in judge and language is no change of those."""
+    out = now.copy()
+    for _, row in broken.iterrows():
+        out[:, panel.languages.index(row["language"]), panel.judges.index(row["judge"])] -= row["change"]
+    return out
+
+
+def _with_systems(systems: Judged, findings: list[Finding]) -> list[Finding]:
+    """All findings. Where other systems were judged it may be they that changed: no alarm about the judges."""
+    if systems.unlike:
+        findings = [replace(f, severity="notice") if f.code in OF_JUDGES and f.weight > 1 else f for f in findings]
+    return ranked([*systems.findings, *findings])
+
+
+def _system_flips(alarms: float, seed: int) -> Flips:
+    """The test of systems' changes against the others: sign flips of whole tasks."""
+
+    def flips(values: Array) -> tuple[Array, Array, Array]:
+        gap = ROUNDING * max(float(np.abs(values).max()), np.finfo(float).tiny)
+        tested = _sign_flips(np.zeros_like(values), values, gap, SHARE_SYSTEMS * alarms, seed)[2]
+        return tested.se, tested.p_cell, np.asarray(tested.critical)
+
+    return flips
+
+
+def _of_nights(cal: ConsensusCalibrator, panel: Panel, tested: _Tested, paired: int, nights: int) -> list[Finding]:
+    """Where the level of a year cannot be had, or is not sure."""
+    out = []
+    if np.isinf(tested.band).all():
+        out.append(find("notice", "too-few-for-nights", tasks=paired or panel.n_tasks, nights=nights))
+    differ = _replicates(cal, panel)
+    if nights > 1 and paired and differ:
+        out.append(find("notice", "replicates-differ", then=differ[0], now=differ[1]))
+    return out
+
+
+def _replicates(cal: ConsensusCalibrator, panel: Panel) -> tuple[int, int] | None:
+    """Replicates at the fit and now where they are not as many."""
+    then, now = 0 if cal.memory_ is None else cal.memory_.replicates, max(1, len(panel.replicates))
+    return (then, now) if then and then != now else None
+
+
+def _shared(cal: ConsensusCalibrator, panel: Panel) -> tuple[list[str], list[str]]:
+    """Languages and judges that calibrator and scores have both, at least two of each."""
+    languages = [x for x in cal.interaction_.index if x in panel.languages]
+    judges = [x for x in cal.interaction_.columns if x in panel.judges]
+    if len(languages) < 2 or len(judges) < 2:
+        raise PanelError(
+            f"The scores share {len(languages)} languages and {len(judges)} judges with the calibrator; two of each "
+            "are needed to compare. Check the labels."
+        )
+    return languages, judges
+
+
+def _labels(cal: ConsensusCalibrator, panel: Panel) -> dict[str, tuple[str, ...]]:
+    """Languages and judges that came or went."""
+    return {
+        "new_languages": tuple(x for x in panel.languages if x not in cal.interaction_.index),
+        "gone_languages": tuple(x for x in cal.interaction_.index if x not in panel.languages),
+        "new_judges": tuple(x for x in panel.judges if x not in cal.interaction_.columns),
+        "gone_judges": tuple(x for x in cal.interaction_.columns if x not in panel.judges),
+    }
+
+
+def _explained(panel: Panel, each: Array, moved: Array | None, alarms: float, seed: int) -> tuple[Kind, pd.DataFrame]:
+    """Which cells explain the change of every task (n, k, m), and by how much each of them changed, furthest first.
+
+    A judge changed against the other judges, a language against the other languages: by `moved`, the change with what
+    judges and languages share, where it is known, else over its own mean.
+    """
+    units = Units.of(each, each, panel.weights if len(each) == len(panel.weights) else np.ones(len(each)))
+    reading = choose(units, max(1 - alarms, 0.5), seed)
+    places = np.flatnonzero(named_cells(reading, least_absolute(each.mean(axis=0), units.lad)))
+    if reading.kind in ("judge", "language"):
+        axis = 2 if reading.kind == "judge" else 1
+        size = each.shape[axis]
+        own = units.values if moved is None else moved - moved.mean(axis=axis, keepdims=True)
+        values = own.reshape(len(own), -1)[:, places] * (size / (size - 1))
+    else:
+        values = np.tensordot(units.values, offset_maps(places, units.lad**2), ((1, 2), (1, 2)))
+    change, se = mean_and_se(values, units.share)
+    half = stdtrit(len(units.values) - 1, 1 - alarms / (2 * max(len(places), 1))) * se
+    language, judge = np.divmod(places, panel.shape[2])
+    frame = pd.DataFrame(
+        {
+            "language": [panel.languages[i] for i in language],
+            "judge": [panel.judges[i] for i in judge],
+            **{"change": change, "low": change - half, "high": change + half},
+        }
+    )
+    return reading.kind, frame.sort_values("change", key=np.abs, ascending=False, kind="stable", ignore_index=True)
+
+
+@dataclass(frozen=True)
+class _Tested:
+    se: Array
+    df: float
+    critical: Array | float
+    p_cell: Array
+    p_global: float
+
+    @property
+    def band(self) -> Array:
+        """Half-width of the simultaneous band; infinite where no change could be told from chance."""
+        far = np.isinf(self.critical)
+        return np.where(far, np.inf, np.where(far, 0.0, self.critical) * self.se)
+
+
+def _paired(cal: ConsensusCalibrator, panel: Panel, estimate: InteractionEstimate, part: Any) -> tuple[Both, Both]:
+    """(n, k, m) values of the common tasks before and after: what they add to the interaction, and to the cells.
+
+    None when too few tasks are remembered; of the cells also for calibrators that do not remember them.
+    """
+    memory = cal.memory_
+    if memory is None or memory.influence is None or not np.all(panel.weights == 1):
+        return None, None
+    there, here = _common(memory, panel)
+    if len(here) < LEAST_PAIRED:
+        return None, None
+    rows, columns = (at.ravel() for at in part)
+    then = memory.influence[there][:, rows][:, :, columns]
+    values = double_centre(then), double_centre(estimate.influence[here])
+    if memory.cells is None:
+        return values, None
+    return values, (memory.cells[there][:, rows][:, :, columns], estimate.cell_influence[here])
+
+
+def _common(memory: Memory, panel: Panel) -> tuple[list[int], list[int]]:
+    """Where the tasks that both hold stand in the memory and in the panel."""
+    place = {task: i for i, task in enumerate(memory.tasks)}
+    here = [i for i, task in enumerate(panel.tasks) if task in place]
+    return [place[panel.tasks[i]] for i in here], here
+
+
+EFFECT_COLUMNS = ("effect", "label", "before", "after", "change", "low", "high", "p", "changed")
+
+
+def _watched(then: Array, now: Array) -> list[Array]:
+    """(..., n, m + k [+ m]) values per task then and now: judge offsets, language shifts, and how each judge goes with
+    the others.
+
+    Products of different judges have no noise of their own in them, so that more replicates make no difference; they
+    are scaled by the mean product of the others `then`. Both runs are held against one centre: with a centre of its own
+    each task that stayed at the floor would show the same change, and many equal tasks are no evidence.
+    """
+    m = now.shape[-1]
+    old = then.mean(axis=-2) - then.mean(axis=(-3, -2))
+    scale = _scale_of_others(old.T @ old / len(old)) if m > 2 else None
+    both = np.broadcast_to(then, now.shape), now
+    centre = (then.mean(axis=(-3, -2)) + now.mean(axis=(-3, -2)))[..., None, :] / 2
+    out = []
+    for cells in both:
+        grand, judge = cells.mean(axis=(-2, -1))[..., None], cells.mean(axis=-2)
+        parts = [judge - grand, cells.mean(axis=-1) - grand]
+        if scale is not None:
+            own = judge - centre
+            parts.append(own * (own.sum(axis=-1, keepdims=True) - own) / (m - 1) / scale)
+        out.append(np.concatenate(parts, axis=-1))
+    return out
+
+
+def _sight(now: Array, then: Array) -> Array:
+    """(..., n, m): how each judge goes with the others about a task's systems, scaled by the others' products then."""
+    own, old = ((x - x.mean(axis=-3, keepdims=True)).mean(axis=-2) for x in (now, then))  # (..., n, s, m)
+    others = (own.sum(axis=-1, keepdims=True) - own) / (own.shape[-1] - 1)
+    scale = _scale_of_others(np.einsum("tsj,tsi->ji", old, old) / len(old))
+    out: Array = (own * others).sum(axis=-2) / scale
+    return out
+
+
+def _scale_of_others(products: Array) -> Array:
+    """(m,): mean product of every two of the other judges; without bound where they share no spread."""
+    m = len(products)
+    both = products.sum() - np.trace(products) - 2 * (products.sum(axis=1) - np.diag(products))
+    shared = both / ((m - 1) * (m - 2))
+    return np.where(shared > 1e-3 * np.trace(products) / m, shared, np.inf)
+
+
+def _effects(
+    panel: Panel, then: Array, now: Array, systems: Both, tolerance: float, alpha: float, seed: int
+) -> pd.DataFrame:
+    """Changes of judge offsets, language shifts, discrimination and sight, all tested together by sign flips."""
+    k, m = len(panel.languages), len(panel.judges)
+    gap = ROUNDING * max(float(np.ptp(then)), np.finfo(float).tiny)
+    values = _watched(then, now)
+    names = ["judge-offset"] * m + ["language-shift"] * k + ["discrimination"] * (m if m > 2 else 0)
+    if systems is not None and m > 2 and len(systems[0]) == len(then):
+        values = [np.concatenate([x, _sight(y, systems[0])], axis=1) for x, y in zip(values, systems, strict=True)]
+        names += ["sight"] * m
+    before, after, tested = _sign_flips(values[0], values[1], gap, alpha, seed)
+    change, band = after - before, tested.band
+    enough = np.where(np.arange(len(names)) < m + k, tolerance, ROUNDING)
+    labels = [*panel.judges, *panel.languages, *panel.judges, *panel.judges][: len(names)]
+    columns = (labels, before, after, change, change - band, change + band)
+    return pd.DataFrame(
+        dict(zip(EFFECT_COLUMNS, (names, *columns, tested.p_cell, np.abs(change) - band > enough), strict=True))
+    )
+
+
+def _effect_findings(effects: pd.DataFrame) -> list[Finding]:
+    out = []
+    for effect, rows in effects[effects["changed"].astype(bool)].groupby("effect", sort=False):
+        worst = _worst(rows)
+        values = {name: worst[name] for name in ("label", "before", "after", "change", "low", "high", "p")}
+        out.append(find("warning", f"{effect}-changed", count=len(rows), **values))
+    return out
+
+
+def adjusted_p(d: Array) -> Array:
+    """Two-sided p of every column of differences (..., n, p) by flipped signs, adjusted for their number.
+
+    Exact enough at any level (`flip_tail`), so that a year of nights can be judged.
+    """
+    total = np.abs(d.sum(axis=-2))
+    size = np.sqrt((d**2).sum(axis=-2))
+    out = np.ones(total.shape)
+    far = total > 2 * size  # nearer to 0 no column of several can be rare
+    if far.any():
+        columns = np.moveaxis(d, -2, -1)[far].T
+        out[far] = np.minimum(2 * d.shape[-1] * flip_tail(columns, total[far]), 1.0)
+    return out
+
+
+def nightly(
+    then: Array, now: Array, floor_then: Array, floor_now: Array, *, level: float = 0.95, nights: int = 365,
+    unlike: bool = False,
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Which of many runs on the same tasks would alarm: `drift` without its tables, for whole years at once.
+
+    then, now : (n, k, m) and (..., n, k, m) scores, with systems (n, s, k, m) and (..., n, s, k, m)
+    floor_then, floor_now : the shares of them at the lowest value
+    unlike : each is the mean of other numbers of replicates then and now
+    """
+    alarms = (1 - check_level(level)) / nights * (UNLIKE if unlike else 1.0)
+    if then.ndim == 3:
+        return _alarmed(then, now, (floor_then, floor_now), None, alarms)
+    flips, share = _system_flips(alarms, seed=7), (1 - SHARE_SYSTEMS) * alarms
+
+    def judges(then: Array, now: Array, floors: tuple[Array, Array]) -> NDArray[np.bool_]:
+        both = (then, now) if then.shape[1] > 1 else None
+        low, lower = (x.mean(axis=-3) for x in floors)
+        return _alarmed(then.mean(axis=-3), now.mean(axis=-3), (low, lower), both, share)
+
+    out = judges(then, now, (floor_then, floor_now))
+    moved = (adjusted_p(contrasts(now - then)) <= SHARE_SYSTEMS * alarms).any(axis=-1)
+    for run in map(tuple, np.argwhere(moved)):
+        left = set_aside(now[run] - then, flips)[0]
+        out[run] = judges(then[:, left], now[run][:, left], (floor_then[:, left], floor_now[run][:, left]))
+    return out
+
+
+def _alarmed(then: Array, now: Array, floors: tuple[Array, Array], systems: Both, alarms: float) -> NDArray[np.bool_]:
+    """Which runs (..., n, k, m) alarm at the level `alarms`; `systems`: the same scores by system, then and now."""
+    before, after = _watched(then, now)
+    watched = after - before
+    if systems is not None and then.shape[-1] > 2:
+        sight = _sight(systems[1], systems[0]) - _sight(systems[0], systems[0])
+        watched = np.concatenate([watched, sight], axis=-1)
+    out = np.zeros(now.shape[:-3], bool)
+    for share, d in (
+        (1 - SHARE_FLOOR - SHARE_EFFECTS, double_centre(now) - double_centre(then)),
+        (SHARE_EFFECTS, watched),
+        (SHARE_FLOOR, floors[1] - floors[0]),
+    ):
+        d = d.reshape(*now.shape[:-2], -1)
+        d = np.where(np.abs(d) > ROUNDING * max(float(np.ptp(then)), np.finfo(float).tiny), d, 0.0)
+        out |= (adjusted_p(d) <= share * alarms).any(axis=-1)
+    return out
+
+
+def _sign_flips(then: Array, now: Array, gap: float, alpha: float, seed: int) -> tuple[Array, Array, _Tested]:
+    """Paired test: without a change, the difference of a task is as likely as its negative."""
+    n = len(then)
+    d = (now - then).reshape(n, -1)
+    d = np.where(np.abs(d) > gap, d, 0.0)
+    square = (d**2).sum(axis=0)
+
+    def largest(mean: Array) -> Array:
+        error = np.sqrt(np.maximum(square / n - mean**2, 0.0) / (n - 1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t: Array = np.where(error > 0, np.abs(mean) / error, np.where(mean != 0, np.inf, 0.0))
+        return t
+
+    mean = d.mean(axis=0)
+    observed = largest(mean)
+    rng = np.random.default_rng([seed, 0])
+    flips = np.sign(rng.random((FLIPS, n)) - 0.5)
+    null = largest(flips @ d / n).max(axis=1)
+    beyond = (null[:, None] >= observed).sum(axis=0)
+    p_cell = (1 + beyond) / (1 + FLIPS)
+    p_cell = np.where(beyond < TAIL, np.minimum(p_cell, adjusted_p(d)), p_cell)
+    if alpha * FLIPS >= TAIL:
+        critical: Array | float = float(np.quantile(null, 1 - alpha, method="higher"))
+    else:
+        reach = flip_critical(d, alpha / (2 * d.shape[1])) / n
+        critical = np.where(np.isinf(reach), np.inf, largest(np.where(np.isinf(reach), 0.0, reach)))
+    shape = then.shape[1:]
+    se = np.sqrt(np.maximum(square / n - mean**2, 0.0) / (n - 1)).reshape(shape)
+    critical = np.broadcast_to(critical, d.shape[1]).reshape(shape)
+    tested = _Tested(se, n - 1.0, critical, p_cell.reshape(shape), float(p_cell.min()))
+    return then.mean(axis=0), now.mean(axis=0), tested
+
+
+def _as_samples(
+    cal: ConsensusCalibrator, part: Any, estimate: InteractionEstimate, n_after: int, alpha: float, seed: int
+) -> tuple[Array, Array, _Tested, int]:
+    """Other tasks: the interaction then and now, their comparison, and the tasks then."""
+    if cal.se_ is None:
+        raise CalibratorError("This calibrator was saved without standard errors. Fit and save it again.")
+    before, after = double_centre(cal.interaction_.to_numpy()[part]), estimate.interaction
+    n_before = int(cal.counts_.to_numpy()[part].min())
+    known = cal.se_.to_numpy()[part]
+    return before, after, _two_samples(after - before, known, estimate, n_before, n_after, alpha, seed), n_before
+
+
+def _two_samples(
+    change: Array, se_before: Array, estimate: InteractionEstimate, n_before: int, n_after: int, alpha: float, seed: int
+) -> _Tested:
+    """Independent samples: the largest |t| against draws with the cells' correlation in the new scores."""
+    se = np.sqrt(se_before**2 + estimate.se**2)
+    ratio = float(np.median(se_before**2 / np.maximum(se**2, np.finfo(float).tiny)))
+    df = 1 / (ratio**2 / max(n_before - 1, 1) + (1 - ratio) ** 2 / max(n_after - 1, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        observed = np.where(se > 0, np.abs(change) / se, np.where(change != 0, np.inf, 0.0))
+    centred = (estimate.influence - estimate.interaction).reshape(len(estimate.influence), -1)
+    scale = np.sqrt((centred**2).sum(axis=0))
+    centred = centred / np.where(scale > 0, scale, 1.0)
+    rng = np.random.default_rng([seed, 1])
+    null = np.empty(DRAWS)
+    for start in range(0, DRAWS, 1000):
+        size = min(1000, DRAWS - start)
+        z = rng.standard_normal((size, min(len(centred), 4000)))
+        base = centred if len(centred) <= 4000 else _square_root(centred)
+        z = z[:, : len(base)] @ base
+        null[start : start + size] = np.abs(z / np.sqrt(rng.chisquare(df, size) / df)[:, None]).max(axis=1)
+    p_cell = (1 + (null[:, None] >= observed.ravel()).sum(axis=0)) / (1 + DRAWS)
+    if alpha * DRAWS >= TAIL:
+        critical = float(np.quantile(null, 1 - alpha, method="higher"))
+    else:
+        critical = float(stdtrit(df, 1 - alpha / (2 * change.size)))
+    return _Tested(se, df, critical, p_cell.reshape(se.shape), float(p_cell.min()))
+
+
+def _square_root(centred: Array) -> Array:
+    """A small matrix with the same cross product."""
+    values, vectors = np.linalg.eigh(centred.T @ centred)
+    out: Array = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+    return out
+
+
+def _table(panel: Panel, before: Array, after: Array, tested: _Tested, tolerance: float) -> pd.DataFrame:
+    change = after - before
+    half = stdtrit(tested.df, 0.975) * tested.se
+    band = tested.band
+    return panel.long(
+        before=before,
+        after=after,
+        change=change,
+        se=tested.se,
+        low=change - half,
+        high=change + half,
+        band_low=change - band,
+        band_high=change + band,
+        p=tested.p_cell,
+        changed=np.abs(change) - band > tolerance,
+    )
+
+
+def _floor(cal: ConsensusCalibrator, panel: Panel, part: Any, alpha: float, paired: bool) -> pd.DataFrame:
+    """Shares of scores at the lowest value of the scale, adjusted for the number of cells: task by task, or exactly as
+    two samples of tasks (Fisher)."""
+    memory = cal.memory_
+    if memory is None or memory.floor is None or memory.floor_se is None or not np.all(panel.weights == 1):
+        return pd.DataFrame(columns=["language", "judge", *EFFECT_COLUMNS[2:]])
+    before, error = memory.floor[part], memory.floor_se[part]
+    after, error_after, each = floor_share(panel, cal.range_[0])
+    se = np.sqrt(error**2 + error_after**2)
+    change = after - before
+    if memory.floors is not None and paired and not np.isnan(each).any():
+        then, now = _common(memory, panel)
+        d = each[now] - memory.floors[then][(slice(None), *part)]
+        p = adjusted_p(d.reshape(len(d), -1)).reshape(change.shape)
+    else:
+        counts = cal.counts_.to_numpy()[part], (~np.isnan(each)).sum(axis=0)
+        p = np.minimum(share_p(before, after, *counts) * change.size, 1.0)
+    low, high = change - 1.96 * se, change + 1.96 * se
+    return panel.long(before=before, after=after, change=change, low=low, high=high, p=p, changed=p <= alpha)
+
+
+def _findings(
+    cells: pd.DataFrame,
+    explained: tuple[Kind, pd.DataFrame],
+    floor: pd.DataFrame,
+    p_global: float,
+    labels: dict[str, tuple[str, ...]],
+    range_before: tuple[float, float],
+    panel: Panel,
+    paired: int,
+) -> list[Finding]:
+    out: list[Finding] = []
+    moved = cells[cells["changed"]]
+    kind, broken = explained
+    if kind in BROKE and len(broken):
+        # A few faults are mended where they are. Fitting again would spread them over healthy cells.
+        code = BROKE[kind]
+        values = {name: broken.iloc[0][name] for name in ("language", "judge", "change", "low", "high")}
+        named = list(zip(broken["language"], broken["judge"], strict=True))
+        out.append(find("serious", code, named=named, cells=len(cells), p=p_global, **values))
+    elif len(moved):
+        worst = _worst(moved)
+        values = {name: worst[name] for name in ("language", "judge", "change")}
+        values |= {"low": worst["band_low"], "high": worst["band_high"], "p": p_global}
+        out.append(find("serious", "interaction-changed", count=len(moved), cells=len(cells), **values))
+    else:
+        out.append(find("info", "interaction-stable", p=p_global))
+    for key, some in labels.items():
+        if some:
+            severity: Severity = "warning" if key.startswith("new") else "notice"
+            out.append(find(severity, key.replace("_", "-"), names=list(some)))
+    low, high = panel.observed_range
+    width = range_before[1] - range_before[0]
+    beyond = max(range_before[0] - low, high - range_before[1])
+    if beyond > 1e-6 * width:
+        # The range seen at the fit is passed without a change of scale, the more so with fewer replicates than then.
+        before = {"low_before": range_before[0], "high_before": range_before[1]}
+        out.append(find("warning" if beyond > 0.5 * width else "info", "range-changed", low=low, high=high, **before))
+    elif high - low < 0.5 * width:
+        out.append(find("notice", "range-narrowed", low=low, high=high))
+    sunk = floor[floor["changed"].astype(bool)] if len(floor) else floor
+    if len(sunk):
+        out.append(find("warning", "floor-changed", count=len(sunk), **_worst(sunk)))
+    if not paired:
+        out.append(find("info", "not-paired"))
+    return ranked(out)
+
+
+def _worst(cells: pd.DataFrame) -> dict[str, Any]:
+    records: list[dict[str, Any]] = cells.to_dict("records")  # type: ignore[assignment]
+    return max(records, key=lambda r: abs(r["change"]))

@@ -1,0 +1,132 @@
+"""What a drift check says."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import say, word
+from polyjudge.questions.audit.explain_view import marked_grid
+from polyjudge.questions.drift import difference_view
+from polyjudge.questions.drift.difference import Difference
+from polyjudge.questions.drift.drift import Drift
+from polyjudge.report.build import chart, column, frame_of, pivot, table
+from polyjudge.report.sections import Block, Chart, Report, Section
+
+
+def build(result: Drift, panel: Panel | None = None) -> Report:
+    """Findings first; then the change of every cell, clearest first, and the shares at the floor."""
+    from polyjudge.questions.drift.drift import DRAWS
+
+    how = (
+        say("drift.paired", paired=result.paired_tasks, alarm=1 - result.level)
+        if result.paired_tasks
+        else say("drift.samples", before=result.tasks_before, after=result.tasks_after, alarm=1 - result.level)
+    )
+    frame = frame_of("drift", result, panel)
+    frame["read"] = (*frame.get("read", ()), how)
+    cells = result.cells
+    clear = cells["change"].abs() / cells["se"].where(cells["se"] > 0, 1.0)
+    change = table(
+        "cells",
+        say("drift.cells"),
+        cells.loc[clear.sort_values(ascending=False, kind="stable").index],
+        "language | judge | before:+points | now = after:+points",
+        column("change/band_low/band_high:+points", like=("before",)),
+        column("p", floor=0.0 if result.paired_tasks else 1 / (1 + DRAWS)),
+        "changed:yes",
+    )
+    floor = result.floor.sort_values("p", kind="stable") if len(result.floor) else result.floor
+    shares = "language | judge | before:share | now = after:share | change/low/high:+share | p | changed:yes"
+    tested = (say("drift.global", p=result.p_global),)
+    return Report(
+        **frame,
+        title=say("drift.title"),
+        verdict=tuple(result.findings[:1]),
+        picture=(_picture(result),),
+        findings=tuple(result.findings),
+        sections=(
+            Section(name="cells", title="Change of the interaction", says=tested, blocks=(change,)),
+            *_effects(result),
+            Section(
+                name="floor", title="Scores at the floor", blocks=(table("floor", say("drift.floor"), floor, shares),)
+            ),
+        ),
+    )
+
+
+ALIKE = {"judge-offset-changed": "judge", "language-shift-changed": "language"}
+"""Changes that no interaction shows -> the axis of their label."""
+
+
+def _picture(result: Drift) -> Chart:
+    """The change of every cell as a heatmap, those that broke framed; in text a grid."""
+    cells = result.cells[["language", "judge", "change"]].rename(columns={"change": "excess"})
+    cells["low"], cells["high"] = result.cells["band_low"], result.cells["band_high"]
+    places = list(zip(cells["language"], cells["judge"], strict=True))
+    broken = result.broken.set_index(["language", "judge"]) if len(result.broken) else result.broken
+    broke = set(broken.index) if len(broken) else set()
+    cells["named"] = [place in broke for place in places]
+    cells["small"] = ~(result.cells["changed"] | cells["named"])
+    if broke and result.kind != "diffuse":
+        # What broke is shown with its own change; its traces in other cells are no changes of theirs.
+        own = np.array([float(broken.loc[place, "change"]) if place in broke else 0.0 for place in places])
+        wide = pivot(cells.assign(own=own), "own")
+        trace = dict(
+            zip([(a, b) for a in wide.index for b in wide.columns], double_centre(wide.to_numpy()).ravel(), strict=True)
+        )
+        shift = own - np.array([trace[place] for place in places])
+        for name in ("excess", "low", "high"):
+            cells[name] += shift
+        cells["small"] = ~cells["named"]
+    for found in result.findings:
+        if found.code in ALIKE:  # a judge in every language alike, or a language by all judges
+            alike = (cells[ALIKE[found.code]] == found.values["label"]) & ~cells["named"]
+            for name, value in (("excess", "change"), ("low", "low"), ("high", "high")):
+                cells.loc[alike, name] = found.values[value]
+            cells["named"] |= alike
+            cells["small"] &= ~alike
+    caption = say("drift.picture")
+    return chart(
+        "changes",
+        "deviations",
+        caption,
+        say("drift.picture-chart", changed=int((~cells["small"]).sum()), cells=len(cells)),
+        marked_grid("changes", caption, cells, say("drift.picture-note", broke=bool(cells["named"].any()))),
+        cells=cells,
+        matters=result.tolerance,
+        title="What changed, and where",
+        note="points more or less than at the fit",
+    )
+
+
+def _effects(result: Drift) -> tuple[Section, ...]:
+    """What judges, languages and systems changed as a whole."""
+    blocks: list[Block] = []
+    head = "of = label:label | before:number.2 | now = after:number.2 | change/low/high:+points | p | changed:yes"
+    for effect, rows in result.effects.groupby("effect", sort=False):
+        caption = say(f"drift.{effect}")
+        blocks.append(
+            chart(
+                f"effect-{effect}",
+                "intervals",
+                caption,
+                say("drift.effect-chart", changed=int(rows["changed"].sum()), of=len(rows)),
+                table(str(effect), caption, rows, head),
+                frame=rows,
+                label="label",
+                value="change",
+                title=word(caption),
+                unit="points" if effect in ("judge-offset", "language-shift") else "change of the slope",
+            )
+        )
+    if len(result.systems):
+        head = "system | language | change/low/high:+points | p"
+        blocks.append(table("systems", say("drift.systems"), result.systems, head))
+    if not blocks:
+        return ()
+    return (Section(name="effects", title="Judges, languages and systems as a whole", blocks=tuple(blocks)),)
+
+
+VIEWS = {Difference: difference_view.build, Drift: build}

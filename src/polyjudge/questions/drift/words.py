@@ -1,0 +1,128 @@
+"""Words about drift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polyjudge.panel.fill import ALL
+from polyjudge.panel.numbers import points
+from polyjudge.panel.say import Template, Values, names, plural
+from polyjudge.questions.drift.difference_words import WORDS as difference_words
+
+
+def _size(v: Values) -> str:
+    """Points lower or higher than before, with the interval."""
+    low, high = sorted((abs(v["low"]), abs(v["high"])))
+    return f"{points(abs(v['change']), low, high)} points {'lower' if v['change'] < 0 else 'higher'}"
+
+
+def _places(named: Sequence[tuple[str, str]]) -> str:
+    return names([f"{language} by {judge}" for language, judge in named])
+
+
+def _differ(v: Values) -> str:
+    """Which systems came and went."""
+    parts = [f"{names(v['new'])} {plural(len(v['new']), 'is a new system', 'are new systems')}"] if v["new"] else []
+    parts += [f"{names(v['gone'])} {plural(len(v['gone']), 'is', 'are')} gone"] if v["gone"] else []
+    return "; ".join(parts)
+
+
+def _compared(v: Values) -> str:
+    return f" The judges are compared on the {plural(v['compared'], 'other system', '{compared} other systems')}."
+
+
+WORDS: dict[str, Template] = {
+    "drift.title": "Drift since the calibrator was fitted",
+    "drift.paired": "{paired} tasks compared one by one; a false alarm in {alarm:share} of runs at most",
+    "drift.samples": "{before} tasks then and {after} now, compared as two samples; a false alarm in {alarm:share} of "
+    "runs at most",
+    "cell-broke": lambda v: (
+        f"{{language}} by {{judge}} broke: it now scores {_size(v)}. The other judges and languages are as they "
+        "were. Check its prompt, parser and model version; do not fit again."
+    ),
+    "cells-broke": lambda v: (
+        f"{len(v['named'])} places broke: {_places(v['named'])}. The largest change, {{language}} by {{judge}}: "
+        f"{_size(v)}. Check their prompts, parsers and model versions; do not fit again."
+    ),
+    "judge-changed": lambda v: (
+        f"{{judge}} changed against the other judges, most in {{language}}: {_size(v)}. They are as they were. "
+        "Was its model or prompt replaced? Fit again without it, or with its new scores."
+    ),
+    "language-changed": lambda v: (
+        f"{{language}} changed against the other languages, most by {{judge}}: {_size(v)}. They are as they were. "
+        "Was its prompt or translation replaced? Fit again once that is settled."
+    ),
+    "interaction-changed": lambda v: (
+        (
+            "{judge} in {language} has changed: {change/low/high:+points} points."
+            if v["count"] == 1
+            else "{count} of {cells} cells have changed, most {judge} in {language}: {change/low/high:+points} points."
+        )
+        + " That is no accident ({p:p}). Fit the calibrator again."
+    ),
+    "interaction-stable": "Nothing has clearly changed ({p:p} for the largest change).",
+    "new-languages": "The calibrator has never seen {names}. Fit it again with them, or extend it.",
+    "new-judges": "The calibrator has never seen {names}. Fit it again with them, or extend it.",
+    "gone-languages": "The scores lack {names}, which the calibrator knows.",
+    "gone-judges": "The scores lack {names}, which the calibrator knows.",
+    "range-changed": "The scale may have changed: scores lie in [{low}, {high}], the calibrator was fitted on "
+    "[{low_before}, {high_before}].",
+    "range-narrowed": "The scale may have changed: scores lie in [{low}, {high}], less than half of the calibrator's "
+    "range.",
+    "judge-offset-changed": lambda v: (
+        f"{{label}} now scores {_size(v)} against the mean of the judges, in every language alike. Calibrating leaves "
+        "this in: check its version and prompt."
+    ),
+    "language-shift-changed": lambda v: (
+        f"All judges now score {{label}} {_size(v)} against the mean of the languages. Were its tasks or its "
+        "translation replaced?"
+    ),
+    "sight-changed": lambda v: (
+        "{label} now "
+        + ("hardly sees the systems" if v["after"] < 0.3 else "sees the systems differently")
+        + ": on the same task it follows the other judges with a slope of {after:.2f}, before {before:.2f} (change "
+        "{change/low/high:+.2f}). Look at its answers before fitting again."
+    ),
+    "discrimination-changed": "{label} now follows the other judges with a slope of {after:.2f}, before {before:.2f} "
+    "(change {change/low/high:+.2f}): it sees the tasks differently. Fit again only after looking at its answers.",
+    "floor-changed": lambda v: (
+        "{judge} in {language} now gives the lowest score {after:share} of the time, before {before:share} (change "
+        "{/low/high:+share})"
+        + ("" if v["count"] == 1 else f"; {v['count'] - 1} more {plural(v['count'] - 1, 'cell', 'cells')} changed too")
+        + ". Look for parser failures or refusals."
+    ),
+    "too-few-for-nights": "{tasks} tasks are too few for {nights} nights: no change, however large, could be told from "
+    "chance. Score more tasks every night, or allow more false alarms (--level 0.9).",
+    "replicates-differ": "Score as many replicates every night as at the fit ({then}; now {now}): smaller changes are "
+    "seen then. As they differ only half of the error level is spent, or skewed scores would raise false alarms.",
+    "not-paired": "The tasks differ from those of the fit, so only large changes can be seen. Score the same tasks "
+    "again to see small ones.",
+    "system-changed": lambda v: (
+        f"{{system}} itself changed{'' if v['language'] == ALL else ' in {language}'}: against the other systems it "
+        f"scores {_size(v)}, and not by one judge alone."
+        + (f" So did {names(v['systems'][1:])}." if len(v["systems"]) > 1 else "")
+        + _compared(v)
+    ),
+    "systems-differ": lambda v: f"{_differ(v)}.{_compared(v)}",
+    "systems-unlike": lambda v: (
+        f"{_differ(v)}, so what changed may be the systems and not the judges. To tell, score the systems of the fit "
+        "on its tasks again."
+    ),
+    "drift.picture": "Change of each judge in each language since the fit, in points.",
+    "drift.picture-note": lambda v: (
+        ("[ ] changed; " if v["broke"] else "") + ". not clear of noise, or within the tolerance"
+    ),
+    "drift.picture-chart": lambda v: (
+        "Nothing is clear of noise." if not v["changed"] else "{changed} of {cells} are clear of noise."
+    ),
+    "drift.judge-offset": "Leniency of each judge: change against the mean of the judges",
+    "drift.language-shift": "Level of each language: change against the mean of the languages",
+    "drift.discrimination": "How each judge follows the others over the tasks: change of the slope",
+    "drift.sight": "How each judge follows the others over the systems of a task: change of the slope",
+    "drift.effect-chart": "{changed} of {of} changed; the intervals hold for all together.",
+    "drift.systems": "Systems that themselves changed, points against the other systems",
+    "drift.cells": "Change of each cell in points, clearest first; the intervals hold for all cells together",
+    "drift.floor": "Share of scores at the lowest value, then and now",
+    "drift.global": "Test that nothing changed: {p:p}.",
+}
+WORDS |= difference_words

@@ -1,0 +1,154 @@
+"""What becomes of a result: terminal or JSON, a folder with everything, and the exit code."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer import Context
+
+from polyjudge.panel.files import atomic_write, new_folder, safe_csv
+from polyjudge.questions.options import Output, Severity
+from polyjudge.report.schema import envelope, to_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from polyjudge.panel.panel import Panel
+    from polyjudge.report.result import Result
+    from polyjudge.report.sections import Report, Step
+
+
+CELLS = "cells"
+"""Table of every language and judge with its interval."""
+
+
+def emit(
+    ctx: Context,
+    result: Result,
+    panel: Panel | None = None,
+    *,
+    tables: Mapping[str, pd.DataFrame] | None = None,
+    fail_on: Severity = Severity.never,
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Show a result as the user asked (`Output`), write its files, and exit 1 for findings at or over --fail-on.
+
+    tables : name of a CSV file in -o DIR -> its rows
+    fail_on : where the user does not say
+    more : fields of the JSON before those of the result
+    """
+    from polyjudge.report import report_of
+
+    report = report_of(result, panel)
+    assert report is not None, type(result)
+    if more:
+        command = report.command
+        report = replace(report, payload=lambda: envelope(command, {**more, **result.to_dict()}))
+    emit_report(ctx, report, tables=tables, fail_on=fail_on)
+
+
+def emit_report(
+    ctx: Context,
+    report: Report,
+    *,
+    tables: Mapping[str, pd.DataFrame] | None = None,
+    fail_on: Severity = Severity.never,
+) -> None:
+    """The same for a report that is made already."""
+    options = Output.of(ctx)
+    steps = tuple(_pasteable(ctx, step) for step in report.next)
+    report = replace(report, next=steps, payload=cache(report.payload))  # page and JSON both hold it
+    written = None
+    if options.output is not None:
+        written = write(report, str(ctx.info_name), tables or {}, options)
+    show(report, options.as_json, options.full)
+    if written:
+        sys.stdout.flush()
+        more = f" and {written[1]} figures" if written[1] else ""
+        print(f"polyjudge: wrote {', '.join(written[0])}{more} to {options.output}", file=sys.stderr)
+    if options.junit is not None:
+        from polyjudge.report.junit import junit
+
+        with atomic_write(options.junit) as file:
+            file.write(junit(report, (options.fail_on or fail_on).value))
+    limit = list(Severity).index(options.fail_on or fail_on) - 1
+    if limit >= 0 and any(f.weight >= limit for f in report.findings):
+        raise typer.Exit(1)
+
+
+def show(report: Report | None, as_json: bool, full: bool) -> None:
+    """Print a report as JSON or text."""
+    from polyjudge.report import terminal
+
+    assert report is not None
+    if as_json:
+        print_json(report.payload())
+    else:
+        terminal.show(report, full=full)
+
+
+def _pasteable(ctx: Context, step: Step) -> Step:
+    """The step with what was read in place of SCORES."""
+    scores = ctx.params.get("scores")
+    if not isinstance(scores, str):
+        return step
+    words = step.command.split(" ")
+    return replace(step, command=" ".join(shlex.quote(scores) if word == "SCORES" else word for word in words))
+
+
+def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], options: Output) -> tuple[list[str], int]:
+    """report.html with its figures, summary.md, NAME.json, NAME.txt and the tables as CSV, cells as Parquet too.
+
+    Returns the names of the files and the number of figures.
+    """
+    from polyjudge.read.duck import write_parquet
+    from polyjudge.report import terminal
+    from polyjudge.report.export import save_figures
+    from polyjudge.report.markdown import markdown
+    from polyjudge.report.page.render import command_line, render_report
+
+    texts = {
+        "report.html": render_report(report, command_line()),
+        "summary.md": markdown(report),
+        f"{report.command}.json": to_json(report.payload(), indent=1) + "\n",
+        f"{report.command}.txt": terminal.text(report, full=True) + "\n",
+    }
+    # The folder is made as a whole, so that it never holds a mix of two runs.
+    with new_folder(str(options.output), command, overwrite=options.overwrite) as folder:
+        for name, text in texts.items():
+            with atomic_write(folder / name) as file:
+                file.write(text)
+        for name, frame in tables.items():
+            with atomic_write(folder / f"{name}.csv") as file:
+                file.write(safe_csv(frame))
+            if name == CELLS:
+                write_parquet(frame, folder / f"{name}.parquet")
+        figures = save_figures(report, folder / "figures", options.formats)
+    more = [f"{CELLS}.parquet"] if CELLS in tables else []
+    return [*texts, *(f"{name}.csv" for name in tables), *more], len(figures)
+
+
+def print_written(written: Any) -> None:
+    """Say what was written, and what was left as it is."""
+    print(f"Wrote {written.rows} rows to {written.path}")
+    if written.missing:
+        print(f"  {written.missing} rows have no score and no calibrated score")
+    if written.unseen:
+        print(
+            f"  {written.unseen} rows have a language or judge the calibrator does not know: their score is unchanged"
+        )
+
+
+def print_json(result: dict[str, Any], command: str = "") -> None:
+    """Print a result as JSON, in the frame of a command when one is given."""
+    text = to_json(envelope(command, result) if command else result, indent=1) + "\n"
+    if (sys.stdout.encoding or "utf-8").lower().startswith("utf"):
+        sys.stdout.write(text)
+    else:
+        sys.stdout.buffer.write(text.encode())  # JSON is UTF-8 whatever the terminal is

@@ -1,0 +1,128 @@
+"""May one judge stand in for another? Non-inferiority of a swap (docs/methods.md, section 22)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from polyjudge.estimate.kernels import pair_index
+from polyjudge.estimate.resample import check_level, mean_of_known
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.panel import Panel
+from polyjudge.report.result import Result
+
+Answer = Literal["accepted", "refused", "open"]
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Swap(Result):
+    """What changes in the panel mean when one judge takes the place of another.
+
+    changes : kind ("system difference", "pass rate", "language"), language, first, second, change, low, high, inside
+    """
+
+    out: str
+    into: str
+    answer: Answer
+    changes: pd.DataFrame
+    matters: float
+    level: float
+    tasks: int
+    needed: int | None
+    """Tasks that would settle an open answer, as the means stand; None when more tasks cannot."""
+    share: float
+    """Weight of the judge in the panel mean."""
+
+
+def swap(
+    panel: Panel,
+    out: str,
+    into: str,
+    *,
+    matters: float | None = None,
+    threshold: float | None = None,
+    alone: bool = False,
+    level: float = 0.95,
+) -> Swap:
+    """Whether judge `into` may replace judge `out`.
+
+    Accepted when every change lies within +-matters: each interval is a two-sided one at 2 level - 1 (two one-sided
+    tests), so that a swap whose largest change is just `matters` is accepted with probability 1 - level at most.
+    Refused when some change surely lies beyond, allowing for all of them at once.
+
+    Parameters
+    ----------
+    matters : in points (percentage points for pass rates); 2% of the scale by default
+    threshold : also compare pass rates of a gate at this score
+    alone : the judge is used by itself; else the change is that of the mean over all judges but one of the two
+
+    >>> from polyjudge import simulate_panel
+    >>> panel, _ = simulate_panel(tasks=60, judges=3, seed=1)
+    >>> swap(panel, panel.judges[0], panel.judges[1], matters=50.0).answer
+    'accepted'
+    """
+    check_level(level)
+    for judge in (out, into):
+        if judge not in panel.judges:
+            raise PanelError(f"No judge {judge!r} in this panel; it has {', '.join(panel.judges)}.")
+    if out == into:
+        raise UsageError("A judge cannot be swapped for itself: name two judges.")
+    low, high = panel.range
+    limit = 0.02 * (high - low) if matters is None else matters
+    if not (np.isfinite(limit) and limit > 0):
+        raise UsageError(f"matters is the largest change you would accept, above 0; not {limit}.")
+    share = 1.0 if alone else 1 / (len(panel.judges) - 1)
+    labels, values = _values(panel, out, into, share, threshold)
+    if np.isnan(values).all(axis=0).any():
+        raise PanelError("For some system and language the two judges have no task in common, so nothing is known.")
+    mean, se, parts = mean_of_known(values, panel)
+    df = len(parts) - 1
+    inner = stdtrit(df, level) * se
+    outer = stdtrit(df, 1 - (1 - level) / (2 * len(mean))) * se
+    inside = np.abs(mean) + inner < limit
+    beyond = np.abs(mean) - outer > limit
+    answer: Answer = "accepted" if inside.all() else "refused" if beyond.any() else "open"
+    frame = labels.assign(change=mean, low=mean - inner, high=mean + inner, inside=inside)
+    worst = float(np.abs(mean).max())
+    needed = None
+    if answer == "open" and worst < limit:
+        factor = float(np.max(inner / np.maximum(limit - np.abs(mean), 1e-12))) ** 2
+        needed = int(np.ceil(factor * len(panel.tasks)))
+    return Swap(
+        out=out,
+        into=into,
+        answer=answer,
+        changes=frame,
+        matters=limit,
+        level=level,
+        tasks=len(panel.tasks),
+        needed=needed,
+        share=share,
+    )
+
+
+def _values(panel: Panel, out: str, into: str, share: float, threshold: float | None) -> tuple[pd.DataFrame, Array]:
+    """Labels of every change, and its value in each task: (n, changes)."""
+    a, b = panel.judges.index(out), panel.judges.index(into)
+    difference = share * (panel.scores[..., b] - panel.scores[..., a])  # (n, k)
+    names = [("language", x, "", "") for x in panel.languages]
+    parts = [difference - difference.mean(axis=1, keepdims=True)]
+    scores = panel.scores[:, None] if panel.system_scores is None else panel.system_scores
+    systems = panel.systems or ("",)
+    moved = share * (scores[..., b] - scores[..., a])  # (n, s, k)
+    i, j = pair_index(len(systems))
+    parts.append((moved[:, i] - moved[:, j]).transpose(0, 2, 1).reshape(len(moved), -1))
+    pairs = [(systems[p], systems[q]) for p, q in zip(i, j, strict=True)]
+    names += [("system difference", x, *pair) for x in panel.languages for pair in pairs]
+    if threshold is not None:
+        before = np.where(np.isnan(scores[..., a]), np.nan, 100.0 * (scores[..., a] > threshold))
+        after = np.where(np.isnan(scores[..., b]), np.nan, 100.0 * (scores[..., b] > threshold))
+        parts.append((share * (after - before)).transpose(0, 2, 1).reshape(len(scores), -1))
+        names += [("pass rate", x, s, "") for x in panel.languages for s in systems]
+    frame = pd.DataFrame(names, columns=["kind", "language", "first", "second"])
+    return frame, np.concatenate(parts, axis=1)

@@ -1,0 +1,144 @@
+"""What is said about choosing and swapping judges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import Say, say
+from polyjudge.questions.judges.choose import ALL, Choice
+from polyjudge.questions.judges.swap import Swap
+from polyjudge.report.build import by_size, chart, fields, frame_of, pivot, table
+from polyjudge.report.sections import Block, Chart, Finding, Grid, Report, Section, find, ranked
+
+BEST = (
+    "judges = size:count | best panel of that size = judges | reliability, left-out tasks = held_out/low/high:ratio.3 "
+    "| same tasks (flatters) = in_sample:ratio.3"
+)
+COPIES = (
+    "judge = judge_i:judge | and = judge_j:judge | correlation of errors = correlation/low/high:ratio.2 "
+    "| of one maker = family | near copies = copy:yes"
+)
+WEIGHTS = {
+    "reliability": "judge | weight:share | reliability gained, left-out tasks = gain/low/high:ratio.3",
+    "labels": "judge | weight:share | points nearer, left-out tasks = gain/low/high:points",
+}
+CHANGES = (
+    "what = kind | language | system = first:label | against = second:label | change/low/high:+points "
+    "| within limits = inside:yes"
+)
+
+
+def build(result: Choice | Swap, panel: Panel | None = None) -> Report:
+    """The panel to keep, or whether a swap is safe."""
+    return _choice(result, panel) if isinstance(result, Choice) else _swap(result, panel)
+
+
+def _choice(c: Choice, panel: Panel | None) -> Report:
+    kept = c.recommended.iloc[0]
+    size = int(kept["judges"].count(" + ")) + 1
+    at = c.best[(c.best["language"] == ALL) & (c.best["size"] == size)].iloc[0]
+    values = {"rule": c.rule, "full": c.full_cost, "priced": c.priced, **fields(at, "held_out", "low", "high")}
+    verdict = [say("choose.keep", judges=kept["judges"].split(" + "), cost=kept["cost"], **values)]
+    others = c.recommended.iloc[1:]
+    if len(others):
+        first = others.iloc[0]
+        verdict.append(say("choose.language", language=first["language"], judges=first["judges"], more=len(others) - 1))
+    best = c.best[c.best["language"] == ALL]
+    return Report(
+        **frame_of("choose", c, panel),
+        title=say("choose.title"),
+        verdict=tuple(verdict),
+        picture=(table("best", say("choose.best"), best, BEST),),
+        beside=(_frontier_chart(c),),
+        findings=tuple(ranked(_copies(c))),
+        sections=(_frontier(c), _languages(c), _trust(c)),
+    )
+
+
+def _copies(c: Choice) -> list[Finding]:
+    named = c.copies[c.copies["copy"]].rename(columns={"judge_i": "first", "judge_j": "second", "correlation": "value"})
+    names = ("first", "second", "value", "low", "high", "family")
+    return [find("notice", "choose-copies", **fields(row, *names)) for _, row in named.iterrows()]
+
+
+def _frontier_chart(c: Choice) -> Chart:
+    every = c.subsets[c.subsets["language"] == ALL]
+    alt = say("choose.frontier-chart", count=len(every), best=len(c.frontier))
+    data = {"subsets": every, "frontier": c.frontier, "kept": c.recommended["judges"].iloc[0]}
+    return chart("frontier-chart", "frontier", say("choose.frontier"), alt, **data)
+
+
+def _frontier(c: Choice) -> Section:
+    kind = "count" if (c.frontier["cost"] % 1 == 0).all() else "number"  # without prices a number of scores
+    head = (
+        f"panel = judges | cost a task = cost:{kind} | error of a system difference = error/_low/_high:points "
+        "| reliability/low/high:ratio.3"
+    )
+    if "squared_error" in c.frontier:
+        head += " | squared error to labels = squared_error:points | agrees with labels = agreement:share"
+    panels = table("frontier", say("choose.frontier"), c.frontier, head)
+    says = (say("choose.searched", all=c.exhaustive),)
+    return Section(name="frontier", title="Cost against error", says=says, blocks=(panels,))
+
+
+def _languages(c: Choice) -> Section:
+    single = c.subsets[(c.subsets["size"] == 1) & (c.subsets["language"] != ALL)].rename(columns={"judges": "judge"})
+    blocks: list[Block] = [_heatmap(single, "single", "Agreement of each judge with the others", 1.0)]
+    if single["cost"].nunique() > 1 and (single["cost"] > 0).all():
+        value = single[["reliability", "low", "high"]].div(single["cost"], axis=0)
+        relative = single.assign(**value / value["reliability"].max())
+        blocks.append(_heatmap(relative, "per-cost", "Agreement for each unit of cost, 1 is the best", 100.0))
+    by = c.best[c.best["language"] != ALL]
+    blocks.append(table("best-by-language", say("choose.best-language"), by, f"language | {BEST}"))
+    return Section(name="languages", title="By language", blocks=tuple(blocks))
+
+
+def _heatmap(cells: pd.DataFrame, name: str, title: str, percent: float) -> Chart:
+    caption = say(f"choose.{name}")
+    share: dict[str, Any] = {"kind": "ratio", "digits": 2} if percent == 1 else {"kind": "percent", "digits": 0}
+    return chart(
+        name,
+        "signal_heatmap",
+        caption,
+        say("choose.heatmap-alt", low=cells["reliability"].min(), high=cells["reliability"].max()),
+        Grid(name=name, caption=caption, values=percent * pivot(cells, "reliability"), **share),
+        cells=cells.assign(verdict=""),
+        least=0.0,
+        title=title,
+        note="by language",
+    )
+
+
+def _trust(c: Choice) -> Section:
+    says: list[Say] = [say("choose.scope", systems=c.systems, level=c.level)]
+    blocks: list[Block] = []
+    if c.copies["correlation"].isna().all():
+        says.append(say("choose.few-for-copies"))
+    else:
+        blocks.append(table("copies", say("choose.copies"), c.copies, COPIES))
+    for kind, frame in c.weighting.groupby("kind", sort=False):
+        blocks.append(table(f"weights-{kind}", say("choose.weights", kind=kind), frame, WEIGHTS[str(kind)]))
+    if c.weighting.empty:
+        says.append(say("choose.equal"))
+    return Section(name="trust", title="Copies and weights", says=tuple(says), blocks=tuple(blocks))
+
+
+def _swap(s: Swap, panel: Panel | None) -> Report:
+    changes = by_size(s.changes, "change")
+    worst = fields(changes.iloc[0], "change", "low", "high", "kind", "language", "first", "second")
+    severity: Any = {"accepted": "info", "refused": "serious", "open": "warning"}[s.answer]
+    answer = find(severity, f"swap.{s.answer}", **fields(s, "out", "into", "matters", "tasks", "needed"), **worst)
+    moves = table("changes", say("swap.changes", share=s.share, level=2 * s.level - 1), changes, CHANGES)
+    return Report(
+        **frame_of("swap", s, panel),
+        title=say("swap.title", out=s.out, into=s.into),
+        verdict=(answer, say("swap.scope", share=s.share)),
+        findings=(answer,),
+        sections=(Section(name="changes", title="What would change", blocks=(moves,)),),
+    )
+
+
+VIEWS = {Choice: build, Swap: build}

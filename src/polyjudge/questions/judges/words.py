@@ -1,0 +1,93 @@
+"""Words about choosing and swapping judges."""
+
+from __future__ import annotations
+
+from polyjudge.panel.say import Template, Values, plural
+
+
+def _keep(v: Values) -> str:
+    why = {
+        "budget": "the best panel for the budget",
+        "matters": "the cheapest panel that tells such systems apart",
+        "target": "the cheapest panel with that error",
+        "noise": "no other panel is better beyond noise, and none as good is cheaper",
+        "none is enough": "no panel reaches the target with these tasks; this one comes nearest",
+    }[v["rule"]]
+    return f"Keep {{judges}}: {why}. Its reliability on left-out tasks is {{held_out/low/high:.2f}}. " + (
+        "It costs {cost:money} a task; all judges cost {full:money}."
+        if v["priced"]
+        else "It takes {cost} scores a task; all judges take {full}."
+    )
+
+
+def _language(v: Values) -> str:
+    more = f" So do other panels in {v['more']} more {plural(v['more'], 'language', 'languages')}." if v["more"] else ""
+    return f"In {{language}} {{judges:text}} would serve better at no higher cost.{more}"
+
+
+def _where(v: Values) -> str:
+    if v["kind"] == "system difference":
+        return "the difference of {first} and {second} in {language}"
+    if v["kind"] == "pass rate":
+        return "the pass rate of {first} in {language}" if v["first"] else "the pass rate in {language}"
+    return "{language} against the other languages"
+
+
+def _open(v: Values) -> str:
+    more = (
+        " About {needed} tasks would settle it."
+        if v["needed"]
+        else " More tasks may not settle it: it lies at the limit."
+    )
+    return (
+        f"Cannot tell yet whether {{into}} may replace {{out}}: {_where(v)} moves by {{change/low/high:+points}}, and "
+        f"up to {{matters}} is accepted.{more}"
+    )
+
+
+WORDS: dict[str, Template] = {
+    "choose.title": "Which judges to keep",
+    "choose.keep": _keep,
+    "choose.language": _language,
+    "choose.best": "Best panel of each size, all languages",
+    "choose.best-language": "Best panel of each size, by language",
+    "choose.frontier": "Panels that no other beats in both cost and error",
+    "choose.frontier-chart": "{count} panels by cost and error; {best} of them are on the frontier.",
+    "choose.searched": lambda v: (
+        "Every subset was tried." if v["all"] else "More than 12 judges: judges were added one by one, the best first."
+    ),
+    "choose.single": "Agreement of each judge with the others, by language",
+    "choose.per-cost": "The same per unit of cost, % of the best",
+    "choose.copies": "Errors that two judges share beyond what all judges see",
+    "choose.few-for-copies": "With fewer than four judges, shared errors of two cannot be told from the third's.",
+    "choose.weights": "Weights by {kind} beat equal ones on left-out tasks",
+    "choose.equal": "Equal weights are as good as any on left-out tasks.",
+    "choose.scope": lambda v: (
+        (
+            "Reliability is agreement about the systems of a task. "
+            if v["systems"]
+            else "There are no systems, so reliability is agreement about the tasks. "
+        )
+        + "Panels are measured on other tasks than they were chosen on ({level:share} intervals over tasks). Near "
+        "copies do not vouch for each other. Agreement is not accuracy: labels decide that (--gold)."
+    ),
+    "choose-copies": lambda v: (
+        "{first} and {second}"
+        + (" (both {family:text})" if v["family"] else "")
+        + " are near copies: their errors correlate by {value/low/high:.2f}. Keep one."
+    ),
+    "choose.heatmap-alt": "From {low:.2f} to {high:.2f}.",
+    "swap.title": "May {into} replace {out}?",
+    "swap.accepted": "Yes: with {into} in place of {out} nothing moves by more than {matters} points. The largest "
+    "move is {change/low/high:+points}.",
+    "swap.refused": lambda v: (
+        f"No: with {{into}} in place of {{out}} {_where(v)} moves by {{change/low/high:+points}} points."
+    ),
+    "swap.open": _open,
+    "swap.scope": lambda v: (
+        "This is for someone who uses that judge alone."
+        if v["share"] == 1
+        else "This is for the mean of all judges, where each counts for {share:share}."
+    ),
+    "swap.changes": "Changes, largest first, {level:share} intervals (two one-sided tests)",
+}

@@ -1,0 +1,338 @@
+"""Options that commands share, in groups that they declare, and the reading of scores.
+
+A group is a dataclass: each field is an option. A command has the groups `Columns`, `Reading` and `Output`, or those
+that its module names in `OPTIONS`. It takes the `Context` and finds the filled group there (`Reading.of(ctx)`). An
+option for all commands is one field here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import typer
+from typer import Argument, Context, Option
+from typer.core import TyperCommand
+
+from polyjudge.panel.budget import VARIABLE, parse_memory
+from polyjudge.panel.errors import OutputClosed, UsageError
+from polyjudge.panel.files import check_apart, check_folder, check_name
+
+if TYPE_CHECKING:
+    from polyjudge.panel.panel import Panel
+
+Scores = Annotated[
+    str,
+    Argument(
+        metavar="SCORES",
+        help="Scores: CSV, Parquet, JSON or Excel (also 'several*.parquet'), an eval tool's files (polyjudge formats), "
+        "- for standard input, FILE::TABLE of a DuckDB or SQLite file, postgres://...::TABLE, or a collection run.",
+    ),
+]
+ScoresOption = Annotated[str | None, Option("--from", metavar="SCORES", help="Scores to take sigma and effects from.")]
+Folder = Annotated[Path | None, Option("-o", "--output", metavar="DIR", help="Folder for what is written.")]
+Seed = Annotated[int, Option(min=0, help="Seed of everything random. The same seed gives the same answer.")]
+
+MOST_RESAMPLES = 1_000_000
+"""More would take hours and all memory, and change no digit that is printed."""
+
+Resamples = Annotated[int, Option(min=100, max=MOST_RESAMPLES, help="Resamples of the tasks.")]
+
+Matters = Annotated[
+    float | None, Option(metavar="POINTS", min=0, help="Smallest effect that counts (default: 2% of the scale).")
+]
+
+Calibrator = Annotated[Path, Argument(metavar="CAL", help="A calibrator that calibrate --save wrote.")]
+CALIBRATED = Option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    help="Calibrated scores in the shape they came in: .csv, .jsonl, .json (also .gz), .xlsx, .parquet, a folder, or "
+    "::TABLE beside the database table that is read.",
+)
+NewColumn = Annotated[str, Option(help="Name of the new column; of wide tables, ending of the new columns.")]
+PartitionBy = Annotated[str | None, Option(metavar="COLUMN", help="Divide a folder of Parquet by this column.")]
+Clip = Annotated[
+    bool, Option("--clip", help="Cut calibrated scores to the scale. Then the mean over the judges no longer stays.")
+]
+SpreadsheetSafe = Annotated[
+    bool, Option("--spreadsheet-safe", help="In CSV, put an apostrophe before text a spreadsheet would run.")
+]
+
+
+Duplicates = StrEnum("Duplicates", "error mean first")
+"""What to do with several rows of one entry."""
+Incomplete = StrEnum("Incomplete", "estimate drop error")
+"""What to do with entries that have no score."""
+EngineName = StrEnum("EngineName", "duckdb spark")
+"""Who reads files."""
+Severity = StrEnum("Severity", "never info notice warning serious")
+"""From what severity on findings end the command with 1."""
+
+
+class Group:
+    """A group of options. Subclasses are frozen dataclasses."""
+
+    @classmethod
+    def of(cls, ctx: Context) -> Self:
+        """The group as the user filled it."""
+        group: Self = ctx.meta[cls.__qualname__]
+        return group
+
+
+@dataclass(frozen=True)
+class Labels(Group):
+    """Columns that a calibrator needs."""
+
+    language: Annotated[str | None, Option(help="Column of the language.")] = None
+    judge: Annotated[str | None, Option(help="Column of the judge.")] = None
+    score: Annotated[str | None, Option(help="Column of the score.")] = None
+
+
+@dataclass(frozen=True)
+class Columns(Labels):
+    """Which columns hold what."""
+
+    task: Annotated[str | None, Option(help="Column of the task.")] = None
+    system: Annotated[str | None, Option(help="Column of the system, the thing that is judged.")] = None
+    replicate: Annotated[str | None, Option(help="Column of the replicate.")] = None
+    group: Annotated[str | None, Option(help="Column of task strata or requirement types.")] = None
+    cluster: Annotated[str | None, Option(help="Column of clusters: tasks of one source or template.")] = None
+
+
+@dataclass(frozen=True)
+class Engine(Group):
+    """Who reads the files."""
+
+    engine: Annotated[EngineName, Option(help="Who reads the files.")] = EngineName.duckdb
+    hive: Annotated[
+        bool, Option("--hive", help="Folders called column=value add a column to the Parquet files in them.")
+    ] = False
+    memory: Annotated[str | None, Option(metavar="SIZE", help="Most memory to use, as 4GB. Default: half of it.")] = (
+        None
+    )
+
+    def __post_init__(self) -> None:
+        if self.memory is not None:
+            os.environ[VARIABLE] = str(parse_memory(self.memory))
+
+
+@dataclass(frozen=True)
+class Layout(Engine):
+    """Where scores stand and how they are written."""
+
+    language_from: Annotated[
+        str | None, Option(metavar="PATTERN", help="Where the language stands: 'x_{language}.csv', COLUMN:PATTERN.")
+    ] = None
+    judge_from: Annotated[str | None, Option(metavar="PATTERN", help="Where the judge stands, likewise.")] = None
+    wide: Annotated[
+        str | None, Option(metavar="PATTERN", help="Names of score columns, such as '{judge}_{language}'.")
+    ] = None
+    values: Annotated[
+        list[str] | None,
+        Option("--map", metavar="WORD=NUMBER,...", help="Numbers of words and grades; WORD= is no score."),
+    ] = None
+    decimal: Annotated[str | None, Option(metavar="comma", help="Numbers such as 1,234 have a decimal comma.")] = None
+    winner: Annotated[str | None, Option(help="Column of the winners of pairs: A, B, tie.")] = None
+    swapped: Annotated[
+        str | None, Option(metavar="flip|keep", help="Rows marked as swapped: turn the winner back, or not.")
+    ] = None
+    format: Annotated[str | None, Option(metavar="NAME", help="Format, as polyjudge formats lists them.")] = None
+    metric: Annotated[str | None, Option(metavar="NAME", help="Which one of several metrics in a tool's files.")] = None
+
+    def layout(self) -> dict[str, Any]:
+        """What the user said about it, as arguments of `read_panel`."""
+        own = ("language_from", "judge_from", "wide", "decimal", "winner", "swapped", "format", "metric")
+        said = {name: getattr(self, name) for name in own}
+        return {"engine": self.engine.value, "hive": self.hive, "map": self.values, **said}
+
+
+@dataclass(frozen=True)
+class Reading(Layout):
+    """How scores are read."""
+
+    score_range: Annotated[
+        str | None, Option("--range", metavar="LOW:HIGH", help="The score scale. A score outside it is an error.")
+    ] = None
+    duplicates: Annotated[
+        Duplicates, Option(help="Several rows of one task, system, language, judge and replicate.")
+    ] = Duplicates.error
+    languages: Annotated[str | None, Option(metavar="A,B,...", help="Read only these languages, in this order.")] = None
+    judges: Annotated[str | None, Option(metavar="A,B,...", help="Read only these judges, in this order.")] = None
+    incomplete: Annotated[Incomplete, Option(help="Entries without a score.")] = Incomplete.estimate
+    max_units: Annotated[int, Option(min=2, help="Beyond this many tasks, tasks are hashed into units.")] = 100_000
+
+    def arguments(self) -> dict[str, Any]:
+        """What the user asked, as arguments of `read_panel`."""
+
+        def parts(text: str | None) -> list[str] | None:
+            return None if text is None else [part.strip() for part in text.split(",")]
+
+        return {
+            "range": parse_range(self.score_range),
+            "duplicates": self.duplicates.value,
+            "languages": parts(self.languages),
+            "judges": parts(self.judges),
+            "incomplete": self.incomplete.value,
+            "max_units": self.max_units,
+            **self.layout(),
+        }
+
+
+@dataclass(frozen=True)
+class Json(Group):
+    """JSON or text."""
+
+    as_json: Annotated[bool, Option("--json", help="Print all results as JSON to standard output.")] = False
+
+
+@dataclass(frozen=True)
+class Overwrite(Group):
+    """What may be replaced."""
+
+    overwrite: Annotated[
+        bool, Option("--overwrite", help="Replace polyjudge's own files in a folder that holds others too.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class Output(Overwrite, Json):
+    """Where a result goes. The folder and the formats are checked before the work begins."""
+
+    output: Annotated[
+        Path | None, Option("-o", "--output", metavar="DIR", help="Folder for report, summary, JSON and tables.")
+    ] = None
+    figures: Annotated[
+        str | None, Option(metavar="svg,png,pdf", help="Save the figures of the report too; needs -o.")
+    ] = None
+    full: Annotated[bool, Option("--full", help="Show every detail, not only the first screen.")] = False
+    fail_on: Annotated[Severity | None, Option(help="Exit 1 when a finding is at least this severe.")] = None
+    junit: Annotated[Path | None, Option(metavar="FILE", help="Write the findings as JUnit XML for CI.")] = None
+
+    def __post_init__(self) -> None:
+        if self.figures is not None and self.output is None:
+            raise UsageError("--figures needs a folder to save them in: add -o DIR.")
+        _ = self.formats
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """Formats of --figures."""
+        if self.figures is None:
+            return ()
+        from polyjudge.report.export import parse_formats
+
+        return parse_formats(self.figures)
+
+
+OUTPUTS = {"output": "-o"} | {name: f"--{name}" for name in ("save", "page", "write", "export", "junit")}
+"""Parameters that name a place to write to, whatever the command."""
+INPUTS = ("SCORES", "CAL", "GOLD", "FILE", "PLAN")
+RUN = "RUN"
+"""How a parameter is shown that names a collection run, which is read and written."""
+
+
+def _check_paths(command: str, parameters: Sequence[Any], given: Mapping[str, Any]) -> None:
+    """Refuse an output that is an input, and a folder that holds something else than results.
+
+    parameters : click parameters of the command; given : their values by name
+    """
+    shown = {p.name: p.metavar for p in parameters}
+    named = {n: v for n, v in given.items() if isinstance(v, (str, Path)) and str(v)}
+    runs = [Path(v) / "*" for n, v in named.items() if shown[n] == RUN]
+    outputs = {OUTPUTS[n]: v for n, v in named.items() if n in OUTPUTS and shown[n] != RUN}
+    check_apart(outputs, [*runs, *(v for n, v in named.items() if n not in OUTPUTS and shown[n] in INPUTS)])
+    if "output" in named and shown["output"] == "DIR":
+        check_folder(named["output"], command, bool(given.get("overwrite")))
+
+
+@cache
+def _options_of(group: Any) -> Any:
+    """A command whose options are the fields of a group and whose callback makes the group of their values."""
+    app = typer.Typer(add_completion=False)
+    app.command()(group)
+    return typer.main.get_command(app)
+
+
+def command_class(groups: tuple[Any, ...]) -> type[TyperCommand]:
+    """A command with these groups of options. An option of the command's own goes before one of a group."""
+
+    class Command(TyperCommand):
+        def __init__(self, *args: Any, **settings: Any) -> None:
+            super().__init__(*args, **settings)
+            own = {p.name for p in self.params}
+            self.shared: dict[Any, list[Any]] = {
+                g: [p for p in _options_of(g).params if p.name not in own] for g in groups
+            }
+            self.params += [p for shared in self.shared.values() for p in shared]
+
+        def collect_usage_pieces(self, ctx: Any) -> list[str]:
+            return [piece for piece in super().collect_usage_pieces(ctx) if piece != "[]"]  # an argument without a name
+
+        def invoke(self, ctx: Any) -> Any:
+            for value in ctx.params.values():
+                if isinstance(value, str | Path):
+                    check_name(value)
+            _check_paths(self.name or "", self.params, ctx.params)
+            for group, shared in self.shared.items():
+                values = {p.name: ctx.params.pop(p.name) for p in shared}
+                ctx.meta[group.__qualname__] = _options_of(group).callback(**values)
+            try:
+                try:
+                    return super().invoke(ctx)
+                finally:
+                    sys.stdout.flush()
+            except BrokenPipeError:
+                # Left to itself the closed pipe would end the command with 1, which says that there is a finding.
+                raise OutputClosed from None
+
+    return Command
+
+
+def parse_range(text: str | None, flag: str = "--range") -> tuple[float, float] | None:
+    """LOW:HIGH as two numbers."""
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError:
+        raise UsageError(f"{flag} takes two numbers with a colon between them, such as 0:100, not {text!r}.") from None
+    return low, high
+
+
+def load_probes(ctx: Context, scores: str) -> Panel:
+    """The scores of probes, as `load` reads scores; of a run that has them beside its items, the probes."""
+    from polyjudge.estimate.identify import settle_incomplete
+    from polyjudge.read import read_probes
+
+    return settle_incomplete(read_probes(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx))))
+
+
+def load(ctx: Context, scores: str) -> Panel:
+    """The panel a command works on: `read`, without the languages and judges that missing scores leave unknown."""
+    from polyjudge.estimate.identify import settle_incomplete
+
+    return settle_incomplete(read(ctx, scores))
+
+
+def read(ctx: Context, scores: str) -> Panel:
+    """Read a panel with the columns and the options of reading that the user gave."""
+    import warnings
+
+    from polyjudge.panel.errors import PolyjudgeWarning
+    from polyjudge.read import read_panel
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PolyjudgeWarning)
+        panel = read_panel(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx)))
+    for warning in caught:
+        if issubclass(warning.category, PolyjudgeWarning):
+            print(f"polyjudge: warning: {warning.message}", file=sys.stderr)
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return panel

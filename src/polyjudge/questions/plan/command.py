@@ -1,0 +1,107 @@
+"""`polyjudge plan`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Context, Option
+
+from polyjudge.panel.errors import UsageError
+from polyjudge.questions import options as o
+
+if TYPE_CHECKING:
+    from polyjudge.panel.panel import Panel
+
+Prices = Annotated[
+    Path | None, Option(metavar="FILE", help="With --from: what one score costs, CSV with judge, price.")
+]
+
+
+def plan(
+    ctx: Context,
+    judge_count: Annotated[int | None, Option(help="Number of judges.")] = None,
+    language_count: Annotated[int | None, Option(help="Number of languages.")] = None,
+    sigma: Annotated[float | None, Option(help="Standard deviation of the noise of a score.")] = None,
+    radius: Annotated[float | None, Option(help="Half-width wanted for every cell at once.")] = None,
+    source: o.ScoresOption = None,
+    interaction_sd: Annotated[float | None, Option(help="Sd of the true cells (default: the radius).")] = None,
+    judge_sd: Annotated[float | None, Option(help="Sd of the judges' true means (default: the radius).")] = None,
+    separate: Annotated[
+        float | None, Option(metavar="POINTS", help="With --from: tell the two best systems apart by this much.")
+    ] = None,
+    labels: Annotated[
+        str | None, Option(metavar="GOLD", help="Plan human labels instead, from this pilot of them.")
+    ] = None,
+    half_width: Annotated[
+        float | None, Option(help="With --labels: half-width wanted for each language's mean.")
+    ] = None,
+    prices: Prices = None,
+    next_labels: Annotated[int, Option(min=1, help="With --labels: labels to share out next.")] = 100,
+    seed: o.Seed = 7,
+) -> None:
+    """Say how many tasks a panel needs, and what to buy more of.
+
+    A collection run brings its own prices.
+
+    Example: polyjudge plan --judge-count 6 --language-count 8 --sigma 22.24 --radius 10.3
+    """
+    from polyjudge.collect.spent import read_prices
+    from polyjudge.questions.emit import emit
+    from polyjudge.questions.plan.planning import plan as run
+    from polyjudge.questions.plan.separate import separate as tell_apart
+
+    _one_target(labels, half_width, radius)
+    panel = _pilot(ctx, source)
+    if labels is not None and separate is None:
+        return _labels(ctx, panel, labels, half_width, next_labels, seed)
+    costs = read_prices(prices, source or "")
+    if separate is not None:
+        if panel is None or labels is not None:
+            raise UsageError("--separate plans from a pilot with systems: add --from SCORES, without --labels.")
+        apart = tell_apart(panel, separate, prices=costs, seed=seed)
+        return emit(ctx, apart, panel, tables={"plan": apart.table, "variance": apart.variance.components})
+    result = run(
+        panel,
+        judges=judge_count,
+        languages=language_count,
+        sigma=sigma,
+        radius=radius,
+        score_range=o.parse_range(o.Reading.of(ctx).score_range),
+        interaction_sd=interaction_sd,
+        judge_sd=judge_sd,
+        prices=costs,
+        seed=seed,
+    )
+    emit(ctx, result, panel, tables={"plan": result.table})
+
+
+def _pilot(ctx: Context, source: str | None) -> Panel | None:
+    if source is not None:
+        return o.load(ctx, source)
+    reading = o.Reading.of(ctx)
+    if reading.judges is not None or reading.languages is not None:
+        raise UsageError("--judges and --languages choose by name what --from reads; a number: --judge-count 6.")
+    return None
+
+
+def _one_target(labels: str | None, half_width: float | None, radius: float | None) -> None:
+    if labels is None and half_width is not None:
+        raise UsageError("--half-width is of human labels: add --labels GOLD. For the panel's cells use --radius.")
+    if labels is not None and radius is not None:
+        raise UsageError("--radius is of the panel's cells; with --labels give --half-width.")
+
+
+def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | None, batch: int, seed: int) -> None:
+    """Labels per language for a target half-width, from the pilot labels in the file `gold`."""
+    from polyjudge.panel.gold import align_gold
+    from polyjudge.questions.emit import emit
+    from polyjudge.questions.plan.label_budget import label_budget
+    from polyjudge.read.scores import read_gold
+
+    if panel is None:
+        raise UsageError("--labels needs the panel's scores: add --from SCORES.")
+    if half_width is None:
+        raise UsageError("--labels needs a target: --half-width POINTS, for example --half-width 2.")
+    result = label_budget(panel, align_gold(panel, read_gold(gold)), half_width, batch=batch, seed=seed)
+    emit(ctx, result, panel, tables={"label_plan": result.table})

@@ -1,0 +1,408 @@
+"""How many tasks, and what to buy more of: radii inverted, detectable effects, and a decision study."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtr
+
+from polyjudge.estimate.incomplete import sampling_panel
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.pairs import check_pairs
+from polyjudge.estimate.resample import benjamini_hochberg, check_level, jackknife, mean_and_se, task_interactions
+from polyjudge.panel.arrays import Array, ratio
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import Say, say
+from polyjudge.questions.audit.reversal import selected_p
+from polyjudge.questions.audit.uncertainty import bonferroni_t, free_radius, gaussian_radius, noise_sigma, uncertainty
+from polyjudge.questions.audit.variance import (
+    COMPONENTS,
+    components,
+    components_left_out,
+    replicate_noise,
+    sums_of_squares,
+)
+from polyjudge.questions.judges.choose import prices_of
+from polyjudge.report.result import Result
+
+MOST_TASKS = 10_000_000
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Plan(Result):
+    """Tasks needed for a target radius, and what a number of tasks buys.
+
+    `needed`: bound, sigma, tasks. `table`: one row per number of tasks with the radius under each bound and the
+    expected number of cells and of reversing pairs that would be found. `decision`: the decision study (with data).
+    """
+
+    needed: pd.DataFrame
+    table: pd.DataFrame
+    languages: int
+    judges: int
+    sigma: float
+    radius: float
+    level: float
+    tasks: int | None
+    """Tasks of the pilot."""
+    enough: int | None
+    """Tasks that bring the band of an audit down to the radius; None beyond `MOST_TASKS`."""
+    scores_per_task: int
+    price_per_task: float | None
+    """What a task costs by all judges in all languages, where prices are known."""
+    assumed: Say
+    """What the expected numbers take as the truth."""
+    decision: pd.DataFrame | None
+    advice: Say | None
+    notes: tuple[Say, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.table
+
+
+def plan(
+    panel: Panel | None = None,
+    *,
+    judges: int | None = None,
+    languages: int | None = None,
+    sigma: float | None = None,
+    radius: float | None = None,
+    score_range: tuple[float, float] | None = None,
+    interaction_sd: float | None = None,
+    judge_sd: float | None = None,
+    tasks: Iterable[int] | None = None,
+    prices: Mapping[str, float] | None = None,
+    level: float = 0.95,
+    draws: int = 400,
+    seed: int = 7,
+) -> Plan:
+    """Plan a panel: how many tasks give every cell of the interaction this radius?
+
+    Parameters
+    ----------
+    panel : scores to learn sigma, effects and variance components from; without one, give judges, languages, sigma and
+        radius
+    sigma : sd of the noise of one score
+    radius : half-width wanted for all cells at once; with a panel half of its largest cell unless given
+    score_range : the scale, for the distribution-free bound
+    interaction_sd, judge_sd : sd of the true interaction and of the judges' means behind the expected numbers;
+        without a panel both are `radius` unless given
+    tasks : numbers of tasks of the table
+    prices : with a panel: what one score by each judge costs
+
+    >>> p = plan(judges=6, languages=8, sigma=22.24, radius=20.61 / 2)
+    >>> int(p.needed["tasks"].iloc[0]), p.enough
+    (52, 43)
+    """
+    check_level(level)
+    world = (
+        _without_scores(judges, languages, sigma, radius, interaction_sd, judge_sd, prices)
+        if panel is None
+        else _learned(panel, sigma, radius, judges, languages, level)
+    )
+    if panel is not None:
+        score_range = score_range or panel.range
+    if score_range is not None and not (np.isfinite(score_range).all() and score_range[1] > score_range[0]):
+        raise UsageError("The score range needs a low end below its high end.")
+    width = None if score_range is None else score_range[1] - score_range[0]
+
+    needed = _needed(world, width, level)
+    notes = [*world.notes, *([say("plan.no-range")] if width is None else [])]
+    gaussian, enough = (None if pd.isna(n) else int(n) for n in needed["tasks"][:2])
+    sizes = _sizes(tasks, (gaussian, enough, world.tasks))
+    table = pd.DataFrame([_row(world, n, width, level, draws, seed) for n in sizes])
+    decision = advice = None
+    if panel is not None and not panel.complete:
+        notes.append(say("plan.no-study"))
+    elif panel is not None:
+        decision, advice = decision_study(panel, level)
+        if len(panel.replicates) < 2:
+            notes.append(say("plan.no-replicates"))
+    repeats = 1 if panel is None else max(1, len(panel.systems)) * max(1, len(panel.replicates))
+    return Plan(
+        needed=needed,
+        table=table,
+        languages=world.languages,
+        judges=world.judges,
+        sigma=world.sigma,
+        radius=world.radius,
+        level=level,
+        tasks=world.tasks,
+        enough=enough,
+        scores_per_task=world.languages * world.judges * repeats,
+        price_per_task=None
+        if panel is None or prices is None
+        else world.languages * repeats * float(prices_of(panel, prices).sum()),
+        assumed=world.assumed,
+        decision=decision,
+        advice=advice,
+        notes=tuple(notes),
+    )
+
+
+def _needed(world: _World, width: float | None, level: float) -> pd.DataFrame:
+    """Tasks that bring each bound down to the radius wanted: bound, sigma, tasks."""
+    k, m = world.languages, world.judges
+    bounds: list[tuple[str, float, Callable[[int], float]]] = [
+        ("Gaussian", world.sigma, lambda n: gaussian_radius(world.sigma, n, k, m, level)),
+        (
+            "simultaneous band, widest cell",
+            world.widest,
+            lambda n: world.wider * band_radius(world.widest, n, k, m, level),
+        ),
+    ]
+    if width is not None:
+        bounds.append(("distribution-free", np.nan, lambda n: free_radius(width, n, k, m, level)))
+    rows = [(name, sigma, _smallest(radius, world.radius)) for name, sigma, radius in bounds]
+    return pd.DataFrame(rows, columns=["bound", "sigma", "tasks"]).astype({"tasks": "Int64"})
+
+
+def _row(world: _World, n: int, width: float | None, level: float, draws: int, seed: int) -> dict[str, float]:
+    """What n tasks would give."""
+    k, m = world.languages, world.judges
+    cells, reversals, true_reversals = _expected(world, n, level, draws, seed)
+    return {
+        "tasks": n,
+        "gaussian_radius": gaussian_radius(world.sigma, n, k, m, level),
+        "band_radius": world.wider * band_radius(world.widest, n, k, m, level),
+        "free_radius": np.nan if width is None else free_radius(width, n, k, m, level),
+        "expected_cells": cells.mean(),
+        "expected_cells_se": cells.std(ddof=1) / math.sqrt(draws),
+        "expected_reversals": reversals.mean(),
+        "expected_reversals_se": reversals.std(ddof=1) / math.sqrt(draws),
+        "true_reversals": true_reversals.mean(),
+        "cells": k * m,
+        "pairs": m * (m - 1) // 2,
+    }
+
+
+def band_radius(sd: float, n: float, k: int, m: int, level: float) -> float:
+    """Half-width of the simultaneous band of a cell whose task-level deviations have this sd (Bonferroni's t)."""
+    return bonferroni_t(int(n), k * m, level) * sd / math.sqrt(n)
+
+
+def _smallest(radius: Callable[[int], float], target: float) -> int | None:
+    """The smallest number of tasks (at least 2) with a radius at or under the target; None beyond `MOST_TASKS`."""
+    low, high = 1, 2
+    while radius(high) > target:
+        low, high = high, high * 2
+        if high > MOST_TASKS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if radius(middle) <= target else (middle, high)
+    return high
+
+
+def _sizes(tasks: Iterable[int] | None, special: Iterable[int | None]) -> list[int]:
+    if tasks is not None:
+        sizes = sorted(set(tasks))
+        if not sizes or sizes[0] < 3:
+            raise UsageError("The numbers of tasks in a plan start at 3.")
+        return sizes
+    ladder = {10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000}
+    return sorted(ladder | {n for n in special if n is not None and 3 <= n <= 100_000})
+
+
+# --- the world a plan takes as true ---
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _World:
+    languages: int
+    judges: int
+    sigma: float
+    widest: float
+    """Largest sd over tasks of a cell's deviation."""
+    wider: float = 1.0
+    """Critical value of the panel's own band over Bonferroni's t: above 1 where the scores have heavy tails."""
+    radius: float
+    means: Array | None = None
+    """Cell means (k, m), or None to draw them."""
+    root: Array | None = None
+    """Square root of the covariance of a task's scores (km, km), or None for independent noise of sd `sigma`."""
+    interaction_sd: float = 0.0
+    judge_sd: float = 0.0
+    tasks: int | None = None
+    assumed: Say
+    notes: tuple[Say, ...] = ()
+
+
+def _positive(name: str, value: float) -> float:
+    if not (math.isfinite(value) and value > 0):
+        raise UsageError(f"{name} must be a positive number, not {value}.")
+    return float(value)
+
+
+def _without_scores(
+    judges: int | None,
+    languages: int | None,
+    sigma: float | None,
+    radius: float | None,
+    interaction_sd: float | None,
+    judge_sd: float | None,
+    prices: Mapping[str, float] | None,
+) -> _World:
+    if prices is not None:
+        raise UsageError("Prices are of judges by name: give scores to plan from too (plan(panel), --from SCORES).")
+    wanted = {"judges": judges, "languages": languages, "sigma": sigma, "radius": radius}
+    missing = [name for name, given in wanted.items() if given is None]
+    if missing:
+        raise UsageError(
+            f"A plan without scores needs {', '.join(missing)}. Give them, or give scores to learn from "
+            "(plan(panel), --from SCORES)."
+        )
+    m, k = int(judges or 0), int(languages or 0)
+    if m < 2 or k < 2:
+        raise UsageError("A plan needs at least two judges and two languages.")
+    if m * k > 100_000:
+        raise UsageError(f"{m} judges x {k} languages are more cells than a plan can hold.")
+    sigma, radius = _positive("sigma", sigma or 0), _positive("radius", radius or 0)
+    effect = _positive("interaction_sd", radius if interaction_sd is None else interaction_sd)
+    apart = _positive("judge_sd", radius if judge_sd is None else judge_sd)
+    return _World(
+        languages=k,
+        judges=m,
+        sigma=sigma,
+        widest=sigma * math.sqrt((1 - 1 / k) * (1 - 1 / m)),
+        radius=radius,
+        interaction_sd=effect,
+        judge_sd=apart,
+        assumed=say("plan.assumed", effect=effect, apart=apart, sigma=sigma),
+    )
+
+
+def _learned(
+    panel: Panel, sigma: float | None, radius: float | None, judges: int | None, languages: int | None, level: float
+) -> _World:
+    panel = sampling_panel(panel)
+    n, k, m = panel.shape
+    if (judges is not None and judges != m) or (languages is not None and languages != k):
+        raise UsageError(
+            f"The scores have {k} languages and {m} judges; a plan from scores is for the same ones. Leave out "
+            "--judges and --languages, or plan without scores."
+        )
+    w = panel.weights
+    deviations = task_interactions(panel)
+    beta, se = mean_and_se(deviations, w)
+    learned = noise_sigma(panel, deviations)
+    if learned <= panel.tie_gap and sigma is None:
+        raise UsageError("The scores have no noise at all, so there is nothing to plan for.")
+    centred = (panel.scores - panel.cell_means).reshape(n, -1) * np.sqrt(w)[:, None]
+    # The noise-corrected spread of the true cells; the estimate's own spread is larger by its error.
+    factor = math.sqrt(max(0.0, 1 - float((se**2).sum()) / max(float((beta**2).sum()), np.finfo(float).tiny)))
+    means = panel.cell_means - (1 - factor) * beta
+    values, vectors = np.linalg.eigh(centred.T @ centred / (n - 1))
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    scale = 1.0 if sigma is None else _positive("sigma", sigma) / max(learned, np.finfo(float).tiny)
+    target = float(np.abs(beta).max()) / 2 if radius is None else radius
+    spread = np.sqrt(np.tensordot(w, (deviations - beta) ** 2, 1) / (n - 1))
+    return _World(
+        languages=k,
+        judges=m,
+        sigma=learned * scale,
+        widest=float(spread.max()) * scale,
+        wider=max(1.0, uncertainty(panel, level=level).critical / bonferroni_t(n, k * m, level)),
+        radius=_positive("radius", target),
+        means=means,
+        root=root * scale,
+        tasks=panel.n_tasks,
+        assumed=say("plan.learned", factor=factor),
+        notes=() if radius is not None else (say("plan.own-radius", radius=target),),
+    )
+
+
+def _expected(world: _World, n: int, level: float, draws: int, seed: int) -> tuple[Array, Array, Array]:
+    """Cells clear of the band, pairs found reversing (selection-valid), and truly reversing pairs, in each draw."""
+    k, m = world.languages, world.judges
+    check_pairs(k, m, draws)
+    rng = np.random.default_rng([seed, n])
+    if world.means is None:
+        beta = double_centre(rng.normal(0, world.interaction_sd, (draws, k, m)))
+        truth = beta + rng.normal(0, world.judge_sd, (draws, 1, m))
+    else:
+        truth = np.broadcast_to(world.means, (draws, k, m))
+    z = rng.standard_normal((draws, k * m))
+    i, j = np.triu_indices(m, 1)
+    if world.root is None:
+        noise = world.sigma * z
+        cell_sd = np.full((k, m), world.widest)
+        gap_sd = np.full((k, len(i)), world.sigma * math.sqrt(2))
+    else:
+        noise = z @ world.root
+        rows = world.root.reshape(-1, k, m)
+        cell_sd = np.sqrt((double_centre(rows) ** 2).sum(axis=0))
+        gap_sd = np.sqrt(((rows[..., i] - rows[..., j]) ** 2).sum(axis=0))
+    estimate = truth + noise.reshape(draws, k, m) / math.sqrt(n)
+    # Chi-square factors stand for the estimated standard errors.
+    wobble = np.sqrt(rng.chisquare(n - 1, (draws, 1, 1)) / (n - 1))
+    tiny = float(np.finfo(float).tiny)
+    beta_t = np.abs(double_centre(estimate)) / np.maximum(cell_sd * wobble / math.sqrt(n), tiny)
+    cells = (beta_t > world.wider * bonferroni_t(n, k * m, level)).sum(axis=(1, 2))
+    gap_t = (estimate[..., i] - estimate[..., j]) / np.maximum(gap_sd * wobble / math.sqrt(n), tiny)
+    p = selected_p(stdtr(n - 1, -gap_t), stdtr(n - 1, gap_t))
+    found = (benjamini_hochberg(p) <= 1 - level).sum(axis=1)
+    d = truth[..., i] - truth[..., j]
+    true = ((d.max(axis=1) > 0) & (d.min(axis=1) < 0)).sum(axis=1)
+    return cells.astype(float), found.astype(float), true.astype(float)
+
+
+# --- decision study ---
+
+
+def decision_study(panel: Panel, level: float = 0.95) -> tuple[pd.DataFrame, Say]:
+    """Reliability of three orders when one facet grows, from the variance components with jackknife intervals.
+
+    `judges_overall`: the judges' order over all languages; `judges_in_language`: their order in one language;
+    `languages`: the order of the languages' shared shifts. Reliability is the share of the variance of the ordered
+    means that is not sampling of tasks, languages, judges or replicates.
+    """
+    n, k, m = panel.n_tasks, len(panel.languages), len(panel.judges)
+    r = len(panel.replicates) if replicate_noise(panel) is not None else 1
+    squares, _ = sums_of_squares(panel)
+    noise = replicate_noise(panel)
+    full = components(panel, squares, None if noise is None else noise[:3])
+    parts = components_left_out(panel)
+    facets = {"tasks": n, "languages": k, "judges": m} | ({"replicates": r} if noise is not None else {})
+    rows = []
+    for facet, now in facets.items():
+        for factor in (0.5, 1, 2, 4):
+            size = math.ceil(now * factor)
+            if size < (1 if facet == "replicates" else 2) or (factor < 1 and size == now):
+                continue
+            at = {"tasks": n, "languages": k, "judges": m, "replicates": r} | {facet: size}
+            point, around = _reliability(full, at), _reliability(parts, at)
+            _, low, high = jackknife(point, around, level)
+            ends = np.maximum(point, 0.0), np.clip(low, 0, 1), np.clip(high, 0, 1)
+            orders = ("judges_overall", "judges_in_language", "languages")
+            rows += [(facet, size, factor, order, *map(float, x)) for order, *x in zip(orders, *ends, strict=True)]
+    frame = pd.DataFrame(rows, columns=["facet", "size", "factor", "order", "reliability", "low", "high"])
+    overall = frame[frame["order"] == "judges_overall"]
+    doubled = overall[(overall["factor"] == 2) & (overall["facet"] != "judges")]
+    best = doubled.iloc[int(doubled["reliability"].argmax())]
+    values = {"facet": best["facet"]}
+    for name, row in (("now", overall[overall["factor"] == 1].iloc[0]), ("then", best)):
+        values |= {name: row["reliability"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
+    return frame, say("plan.advice", **values)
+
+
+def _reliability(estimate: Array, size: dict[str, int]) -> Array:
+    """Reliabilities of the three orders: (..., 7 or 8) -> (..., 3)."""
+    c = dict(zip(COMPONENTS, np.moveaxis(np.maximum(estimate, 0.0), -1, 0), strict=False))
+    language, judge = estimate[..., 1], estimate[..., 2]  # not truncated, so that 0 has an interval too
+    n, k, m, r = (size[f] for f in ("tasks", "languages", "judges", "replicates"))
+    noise = c.get("noise", np.zeros_like(c["task"])) / r + c["task:language:judge"]
+    signal = [judge, judge + c["language:judge"], language]
+    error = [
+        c["task:judge"] / n + c["language:judge"] / k + noise / (n * k),
+        (c["task:judge"] + noise) / n,
+        c["task:language"] / n + c["language:judge"] / m + noise / (n * m),
+    ]
+    s, e = np.stack(signal, axis=-1), np.stack(error, axis=-1)
+    total = np.maximum(s, 0.0) + e
+    return ratio(s, total)

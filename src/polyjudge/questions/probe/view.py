@@ -1,0 +1,106 @@
+"""What probes say: who notices damage where, and what that makes of the interaction."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+import numpy as np
+
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import Words, say
+from polyjudge.questions.probe.reaction import Probe
+from polyjudge.report.build import chart, frame_of, pivot, table
+from polyjudge.report.sections import Block, Chart, Grid, Report, Section, Step, ranked
+
+PLACEBO = "change under placebo = false_reaction/_low/_high:+points"
+CELLS = (
+    f"language | judge | fall for each step = reaction/_low/_high:+points | {PLACEBO} "
+    "| prefers clean = sensitivity/_low/_high:share | sight | interaction:+points | verdict"
+)
+
+
+def build(result: Probe, panel: Panel | None = None) -> Report:
+    """Who sees, who is blind, and whether calibrating is safe."""
+    return Report(
+        **frame_of("probe", result, panel),
+        title=say("probe.title"),
+        verdict=sayings(result),
+        picture=(sight(result),),
+        beside=(_interaction(result),),
+        next=_steps(result),
+        findings=tuple(ranked(result.findings)),
+        sections=(replace(section(result), says=()),),
+    )
+
+
+def sayings(p: Probe) -> tuple[Words, ...]:
+    """At most three sentences."""
+    seen = {name: int((p.cells["sight"] == name).sum()) for name in ("sees", "blind")}
+    out: list[Words] = [say("probe.seen", **seen, of=len(p.cells), usual=p.usual, reacts=p.usual_low > 0)]
+    large = p.cells[p.cells["large"]]
+    if len(large):
+        count = {v: int((large["verdict"] == v).sum()) for v in ("severity", "blind", "competence", "cannot tell")}
+        out.append(say("probe.large", of=len(large), **{k.replace(" ", "_"): n for k, n in count.items()}))
+    elif p.own_interaction:
+        out.append(say("probe.none-large", matters=p.matters))
+    return (*out, say("probe.scope", tasks=p.tasks))
+
+
+def sight(p: Probe) -> Chart:
+    """How often each judge prefers the clean version, blind places framed; in text the reactions."""
+    share = p.cells["sensitivity"]
+    ends = {"low": p.cells["sensitivity_low"], "high": p.cells["sensitivity_high"]}
+    marks = np.where(p.cells["sight"] == "blind", "culprit", np.where(p.cells["sight"] == "sees", "", "small"))
+    grid = Grid(
+        name="reaction",
+        caption=say("probe.grid"),
+        values=pivot(p.cells, "reaction"),
+        sign=True,
+        digits=1,
+        marks=pivot(p.cells.assign(mark=marks), "mark"),
+        note=say("probe.grid-note"),
+    )
+    return chart(
+        "probe-sight",
+        "signal_heatmap",
+        say("probe.chart"),
+        say("probe.chart-alt", low=share.min(), high=share.max()),
+        grid,
+        cells=p.cells.assign(reliability=share, verdict=p.cells["sight"], **ends),
+        least=0.5,
+        title="Chance that the clean version scores higher",
+        note="framed: blind; 0.5 is chance",
+    )
+
+
+def _interaction(p: Probe) -> Chart:
+    largest, count = float(p.cells["interaction"].abs().max()), int(p.cells["large"].sum())
+    return chart(
+        "probe-interaction",
+        "interaction_heatmap",
+        say("probe.interaction", own=p.own_interaction),
+        say("probe.interaction-alt", largest=largest, count=count),
+        cells=p.cells[["language", "judge", "interaction"]],
+    )
+
+
+def section(p: Probe) -> Section:
+    """Every cell with its numbers, what form does to the judges, and what probes cannot show."""
+    blocks: list[Block] = [table("cells", say("probe.cells", level=p.level), p.cells, CELLS, most=400)]
+    if p.placebos:
+        head = f"judge | {PLACEBO} | form moves it = false:yes"
+        blocks.append(table("placebo", say("probe.placebo"), p.judges, head))
+    return Section(name="probes", title="Do the judges notice damage?", says=sayings(p), blocks=tuple(blocks))
+
+
+def _steps(p: Probe) -> tuple[Step, ...]:
+    blind = p.cells[p.cells["sight"] == "blind"]
+    if not len(blind) or p.usual_low <= 0:
+        return ()
+    places = list(zip(blind["language"], blind["judge"], strict=True))
+    drops = [word for place in places for word in ("--drop", ",".join(map(str, place)))]
+    return (Step(why=say("step.without-blind"), command=shlex.join(["polyjudge", "audit", "SCORES", *drops])),)
+
+
+VIEWS = {Probe: build}

@@ -1,0 +1,66 @@
+"""Systems together: does the panel see them, which one wins, and does that depend on the judge or the language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from polyjudge.panel.panel import Panel
+from polyjudge.questions.systems.favour import Favour, favour
+from polyjudge.questions.systems.leaderboard import Leaderboard, leaderboard
+from polyjudge.questions.systems.signal import Signal, signal
+from polyjudge.report.result import Result
+from polyjudge.report.sections import Finding, ranked
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Systems(Result):
+    """The three questions about the systems of a panel. `to_frame` is the leaderboard."""
+
+    signal: Signal
+    leaderboard: Leaderboard
+    favour: Favour
+    level: float
+    resamples: int
+    seed: int
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.leaderboard.to_frame()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Most severe first. Where the judges are blind, who stands above whom is no finding."""
+        blind = self.signal.verdict == "blind"
+        rest = [
+            f
+            for f in (*self.leaderboard.findings, *self.favour.findings)
+            if not blind or f.code == "systems-calibration"
+        ]
+        return tuple(ranked([*self.signal.findings, *rest]))
+
+
+def systems(
+    panel: Panel,
+    *,
+    families: Mapping[str, str] | None = None,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 7,
+) -> Systems:
+    """Ask of a panel with systems: do the judges see them, which one wins, and who favours whom.
+
+    >>> from polyjudge import simulate_panel
+    >>> panel, _ = simulate_panel(tasks=60, languages=2, judges=4, systems=5, sees=0.0, seed=1)
+    >>> systems(panel).findings[0].code
+    'signal-blind'
+    """
+    options: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+    return Systems(
+        leaderboard=leaderboard(panel, **options),
+        signal=signal(panel, families=families, **options),
+        favour=favour(panel, families=families, **options),
+        **options,
+    )

@@ -1,0 +1,171 @@
+"""What is said about systems: whether the judges see them, which one wins, and who favours whom."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import Say, say
+from polyjudge.questions.systems.favour import Favour
+from polyjudge.questions.systems.leaderboard import ALL, Leaderboard
+from polyjudge.questions.systems.signal import PANEL, Signal
+from polyjudge.questions.systems.systems import Systems
+from polyjudge.report.build import by_size, chart, fields, frame_of, pivot, table
+from polyjudge.report.sections import Block, Chart, Finding, Grid, Report, Section, Step, Table
+
+RANKS = "mean/low/high:points | rank/_low/_high:rank | may be best = top_set:yes"
+SWAPS = (
+    "system = system_i:label | against = system_j:label | higher in = higher_in:label | by = gap_higher:+points "
+    "| lower in = lower_in:label | by = gap_lower:+points | p"
+)
+SEEN = "language | verdict | one judge = one/_low/_high:ratio.2 | panel/_low/_high:ratio.2"
+ACROSS = "across families = across/_low/_high:ratio.2"
+WITHIN = "on the means = leaderboard/_low/_high:ratio.2 | within tasks = within/_low/_high:ratio.2"
+SLOPES = (
+    "language | judge | spread over its mean = slope/low/high:ratio.2 "
+    "| beyond the language's = own/band_low/band_high:ratio.2"
+)
+MOST_EFFECTS = 20
+
+
+def build(result: Systems, panel: Panel | None = None) -> Report:
+    """First whether the judges see; then who wins; then where that depends on judge or language."""
+    return Report(
+        **frame_of("systems", result, panel),
+        title=say("systems.title"),
+        verdict=sayings(result),
+        picture=(board(result.leaderboard),),
+        beside=(ranks_chart(result.leaderboard),),
+        next=steps(result, panel),
+        findings=result.findings,
+        sections=sections(result),
+    )
+
+
+def sayings(result: Systems) -> tuple[Say | Finding, ...]:
+    """At most three sentences: do the judges see, who wins, does that hang on a judge or who changes places."""
+    if result.signal.verdict == "blind":
+        every = [f for f in result.signal.findings if f.code == "signal-blind" and f.values["all"]]
+        return tuple(every) or (seen(result.signal),)
+    out = [seen(result.signal)]
+    best = result.leaderboard
+    top = best.top_set()
+    others = best.systems["system"].nunique() - len(top)
+    out.append(say("systems.top", top=top, others=others, settled=best.settled))
+    moves = [f for f in best.findings if f.code.startswith(("systems-hang", "systems-swap"))]
+    return (*out, moves[0] if moves else say("systems.no-swap"))
+
+
+def seen(s: Signal) -> Say:
+    """Whether the judges see, in one sentence."""
+    return say(
+        f"signal.{s.verdict.replace(' ', '-')}",
+        one=s.mean_one,
+        low=s.mean_one_low,
+        high=s.mean_one_high,
+        panel=s.mean_panel,
+        panel_low=s.mean_panel_low,
+        panel_high=s.mean_panel_high,
+        most=float(s.languages["one_high"].max()),
+        blind=s.blind_languages,
+        by_task=s.by_task,
+    )
+
+
+def steps(result: Systems, panel: Panel | None) -> tuple[Step, ...]:
+    """What to do next."""
+    if result.signal.verdict == "blind" or result.signal.blind:
+        return (Step(why=say("systems.next-probe"), command="polyjudge probe make ITEMS -o probes.jsonl"),)
+    if result.leaderboard.settled and len(result.leaderboard.top_set()) == 1:
+        return ()
+    scores = (panel.reading.words() if panel is not None and panel.reading is not None else "") or "SCORES"
+    return (Step(why=say("systems.next-plan"), command=f"polyjudge plan --from {scores} --separate POINTS"),)
+
+
+def board(b: Leaderboard) -> Table:
+    """The leaderboard over all languages."""
+    whole = b.systems[b.systems["language"] == ALL]
+    return table("leaderboard", say("systems.board"), whole, f"system | {RANKS}", most=40)
+
+
+def sections(result: Systems) -> tuple[Section, ...]:
+    """Signal, leaderboard by language, who favours whom."""
+    return signal_section(result.signal), leaderboard_section(result.leaderboard), favour_section(result.favour)
+
+
+def signal_chart(s: Signal) -> Chart:
+    """Reliability by language and judge as a heatmap."""
+    judges = s.cells[s.cells["judge"] != PANEL]
+    low, high = float(judges["reliability"].min()), float(judges["reliability"].max())
+    grid = Grid(
+        name="signal-grid",
+        caption=say("signal.grid"),
+        values=pivot(judges, "reliability"),
+        kind="ratio",
+        digits=2,
+        marks=pivot(judges.assign(mark=judges["verdict"].map({"blind": "culprit"}).fillna("")), "mark"),
+        note=say("signal.grid-note"),
+    )
+    alt = say("signal.chart", low=low, high=high, least=s.least)
+    return chart("signal", "signal_heatmap", say("signal.grid"), alt, grid, cells=judges, least=s.least)
+
+
+def signal_section(s: Signal) -> Section:
+    """Reliability by language and judge as a heatmap, its sources, and slopes."""
+    head = (SEEN, *((ACROSS,) if "across" in s.languages else ()), *((WITHIN,) if not s.by_task else ()))
+    caption = say("signal.table", level=s.level)
+    blocks: list[Block] = [signal_chart(s), table("signal-languages", caption, s.languages, *head)]
+    says = [say("signal.scope", by_task=s.by_task, least=s.least)]
+    if len(s.slopes):
+        far = s.slopes.reindex((s.slopes["own"] - 1).abs().sort_values(ascending=False, kind="stable").index)
+        blocks.append(table("slopes", say("signal.slopes"), far, SLOPES, most=20))
+        says.append(say("signal.slope-scope"))
+    return Section(name="signal", title=say("signal.title"), says=tuple(says), blocks=tuple(blocks), folded=False)
+
+
+def ranks_chart(b: Leaderboard) -> Chart:
+    """The ranks that each system may have, by language."""
+    size = int(b.systems["system"].nunique())
+    caption = say("systems.ranks")
+    alt = say("systems.ranks-chart", systems=size, top=b.top_set(), level=b.level)
+    instead = table("leaderboard-languages", caption, b.systems, f"system | language | {RANKS}")
+    return chart("leaderboard-ranks", "rank_intervals", caption, alt, instead, frame=b.systems, size=size)
+
+
+def leaderboard_section(b: Leaderboard) -> Section:
+    """Rank intervals by language, and who changes places."""
+    blocks: list[Block] = [ranks_chart(b)]
+    for kind in ("language", "judge") if len(b.swaps) else ():
+        rows = b.swaps[b.swaps["kind"] == kind]
+        if len(rows):
+            blocks.append(table(f"swaps-{kind}", say("systems.swaps", kind=kind), rows, SWAPS, most=12))
+    says = [say("systems.scope", level=b.level), say("systems.calibration", missing=b.missing)]
+    if b.contaminated:
+        says.append(say("systems.contaminated", count=b.contaminated))
+    title = say("systems.board")
+    return Section(name="leaderboard", title=title, says=tuple(says), blocks=tuple(blocks), folded=False)
+
+
+def favour_section(f: Favour) -> Section:
+    """The largest effects of each kind, and self-preference."""
+    blocks: list[Block] = []
+    for kind, rows in f.effects.groupby("kind", sort=False):
+        far = by_size(rows, "effect")
+        named = [name for name in ("system", "language", "judge") if bool((far[name] != "").all())]
+        head = " | ".join([*named, "points = effect/band_low/band_high:+points"])
+        caption = say("favour.effects", kind=str(kind), clear=int(rows["clear"].sum()), of=len(rows))
+        blocks.append(table(f"favour-{str(kind).replace(':', '-')}", caption, far, head, most=MOST_EFFECTS))
+    kin, own = f.families, f.self_preference
+    if own is None:
+        words = say("favour.none-own")
+    else:
+        words = say(
+            "favour.own", judges=list(own.judges), **fields(own, "effect", "low", "high", "own", "separable", "clear")
+        )
+    if set(kin[kin["role"] == "judge"]["family"]) & set(kin[kin["role"] == "system"]["family"]):
+        head = "name:label | role | family:label"
+        blocks.append(table("families", say("favour.families"), pd.DataFrame(kin), head))
+    return Section(name="favour", title=say("favour.title"), says=(words,), blocks=tuple(blocks))
+
+
+VIEWS = {Systems: build}

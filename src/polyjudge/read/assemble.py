@@ -1,0 +1,406 @@
+"""From an engine's grouped answers to a Panel, with every check on the way."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.columns import Columns
+from polyjudge.panel.errors import PanelError, PolyjudgeWarning, UsageError
+from polyjudge.panel.fill import average_systems
+from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Grouping, Panel, nan_mean
+from polyjudge.panel.reading import Reading
+from polyjudge.panel.say import Say, Words, say
+from polyjudge.read.engine import HASH, Codes, Duplicates, Engine, Entries, Found, Labels, Units
+from polyjudge.read.limits import LARGEST_SCORE, LONGEST_LABEL
+
+MOST_ENTRIES = 200_000_000
+"""Replicates are kept apart while the array unit x language x judge x replicate has at most this many entries."""
+MOST_LABELS = 10_000
+FAR = 5.0
+"""A number so many times larger than all others may stand for "no score"."""
+
+
+def assemble(
+    engine: Engine,
+    columns: Columns,
+    *,
+    limits: tuple[float, float] | None,
+    duplicates: Duplicates,
+    languages: list[str] | None,
+    judges: list[str] | None,
+    incomplete: str,
+    max_units: int,
+    notes: Sequence[Words],
+    reading: Reading,
+) -> Panel:
+    """Ask the engine, check the answers, build the panel."""
+    notes = list(notes)
+    if duplicates == "first" and not engine.ordered:
+        raise UsageError(f"{engine.where} has no row order, so duplicates='first' has no meaning. Use 'mean'.")
+    cells = engine.cells()
+    _check_rows(engine, cells, columns, notes)
+    labels, cells = _choose_labels(engine, cells, languages, judges, notes)
+    for axis in ("language", "judge", "system", "replicate"):
+        _check_lengths(axis, getattr(labels, axis, ()), engine.where)
+    if limits is not None and bool(((cells["low"] < limits[0]) | (cells["high"] > limits[1])).any()):
+        raise PanelError(
+            f"{engine.where} has scores outside the declared range {limits[0]:g}:{limits[1]:g}: "
+            f"{_rows(engine.find('outside', limits))}. Correct them, or the range (--range LOW:HIGH)."
+        )
+    if columns.group is not None:
+        strata, by_task = engine.groups()
+        labels = replace(labels, group=tuple(strata), by_task=by_task)
+        if not by_task and duplicates == "error":
+            duplicates = "mean"  # the rows inside a task are its requirements; a group may hold several
+    if columns.cluster is not None and (split := engine.split_cluster()) is not None:
+        raise PanelError(
+            f"Task {clean(split)!r} of {engine.where} lies in several clusters ({clean(columns.cluster)}). A task has "
+            "one: make them agree, or name another column (--cluster)."
+        )
+    n = engine.count_tasks()
+    if n > max_units:
+        units, entries = _hashed(engine, labels, duplicates, max_units, incomplete, notes, n)
+    else:
+        units = engine.tasks(labels)
+        _check_lengths("task", units.labels, engine.where)
+        entries = engine.entries(units, labels, duplicates)
+        if int(entries.rows.max(initial=0)) > 1:
+            if duplicates == "error":
+                raise PanelError(_duplicate_message(engine, labels))
+            notes.append(say("panel.averaged", count=int((entries.rows > 1).sum())))
+        elif duplicates == "first" and int(cells["scored"].sum()) > len(entries.rows):
+            notes.append(say("panel.first-kept", count=int(cells["scored"].sum()) - len(entries.rows)))
+    engine.finish()
+    if duplicates == "error" and not units.hashed and int(entries.rows.sum()) != int(cells["scored"].sum()):
+        raise PanelError(f"{engine.where} grew while it was read. Read it again, or from a snapshot.")
+    observed = (float(cells["low"].min()), float(cells["high"].max()))
+    panel = _build(units, entries, labels, columns, limits, observed, notes)
+    return _settle_incomplete(_with_reading(panel, reading, labels, n), incomplete)
+
+
+def _stand_in(panel: Panel) -> tuple[Say, ...]:
+    """A number that likely stands for "no score": -1 below scores from 0, or 999 far above all others."""
+    low, high = panel.observed_range
+    values = panel.finest
+    if low in (-1, -9, -99, -999) and high > 2 and not bool(((values < 0) & (values != low)).any()):
+        value = low
+    elif high in (99, 999, 9999) and high > FAR * max(np.nanmax(values, where=values < high, initial=1.0), -low):
+        value = high
+    else:
+        return ()
+    return (say("read.stand_in", value=value, count=int((values == value).sum())),)
+
+
+def _with_reading(panel: Panel, reading: Reading, labels: Labels, tasks: int) -> Panel:
+    """The panel with its reading: how many labels each role has, now that all rows were seen, and what looks odd."""
+    counts = {"task": tasks} | {axis: len(getattr(labels, axis)) for axis in labels.used()}
+    shown = {axis: getattr(labels, axis)[:8] for axis in labels.used()}
+    roles = tuple(
+        replace(r, distinct=counts.get(r.role, r.distinct), labels=shown.get(r.role, r.labels)) for r in reading.roles
+    )
+    odd = () if panel.declared_range is not None else _stand_in(panel)
+    reading = replace(reading, roles=roles, doubts=(*reading.doubts, *odd))
+    return replace(panel, reading=reading, notes=(*panel.notes, *odd))
+
+
+# --- checks ---
+
+
+def _check_lengths(axis: str, names: Sequence[str], where: str) -> None:
+    longest = max(map(len, names), default=0)
+    if longest > LONGEST_LABEL:
+        raise PanelError(
+            f"{where} has a {axis} whose name has {longest} characters; at most {LONGEST_LABEL} are read. That is a "
+            f"text, not a name: choose another column (--{axis})."
+        )
+
+
+def _check_rows(engine: Engine, cells: pd.DataFrame, columns: Columns, notes: list[Words]) -> None:
+    names = ["language", "judge"] + [a for a in ("system", "replicate") if getattr(columns, a)]
+    if int(cells["unlabelled"].sum()) or bool(cells[names].isna().any(axis=None)):
+        found = engine.find("unlabelled")
+        raise PanelError(
+            f"{engine.where} has rows without a task, {', '.join(names[:-1])} or {names[-1]}: "
+            f"{', '.join(f.place for f in found)}. Fill the label in, or remove the row."
+        )
+    check_scores(engine, cells, columns)
+    lacking = int(cells["rows"].sum()) - int(cells["scored"].sum())
+    if lacking:
+        notes.append(say("panel.no-score", count=lacking))
+
+
+def check_scores(engine: Engine, cells: pd.DataFrame, columns: Columns) -> None:
+    """Scores must be finite numbers, or absent."""
+    if cells.empty or int(cells["rows"].sum()) == 0:
+        raise PanelError(f"{engine.where} has columns but no rows.")
+    text = int(cells["text"].sum())
+    if text:
+        raise PanelError(
+            f"The score column {columns.score!r} of {engine.where} holds text in {text} rows: "
+            f"{_rows(engine.find('text'))}. Scores must be numbers with a decimal point, or empty. Say what "
+            "words stand for (--map WORD=NUMBER), or name another column (--score)."
+        )
+    scored = cells[cells["scored"] > 0]
+    if scored.empty:
+        raise PanelError(f"The score column {columns.score!r} of {engine.where} is empty in every row.")
+    largest = float(np.nanmax(np.abs(scored[["low", "high"]].to_numpy(float))))
+    if LARGEST_SCORE < largest < np.inf:
+        raise PanelError(
+            f"{engine.where} has scores up to {largest:g}, which no scale has; sums of squares of such numbers leave "
+            "the range of arithmetic. Correct them, or divide all scores by a power of ten."
+        )
+    with np.errstate(invalid="ignore"):
+        odd = ~np.isfinite(scored[["total", "low", "high"]].to_numpy(float)).all(axis=1)
+    if odd.any():
+        found = engine.find("not finite")
+        if found:
+            raise PanelError(
+                f"{engine.where} has scores that are not finite numbers: {_rows(found)}. Leave the field empty where "
+                "there is no score."
+            )
+        raise PanelError(f"The scores of {engine.where} are too large to add up. Scale them down.")
+
+
+def _choose_labels(
+    engine: Engine, cells: pd.DataFrame, languages: list[str] | None, judges: list[str] | None, notes: list[Words]
+) -> tuple[Labels, pd.DataFrame]:
+    axes = {"language": languages, "judge": judges}
+    axes |= {axis: None for axis in ("system", "replicate") if axis in cells}
+    order: dict[str, Any] = {}
+    for axis, wanted in axes.items():
+        if wanted is None:
+            continue
+        there = set(cells[axis])
+        unknown = [w for w in wanted if w not in there]
+        if unknown or len(set(wanted)) < len(wanted):
+            what = f"no {axis} {clean(unknown[0])!r}" if unknown else f"a {axis} is named twice in the order given"
+            raise PanelError(f"{engine.where}: {what}; it has {', '.join(clean(x) for x in sorted(there)[:12])}.")
+        left = len(there) - len(wanted)
+        if left:
+            notes.append(say("panel.chosen", count=left, all=len(there), axis=axis))
+            engine.keep(axis, wanted)
+            cells = cells[cells[axis].isin(wanted)]
+        order[axis] = tuple(wanted)
+    for axis in axes:
+        if axis not in order:
+            order[axis] = _in_order(cells, axis)
+        if len(order[axis]) > MOST_LABELS:
+            raise PanelError(
+                f"{engine.where} has {len(order[axis])} different {axis}s. Check that the {axis} column is the right "
+                f"one (--{axis} NAME)."
+            )
+        if axes[axis] is None:
+            _check_alike(order[axis], axis, engine.where, notes)
+    return Labels(**order), cells
+
+
+def _in_order(cells: pd.DataFrame, axis: str) -> tuple[str, ...]:
+    if "first" in cells:
+        return tuple(dict.fromkeys(label for _, label in sorted(zip(cells["first"], cells[axis], strict=True))))
+    return tuple(sorted(set(cells[axis])))
+
+
+def _check_alike(labels: Sequence[str], axis: str, where: str, notes: list[Words]) -> None:
+    """Labels that differ only in case or spaces are most likely one label, whose scores would be torn apart."""
+    seen: dict[str, str] = {}
+    alike = [(seen[key], x) for x in labels if seen.setdefault(key := "".join(x.split()).casefold(), x) != x]
+    if alike and axis in ("language", "judge"):
+        one, other = (clean(x) for x in alike[0])
+        more = f" (so do {len(alike) - 1} more)" if len(alike) > 1 else ""
+        raise PanelError(
+            f"The {axis}s {one!r} and {other!r} of {where} differ only in case or spaces{more}. Make them equal in the "
+            f"file; if they are different {axis}s, list all that you want: --{axis}s {one},{other},... ({axis}s=[...] "
+            "in Python)."
+        )
+    for one, other in alike:
+        note = say("panel.alike", axis=axis, one=one, other=other)
+        notes.append(note)
+        warnings.warn(str(note), PolyjudgeWarning, stacklevel=5)
+
+
+def _rows(found: Sequence[Found]) -> str:
+    return ", ".join(f"{f.place} ({f.text!r})" for f in found)
+
+
+def _duplicate_message(engine: Engine, labels: Labels) -> str:
+    names = ["task", "language", "judge"] + [a for a in ("system", "replicate") if getattr(labels, a)]
+    rows = engine.find_duplicates()
+    some = "; ".join(", ".join(clean(x, 40) for x in row[: len(names)]) + f" ({row[-1]} rows)" for row in rows[:3])
+    return (
+        f"{engine.where} has several rows with the same {', '.join(names)}: {some}. If they belong to different "
+        "systems, name that column (--system NAME); if they are repeats, name theirs (--replicate NAME); else choose "
+        "--duplicates mean or --duplicates first."
+    )
+
+
+# --- hashed units ---
+
+
+def _hashed(
+    engine: Engine, labels: Labels, duplicates: Duplicates, size: int, incomplete: str, notes: list[Words], n: int
+) -> tuple[Units, Entries]:
+    """Beyond `size` tasks: units by hash, and the proof that each cell holds every task of its unit exactly once."""
+    if labels.group and not labels.by_task:
+        raise PanelError(
+            f"{engine.where} has {n} tasks and groups that divide the rows inside tasks, which are not kept beyond "
+            f"max_units ({size}). Raise max_units (--max-units), or read one group at a time."
+        )
+    units = engine.hashed_units(size, labels)
+    entries = engine.entries(units, labels, duplicates)
+    if not _whole(units, entries, labels):
+        if duplicates == "error" and engine.find_duplicates(1):
+            raise PanelError(_duplicate_message(engine, labels))
+        if incomplete == "error":
+            raise PanelError(
+                f"{engine.where} is incomplete: not every task has a score from every judge in every language. "
+                "Use --incomplete drop to leave such tasks out."
+            )
+        dropped = engine.drop_incomplete(labels)
+        left = n - dropped
+        if left < 2:
+            raise PanelError(
+                f"Hardly a task of {engine.where} has a score in every language by every judge (and replicate): "
+                f"{left} of {n}. Score the missing entries, read fewer judges or languages, or raise max_units above "
+                f"{n} so that incomplete tasks can be used."
+            )
+        notes.append(say("panel.dropped", count=dropped, tasks=n, hashed=True))
+        if dropped:
+            units = engine.hashed_units(size, labels)
+            entries = engine.entries(units, labels, duplicates)
+        n = left
+    what = HASH if not units.clusters else HASH.replace("task label", "cluster label")
+    notes.append(say("panel.hashed", tasks=n, units=units.size, how=what))
+    return units, entries
+
+
+def _whole(units: Units, entries: Entries, labels: Labels) -> bool:
+    """Whether every cell of every unit holds every task of the unit exactly once.
+
+    The number of rows and the exclusive or of the tasks' hashes must both agree with the unit's. A repeated task beside
+    a missing one would need a collision of 64-bit hashes to pass.
+    """
+    assert units.weights is not None
+    if len(entries.rows) != units.size * labels.entries_per_task():
+        return False
+    unit = entries.codes["unit"]
+    if not np.array_equal(entries.rows, units.weights[unit].astype(np.int64)):
+        return False
+    return entries.mark is None or units.mark is None or bool(np.array_equal(entries.mark, units.mark[unit]))
+
+
+# --- arrays ---
+
+
+def _build(
+    units: Units,
+    entries: Entries,
+    labels: Labels,
+    columns: Columns,
+    limits: tuple[float, float] | None,
+    observed: tuple[float, float],
+    notes: list[Words],
+) -> Panel:
+    shape = (units.size, len(labels.language), len(labels.judge))
+    cell = np.ravel_multi_index(tuple(entries.codes[axis] for axis in ("unit", "language", "judge")), shape)
+    weights = units.weights if units.weights is not None else np.ones(units.size)
+    arrays = _scores(entries, labels, weights, _crossed(entries, labels, cell, columns, notes), notes)
+    grouping = None
+    if labels.by_task:
+        grouping = Grouping(columns.group or "group", labels.group, units.group)
+    elif labels.group:
+        at, inside = entries.codes["group"] * int(np.prod(shape)) + cell, (len(labels.group), *shape)
+        rows = _total(at, entries.rows, inside).astype(np.int64)
+        grouping = Grouping(columns.group or "group", labels.group, None, _mean(at, entries, inside), rows)
+    return Panel(
+        tasks=units.labels,
+        languages=labels.language,
+        judges=labels.judge,
+        counts=_total(cell, entries.rows, shape).astype(np.int64),
+        weights=weights,
+        grouping=grouping,
+        declared_range=limits,
+        observed_range=observed,
+        clusters=units.clusters,
+        cluster=units.cluster,  # type: ignore[arg-type]  # None: every task its own
+        notes=tuple(notes),
+        **arrays,
+    )
+
+
+def _scores(entries: Entries, labels: Labels, weights: Array, s: int, notes: list[Words]) -> dict[str, Any]:
+    """The arrays of a panel with their labels, as arguments of `Panel`: the finest that fits, and its means.
+
+    s : number of systems that can be compared
+    """
+    n, k, m, r = len(weights), len(labels.language), len(labels.judge), len(labels.replicate)
+    if s * max(r, 1) * n * k * m > MOST_ENTRIES:
+        notes.append(say("panel.too-large", count=s, what="systems", entries=s * max(r, 1) * n * k * m))
+        s = 0
+    if r and n * k * m * r > MOST_ENTRIES:
+        notes.append(say("panel.too-large", count=r, what="replicates", entries=n * k * m * r))
+        r = 0
+    axes = {"unit": n, "system": s, "language": k, "judge": m, "replicate": r}
+    axes = {axis: size for axis, size in axes.items() if size}
+    shape = tuple(axes.values())
+    finest = _mean(np.ravel_multi_index(tuple(entries.codes[axis] for axis in axes), shape), entries, shape)
+    out: dict[str, Any] = {"replicates": labels.replicate if r else ()}
+    if not s:
+        return out | ({"scores": nan_mean(finest), "replicate_scores": finest} if r else {"scores": finest})
+    by_system = nan_mean(finest) if r else finest
+    out |= {"scores": average_systems(by_system, weights), "systems": labels.system, "system_scores": by_system}
+    holes = int((np.isnan(by_system) & ~np.isnan(out["scores"])[:, None]).sum())
+    if holes:
+        notes.append(say("panel.system-holes", count=holes, all=by_system.size))
+    if r:
+        each = [average_systems(finest[..., i], weights) for i in range(r)]
+        out |= {"system_replicates": finest, "replicate_scores": np.stack(each, axis=-1)}
+    return out
+
+
+def _crossed(entries: Entries, labels: Labels, cell: Codes, columns: Columns, notes: list[Words]) -> int:
+    """Number of systems; 0 where no judge scored two of them on one task: nothing can be compared."""
+    if not labels.system:
+        return 0
+    last = np.zeros(int(cell.max(initial=0)) + 1, np.int64)
+    last[cell] = entries.codes["system"]
+    if bool((last[cell] != entries.codes["system"]).any()):
+        return len(labels.system)
+    notes.append(say("panel.no-system", column=columns.system, systems=len(labels.system)))
+    return 0
+
+
+def _total(at: Any, values: Any, shape: tuple[int, ...]) -> Array:
+    out: Array = np.bincount(at, weights=np.asarray(values, np.float64), minlength=int(np.prod(shape))).astype(float)
+    return out.reshape(shape)
+
+
+def _mean(at: Any, entries: Entries, shape: tuple[int, ...]) -> Array:
+    """Mean per place, NaN where nothing fell. A place with one row keeps the bits of its score."""
+    count = _total(at, entries.rows, shape)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        out: Array = np.where(count > 0, _total(at, entries.total, shape) / count, np.nan)
+    return out
+
+
+def _settle_incomplete(panel: Panel, incomplete: str) -> Panel:
+    if panel.complete or incomplete == "estimate":
+        return panel
+    if incomplete == "error":
+        panel.require_complete("the analyses asked for")
+    whole = np.atleast_1d(~np.isnan(panel.scores).any(axis=(1, 2)))
+    if int(whole.sum()) < 2:
+        raise PanelError(
+            f"Only {int(whole.sum())} of {len(whole)} tasks have a score in every language by every judge, so none "
+            "can be dropped. Read fewer judges or languages, or use --incomplete estimate."
+        )
+    kept = panel.select(tasks=[t for t, w in zip(panel.tasks, whole, strict=True) if w])
+    note = say("panel.dropped", count=int((~whole).sum()), tasks=len(whole), hashed=False)
+    return replace(kept, notes=(*kept.notes, note))

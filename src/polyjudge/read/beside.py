@@ -1,0 +1,136 @@
+"""A new table beside the one that was read, in the same database. The source is never touched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from polyjudge.panel.adjustment import Adjustment, quote
+from polyjudge.panel.columns import Columns, find_columns
+from polyjudge.panel.errors import UsageError, foreign_errors
+from polyjudge.panel.labels import clean, redact
+from polyjudge.read.duck import Source, name
+from polyjudge.read.opener import file_of
+
+ENDING = "_calibrated"
+COMMENT = "Calibrated scores, written by polyjudge"
+"""On every table of ours: what has it may be replaced (--overwrite), nothing else is."""
+
+
+def named(source: str, output: str, table: str | None = None) -> str | None:
+    """The new table that `output` names: "NAME" of ::NAME, "" for the usual name, None when it is a file."""
+    if "::" not in output or os.path.exists(output):
+        return None
+    where, _, new = output.rpartition("::")
+    held = file_of(source) or source
+    base = held if table is not None or "::" not in held else held.rpartition("::")[0]
+    same = where == base or (os.path.exists(base) and os.path.realpath(where) == os.path.realpath(base))
+    if where and not same:
+        raise UsageError(
+            f"-o {clean(redact(output), 200)} names another database than the scores. A table is written beside the "
+            "one that is read (::TABLE); everything else into a file."
+        )
+    return new
+
+
+def columns_of(there: Iterable[str], names: Mapping[str, str | None]) -> Columns:
+    """Language, judge and score: systems, replicates and clusters pass through as they are."""
+    named: dict[str, Any] = {**names, "system": "", "replicate": "", "cluster": "", "group": None}
+    return find_columns(there, require_task=False, **named)
+
+
+def in_file(rows: Source, query: str, table: tuple[str, str] | None, new: str, overwrite: bool) -> str:
+    """`query` as a table of the DuckDB file that was read. Returns FILE::TABLE."""
+    if table is None:
+        raise UsageError(
+            "A table is written beside one of a DuckDB file or of PostgreSQL, and these scores are in neither. Write "
+            "them to a file."
+        )
+    schema, old = table
+    new = _checked(new, old)
+    con, file = rows.con, str(rows.files[0])
+    con.execute(f"ATTACH {quote(os.path.abspath(file))} AS polyjudge_target (TYPE duckdb)")
+    place = f"polyjudge_target.{name(schema)}.{name(new)}"
+    of = f"database_name = 'polyjudge_target' AND schema_name = {quote(schema)}"
+    found = con.execute(
+        f"SELECT comment FROM duckdb_tables() WHERE {of} AND lower(table_name) = lower({quote(new)}) UNION ALL "
+        f"SELECT 'a view' FROM duckdb_views() WHERE {of} AND lower(view_name) = lower({quote(new)})"
+    ).fetchall()
+    _check_ours(new, [r[0] for r in found], overwrite)
+    con.execute("BEGIN")
+    if found:
+        con.execute(f"DROP TABLE {place}")
+    con.execute(f"CREATE TABLE {place} AS {query}")
+    con.execute(f"COMMENT ON TABLE {place} IS {quote(COMMENT)}")
+    con.execute("COMMIT")
+    con.close()
+    return f"{file}::{new if schema == 'main' else f'{schema}.{new}'}"
+
+
+def on_server(
+    adjustment: Adjustment,
+    address: str,
+    table: str | None,
+    new: str,
+    column: str,
+    unseen: str,
+    overwrite: bool,
+    names: Mapping[str, str | None],
+) -> tuple[str, int, int, int]:
+    """The calibrated scores as a table of the PostgreSQL server, made there in one transaction.
+
+    The session reads only, but for that transaction. Returns the address of the table, and the rows as `Written` has
+    them.
+    """
+    from polyjudge.read import warehouse
+    from polyjudge.read.assemble import check_scores
+    from polyjudge.read.ibis_engine import IbisEngine
+
+    if not address.lower().startswith("postgres"):
+        raise UsageError("A table is written beside one of DuckDB or PostgreSQL. Write to a file instead.")
+    held = warehouse.connect(address, table, "duckdb")
+    columns = columns_of(held.columns, names)
+    if column in held.columns:
+        raise UsageError(f"The table already has a column {column!r}. Choose another name with --column.")
+    base, _, full = address.rpartition("::") if table is None else (address, "", table)
+    schema, _, old = full.rpartition(".")
+    new = _checked(new, old)
+    engine = IbisEngine(held, columns, "postgres")
+    cells = engine.cells()
+    check_scores(engine, cells, columns)
+    strange = adjustment.check_seen(list(zip(cells["language"], cells["judge"], cells["rows"], strict=True)), unseen)
+    query = held.get_backend().compile(adjustment.ibis(held, columns, column, "keep"))
+    place = f"{name(schema)}.{name(new)}" if schema else name(new)
+    con = held.get_backend().con
+    con.rollback()
+    with foreign_errors("the PostgreSQL database"), con.transaction(), con.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ WRITE")
+        cursor.execute("SELECT to_regclass(%s), obj_description(to_regclass(%s))", (place, place))
+        there, comment = cursor.fetchone()
+        _check_ours(new, [] if there is None else [comment], overwrite)
+        if there is not None:
+            cursor.execute(f"DROP TABLE {place}")
+        cursor.execute(f"CREATE TABLE {place} AS {query}")
+        cursor.execute(f"COMMENT ON TABLE {place} IS '{COMMENT}'")
+    rows, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
+    return f"{redact(base)}::{f'{schema}.{new}' if schema else new}", rows, rows - scored, strange
+
+
+def _checked(new: str, old: str) -> str:
+    new = new or f"{old}{ENDING}"
+    if new.lower() == old.lower():
+        raise UsageError(f"The table {clean(new)!r} is what is read. Choose another name: -o ::NAME.")
+    if "\0" in new:
+        raise UsageError("A table's name holds no NUL.")
+    return new
+
+
+def _check_ours(new: str, comments: list[Any], overwrite: bool) -> None:
+    """What stands at the new table's name may be replaced when polyjudge wrote it and the user says so."""
+    if not comments:
+        return
+    if any(c != COMMENT for c in comments):
+        raise UsageError(f"There is a table {clean(new)!r} that polyjudge did not write. Choose another: -o ::NAME.")
+    if not overwrite:
+        raise UsageError(f"The table {clean(new)!r} is there already. Replace it (--overwrite), or name another.")

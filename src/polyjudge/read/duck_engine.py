@@ -1,0 +1,272 @@
+"""Grouping scores in DuckDB.
+
+Labels become codes inside the engine (enumerations for languages, judges and replicates; a table from a task's hash to
+its unit), so the one heavy GROUP BY works on integers and only integers and sums come out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from polyjudge.panel.columns import Columns
+from polyjudge.panel.errors import PanelError
+from polyjudge.panel.labels import clean
+from polyjudge.read import duck
+from polyjudge.read.duck import Source, engine_errors, name
+from polyjudge.read.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_units
+
+_NUMBERS = ("INT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN", "REAL", "BIGNUM")
+
+
+class DuckEngine:
+    """A `Source` with its columns chosen."""
+
+    def __init__(self, source: Source, columns: Columns, frame: Any = None, weight: str | None = None) -> None:
+        self.source, self.con, self.where = source, source.con, source.where
+        self.ordered = source.row is not None
+        self.grouped, self.clustered, self.weight = columns.group is not None, columns.cluster is not None, weight
+        self.inner = [axis for axis in ("system", "replicate") if getattr(columns, axis) is not None]
+        self._stamps, self._rows = source.stamps(), "typed"
+        with engine_errors(self.where):
+            if source.spool:
+                wanted = [*vars(columns).values(), weight]
+                duck.spool(source, list(dict.fromkeys(c for c in wanted if c)), frame)
+            self._type(columns)
+
+    def _type(self, c: Columns) -> None:
+        """The view `typed`: labels as text (an empty one is missing), the score as a number, text that is none."""
+
+        def label(column: str) -> str:
+            return f"nullif(CAST({name(column)} AS VARCHAR), '')"
+
+        score, kind = name(c.score), duck.column_types(self.source)[c.score]
+        if kind.startswith(("VARCHAR", "ENUM")):
+            raw = f"nullif(trim(CAST({score} AS VARCHAR)), '')"
+            number = f"try_cast({raw} AS DOUBLE)"
+            text = f"({raw} IS NOT NULL AND {number} IS NULL)"
+        elif any(part in kind for part in _NUMBERS) and "[" not in kind and "(" not in kind.replace("DECIMAL(", ""):
+            raw, number, text = f"CAST({score} AS VARCHAR)", f"CAST({score} AS DOUBLE)", "false"
+        elif kind in ('"NULL"', "NULL"):
+            raw, number, text = "NULL", "CAST(NULL AS DOUBLE)", "false"
+        else:
+            raise PanelError(
+                f"The score column {c.score!r} holds {clean(kind.lower().partition('_')[0])}, not numbers."
+            )
+        task = label(c.task) if c.task else "''"
+        columns = {"task": task, "language": label(c.language), "judge": label(c.judge)}
+        columns |= {axis: label(getattr(c, axis)) for axis in self.inner}
+        if c.cluster:
+            columns["cluster"] = f"coalesce({label(c.cluster)}, {label(c.task)})"
+        if c.group:
+            columns["stratum"] = f"coalesce({label(c.group)}, '(none)')"
+        if self.weight:
+            columns["weight"] = f"try_cast({name(self.weight)} AS DOUBLE)"
+        columns |= {"score": number, "raw": raw, "is_text": text}
+        if self.ordered:
+            columns[duck.ROW] = str(self.source.row)
+        picked = ", ".join(f"{sql} AS {alias}" for alias, sql in columns.items())
+        self.con.execute(f"CREATE OR REPLACE TEMP VIEW typed AS SELECT {picked} FROM {self.source.relation}")
+
+    def keep(self, axis: str, wanted: list[str]) -> None:
+        self._label_table(f"kept_{axis}", wanted)
+        source, self._rows = self._rows, f"typed_{axis}"
+        self.con.execute(
+            f"CREATE TEMP VIEW {self._rows} AS SELECT * FROM {source} WHERE {axis} IN (SELECT label FROM kept_{axis})"
+        )
+
+    def _label_table(self, table: str, labels: list[str]) -> None:
+        self.con.execute(
+            f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT unnest(?::VARCHAR[]) AS label, unnest(range(?)) AS place",
+            [labels, len(labels)],
+        )
+
+    def _frame(self, sql: str) -> pd.DataFrame:
+        with engine_errors(self.where):
+            found = self.con.execute(sql)
+            names, rows = [column[0] for column in found.description], found.fetchall()
+        return pd.DataFrame({n: [row[i] for row in rows] for i, n in enumerate(names)})
+
+    def _rows_of(self, sql: str) -> list[tuple[Any, ...]]:
+        with engine_errors(self.where):
+            return list(self.con.execute(sql).fetchall())
+
+    def _arrays(self, sql: str) -> dict[str, Any]:
+        with engine_errors(self.where):
+            arrays: dict[str, Any] = self.con.execute(sql).fetchnumpy()
+        return arrays
+
+    # --- the questions of Engine ---
+
+    def cells(self) -> pd.DataFrame:
+        keys = ", ".join(["language", "judge", *self.inner])
+        first = f", min({duck.ROW}) AS first" if self.ordered else ""
+        return self._frame(
+            f"SELECT {keys}, count(*) AS rows, count(score) AS scored, count_if(is_text) AS text, "
+            f"count(*) - count(task) AS unlabelled, sum(score) AS total, min(score) AS low, max(score) AS high{first} "
+            f"FROM {self._rows} GROUP BY {keys}"
+        )
+
+    def groups(self) -> tuple[list[str], bool]:
+        order = f"min({duck.ROW})" if self.ordered else "stratum"
+        labels = self._rows_of(f"SELECT stratum FROM {self._rows} GROUP BY stratum ORDER BY {order}")
+        ((split,),) = self._rows_of(
+            f"SELECT count(*) FROM (SELECT task FROM {self._rows} GROUP BY task HAVING min(stratum) <> max(stratum))"
+        )
+        return [label for (label,) in labels], split == 0
+
+    def split_cluster(self) -> str | None:
+        found = self._rows_of(
+            f"SELECT task FROM {self._rows} GROUP BY task HAVING min(cluster) <> max(cluster) ORDER BY task LIMIT 1"
+        )
+        return str(found[0][0]) if found else None
+
+    def count_tasks(self) -> int:
+        return int(self._rows_of(f"SELECT count(DISTINCT task) FROM {self._rows}")[0][0])
+
+    def tasks(self, labels: Labels) -> Units:
+        self._enumerate(labels)
+        order = f"min({duck.ROW})" if self.ordered else "task"
+        group = ", enum_code(min(stratum)::group_codes)::BIGINT AS g" if labels.by_task else ""
+        weight = ", min(weight) AS w, max(weight) AS w_max" if self.weight else ""
+        weight += ", min(cluster) AS cluster" if self.clustered else ""
+        with engine_errors(self.where):
+            self.con.execute(
+                f"CREATE OR REPLACE TEMP TABLE task_units AS SELECT task, hash(task) AS h, "
+                f"(row_number() OVER (ORDER BY {order}) - 1)::INTEGER AS u{group}{weight} FROM {self._rows} "
+                "GROUP BY task"
+            )
+        table = self._arrays("SELECT * EXCLUDE (h) FROM task_units ORDER BY u")
+        weights = None
+        if self.weight:
+            weights, top = (np.ma.filled(table[n].astype(float), np.nan) for n in ("w", "w_max"))
+            if not np.array_equal(weights, top):
+                raise PanelError(f"The weight column {self.weight!r} must hold one number for each task.")
+        codes = table["g"].astype(np.int64) if group else None
+        names = tuple(table["task"].tolist())
+        clusters, cluster = coded(table["cluster"].tolist()) if self.clustered else ((), None)
+        return Units(len(names), False, names, weights, codes, None, clusters, cluster)
+
+    def hashed_units(self, size: int, labels: Labels) -> Units:
+        self._enumerate(labels)
+        group = ", min(stratum) AS stratum" if labels.by_task else ""
+        group += ", min(cluster) AS cluster" if self.clustered else ""
+        each = labels.units_per_group(size)
+        place = f"('0x' || substr(md5({'cluster' if self.clustered else 'task'}), 1, 8))::BIGINT % {each}"
+        if labels.by_task:
+            place += f" + {each} * enum_code(stratum::group_codes)"
+        with engine_errors(self.where):
+            self.con.execute(
+                f"CREATE OR REPLACE TEMP TABLE task_units AS SELECT task, hash(task) AS h, ({place})::INTEGER AS raw_u "
+                f"FROM (SELECT task{group} FROM {self._rows} GROUP BY task)"
+            )
+            # Units that no task fell into are left out, so that places are dense.
+            self.con.execute(
+                "CREATE OR REPLACE TEMP TABLE units AS SELECT raw_u, (row_number() OVER (ORDER BY raw_u) - 1)::INTEGER "
+                "AS u, count(*) AS w, bit_xor(h) AS mark FROM task_units GROUP BY raw_u"
+            )
+            self.con.execute(
+                "CREATE OR REPLACE TEMP TABLE task_units AS SELECT task, h, u FROM task_units JOIN units USING (raw_u)"
+            )
+        units = self._arrays("SELECT raw_u, w, mark FROM units ORDER BY u")
+        places, mark = units["raw_u"].astype(np.int64), units["mark"].view(np.int64)
+        return hashed_units(places, units["w"].astype(float), mark, each, labels, self.clustered)
+
+    def _enumerate(self, labels: Labels) -> None:
+        for axis in labels.used():
+            self._label_table(f"{axis}_labels", list(getattr(labels, axis)))
+            self.con.execute(
+                f"CREATE OR REPLACE TEMP TYPE {axis}_codes AS ENUM (SELECT label FROM {axis}_labels ORDER BY place)"
+            )
+
+    def _match(self) -> str:
+        """Join on the hash alone unless two tasks share one."""
+        ((clash,),) = self._rows_of("SELECT count(*) - count(DISTINCT h) FROM task_units")
+        return "hash(s.task) = t.h" + (" AND s.task = t.task" if clash else "")
+
+    def entries(self, units: Units, labels: Labels, duplicates: Duplicates) -> Entries:
+        axes = labels.entry_axes()
+        column = {"group": "stratum"}
+        keys = ", ".join(f"{column.get(a, a)}::{a}_codes AS {a[:2]}" for a in axes)
+        mark = units.hashed and duplicates == "error"
+        if duplicates == "first":
+            value = f"arg_min(score, {duck.ROW})"
+        else:
+            value = "sum(score)" if duplicates == "error" or not units.hashed else "avg(score)"
+        grouped = (
+            f"SELECT t.u, {keys}, {value} AS total, count(*) AS n{', bit_xor(t.h) AS mark' if mark else ''} "
+            f"FROM {self._rows} s JOIN task_units t ON {self._match()} WHERE s.score IS NOT NULL "
+        )
+        short = ", ".join(a[:2] for a in axes)
+        if units.hashed and duplicates != "error":
+            # A task's rows are averaged first: a unit is a mean over tasks, not over rows.
+            inner = f"{grouped} GROUP BY t.u, t.h, {short}"
+            grouped = f"SELECT u, {short}, sum(total) AS total, count(*) AS n FROM ({inner}) GROUP BY u, {short}"
+        else:
+            grouped += f"GROUP BY t.u, {short}"
+        codes = ", ".join(f"enum_code({a[:2]})::BIGINT AS {a}" for a in axes)
+        out = self._arrays(f"SELECT u::BIGINT AS unit, {codes}, total, n{', mark' if mark else ''} FROM ({grouped})")
+        total, rows = out["total"].astype(float), out["n"].astype(np.int64)
+        if duplicates == "first" and not units.hashed:
+            rows = np.ones_like(rows)
+        found: dict[str, Codes] = {a: out[a] for a in ("unit", *axes)}
+        return Entries(found, total, rows, out["mark"].view(np.int64) if mark else None)
+
+    def drop_incomplete(self, labels: Labels) -> int:
+        keys, full = ", ".join(["language", "judge", *self.inner]), labels.entries_per_task()
+        with engine_errors(self.where):
+            self.con.execute(
+                f"CREATE OR REPLACE TEMP TABLE partial AS SELECT task FROM (SELECT task, {keys}, count(score) AS c "
+                f"FROM {self._rows} GROUP BY task, {keys}) GROUP BY task HAVING count_if(c > 0) < {full}"
+            )
+            dropped = int(self.con.execute("SELECT count(*) FROM partial").fetchall()[0][0])
+            self.con.execute(
+                f"CREATE TEMP VIEW whole AS SELECT * FROM {self._rows} WHERE task NOT IN (SELECT task FROM partial)"
+            )
+        self._rows = "whole"
+        return dropped
+
+    def find(self, what: str, limits: tuple[float, float] | None = None, most: int = 5) -> list[Found]:
+        low, high = limits or (0.0, 0.0)
+        condition = {
+            "text": "is_text",
+            "not finite": "NOT isfinite(score)",
+            "unlabelled": " OR ".join(f"{a} IS NULL" for a in ("task", "language", "judge", *self.inner)),
+            "outside": f"score < {low!r} OR score > {high!r}",
+        }[what]
+        order = f"ORDER BY {duck.ROW}" if self.ordered else ""
+        row = duck.ROW if self.ordered else "NULL"
+        rows = self._frame(
+            f"SELECT {row} AS place, raw, task, language, judge FROM {self._rows} "
+            f"WHERE {condition} {order} LIMIT {most}"
+        )
+        return [self._found(r) for r in rows.itertuples()]
+
+    def _found(self, row: Any) -> Found:
+        if not self.ordered or row.place is None:
+            return Found.at(row, ("task", "language", "judge") if row.task else ("language", "judge"))
+        file, place = divmod(int(row.place) // self.source.rows_per_line, 1 << 40)
+        if self.source.first_line is not None:
+            return Found(f"line {place + self.source.first_line}", clean(row.raw, 40))
+        several = len(self.source.files) > 1 and self.source.kind == "parquet"
+        of = f" of {clean(self.source.files[file].name, 80)}" if several else ""
+        return Found(f"row {place + 1}{of}", clean(row.raw, 40))
+
+    def find_duplicates(self, most: int = 5) -> list[tuple[Any, ...]]:
+        keys = ", ".join(["task", "language", "judge", *self.inner])
+        keys += ", stratum" if self.grouped else ""
+        order = f", min({duck.ROW})" if self.ordered else ""
+        return self._rows_of(
+            f"SELECT {keys}, count(*) AS n FROM {self._rows} WHERE score IS NOT NULL GROUP BY {keys} "
+            f"HAVING count(*) > 1 ORDER BY n DESC{order}, {keys} LIMIT {most}"
+        )
+
+    def finish(self) -> None:
+        changed = self.source.stamps() != self._stamps
+        self.con.close()
+        if changed:
+            raise PanelError(
+                f"{self.where} changed while it was read. Wait until it is complete, or copy it, and read it again."
+            )

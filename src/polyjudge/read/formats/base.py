@@ -1,0 +1,229 @@
+"""What a reader of an eval tool's files is, and what they share: a peek at a file, and metadata as plain columns."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from polyjudge.panel.columns import USUAL
+from polyjudge.panel.errors import PanelError
+from polyjudge.panel.labels import clean
+from polyjudge.panel.say import Say
+from polyjudge.read.duck import FILE
+from polyjudge.read.formats.names import part_of
+from polyjudge.read.limits import check_text
+
+PEEK = 1 << 20
+LARGEST = 1 << 30
+"""A JSON document is read as a whole; beyond this it has to be JSON lines or Parquet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolScores:
+    """Long scores out of a tool's files: columns by role, metadata as dotted columns; what to know."""
+
+    frame: pd.DataFrame
+    notes: tuple[Say, ...] = ()
+    doubts: tuple[Say, ...] = ()
+
+
+@dataclass
+class Peek:
+    """A first look at files: enough to tell whose they are."""
+
+    paths: Sequence[Path]
+
+    @property
+    def path(self) -> Path:
+        """The first file."""
+        return self.paths[0]
+
+    @cached_property
+    def head(self) -> str:
+        """The start of the first file as text; nothing when it is no text."""
+        try:
+            with open_text(self.path) as file:
+                return str(file.read(PEEK))
+        except (OSError, EOFError, UnicodeDecodeError):
+            return ""
+
+    @cached_property
+    def record(self) -> Any:
+        """The first JSON object or line, or the first element of a list; None when it is no JSON."""
+        text = self.head.lstrip("\ufeff \t\r\n").removeprefix("[").lstrip()
+        if not text.startswith("{"):
+            return None
+        try:
+            return json.JSONDecoder().raw_decode(text)[0]
+        except RecursionError:
+            return None
+        except ValueError:
+            return self.document if len(text) >= PEEK - 64 else None
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """The first record, or the first of those in its `data`, as answers of web APIs have them."""
+        found = self.record if isinstance(self.record, dict) else {}
+        data = found.get("data")
+        first = data[0] if isinstance(data, list) and data else found
+        return first if isinstance(first, dict) else {}
+
+    @cached_property
+    def document(self) -> Any:
+        """The whole file as one JSON document, or None."""
+        return document(self.path)
+
+    @cached_property
+    def header(self) -> list[str]:
+        """The fields of the first line, for CSV."""
+        line = self.head.lstrip("\ufeff").splitlines()[:1]
+        return [part.strip().strip('"') for part in line[0].split(",")] if line else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A format of an eval tool."""
+
+    name: str
+    title: str
+    files: str
+    """What its files are called or hold."""
+    reads: str
+    """Where task, language, judge and score come from."""
+    needs: str
+    """What the user may have to say."""
+    fits: Callable[[Peek], bool]
+    rows: Callable[[Path], Iterable[dict[str, Any]]]
+    """The scores of one file as rows: roles by name, metadata as dotted names."""
+    finish: Callable[[pd.DataFrame], ToolScores] = lambda frame: ToolScores(frame=tidy(frame))
+    """What is settled over all files together."""
+
+
+def open_text(path: Path) -> Any:
+    """A text file in UTF-8, unpacked where it is packed and does not expand beyond all measure."""
+    if path.name.lower().endswith(".gz"):
+        check_text(path)
+        return gzip.open(path, "rt", encoding="utf-8")
+    return path.open(encoding="utf-8")
+
+
+def document(path: Path) -> Any:
+    """A file as one JSON document, or None when it is none."""
+    if path.stat().st_size > LARGEST:
+        raise PanelError(f"{clean(path, 200)} is one JSON document of more than 1 GiB. Write it as JSON lines.")
+    try:
+        with open_text(path) as file:
+            return json.load(file)
+    except (ValueError, OSError, EOFError, RecursionError):
+        return None
+
+
+def records(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of JSON lines, of a list, or of the list in a document's `data`."""
+    peek = Peek([path])
+    text = peek.head.lstrip("\ufeff \t\r\n")
+    whole = document(path) if text.startswith("[") or "\n{" not in text.rstrip() else None
+    if isinstance(whole, list):
+        yield from (r for r in whole if isinstance(r, dict))
+        return
+    if isinstance(whole, dict):
+        yield from (r for r in whole.get("data", [whole]) if isinstance(r, dict))
+        return
+    with open_text(path) as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise PanelError(f"{clean(path, 200)}, line {number} is not valid JSON: {clean(error, 80)}.") from None
+            if isinstance(record, dict):
+                yield record
+
+
+def flat(value: Mapping[str, Any], prefix: str = "", depth: int = 4) -> dict[str, Any]:
+    """Nested mappings as dotted columns; lists are left out.
+
+    >>> flat({"a": {"b": 1}, "c": [1], "d": "x"})
+    {'a.b': 1, 'd': 'x'}
+    """
+    out: dict[str, Any] = {}
+    for key, inner in value.items():
+        here = f"{prefix}{key}"
+        if isinstance(inner, Mapping) and depth > 1:
+            out |= flat(inner, f"{here}.", depth - 1)
+        elif isinstance(inner, (str, int, float, bool)):
+            out[here] = inner
+    return out
+
+
+def pick(role: str, *places: Mapping[str, Any] | None) -> Any:
+    """The value of the first usual name of a role in the first mapping that has one."""
+    for place in places:
+        low = {str(k).strip().lower(): v for k, v in (place or {}).items()}
+        for usual in USUAL[role]:
+            if isinstance(low.get(usual), (str, int, float)) and low[usual] != "":
+                return low[usual]
+    return None
+
+
+def read_tool(tool: Format, paths: Iterable[Path]) -> ToolScores:
+    """Read a tool's files; a file that is not what it looked like is one paragraph."""
+    try:
+        rows = [{FILE: str(path), **row} for path in paths for row in tool.rows(path)]
+        if not rows:
+            raise PanelError(f"The {tool.title} hold no score.")
+        return tool.finish(pd.DataFrame(rows))
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise PanelError(
+            f"The files look like {tool.title}, but are not what is expected there ({clean(repr(error), 120)}). If "
+            "they are a plain table, say --format json or csv."
+        ) from None
+
+
+def tidy(frame: pd.DataFrame) -> pd.DataFrame:
+    """Labels as text, without columns that are empty throughout and roles that hold one value."""
+    frame = frame.dropna(axis=1, how="all")
+    for role in ("task", "language", "judge", "system", "replicate"):
+        if role in frame:
+            there = frame[role].notna()
+            frame[role] = frame[role].astype(object).where(~there, frame[role].map(text_of)).where(there, None)
+    single = [role for role in ("replicate", "system") if role in frame and frame[role].nunique() == 1]
+    return frame.drop(columns=single)
+
+
+def by_metric(frame: pd.DataFrame) -> ToolScores:
+    """`tidy`, with the metrics as judges where one model gave all of them."""
+    frame = tidy(frame)
+    if frame["judge"].nunique() == 1 and frame["metric"].nunique() > 1:
+        frame["judge"] = frame["metric"]
+    return ToolScores(frame=frame)
+
+
+def language_from_names(frame: pd.DataFrame, column: str) -> ToolScores:
+    """`tidy`, with the language out of names that differ in nothing else, where no other place has it."""
+    frame = tidy(frame)
+    around = part_of(list(frame[column].unique())) if column in frame and "language" not in frame else None
+    if around is None:
+        return ToolScores(frame=frame)
+    front, back = around
+    found = [name.removeprefix(front).removesuffix(back) for name in frame[column]]
+    doubt = Say("read.language_in_name", {"column": column, "pattern": f"{front}{{language}}{back}"})
+    return ToolScores(frame=frame.assign(language=found), doubts=(doubt,))
+
+
+def text_of(value: Any) -> str:
+    """A label as text: a whole number without its decimal point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def number_or_word(value: Any) -> Any:
+    """A score as the table keeps it: numbers, truth values and words; anything else is missing."""
+    return value if isinstance(value, (bool, int, float, str)) else None

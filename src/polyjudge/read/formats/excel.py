@@ -1,0 +1,141 @@
+"""Spreadsheets: Excel and OpenDocument, read by calamine (pip install 'polyjudge[excel]'); Excel is written too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import pandas as pd
+
+from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.labels import clean
+from polyjudge.read.duck import check_names
+from polyjudge.read.formats.languages import all_languages
+
+SUFFIXES = (".xlsx", ".xls", ".xlsb", ".xlsm", ".ods")
+SHEET = "sheet"
+"""Column with the name of the sheet, where several sheets are read together."""
+
+
+def read_excel(path: Path, sheet: str | None) -> pd.DataFrame:
+    """A sheet by name, the only one that is filled, or all sheets when each is named after a language."""
+    shown = clean(path, 200)
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook
+    except ImportError:
+        raise UsageError(f"{shown} is a spreadsheet. Reading it needs: pip install 'polyjudge[excel]'.") from None
+    try:
+        book = CalamineWorkbook.from_path(str(path))
+        sheets = {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
+    except (CalamineError, OSError, ValueError) as error:
+        raise PanelError(f"{shown} cannot be read as a spreadsheet: {clean(error, 120)}.") from None
+    if sheet is not None:
+        if sheet not in sheets:
+            raise PanelError(f"{shown} has no sheet {clean(sheet)!r}. Its sheets are {', '.join(map(clean, sheets))}.")
+        return _frame(sheets[sheet], f"{shown}, sheet {clean(sheet)}")
+    filled = {name: rows for name, rows in sheets.items() if len(rows) > 1}
+    if len(filled) == 1:
+        return _frame(next(iter(filled.values())), shown)
+    if len(filled) > 1 and all_languages(filled):
+        frames = [_frame(rows, f"{shown}, sheet {name}").assign(**{SHEET: name}) for name, rows in filled.items()]
+        if len({tuple(f.columns) for f in frames}) == 1:
+            return pd.concat(frames, ignore_index=True)
+    if not filled:
+        raise PanelError(f"{shown} has no filled sheet.")
+    raise PanelError(
+        f"{shown} has {len(filled)} sheets ({', '.join(map(clean, filled))}). Say which one: FILE::SHEET on the "
+        "command line, table=... in Python."
+    )
+
+
+def _frame(rows: list[list[Any]], where: str) -> pd.DataFrame:
+    """The first filled row is the header; whole numbers lose the decimal point a spreadsheet gives them."""
+    rows = [row for row in rows if any(cell not in ("", None) for cell in row)]
+    if len(rows) < 2:
+        raise PanelError(f"{where} has no rows below its header.")
+    header = [str(cell).strip() for cell in rows[0]]
+    keep = [i for i, title in enumerate(header) if title]
+    body = [[_cell(row[i]) if i < len(row) else None for i in keep] for row in rows[1:]]
+    names = [header[i] for i in keep]
+    check_names(names, where)
+    return pd.DataFrame(body, columns=names, dtype=object)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return None if value == "" else value
+
+
+MOST_ROWS = 1_048_576
+"""Rows of a sheet, by the format."""
+_BASE = "http://schemas.openxmlformats.org"
+_MAIN, _OFFICE = f"{_BASE}/spreadsheetml/2006/main", f"{_BASE}/officeDocument/2006/relationships"
+
+
+def write_excel(path: Path, columns: list[str], blocks: Iterable[list[tuple[Any, ...]]]) -> None:
+    """Rows as a workbook: one sheet, or one for each label of the column `sheet` as `read_excel` made it.
+
+    Text is text, never a formula.
+    """
+    at = columns.index(SHEET) if SHEET in columns else None
+    sheets: dict[str, list[tuple[Any, ...]]] = {}
+    for row in chain.from_iterable(blocks):
+        sheets.setdefault("Scores" if at is None else str(row[at]), []).append(row)
+    kept = [i for i in range(len(columns)) if i != at]
+    if any(len(rows) >= MOST_ROWS for rows in sheets.values()):
+        raise UsageError(f"A sheet holds {MOST_ROWS:,} rows at most. Write .csv or .parquet.")
+    count = len(sheets)
+    with ZipFile(path, "w", ZIP_DEFLATED) as book:
+        kinds = "".join(
+            f'<Override PartName="/xl/{part}.xml" ContentType="application/vnd.openxmlformats-officedocument.'
+            f'spreadsheetml.{kind}+xml"/>'
+            for part, kind in [
+                ("workbook", "sheet.main"),
+                *((f"worksheets/sheet{i + 1}", "worksheet") for i in range(count)),
+            ]
+        )
+        rels = "application/vnd.openxmlformats-package.relationships+xml"
+        book.writestr(
+            "[Content_Types].xml",
+            f'<Types xmlns="{_BASE}/package/2006/content-types"><Default Extension="rels" ContentType="{rels}"/>'
+            f'<Default Extension="xml" ContentType="application/xml"/>{kinds}</Types>',
+        )
+        book.writestr("_rels/.rels", _links([("officeDocument", "xl/workbook.xml")]))
+        names = "".join(
+            f'<sheet name={quoteattr(title)} sheetId="{i}" r:id="r{i}"/>' for i, title in enumerate(sheets, 1)
+        )
+        book.writestr(
+            "xl/workbook.xml", f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{names}</sheets></workbook>'
+        )
+        book.writestr(
+            "xl/_rels/workbook.xml.rels", _links([("worksheet", f"worksheets/sheet{i + 1}.xml") for i in range(count)])
+        )
+        for i, rows in enumerate(sheets.values(), 1):
+            with book.open(f"xl/worksheets/sheet{i}.xml", "w", force_zip64=True) as file:
+                file.write(f'<worksheet xmlns="{_MAIN}"><sheetData>'.encode())
+                for row in chain([tuple(columns)], rows):
+                    cells = "".join(_written(row[c]) for c in kept)
+                    file.write(f"<row>{cells}</row>".encode())
+                file.write(b"</sheetData></worksheet>")
+
+
+def _links(parts: list[tuple[str, str]]) -> str:
+    each = "".join(f'<Relationship Id="r{i}" Type="{_OFFICE}/{k}" Target="{t}"/>' for i, (k, t) in enumerate(parts, 1))
+    return f'<Relationships xmlns="{_BASE}/package/2006/relationships">{each}</Relationships>'
+
+
+def _written(value: Any) -> str:
+    if value is None or value != value:
+        return "<c/>"
+    if isinstance(value, bool):
+        return f'<c t="b"><v>{int(value)}</v></c>'
+    if isinstance(value, (int, float)):
+        return f"<c><v>{value!r}</v></c>"
+    text = re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", str(value))
+    return f'<c t="inlineStr"><is><t xml:space="preserve">{escape(text)}</t></is></c>'

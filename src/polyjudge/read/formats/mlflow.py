@@ -1,0 +1,56 @@
+"""MLflow traces with assessments: the source of each feedback is a judge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from polyjudge.read.formats.base import Format, Peek, by_metric, flat, number_or_word, pick, records
+
+
+def fits(peek: Peek) -> bool:
+    """A trace with assessments, as `Trace.to_json` or `search_traces` writes it."""
+    return isinstance(peek.record, dict) and {"assessments", "trace_id"} <= _info(peek.record).keys()
+
+
+def _info(trace: dict[str, Any]) -> dict[str, Any]:
+    inner = trace.get("info")
+    return inner if isinstance(inner, dict) else trace
+
+
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    """One row for each feedback of each trace; expectations are ground truth and are left out."""
+    for trace in records(path):
+        info = _info(trace)
+        found = info.get("assessments") or []
+        tags, about = info.get("tags") or {}, info.get("trace_metadata") or info.get("request_metadata") or {}
+        for one in json.loads(found) if isinstance(found, str) else found:
+            feedback, source, own = one.get("feedback"), one.get("source") or {}, one.get("metadata") or {}
+            if feedback is None or one.get("valid") is False:
+                continue
+            yield {
+                "task": pick("task", own, tags, about) or info.get("client_request_id") or info.get("trace_id"),
+                "language": pick("language", own, tags, about),
+                "system": pick("system", own, tags, about),
+                "judge": source.get("source_id") or one.get("assessment_name"),
+                "kind": source.get("source_type"),
+                "metric": one.get("assessment_name"),
+                "score": number_or_word(feedback.get("value")),
+                **flat(tags, "tags."),
+                **flat(about, "trace_metadata."),
+                **flat(own, "metadata."),
+            }
+
+
+FORMAT = Format(
+    name="mlflow",
+    title="MLflow traces with assessments",
+    files="traces as JSON lines or a JSON list (`Trace.to_json`, `mlflow traces search --output json`)",
+    reads="judge: source_id of a feedback, or its name where all have one source; task and language: tags or metadata",
+    needs="tags or metadata task and language on traces or feedback, else --task and --language tags.NAME",
+    fits=fits,
+    rows=rows,
+    finish=by_metric,
+)

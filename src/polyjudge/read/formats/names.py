@@ -1,0 +1,138 @@
+"""Labels inside names: patterns such as `{judge}_{language}` on columns, file names and task names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.labels import clean
+from polyjudge.read.formats.languages import all_languages, is_language, words
+
+FIELDS = ("language", "judge", "system", "replicate")
+SEPARATORS = ("__", "::", "/", "|", ":", ".", "_", "-", " ")
+SCORE_WORDS = words("score scores rating ratings grade grades judge judgment judgement value points label")
+
+
+_LANGUAGE = "[^/_.]+?(?:[_-](?:[A-Z][a-z]{3}|[A-Z]{2}))?"
+"""A language inside a pattern: no underscore, unless a script or country follows it (zho_Hans, pt_BR)."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Score columns with the labels their names hold: `pattern` and, for each column, role -> label."""
+
+    pattern: str
+    labels: dict[str, dict[str, str]]
+
+    @property
+    def roles(self) -> list[str]:
+        """What the names say: the language, the judge, or both."""
+        return list(next(iter(self.labels.values())))
+
+
+def compile_pattern(pattern: str, fields: Sequence[str] = FIELDS) -> re.Pattern[str]:
+    """`scores_{language}_*.csv` as a regular expression. `*` stands for anything.
+
+    >>> compile_pattern("{judge}_{language}").fullmatch("gpt-4_en").groupdict()
+    {'judge': 'gpt-4', 'language': 'en'}
+    """
+    out, seen = "", set()
+    for part in re.split(r"(\{[^{}]*\}|\*)", pattern):
+        if part == "*":
+            out += ".*?"
+        elif part.startswith("{"):
+            field = part[1:-1]
+            if field not in fields or field in seen:
+                known = ", ".join(f"{{{f}}}" for f in fields)
+                raise UsageError(f"{clean(pattern)!r} has {clean(part)}; a pattern holds {known}, each at most once.")
+            seen.add(field)
+            out += f"(?P<{field}>{_LANGUAGE if field == 'language' else '[^/]+?'})"
+        else:
+            out += re.escape(part)
+    if not seen:
+        raise UsageError(f"{clean(pattern)!r} names no part: write {{language}} where the language stands.")
+    return re.compile(out)
+
+
+def spread_by(pattern: str, names: Iterable[str]) -> Spread:
+    """The columns that a pattern of the user's matches."""
+    rule = compile_pattern(pattern)
+    return Spread(pattern, {n: dict(m.groupdict()) for n in names if (m := rule.fullmatch(n))})
+
+
+def tokens(name: str) -> list[str]:
+    """Words and the separators between them, alternating."""
+    return re.split(r"([_\-./:| ]+)", name)
+
+
+def strip_common(names: Sequence[str]) -> tuple[str, str]:
+    """Prefix and suffix, in whole words with their separators, that all names share; something is left of each.
+
+    >>> strip_common(["score_a-b", "score_a-c"])
+    ('score_a-', '')
+    """
+    parts = [tokens(n) for n in names]
+    least = min(map(len, parts))
+    front = 0
+    while front + 2 < least and len({tuple(p[front : front + 2]) for p in parts}) == 1:
+        front += 2
+    back = 0
+    while front + back + 2 < least and len({tuple(p[len(p) - back - 2 : len(p) - back]) for p in parts}) == 1:
+        back += 2
+    first = parts[0]
+    return "".join(first[:front]), "".join(first[len(first) - back :]) if back else ""
+
+
+def part_of(names: Sequence[str]) -> tuple[str, str] | None:
+    """Prefix and suffix around a language that is all that differs between names, or None.
+
+    >>> part_of(["belebele_eng_Latn", "belebele_zho_Hans"])
+    ('belebele_', '')
+    >>> part_of(["scores.en.csv", "scores.de.csv"])
+    ('scores.', '.csv')
+    """
+    distinct = list(dict.fromkeys(names))
+    if len(distinct) < 2:
+        return None
+    front, back = strip_common(distinct)
+    middles = [n.removeprefix(front).removesuffix(back) for n in distinct]
+    return (front, back) if all_languages(middles) else None
+
+
+def guess_spread(names: Sequence[str], need_language: bool, need_judge: bool) -> Spread | None:
+    """How score columns are named: by language, by judge, or by both; None when the names do not say."""
+    if len(names) < 2:
+        return None
+    front, back = strip_common(names)
+    core = {n: n.removeprefix(front).removesuffix(back) for n in names}
+    if need_language and need_judge:
+        return _grid(core, front, back)
+    if need_language:
+        if all_languages(core.values()):
+            return Spread(f"{front}{{language}}{back}", {n: {"language": c} for n, c in core.items()})
+        return None
+    front, back = (part if SCORE_WORDS & {t.lower() for t in tokens(part)} else "" for part in (front, back))
+    core = {n: n.removeprefix(front).removesuffix(back) for n in names}
+    return Spread(f"{front}{{judge}}{back}", {n: {"judge": c} for n, c in core.items()})
+
+
+def _grid(core: dict[str, str], front: str, back: str) -> Spread | None:
+    """Both in one name: one side of a separator is a language in every name, and every pair is there or most are."""
+    for separator in SEPARATORS:
+        for first in (True, False):
+            pairs = {n: c.split(separator, 1) if first else c.rsplit(separator, 1) for n, c in core.items()}
+            if any(len(p) != 2 or not all(p) for p in pairs.values()):
+                continue
+            for side, pattern in ((0, "{language}%s{judge}"), (1, "{judge}%s{language}")):
+                languages = [p[side] for p in pairs.values()]
+                judges = [p[1 - side] for p in pairs.values()]
+                if not all_languages(languages) or all(map(is_language, judges)):
+                    continue
+                grid = len(set(languages)) * len(set(judges))
+                if len(set(languages)) < 2 or len(set(judges)) < 2 or len(core) < grid / 2:
+                    continue
+                found = {n: {"language": p[side], "judge": p[1 - side]} for n, p in pairs.items()}
+                return Spread(front + pattern % separator + back, found)
+    return None

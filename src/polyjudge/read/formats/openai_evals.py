@@ -1,0 +1,72 @@
+"""OpenAI evals: output items of the API (each grader is a judge), and logs of the older `evals` package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from polyjudge.read.formats.base import Format, Peek, flat, language_from_names, number_or_word, pick, records
+
+SCORES = ("score", "correct", "accuracy", "rating", "f1_score")
+"""Where an event of the older log may hold its score, in this order."""
+
+
+def fits(peek: Peek) -> bool:
+    """Output items, or a log that begins with its spec."""
+    spec = peek.record.get("spec") if isinstance(peek.record, dict) else None
+    older = isinstance(spec, dict) and "completion_fns" in spec
+    return older or peek.entry.get("object") == "eval.run.output_item"
+
+
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    """One row for each grader's result of each item, or for each scored sample of a log."""
+    spec: dict[str, Any] = {}
+    for record in records(path):
+        spec = record.get("spec") or spec
+        yield from _item(record) if "results" in record else _event(record, spec)
+
+
+def _item(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    item, sample = record.get("datasource_item") or {}, record.get("sample") or {}
+    inner = item.get("item") if isinstance(item.get("item"), dict) else item
+    for result in record["results"]:
+        yield {
+            "task": pick("task", inner) or record.get("datasource_item_id"),
+            "language": pick("language", inner),
+            "system": sample.get("model"),
+            "judge": result.get("name"),
+            "score": number_or_word(result.get("score") if result.get("score") is not None else result.get("passed")),
+            **flat(item, "item."),
+        }
+
+
+def _event(record: dict[str, Any], spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    data = record.get("data")
+    if record.get("type") not in ("match", "metrics") or not isinstance(data, dict):
+        return
+    key = next((k for k in SCORES if k in data), None)
+    if key is None:
+        return
+    judges = spec.get("completion_fns") or [None]
+    yield {
+        "task": record.get("sample_id"),
+        "language": pick("language", data),
+        "judge": judges[-1],  # a model-graded eval lists the graded model first, then its grader
+        "system": judges[0] if len(judges) > 1 else None,
+        "eval": spec.get("eval_name"),
+        "score": number_or_word(data[key]),
+    }
+
+
+FORMAT = Format(
+    name="openai-evals",
+    title="OpenAI evals",
+    files="output items of an eval run (JSON or JSON lines), or .jsonl logs of the older evals package",
+    reads="judge: the grader's name (in older logs the last completion function); language: the item, "
+    "or the eval's name",
+    needs="language in the data source's items, or --language item.NAME",
+    fits=fits,
+    rows=rows,
+    finish=lambda frame: language_from_names(frame, "eval"),
+)

@@ -1,0 +1,439 @@
+"""From an opened table to the long form that engines group: its shape, columns and values, and how they were read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from polyjudge.panel.adjustment import quote
+from polyjudge.panel.columns import Columns, listed
+from polyjudge.panel.errors import PanelError
+from polyjudge.panel.labels import clean
+from polyjudge.panel.reading import ROLES, Reading, RoleRead, Unclear
+from polyjudge.panel.say import Say, Words
+from polyjudge.read import duck
+from polyjudge.read.duck import FILE, ROW, Source, engine_errors, name
+from polyjudge.read.engine import Engine
+from polyjudge.read.formats import ragas
+from polyjudge.read.formats import values as v
+from polyjudge.read.formats.languages import words
+from polyjudge.read.formats.names import SCORE_WORDS, Spread, guess_spread, spread_by, tokens
+from polyjudge.read.formats.roles import OTHER, Asked, Roles, candidates, find_roles
+from polyjudge.read.formats.table import Place, Table, as_number
+from polyjudge.read.formats.verdicts import Pair, find_pair, pair_relation, swapped_question
+
+_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
+            "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "REAL", "BIGNUM")  # fmt: skip
+NO_JUDGE = words(
+    "mean avg average median std stdev sd var variance sum total min max overall consensus majority ensemble human "
+    "gold reference truth"
+)
+"""Columns beside those of judges that are summaries or labels."""
+SHOWN = 8
+"""Labels of a role that a reading shows."""
+FAR = 5.0
+"""A score column whose largest value is so many times the others' is asked about."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Where scores stand in the rows of a source as they are, so that others can be put beside them.
+
+    labels : language and judge, where a row says them
+    scores : place of each score, and the labels that its column's name says
+    """
+
+    labels: Mapping[str, Place]
+    scores: tuple[tuple[Place, Mapping[str, str]], ...]
+    values: v.Values
+    typed: bool
+    """The scores are numbers of the engine, not text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Understood:
+    """A source that engines can group, its columns, and how it was understood."""
+
+    source: Source | Engine
+    """An engine where another than ours holds the rows."""
+    columns: Columns
+    reading: Reading
+    limits: tuple[float, float] | None = None
+    layout: Layout | None = None
+    """None for winners of pairs, which are no scores yet."""
+    average: bool = False
+    """Several rows of one entry belong together (margins over several opponents) and are averaged."""
+    notes: tuple[Words, ...] = ()
+    looks: int = 0
+    """Looks that an adaptive collection planned."""
+
+
+@dataclass(kw_only=True)
+class _Draft:
+    """A reading in the making."""
+
+    table: Table
+    asked: Asked
+    roles: Roles
+    spread: Spread | None = None
+    pair: Pair | None = None
+    by_row: bool = False
+    questions: list[Say] | None = None
+    format: str = ""
+
+    def missing(self) -> list[str]:
+        have = set(self.roles.found)
+        if self.pair is not None:
+            have |= {"score"}
+        if self.spread is not None:
+            have |= {"score", *self.spread.roles}
+        if self.by_row:
+            have |= {"task"}
+        needed = ("task", "language", "judge", "score") if self.asked.require_task else ("language", "judge", "score")
+        return [r for r in needed if r not in have]
+
+
+def recognise(
+    source: Source, asked: Asked, frame: Any = None, weight: str | None = None, shown: str = "", needs: str = ""
+) -> Understood:
+    """Find roles and shape, copy what is needed into the engine where that is costly, and read the scores' values.
+
+    A table that could be read in two ways raises `Unclear` with all that has to be said. `needs` is what its format
+    asks of the user.
+    """
+    table = Table(source, frame)
+    draft = _Draft(table=table, asked=asked, roles=find_roles(table, asked), format=asked.format or source.kind)
+    if ragas.fits(table.names):
+        draft.format = "ragas"
+    _find_shape(draft)
+    reading = _reading(draft, shown or source.where)
+    if reading.questions:
+        raise Unclear(_message(draft, reading) + (f" This format needs: {needs}." if needs else ""), reading)
+    needed = _needed(draft, weight)
+    with engine_errors(source.where):
+        if source.spool:
+            duck.spool(source, needed, frame)
+            source.spool = False
+        return _settle(draft, duck.column_types(source), weight, reading)
+
+
+# --- shape ---
+
+
+def _find_shape(draft: _Draft) -> None:
+    table, roles, asked = draft.table, draft.roles, draft.asked
+    if asked.wide is not None:
+        free = _scorable(draft)
+        draft.spread = spread_by(asked.wide, free)
+        if len(draft.spread.labels) < 2:
+            raise PanelError(
+                f"--wide {clean(asked.wide)!r} fits {len(draft.spread.labels)} of the columns of {table.source.where}: "
+                f"{listed(free)}."
+            )
+        for role in ("score", *draft.spread.roles):
+            roles.found.pop(role, None)
+            roles.several.pop(role, None)
+    elif "score" not in roles.found and (metrics := ragas.metrics(table.names)):
+        if len(metrics) == 1:
+            roles.found["score"] = (Place(metrics[0]), "usual name")
+        else:
+            roles.several["score"] = metrics
+    elif "score" not in roles.found or asked.names.get("winner"):
+        draft.pair = find_pair(table, roles, asked)
+        if draft.pair is None and asked.names.get("score") is None:
+            _find_wide(draft)
+    if draft.missing() == ["task"] and draft.spread is not None and "task" not in roles.several:
+        draft.by_row = {"language", "judge"} <= set(draft.spread.roles)  # a row holds all scores of its task
+
+
+def _find_wide(draft: _Draft) -> None:
+    """Scores in several columns, when one row does not say its language, its judge, or either."""
+    table, roles = draft.table, draft.roles
+    need_language, need_judge = "language" not in roles.found, "judge" not in roles.found
+    if not (need_language or need_judge):
+        return
+    several = roles.several.get("score", [])
+    numeric = _scorable(draft)
+    named = [n for n in numeric if SCORE_WORDS & {t.lower() for t in tokens(n)}]
+    numeric = named if len(named) > 1 else numeric
+    others = [n for n in numeric if _no_judge(n)] if need_judge else []
+    numeric = [n for n in numeric if n not in (*several, *others)] or several
+    spread = guess_spread(numeric, need_language, need_judge)
+    if spread is None and need_language and need_judge:
+        spread = guess_spread(numeric, need_language=True, need_judge=False)
+    if spread is None or (not need_language and "task" not in roles.found):
+        return  # names of judges are known by nothing: only a table whose other columns are clear is read by them
+    for role in ("score", *spread.roles):
+        roles.several.pop(role, None)
+    draft.spread = spread
+    if others:
+        roles.doubts.append(Say("read.no_judges", {"columns": others, "pattern": spread.pattern}))
+    numbers = {n: [x for x in map(as_number, table.texts(n)) if x is not None] for n in numeric}
+    tops = {n: max(map(abs, some), default=0.0) for n, some in numbers.items()}
+    middle = sorted(tops.values())[len(tops) // 2]
+    far = [n for n, top in tops.items() if middle > 0 and top > FAR * middle]
+    if far:
+        roles.doubts.append(Say("read.far_column", {"columns": far, "pattern": spread.pattern}))
+
+
+def _no_judge(column: str) -> bool:
+    """A mean of judges, or labels, by its name: `mean`, `score_avg`, `human`."""
+    parts = [t.lower() for t in tokens(column)[::2]]
+    return len(rest := [t for t in parts if t not in SCORE_WORDS]) == 1 and rest[0] in NO_JUDGE
+
+
+def _scorable(draft: _Draft) -> list[str]:
+    """Free columns that could hold scores: all that the sample shows are scores, and no name of something else."""
+    table, taken = draft.table, draft.roles.taken()
+    free = [n for n in [*table.names, *table.leaves] if n not in taken]
+    return [n for n in free if table.score_like(n) and not table.is_row_number(n) and not OTHER.match(n)]
+
+
+# --- what is asked ---
+
+
+def _questions(draft: _Draft) -> list[Say]:
+    table, roles = draft.table, draft.roles
+    out = []
+    for role in draft.missing():
+        if role in roles.several:
+            out.append(Say("read.several", {"role": role, "columns": roles.several[role]}))
+            continue
+        model = next((n for n in table.names if n.strip().lower() in ("model", "model_name", "model_id")), None)
+        others = {place.text for taken, (place, _) in roles.found.items() if taken != "system"}
+        if role == "judge" and model is not None and model not in others:
+            out.append(Say("read.lone_model", {"column": model, "labels": table.distinct(model)[:SHOWN]}))
+        else:
+            out.append(Say("read.missing", {"role": role, "candidates": candidates(table, roles, role)}))
+    if draft.pair is not None and (asks := swapped_question(draft.pair, draft.asked)) is not None:
+        out.append(asks)
+    out += [d for d in roles.doubts if d.code == "read.far_column" and draft.asked.wide is None]
+    return out
+
+
+def _message(draft: _Draft, reading: Reading) -> str:
+    """All questions in one paragraph."""
+    lacking = [str(q.values["role"]) for q in reading.questions if q.code == "read.missing"]
+    parts = []
+    if lacking:
+        parts.append(f"No column for {' and '.join(lacking)} was found among {listed(draft.table.names)}.")
+    for q in reading.questions:
+        some = q.values
+        if q.code == "read.several":
+            flags = " or ".join(f"--{some['role']} {clean(c)}" for c in some["columns"][:6])
+            parts.append(f"Several columns could be the {some['role']}: {listed(some['columns'])}. Say {flags}.")
+        elif q.code == "read.lone_model":
+            labels = ", ".join(clean(x, 30) for x in some["labels"][:4])
+            parts.append(
+                f"Is {clean(some['column'])!r} ({labels}) the judge, or what is judged? If it judges, say --judge "
+                f"{clean(some['column'])}; if it is judged, say --system {clean(some['column'])} and name the judge: "
+                "--judge NAME, or --judge-from when it stands in a file name."
+            )
+        elif q.code == "read.swapped":
+            parts.append(
+                f"Where {clean(some['column'])!r} is true, is the winner named as shown (--swapped flip) or already "
+                "turned back (--swapped keep)?"
+            )
+        elif q.code == "read.far_column":
+            parts.append(
+                f"{listed(some['columns'])} holds far larger numbers than the other columns read as scores. Say which "
+                f"columns are scores: --wide PATTERN, now {clean(some['pattern'])!r}."
+            )
+        else:
+            role, maybe = some["role"], " or ".join(f"--{some['role']} {clean(c)}" for c in some["candidates"])
+            hint = f"perhaps {maybe}" if maybe else f"--{role} NAME"
+            inside = f", or --{role}-from PATTERN when it stands in a file or task name"
+            more = inside if role in ("language", "judge") else ""
+            parts.append(f"Name the {role}: {hint} ({role}=... in Python){more}.")
+    return f"{reading.source} cannot be read yet. " + " ".join(parts)
+
+
+# --- the reading ---
+
+
+def _reading(draft: _Draft, shown: str) -> Reading:
+    table, roles = draft.table, draft.roles
+    parts = []
+    options: dict[str, str] = {"--format": draft.asked.format} if draft.asked.format else {}
+    for role in ROLES:
+        if role in roles.found:
+            place, how = roles.found[role]
+            where, labels = place.text, [] if place.regex else table.distinct(place.text)
+            if how in ("file name", "pattern"):
+                options[f"--{role}-from"] = roles.patterns[role]
+                where = roles.patterns[role] if place.column == FILE else where
+            else:
+                options[f"--{role}"] = place.text
+            parts.append(RoleRead(role=role, column=where, how=how, labels=tuple(labels[:SHOWN])))
+        elif draft.spread is not None and role in draft.spread.roles:
+            labels = list(dict.fromkeys(cell[role] for cell in draft.spread.labels.values()))
+            some = RoleRead(role=role, column=draft.spread.pattern, how="column names", labels=tuple(labels[:SHOWN]))
+            parts.append(replace(some, distinct=len(labels)))
+        elif role == "score" and draft.spread is not None:
+            parts.append(RoleRead(role=role, column=draft.spread.pattern, how="column names"))
+        elif role == "task" and draft.by_row:
+            parts.append(RoleRead(role=role, column="", how="row"))
+        elif role == "score" and draft.pair is not None:
+            parts.append(RoleRead(role=role, column=draft.pair.winner.text, how="usual name"))
+            options["--winner"] = draft.pair.winner.text
+    if draft.spread is not None:
+        options["--wide"] = draft.spread.pattern
+        if any(d.code == "read.no_judges" for d in roles.doubts):
+            options["--judges"] = ",".join(dict.fromkeys(cell["judge"] for cell in draft.spread.labels.values()))
+    if draft.asked.swapped:
+        options["--swapped"] = draft.asked.swapped
+    used = roles.taken() | set(draft.spread.labels if draft.spread else ())
+    used |= {p.text for p in draft.pair.places()} if draft.pair else set()
+    questions = _questions(draft)
+    asked = {q.values["column"] for q in questions if q.code == "read.lone_model"}
+    tops = {u.split(".")[0] for u in used if u not in table.names}
+    return Reading(
+        source=shown,
+        format=draft.format,
+        shape="wide" if draft.spread else "pairs" if draft.pair else "long",
+        roles=tuple(p for p in parts if p.role != "system" or p.column not in asked),
+        unused=tuple(n for n in table.names if n not in used and n not in tops),
+        doubts=tuple(d for d in roles.doubts if d.code != "read.far_column" or draft.asked.wide is not None),
+        questions=tuple(questions),
+        options=options,
+    )
+
+
+# --- SQL ---
+
+
+def _needed(draft: _Draft, weight: str | None) -> list[str]:
+    places = [place for place, _ in draft.roles.found.values()]
+    wanted = [p.column for p in (*places, *(draft.pair.places() if draft.pair else ()))]
+    wanted += [draft.table.place(n).column for n in draft.spread.labels] if draft.spread else []
+    wanted += [weight] if weight is not None else []
+    return list(dict.fromkeys(wanted))
+
+
+def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading: Reading) -> Understood:
+    """The relation, its columns and the final reading."""
+    source, found = draft.table.source, draft.roles.found
+    if draft.pair is not None:
+        return _settle_pairs(draft, types, reading)
+    cells = {n: draft.table.place(n) for n in draft.spread.labels} if draft.spread else {"": found["score"][0]}
+    simple = draft.spread is None and all(place.plain for place, _ in found.values())
+    kinds = {p: types.get(p.column, "") for p in cells.values()}
+    typed = all(p.plain and k.startswith(_NUMBERS) and "[" not in k for p, k in kinds.items())
+    typed = typed and not v.numbers_in(v.parse_map(draft.asked.map))
+    for place, kind in kinds.items():
+        if place.plain and not _readable(kind):
+            raise PanelError(
+                f"The score column {place.text!r} holds {clean(kind.lower().partition('_')[0])}, not numbers."
+            )
+    texts = {n: f"CAST({p.sql(types)} AS VARCHAR)" for n, p in cells.items()}
+    where = f"The score column {found['score'][0].text!r} of {source.where}" if not draft.spread else source.where
+    read = v.Values() if typed else _values(draft, source, list(texts.values()), where)
+    reading = replace(reading, values=read.to_dict(), options={**reading.options, **_value_flags(read)})
+    labels = {role: place for role, (place, _) in found.items() if role in ("language", "judge")}
+    spread = draft.spread.labels if draft.spread else {"": {}}
+    layout = Layout(labels=labels, scores=tuple((cells[n], spread[n]) for n in cells), values=read, typed=typed)
+    if simple and read.as_written:
+        chosen = {"task": "", **{role: found[role][0].column for role in found}}
+        return Understood(source=source, columns=Columns(**chosen), reading=reading, limits=read.limits, layout=layout)
+    row = source.row or "0"
+    keys = {role: place.sql(types) for role, (place, _) in found.items() if role != "score"}
+    if draft.by_row:
+        keys["task"] = f"'row ' || ({row} + 1)"
+    extra = f", {name(weight)}" if weight is not None else ""
+    titles = _titles(draft, keys)
+    picked = "".join(f", {sql} AS {name(titles[role])}" for role, sql in keys.items())
+    if draft.spread is None:
+        score = read.sql(texts[""]) if not typed else name(found["score"][0].column)
+        titles["score"] = found["score"][0].text
+        relation = f"(SELECT {row} AS {ROW}{picked}{extra}, {score} AS {name(titles['score'])} FROM {source.relation})"
+        width = 1
+    else:
+        relation, width = _wide_sql(draft, read, texts, picked + extra, row)
+    used = [*keys, "score", *(draft.spread.roles if draft.spread else ())]
+    columns = Columns(**{"task": "", **{role: titles.get(role, role) for role in used}})
+    turned = replace(source, relation=relation, columns=[*vars(columns).values(), *([weight] if weight else [])])
+    turned.row, turned.rows_per_line = (ROW if source.row else None), width
+    return Understood(source=turned, columns=columns, reading=reading, limits=read.limits, layout=layout)
+
+
+def _titles(draft: _Draft, keys: Mapping[str, str]) -> dict[str, str]:
+    """Role -> name of its column after reshaping: the user's own where no other column has it."""
+    taken = {"score", "line", "cell", ROW, *(draft.spread.roles if draft.spread else ())}
+    out = {}
+    for role in keys:
+        own = draft.roles.found[role][0] if role in draft.roles.found else None
+        out[role] = own.text if own is not None and own.column != FILE and own.text not in taken else role
+        taken.add(out[role])
+    return out
+
+
+def _readable(kind: str) -> bool:
+    """A type that holds numbers, text or truth values."""
+    plain = ("VARCHAR", "ENUM", "BOOLEAN", "JSON", "NULL", '"NULL"', *_NUMBERS)
+    return kind.startswith(plain) and "[" not in kind
+
+
+def _wide_sql(draft: _Draft, read: v.Values, texts: Mapping[str, str], keys: str, row: str) -> tuple[str, int]:
+    """One row for each score column of each row, in the order of rows and columns."""
+    assert draft.spread is not None
+    width = len(draft.spread.labels)
+    structs = []
+    for i, (n, cell) in enumerate(draft.spread.labels.items()):
+        labels = ", ".join(f"'{role}': {quote(label)}" for role, label in cell.items())
+        structs.append(f"{{'at': {i}, {labels}, 'score': {read.sql(texts[n])}}}")
+    cells = "".join(f", cell.{role} AS {role}" for role in draft.spread.roles)
+    inner = f"SELECT {row} AS line{keys}, unnest([{', '.join(structs)}]) AS cell FROM {draft.table.source.relation}"
+    place = f"line * {width} + cell.at AS {ROW}"
+    return f"(SELECT * EXCLUDE (line, cell), {place}{cells}, cell.score AS score FROM ({inner}))", width
+
+
+def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Values:
+    """What the score columns hold together, in one pass."""
+    one = " UNION ALL ".join(f"SELECT trim({t}) AS t FROM {source.relation}" for t in texts)
+    given = v.parse_map(draft.asked.map)
+    counts, is_word = v.profile_sql("t", given)
+    found = source.con.execute(f"SELECT {counts} FROM ({one})").fetchall()[0]
+    words = source.con.execute(
+        f"SELECT t, count(*) FROM ({one}) WHERE {is_word} GROUP BY t ORDER BY 2 DESC, 1 LIMIT {v.MOST_WORDS}"
+    ).fetchall()
+    names = ("least", "most", "plain", "pointed", "outside", "percent", "comma", "thousands", "parts")
+    profile = v.Profile(**dict(zip(names, found, strict=True)), words={str(t): int(n) for t, n in words})
+
+    return v.recognise(profile, given, draft.asked.decimal, where, lambda some: _where(source, texts, some))
+
+
+def _where(source: Source, texts: list[str], some: list[str], most: int = 5) -> str:
+    """The first rows that hold some words, by line or row."""
+    among = ", ".join(map(quote, some))
+    each = " UNION ALL ".join(
+        f"SELECT {source.row or 0} AS place, trim({t}) AS t FROM {source.relation} WHERE trim({t}) IN ({among})"
+        for t in texts
+    )
+    rows = source.con.execute(f"SELECT place, t FROM ({each}) ORDER BY place LIMIT {most}").fetchall()
+    if source.row is None:
+        return ", ".join(repr(clean(word, 40)) for word in some[:most])
+    start, word = (source.first_line, "line") if source.first_line is not None else (1, "row")
+    return ", ".join(f"{word} {int(at) % (1 << 40) + start} ({clean(text, 40)!r})" for at, text in rows)
+
+
+def _value_flags(read: v.Values) -> dict[str, str]:
+    stated = [f"{word}={'' if number is None else f'{number:g}'}" for word, number in read.mapping.items()]
+    return ({"--map": ",".join(stated)} if stated else {}) | ({"--decimal": "comma"} if read.comma else {})
+
+
+def _settle_pairs(draft: _Draft, types: Mapping[str, str], reading: Reading) -> Understood:
+    assert draft.pair is not None
+    source, found = draft.table.source, draft.roles.found
+    keys = {role: place.sql(types) for role, (place, _) in found.items() if role not in ("score", "system")}
+    if source.row is None:
+        raise PanelError(f"{source.where} has no row order, which winners of pairs need. Copy it into a file.")
+    relation, facts = pair_relation(source, draft.pair, keys, types, draft.asked, source.row)
+    many = facts["systems"] > 2
+    more = ["system"] if many else ["replicate"] if facts["orders"] == 2 and "replicate" not in keys else []
+    used = [*keys, "score", *more]
+    turned = replace(source, relation=relation, columns=used)
+    turned.row, turned.rows_per_line = ROW, 2 if many else 1
+    says = replace(reading, values={"kind": "margins", **facts})
+    columns = Columns(**{role: role for role in dict.fromkeys(used)})
+    return Understood(source=turned, columns=columns, reading=says, limits=(-1.0, 1.0), average=many)

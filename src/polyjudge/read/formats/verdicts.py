@@ -1,0 +1,143 @@
+"""Winners of pairs (A, B, tie) as margins: +1 where the first system won, -1 where the second did, 0 for a tie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from polyjudge.panel.adjustment import quote
+from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.labels import clean
+from polyjudge.panel.say import Say
+from polyjudge.read.duck import Source
+from polyjudge.read.formats.roles import Asked, Roles
+from polyjudge.read.formats.table import Place, Table
+
+WINNER = ("winner", "preference", "preferred", "preferred_model", "chosen_model", "choice")
+FIRST = ("model_a", "system_a", "model_1", "system_1", "candidate_a", "a", "model_left", "first_model")
+SECOND = ("model_b", "system_b", "model_2", "system_2", "candidate_b", "b", "model_right", "second_model")
+SWAPPED = ("swapped", "is_swapped", "swap", "flipped", "is_flipped", "reversed")
+WORDS: dict[float, tuple[str, ...]] = {
+    1.0: ("a", "model_a", "system_a", "model a", "[[a]]", "1", "first", "left", "response_a", "a>b", "a>>b"),
+    -1.0: ("b", "model_b", "system_b", "model b", "[[b]]", "2", "second", "right", "response_b", "b>a", "b>>a"),
+    0.0: ("tie", "draw", "equal", "same", "both", "neither", "tie (bothbad)", "both_bad", "bothbad", "[[c]]", "c", "0"),
+}
+"""What judges and arenas write for the winner."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The columns of a pairwise comparison."""
+
+    winner: Place
+    first: Place | None
+    second: Place | None
+    swapped: Place | None
+
+    def places(self) -> list[Place]:
+        """The columns that there are."""
+        return [place for place in vars(self).values() if place]
+
+
+def find_pair(table: Table, roles: Roles, asked: Asked) -> Pair | None:
+    """The columns of a table of winners, or None when it is none."""
+    named = asked.names.get("winner")
+    low = {n.strip().lower(): n for n in table.names}
+    hits = [low[n] for n in WINNER if n in low and low[n] not in roles.taken()]
+    if named is None and (len(hits) != 1 or "score" in roles.found):
+        return None
+    winner = table.place(named, "winner") if named else Place(hits[0])
+    sides = [next((Place(low[n]) for n in names if n in low), None) for names in (FIRST, SECOND)]
+    if (sides[0] is None) != (sides[1] is None):
+        sides = [None, None]
+    swapped = next((Place(low[n]) for n in SWAPPED if n in low), None)
+    if named is None and not _reads(table, winner, sides[0], sides[1]):
+        return None
+    return Pair(winner, sides[0], sides[1], swapped)
+
+
+def _reads(table: Table, winner: Place, first: Place | None, second: Place | None) -> bool:
+    """Whether every winner of the sample is a side, a tie or the name of a system."""
+    known = {word for words in WORDS.values() for word in words}
+    for place in (first, second):
+        known |= {t.casefold() for t in table.distinct(place.text)} if place else set()
+    return all(t.strip().casefold() in known for t in table.distinct(winner.text))
+
+
+def pair_relation(
+    source: Source, pair: Pair, roles: Mapping[str, str], types: Mapping[str, str], asked: Asked, row: str
+) -> tuple[str, dict[str, Any]]:
+    """SQL of the margins, with `system` or `replicate` columns as there are; and what was done.
+
+    Two systems: the margin of the first one over the second, and the order of showing as a replicate when both orders
+    are there. More: each system's margin over whom it met.
+    """
+    margin = _margin(pair, types, asked)
+    keys = "".join(f", {sql} AS {role}" for role, sql in roles.items())
+    inner = f"SELECT {row} AS polyjudge_row{keys}, {margin} AS score"
+    if pair.first is None or pair.second is None:
+        orders = 1 if pair.swapped is None else 2
+        if orders == 2 and "replicate" not in roles:
+            inner += f", CASE WHEN {_flag(pair.swapped, types)} THEN 'B first' ELSE 'A first' END AS replicate"
+        return f"({inner} FROM {source.relation})", {"first": "A", "second": "B", "systems": 2, "orders": orders}
+    a, b = pair.first.sql(types), pair.second.sql(types)
+    names = [
+        str(r[0])
+        for r in source.con.execute(
+            f"SELECT v FROM (SELECT {a} AS v, min({row}) AS place FROM {source.relation} GROUP BY 1 UNION ALL "
+            f"SELECT {b}, min({row}) + 1 FROM {source.relation} GROUP BY 1) WHERE v IS NOT NULL GROUP BY v "
+            "ORDER BY min(place), v"
+        ).fetchall()
+    ]
+    if len(names) < 2:
+        raise PanelError(f"{source.where} compares {clean(names[0]) if names else 'nothing'} with nothing else.")
+    inner += f", {a} AS a, {b} AS b"
+    if len(names) == 2:
+        sign = f"CASE WHEN a = {quote(names[0])} THEN 1 ELSE -1 END"
+        orders = source.con.execute(f"SELECT count(DISTINCT {a}) FROM {source.relation}").fetchall()[0][0]
+        order = ", a || ' first' AS replicate" if orders == 2 and "replicate" not in roles else ""
+        turned = f"{_signed('score', sign)} AS score{order}"
+        out = f"(SELECT * EXCLUDE (score), {turned} FROM ({inner} FROM {source.relation}))"
+        return out, {"first": names[0], "second": names[1], "systems": 2, "orders": orders}
+    out = (
+        f"(SELECT * EXCLUDE (polyjudge_row, score), polyjudge_row * 2 AS polyjudge_row, a AS system, score FROM "
+        f"({inner} FROM {source.relation}) UNION ALL SELECT * EXCLUDE (polyjudge_row, score), polyjudge_row * 2 + 1, "
+        f"b, {_signed('score', '-1')} FROM ({inner} FROM {source.relation}))"
+    )
+    return out, {"systems": len(names), "orders": 1, "labels": names[:8]}
+
+
+def _signed(score: str, sign: str) -> str:
+    """A margin as text times a sign; a text that is no number stays, to be reported."""
+    return f"coalesce(CAST(try_cast({score} AS DOUBLE) * ({sign}) AS VARCHAR), {score})"
+
+
+def _margin(pair: Pair, types: Mapping[str, str], asked: Asked) -> str:
+    won = f"trim({pair.winner.sql(types)})"
+    cases = "".join(
+        f" WHEN lower({won}) IN ({', '.join(quote(w) for w in words)}) THEN '{margin:g}'"
+        for margin, words in WORDS.items()
+    )
+    if pair.first is not None and pair.second is not None:
+        cases = (
+            f" WHEN {won} = {pair.first.sql(types)} THEN '1' WHEN {won} = {pair.second.sql(types)} THEN '-1'" + cases
+        )
+    margin = f"CASE{cases} ELSE {won} END"
+    if pair.swapped is None or asked.swapped == "keep":
+        return margin
+    if asked.swapped not in ("flip", None):
+        raise UsageError(f"--swapped takes flip or keep, not {asked.swapped!r}.")
+    return f"CASE WHEN {_flag(pair.swapped, types)} THEN {_signed(margin, '-1')} ELSE {margin} END"
+
+
+def _flag(swapped: Place | None, types: Mapping[str, str]) -> str:
+    assert swapped is not None
+    return f"lower({swapped.sql(types)}) IN ('true', '1', 'yes', 'y', 't', 'swapped', 'ba')"
+
+
+def swapped_question(pair: Pair, asked: Asked) -> Say | None:
+    """Rows marked as swapped may name the winner as shown or as stored: only the user knows."""
+    if pair.swapped is None or asked.swapped is not None:
+        return None
+    return Say("read.swapped", {"column": pair.swapped.text})

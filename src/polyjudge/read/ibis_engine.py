@@ -1,0 +1,261 @@
+"""Grouping scores in any engine that Ibis speaks to. Only sums leave it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ibis
+import numpy as np
+import pandas as pd
+
+from polyjudge.panel.columns import Columns
+from polyjudge.panel.errors import PanelError, foreign_errors
+from polyjudge.panel.labels import clean
+from polyjudge.read.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_units
+
+_NUMBER = r"^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$"
+_NOT_FINITE = ["nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"]
+_LARGEST = 1.7976931348623157e308
+_HEX = "0123456789abcdef"
+
+
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
+def md5(text: str) -> str:  # type: ignore[empty-body]
+    """The engine's own MD5 as hexadecimal text."""
+
+
+@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
+def conv(text: str, from_base: int, to_base: int) -> str:  # type: ignore[empty-body]
+    """Spark's change of base."""
+
+
+class IbisEngine:
+    """An Ibis table with its columns chosen."""
+
+    def __init__(self, table: Any, columns: Columns, backend: str, weight: str | None = None) -> None:
+        self.backend, self.where = backend, f"the {backend} table"
+        self.grouped, self.clustered, self.weight = columns.group is not None, columns.cluster is not None, weight
+        self.inner = [axis for axis in ("system", "replicate") if getattr(columns, axis) is not None]
+        physical = type(table.op()).__name__ == "DatabaseTable"
+        self.ordered = backend == "duckdb" and physical and _has_rowid(table)
+        self.rows = self._type(table, columns)
+
+    def _type(self, t: Any, c: Columns) -> Any:
+        def label(column: str) -> Any:
+            return t[column].cast("string").nullif("")
+
+        score = t[c.score]
+        kind = score.type()
+        if kind.is_string():
+            raw = score.strip().nullif("")
+            infinite = raw.lower().isin(_NOT_FINITE)
+            is_number = raw.re_search(_NUMBER)
+            number = ibis.cases(
+                (is_number, raw.cast("float64")), (infinite, ibis.literal(float("nan"))), else_=ibis.null()
+            )
+            is_text = raw.notnull() & ~is_number & ~infinite
+        elif kind.is_numeric() or kind.is_boolean():
+            number = score.ifelse(1.0, 0.0).cast("float64") if kind.is_boolean() else score.cast("float64")
+            raw, is_text = score.cast("string"), ibis.literal(False)
+        else:
+            raise PanelError(f"The score column {c.score!r} holds {clean(kind)}, not numbers.")
+        task = label(c.task) if c.task else ibis.literal("")
+        columns = {"task": task, "language": label(c.language), "judge": label(c.judge)}
+        columns |= {axis: label(getattr(c, axis)) for axis in self.inner}
+        if c.cluster:
+            columns["cluster"] = label(c.cluster).fill_null(label(c.task))
+        if c.group:
+            columns["stratum"] = label(c.group).fill_null("(none)")
+        if self.weight:
+            columns["weight"] = t[self.weight].cast("float64")
+        columns |= {"score": number.cast("float64"), "raw": raw, "is_text": is_text}
+        if self.ordered:
+            columns["first"] = t.rowid()
+        return t.select(**columns)
+
+    def keep(self, axis: str, wanted: list[str]) -> None:
+        self.rows = self.rows.filter(self.rows[axis].isin(wanted))
+
+    def _fetch(self, expression: Any) -> Any:
+        with foreign_errors(self.where):
+            return expression.to_pyarrow()
+
+    def _frame(self, expression: Any) -> pd.DataFrame:
+        return pd.DataFrame(self._fetch(expression).to_pydict())
+
+    # --- the questions of Engine ---
+
+    def cells(self) -> pd.DataFrame:
+        t = self.rows
+        keys = ["language", "judge", *self.inner]
+        first = {"first": t["first"].min()} if self.ordered else {}
+        return self._frame(
+            t.group_by(keys).agg(
+                rows=t.count(),
+                scored=t.score.count(),
+                text=t.is_text.ifelse(1, 0).sum(),
+                unlabelled=t.task.isnull().ifelse(1, 0).sum(),
+                total=t.score.sum(),
+                low=t.score.min(),
+                high=t.score.max(),
+                **first,
+            )
+        ).astype({"rows": np.int64, "scored": np.int64, "text": np.int64, "unlabelled": np.int64})
+
+    def groups(self) -> tuple[list[str], bool]:
+        t = self.rows
+        first = {"first": t["first"].min()} if self.ordered else {}
+        found = self._frame(t.group_by("stratum").agg(n=t.count(), **first))
+        spread = t.group_by("task").agg(low=t.stratum.min(), high=t.stratum.max())
+        split = int(self._fetch(spread.filter(spread.low != spread.high).count()).as_py())
+        return list(found.sort_values("first" if self.ordered else "stratum")["stratum"]), split == 0
+
+    def split_cluster(self) -> str | None:
+        spread = self.rows.group_by("task").agg(low=self.rows.cluster.min(), high=self.rows.cluster.max())
+        found = self._frame(spread.filter(spread.low != spread.high).order_by("task").limit(1))
+        return None if found.empty else str(found["task"].iloc[0])
+
+    def count_tasks(self) -> int:
+        return int(self._fetch(self.rows.task.nunique()).as_py())
+
+    def tasks(self, labels: Labels) -> Units:
+        t = self.rows
+        more: dict[str, Any] = {"n": t.count()}
+        if self.ordered:
+            more["first"] = t["first"].min()
+        if labels.by_task:
+            more["stratum"] = t.stratum.min()
+        if self.weight:
+            more |= {"w": t.weight.min(), "w_max": t.weight.max()}
+        if self.clustered:
+            more["cluster"] = t.cluster.min()
+        found = self._frame(t.group_by("task").agg(**more)).sort_values("first" if self.ordered else "task")
+        if self.weight and not np.array_equal(found["w"], found["w_max"]):
+            raise PanelError(f"The weight column {self.weight!r} must hold one number for each task.")
+        weights = found["w"].to_numpy(float) if self.weight else None
+        group = _codes(found["stratum"], labels.group) if labels.by_task else None
+        clusters, cluster = coded(list(found["cluster"])) if self.clustered else ((), None)
+        return Units(len(found), False, tuple(found["task"]), weights, group, None, clusters, cluster)
+
+    def _digits(self, text: Any, start: int) -> Any:
+        """Eight hexadecimal digits as a number."""
+        if self.backend == "pyspark":
+            return conv(text.substr(start, 8), 16, 10).cast("int64")
+        # In floating point, where 32 bits are exact: some engines multiply in 32-bit integers.
+        digits = [
+            ibis.literal(_HEX).find(text.substr(start + i, 1)).cast("float64") * 16.0 ** (7 - i) for i in range(8)
+        ]
+        return sum(digits[1:], digits[0]).cast("int64")
+
+    def _place(self, t: Any, labels: Labels) -> Any:
+        each = self._each
+        place = self._digits(md5(t.cluster if self.clustered else t.task), 0) % each
+        if labels.by_task:
+            cases = [(t.stratum == label, ibis.literal(i * each, "int64")) for i, label in enumerate(labels.group)]
+            place = place + ibis.cases(*cases, else_=ibis.literal(0, "int64"))
+        return place.cast("int64")
+
+    def hashed_units(self, size: int, labels: Labels) -> Units:
+        self._each = labels.units_per_group(size)
+        more = {"stratum": self.rows.stratum.min()} if labels.by_task else {}
+        if self.clustered:
+            more["cluster"] = self.rows.cluster.min()
+        t = self.rows.group_by("task").agg(n=self.rows.count(), **more)
+        t = t.mutate(unit=self._place(t, labels), mark=self._digits(md5(t.task), 8))
+        found = self._frame(t.group_by("unit").agg(w=t.count(), mark=t.mark.sum())).sort_values("unit")
+        self._places = found["unit"].to_numpy(np.int64)
+        mark = found["mark"].map(int).to_numpy(np.int64)
+        return hashed_units(self._places, found["w"].to_numpy(float), mark, self._each, labels, self.clustered)
+
+    def entries(self, units: Units, labels: Labels, duplicates: Duplicates) -> Entries:
+        axes = labels.entry_axes()
+        t = self.rows.filter(self.rows.score.notnull())
+        keys = ["stratum" if a == "group" else a for a in axes]
+        if units.hashed:
+            t = t.mutate(unit=self._place(t, labels), mark=self._digits(md5(t.task), 8))
+        value = t.score.argmin(t["first"]) if duplicates == "first" else t.score.sum()
+        if not units.hashed:
+            found = self._fetch(t.group_by(["task", *keys]).agg(total=value, n=t.count()))
+        elif duplicates == "error":
+            found = self._fetch(t.group_by(["unit", *keys]).agg(total=value, n=t.count(), mark=t.mark.sum()))
+        else:
+            inner = t.group_by(["unit", "task", *keys]).agg(
+                total=t.score.mean() if duplicates == "mean" else value, n=t.count()
+            )
+            found = self._fetch(inner.group_by(["unit", *keys]).agg(total=inner.total.sum(), n=inner.count()))
+        codes = {a: self._encode(found.column(key), getattr(labels, a)) for a, key in zip(axes, keys, strict=True)}
+        if units.hashed:
+            raw = found.column("unit").to_numpy().astype(np.int64)
+            at = np.searchsorted(self._places, raw)
+            if at.max(initial=0) >= len(self._places) or not np.array_equal(self._places[at], raw):
+                raise PanelError(self._grew())
+            codes["unit"] = at
+        else:
+            codes["unit"] = self._encode(found.column("task"), units.labels)
+        rows = found.column("n").to_numpy().astype(np.int64)
+        if duplicates == "first" and not units.hashed:
+            rows = np.ones_like(rows)
+        mark = None
+        if units.hashed and duplicates == "error":
+            mark = np.array([int(x) for x in found.column("mark").to_pylist()], np.int64)
+        return Entries(codes, found.column("total").to_numpy().astype(float), rows, mark)
+
+    def _encode(self, column: Any, labels: tuple[str, ...]) -> Codes:
+        """Places of the values among the labels, through the column's dictionary."""
+        encoded = column.combine_chunks().dictionary_encode()
+        encoded = encoded.combine_chunks() if hasattr(encoded, "combine_chunks") else encoded
+        place = {label: i for i, label in enumerate(labels)}
+        try:
+            translate = np.array([place[x] for x in encoded.dictionary.to_pylist()], np.int64)
+        except KeyError:
+            raise PanelError(self._grew()) from None
+        return translate[encoded.indices.to_numpy()] if len(translate) else np.zeros(0, np.int64)
+
+    def _grew(self) -> str:
+        return f"{self.where} grew while it was read. Read it again, or from a snapshot."
+
+    def drop_incomplete(self, labels: Labels) -> int:
+        t = self.rows
+        per_key = t.group_by(["task", "language", "judge", *self.inner]).agg(c=t.score.count())
+        per_task = per_key.group_by("task").agg(there=(per_key.c > 0).ifelse(1, 0).sum())
+        partial = per_task.filter(per_task.there < labels.entries_per_task()).select("task")
+        dropped = int(self._fetch(partial.count()).as_py())
+        self.rows = t.anti_join(partial, "task")
+        return dropped
+
+    def find(self, what: str, limits: tuple[float, float] | None = None, most: int = 5) -> list[Found]:
+        t = self.rows
+        low, high = limits or (0.0, 0.0)
+        condition = {
+            "text": t.is_text,
+            "not finite": t.score.isnan() | (t.score > _LARGEST) | (t.score < -_LARGEST),
+            "unlabelled": ibis.or_(*(t[axis].isnull() for axis in ("task", "language", "judge", *self.inner))),
+            "outside": (t.score < low) | (t.score > high),
+        }[what]
+        shown = t.filter(condition).select("task", "language", "judge", "raw")
+        rows = self._frame(shown.order_by(["task", "language", "judge"]).limit(most))
+        return [Found.at(row, ("task", "language", "judge")) for row in rows.itertuples()]
+
+    def find_duplicates(self, most: int = 5) -> list[tuple[Any, ...]]:
+        keys = ["task", "language", "judge", *self.inner]
+        keys += ["stratum"] if self.grouped else []
+        t = self.rows.filter(self.rows.score.notnull())
+        counted = t.group_by(keys).agg(n=t.count())
+        rows = self._frame(counted.filter(counted.n > 1).order_by([ibis.desc("n"), *keys]).limit(most))
+        return list(rows.itertuples(index=False, name=None))
+
+    def finish(self) -> None:
+        """The table is not ours to close."""
+
+
+def _codes(values: Any, labels: tuple[str, ...]) -> Codes:
+    place = {label: i for i, label in enumerate(labels)}
+    return np.array([place[v] for v in values], np.int64)
+
+
+def _has_rowid(table: Any) -> bool:
+    try:
+        table.select(r=table.rowid()).limit(0).to_pyarrow()
+    except Exception:
+        return False
+    return True

@@ -1,0 +1,197 @@
+"""The one opener: from whatever names scores (a path, a glob, a folder, standard input, a data frame) to a table."""
+
+from __future__ import annotations
+
+import atexit
+import glob
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, TextIO
+
+import pandas as pd
+
+from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.files import check_name, matches
+from polyjudge.panel.labels import clean
+from polyjudge.panel.reading import Reading, RoleRead, Unclear
+from polyjudge.panel.say import Say, Words, say
+from polyjudge.read import duck
+from polyjudge.read.duck import FILE
+from polyjudge.read.formats import find_tool, tool_files
+from polyjudge.read.formats.base import Format, read_tool
+from polyjudge.read.formats.excel import SUFFIXES as SPREADSHEETS
+from polyjudge.read.formats.excel import read_excel
+from polyjudge.read.formats.nested import unfold
+from polyjudge.rooms import load
+
+STDIN = "-"
+_JSON = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """A table in our engine whose columns are not chosen yet, and what its format says."""
+
+    source: duck.Source
+    frame: Any = None
+    shown: str = ""
+    """What the user called it."""
+    format: str = ""
+    limits: tuple[float, float] | None = None
+    notes: tuple[Words, ...] = ()
+    looks: int = 0
+    """Looks that an adaptive collection planned."""
+    doubts: tuple[Say, ...] = ()
+    needs: str = ""
+    """What the format asks of the user."""
+    paths: tuple[Path, ...] = ()
+    """The files behind a frame."""
+    sure: bool = False
+    """The format says which column is what (a tool's files, a collection run)."""
+
+
+def open_table(
+    source: Any,
+    table: str | None = None,
+    format: str | None = None,
+    metric: str | None = None,
+    group: str | None = None,
+    hive: bool = False,
+) -> Opened:
+    """Open scores that our own engine reads. Warehouses and Spark are opened by `warehouse`."""
+    if not isinstance(source, (str, Path)):
+        return _open_frame(source)
+    text = file_of(str(source)) or str(source)
+    check_name(text)
+    if text == STDIN:
+        path = _spool_stdin(sys.stdin)
+        opened = open_table(path, table, format, metric, group, hive)
+        opened.source.where = "standard input"
+        return replace(opened, shown=STDIN)
+    if os.path.isdir(text):
+        found = _open_folder(Path(text), format, metric, group, hive)
+        if found is not None:
+            return found
+    name, _, sheet = text.partition("::") if table is None and not os.path.exists(text) else (text, "", table or "")
+    paths = tool_files(name)
+    tool = find_tool(paths, format) if table is None and not sheet else None
+    if tool is not None:
+        return _open_tool(tool, paths, text, metric)
+    if paths and all(path.name.lower().endswith(SPREADSHEETS) for path in paths):
+        if len(paths) > 1:
+            raise PanelError(f"{clean(text, 200)} matches several spreadsheets. Read one at a time.")
+        return _held(read_excel(paths[0], sheet or None), text, "excel", paths)
+    if paths and all(path.name.lower().endswith(_JSON) for path in paths):
+        frame = unfold(paths)
+        if frame is not None:
+            return _held(frame, text, "json", paths)
+    source_ = duck.open_file(text, table, hive)
+    skipped = (say("read.above", lines=len(source_.above), first=source_.above[0]),) if source_.above else ()
+    return Opened(source=source_, shown=text, format=source_.kind, notes=skipped)
+
+
+def _open_frame(source: Any) -> Opened:
+    kind = type(source).__module__.split(".")[0]
+    if kind in ("duckdb", "_duckdb"):
+        source = source.df()
+    if kind == "polars" and hasattr(source, "collect"):
+        source = source.collect()
+    if not (hasattr(source, "columns") or hasattr(source, "column_names") or hasattr(source, "schema")):
+        raise UsageError(
+            f"read_panel takes a path, a pandas, polars or pyarrow table, an Ibis table or a Spark data frame, not "
+            f"{type(source).__name__}."
+        )
+    return Opened(source=duck.open_frame(source), frame=source, shown="FILE", format="data frame")
+
+
+def file_of(address: str) -> str | None:
+    """FILE::TABLE behind a duckdb:// or sqlite:// address: files are read by our own engine, whatever names them."""
+    scheme, found, rest = address.partition("://")
+    if not found or scheme.lower() not in ("duckdb", "sqlite"):
+        return None
+    path, mark, table = rest.rpartition("::") if "::" in rest else (rest, "", "")
+    return path.partition("?")[0] + mark + table
+
+
+def _open_folder(folder: Path, format: str | None, metric: str | None, group: str | None, hive: bool) -> Opened | None:
+    run = next((kind for kind in load("formats") if kind.holds_run(folder)), None)
+    if run is not None:
+        found = run.read_run(folder, group)
+        opened = _held(found.frame, str(folder), "collection run", [])
+        return replace(opened, limits=found.declared_range, notes=found.notes, looks=found.looks, sure=True)
+    if matches(os.path.join(glob.escape(str(folder)), "**", "*.parquet")):
+        return Opened(source=duck.open_folder(folder, hive), shown=str(folder), format="parquet")
+    paths = tool_files(folder)
+    tool = find_tool(paths, format)
+    if tool is not None:
+        return _open_tool(tool, paths, str(folder), metric)
+    shown = clean(folder, 200)
+    raise PanelError(
+        f"{shown} is a folder without a collection run (store.sqlite), Parquet files, or files of an eval tool that "
+        f"polyjudge formats lists. To read the tables in it, name them: {shown}/*.csv."
+    )
+
+
+def _open_tool(tool: Format, paths: Sequence[Path], shown: str, metric: str | None) -> Opened:
+    found = read_tool(tool, paths)
+    frame = _one_metric(found.frame, metric, shown, tool.name)
+    opened = _held(frame, shown, tool.name, paths)
+    return replace(opened, notes=found.notes, doubts=found.doubts, sure=True, needs=tool.needs)
+
+
+def _one_metric(frame: pd.DataFrame, metric: str | None, shown: str, format: str) -> pd.DataFrame:
+    """The rows of one metric, where judges gave several for the same answer: they are not repeats."""
+    if "metric" not in frame or frame["metric"].nunique() < 2:
+        return frame
+    names = [str(m) for m in frame["metric"].dropna().unique()]
+    if metric is not None:
+        if metric not in names:
+            raise PanelError(f"There is no metric {clean(metric)!r} in {clean(shown, 200)}; it has {', '.join(names)}.")
+        return frame[frame["metric"] == metric].reset_index(drop=True)
+    keys = [k for k in ("task", "system", "language", "judge", "replicate") if k in frame]
+    if not frame.duplicated(keys).any():
+        return frame
+    reading = Reading(
+        source=shown,
+        format=format,
+        roles=tuple(RoleRead(role=k, column=k, how="format") for k in (*keys, "score")),
+        questions=(Say("read.metrics", {"metrics": names}),),
+    )
+    flags = " or ".join(f"--metric {clean(m)!r}" for m in names[:6])
+    raise Unclear(f"{clean(shown, 200)} holds several metrics by the same judges. Say which one: {flags}.", reading)
+
+
+def _held(frame: pd.DataFrame, shown: str, format: str, paths: Sequence[Path]) -> Opened:
+    """A frame that stands for files."""
+    source = duck.open_frame(frame)
+    source.where, source.files = clean(shown, 200), tuple(paths) if FILE in frame else ()
+    return Opened(source=source, frame=frame, shown=shown, format=format, paths=tuple(paths))
+
+
+@cache
+def _spool_stdin(stdin: TextIO | None) -> Path:
+    """Standard input as a file of our own, named by what it holds; removed when the program ends."""
+    if stdin is None or stdin.isatty():
+        raise UsageError("Scores are read from standard input (-), and nothing is piped into it.")
+    folder = Path(tempfile.mkdtemp(prefix="polyjudge-stdin-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    held = folder / "input"
+    with held.open("wb") as file:
+        shutil.copyfileobj(stdin.buffer, file)
+    with held.open("rb") as file:
+        head = file.read(64)
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    suffix = (
+        ".parquet" if head[:4] == b"PAR1"
+        else ".csv.gz" if head[:2] == b"\x1f\x8b"
+        else ".xlsx" if head[:2] == b"PK"
+        else ".jsonl" if start[:1] in (b"{", b"[")
+        else ".csv"
+    )  # fmt: skip
+    return held.rename(held.with_suffix(suffix))

@@ -1,0 +1,329 @@
+"""`read_panel`: from wherever the scores are to a validated Panel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from polyjudge.panel.columns import USUAL, Columns, doubts
+from polyjudge.panel.errors import PanelError, UsageError, foreign_errors
+from polyjudge.panel.labels import clean, redact
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.reading import ROLES, Reading, RoleRead
+from polyjudge.panel.say import Say, Words, say
+from polyjudge.read import duck
+from polyjudge.read.assemble import assemble
+from polyjudge.read.duck_engine import DuckEngine
+from polyjudge.read.engine import Duplicates
+from polyjudge.read.formats.recognise import Understood, recognise
+from polyjudge.read.formats.roles import Asked
+from polyjudge.read.limits import LARGEST_SCORE
+from polyjudge.read.opener import Opened, file_of, open_table
+from polyjudge.rooms import load
+
+Incomplete = Literal["estimate", "drop", "error"]
+MAX_UNITS = 100_000
+USUAL_WAYS = {"--duplicates": "error", "--incomplete": "estimate"}
+"""What is done unless the user says something else."""
+
+
+@duck.released()
+def read_panel(
+    source: Any,
+    *,
+    task: str | None = None,
+    language: str | None = None,
+    judge: str | None = None,
+    score: str | None = None,
+    replicate: str | None = None,
+    group: str | None = None,
+    system: str | None = None,
+    cluster: str | None = None,
+    weight: str | None = None,
+    table: str | None = None,
+    range: tuple[float, float] | None = None,
+    duplicates: Duplicates = "error",
+    languages: Sequence[str] | None = None,
+    judges: Sequence[str] | None = None,
+    incomplete: Incomplete = "estimate",
+    max_units: int = MAX_UNITS,
+    engine: Literal["duckdb", "spark"] = "duckdb",
+    hive: bool = False,
+    language_from: str | None = None,
+    judge_from: str | None = None,
+    wide: str | None = None,
+    map: Mapping[str, float | None] | str | Sequence[str] | None = None,
+    decimal: Literal["comma", "point"] | None = None,
+    winner: str | None = None,
+    swapped: Literal["flip", "keep"] | None = None,
+    format: str | None = None,
+    metric: str | None = None,
+) -> Panel:
+    """Read scores into a Panel: one grouped pass in the engine that holds the rows.
+
+    Parameters
+    ----------
+    source : path or glob of CSV (.gz), Parquet, JSON or Excel files, or of an eval tool's files (`polyjudge formats`);
+        "-" for standard input; a DuckDB or SQLite file (`FILE::TABLE`); a `postgres://` address (`ADDRESS::TABLE`); a
+        pandas, polars or pyarrow table; an Ibis table of any backend; a Spark data frame; a collection run
+    task, language, judge, score, replicate, group, system, cluster : names of columns; found by their usual names when
+        not given, except `group` (strata of tasks, or requirement types inside tasks), which must be named. A system is
+        what is judged, a replicate a repeat of one measurement, a cluster tasks that share a source or template. ""
+        says that the table has no system, replicate or cluster whatever its columns are called
+    weight : column with the number of tasks behind each task, as `Panel.to_long` writes it for a panel of units
+    table : table of a database
+    range : (low, high) of the score scale; a score outside it is an error
+    duplicates : rows with the same task, system, language, judge and replicate: "error", their "mean", or the "first"
+    languages, judges : read only these, in this order. Without them labels keep the order of their first appearance, or
+        are sorted where rows have no order (Spark, warehouses)
+    incomplete : entries without a score: "estimate" keeps them as missing for the methods that can work with them,
+        "drop" leaves out the tasks that lack one, "error" stops with a table of what is missing
+    max_units : beyond this many tasks, tasks are hashed into that many units inside the engine
+    engine : "duckdb", or "spark" to read files with a Spark session
+    hive : folders called column=value add that column to the Parquet files in them. A folder that polyjudge divided is
+        known by itself
+    language_from, judge_from : where the label stands when it has no column: a dotted path, a pattern on the file's
+        name (`scores_{language}.csv`), or `COLUMN:PATTERN`
+    wide : pattern of the names of score columns: `{judge}`, `score_{language}`, `{judge}_{language}`
+    map : words -> numbers (None: no score), for grades and words
+    decimal : "comma" where 1,234 is a decimal number
+    winner : column of the winners of pairs (A, B, tie); read as margins from -1 to 1
+    swapped : rows marked as swapped name the winner as shown ("flip") or already turned back ("keep")
+    format : a name of `polyjudge formats`, where the format is not the one recognised
+    metric : which one to read of several metrics that a tool's judges gave
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame(
+    ...     [(t, l, j, i) for i, (t, l, j) in enumerate((t, l, j) for t in "ab" for l in ("en", "fr") for j in "xy")],
+    ...     columns=["task", "language", "judge", "score"],
+    ... )
+    >>> read_panel(frame).shape
+    (2, 2, 2)
+    """
+    limits = _check_options(range, duplicates, incomplete, max_units, engine, decimal, languages, judges)
+    if isinstance(source, Panel):
+        return source
+    names: dict[str, str | None] = {
+        "task": task, "language": language, "judge": judge, "score": score, "replicate": replicate, "group": group,
+        "system": system, "cluster": cluster,
+    }  # fmt: skip
+    more: dict[str, Any] = {
+        "language_from": language_from, "judge_from": judge_from, "wide": wide, "map": map, "decimal": decimal,
+        "swapped": swapped, "format": format,
+    }  # fmt: skip
+    asked = Asked(names={**names, "winner": winner}, **more)
+    if not is_foreign(source, engine):
+        found = understand(source, asked, table=table, weight=weight, metric=metric, hive=hive)
+    elif reads_itself(asked, metric):
+        found = _open_foreign(source, table, names, weight, engine)
+    else:
+        found = understand(copied(source, table, engine), asked, weight=weight)
+    chosen = {
+        axis: None if x is None else [str(v) for v in x] for axis, x in (("languages", languages), ("judges", judges))
+    }
+    return _assembled(found, weight, chosen, limits, duplicates, incomplete, max_units)
+
+
+def _assembled(
+    found: Understood,
+    weight: str | None,
+    chosen: Mapping[str, list[str] | None],
+    limits: tuple[float, float] | None,
+    duplicates: Duplicates,
+    incomplete: Incomplete,
+    max_units: int,
+) -> Panel:
+    """The panel. Its reading has all that the user said beside the columns, so that its command reads the same."""
+    said = {f"--{axis}": ",".join(some) for axis, some in chosen.items() if some is not None}
+    ways = {"--duplicates": duplicates, "--incomplete": incomplete}
+    said |= {flag: way for flag, way in ways.items() if way != USUAL_WAYS[flag]}
+    said |= {"--range": f"{limits[0]:g}:{limits[1]:g}"} if limits else {}
+    source = found.source
+    panel = assemble(
+        DuckEngine(source, found.columns, weight=weight) if isinstance(source, duck.Source) else source,
+        found.columns,
+        limits=limits or found.limits,
+        duplicates="mean" if found.average and duplicates == "error" else duplicates,
+        incomplete=incomplete,
+        max_units=max_units,
+        notes=found.notes,
+        reading=replace(found.reading, options={**found.reading.options, **said}),
+        **chosen,
+    )
+    return replace(panel, looks=found.looks) if found.looks else panel
+
+
+def understand(
+    source: Any,
+    asked: Asked,
+    *,
+    table: str | None = None,
+    weight: str | None = None,
+    metric: str | None = None,
+    hive: bool = False,
+) -> Understood:
+    """Open scores and find out what is what, without reading them yet. Raises `Unclear` where a person must say."""
+    opened = source if isinstance(source, Opened) else None
+    opened = opened or open_table(source, table, asked.format, metric, asked.names.get("group"), hive)
+    _check_weight(weight, opened.source.columns)
+    read = recognise(opened.source, asked, opened.frame, weight, opened.shown, opened.needs)
+    says, taken = _doubtful([] if opened.sure else opened.source.columns, read.columns, asked.names)
+    format = read.reading.format if read.reading.format == "ragas" else opened.format
+    how = replace(read.reading, format=format, doubts=(*opened.doubts, *read.reading.doubts, *says))
+    return replace(
+        read,
+        reading=how,
+        limits=opened.limits or read.limits,
+        notes=(
+            *opened.notes,
+            *(say(d.code, **d.values) for d in read.reading.doubts if d.code == "read.no_judges"),
+            *taken,
+        ),
+        looks=opened.looks,
+    )
+
+
+def is_foreign(source: Any, engine: str = "duckdb") -> bool:
+    """Whether another engine holds the rows: Spark, a database server, an Ibis table."""
+    if isinstance(source, (str, Path)):
+        return engine == "spark" or ("://" in str(source) and file_of(str(source)) is None)
+    return type(source).__module__.split(".")[0] in ("ibis", "pyspark")
+
+
+def _open_foreign(
+    source: Any, table: str | None, names: dict[str, str | None], weight: str | None, engine: str
+) -> Understood:
+    from polyjudge.read import warehouse
+
+    held = warehouse.open_foreign(source, table, engine)
+    _check_weight(weight, held.columns)
+    rows, columns = warehouse.open_engine(held, names, weight)
+    says, taken_notes = _doubtful(held.columns, columns, names)
+    taken = {role: column for role in ROLES if (column := getattr(columns, role))}
+    reading = Reading(
+        source=_shown(source),
+        format="table",
+        roles=tuple(
+            RoleRead(role=role, column=column, how="named" if names.get(role) else "usual name")
+            for role, column in taken.items()
+        ),
+        unused=tuple(str(c) for c in held.columns if c not in taken.values()),
+        doubts=says,
+        options={f"--{role}": column for role, column in taken.items()},
+    )
+    return Understood(source=rows, columns=columns, reading=reading, notes=taken_notes)
+
+
+def _shown(source: Any) -> str:
+    return redact(str(source)) if isinstance(source, (str, Path)) else "TABLE"
+
+
+def _check_weight(weight: str | None, there: Iterable[str]) -> None:
+    if weight is not None and weight not in there:
+        raise PanelError(f"There is no column {weight!r} (given for weight).")
+
+
+def _doubtful(
+    there: Iterable[str], columns: Columns, names: Mapping[str, str | None]
+) -> tuple[tuple[Say, ...], tuple[Words, ...]]:
+    """The columns whose role a person should confirm, and what is noted of those that were taken."""
+    found = doubts(there, columns, names.values())
+    says = tuple(Say("read.role_doubt", {"column": d.column, "role": d.role}) for d in found)
+    return says, tuple(say("read.taken", column=d.column, role=d.role) for d in found if d.role)
+
+
+def reads_itself(asked: Asked, metric: str | None = None) -> bool:
+    """Whether the engine that holds a table can group it as it is: one row for each score, numbers as numbers."""
+    for name, value in (("format", asked.format), ("metric", metric)):
+        if value is not None:
+            raise UsageError(
+                f"{name} (--{name}) speaks of an eval tool's files, and these scores are a table of "
+                "another engine. Leave it out; files of eval tools are read without --engine spark."
+            )
+    ways = (asked.language_from, asked.judge_from, asked.wide, asked.map, asked.decimal, asked.swapped)
+    return not asked.names.get("winner") and all(way is None for way in ways)
+
+
+def copied(source: Any, table: str | None = None, engine: str = "duckdb") -> Opened:
+    """The rows of a table that another engine holds in our own one, for readings that only ours can do."""
+    from polyjudge.read import warehouse
+
+    with foreign_errors("the table"):
+        rows = warehouse.open_foreign(source, table, engine).to_pyarrow_batches()
+        local = duck.open_frame(rows)
+        duck.spool(local, local.columns, rows)
+    local.spool = False
+    return Opened(source=local, shown=_shown(source), format="table", notes=(say("panel.copied"),))
+
+
+def _check_options(
+    limits: Any,
+    duplicates: str,
+    incomplete: str,
+    max_units: int,
+    engine: str,
+    decimal: str | None,
+    languages: Any,
+    judges: Any,
+) -> tuple[float, float] | None:
+    for name, given, (*others, last) in (
+        ("engine", engine, ("duckdb", "spark")),
+        ("decimal", "comma" if decimal is None else decimal, ("comma", "point")),
+        ("duplicates", duplicates, ("error", "mean", "first")),
+        ("incomplete", incomplete, ("estimate", "drop", "error")),
+    ):
+        if given not in (*others, last):
+            raise UsageError(f"{name} must be {', '.join(map(repr, others))} or {last!r}, not {given!r}.")
+    for axis, some in (("languages", languages), ("judges", judges)):
+        if isinstance(some, str) or not isinstance(some, Iterable | None):
+            raise UsageError(f"{axis} must be a list of names, not {clean(repr(some), 60)}.")
+    if max_units < 2:
+        raise UsageError(f"max_units must be at least 2, not {max_units}.")
+    if limits is None:
+        return None
+    try:
+        low, high = (float(x) for x in limits)
+    except (TypeError, ValueError):
+        raise UsageError(f"range must be two numbers (low, high), not {limits!r}.") from None
+    if not (-LARGEST_SCORE <= low < high <= LARGEST_SCORE):
+        raise UsageError(
+            f"range must be two numbers up to {LARGEST_SCORE:g}, the lower one first, not {clean(repr(limits), 100)}."
+        )
+    return low, high
+
+
+def read_probes(source: Any, **options: Any) -> Panel:
+    """The scores of probes: `read_panel`, but of a collection run with `probes:` in its plan the versions, not items.
+
+    options : of `read_panel`
+    """
+    kinds = load("formats") if isinstance(source, (str, Path)) else []
+    holder = next((kind for kind in kinds if kind.holds_probes(source)), None)
+    if holder is not None:
+        run = holder.read_run(source, probes=True)
+        given = {name: value for name, value in options.items() if name in ("languages", "judges", "incomplete")}
+        return read_panel(run.frame, system="system", range=run.declared_range, **given)
+    return read_panel(source, **options)
+
+
+def read_gold(path: str | Path) -> pd.DataFrame:
+    """Read labels from a CSV, Parquet or JSON lines file, or from FILE::TABLE of a DuckDB or SQLite file.
+
+    Tasks and languages become text, exactly as written. The columns wanted are task, language, and preference
+    (+1, -1, 0) or score; `pj.anchor` checks them.
+    """
+    source = duck.open_file(str(path))
+    as_text = (*USUAL["task"], *USUAL["language"], *USUAL["system"])
+    columns = ", ".join(
+        f"CAST({duck.name(c)} AS VARCHAR) AS {duck.name(c)}" if c.strip().lower() in as_text else duck.name(c)
+        for c in source.columns
+    )
+    with duck.engine_errors(source.where):
+        if source.spool:
+            duck.spool(source, source.columns)
+        frame: pd.DataFrame = source.con.execute(f"SELECT {columns} FROM {source.relation}").df()
+    return frame

@@ -1,0 +1,132 @@
+"""Opening tables that another engine holds: Spark, PostgreSQL, and whatever Ibis connects to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from polyjudge.panel.columns import Columns, find_columns
+from polyjudge.panel.errors import UsageError, foreign_errors
+from polyjudge.panel.labels import clean
+from polyjudge.read.duck import csv_head
+from polyjudge.read.engine import Engine
+
+SERVERS = (
+    "postgres", "postgresql", "bigquery", "clickhouse", "databricks", "mssql", "mysql", "oracle", "snowflake", "trino",
+)  # fmt: skip
+"""Servers that an address may name. Other schemes of Ibis open or create local files."""
+STREAMED = ("sqlite", "polars", "datafusion", "pandas", "dask")
+"""Backends without the types or functions to group strictly: their rows are streamed into our own engine."""
+
+
+def open_foreign(source: Any, table: str | None, engine: str) -> Any:
+    """An Ibis table of an address, of files with Spark, or of a table that is open already."""
+    return connect(str(source), table, engine) if isinstance(source, (str, Path)) else as_table(source)
+
+
+def connect(address: str, table: str | None, engine: str) -> Any:
+    """An Ibis table from an address such as postgres://user@host/database::table, or from files with Spark."""
+    if engine == "spark":
+        return as_table(spark_frame(address))
+    address, _, named = address.rpartition("::") if table is None and "::" in address else (address, "", table or "")
+    scheme = address.partition("://")[0].lower()
+    if scheme in ("http", "https", "ftp", "s3", "gs", "hf"):
+        raise UsageError(f"Scores are not fetched from {scheme} addresses. Download the file and name it.")
+    if scheme not in SERVERS:
+        raise UsageError(
+            f"There is no database of the kind {clean(scheme, 40)!r}. Addresses begin with {SERVERS[0]}:// and the "
+            "like; a file is named by its path."
+        )
+    if not named:
+        raise UsageError("Name the table as well: ADDRESS::TABLE on the command line, table=... in Python.")
+    ibis = _ibis()
+    schema, _, plain = named.rpartition(".")
+    with foreign_errors(f"the {scheme} database"):
+        backend = ibis.connect(address)
+        if scheme.startswith("postgres"):
+            with backend.con.cursor() as cursor:
+                cursor.execute("SET default_transaction_read_only = on")
+            backend.con.commit()
+        return backend.table(plain, database=schema or None)
+
+
+def _ibis() -> Any:
+    try:
+        import ibis
+    except ImportError:
+        raise UsageError("Databases and warehouses need: pip install 'polyjudge[warehouse]'.") from None
+    return ibis
+
+
+def spark_session() -> Any:
+    """The running Spark session, or a new one with Spark's own settings."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UsageError("Spark is not installed. Install it with: pip install 'polyjudge[spark]'") from None
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    with foreign_errors("Spark"):
+        builder = SparkSession.builder.appName("polyjudge").config("spark.ui.showConsoleProgress", "false")
+        session = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+        return session
+
+
+def spark_frame(address: str) -> Any:
+    """Files, or a table of Spark's catalogue, as a Spark data frame. CSV columns are text, as in the other engine."""
+    session = spark_session()
+    plain = address.lower().removesuffix(".gz")
+    with foreign_errors(clean(address, 200)):
+        if plain.endswith((".csv", ".tsv", ".txt")):
+            options = {"header": True, "quote": '"', "escape": '"', "multiLine": True, "mode": "FAILFAST"}
+            separator = "\t" if plain.endswith(".tsv") else ","
+            if os.path.isfile(address):
+                head = csv_head(Path(address))
+                separator = head.delimiter
+                if head.above:
+                    raise UsageError(
+                        f"{clean(address, 200)} has lines above its header, which Spark cannot skip. Remove them, or "
+                        "read the file without --engine spark."
+                    )
+            return session.read.options(**options).csv(address, sep=separator, inferSchema=False)
+        if plain.endswith((".jsonl", ".ndjson", ".json")):
+            return session.read.option("primitivesAsString", True).option("mode", "FAILFAST").json(address)
+        if "/" in address or plain.endswith((".parquet", ".pq")):
+            return session.read.parquet(address)
+        return session.table(address)
+
+
+def as_table(source: Any) -> Any:
+    """A Spark data frame or an Ibis expression as an Ibis table."""
+    ibis = _ibis()
+    if type(source).__module__.startswith("pyspark"):
+        session = source.sparkSession
+        backend = ibis.pyspark.connect(session)
+        view = f"polyjudge_{abs(id(source)):x}"
+        source.createOrReplaceTempView(view)
+        return backend.table(view)
+    if not isinstance(source, ibis.Table):
+        raise UsageError(f"read_panel takes an Ibis table, not {type(source).__name__}.")
+    return source
+
+
+def open_engine(table: Any, names: dict[str, Any], weight: str | None) -> tuple[Engine, Columns]:
+    """The engine of an Ibis table, with its columns chosen."""
+    from polyjudge.read.ibis_engine import IbisEngine
+
+    columns = find_columns(table.columns, **names)
+    backend = table._find_backend(use_default=True)
+    in_memory = type(table.op()).__name__ == "InMemoryTable"
+    if backend.name in STREAMED or in_memory:
+        from polyjudge.read import duck
+        from polyjudge.read.duck_engine import DuckEngine
+
+        wanted = [c for c in vars(columns).values() if c is not None] + ([weight] if weight else [])
+        with foreign_errors(f"the {backend.name} table"):
+            chosen = table.select(*dict.fromkeys(wanted))
+            rows = chosen.to_pyarrow() if in_memory else chosen.to_pyarrow_batches()
+        return DuckEngine(duck.open_frame(rows), columns, rows, weight), columns
+    return IbisEngine(table, columns, backend.name, weight), columns

@@ -1,0 +1,127 @@
+"""Words about how scores were read."""
+
+from __future__ import annotations
+
+import shlex
+
+from polyjudge.panel.labels import clean
+from polyjudge.panel.say import Template, Values, escape, names, plural
+
+HOW = {
+    "named": "as you said",
+    "usual name": "by its name",
+    "content": "it holds languages",
+    "nested": "by its name inside",
+    "pattern": "by your pattern",
+    "file name": "part of the file's name",
+    "column names": "in the names of the score columns",
+    "row": "each row is a task",
+    "format": "the format says so",
+}
+"""How a role was found."""
+
+
+def _shape(v: Values) -> str:
+    """Tasks x systems (column) x languages x judges (column) from where."""
+    parts = ["{tasks} " + plural(v["tasks"], "task", "tasks")]
+    for many, column in (("systems", "system"), ("languages", "language"), ("judges", "judge")):
+        if v.get(many):
+            said = v.get(column)
+            named = f" ({{{column}}})" if said and said.lower() != column else ""
+            parts.append(f"{{{many}}} {plural(v[many], column, many)}{named}")
+    if v.get("replicates"):
+        parts.append("{replicates} replicates")
+    return " x ".join(parts) + (" from {source:text}" if v.get("source") else "")
+
+
+def _scores(v: Values) -> str:
+    missing = "none missing" if not v["missing"] else "{missing} of {entries} missing"
+    absent = " {unanswered} answers of systems no judge scored." if v.get("unanswered") else ""
+    return f"{{scores}} scores from {{low:.4g}} to {{high:.4g}}, {missing}.{absent}"
+
+
+def _flags(role: str, columns: list[str]) -> str:
+    return " or ".join(f"--{role} {shlex.quote(clean(c))}" for c in columns[:6])
+
+
+def _missing(v: Values) -> str:
+    role, maybe = str(v["role"]), list(v["candidates"])
+    more = f", or --{role}-from PATTERN if it stands in a file or task name" if role in ("language", "judge") else ""
+    if maybe:
+        return f"Which column is the {role}? Perhaps {escape(_flags(role, maybe))}{more}."
+    return f"Which column is the {role}? Say --{role} NAME{more}."
+
+
+def _map(v: Values) -> str:
+    pairs = ", ".join(f"{clean(word, 30)} = {number:g}" for word, number in list(v["map"].items())[:12])
+    return f"Words are read as numbers: {escape(pairs)}."
+
+
+def _margins(v: Values) -> str:
+    if v["systems"] > 2:
+        return "Winners are read as margins: +1 for the winner, -1 for the loser, 0 for a tie, averaged over opponents."
+    orders = " Both orders of showing are there; they are kept as replicates." if v["orders"] == 2 else ""
+    return "Winners are read as margins: +1 where {first} won, -1 where {second} did, 0 for a tie." + orders
+
+
+WORDS: dict[str, Template] = {
+    "read.from": _shape,
+    "read.values": _scores,
+    "read.else": "Not what you meant? polyjudge check {source:text}",
+    "read.above": lambda v: (
+        plural(v["lines"], "The line above the header is", "The {lines} lines above the header are")
+        + " skipped: {first}"
+    ),
+    "read.wide": "Scores stand in several columns, named {pattern}.",
+    "read.map": _map,
+    "read.percent": "Percent signs were dropped: 85% is 85.",
+    "read.out_of": "Scores out of {most:g} are read as numbers from 0 to {most:g}.",
+    "read.comma": "Commas are read as decimal commas: 1,5 is one and a half.",
+    "read.absent": lambda v: "Read as missing: " + names([f"{w} ({c})" for w, c in v["words"].items()]) + ".",
+    "read.margins": _margins,
+    "read.unused": "Not used: {columns}.",
+    "read.role_doubt": lambda v: {
+        "system": "{column} is taken as the system, the thing that is judged. If it repeats a measurement: --replicate "
+        "{column}.",
+        "replicate": "{column} is taken as repeats of one measurement. If it is what is judged: --system {column}.",
+    }.get(
+        v["role"],
+        "{column} is not used. If it repeats a measurement: --replicate {column}; if it is judged: --system.",
+    ),
+    "read.by_position": "The same {column} is taken as the same task in every language. Are the files parallel?",
+    "read.language_in_name": "The language is read from {column}: {pattern}.",
+    "read.missing": _missing,
+    "read.several": lambda v: (
+        f"Several columns could be the {{role}}: {escape(_flags(str(v['role']), list(v['columns'])))}?"
+    ),
+    "read.lone_model": "Is {column} ({labels}) the judge, or what is judged? If it judges: --judge {column}. If it is "
+    "judged: --system {column}, and name the judge: --judge NAME or --judge-from PATTERN.",
+    "read.swapped": "Where {column} is true, is the winner named as shown (--swapped flip) or already turned back "
+    "(--swapped keep)?",
+    "read.far_column": "{columns} holds far larger numbers than the other score columns. Which columns are scores? "
+    "--wide PATTERN, now {pattern}.",
+    "read.stand_in": lambda v: (
+        plural(v["count"], "One score is", "{count} scores are")
+        + " {value:g}, far from all others. If that means no score: --map {value:g}="
+    ),
+    "read.no_judges": "Left out, no judges by their names: {columns}. To read them as judges: --wide '{pattern}'",
+    "read.metrics": "The judges gave several metrics: {metrics}. Say which one: --metric NAME.",
+    "check.title": "How {source} is read",
+    "check.clear": "It can be read as it is.",
+    "check.unclear": lambda v: (
+        "It cannot be read yet: " + plural(v["questions"], "one question is", "{questions} questions are") + " open."
+    ),
+    "check.doubtful": "It can be read. Please confirm what is doubtful.",
+    "check.full": "The same in full, with nothing left to guess:",
+    "check.roles": "What was taken for what",
+    "check.coverage": "Tasks scored in each language by each judge, of {tasks}",
+    "check.scale": lambda v: {
+        "binary": "Two values: shares are shown in percentage points.",
+        "likert": "A rating scale from {low} to {high}.",
+        "percent": "A scale from 0 to 100.",
+        "open": "An open scale.",
+    }[v["scale"]],
+    "formats.title": "Formats that polyjudge reads",
+    "formats.tools": "Files of eval tools, recognised by content; --format NAME overrides",
+    "formats.tables": "Tables: long, wide (a column per judge, language or both), or pairs with a winner",
+}

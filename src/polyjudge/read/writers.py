@@ -1,0 +1,355 @@
+"""Calibrated scores back into a table: the engine streams the rows through, in their order, with columns added.
+
+Rows keep the shape they came in: a long table gets one column, a wide one a column beside each score column, nested
+JSON a value beside each score.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from polyjudge.panel.adjustment import Adjustment, Fitted, quote
+from polyjudge.panel.errors import PanelError, UsageError, foreign_errors
+from polyjudge.panel.files import atomic_path, check_apart, check_file, check_folder, new_folder
+from polyjudge.panel.labels import clean
+from polyjudge.read import beside, duck
+from polyjudge.read.duck import engine_errors, name
+from polyjudge.read.duck_engine import DuckEngine
+from polyjudge.read.formats.excel import write_excel
+from polyjudge.read.formats.nested import put_beside
+from polyjudge.read.formats.recognise import Layout, Understood
+from polyjudge.read.formats.roles import Asked
+from polyjudge.read.formats.table import Place
+from polyjudge.read.opener import Opened, open_table
+from polyjudge.read.scores import copied, is_foreign, reads_itself, understand
+
+FORMULA = "=+-@\t\r\n"
+"""A spreadsheet may run a cell that begins with one of these."""
+ENDINGS = {
+    "csv": (".csv", ".tsv"),
+    "json": (".jsonl", ".ndjson", ".json"),
+    "excel": (".xlsx",),
+    "parquet": (".parquet", ".pq"),
+}
+"""Kinds of files by what their names end in, .gz left out."""
+MAKER = "scores"
+"""Who wrote a folder of calibrated scores, in its marker."""
+ROLES = ("task", "language", "judge", "score", "replicate", "system", "cluster", "group", "winner")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What `write_calibrated` did: rows in all, scores that are missing, scores left unchanged as unseen."""
+
+    path: str
+    rows: int
+    missing: int
+    unseen: int
+
+
+@duck.released()
+def write_calibrated(
+    cal: Fitted,
+    source: str | Path,
+    output: str | Path,
+    *,
+    column: str = "calibrated",
+    unseen: str = "error",
+    table: str | None = None,
+    engine: str = "duckdb",
+    partition_by: str | None = None,
+    spreadsheet_safe: bool = False,
+    overwrite: bool = False,
+    hive: bool = False,
+    metric: str | None = None,
+    **reading: Any,
+) -> Written:
+    """Read `source` as `read_panel` does, add the calibrated scores in the same shape, write `output`.
+
+    output : .csv, .tsv, .jsonl, .json (each also .gz), .xlsx, .parquet, a folder of Parquet files, or `::TABLE`, a new
+        table beside the DuckDB or PostgreSQL table that is read (`::` alone: its name and `_calibrated`)
+    column : name of the new column. A wide table gets one beside each score column, with this as ending
+    reading : names of columns and options of reading, as for `read_panel`
+
+    Everything that was there stays as it is, in its order. Rows pass through the engine in a stream, so memory is
+    bounded. The output is complete or not there. A folder must be new, empty, or written by polyjudge; with `overwrite`
+    files of others in it are kept.
+    """
+    if not column or "\0" in column:
+        raise UsageError("The column of calibrated scores needs a name: --column NAME.")
+    names = {role: reading.pop(role, None) for role in ROLES}
+    asked = Asked(names=names, require_task=False, **reading)
+    sibling = beside.named(str(source), str(output), table)
+    if sibling is None:
+        check_apart({"-o": output}, [source])
+        _check_outside(Path(output), str(source))
+    if engine == "spark":
+        if sibling is not None or not reads_itself(asked, metric):
+            raise UsageError("With --engine spark scores are one in each row, and the output is a folder. Use DuckDB.")
+        return _with_spark(cal.adjustment_, str(source), Path(output), column, unseen, partition_by, overwrite, names)
+    foreign = is_foreign(source)
+    if sibling is not None and foreign:
+        if not reads_itself(asked, metric):
+            raise UsageError("A table beside one of a server is made there, from plain scores. Write to a file.")
+        server = beside.on_server(cal.adjustment_, str(source), table, sibling, column, unseen, overwrite, names)
+        return Written(*server)
+    target = _Target(Path(output), "table" if sibling else _format(Path(output), partition_by), partition_by, overwrite)
+    target.check()
+    opened = copied(source, table) if foreign else open_table(source, table, asked.format, metric, None, hive)
+    before = replace(opened.source, files=opened.paths or opened.source.files).stamps()
+    read = understand(opened, asked)
+    if read.layout is None:
+        raise UsageError(
+            "Winners of pairs are calibrated as margins, so there is no score to put another beside. Save the "
+            "calibrator (--save) and read the margins with pj.read_panel."
+        )
+    counted = _counted(cal.adjustment_, read, unseen)
+    rows = _all_rows(source, table, opened, foreign, hive, target.kind)
+    if rows.stamps() != before:
+        raise PanelError(f"{rows.where} changed while it was read. Nothing was written. Run the command again.")
+    made = _calibrated(cal.adjustment_, rows, read.layout, column)
+    old = _as_they_were(rows, read.layout, target, spreadsheet_safe)
+    done = _write(rows, old, made, target, opened, before, sibling)
+    return Written(done, *counted)
+
+
+def _counted(adjustment: Adjustment, read: Understood, unseen: str) -> tuple[int, int, int]:
+    """Rows, scores that are missing and scores of unknown cells; an error where a score is none."""
+    from polyjudge.read.assemble import check_scores
+
+    assert isinstance(read.source, duck.Source)
+    engine = DuckEngine(read.source, read.columns)
+    cells = engine.cells()
+    check_scores(engine, cells, read.columns)
+    places, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
+    strange = adjustment.check_seen(list(zip(cells["language"], cells["judge"], cells["rows"], strict=True)), unseen)
+    return places // read.source.rows_per_line, places - scored, strange
+
+
+def _all_rows(source: Any, table: str | None, opened: Opened, foreign: bool, hive: bool, kind: str) -> duck.Source:
+    """The source once more, with all its columns."""
+    if foreign:
+        return opened.source
+    if opened.frame is not None:
+        out = duck.open_frame(opened.frame)
+        out.where, out.files = opened.source.where, opened.paths
+    else:
+        opened.source.con.close()
+        out = open_table(source, table, None, None, None, hive).source
+    if out.kind == "duckdb":
+        out = duck.unlocked(out)
+    elif out.kind == "json" and kind == "json":
+        out.relation = out.as_json
+    elif out.relation.startswith(("frame::", "sqlite::")):
+        with engine_errors(out.where):
+            duck.spool(out, out.columns, opened.frame)
+    return out
+
+
+def _number(place: Place, layout: Layout, types: Mapping[str, str]) -> str:
+    """SQL of a score as a number."""
+    if layout.typed:
+        return f"CAST({name(place.column)} AS DOUBLE)"
+    return f"CAST(nullif(trim({layout.values.sql(place.sql(types))}), '') AS DOUBLE)"
+
+
+def _calibrated(adjustment: Adjustment, rows: duck.Source, layout: Layout, column: str) -> dict[str, str]:
+    """The new columns and their SQL."""
+    types = duck.column_types(rows)
+    made: dict[str, str] = {}
+    inside: dict[str, list[str]] = {}
+    for place, said in layout.scores:
+        language, judge = (
+            quote(said[role]) if role in said else layout.labels[role].sql(types) for role in ("language", "judge")
+        )
+        value = adjustment.sql(language, judge, _number(place, layout, types))
+        if said and place.path:
+            inside.setdefault(f"{place.column}_{column}", []).append(f"{quote('.'.join(place.path))}, {value}")
+        else:
+            made[f"{place.text}_{column}" if said else column] = value
+    made |= {top: f"json_object({', '.join(pairs)})" for top, pairs in inside.items()}
+    there = next((n for n in made if n in rows.columns), None)
+    if there is not None:
+        raise UsageError(f"{rows.where} already has a column {there!r}. Choose another name with --column.")
+    return made
+
+
+def _as_they_were(rows: duck.Source, layout: Layout, target: _Target, safe: bool) -> list[str]:
+    """The columns that were there: text that is a plain number as a number, where the output has types."""
+    if target.partition_by is not None and target.partition_by not in rows.columns:
+        raise UsageError(f"There is no column {target.partition_by!r} to partition by.")
+    types, scores = duck.column_types(rows), {place.column: place for place, _ in layout.scores}
+    as_numbers = (
+        not layout.typed and layout.values.as_written and target.kind in ("parquet", "folder", "excel", "table")
+    )
+    out = []
+    for c in rows.columns:
+        if as_numbers and c in scores and scores[c].plain:
+            out.append(f"{_number(scores[c], layout, types)} AS {name(c)}")
+        elif safe and target.kind == "csv" and c not in scores:
+            text = f"CAST({name(c)} AS VARCHAR)"
+            risky = f"{text}[1] IN ({', '.join(map(quote, FORMULA))}) AND try_cast({text} AS DOUBLE) IS NULL"
+            out.append(f"CASE WHEN {risky} THEN '''' || {text} ELSE {text} END AS {name(c)}")
+        else:
+            out.append(name(c))
+    return out
+
+
+def _write(
+    rows: duck.Source,
+    old: list[str],
+    made: dict[str, str],
+    target: _Target,
+    opened: Opened,
+    before: list[Any],
+    sibling: str | None,
+) -> str:
+    """The rows at their target, whole or not at all. Returns its name."""
+    new = [f"{sql} AS {name(n)}" for n, sql in made.items()]
+    query = f"SELECT {', '.join([*old, *new])} FROM {rows.relation}"
+    if sibling is not None:
+        with _write_errors(target.path, rows.where):
+            return beside.in_file(rows, query, opened.source.table, sibling, target.overwrite)
+    with target.open() as (part, options):
+        with _write_errors(target.path, rows.where):
+            if target.kind == "excel":
+                found = rows.con.execute(query)
+                write_excel(part, [*rows.columns, *made], iter(lambda: found.fetchmany(duck.CHUNK), []))
+            elif target.kind == "json" and opened.frame is not None and opened.format == "json":
+                values = rows.con.execute(f"SELECT {', '.join(new)} FROM {rows.relation}").fetchall()
+                put_beside(list(rows.files), [dict(zip(made, v, strict=True)) for v in values], part, target.path)
+            else:
+                rows.con.execute(f"COPY ({query}) TO {quote(str(part))} ({options})")
+        if rows.stamps() != before:
+            raise PanelError(f"{rows.where} changed while it was read. Nothing was written. Run the command again.")
+    rows.con.close()
+    return str(target.path)
+
+
+def _check_outside(output: Path, source: str) -> None:
+    """An output must not become a part of what is read: a file in the folder, or one that the pattern matches."""
+    real = os.path.realpath(output)
+    inside = os.path.isdir(source) and Path(os.path.realpath(source)) in Path(real).parents
+    pattern = os.path.realpath(source) if not os.path.exists(source) and glob.has_magic(source) else ""
+    level = "**" in pattern or pattern.count(os.sep) == real.count(os.sep)
+    if inside or (level and fnmatch.fnmatch(real, pattern)):
+        raise UsageError(
+            f"{clean(str(output), 200)} would become a part of the scores that are read ({clean(source, 200)}). Choose "
+            "a place outside."
+        )
+
+
+def _format(output: Path, partition_by: str | None) -> str:
+    plain = output.name.lower().removesuffix(".gz")
+    found = next((kind for kind, endings in ENDINGS.items() if plain.endswith(endings)), None)
+    if found is None and (output.suffix == "" or output.is_dir()):
+        return "folder"
+    if found is None:
+        raise UsageError(
+            f"{clean(str(output), 200)}: write .csv, .tsv, .jsonl, .json (also .gz), .xlsx, .parquet, a folder (a name "
+            "without an ending) of Parquet files, or ::TABLE beside a DuckDB or PostgreSQL table."
+        )
+    if partition_by is not None:
+        raise UsageError("--partition-by needs a folder as output: a name without an ending.")
+    return found
+
+
+def _with_spark(
+    adjustment: Adjustment,
+    source: str,
+    output: Path,
+    column: str,
+    unseen: str,
+    partition_by: str | None,
+    overwrite: bool,
+    names: dict[str, Any],
+) -> Written:
+    """Read files with Spark and write a folder of Parquet files."""
+    from polyjudge.read.warehouse import spark_frame
+
+    if output.suffix:
+        raise UsageError("With --engine spark the output is a folder of Parquet files: a name without an ending.")
+    check_folder(output, MAKER, overwrite)
+    frame = spark_frame(source)
+    columns = beside.columns_of(frame.columns, names)
+    if column in frame.columns:
+        raise UsageError(f"{source} already has a column {column!r}. Choose another name with --column.")
+    rows, scored, strange = adjustment.spark_counts(frame, columns, unseen)
+    with score_folder(output, partition_by, overwrite) as part, foreign_errors("Spark"):
+        writer = adjustment.spark(frame, columns, column).write.mode("append")
+        if partition_by is not None:
+            writer = writer.partitionBy(partition_by)
+        writer.parquet(str(part))
+    return Written(str(output), rows, rows - scored, strange)
+
+
+# --- where it goes ---
+
+
+@dataclass(frozen=True)
+class _Target:
+    """Where the rows go."""
+
+    path: Path
+    kind: str
+    partition_by: str | None
+    overwrite: bool
+
+    def check(self) -> None:
+        """Refuse what must not be replaced before the work begins."""
+        if self.kind == "folder":
+            check_folder(self.path, MAKER, self.overwrite)
+        elif self.kind != "table":
+            check_file(self.path)
+
+    @contextmanager
+    def open(self) -> Iterator[tuple[Path, str]]:
+        """A place to write to that becomes the target when all went well, and the options of COPY."""
+        name_ = self.path.name.lower()
+        gz = ", COMPRESSION gzip" if name_.endswith(".gz") else ""
+        tab = chr(9) if ".tsv" in name_ else ","
+        options = {
+            "csv": f"FORMAT csv, HEADER true, DELIMITER '{tab}', USE_TMP_FILE false{gz}",
+            "json": f"FORMAT json, ARRAY {str('.json' in Path(name_).suffixes).lower()}, USE_TMP_FILE false{gz}",
+            "excel": "",
+            "parquet": "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false",
+            "folder": "FORMAT parquet, COMPRESSION zstd, FILENAME_PATTERN 'part-{i}'",
+        }[self.kind]
+        if self.kind != "folder":
+            with atomic_path(self.path) as part:
+                yield part, options
+            return
+        if self.partition_by is not None:
+            options += f", PARTITION_BY ({name(self.partition_by)}), WRITE_PARTITION_COLUMNS true"
+        else:
+            options += ", FILE_SIZE_BYTES '256MB'"
+        with score_folder(self.path, self.partition_by, self.overwrite) as part:
+            yield part, options
+
+
+def score_folder(path: Path, partition_by: str | None, overwrite: bool) -> AbstractContextManager[Path]:
+    """A new folder of Parquet files that takes its place as a whole. Its marker says how it is divided."""
+    return new_folder(path, MAKER, overwrite=overwrite, about={"partition_by": partition_by})
+
+
+@contextmanager
+def _write_errors(output: Path, where: str) -> Iterator[None]:
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        text = str(error)
+        full = "No space left" in text or "File too large" in text or "Could not write" in text or "Disk quota" in text
+        if full:
+            raise UsageError(
+                f"Cannot write {clean(str(output), 200)}: the disk is full or a limit was reached. Nothing was changed."
+            ) from None
+        raise PanelError(duck.explain(text, where)) from None

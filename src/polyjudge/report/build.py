@@ -1,0 +1,149 @@
+"""What builders share."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from itertools import chain
+from typing import TYPE_CHECKING, Any, get_args
+
+import pandas as pd
+
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import Say, Words, say
+from polyjudge.report.schema import envelope
+from polyjudge.report.sections import Chart, Column, Grid, Kind, Table
+
+if TYPE_CHECKING:
+    from polyjudge.panel.reading import Reading
+    from polyjudge.questions.audit.audit import Summary
+    from polyjudge.report.result import Result
+
+
+def read_says(panel: Panel | Summary) -> tuple[Words, ...]:
+    """The first lines: what was read, from where, and how to correct it."""
+    facts = {n: len(getattr(panel, n)) for n in ("systems", "languages", "judges", "replicates")}
+    if isinstance(panel, Panel):
+        (low, high), tasks, found = panel.range, panel.n_tasks, panel.n_scores
+        missing, entries = int(panel.lost.sum()), int(panel.asked.sum())
+    else:
+        low, high, tasks, found = panel.low, panel.high, panel.tasks, panel.scores
+        missing, entries = panel.missing, panel.entries
+    facts = {"tasks": tasks, **facts}
+    scores = say(
+        "read.values", scores=found, missing=missing, entries=entries, low=low, high=high, unanswered=panel.unanswered
+    )
+    reading = panel.reading
+    if reading is None:
+        return say("read.from", **facts), scores
+    named = {r.role: r.column for r in reading.roles if r.how != "column names"}
+    piped = reading.source == "-"
+    where = "standard input" if piped else reading.source if reading.format != "data frame" else ""
+    first = say("read.from", **facts, source=where, **{r: named.get(r, "") for r in ("system", "language", "judge")})
+    change = (say("read.else", source=shlex.quote(where)),) if where and not piped else ()
+    return first, scores, *value_says(reading), *change
+
+
+def value_says(reading: Reading) -> tuple[Words, ...]:
+    """What was done to shape and values, where anything was."""
+    v = reading.values
+    wide = [r.column for r in reading.roles if r.how == "column names"]
+    numbers = {word: number for word, number in (v.get("map") or {}).items() if number is not None}
+    said = (
+        (wide, say("read.wide", pattern=wide[0] if wide else "")),
+        (numbers, say("read.map", map=numbers)),
+        (v.get("percent"), say("read.percent")),
+        (v.get("out_of"), say("read.out_of", most=v.get("out_of"))),
+        (v.get("decimal_comma"), say("read.comma")),
+        (v.get("missing_words"), say("read.absent", words=v.get("missing_words"))),
+        (v.get("kind") == "margins", say("read.margins", **{k: x for k, x in v.items() if k != "kind"})),
+    )
+    return tuple(words for holds, words in said if holds)
+
+
+AHEAD = ("check", "plan", "label_plan", "replay")
+"""Commands without an interval from the scores read: how often their collection looked has no part in them."""
+
+
+def first_lines(panel: Panel | Summary, level: float | None) -> tuple[Words, ...]:
+    """What was read, and what the looks of an adaptive collection left of the level, where there were several."""
+    looked = (say("read.looks", looks=panel.looks, level=level),) if panel.looks > 1 else ()
+    return *read_says(panel), *looked
+
+
+def frame_of(command: str, result: Result, panel: Panel | None) -> dict[str, Any]:
+    """The fields of a report that follow from its result and panel: what was read, facts, payload, judges."""
+    facts = {name: getattr(result, name) for name in ("seed", "resamples", "level") if hasattr(result, name)}
+    out: dict[str, Any] = {
+        "command": command,
+        "facts": facts,
+        "payload": lambda: envelope(command, result.to_dict()),
+    }
+    if panel is not None:
+        read = None if panel.reading is None else panel.reading.to_dict()
+        out["payload"] = lambda: envelope(command, {"read": read, **result.to_dict()})
+        out["read"] = read_says(panel) if command in AHEAD else first_lines(panel, facts.get("level"))
+        out["facts"] = facts | {"input fingerprint": panel.fingerprint}
+        out["judges"] = panel.judges
+    return out
+
+
+KINDS: dict[str, Any] = {"language": "label", "judge": "judge", "system": "label", "p": "p"}
+"""Kinds of columns that are called the same in every table."""
+
+
+def column(text: str, **more: Any) -> Column:
+    """A column, noted as in the words of a report: `title = name/low/high:kind`, with `±se` for a standard error.
+
+    The title is the name unless it is given. `_low`, `_high` and `_se` go on with the name of the column. `+points`
+    shows the sign, `ratio.2` two decimals.
+
+    >>> column("now = after/_low/_high:+points") == Column(
+    ...     name="after", title="now", kind="points", sign=True, low="after_low", high="after_high"
+    ... )
+    True
+    """
+    title, _, rest = text.rpartition(" = ")
+    names, _, how = rest.partition(":")
+    name, *others = re.split("[/±]", names)
+    others = [name + other if other.startswith("_") else other for other in others]
+    ends = dict(zip(("low", "high") if "/" in names else ("se",), others, strict=False))
+    kind, _, digits = how.removeprefix("+").partition(".")
+    known: Any = kind or KINDS.get(name, "text")
+    if known not in get_args(Kind):
+        raise ValueError(f"There is no kind {known!r} of columns: {text!r}.")
+    more = {"sign": how.startswith("+"), "digits": int(digits) if digits else None, **ends, **more}
+    return Column(name=name, title=title or name.replace("_", " "), kind=known, **more)
+
+
+def table(name: str, caption: Words, frame: pd.DataFrame, *columns: str | Column, most: int = 200) -> Table:
+    """A table whose head is noted as in `column`, with " | " between the columns."""
+    parts = [[c] if isinstance(c, Column) else [column(text) for text in c.split(" | ")] for c in columns]
+    return Table(name=name, caption=caption, frame=frame, columns=tuple(chain(*parts)), most=most)
+
+
+def chart(name: str, draw: str, caption: Words, alt: Words, instead: Table | Grid | None = None, **data: Any) -> Chart:
+    """A chart of one picture: `data` are the arguments of the function that draws it."""
+    return Chart(name=name, draw=draw, data=(data,), caption=caption, alt=alt, instead=instead)
+
+
+def by_size(frame: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The rows, those farthest from 0 in a column first."""
+    return frame.loc[frame[column].abs().sort_values(ascending=False, kind="stable").index]
+
+
+def fields(of: Any, *names: str) -> dict[str, Any]:
+    """Values of a result, or of a row of a frame, by their names: for a sentence."""
+    return {name: of[name] if isinstance(of, pd.Series) else getattr(of, name) for name in names}
+
+
+def pivot(cells: pd.DataFrame, values: str) -> pd.DataFrame:
+    """A language x judge table of a column of `cells`, both in their order of appearance."""
+    wide = cells.pivot(index="language", columns="judge", values=values)
+    return wide.loc[cells["language"].drop_duplicates().tolist(), cells["judge"].drop_duplicates().tolist()]
+
+
+def notes(*of: tuple[Words, ...]) -> tuple[Words, ...]:
+    """Notes of results, each once; a text that came with the data is shown in full."""
+    every = [n if isinstance(n, Say) else say("note", text=n) for part in of for n in part]
+    return tuple(n for i, n in enumerate(every) if n not in every[:i])

@@ -1,0 +1,60 @@
+"""The frame around every JSON result: what `--json` prints and what a report page carries."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from polyjudge._version import __version__
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.labels import clean
+
+SCHEMA = 1
+"""Version of the JSON. It rises when a field changes its meaning or goes."""
+
+
+HIDDEN = "[\ud800-\udfff\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u206f\ufeff\x7f-\x9f]"
+"""Halves of surrogate pairs, direction and other invisible characters."""
+
+
+def envelope(command: str, result: dict[str, Any]) -> dict[str, Any]:
+    """A result with the schema version, the command and the program's version."""
+    return {"schema": SCHEMA, "command": command, "polyjudge": __version__, **result}
+
+
+def read_report(source: str | Path) -> dict[str, Any]:
+    """The results of a saved report: of `audit.json` (or any command's), of what `--json` printed, or of `report.html`.
+
+    The same as `to_dict()` of the result, with `schema` (version of the format), `command` and `polyjudge` (version).
+    """
+    where = clean(Path(source).name)
+    try:
+        text = Path(source).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{where} cannot be read: {clean(error, 200)}.") from None
+    page = re.search(r'<script type="application/json" id="results">(.*?)</script>', text, re.DOTALL)
+    try:
+        data = json.loads(page[1] if page else text)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict) or not isinstance(data.get("command"), str):
+        raise UsageError(f"{where} is no report of polyjudge: give audit.json or report.html of its folder.")
+    version = data.get("schema")
+    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= SCHEMA:
+        raise UsageError(
+            f"{where} has report format {clean(version)}; this polyjudge ({__version__}) reads 1 to {SCHEMA}. Use the "
+            "polyjudge that wrote it."
+        )
+    return data
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """JSON text that every encoding of Unicode can hold: NaN is an error, half a surrogate pair is escaped.
+
+    So are characters that turn the direction of what follows: a terminal or an editor would show another text.
+    """
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
+    return re.sub(HIDDEN, lambda found: f"\\u{ord(found[0]):04x}", text)

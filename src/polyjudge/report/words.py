@@ -1,0 +1,37 @@
+"""Words that every report shares."""
+
+from __future__ import annotations
+
+from polyjudge.panel.say import Template, plural
+
+WORDS: dict[str, Template] = {
+    "calibrate.outside": lambda v: (
+        "{count} of {of} calibrated scores lay beyond the scale ({low:g} to {high:g}) and were cut: the mean over the "
+        "judges moves."
+        if v["clipped"]
+        else "{count} of {of} calibrated scores lie beyond the scale ({low:g} to {high:g}). --clip cuts them and moves "
+        "the judges' mean."
+    ),
+    "note": "{text:text}",
+    "validate.verdict": lambda v: (
+        "{missed} of {limits} promises broken, on {panels} panels per scenario."
+        + (" {known} more are not kept where no method keeps them; there polyjudge says so." if v["known"] else "")
+    ),
+    "validate.detects": lambda v: (
+        "So many panels find a 95% interval that covers {covers:share} or less, and a 5% test that alarms in "
+        "{alarms:share} or more, in four of five runs." + ("" if v["full"] else " Smaller faults need --full.")
+    ),
+    "more-rows": lambda v: "... and {rows} more " + plural(v["rows"], "row", "rows") + " (all of them with --json)",
+    "grid-cut": lambda v: (
+        f"{'{note:text}; shown' if v['note'] else 'Shown'} are the {{rows}} of {{of_rows}} rows and {{columns}} of "
+        "{of_columns} columns with the largest values (all of them with --json)"
+    ),
+    "not-drawn": lambda v: (
+        "A chart is not drawn: it would hold too much."
+        if v["charts"] == 1
+        else "{charts} charts are not drawn: they would hold too much."
+    ),
+    "more-findings": lambda v: f"{{count}} more {'remark' if v['count'] == 1 else 'remarks'}: --full",
+    "details.python": "All details: .to_html('{command}.html')",
+    "details": "All details: --full. As a page: -o {command}/",
+}

@@ -1,0 +1,100 @@
+"""The commands about judges as a user runs them: choose, swap, probe, replay."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polyjudge as pj
+from refusals import lacks
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """60 tasks x 3 systems x 2 languages x 4 judges."""
+    rng = np.random.default_rng(0)
+    values = 50 + 10 * rng.normal(size=(60, 3, 1, 1)) + 6 * rng.normal(size=(60, 3, 2, 4))
+    panel = pj.Panel.from_array(values, systems=["x", "y", "z"], judges=["a", "b", "c", "d"], declared_range=(0, 100))
+    path = tmp_path_factory.mktemp("judges") / "scores.csv"
+    panel.to_long().to_csv(path, index=False)
+    return path
+
+
+def test_choose_says_whom_to_keep_and_writes_it(cli: Run, scores: Path, tmp_path: Path) -> None:
+    (tmp_path / "prices.csv").write_text("judge,price\na,1\nb,1\nc,1\nd,9\n")
+    done = cli("choose", scores, "--prices", tmp_path / "prices.csv", "--budget", 18, "-o", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
+    result = json.loads((tmp_path / "out" / "choose.json").read_text())
+    assert result["rule"] == "budget"
+    assert result["recommended"][0]["judges"] == "a + b + c"
+    assert {p.name for p in (tmp_path / "out").iterdir()} >= {"summary.md", "subsets.csv", "best.csv", "frontier.csv"}
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("nonsense", ("price", "a, b, c, d")),
+        ("judge;price\na;1", ("p.csv",)),
+        ('{"a": "x"}', ("p.json",)),
+        ("judge,price\na,1\n", ("price", "b, c, d")),
+    ],
+)
+def test_bad_prices_are_one_clear_error(cli: Run, scores: Path, tmp_path: Path, text: str, named: Any) -> None:
+    path = tmp_path / ("p.json" if text.startswith("{") else "p.csv")
+    path.write_text(text)
+    done = cli("choose", scores, "--prices", path)
+    assert done.returncode == 2
+    assert not lacks(done.stderr, *named)
+    assert cli("choose", scores, "--prices", tmp_path / "absent.csv").returncode == 2
+
+
+def test_swap_answers_and_fails_when_asked(cli: Run, scores: Path) -> None:
+    done = cli("swap", scores, "--from", "a", "--to", "b", "--matters", 50, "--json")
+    assert json.loads(done.stdout)["answer"] == "accepted"
+    assert cli("swap", scores, "--from", "a", "--to", "b", "--matters", 0.01, "--fail-on", "warning").returncode == 1
+    assert cli("swap", scores, "--from", "a", "--to", "nobody").returncode == 2
+
+
+def test_replay_counts_what_would_have_been_bought(cli: Run, scores: Path) -> None:
+    done = cli("replay", scores, "--until", "settled", "--matters", 5, "--json")
+    result = json.loads(done.stdout)
+    assert result["planned_looks"] == [24, 60]
+    assert 0 < result["share"] <= 1
+    assert len(result["questions"]) == 2 * 6
+    assert cli("replay", scores, "--questions", "gate").returncode == 2
+    assert cli("replay", scores, "--questions", "gate", "--at", 50).returncode == 0
+
+
+def test_probes_are_made_and_read(cli: Run, tmp_path: Path) -> None:
+    texts = json.loads((Path(__file__).parents[2] / "collect" / "probe_texts.json").read_text(encoding="utf-8"))
+    rows = [
+        {"id": f"t{t}", "language": language, "prompt": "?", "response": texts[language][t % 2] * (1 + t // 2)}
+        for language in ("English", "Thai")
+        for t in range(12)
+    ]
+    items = tmp_path / "items.jsonl"
+    items.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows), encoding="utf-8")
+    done = cli("probe", "make", items, "-o", tmp_path / "probes.jsonl", "--tasks", 10)
+    assert done.returncode == 0, done.stderr
+    made = [json.loads(line) for line in (tmp_path / "probes.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(made) == 10 * 2 * 6
+    rng = np.random.default_rng(1)
+    lines = ["task,language,judge,system,score"]
+    for row in made:
+        for judge in ("sees", "blind", "sees too"):
+            fall = 0 if judge == "blind" else 10 * row["severity"]
+            lines.append(f"{row['id']},{row['language']},{judge},{row['version']},{70 - fall + rng.normal(0, 4):.2f}")
+    (tmp_path / "scores.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    result = json.loads(cli("probe", "read", tmp_path / "scores.csv", "--json").stdout)
+    sight = {(c["language"], c["judge"]): c["sight"] for c in result["cells"]}
+    assert sight["Thai", "blind"] == "blind"
+    assert sight["Thai", "sees"] == sight["English", "sees too"] == "sees"
+    assert cli("probe", "make", items).returncode == 2

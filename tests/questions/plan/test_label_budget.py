@@ -1,0 +1,153 @@
+"""Label budgets: the closed form against the variance it inverts, against simulation, and the edges."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.gold import Gold
+from polyjudge.questions.anchor.ppi import ppi_mean
+from polyjudge.questions.plan.label_budget import label_budget, labels_needed, powered_variance
+from polyjudge.report import report_of
+from refusals import refused
+
+
+def pilot(labels: tuple[int, ...], tasks: int = 400, seed: int = 0) -> tuple[pj.Panel, Gold]:
+    rng = np.random.default_rng(seed)
+    k = len(labels)
+    truth = rng.normal(60, 12, (tasks, k))
+    panel = pj.Panel.from_array(truth[..., None] + rng.normal(0, 12, (tasks, k, 4)))
+    human = np.where(np.arange(tasks)[:, None] < np.array(labels), truth + rng.normal(0, 3, (tasks, k)), np.nan)
+    return panel, Gold("score", human, panel.languages)
+
+
+@pytest.mark.parametrize("r", [0.0, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("tasks", [200, 5000])
+def test_needed_labels_are_the_fewest_that_reach_the_half_width(r: float, tasks: int) -> None:
+    needed = float(labels_needed(np.array(10.0), np.array(r), np.array(tasks), 1.5))
+    assert 1.96 * powered_variance(np.array(10.0), np.array(r), np.array(tasks), np.array(needed)) ** 0.5 <= 1.5 + 1e-6
+    if needed > 2:
+        fewer = np.array(needed - 1)
+        assert 1.9599 * powered_variance(np.array(10.0), np.array(r), np.array(tasks), fewer) ** 0.5 > 1.5
+
+
+@pytest.mark.statistical
+def test_the_variance_formula_is_what_ppi_delivers() -> None:
+    """With the number of labels it asks for, the simulated interval has about the width that was wanted."""
+    widths = []
+    for seed in range(60):
+        panel, gold = pilot((400, 400), seed=seed)
+        y, f = gold.values[:, 0], panel.scores[:, 0].mean(axis=1)
+        needed = int(labels_needed(y.std(), np.corrcoef(y, f)[0, 1], np.array(400), 2.0))
+        mean = ppi_mean(y[:needed], f[:needed], f[needed:])
+        widths.append((mean.high - mean.low) / 2)
+    assert np.mean(widths) == pytest.approx(2.0, rel=0.05)
+
+
+def test_budget_against_a_full_labelling() -> None:
+    panel, gold = pilot((60, 60, 60))
+    table = label_budget(panel, gold, 2.0, resamples=200).table
+    assert (table["with_panel"] < table["labels_only"]).all()
+    for i, row in table.iterrows():
+        y, f = gold.values[:60, i], panel.scores[:60, i].mean(axis=1)
+        assert row["sd"] == pytest.approx(y.std(ddof=1))
+        assert row["correlation"] == pytest.approx(np.corrcoef(y, f)[0, 1])
+        assert row["labels_only_low"] <= row["labels_only"] <= row["labels_only_high"]
+        assert row["with_panel_low"] <= row["with_panel"] <= row["with_panel_high"]
+
+
+def test_the_next_labels_go_where_they_are_few() -> None:
+    panel, gold = pilot((150, 10, 150))
+    result = label_budget(panel, gold, 2.0, batch=60, resamples=50)
+    assert result.table["next_labels"].sum() == 60
+    assert result.table["next_labels"].iloc[1] > 40
+    assert (result.table["next_half_width"] <= result.table["half_width"] + 1e-12).all()
+
+
+def test_languages_with_few_labels_borrow() -> None:
+    panel, gold = pilot((80, 2, 0))
+    result = label_budget(panel, gold, 2.0, resamples=50)
+    assert result.table["pooled"].tolist() == [False, True, True]
+    assert np.isfinite(result.table["labels_only"]).all()
+    assert np.isnan(result.table["half_width"].iloc[2])
+    assert any(n.values.get("languages") == ["language2", "language3"] for n in result.notes)
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+def test_too_few_tasks_say_so() -> None:
+    panel, gold = pilot((40, 40), tasks=50)
+    result = label_budget(panel, gold, 1.0, resamples=50)
+    assert result.table["with_panel"].isna().all()
+    assert [s.code for s in report_of(result).verdict] == ["plan.labels-short"]
+
+
+def test_a_batch_never_exceeds_the_tasks() -> None:
+    panel, gold = pilot((45, 45), tasks=50)
+    assert label_budget(panel, gold, 2.0, batch=1000, resamples=20).table["next_labels"].tolist() == [5, 5]
+
+
+def test_preferences_have_a_budget_too() -> None:
+    rng = np.random.default_rng(1)
+    margin = rng.normal(0.3, 1, (300, 2))
+    panel = pj.Panel.from_array(margin[..., None] + rng.normal(0, 0.5, (300, 2, 3)))
+    human = np.where(np.arange(300)[:, None] < 60, np.sign(margin + rng.normal(0, 0.3, (300, 2))), np.nan)
+    result = label_budget(panel, Gold("preference", human, panel.languages), 0.15, resamples=50)
+    assert (result.table["with_panel"] < result.table["labels_only"]).all()
+    assert "preference" in result.quantity
+
+
+def test_bad_input() -> None:
+    panel, gold = pilot((40, 40), tasks=50)
+    with refused(UsageError, "half-width"):
+        label_budget(panel, gold, 0.0)
+    with refused(UsageError, "batch"):
+        label_budget(panel, gold, 1.0, batch=0)
+    with refused(pj.PanelError, 5, 3):
+        label_budget(*pilot((2, 1)), 1.0)
+    flat = Gold("score", np.where(gold.there, 50.0, np.nan), panel.languages)
+    with refused(pj.PanelError, "equal"):
+        label_budget(panel, flat, 1.0)
+
+
+def test_command(tmp_path: Path, cli: Any) -> None:
+    panel, gold = pilot((60, 60))
+    panel.to_long().to_csv(tmp_path / "scores.csv", index=False)
+    t, l = np.nonzero(gold.there)  # noqa: E741
+    frame = pd.DataFrame(
+        {"task": np.array(panel.tasks)[t], "language": np.array(panel.languages)[l], "score": gold.values[t, l]}
+    )
+    frame.to_csv(tmp_path / "gold.csv", index=False)
+    common = ("plan", "--labels", tmp_path / "gold.csv")
+    out = cli(*common, "--from", tmp_path / "scores.csv", "--half-width", 2, "-o", tmp_path / "out")
+    assert out.returncode == 0, out.stderr
+    plan = json.loads((tmp_path / "out" / "label_plan.json").read_text())
+    assert (plan["half_width"], plan["batch"]) == (2, 100)
+    assert all(language in out.stdout for language in panel.languages)
+    bad = cli(*common, "--half-width", 2)
+    assert bad.returncode == 2
+    assert "--from" in bad.stderr
+
+
+def test_an_end_that_is_out_of_reach_is_not_infinite() -> None:
+    panel, _ = pj.simulate_panel(30, 2, 3, seed=1)
+    rows = [(t, lang, float(i % 7) * 10) for i, t in enumerate(panel.tasks) for lang in panel.languages]
+    gold = pj.align_gold(panel, pd.DataFrame(rows, columns=["task", "language", "score"]))
+    table = pj.label_budget(panel, gold, half_width=0.1, resamples=100).to_frame()
+    assert table["with_panel"].isna().all()
+    assert not np.isinf(table.select_dtypes("number").to_numpy(float)).any()
+
+
+def test_the_first_line_is_the_answer() -> None:
+    panel, gold = pilot((15, 15))
+    (said,) = report_of(label_budget(panel, gold, 2.0, resamples=100)).verdict
+    assert said.code == "plan.labels-answer"
+    assert 0 < said.values["more"] == said.values["total"] - 30 < said.values["alone"]
+    (short,) = report_of(label_budget(panel, gold, 0.1, resamples=100)).verdict
+    assert short.values["languages"] == list(panel.languages)

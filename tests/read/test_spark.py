@@ -1,0 +1,136 @@
+"""The same panel and the same calibrated scores from real Spark. A lost machine: benchmarks/cluster.py."""
+
+from __future__ import annotations
+
+import os
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
+from refusals import refused
+from user_files import long
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+START = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "cluster.py"))["start"]
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    """A session in one process: a cluster's processes would each load and compile Spark anew."""
+    session = START("local[1]")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    panel, _ = pj.simulate_panel(tasks=120, languages=["fr", "de", "en"], judges=["B", "A"], replicates=2, seed=3)
+    path = tmp_path_factory.mktemp("spark") / "scores.parquet"
+    panel.to_long().to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("max_units", [1000, 50])
+def test_spark_and_duckdb_give_the_same_panel(spark: Any, scores: Path, max_units: int) -> None:
+    mine = pj.read_panel(scores, max_units=max_units)
+    theirs = pj.read_panel(spark.read.parquet(str(scores)), max_units=max_units)
+    assert theirs.languages == ("de", "en", "fr")
+    tasks = None if max_units == 50 else mine.tasks
+    theirs = theirs.select(tasks, mine.languages, mine.judges, mine.replicates)
+    assert theirs.tasks == mine.tasks
+    np.testing.assert_array_equal(theirs.weights, mine.weights)
+    np.testing.assert_allclose(theirs.scores, mine.scores, rtol=1e-13)
+    a, b = (pj.ConsensusCalibrator().fit(p).interaction_ for p in (mine, theirs))
+    np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+def test_bad_input_is_the_same_error(spark: Any, scores: Path) -> None:
+    frame = pd.read_parquet(scores).head(40)
+    text = frame.astype({"score": str})
+    text.loc[5, "score"] = "abc"
+    with refused(PanelError, "score", "task001", "abc", "--map"):
+        pj.read_panel(spark.createDataFrame(text))
+    with refused(PanelError, "task001, fr, B, replicate1 (2 rows)", "--duplicates"):
+        pj.read_panel(spark.createDataFrame(pd.concat([frame, frame.head(1)])), max_units=50)
+    with refused(PanelError, "task001", "Infinity"):
+        pj.read_panel(spark.createDataFrame(frame.assign(score=frame["score"].where(frame.index != 3, np.inf))))
+
+
+def test_files_and_folders_through_spark(spark: Any, scores: Path, tmp_path: Path) -> None:
+    mine = pj.read_panel(scores)
+    assert pj.read_panel(str(scores), engine="spark").n_scores == mine.n_scores
+    pd.read_parquet(scores).to_csv(tmp_path / "s.csv", index=False)
+    csv = pj.read_panel(str(tmp_path / "s.csv"), engine="spark").select(mine.tasks, mine.languages, mine.judges)
+    np.testing.assert_array_equal(csv.scores, mine.scores)
+
+
+def test_apply_with_spark(spark: Any, scores: Path, tmp_path: Path) -> None:
+    from polyjudge.read.writers import write_calibrated
+
+    panel = pj.read_panel(scores)
+    cal = pj.ConsensusCalibrator().fit(panel)
+    done = write_calibrated(cal, scores, tmp_path / "out", engine="spark", partition_by="language")
+    assert done.rows == panel.n_scores
+    again = pj.read_panel(tmp_path / "out", score="calibrated").select(panel.tasks, panel.languages, panel.judges)
+    np.testing.assert_array_equal(again.scores, cal.transform(panel).select(replicates=again.replicates).scores)
+    frame = spark.read.parquet(str(scores))
+    assert cal.apply(frame).columns == [*frame.columns, "calibrated"]
+    part = pj.ConsensusCalibrator().fit(panel.select(languages=["en", "fr"]))
+    with refused(CalibratorError, "de", "en, fr", "--unseen keep"):
+        part.apply(frame)
+    kept = part.apply(frame, unseen="keep").where("language = 'de'").toPandas()
+    np.testing.assert_array_equal(kept["calibrated"], kept["score"])
+
+
+def test_a_lost_worker_is_one_paragraph(spark: Any, scores: Path) -> None:
+    """A task that dies on the worker every time: Spark gives up, and we say so without a traceback."""
+    from pyspark.sql.functions import udf
+
+    @udf("double")
+    def die(x: float) -> float:
+        os._exit(1)
+
+    frame = spark.read.parquet(str(scores))
+    with refused(PanelError, "pyspark", "worker") as error:
+        pj.read_panel(frame.withColumn("score", die("score")))
+    assert "\n" not in error.message
+    assert "Traceback" not in error.message
+
+
+def test_the_options_of_reading_work_on_spark_tables(spark: Any, tmp_path: Path) -> None:
+    """As on DuckDB's and PostgreSQL's: what Spark cannot group as it stands is copied into our own engine, and said."""
+    frame = long()
+    words = frame.assign(score=frame["score"].map(lambda s: "good" if s > 50 else "bad"))
+    wide = frame.pivot(index=["task", "language"], columns="judge", values="score").reset_index()
+    named = frame.assign(subset="mmlu/" + frame["language"] + "/all").drop(columns="language")
+    commas = frame.assign(score=frame["score"].map(lambda s: f"{s / 10:.1f}".replace(".", ",")))
+    for table, options in (
+        (words, {"map": "good=1,bad=0"}),
+        (wide, {"wide": "{judge}"}),
+        (named, {"language_from": "subset:mmlu/{language}/all"}),
+        (commas, {"decimal": "comma"}),
+        (frame.replace({"score": {frame["score"].min(): -1}}), {"map": {"-1": None}}),
+    ):
+        mine = pj.read_panel(table, **options)
+        theirs = pj.read_panel(spark.createDataFrame(table), **options)
+        theirs = theirs.select(mine.tasks, mine.languages, mine.judges)
+        np.testing.assert_array_equal(theirs.scores, mine.scores)
+        assert theirs.notes[0].code == "panel.copied"
+    with refused(PanelError, "score", 45, "bad", "--map WORD=NUMBER"):
+        pj.read_panel(spark.createDataFrame(words))
+    with refused(PanelError, "judge", "score", "--wide PATTERN"):
+        pj.read_panel(spark.createDataFrame(wide))
+    with refused(UsageError, "--format", "--engine spark"):
+        pj.read_panel(spark.createDataFrame(frame), format="inspect")
+    frame.to_csv(tmp_path / "s.csv", sep=";", index=False)
+    assert pj.read_panel(str(tmp_path / "s.csv"), engine="spark").n_scores == len(frame)
+    (tmp_path / "c.csv").write_text("# made by hand\n" + frame.to_csv(index=False))
+    with refused(UsageError, "c.csv", "header", "--engine spark"):
+        pj.read_panel(str(tmp_path / "c.csv"), engine="spark")

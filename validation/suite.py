@@ -1,0 +1,191 @@
+"""The validation suite: many panels per scenario, in parallel, judged against promises."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri, stdtr
+
+from polyjudge.panel.errors import UsageError
+from polyjudge.report.result import Result
+from validation.checks import LEVEL, run_check
+from validation.promises import Promise, chances, detectable, largest_t, mean_limits, promise, rate_limits
+from validation.scenarios import SCENARIOS, Scenario
+
+FAST = 40
+FULL = 2000
+BATCH = 20
+ENOUGH = 30
+"""Panels from which on the spread between them is known."""
+BIAS = "largest bias (standard errors)"
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Validation(Result):
+    """Rates over simulated panels. `table` has one row per scenario and quantity: scenario, quantity, value, panels,
+    monte_carlo_error, low, high (promised; None where the quantity is only reported), verdict ("pass", "fail",
+    "known": no method keeps it there and polyjudge says so, "reported"), limit (the measured value from which on chance
+    is ruled out)."""
+
+    table: pd.DataFrame
+    panels: int
+    seed: int
+    level: float
+    detects: tuple[float, float] = (0.0, 1.0)
+    """Coverage of a 95% interval, and alarms of a 5% test, that this number of panels finds in four of five runs."""
+    scenarios: tuple[Scenario, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether every quantity with a promise keeps it."""
+        return not (self.table["verdict"] == "fail").any()
+
+    def to_dict(self) -> dict[str, Any]:
+        out = super().to_dict()
+        del out["scenarios"]
+        return out
+
+    @property
+    def full(self) -> bool:
+        """Whether it has the panels of `--full`, or more."""
+        return self.panels >= FULL
+
+
+def validate(
+    *,
+    full: bool = False,
+    panels: int | None = None,
+    seed: int = 7,
+    workers: int | None = None,
+    scenarios: Sequence[Scenario] = SCENARIOS,
+    progress: Progress | None = None,
+) -> Validation:
+    """Run every scenario and judge it.
+
+    Parameters
+    ----------
+    full : 2,000 panels per scenario instead of 40
+    panels : another number of panels per scenario
+    workers : processes; by default one per core. The result does not depend on it
+    """
+    count = panels or (FULL if full else FAST)
+    if count < 2 or not scenarios:
+        raise UsageError("validate needs at least 2 panels per scenario.")
+    jobs = []
+    for s in scenarios:
+        own = max(2, round(s.share * count))
+        jobs += [(s, seed, start, min(BATCH, own - start)) for start in range(0, own, BATCH)]
+    # The longest first, so that no process is left alone with them at the end.
+    jobs.sort(key=lambda job: -WEIGHT.get(job[0].check, 1))
+    found: dict[str, dict[int, list[dict[str, Any]]]] = {s.name: {} for s in scenarios}
+    workers = min(workers or os.cpu_count() or 1, len(jobs))
+    for done, ((scenario, _, start, _), batch) in enumerate(_run(jobs, workers), 1):
+        found[scenario.name][start] = batch
+        if progress:
+            progress(done, len(jobs))
+    trials = {s.name: [t for start in sorted(found[s.name]) for t in found[s.name][start]] for s in scenarios}
+    chance = chances(sum(bounds(s, trials[s.name]) for s in scenarios))
+    rows = [row for s in scenarios for row in judge(s, trials[s.name], chance)]
+    return Validation(pd.DataFrame(rows), count, seed, LEVEL, detectable(count, chance), tuple(scenarios))
+
+
+WEIGHT = {"calm": 9, "nights": 8, "broken": 7, "copies": 6, "systems": 5, "looks": 4, "holes": 3, "cells": 2}
+Job = tuple[Scenario, int, int, int]
+
+
+def _run(jobs: list[Job], workers: int) -> Any:
+    """Jobs with their results, in the order of the jobs."""
+    if workers == 1:
+        yield from ((job, _batch(job)) for job in jobs)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_quiet) as pool:
+        yield from zip(jobs, pool.map(_batch, jobs), strict=True)
+
+
+def _names(trials: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for t in trials for name in t if name not in ("error", "gain_error")))
+
+
+def bounds(scenario: Scenario, trials: list[dict[str, Any]]) -> int:
+    """How many bounds a scenario is held to."""
+    promised = [promise(scenario, name) for name in _names(trials)]
+    ends = sum(int(np.isfinite(x)) for p in promised for x in (p.low, p.high))
+    return ends + int("error" in trials[0]) + int("gain_error" in trials[0])
+
+
+def judge(scenario: Scenario, trials: list[dict[str, Any]], chance: float) -> list[dict[str, Any]]:
+    """Rates of one scenario with their Monte Carlo errors and verdicts; each bound may fail with this chance."""
+    out = []
+    if "error" in trials[0]:
+        out.append(_bias(scenario, BIAS, np.stack([t["error"] for t in trials]), chance))
+    if "gain_error" in trials[0]:
+        errors = np.array([[t["gain_error"]] for t in trials])
+        out.append(_bias(scenario, "bias of the gain (standard errors)", errors, chance))
+    for name in _names(trials):
+        given = [t[name] for t in trials if t.get(name) is not None]
+        values = np.array(given, dtype=float)
+        n = len(values)
+        if not n:
+            continue
+        value, promised = float(values.mean()), promise(scenario, name)
+        rate = bool(np.isin(values, (0.0, 1.0)).all())
+        # a rate of 0 or 1 in the sample is not known without error
+        share = (values.sum() + 1) / (n + 2)
+        spread = float(values.std(ddof=1)) if n > 1 else np.inf
+        error = max(spread, np.sqrt(share * (1 - share)) if rate else 0.0) / np.sqrt(n)
+        # Shares of a panel spread less than yes or no: where panels are too few to show how little, count them so.
+        counted = rate or (n < ENOUGH and 0 <= values.min() <= values.max() <= 1)
+        low, high = rate_limits(promised, n, chance) if counted else mean_limits(promised, error, n, chance)
+        out.append(_row(scenario, name, value, error, n, promised, (low, high)))
+    return out
+
+
+def _row(
+    scenario: Scenario, name: str, value: float, error: float | None, n: int, promised: Promise, limits: Any
+) -> dict[str, Any]:
+    low, high = limits
+    ends = [x if np.isfinite(x) else None for x in (promised.low, promised.high)]
+    if ends == [None, None]:
+        verdict = "reported"
+    elif low <= value <= high:
+        verdict = "pass"
+    else:
+        verdict = "known" if name in scenario.known else "fail"
+    near = [x for x in limits if np.isfinite(x)]
+    return {
+        "scenario": scenario.name, "quantity": name, "value": value, "panels": n, "monte_carlo_error": error,
+        "low": ends[0], "high": ends[1], "verdict": verdict,
+        "limit": min(near, key=lambda x: abs(x - value)) if near and verdict != "reported" else None,
+    }  # fmt: skip
+
+
+def _bias(scenario: Scenario, name: str, errors: Any, chance: float) -> dict[str, Any]:
+    """The largest t value of the mean errors, read as the normal value that is as improbable."""
+    n = len(errors)
+    spread = errors.std(axis=0, ddof=1)
+    t = np.abs(errors.mean(axis=0)) / np.where(spread > 0, spread / np.sqrt(n), 1.0)
+    value = float(-ndtri(np.maximum(stdtr(n - 1, -t.max()), np.finfo(float).tiny)))
+    high = largest_t(t.size, n, chance)
+    return _row(scenario, name, value, None, n, Promise(high=high), (-np.inf, high))
+
+
+def _batch(job: Job) -> list[dict[str, Any]]:
+    scenario, seed, start, size = job
+    own = crc32(scenario.name.encode()) + seed  # scenarios must not share their random numbers
+    return [run_check(scenario, own * 100_003 + start + i) for i in range(size)]
+
+
+def _quiet() -> None:
+    """One thread per process: the processes are the parallelism."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
