@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from validation import SCENARIOS
 from validation.promises import PROMISES
 from validation.suite import BIAS

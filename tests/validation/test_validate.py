@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from polyjudge.panel.errors import UsageError
+from refusals import lacks, refused
 from validation import SCENARIOS, Scenario, validate
 from validation.checks import run_check
 from validation.page import TESTED
 from validation.promises import AT_MOST, COVERS, PROMISES, chances, detectable, rate_limits
 from validation.suite import BIAS, judge
-
-from polyjudge.panel.errors import UsageError
-from refusals import lacks, refused
 
 pytestmark = pytest.mark.slow
 
