@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Context, Option
 
 from polyjudge.questions import options as o
+from polyjudge.rooms import load
 
 
 def choose(
@@ -33,7 +34,6 @@ def choose(
     Example: polyjudge choose scores.csv --prices prices.csv --budget 0.05
     """
     from polyjudge import choose as run
-    from polyjudge.collect.spent import read_prices
     from polyjudge.panel.gold import align_gold
     from polyjudge.questions.emit import emit
     from polyjudge.read.scores import read_gold
@@ -42,7 +42,7 @@ def choose(
     labels = None if gold is None else align_gold(panel, read_gold(gold))
     result = run(
         panel,
-        prices=read_prices(prices, scores),
+        prices=load("prices")[0].read_prices(prices, scores),
         gold=labels,
         matters=matters,
         budget=budget,

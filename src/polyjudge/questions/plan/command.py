@@ -9,6 +9,7 @@ from typer import Context, Option
 
 from polyjudge.panel.errors import UsageError
 from polyjudge.questions import options as o
+from polyjudge.rooms import load
 
 if TYPE_CHECKING:
     from polyjudge.panel.panel import Panel
@@ -46,7 +47,6 @@ def plan(
 
     Example: polyjudge plan --judge-count 6 --language-count 8 --sigma 22.24 --radius 10.3
     """
-    from polyjudge.collect.spent import read_prices
     from polyjudge.questions.emit import emit
     from polyjudge.questions.plan.planning import plan as run
     from polyjudge.questions.plan.separate import separate as tell_apart
@@ -55,7 +55,7 @@ def plan(
     panel = _pilot(ctx, source)
     if labels is not None and separate is None:
         return _labels(ctx, panel, labels, half_width, next_labels, seed)
-    costs = read_prices(prices, source or "")
+    costs = load("prices")[0].read_prices(prices, source or "")
     if separate is not None:
         if panel is None or labels is not None:
             raise UsageError("--separate plans from a pilot with systems: add --from SCORES, without --labels.")

@@ -55,11 +55,12 @@ class Probe(Result):
 
 
 def versions(systems: tuple[str, ...]) -> tuple[int, NDArray[np.int64], list[int]]:
-    """Position of the clean version, severity of every version (0 clean, -1 placebo), positions of placebos."""
+    """Position of the clean version, severity of every version (0 clean, -1 placebo, -2 neither), and placebos."""
     found = [VERSION.fullmatch(s) for s in systems]
     strange = [s for s, m in zip(systems, found, strict=True) if m is None]
     clean = [i for i, m in enumerate(found) if m is not None and m["clean"]]
-    severity = np.array([0 if m is None or m["clean"] else int(m["severity"] or -1) for m in found], dtype=np.int64)
+    others = [0 if m is None or m["clean"] else int(m["severity"] or (-1 if m["placebo"] else -2)) for m in found]
+    severity = np.array(others, dtype=np.int64)
     if strange or len(clean) != 1 or not (severity > 0).any():
         wrong = f" {strange[0]!r} is none of them." if strange else ""
         raise PanelError(
