@@ -24,7 +24,7 @@ lint: .venv/test.stamp
 	@$(BIN)/python tools/audit.py
 
 bench: .venv/test.stamp
-	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	$(BIN)/python benchmarks/bench.py $(ARGS)
 
 SECONDS ?= 60
 fuzz: .venv/test.stamp

@@ -1,13 +1,10 @@
-"""Time of judge-aware Bradley-Terry-Luce on a preference panel, against one fit by a general optimiser.
-
-    python benchmarks/btl.py [--resamples 1000]
+"""A part of bench.py: judge-aware Bradley-Terry-Luce on a preference panel, against one fit by a general optimiser.
 
 Panel: 1,500 items x 7 languages x 5 judges in two strata, margins in whole numbers, 35 of them missing.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
@@ -38,27 +35,19 @@ def plain_fit(wins: np.ndarray, total: np.ndarray) -> np.ndarray:
     return np.append(best.x[:-1], -best.x[:-1].sum())
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--resamples", type=int, default=1000)
-    resamples = parser.parse_args().resamples
+def ratio(resamples: int) -> tuple[float, float]:
+    """Seconds of so many resamples of all languages, and what as many fits by the general optimiser would take."""
     panel = preference_panel()
-    start = time.perf_counter()
+    start = time.process_time()
     whole = fit_btl(*pair_counts(panel, panel.weights[None]))
-    fits = []
     for index in range(-(-resamples // 64)):
         drawn = draw_block(1500, min(64, resamples - 64 * index), 7, index)
-        fits.append(fit_btl(*pair_counts(panel, (drawn == 0) * panel.weights), start=whole)[0])
-    ours = time.perf_counter() - start
+        fit_btl(*pair_counts(panel, (drawn == 0) * panel.weights), start=whole)
+    ours = time.process_time() - start
     wins, total = pair_counts(panel, panel.weights[None])
-    start = time.perf_counter()
+    start = time.process_time()
     plain = np.array([plain_fit(w, t) for w, t in zip(wins[0], total[0], strict=True)])
-    one = time.perf_counter() - start
-    print(f"{resamples} resamples x 7 languages: {ours:.2f} s (limit 60 s)")
-    print(f"7 languages once with scipy's BFGS on the grouped counts: {one:.3f} s")
-    apart = np.abs(plain - whole[0][0]).max()
-    print(f"ratio per fit: {one * resamples / ours:.0f} times; largest difference {apart:.1e}")
-
-
-if __name__ == "__main__":
-    main()
+    one = time.process_time() - start
+    if np.abs(plain - whole[0][0]).max() > 1e-3:
+        raise SystemExit("the two fits differ")
+    return ours, one * resamples
