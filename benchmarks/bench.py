@@ -4,9 +4,9 @@
     python benchmarks/bench.py --only start wmt22
     python benchmarks/bench.py --quick          # smaller sizes, to see that it runs
 
-Seconds are of the processor, of a whole program with all its threads, the least of three runs. A reference is a plain program
-that imports only what it uses: DuckDB and one query. Growth is the slope of log seconds on log size between the two
-largest sizes, in one warm process, where fixed costs no longer count. Limits are of ratios and exponents, never of
+Seconds are of the processor, of a whole program with all its threads, the least of three runs. A reference is a plain
+program that imports only what it uses: DuckDB and one query. Growth is the slope of log seconds on log size between the
+two largest sizes, in one warm process, where fixed costs no longer count. Limits are of ratios and exponents, never of
 seconds. Results: benchmarks/results/bench.csv.
 """
 
@@ -168,8 +168,8 @@ def rows_file(path: Path, millions: float) -> Path:
     con = duckdb.connect()
     con.execute("SET memory_limit = '2GB'")
     con.execute(
-        f"""COPY (SELECT 'task' || lpad(t::VARCHAR, 8, '0') AS task, 'language ' || l AS language, 'judge ' || j AS judge,
-        round(50 + 10 * sin(t * 1.7) + 5 * cos(l * j + 1)
+        f"""COPY (SELECT 'task' || lpad(t::VARCHAR, 8, '0') AS task, 'language ' || l AS language,
+        'judge ' || j AS judge, round(50 + 10 * sin(t * 1.7) + 5 * cos(l * j + 1)
         + 20 * ((hash(t * 48 + l * 6 + j) % 1000003) / 1000003.0 - 0.5), 1) AS score
         FROM range(6) a(j), range(8) b(l), range({round(millions * 1e6 / 48)}) d(t)) TO '{path}' (FORMAT parquet)"""
     )
@@ -275,7 +275,8 @@ def show(rows: list[Row]) -> str:
         exponent = "" if row.exponent is None else f"{row.exponent:.2f}"
         limit = "" if row.limit is None else f"{row.limit:g}" + ("" if row.kept else "  MISSED")
         lines.append(
-            f"{row.work:<58}{row.seconds:>9.2f}  {row.reference:<15}{ratio:>7}{exponent:>10}{row.peak_mb:>9.0f}  {limit}"
+            f"{row.work:<58}{row.seconds:>9.2f}  {row.reference:<15}{ratio:>7}{exponent:>10}"
+            f"{row.peak_mb:>9.0f}  {limit}"
         )
     return "\n".join(lines)
 
