@@ -18,10 +18,10 @@ from scipy.special import ndtr
 
 import polyjudge as pj
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.estimate.resample import benjamini_hochberg, upper_tail
+from polyjudge.estimate.resample import benjamini_hochberg, selected_p, upper_tail
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.panel import Panel
-from polyjudge.questions.audit.reversal import pair_gaps, selected_p
+from polyjudge.questions.audit.reversal import pair_gaps
 
 K, M = 8, 6
 SIZES = (30, 55, 200)
@@ -99,26 +99,24 @@ SCENARIOS: dict[str, Callable[[np.random.Generator, int], tuple[Array, Array]]] 
 }
 
 
-LIMITS = ["band_low", "band_high", "low", "high", "boot_low", "boot_high"]
+LIMITS = ["band_low", "band_high", "low", "high"]
 
 
 def band_coverage(scenario: str, n: int, panels: int, resamples: int = 1000, seed: int = 0) -> dict[str, float]:
     """Share of panels whose band covers every cell, share of single cells covered pointwise, and mean half-width."""
     draw = SCENARIOS[scenario]
-    covered, pointwise, bootstrap, width = [], [], [], []
+    covered, pointwise, width = [], [], []
     for i in range(panels):
         scores, means = draw(np.random.default_rng([seed, n, i]), n)
         result = pj.uncertainty(Panel.from_array(scores), resamples=resamples, seed=i)
         truth, limits = double_centre(means).ravel(), result.cells[LIMITS].to_numpy().T
-        band, own, drawn = ((low <= truth) & (truth <= high) for low, high in (limits[:2], limits[2:4], limits[4:]))
+        band, own = ((low <= truth) & (truth <= high) for low, high in (limits[:2], limits[2:]))
         covered.append(bool(band.all()))
         pointwise.append(own.mean())
-        bootstrap.append(drawn.mean())
         width.append(result.critical)
     return {
         "band": float(np.mean(covered)),
         "pointwise_t": float(np.mean(pointwise)),
-        "pointwise_bootstrap": float(np.mean(bootstrap)),
         "critical": float(np.mean(width)),
     }
 

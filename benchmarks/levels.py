@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import fdtrc
 
 import polyjudge as pj
+from polyjudge.estimate.components import replicate_noise, sums_of_squares, three_way_p
 from polyjudge.panel.arrays import Array
 from polyjudge.questions.audit.reversal import additive_null, count_reversals, unequal_null
-from polyjudge.questions.audit.variance import replicate_noise, sums_of_squares, three_way_p
 
 K, M = 8, 6
 DRAWS = 199

@@ -16,6 +16,7 @@ from polyjudge.questions.audit.structure import scale_slopes, structure
 
 from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.calibrate.methods import find_methods
+from polyjudge.estimate.bands import uncertainty
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.pairs import PairOrder
 from polyjudge.panel.arrays import Array
@@ -33,7 +34,6 @@ from polyjudge.questions.audit.matters import certificate
 from polyjudge.questions.audit.missingness import missingness
 from polyjudge.questions.audit.reversal import rank_reversals
 from polyjudge.questions.audit.ties import order_judges, tied_sets
-from polyjudge.questions.audit.uncertainty import uncertainty
 from polyjudge.questions.audit.variance import variance
 from polyjudge.questions.compare.held_out import full_gain
 from polyjudge.questions.drift.drift import drift, nightly

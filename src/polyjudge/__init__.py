@@ -31,7 +31,7 @@ _PUBLIC = {
     "certificate": "polyjudge.questions.audit.matters",
     "explain": "polyjudge.questions.audit.explain",
     "bounded": "polyjudge.questions.audit.bounded",
-    "uncertainty": "polyjudge.questions.audit.uncertainty",
+    "uncertainty": "polyjudge.estimate.bands",
     "rank_reversals": "polyjudge.questions.audit.reversal",
     "compare": "polyjudge.questions.compare.held_out",
     "unseen_language": "polyjudge.paper.unseen",

@@ -155,6 +155,16 @@ def upper_tail(mean: Array, se: Array, n: int | NDArray[np.int64], gap: float = 
     return np.where(flat, constant, p)
 
 
+def selected_p(above: Array, below: Array) -> Array:
+    """Intersection-union p-value that allows for picking the witnesses: Bonferroni over languages on both sides.
+
+    `above` and `below` are the one-sided p-values of every language, (..., k, pairs). Plans use it: it needs no scores.
+    """
+    k = above.shape[-2]
+    out: Array = np.minimum(1.0, k * np.maximum(above.min(axis=-2), below.min(axis=-2)))
+    return out
+
+
 def benjamini_hochberg(p: Array) -> Array:
     """Adjusted p-values that control the false discovery rate, over the last axis."""
     size = p.shape[-1]

@@ -161,4 +161,11 @@ WORDS: dict[str, Template] = {
     "robust.apart": "{language} x {judge}: the mean gives {mean:+.2f} but trimmed mean {trimmed:+.2f}, median of means "
     "{median_of_means:+.2f} and Huber {huber:+.2f}: a few tasks carry this cell; look at them before trusting it.",
     "robust.agree": "Trimmed mean, median of means and Huber agree with the mean.",
+    "uncertainty.no-band": "In many resamples of the tasks a cell has no spread at all, so the band has no bound.",
+    "uncertainty.constant-cells": "{constant} of {cells} cells have the same deviation in every task, so they have no "
+    "interval; they are judged by the sign test.",
+    "uncertainty.missing": "Scores are missing. The Gaussian bound is that of a complete panel with the same standard "
+    "errors; the distribution-free bound holds for complete panels only and is left out.",
+    "uncertainty.observed-scale": "The distribution-free bound takes the observed scores [{low}, {high}] as the scale.",
+    "uncertainty.units": "Scores were summed over many tasks per unit, so the sd of all single scores is not known.",
 }

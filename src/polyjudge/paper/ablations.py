@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from polyjudge.calibrate.block import Block, Multiplicity, make_block
+from polyjudge.estimate.bands import gaussian_radius, noise_sigma, score_sigma
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import BLOCK, double_centre, mean_tau, stream
 from polyjudge.panel.arrays import Array
@@ -22,7 +23,6 @@ from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.progress import track
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.audit.uncertainty import gaussian_radius, noise_sigma, score_sigma
 from polyjudge.questions.compare.held_out import GAIN_SCOPE, compare, gain_of, percentiles, resample
 from polyjudge.report.result import Result
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binomtest
 
+from polyjudge.estimate.bands import Uncertainty, gaussian_radius, uncertainty
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.numbers import p_words
 from polyjudge.panel.panel import Panel
@@ -22,7 +23,6 @@ from polyjudge.paper.ledger import Answer, Answers, label, labels, measured_scat
 from polyjudge.paper.requirements import GROUPS, Requirements
 from polyjudge.paper.unseen import unseen_language
 from polyjudge.questions.audit.reversal import RankReversals, rank_reversals
-from polyjudge.questions.audit.uncertainty import Uncertainty, gaussian_radius, uncertainty
 from polyjudge.questions.audit.variance import Variance, variance
 from polyjudge.questions.compare.held_out import Comparison, compare
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from polyjudge.estimate.bands import Uncertainty
 from polyjudge.estimate.kernels import double_centre, ranks
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.labels import labels
-from polyjudge.questions.audit.uncertainty import Uncertainty
 from polyjudge.report.charts import interaction_heatmap, rank_lines
 from polyjudge.report.charts.theme import LIGHT, finish
 from polyjudge.report.charts.vega import Picture, bands, layer, of, plot, stacked

@@ -7,8 +7,11 @@ import shlex
 from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
 import pandas as pd
 
+from polyjudge.panel.contents import Summary
+from polyjudge.panel.numbers import writer
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, Words, say
 from polyjudge.report.schema import envelope
@@ -16,7 +19,6 @@ from polyjudge.report.sections import Chart, Column, Grid, Kind, Table
 
 if TYPE_CHECKING:
     from polyjudge.panel.reading import Reading
-    from polyjudge.questions.audit.audit import Summary
     from polyjudge.report.result import Result
 
 
@@ -141,6 +143,23 @@ def pivot(cells: pd.DataFrame, values: str) -> pd.DataFrame:
     """A language x judge table of a column of `cells`, both in their order of appearance."""
     wide = cells.pivot(index="language", columns="judge", values=values)
     return wide.loc[cells["language"].drop_duplicates().tolist(), cells["judge"].drop_duplicates().tolist()]
+
+
+def marked_grid(name: str, caption: Words, cells: pd.DataFrame, note: Words) -> Grid:
+    """Cells (language, judge, excess, named, small) as text: [ ] those named, a dot for those called small."""
+    named, small = cells["named"], cells["small"]
+    write = writer(cells["excess"], 2)
+    texts = ["." if s else write(x, True) for s, x in zip(small, cells["excess"], strict=True)]
+    marks = np.where(named, "culprit", np.where(small, "small", ""))
+    return Grid(
+        name=name,
+        caption=caption,
+        values=pivot(cells, "excess"),
+        texts=pivot(cells.assign(text=texts), "text"),
+        marks=pivot(cells.assign(mark=marks), "mark"),
+        sign=True,
+        note=note,
+    )
 
 
 def notes(*of: tuple[Words, ...]) -> tuple[Words, ...]:

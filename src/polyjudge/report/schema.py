@@ -11,7 +11,7 @@ from polyjudge._version import __version__
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.labels import clean
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the JSON. It rises when a field changes its meaning or goes."""
 
 

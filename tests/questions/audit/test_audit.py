@@ -12,6 +12,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.panel.say import say, word
 from polyjudge.report import report_of, terminal
+from polyjudge.report.schema import SCHEMA
 from polyjudge.report.sections import SEVERITIES, Finding, ranked
 
 
@@ -34,7 +35,7 @@ def audit(panel: pj.Panel) -> pj.Audit:
 def test_audit_holds_its_sections_and_is_plain_json(audit: pj.Audit) -> None:
     data = json.loads(json.dumps(audit.to_dict(), allow_nan=False))
     sections = {"summary", "calibrator", "language_effect", "judge_effect", "uncertainty", "reversals", "ranks"}
-    sections |= {"held_out", "variance", "structure", "sensitivity", "information", "gates", "caveats", "findings"}
+    sections |= {"held_out", "variance", "sensitivity", "gates", "caveats", "findings"}
     assert sections <= set(data)
     assert len(data["uncertainty"]["cells"]) == 20
     assert data["gates"]["threshold"] == 50
@@ -47,7 +48,7 @@ def test_findings_are_ranked_and_known(audit: pj.Audit) -> None:
     assert {f.severity for f in audit.findings} <= set(SEVERITIES)
     codes = [f.code for f in audit.findings]
     assert len(codes) == len(set(codes)) or codes.count("cell-at-floor") > 1
-    assert {"reversal", "interaction", "accuracy-gain", "gate-spread", "information", "order"} <= set(codes)
+    assert {"reversal", "interaction", "accuracy-gain", "gate-spread", "order"} <= set(codes)
     assert ranked([Finding("a"), Finding("b", severity="serious")])[0].code == "b"
 
 
@@ -84,7 +85,6 @@ def test_no_interaction_advises_against_calibrating() -> None:
         codes = {f.code: f.severity for f in pj.audit(flat, resamples=200).findings}
         against += codes.get("do-not-calibrate") == "info"
         assert "reversal" not in codes or codes["reversal"] != "serious"
-        assert "one-pattern" not in codes or "interaction" in codes
     assert against == 5
 
 
@@ -108,9 +108,7 @@ def test_three_way_is_found() -> None:
 def test_no_replicates_says_what_is_left_out() -> None:
     panel, _ = pj.simulate_panel(20, 3, 3, seed=1)
     audit = pj.audit(panel, resamples=100)
-    assert set(audit.left_out) == {"three-way test", "information"}
-    assert audit.information is None
-    assert any(f.code == "left-out-information" and "--replicate" in f.text for f in audit.findings)
+    assert set(audit.left_out) == {"three-way test"}
     assert word(say("three-way.no-replicates")) in " ".join(shown(audit).split())
 
 
@@ -152,7 +150,6 @@ def test_weights_of_units_reach_every_section() -> None:
         (units.judge_effect["effect"], rows.judge_effect["effect"]),
         (units.ranks.table["mean"], rows.ranks.table["mean"]),
         (units.reversals.pairs["delta"], rows.reversals.pairs["delta"]),
-        (units.structure.patterns["share"], rows.structure.patterns["share"]),
         (units.sensitivity.links["spearman"], rows.sensitivity.links["spearman"]),
         (units.sensitivity.pile_up["floor"], rows.sensitivity.pile_up["floor"]),
     ):
@@ -195,7 +192,7 @@ def test_command(panel: pj.Panel, tmp_path: Path, cli: Callable) -> None:
     files = {"audit.json", "audit.txt", "cells.csv", "ranks.csv", "reversals.csv"}
     assert files <= {p.name for p in (tmp_path / "out").iterdir()}
     data = json.loads(cli("audit", path, "--resamples", 100, "--json").stdout)
-    assert (data["schema"], data["command"]) == (1, "audit")
+    assert (data["schema"], data["command"]) == (SCHEMA, "audit")
     assert data["findings"][0]["severity"] == "serious"
     assert full.returncode == 0
     for arguments in (("--base", "language1"), ("--at", "1e9"), ("--judge", "nobody")):

@@ -43,7 +43,6 @@ LINEAR = (
     "uncertainty",
     "held_out",
     "variance",
-    "structure",
     "sensitivity",
     "explanation",
     "certificate",
@@ -62,7 +61,7 @@ def test_a_wide_panel_is_audited_in_blocks(
     with at_most(80 * MB):
         found = pj.audit(noise(*shape), resamples=200)
     assert all(getattr(found, name) is not None for name in LINEAR)
-    assert set(found.left_out) - {"three-way test", "information"} == left
+    assert set(found.left_out) - {"three-way test"} == left
     assert (found.reversals is None) == (found.ranks is None) == ("rank reversals" in left)
     named = {f.code for f in found.findings if f.code.startswith("left-out-")}
     assert {f"left-out-{part}" for part in left} <= named

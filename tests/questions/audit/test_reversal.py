@@ -54,7 +54,7 @@ def test_selection_valid_p_is_its_formula() -> None:
     rng = np.random.default_rng(1)
     above = rng.random((5, 7))
     below = 1 - above
-    for pair, p in enumerate(reversal.selected_p(above, below)):
+    for pair, p in enumerate(resample.selected_p(above, below)):
         up = min(1.0, 5 * min(above[:, pair]))
         down = min(1.0, 5 * min(below[:, pair]))
         assert p == pytest.approx(max(up, down))

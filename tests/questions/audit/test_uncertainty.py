@@ -8,9 +8,9 @@ from scipy import stats
 
 import polyjudge as pj
 from polyjudge.estimate import resample
+from polyjudge.estimate.bands import free_radius, gaussian_radius, noise_sigma, score_sigma
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.errors import UsageError
-from polyjudge.questions.audit.uncertainty import free_radius, gaussian_radius, noise_sigma, score_sigma
 from refusals import refused
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
+from polyjudge.estimate.bands import free_radius, gaussian_radius
 from polyjudge.panel.errors import UsageError
-from polyjudge.questions.audit.uncertainty import free_radius, gaussian_radius
 from polyjudge.questions.plan.planning import band_radius, decision_study
 from polyjudge.report import report_of
 from refusals import lacks, refused

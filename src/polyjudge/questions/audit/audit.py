@@ -9,14 +9,15 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.calibrate import ConsensusCalibrator
+from polyjudge.estimate.bands import Uncertainty, uncertainty
 from polyjudge.estimate.resample import check_level
+from polyjudge.panel.contents import Summary
 from polyjudge.panel.errors import PanelError, TooWide, UsageError
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.progress import Stages, stages
-from polyjudge.panel.reading import Reading
 from polyjudge.panel.records import plain
-from polyjudge.panel.say import Say, Words, say
-from polyjudge.panel.scale import ScaleKind, scale_of
+from polyjudge.panel.say import Say, say
+from polyjudge.panel.scale import scale_of
 from polyjudge.questions.audit.advise import Advice, Goal, advise, check_goal
 from polyjudge.questions.audit.bounded import Bounded, asks, bounded
 from polyjudge.questions.audit.conclusions import conclude, weigh
@@ -29,9 +30,7 @@ from polyjudge.questions.audit.missingness import Missingness, missingness
 from polyjudge.questions.audit.reversal import RankReversals, rank_reversals
 from polyjudge.questions.audit.sensitivity import Sensitivity, sensitivity
 from polyjudge.questions.audit.ties import TiedSets, order_judges, tied_sets
-from polyjudge.questions.audit.uncertainty import Uncertainty, uncertainty
 from polyjudge.questions.audit.variance import Variance, variance
-from polyjudge.questions.check.check import about
 from polyjudge.questions.compare.held_out import Comparison, compare
 from polyjudge.questions.probe.reaction import Probe, probe
 from polyjudge.questions.systems.signal import Signal, signal
@@ -42,44 +41,6 @@ from polyjudge.report.sections import Finding, ranked
 STAGES = 12
 """Analyses of every audit: the length of its progress bar, but for a gate and missing scores."""
 CAVEATS = (say("caveat.leniency"), say("caveat.shared-shift"), say("caveat.unseen"), say("caveat.tasks"))
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Summary(Result):
-    """What the panel holds."""
-
-    tasks: int
-    units: int
-    languages: tuple[str, ...]
-    judges: tuple[str, ...]
-    replicates: tuple[str, ...]
-    scores: int
-    low: float
-    high: float
-    range_declared: bool
-    fingerprint: str
-    notes: tuple[Words, ...]
-    systems: tuple[str, ...] = ()
-    clusters: int = 0
-    """Declared clusters of tasks."""
-    scale: ScaleKind = "open"
-    missing: int = 0
-    """Scores that were asked for and are not there."""
-    source: str = ""
-    """What was read, as it stands in a command after its name; empty when it is not known."""
-    looks: int = 0
-    """Looks that an adaptive collection planned."""
-    entries: int = 0
-    """Scores that were asked for."""
-    unanswered: int = 0
-    """Answers of systems that no judge scored."""
-    reading: Reading | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: value for name, value in super().to_dict().items() if name != "reading"}
-
-    def to_frame(self) -> pd.DataFrame:
-        return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -204,7 +165,7 @@ def audit(
         signal=seen,
         advice=advice,
         distribution=distribution(panel, explanation.cells["named"].to_numpy(dtype=bool).reshape(panel.shape[1:])),
-        summary=summarise(panel),
+        summary=Summary.of(panel),
         calibrator=calibrator,
         language_effect=shifts,
         judge_effect=judge_effect(panel, level),
@@ -309,17 +270,3 @@ def _part(
             raise
         left_out[refused or name] = str(error)
         return None
-
-
-def summarise(panel: Panel) -> Summary:
-    """Shape, scale and origin of a panel."""
-    return Summary(
-        **about(panel),
-        units=len(panel.tasks),
-        range_declared=panel.declared_range is not None,
-        clusters=len(panel.clusters),
-        source=panel.reading.words() if panel.reading is not None else "",
-        looks=panel.looks,
-        unanswered=panel.unanswered,
-        reading=panel.reading,
-    )

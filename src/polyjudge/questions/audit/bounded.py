@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
+from polyjudge.estimate.bands import Uncertainty, band_critical, own_critical, uncertainty
 from polyjudge.estimate.incomplete import informing, sum_clusters
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.ordinal import OrdinalFit, fit_ordinal
@@ -24,7 +25,6 @@ from polyjudge.panel.errors import PanelError
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
 from polyjudge.panel.scale import FEW, MOST_STEPS
-from polyjudge.questions.audit.uncertainty import Uncertainty, bootstraps, own_critical, uncertainty
 from polyjudge.report.result import Result
 
 Reason = Literal["two-levels", "few-levels", "ends"]
@@ -222,7 +222,7 @@ def _cells(
     # All scores at one end leave no spread over tasks to go by: the model's own error stands in.
     weight = double_centre(np.eye(k * m).reshape(-1, k, m)).reshape(k * m, -1) ** 2
     se = np.sqrt(se**2 + (fit.separated * np.diag(fit.inverse)) @ weight)
-    *_, critical, _ = bootstraps(values, ones, se <= 0, level, resamples, seed)
+    critical, _ = band_critical(values, ones, se <= 0, level, resamples, seed)
     informed = np.minimum(informing(panel).ravel(), g)
     half = stdtrit(informed - 1, (1 + level) / 2) * se
     band = (critical if panel.complete else own_critical(critical, g, informed)) * se

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
+from polyjudge.estimate.bands import Uncertainty
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say
 from polyjudge.panel.scale import Scale
@@ -18,7 +19,6 @@ from polyjudge.questions.audit.missingness import Missingness
 from polyjudge.questions.audit.reversal import RankReversals
 from polyjudge.questions.audit.sensitivity import Sensitivity
 from polyjudge.questions.audit.ties import TiedSets
-from polyjudge.questions.audit.uncertainty import Uncertainty
 from polyjudge.questions.audit.variance import Variance
 from polyjudge.questions.compare.held_out import Comparison
 from polyjudge.questions.systems.systems import Systems

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from polyjudge.estimate.bands import Uncertainty, uncertainty
 from polyjudge.estimate.deviations import Kind, Units, choose, half_samples, offset_maps, refit, sized, sparse_reading
 from polyjudge.estimate.incomplete import estimate_interaction, informing
 from polyjudge.estimate.kernels import double_centre
@@ -24,7 +25,6 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import say
 from polyjudge.panel.scale import Scale, scale_of
 from polyjudge.questions.audit.matters import materiality, what_matters
-from polyjudge.questions.audit.uncertainty import Uncertainty, uncertainty
 from polyjudge.report.result import Result
 
 MOST_SHOWN = 12

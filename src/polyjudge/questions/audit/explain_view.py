@@ -5,17 +5,15 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from polyjudge.panel.numbers import writer
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
 from polyjudge.questions.audit.advise import Advised
 from polyjudge.questions.audit.explain import Explanation
 from polyjudge.questions.audit.matters import Certificate
-from polyjudge.report.build import by_size, chart, column, fields, frame_of, pivot, table
-from polyjudge.report.sections import Block, Chart, Grid, Report, Section, Step
+from polyjudge.report.build import by_size, chart, column, fields, frame_of, marked_grid, table
+from polyjudge.report.sections import Block, Chart, Report, Section, Step
 
 
 def build(result: Explanation, panel: Panel | None = None) -> Report:
@@ -76,23 +74,6 @@ def heatmap(e: Explanation, accused: bool = True) -> Chart:
     note = say("explain.grid-note", matters=matters, unit=e.unit, named=named)
     instead = marked_grid("deviations", say("explain.grid", unit=e.unit), cells, note)
     return chart("deviations", "deviations", caption, alt, instead, cells=cells, matters=matters, unit=e.unit)
-
-
-def marked_grid(name: str, caption: Words, cells: pd.DataFrame, note: Words) -> Grid:
-    """Cells (language, judge, excess, named, small) as text: [ ] those named, a dot for those called small."""
-    named, small = cells["named"], cells["small"]
-    write = writer(cells["excess"], 2)
-    texts = ["." if s else write(x, True) for s, x in zip(small, cells["excess"], strict=True)]
-    marks = np.where(named, "culprit", np.where(small, "small", ""))
-    return Grid(
-        name=name,
-        caption=caption,
-        values=pivot(cells, "excess"),
-        texts=pivot(cells.assign(text=texts), "text"),
-        marks=pivot(cells.assign(mark=marks), "mark"),
-        sign=True,
-        note=note,
-    )
 
 
 def _shown(e: Explanation, accused: bool) -> pd.DataFrame:

@@ -8,10 +8,10 @@ from typing import Literal, get_args
 import numpy as np
 import pandas as pd
 
+from polyjudge.estimate.bands import Uncertainty
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.scale import scale_of
-from polyjudge.questions.audit.uncertainty import Uncertainty
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Matter
 

@@ -148,16 +148,6 @@ def pair_gaps(panel: Panel) -> tuple[Array, Array]:
     return mean, se
 
 
-def selected_p(above: Array, below: Array) -> Array:
-    """Intersection-union p-value that allows for picking the witnesses: Bonferroni over languages on both sides.
-
-    `above` and `below` are the one-sided p-values of every language, (..., k, pairs). Plans use it: it needs no scores.
-    """
-    k = above.shape[-2]
-    out: Array = np.minimum(1.0, k * np.maximum(above.min(axis=-2), below.min(axis=-2)))
-    return out
-
-
 def reversals(means: Array, gap: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]]:
     """Judge pairs i, j and whether they change places between languages, in parts: (..., k, m) -> (..., pairs)."""
     for i, j in pair_chunks(means.shape[-1], means[..., 0].size):

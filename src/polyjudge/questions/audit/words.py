@@ -272,13 +272,6 @@ WORDS: dict[str, Template] = {
     "{language}, {worst:share} against {overall:share} overall.",
     "missing.tests": "Does missingness depend on the cell: {p/p_floor:p}; on language and judge together, "
     "beyond each alone: {p_together/p_floor:p}.",
-    "uncertainty.no-band": "In many resamples of the tasks a cell has no spread at all, so the band has no bound.",
-    "uncertainty.constant-cells": "{constant} of {cells} cells have the same deviation in every task, so they have no "
-    "interval; they are judged by the sign test.",
-    "uncertainty.missing": "Scores are missing. The Gaussian bound is that of a complete panel with the same standard "
-    "errors; the distribution-free bound holds for complete panels only and is left out.",
-    "uncertainty.observed-scale": "The distribution-free bound takes the observed scores [{low}, {high}] as the scale.",
-    "uncertainty.units": "Scores were summed over many tasks per unit, so the sd of all single scores is not known.",
     # demo
     "recovery": lambda v: (
         "The scores are simulated, so the truth is known. The estimate is off by {error:points} points (root mean "

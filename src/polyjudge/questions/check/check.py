@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from polyjudge.panel.contents import about
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import Reading
 from polyjudge.panel.records import long_table
 from polyjudge.panel.say import Words
-from polyjudge.panel.scale import scale_of
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding
 
@@ -49,24 +49,6 @@ class Check(Result):
         """The roles: role, column, how, labels, distinct."""
         rows = [(r.role, r.column, r.how, ", ".join(r.labels), r.distinct) for r in self.reading.roles]
         return pd.DataFrame(rows, columns=["role", "column", "how", "labels", "distinct"])
-
-
-def about(panel: Panel) -> dict[str, Any]:
-    """What a panel holds, under the names that a check and the summary of an audit share."""
-    low, high = panel.range
-    return {
-        **{
-            name: getattr(panel, name)
-            for name in ("systems", "languages", "judges", "replicates", "notes", "fingerprint")
-        },
-        "tasks": panel.n_tasks,
-        "scores": panel.n_scores,
-        "missing": int(panel.lost.sum()),
-        "entries": int(panel.asked.sum()),
-        "low": low,
-        "high": high,
-        "scale": scale_of(panel).kind,
-    }
 
 
 def check_panel(panel: Panel) -> Check:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from polyjudge.estimate.bands import Uncertainty
 from polyjudge.panel.errors import UsageError
-from polyjudge.questions.audit.uncertainty import Uncertainty
 from polyjudge.report.result import Result
 
 

@@ -7,11 +7,10 @@ import numpy as np
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import say, word
-from polyjudge.questions.audit.explain_view import marked_grid
 from polyjudge.questions.drift import difference_view
 from polyjudge.questions.drift.difference import Difference
 from polyjudge.questions.drift.drift import Drift
-from polyjudge.report.build import chart, column, frame_of, pivot, table
+from polyjudge.report.build import chart, column, frame_of, marked_grid, pivot, table
 from polyjudge.report.sections import Block, Chart, Report, Section
 
 

@@ -10,23 +10,29 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr
 
-from polyjudge.estimate.incomplete import sampling_panel
-from polyjudge.estimate.kernels import double_centre
-from polyjudge.estimate.pairs import check_pairs
-from polyjudge.estimate.resample import benjamini_hochberg, check_level, jackknife, mean_and_se, task_interactions
-from polyjudge.panel.arrays import Array, ratio
-from polyjudge.panel.errors import UsageError
-from polyjudge.panel.panel import Panel
-from polyjudge.panel.say import Say, say
-from polyjudge.questions.audit.reversal import selected_p
-from polyjudge.questions.audit.uncertainty import bonferroni_t, free_radius, gaussian_radius, noise_sigma, uncertainty
-from polyjudge.questions.audit.variance import (
+from polyjudge.estimate.bands import bonferroni_t, free_radius, gaussian_radius, noise_sigma, uncertainty
+from polyjudge.estimate.components import (
     COMPONENTS,
     components,
     components_left_out,
     replicate_noise,
     sums_of_squares,
 )
+from polyjudge.estimate.incomplete import sampling_panel
+from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.pairs import check_pairs
+from polyjudge.estimate.resample import (
+    benjamini_hochberg,
+    check_level,
+    jackknife,
+    mean_and_se,
+    selected_p,
+    task_interactions,
+)
+from polyjudge.panel.arrays import Array, ratio
+from polyjudge.panel.errors import UsageError
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import Say, say
 from polyjudge.questions.judges.choose import prices_of
 from polyjudge.report.result import Result
 

@@ -9,11 +9,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from polyjudge.estimate.bands import uncertainty
 from polyjudge.estimate.resample import check_level, mean_of_known
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.panel import Panel
-from polyjudge.questions.audit.uncertainty import uncertainty
 from polyjudge.questions.probe.versions import VERSION
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding

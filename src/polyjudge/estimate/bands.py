@@ -1,4 +1,4 @@
-"""How sure is each cell of the interaction: pointwise intervals, a simultaneous band, and two bounds.
+"""How sure is each cell of the interaction: intervals, a band over all cells at once, and two bounds.
 
 See docs/methods.md, section 4.
 """
@@ -27,8 +27,8 @@ from polyjudge.estimate.resample import (
 from polyjudge.panel.arrays import AT_ONCE, Array, row_blocks
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.panel import Panel
+from polyjudge.panel.records import Record
 from polyjudge.panel.say import Say, say
-from polyjudge.report.result import Result
 
 Sigma = Literal["noise", "scores"]
 ENOUGH_FOR_BOOTSTRAP = 30
@@ -41,7 +41,7 @@ WIDEST = 4.0
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
-class Uncertainty(Result):
+class Uncertainty(Record):
     """The interaction with its uncertainty.
 
     `cells` has one row per cell. `verdict` is "clear" (the band excludes 0), "pointwise" (only the cell's own interval
@@ -78,7 +78,7 @@ def uncertainty(
     Parameters
     ----------
     level : confidence level of every interval and of the band
-    resamples, seed : of the task bootstrap behind the percentile intervals and the band
+    resamples, seed : of the task bootstrap behind the band
     sigma : what the Gaussian bound takes as the standard deviation: "noise", or "scores" (all scores, as published;
         too wide, because it counts task, judge and language differences as noise)
 
@@ -102,7 +102,7 @@ def uncertainty(
     # A cell that happens to hold none of its judge's failed calls looks too sure: it borrows the judge's spread.
     safe, _ = borrowed(in_groups(deviations, w)[0], beta.reshape(k, m), se.reshape(k, m))
     half = stdtrit(informing(panel).ravel() - 1, (1 + level) / 2) * safe.ravel()
-    boot_low, boot_high, critical, method = bootstraps(deviations.reshape(n, -1), w, constant, level, resamples, seed)
+    critical, method = band_critical(deviations.reshape(n, -1), w, constant, level, resamples, seed)
     band = (critical if panel.complete else own_critical(critical, n, informing(panel).ravel())) * se
     # Where every task gives the same deviation there is no spread to scale by: the sign test stands in.
     same_sign = np.where(np.abs(beta) > panel.tie_gap, 2 * 0.5**n, 1.0)
@@ -113,8 +113,6 @@ def uncertainty(
         se=se,
         low=beta - half,
         high=beta + half,
-        boot_low=boot_low,
-        boot_high=boot_high,
         band_low=beta - band,
         band_high=beta + band,
         clear=clear,
@@ -171,32 +169,28 @@ def _notes(panel: Panel, critical: float, constant: NDArray[np.bool_], scores: f
     return notes
 
 
-def bootstraps(
+def band_critical(
     values: Array, w: Array, constant: NDArray[np.bool_], level: float, resamples: int, seed: int
-) -> tuple[Array, Array, float, str]:
-    """Percentile limits of every cell and the critical value of the band. Overwrites the values."""
-    centre = w @ values / w.sum()
+) -> tuple[float, str]:
+    """The critical value of the band over all cells, and how it was found. Overwrites the values (n, cells)."""
     n, count = values.shape
-    low, high, maxima = np.empty(count), np.empty(count), np.zeros(resamples)
+    maxima = np.zeros(resamples)
     for start in range(0, count, COLUMNS):
-        part, means, at = slice(start, start + COLUMNS), [], 0
+        part, at = slice(start, start + COLUMNS), 0
         for mean, se in bootstrap_t(values[:, part], w, resamples, seed, own=True):
-            means.append(mean)
             with np.errstate(divide="ignore", invalid="ignore"):
                 t = np.abs(mean) / se
             t[:, constant[part]] = 0.0
             largest = np.fmax.reduce(t, axis=1, initial=0.0)  # what is no number counts as 0
             maxima[at : at + len(t)] = np.maximum(maxima[at : at + len(t)], largest)
             at += len(t)
-        drawn = np.ascontiguousarray(np.concatenate(means).T)
-        low[part], high[part] = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=1)
     critical = float(np.quantile(maxima, level, method="higher"))
     if n >= ENOUGH_FOR_BOOTSTRAP:
-        return centre + low, centre + high, critical, "studentised bootstrap"
-    plain = bonferroni_t(n, values.shape[1], level)
+        return critical, "studentised bootstrap"
+    plain = bonferroni_t(n, count, level)
     share = min(1.0, 0.5 + 0.5 * max(0, n - 8) / (ENOUGH_FOR_BOOTSTRAP - 8))
     mixed = plain * min(max(critical / plain, np.finfo(float).tiny), WIDEST) ** share
-    return centre + low, centre + high, mixed, "studentised bootstrap and Bonferroni t"
+    return mixed, "studentised bootstrap and Bonferroni t"
 
 
 def own_critical(critical: float, n: int, tasks: NDArray[np.int64]) -> Array:

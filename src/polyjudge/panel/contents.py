@@ -1,0 +1,84 @@
+"""What a panel holds: shape, scale and origin, without its scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import pandas as pd
+
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.reading import Reading
+from polyjudge.panel.records import Record
+from polyjudge.panel.say import Words
+from polyjudge.panel.scale import ScaleKind, scale_of
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Summary(Record):
+    """What the panel holds."""
+
+    tasks: int
+    units: int
+    languages: tuple[str, ...]
+    judges: tuple[str, ...]
+    replicates: tuple[str, ...]
+    scores: int
+    low: float
+    high: float
+    range_declared: bool
+    fingerprint: str
+    notes: tuple[Words, ...]
+    systems: tuple[str, ...] = ()
+    clusters: int = 0
+    """Declared clusters of tasks."""
+    scale: ScaleKind = "open"
+    missing: int = 0
+    """Scores that were asked for and are not there."""
+    source: str = ""
+    """What was read, as it stands in a command after its name; empty when it is not known."""
+    looks: int = 0
+    """Looks that an adaptive collection planned."""
+    entries: int = 0
+    """Scores that were asked for."""
+    unanswered: int = 0
+    """Answers of systems that no judge scored."""
+    reading: Reading | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in super().to_dict().items() if name != "reading"}
+
+    def to_frame(self) -> pd.DataFrame:
+        return pd.DataFrame({"field": list(vars(self)), "value": [str(v) for v in vars(self).values()]})
+
+    @classmethod
+    def of(cls, panel: Panel) -> Self:
+        """The summary of a panel."""
+        return cls(
+            **about(panel),
+            units=len(panel.tasks),
+            range_declared=panel.declared_range is not None,
+            clusters=len(panel.clusters),
+            source=panel.reading.words() if panel.reading is not None else "",
+            looks=panel.looks,
+            unanswered=panel.unanswered,
+            reading=panel.reading,
+        )
+
+
+def about(panel: Panel) -> dict[str, Any]:
+    """What a panel holds, under the names that a check and the summary of an audit share."""
+    low, high = panel.range
+    return {
+        **{
+            name: getattr(panel, name)
+            for name in ("systems", "languages", "judges", "replicates", "notes", "fingerprint")
+        },
+        "tasks": panel.n_tasks,
+        "scores": panel.n_scores,
+        "missing": int(panel.lost.sum()),
+        "entries": int(panel.asked.sum()),
+        "low": low,
+        "high": high,
+        "scale": scale_of(panel).kind,
+    }
