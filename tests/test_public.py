@@ -126,8 +126,6 @@ def test_every_kind_of_scores_with_the_same_column_arguments(panel: pj.Panel, ki
         (lambda p: pj.check(p, nonsense=1), ("polyjudge.check", "nonsense")),
         (lambda p: pj.difference({}, {}), ("first", "polyjudge audit -o DIR")),
         (lambda p: pj.drift(3, p), ("polyjudge.drift", "cal", "int")),
-        (lambda p: pj.certificate(p, 2), ("polyjudge.certificate", "u", "Panel")),
-        (lambda p: pj.explain(p, cell="x"), ("polyjudge.explain", "cell", "x")),
         (lambda p: pj.read_panel(p.to_frame(), languages="en"), ("languages", "en")),
         (lambda p: pj.read_panel(p.to_frame(), map=3), ("polyjudge.read_panel", "map", 3)),
     ],

@@ -8,19 +8,28 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
+from typing import NamedTuple
 
-QUESTIONS: dict[str, tuple[str, ...]] = {
-    "check": ("check",),
-    "audit": ("audit",),
-    "systems": ("systems",),
-    "compare": ("compare",),
-    "judges": ("judges",),
-    "anchor": ("anchor",),
-    "probe": ("probe",),
-    "plan": ("plan", "replay"),
-    "drift": ("drift",),
+
+class Question(NamedTuple):
+    """Where help shows the command of a question, and its public names: name -> module in its folder."""
+
+    group: str
+    names: dict[str, str]
+
+
+QUESTIONS: dict[str, Question] = {
+    "check": Question("start", {}),
+    "audit": Question("decide", {"audit": "audit"}),
+    "systems": Question("decide", {"systems": "systems"}),
+    "compare": Question("decide", {"compare": "held_out"}),
+    "judges": Question("decide", {"choose": "choose", "swap": "swap"}),
+    "anchor": Question("decide", {"anchor": "anchors"}),
+    "probe": Question("decide", {"probe": "reaction"}),
+    "drift": Question("watch", {"drift": "drift"}),
+    "plan": Question("collect", {"plan": "planning", "replay": "sequential"}),
 }
-"""Folder in `questions/` -> the public names it brings."""
+"""Folder in `questions/` -> what it brings. Its `command.py` has the command of that name."""
 ADDED: dict[str, list[str]] = {
     "words": [
         "polyjudge.panel.notes",

@@ -31,10 +31,7 @@ app = typer.Typer(
     help="Audit and calibrate panels of LLM judges across languages.",
     no_args_is_help=True,
     add_completion=False,
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "token_normalize_func": lambda name: "resamples" if name == "replicates" else name,  # the former name
-    },
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -135,10 +132,12 @@ def _built(name: str) -> Any:
     """The command line with the command that is asked for; with all of them where none is called so."""
     from polyjudge.cli import commands
 
+    commands.check_known(name)
     if name not in ("", *commands.COMMANDS):
         return _built("")
     root = copy(app)
-    root.registered_commands = []
+    root.registered_commands, root.registered_groups = [], []
+    root.info.cls = commands.Commands
     commands.register(root, [name] if name else commands.COMMANDS)
     return typer.main.get_command(root)
 

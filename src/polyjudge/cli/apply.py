@@ -23,7 +23,6 @@ def apply(
     output: Annotated[str, o.CALIBRATED],
     unseen: Annotated[Unseen, Option(help="Rows of a language or judge the calibrator does not know.")] = Unseen.error,
     column: o.NewColumn = "calibrated",
-    partition_by: o.PartitionBy = None,
     clip: Annotated[str | None, Option(metavar="LOW:HIGH", help="Cut calibrated scores to this scale.")] = None,
     spreadsheet_safe: o.SpreadsheetSafe = False,
 ) -> None:
@@ -43,7 +42,6 @@ def apply(
         output,
         column=column,
         unseen=unseen.value,
-        partition_by=partition_by,
         overwrite=o.Overwrite.of(ctx).overwrite,
         spreadsheet_safe=spreadsheet_safe,
         **o.Layout.of(ctx).layout(),

@@ -36,7 +36,6 @@ def calibrate(
     shrinkage: Annotated[str, Option(help="auto (what left-out tasks say), none, or a share from 0 to 1.")] = "auto",
     location: Annotated[Location, Option(help="Mean over tasks, or a robust one.")] = Location.mean,
     column: o.NewColumn = "calibrated",
-    partition_by: o.PartitionBy = None,
     clip: o.Clip = False,
     spreadsheet_safe: o.SpreadsheetSafe = False,
 ) -> None:
@@ -68,7 +67,6 @@ def calibrate(
             output,
             column=column,
             unseen="keep" if part else "error",
-            partition_by=partition_by,
             overwrite=o.Overwrite.of(ctx).overwrite,
             spreadsheet_safe=spreadsheet_safe,
             **reading.layout(),

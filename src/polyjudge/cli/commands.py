@@ -1,45 +1,90 @@
-"""The list of commands, in the order `polyjudge --help` shows them: each is the function of its name in its module."""
+"""The commands, in the order and the groups that `polyjudge --help` shows: those of the questions, and a few more."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
+from polyjudge.panel.errors import UsageError
 from polyjudge.questions.options import Columns, Output, Reading, command_class
+from polyjudge.rooms import QUESTIONS
 
-COMMANDS = {
-    "demo": "polyjudge.cli.demo",
-    "check": "polyjudge.questions.check.command",
-    "audit": "polyjudge.questions.audit.command",
-    "systems": "polyjudge.questions.systems.command",
-    "explain": "polyjudge.questions.audit.explain_command",
-    "calibrate": "polyjudge.cli.calibrate",
-    "apply": "polyjudge.cli.apply",
-    "extend": "polyjudge.cli.extend",
-    "drift": "polyjudge.questions.drift.command",
-    "compare": "polyjudge.questions.compare.command",
-    "gate": "polyjudge.questions.audit.gate_command",
-    "anchor": "polyjudge.questions.anchor.command",
-    "probe": "polyjudge.questions.probe.command",
-    "choose": "polyjudge.questions.judges.command",
-    "swap": "polyjudge.questions.judges.swap_command",
-    "plan": "polyjudge.questions.plan.command",
-    "collect": "polyjudge.collect.command",
-    "prepare": "polyjudge.paper.prepare_command",
-    "replay": "polyjudge.questions.plan.replay_command",
-    "diff": "polyjudge.questions.drift.diff_command",
-    "formats": "polyjudge.questions.check.formats_command",
-    "reproduce": "polyjudge.paper.command",
+GROUPS = ("start", "decide", "fix", "watch", "collect", "paper")
+"""Headings of the help, in their order."""
+FOUND: dict[str, tuple[str, str]] = {
+    "demo": ("start", "polyjudge.cli.demo"),
+    **{name: (question.group, f"polyjudge.questions.{name}.command") for name, question in QUESTIONS.items()},
+    "calibrate": ("fix", "polyjudge.cli.calibrate"),
+    "apply": ("fix", "polyjudge.cli.apply"),
+    "collect": ("collect", "polyjudge.collect.command"),
+    "paper": ("paper", "polyjudge.paper.command"),
 }
+"""Command -> its group and its module, which has a function, or a Typer app with commands of its own, of that name."""
+MOVING = {
+    "explain": ("decide", "polyjudge.questions.audit.explain_command"),
+    "gate": ("decide", "polyjudge.questions.audit.gate_command"),
+    "choose": ("decide", "polyjudge.questions.judges.command"),
+    "swap": ("decide", "polyjudge.questions.judges.swap_command"),
+    "extend": ("fix", "polyjudge.cli.extend"),
+    "diff": ("watch", "polyjudge.questions.drift.diff_command"),
+    "replay": ("collect", "polyjudge.questions.plan.replay_command"),
+    "formats": ("start", "polyjudge.questions.check.formats_command"),
+    "reproduce": ("paper", "polyjudge.paper.command"),
+    "prepare": ("paper", "polyjudge.paper.prepare_command"),
+}
+COMMANDS = {name: place for group in GROUPS for name, place in {**FOUND, **MOVING}.items() if place[0] == group}
+RENAMED = {
+    "explain": "audit SCORES --cell LANGUAGE,JUDGE",
+    "gate": "audit SCORES --at SCORE",
+    "extend": "calibrate SCORES --extend CAL",
+    "choose": "judges SCORES",
+    "swap": "judges SCORES --swap OLD=NEW",
+    "diff": "drift OLD.json NEW.json",
+    "replay": "plan --replay SCORES",
+    "formats": "check --formats",
+    "reproduce": "paper reproduce",
+    "prepare": "paper prepare",
+    "validate": "make validate, in a checkout",
+}
+"""Commands of before -> what to write now."""
+
+
+class Commands(TyperGroup):
+    """The commands in groups, each with a line of its own."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for group in GROUPS:
+            lines = [
+                (name, (command.help or "").strip().split("\n")[0])
+                for name, command in self.commands.items()
+                if COMMANDS[name][0] == group
+            ]
+            if lines:
+                with formatter.section(group.capitalize()):
+                    formatter.write_dl(lines)
+
+
+def check_known(name: str) -> None:
+    """An error that says what to write in place of a command of before."""
+    if name in RENAMED and name not in COMMANDS:
+        now = RENAMED[name]
+        line = now if now.startswith("make") else f"polyjudge {now}"
+        raise UsageError(f"`polyjudge {name}` is now: {line}")
 
 
 def register(app: typer.Typer, names: Iterable[str] = tuple(COMMANDS)) -> None:
     """Add commands to the app, with the groups of options their modules name in `OPTIONS`, if they are their own."""
-    if app.registered_commands:
+    if app.registered_commands or app.registered_groups:
         return
     for name in names:
-        module = import_module(COMMANDS[name])
-        options = getattr(module, "OPTIONS", (Columns, Reading, Output))
-        app.command(name, cls=command_class(options))(getattr(module, name))
+        module = import_module(COMMANDS[name][1])
+        command = getattr(module, name, None)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        elif command is not None:
+            options = getattr(module, "OPTIONS", (Columns, Reading, Output))
+            app.command(name, cls=command_class(options))(command)

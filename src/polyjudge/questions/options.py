@@ -7,32 +7,33 @@ option for all commands is one field here.
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 import typer
 from typer import Argument, Context, Option
 from typer.core import TyperCommand
 
-from polyjudge.panel.budget import VARIABLE, parse_memory
 from polyjudge.panel.errors import OutputClosed, UsageError
 from polyjudge.panel.files import check_apart, check_folder, check_name
 
 if TYPE_CHECKING:
     from polyjudge.panel.panel import Panel
 
+T = TypeVar("T")
+
 Scores = Annotated[
     str,
     Argument(
         metavar="SCORES",
-        help="Scores: CSV, Parquet, JSON or Excel (also 'several*.parquet'), an eval tool's files (polyjudge formats), "
-        "- for standard input, FILE::TABLE of a DuckDB or SQLite file, postgres://...::TABLE, or a collection run.",
+        help="Scores: CSV, Parquet, JSON or Excel (also 'several*.parquet'), an eval tool's files "
+        "(polyjudge check --formats), - for standard input, FILE::TABLE of a DuckDB or SQLite file, "
+        "postgres://...::TABLE, or a collection run.",
     ),
 ]
 ScoresOption = Annotated[str | None, Option("--from", metavar="SCORES", help="Scores to take sigma and effects from.")]
@@ -57,7 +58,6 @@ CALIBRATED = Option(
     "::TABLE beside the database table that is read.",
 )
 NewColumn = Annotated[str, Option(help="Name of the new column; of wide tables, ending of the new columns.")]
-PartitionBy = Annotated[str | None, Option(metavar="COLUMN", help="Divide a folder of Parquet by this column.")]
 Clip = Annotated[
     bool, Option("--clip", help="Cut calibrated scores to the scale. Then the mean over the judges no longer stays.")
 ]
@@ -77,7 +77,9 @@ Severity = StrEnum("Severity", "never info notice warning serious")
 
 
 class Group:
-    """A group of options. Subclasses are frozen dataclasses."""
+    """A group of options, with its heading in the help. Subclasses are frozen dataclasses."""
+
+    title = "Options"
 
     @classmethod
     def of(cls, ctx: Context) -> Self:
@@ -89,6 +91,8 @@ class Group:
 @dataclass(frozen=True)
 class Labels(Group):
     """Columns that a calibrator needs."""
+
+    title = "Columns"
 
     language: Annotated[str | None, Option(help="Column of the language.")] = None
     judge: Annotated[str | None, Option(help="Column of the judge.")] = None
@@ -107,26 +111,12 @@ class Columns(Labels):
 
 
 @dataclass(frozen=True)
-class Engine(Group):
-    """Who reads the files."""
-
-    engine: Annotated[EngineName, Option(help="Who reads the files.")] = EngineName.duckdb
-    hive: Annotated[
-        bool, Option("--hive", help="Folders called column=value add a column to the Parquet files in them.")
-    ] = False
-    memory: Annotated[str | None, Option(metavar="SIZE", help="Most memory to use, as 4GB. Default: half of it.")] = (
-        None
-    )
-
-    def __post_init__(self) -> None:
-        if self.memory is not None:
-            os.environ[VARIABLE] = str(parse_memory(self.memory))
-
-
-@dataclass(frozen=True)
-class Layout(Engine):
+class Layout(Group):
     """Where scores stand and how they are written."""
 
+    title = "Reading"
+
+    engine: Annotated[EngineName, Option(help="Who reads the files.")] = EngineName.duckdb
     language_from: Annotated[
         str | None, Option(metavar="PATTERN", help="Where the language stands: 'x_{language}.csv', COLUMN:PATTERN.")
     ] = None
@@ -143,14 +133,17 @@ class Layout(Engine):
     swapped: Annotated[
         str | None, Option(metavar="flip|keep", help="Rows marked as swapped: turn the winner back, or not.")
     ] = None
-    format: Annotated[str | None, Option(metavar="NAME", help="Format, as polyjudge formats lists them.")] = None
+    format: Annotated[str | None, Option(metavar="NAME", help="Format, as check --formats lists them.")] = None
     metric: Annotated[str | None, Option(metavar="NAME", help="Which one of several metrics in a tool's files.")] = None
+    kept: Annotated[
+        Path | None, Option("--reading", metavar="FILE", help="Read as this file says, which check --save wrote.")
+    ] = None
 
     def layout(self) -> dict[str, Any]:
         """What the user said about it, as arguments of `read_panel`."""
         own = ("language_from", "judge_from", "wide", "decimal", "winner", "swapped", "format", "metric")
         said = {name: getattr(self, name) for name in own}
-        return {"engine": self.engine.value, "hive": self.hive, "map": self.values, **said}
+        return {"engine": self.engine.value, "map": self.values, **said}
 
 
 @dataclass(frozen=True)
@@ -166,7 +159,6 @@ class Reading(Layout):
     languages: Annotated[str | None, Option(metavar="A,B,...", help="Read only these languages, in this order.")] = None
     judges: Annotated[str | None, Option(metavar="A,B,...", help="Read only these judges, in this order.")] = None
     incomplete: Annotated[Incomplete, Option(help="Entries without a score.")] = Incomplete.estimate
-    max_units: Annotated[int, Option(min=2, help="Beyond this many tasks, tasks are hashed into units.")] = 100_000
 
     def arguments(self) -> dict[str, Any]:
         """What the user asked, as arguments of `read_panel`."""
@@ -180,7 +172,6 @@ class Reading(Layout):
             "languages": parts(self.languages),
             "judges": parts(self.judges),
             "incomplete": self.incomplete.value,
-            "max_units": self.max_units,
             **self.layout(),
         }
 
@@ -189,6 +180,8 @@ class Reading(Layout):
 class Json(Group):
     """JSON or text."""
 
+    title = "Output"
+
     as_json: Annotated[bool, Option("--json", help="Print all results as JSON to standard output.")] = False
 
 
@@ -196,8 +189,10 @@ class Json(Group):
 class Overwrite(Group):
     """What may be replaced."""
 
+    title = "Output"
+
     overwrite: Annotated[
-        bool, Option("--overwrite", help="Replace polyjudge's own files in a folder that holds others too.")
+        bool, Option("--overwrite", help="Replace a file that is not polyjudge's, or its files among others.")
     ] = False
 
 
@@ -271,6 +266,11 @@ def command_class(groups: tuple[Any, ...]) -> type[TyperCommand]:
             }
             self.params += [p for shared in self.shared.values() for p in shared]
 
+        def format_options(self, ctx: Any, formatter: Any) -> None:
+            for title, lines in _help_lines(self, ctx).items():
+                with formatter.section(title):
+                    formatter.write_dl(lines)
+
         def collect_usage_pieces(self, ctx: Any) -> list[str]:
             return [piece for piece in super().collect_usage_pieces(ctx) if piece != "[]"]  # an argument without a name
 
@@ -292,6 +292,35 @@ def command_class(groups: tuple[Any, ...]) -> type[TyperCommand]:
                 raise OutputClosed from None
 
     return Command
+
+
+SHOWS_ALL = "check"
+"""The command whose help shows the options of reading, which every command takes, and the rarer ones."""
+RARE = ("overwrite", "figures")
+
+
+def _help_lines(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+    """Heading -> options and what they do. Elsewhere than in `check` columns and reading are one line each."""
+    titles = {p.name: group.title for group, shared in command.shared.items() for p in shared}
+    whole = command.name == SHOWS_ALL
+    out: dict[str, list[tuple[str, str]]] = {
+        title: [] for title in ("Arguments", "Options", "Columns", "Reading", "Output")
+    }
+    for p in command.get_params(ctx):
+        title = titles.get(p.name, "Arguments" if p.param_type_name == "argument" else "Options")
+        record = p.get_help_record(ctx)
+        if record is not None and (whole or (title not in ("Columns", "Reading") and p.name not in RARE)):
+            out[title].append(record)
+    if not whole and "Columns" in titles.values():
+        names = ", ".join(n for n in ("system", "task", "language", "score") if n in titles)
+        out["Columns"].append(
+            ("--judge NAME", f"Column of the judge, where it is not found; likewise --{names.replace(', ', ', --')}.")
+        )
+    if not whole and "Reading" in titles.values():
+        out["Columns"].append(
+            ("--reading FILE", "How to read, as check --save keeps it. Single options: polyjudge check --help.")
+        )
+    return {title: lines for title, lines in out.items() if lines}
 
 
 def parse_range(text: str | None, flag: str = "--range") -> tuple[float, float] | None:
@@ -318,6 +347,14 @@ def load(ctx: Context, scores: str) -> Panel:
     from polyjudge.estimate.identify import settle_incomplete
 
     return settle_incomplete(read(ctx, scores))
+
+
+def run(analysis: Callable[..., T], *given: Any, **options: Any) -> T:
+    """Call an analysis of a panel that `load` read, at the level that the looks of an adaptive collection left."""
+    from polyjudge.panel.arguments import run as call
+
+    found: T = call(analysis, *given, **options)
+    return found
 
 
 def read(ctx: Context, scores: str) -> Panel:

@@ -24,14 +24,14 @@ def envelope(command: str, result: dict[str, Any]) -> dict[str, Any]:
     return {"schema": SCHEMA, "command": command, "polyjudge": __version__, **result}
 
 
-def read_report(source: str | Path) -> dict[str, Any]:
+def read_report(path: str | Path) -> dict[str, Any]:
     """The results of a saved report: of `audit.json` (or any command's), of what `--json` printed, or of `report.html`.
 
     The same as `to_dict()` of the result, with `schema` (version of the format), `command` and `polyjudge` (version).
     """
-    where = clean(Path(source).name)
+    where = clean(Path(path).name)
     try:
-        text = Path(source).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise UsageError(f"{where} cannot be read: {clean(error, 200)}.") from None
     page = re.search(r'<script type="application/json" id="results">(.*?)</script>', text, re.DOTALL)

@@ -155,11 +155,3 @@ def test_labels_cannot_misbehave() -> None:
         assert "\x1b[31mred" not in text
         assert "\\x1b[31mred" in text
     assert "[bold]" in printed(pj.unseen_judge(panel, (0,), resamples=64))
-
-
-def test_the_former_name_of_resamples_still_works(here: Run, scores: Path) -> None:
-    new, old = (here("compare", scores, flag, 20, "--json")[1] for flag in ("--resamples", "--replicates"))
-    assert new == old
-    assert json.loads(new)["resamples"] == 20
-    panel = pj.read_panel(scores)
-    assert pj.compare(panel, replicates=20).to_dict() == pj.compare(panel, resamples=20).to_dict()

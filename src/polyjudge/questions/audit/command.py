@@ -43,8 +43,8 @@ def audit(
 
     Example: polyjudge audit scores.csv --at 50 --fail-on serious
     """
-    from polyjudge import audit as run
     from polyjudge.questions.audit.advise import check_goal
+    from polyjudge.questions.audit.audit import audit as analyse
     from polyjudge.questions.audit.explain import parse_cell, without_cells
     from polyjudge.questions.emit import emit
     from polyjudge.read import read_probes
@@ -52,7 +52,8 @@ def audit(
     panel = o.load(ctx, scores)
     if drop:
         panel = without_cells(panel, [parse_cell(place, panel) for place in drop])
-    result = run(
+    result = o.run(
+        analyse,
         panel,
         seed=seed,
         resamples=resamples,

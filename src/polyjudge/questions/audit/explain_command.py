@@ -21,11 +21,11 @@ def explain(
 
     Example: polyjudge explain scores.csv --cell Hindi,judge-a
     """
-    from polyjudge import explain as run
+    from polyjudge.questions.audit.explain import explain as analyse
     from polyjudge.questions.audit.explain import parse_cell
     from polyjudge.questions.emit import emit
 
     panel = o.load(ctx, scores)
     place = None if cell is None else parse_cell(cell, panel)
-    result = run(panel, cell=place, matters=matters, resamples=resamples, seed=seed)
+    result = o.run(analyse, panel, cell=place, matters=matters, resamples=resamples, seed=seed)
     emit(ctx, result, panel, tables={"cells": result.cells, "worst": result.worst})

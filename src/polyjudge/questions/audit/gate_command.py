@@ -25,11 +25,10 @@ def gate(
 
     Example: polyjudge gate scores.csv --at 50 --at-least --base English
     """
-    from polyjudge import gates
-    from polyjudge.questions.audit.gates import parse_sweep
+    from polyjudge.questions.audit.gates import gates, parse_sweep
     from polyjudge.questions.emit import emit
 
     thresholds = parse_sweep(sweep) if sweep else []
     panel = o.load(ctx, scores)
-    result = gates(panel, at, sweep=thresholds, base=base, at_least=at_least, resamples=resamples, seed=seed)
+    result = o.run(gates, panel, at, sweep=thresholds, base=base, at_least=at_least, resamples=resamples, seed=seed)
     emit(ctx, result, panel, tables={"gate": result.cells, "sweep": result.sweep})

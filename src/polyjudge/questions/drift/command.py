@@ -24,13 +24,13 @@ def drift(
 
     Example: polyjudge drift cal.json scores.csv --fail-on serious
     """
-    from polyjudge import drift as run
     from polyjudge.calibrate import load_consensus
+    from polyjudge.questions.drift.drift import drift as analyse
     from polyjudge.questions.emit import emit
 
     cal = load_consensus(calibrator)
     panel = o.load(ctx, scores)
-    result = run(cal, panel, level=level, tolerance=tolerance, seed=seed, nights=nights)
+    result = o.run(analyse, cal, panel, level=level, tolerance=tolerance, seed=seed, nights=nights)
     emit(
         ctx,
         result,

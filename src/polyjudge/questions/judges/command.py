@@ -33,14 +33,15 @@ def choose(
 
     Example: polyjudge choose scores.csv --prices prices.csv --budget 0.05
     """
-    from polyjudge import choose as run
     from polyjudge.panel.gold import align_gold
     from polyjudge.questions.emit import emit
+    from polyjudge.questions.judges.choose import choose as analyse
     from polyjudge.read.scores import read_gold
 
     panel = o.load(ctx, scores)
     labels = None if gold is None else align_gold(panel, read_gold(gold))
-    result = run(
+    result = o.run(
+        analyse,
         panel,
         prices=load("prices")[0].read_prices(prices, scores),
         gold=labels,

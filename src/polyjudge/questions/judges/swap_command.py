@@ -26,9 +26,9 @@ def swap(
 
     Example: polyjudge swap scores.csv --from gpt-4o --to gpt-4o-mini --matters 2
     """
-    from polyjudge import swap as run
     from polyjudge.questions.emit import emit
+    from polyjudge.questions.judges.swap import swap as analyse
 
     panel = o.load(ctx, scores)
-    result = run(panel, out, into, matters=matters, threshold=at, alone=alone)
+    result = o.run(analyse, panel, out, into, matters=matters, threshold=at, alone=alone)
     emit(ctx, result, panel, tables={"changes": result.changes})

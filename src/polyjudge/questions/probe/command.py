@@ -43,13 +43,13 @@ def probe(
     if action is Action.make:
         room.write_from_items(ctx, Path(source), response, tasks, every_kind, seed)
         return
-    from polyjudge import probe as run
     from polyjudge.questions.emit import emit
+    from polyjudge.questions.probe.reaction import probe as analyse
     from polyjudge.read import read_panel
 
     panel = o.load_probes(ctx, source)
     if audit is None and room.holds_probes(source):
         audit = source  # the items of the same run
     audited = None if audit is None else read_panel(audit)
-    result = run(panel, audit=audited, matters=matters)
+    result = o.run(analyse, panel, audit=audited, matters=matters)
     emit(ctx, result, panel, tables={"probes": result.cells})

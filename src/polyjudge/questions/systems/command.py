@@ -22,9 +22,9 @@ def systems(
 
     Example: polyjudge systems scores.csv --system model
     """
-    from polyjudge import systems as run
     from polyjudge.panel.errors import UsageError
     from polyjudge.questions.emit import emit
+    from polyjudge.questions.systems.systems import systems as analyse
 
     given = {}
     for part in families.split(",") if families else []:
@@ -33,7 +33,7 @@ def systems(
             raise UsageError(f"--families takes NAME=FAMILY pairs with commas between them, not {part!r}.")
         given[name.strip()] = family.strip()
     panel = o.load(ctx, scores)
-    result = run(panel, families=given, resamples=resamples, seed=seed)
+    result = o.run(analyse, panel, families=given, resamples=resamples, seed=seed)
     tables = {
         "leaderboard": result.leaderboard.systems,
         "swaps": result.leaderboard.swaps,
