@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Grouping
+from polyjudge.panel.scale import scale_of
 from refusals import refused
 
 
@@ -48,8 +51,7 @@ def test_select_by_label_and_order(panel: pj.Panel) -> None:
     np.testing.assert_array_equal(part.scores[:, :, 0], panel.replicate_scores[2:4, :, 2, 1])
     with refused(pj.PanelError, "judge z", "a, b, c"):
         panel.select(judges=["a", "z"])
-    with refused(pj.PanelError, "language", 2, 1, "en"):
-        panel.select(languages="en")
+    assert panel.select(languages="en").languages == ("en",)
 
 
 def test_long_form_and_back(panel: pj.Panel) -> None:
@@ -95,10 +97,57 @@ def test_incomplete_coverage_is_shown_as_a_table() -> None:
     assert panel.missing().to_dict("records")[0]["share"] == pytest.approx(0.8)
 
 
-@pytest.mark.parametrize(("shape", "axis"), [((1, 2, 2), "task"), ((3, 1, 2), "language"), ((3, 2, 1), "judge")])
-def test_too_small(shape: tuple[int, int, int], axis: str) -> None:
+def test_too_small() -> None:
+    with refused(pj.PanelError, "task", 2, 1, "task1"):
+        pj.Panel.from_array(np.zeros((1, 2, 2)))
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((3, 1, 2), "language"), ((3, 2, 1), "judge")])
+def test_one_language_or_one_judge_is_a_panel(shape: tuple[int, int, int], axis: str) -> None:
+    panel = pj.Panel.from_array(np.arange(6.0).reshape(shape))
+    assert panel.shape == shape
+    assert pj.read_panel(panel.to_long()).fingerprint == panel.fingerprint
     with refused(pj.PanelError, axis, 2, 1, f"{axis}1"):
-        pj.Panel.from_array(np.zeros(shape))
+        panel.require_crossed()
+    with refused(pj.PanelError, axis, 2, 1, f"{axis}1"):
+        pj.audit(panel)
+
+
+def test_languages_with_items_of_their_own() -> None:
+    """They share no task; nothing is lost, and what they do share is counted."""
+    scores = np.full((6, 2, 2), np.nan)
+    scores[:4, 0], scores[4:, 1] = 1.0, 2.0
+    panel = pj.Panel.from_array(scores)
+    assert panel.apart
+    assert panel.shared.tolist() == [[4, 0], [0, 2]]
+    assert panel.lost.sum() == 0
+    assert panel.asked.tolist() == [[4, 4], [2, 2]]
+    scores[0, 1] = 3.0
+    joined = pj.Panel.from_array(scores)
+    assert not joined.apart
+    assert joined.shared.tolist() == [[4, 1], [1, 3]]
+    assert joined.lost.tolist() == [[2, 2], [3, 3]]
+
+
+def test_cells_that_are_missing_by_design() -> None:
+    """They are neither scored nor lost, whatever is fitted there, and the scale does not see them."""
+    scores = np.random.default_rng(1).integers(1, 6, (8, 2, 3)).astype(float)
+    panel = pj.Panel.from_array(scores)
+    absent = np.zeros((2, 3), bool)
+    absent[1, 2] = True
+    fitted = scores.copy()
+    fitted[:, 1, 2] = 9.75
+    part = replace(panel, scores=fitted, absent=absent, observed_range=None)
+    assert part.n_scores == 40
+    assert part.lost.sum() == 0
+    assert part.asked.sum() == 40
+    assert part.complete
+    assert part.observed_range[1] <= 5
+    assert scale_of(part).kind == "likert"
+    assert len(part.to_long()) == 40
+    assert part.select(judges=["judge1", "judge2"]).n_scores == 32
+    with refused(pj.PanelError, "absent"):
+        replace(panel, absent=np.ones((2, 3), bool))
 
 
 def test_refuses_infinity_repeated_labels_and_bad_shapes() -> None:

@@ -293,8 +293,6 @@ BAD: dict[str, tuple[str | bytes, dict[str, Any], tuple[object, ...]]] = {
         ("s.csv", "score", "--decimal comma"),
     ),
     "infinite score": (HEADER + rows() + "c,en,x,-inf\n", {}, ("s.csv", "line 10", "-inf")),
-    "one language": (HEADER + rows(languages=("en",)), {}, ("language", 2, 1, "en")),
-    "one judge": (HEADER + rows(judges="x"), {}, ("judge", 2, 1, "x")),
     "one task": (HEADER + rows(tasks="a"), {}, ("task", 2, 1, "a")),
     "outside the range": (HEADER + rows(), {"range": (0, 5)}, ("s.csv", "0:5", "line 8", 6, "line 9", 7, "--range")),
     "range upside down": (HEADER + rows(), {"range": (5, 0)}, (UsageError, "range", (5, 0))),

@@ -83,6 +83,7 @@ def _masks(graph: csr_matrix, there: Mask) -> list[Mask]:
 def settle_incomplete(panel: Panel) -> Panel:
     """The panel that analyses take: holes stay, to be filled by least squares; the languages and judges that cannot be
     estimated are left out. Its notes say so, once."""
+    panel.require_crossed()
     if panel.complete:
         return panel
     missing, total = int(np.isnan(panel.scores).sum()), panel.scores.size

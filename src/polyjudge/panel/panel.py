@@ -27,7 +27,7 @@ from polyjudge.panel.say import Words
 Labels = tuple[str, ...]
 
 LEAST = 2
-"""Tasks, languages and judges of a panel, at least."""
+"""Tasks of a panel, at least. One language or one judge is a panel too: `require_crossed` asks for two of each."""
 FARTHEST = 1e100
 """Scores beyond it, or closer together than one part of it, would overflow or vanish when they are squared."""
 
@@ -76,6 +76,9 @@ class Panel:
     clusters : labels of the clusters of tasks; empty when none were declared
     cluster : (n,) index of each unit's cluster. Without clusters every unit is its own: clusters are what is resampled
     looks : looks that an adaptive collection planned, after any of which it may have stopped; 0 for other panels
+    absent : (k, m) cells that are missing by design (left out by the user), or None. They count as neither asked for
+        nor lost nor scored, and the scale does not look at them; `scores` may hold fitted values there, so that a table
+        of languages and judges has no gap
     counts : (n, k, m) number of rows averaged into each entry, 0 where it is missing
     weights : (n,) number of tasks in each unit (1 unless tasks were hashed into units)
     grouping : strata of tasks, or of rows inside tasks
@@ -106,6 +109,7 @@ class Panel:
     clusters: Labels = ()
     cluster: NDArray[np.int64] = None  # type: ignore[assignment]  # set below
     looks: int = 0
+    absent: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         # Everything is set here, once; cached properties and this block write to the same dictionary.
@@ -117,9 +121,12 @@ class Panel:
             own["cluster"] = np.arange(len(scores))
         if self.counts is None:
             own["counts"] = _rows_of_units(_rows_there(self), self.weights)
+        if self.absent is not None:
+            own["counts"] = np.where(self.absent, 0, self.counts)
         _check(self)
         if self.observed_range is None:
-            own["observed_range"] = (float(np.nanmin(self.finest)), float(np.nanmax(self.finest)))
+            seen = self.seen
+            own["observed_range"] = (float(np.nanmin(seen)), float(np.nanmax(seen)))
         arrays = (scores, self.counts, self.weights, self.cluster)
         for array in (*arrays, self.replicate_scores, self.system_scores, self.system_replicates):
             if array is not None:
@@ -185,6 +192,14 @@ class Panel:
         return next(x for x in finer if x is not None)
 
     @property
+    def seen(self) -> Array:
+        """The same, NaN in cells that are missing by design."""
+        if self.absent is None:
+            return self.finest
+        by_replicate = self.finest.ndim - (self.system_scores is not None) == 4
+        return np.where(self.absent[..., None] if by_replicate else self.absent, np.nan, self.finest)
+
+    @property
     def singles(self) -> Array:
         """(n, k, m, q): the single scores behind each entry, of all systems and replicates; NaN for missing."""
         if self.system_replicates is not None:
@@ -235,6 +250,28 @@ class Panel:
         self.require_complete("cell means")
         return unit_mean(self.scores, self.weights)
 
+    @cached_property
+    def shared(self) -> NDArray[np.int64]:
+        """(k, k): tasks that two languages have in common; on the diagonal those of each language."""
+        has = np.asarray((self.counts > 0).any(axis=2), dtype=np.int64)
+        out: NDArray[np.int64] = has.T @ has
+        return out
+
+    @property
+    def apart(self) -> bool:
+        """Whether no two languages share a task, as where each has items of its own. What compares answers to one task
+        inside a language is still told; what compares languages task by task is not."""
+        return len(self.languages) > 1 and not bool(np.triu(self.shared, 1).any())
+
+    def require_crossed(self) -> None:
+        """Raise a PanelError unless there are two languages and two judges."""
+        for labels, word in ((self.languages, "language"), (self.judges, "judge")):
+            if len(labels) < 2:
+                raise PanelError(
+                    f"This needs at least 2 {word}s; these scores have 1 ({clean(labels[0])}): an interaction of "
+                    f"language and judge needs two to compare. Check that the {word} column is the right one."
+                )
+
     def require_complete(self, purpose: str) -> None:
         """Raise a PanelError that shows where scores are missing, unless none is."""
         if self.complete:
@@ -252,17 +289,21 @@ class Panel:
     def asked(self) -> NDArray[np.int64]:
         """Scores that should be there, (k, m). With systems those of answers that at least one judge scored: an answer
         that none did was not there to be judged."""
-        if self.system_scores is None:
-            return np.full(self.shape[1:], len(self.tasks))
-        answers = (~np.isnan(self.system_scores)).any(axis=3).sum(axis=(0, 1))
-        return np.repeat(answers[:, None], len(self.judges), axis=1)
+        if self.system_scores is not None:
+            answers = (~np.isnan(self.system_scores)).any(axis=3).sum(axis=(0, 1))
+        elif self.apart:
+            answers = (self.counts > 0).any(axis=2).sum(axis=0)
+        else:
+            answers = np.full(len(self.languages), len(self.tasks))
+        out = np.repeat(answers[:, None], len(self.judges), axis=1)
+        return out if self.absent is None else np.where(self.absent, 0, out)
 
     @cached_property
     def lost(self) -> NDArray[np.int64]:
         """Scores that should be there and are not, (k, m)."""
         finest = self.scores[:, None] if self.system_scores is None else self.system_scores
         out: NDArray[np.int64] = self.asked - (~np.isnan(finest)).sum(axis=(0, 1))
-        return out
+        return out if self.absent is None else np.where(self.absent, 0, out)
 
     @property
     def unanswered(self) -> int:
@@ -348,6 +389,7 @@ class Panel:
             self.declared_range,
             notes=self.notes,
             looks=self.looks,
+            absent=None if self.absent is None else self.absent[np.ix_(l, b)],
             reading=self.reading,
             systems=() if one else tuple(self.systems[i] for i in s),
             system_scores=None if one else by_system,
@@ -380,6 +422,7 @@ class Panel:
             cluster=self.cluster[rows] if self.clusters else None,  # type: ignore[arg-type]  # every task its own
             notes=self.notes,
             looks=self.looks,
+            absent=self.absent,
             reading=self.reading,
         )
 
@@ -417,6 +460,7 @@ class Panel:
             observed_range=self.observed_range,
             notes=self.notes,
             looks=self.looks,
+            absent=self.absent,
             reading=self.reading,
             clusters=self.clusters or self.tasks,
             cluster=self.cluster[t],
@@ -433,7 +477,7 @@ class Panel:
         not in it: see `slice`.
         """
         finest = self.finest
-        at = np.nonzero(~np.isnan(finest))
+        at = np.nonzero(~np.isnan(self.seen))
         axes = [("task", self.tasks), ("language", self.languages), ("judge", self.judges)]
         if self.system_scores is not None:
             axes.insert(1, ("system", self.systems))
@@ -654,7 +698,10 @@ def _check(panel: Panel) -> None:
     ):
         raise PanelError("replicate_scores must be task x language x judge x replicate with a label for each.")
     _check_systems(panel)
-    if panel.counts.shape != panel.scores.shape or np.any((panel.counts > 0) == np.isnan(panel.scores)):
+    if panel.absent is not None and (panel.absent.shape != panel.scores.shape[1:] or panel.absent.all()):
+        raise PanelError("absent must mark some cells (language x judge) as missing by design, and not all of them.")
+    gone = np.isnan(panel.scores) if panel.absent is None else np.isnan(panel.scores) | panel.absent
+    if panel.counts.shape != panel.scores.shape or np.any((panel.counts > 0) == gone):
         raise PanelError("counts must be 0 exactly where a score is missing.")
     if panel.weights.shape != (len(panel.tasks),) or not np.all(panel.weights > 0):
         raise PanelError("weights must be positive, one for each unit.")
@@ -673,15 +720,11 @@ def _check_labels(size: int, labels: Labels, word: str) -> None:
     if len(set(labels)) != size:
         twice = next(label for label in labels if labels.count(label) > 1)
         raise PanelError(f"The {word} label {clean(twice)!r} stands twice.")
-    if size < LEAST:
+    if size < (LEAST if word == "task" else 1):
         name = f" ({clean(labels[0])})" if labels else ""
-        why = {
-            "task": "the spread over tasks is what every interval comes from",
-            "language": "an interaction of language and judge needs two to compare",
-            "judge": "an interaction of language and judge needs two to compare",
-        }[word]
+        why = ": the spread over tasks is what every interval comes from" if word == "task" else ""
         raise PanelError(
-            f"A panel needs at least {LEAST} {word}s; this one has {size}{name}: {why}. "
+            f"A panel needs at least {LEAST if word == 'task' else 1} {word}s; this one has {size}{name}{why}. "
             f"Check that the {word} column is the right one."
         )
 

@@ -52,7 +52,7 @@ def scale_of(panel: Panel) -> Scale:
     'percentage points'
     """
     low, high = panel.range
-    values = panel.finest.ravel()
+    values = panel.seen.ravel()
     values = values[:: max(1, len(values) // FEW)]
     values = values[~np.isnan(values)]
     seen = np.unique(values)[: MOST_STEPS + 1]

@@ -201,7 +201,7 @@ def without_cells(panel: Panel, cells: list[tuple[str, str]]) -> Panel:
         moved[..., named] -= offsets
         return np.moveaxis(moved, (-2, -1), (first, first + 1))
 
-    out = panel.with_scores(
+    out = replace(panel, absent=named, observed_range=None).with_scores(  # type: ignore[arg-type]
         filled(panel.scores, 1),  # type: ignore[arg-type]
         filled(panel.replicate_scores, 1),
         filled(panel.system_scores, 2),
