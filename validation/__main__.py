@@ -1,63 +1,72 @@
-"""`polyjudge validate`."""
+"""`python -m validation`, as `make validate` runs it."""
 
 from __future__ import annotations
 
+import argparse
+import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
-from typer import Context, Option
+from polyjudge.panel.errors import PolyjudgeError, UsageError
+from polyjudge.report.console import progress_bar
+from validation.mutants import MUTANTS, noticed
+from validation.page import DATA, TESTED, markdown, summary, tested
+from validation.scenarios import SCENARIOS
+from validation.suite import FULL, PANELS, validate
 
-from polyjudge.questions import options as o
 
-OPTIONS = (o.Output,)
+def main(given: list[str] | None = None) -> int:
+    """Run the scenarios, print what holds and what does not; 1 where a promise is broken, 2 for bad usage."""
+    parser = argparse.ArgumentParser(
+        prog="python -m validation", description="polyjudge on simulated panels whose truth is known."
+    )
+    parser.add_argument("--full", action="store_true", help=f"{FULL:,} panels a scenario instead of {PANELS}")
+    parser.add_argument("--panels", type=int, help="another number of panels a scenario")
+    parser.add_argument("--only", action="append", metavar="NAME", help="one scenario, or all of a check; repeat it")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--workers", type=int, help="processes; one per core by default")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="write the page, and its data into data/ beside it")
+    parser.add_argument("--mutants", action="store_true", help="spoil the analyses in known ways: is each noticed?")
+    options = parser.parse_args(given)
+    try:
+        return _mutants(options) if options.mutants else _scenarios(options)
+    except PolyjudgeError as error:
+        print(f"validation: {error}", file=sys.stderr)
+        return 2
 
 
-def validate(
-    ctx: Context,
-    full: Annotated[
-        bool, Option("--full", help="2,000 panels per scenario instead of 40: about 20 minutes on two cores.")
-    ] = False,
-    panels: Annotated[int | None, Option(min=2, help="Another number of panels per scenario.")] = None,
-    only: Annotated[
-        list[str] | None, Option(metavar="NAME", help="Only this scenario, or all of a check; repeat it.")
-    ] = None,
-    seed: o.Seed = 7,
-    workers: Annotated[int | None, Option(min=1, help="Processes; one per core by default.")] = None,
-    page: Annotated[Path | None, Option(metavar="FILE", help="Also write the table as a Markdown page.")] = None,
-) -> None:
-    """Test polyjudge on simulated panels whose truth is known: bias, coverage, false alarms, power, gain.
-
-    Exits with 1 when a figure breaks its promise by more than chance allows.
-
-    Example: polyjudge validate
-
-    Example: polyjudge validate --full --page docs/validation.md
-
-    Example: polyjudge validate --panels 500 --only nights
-    """
-    from polyjudge.panel.errors import UsageError
-    from polyjudge.panel.files import atomic_write
-    from polyjudge.questions.emit import emit
-    from polyjudge.report.console import progress_bar
-    from validation import SCENARIOS
-    from validation import validate as run
-    from validation.page import markdown
-
-    if full and panels is not None:
-        raise UsageError("--full and --panels both say how many panels: leave out --full or --panels.")
-    names = {s.name for s in SCENARIOS} | {s.check for s in SCENARIOS}
-    for name in only or ():
-        if name not in names:
+def _scenarios(options: argparse.Namespace) -> int:
+    if options.full and options.panels is not None:
+        raise UsageError("--full and --panels both say how many panels: leave out one of them.")
+    for name in options.only or ():
+        if not any(name in (s.name, s.check) for s in SCENARIOS):
             checks = ", ".join(dict.fromkeys(s.check for s in SCENARIOS))
-            raise UsageError(f"There is no scenario {name!r}. Checks are {checks}; scenarios: docs/validation.md.")
-    wanted = [s for s in SCENARIOS if not only or s.name in only or s.check in only]
+            raise UsageError(f"There is no scenario {name!r}. Checks are {checks}; scenarios stand in {DATA}.")
+    wanted = [s for s in SCENARIOS if not options.only or s.name in options.only or s.check in options.only]
+    count = options.panels if options.panels is not None else FULL if options.full else PANELS
     with progress_bar("validating") as progress:
-        result = run(full=full, panels=panels, seed=seed, workers=workers, scenarios=wanted, progress=progress)
-    if page is not None:
-        before = page.read_text(encoding="utf-8") if page.exists() else ""
-        with atomic_write(page) as file:
-            file.write(markdown(result, before))
-    emit(ctx, result, tables={"validate": result.table})
-    if not result.passed:
-        raise typer.Exit(1)
+        result = validate(count, seed=options.seed, workers=options.workers, scenarios=wanted, progress=progress)
+    print(summary(result))
+    if options.page:
+        before = options.page.read_text(encoding="utf-8") if options.page.exists() else ""
+        options.page.write_text(markdown(result, before), encoding="utf-8")
+        data = options.page.parent / DATA
+        data.parent.mkdir(exist_ok=True)
+        result.to_frame().to_csv(data, index=False, float_format="%.4g")
+    return int(not result.passed)
+
+
+def _mutants(options: argparse.Namespace) -> int:
+    wanted = [m for m in MUTANTS if not options.only or m.name in options.only]
+    found = []
+    for mutant in wanted:
+        found.append((mutant, noticed(mutant, seed=options.seed)))
+        print(tested(found[-1:]).splitlines()[-1], flush=True)
+    if options.page:
+        text = options.page.read_text(encoding="utf-8")
+        head = text.partition(TESTED)[0].rstrip()
+        options.page.write_text(f"{head}\n\n{tested(found)}\n", encoding="utf-8")
+    return int(any(row["verdict"] != "fail" for _, row in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,64 +1,74 @@
-"""The validation page of the documentation."""
+"""What a validation says: in the terminal, and as the page of the documentation."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from polyjudge.report.sections import Table
-from polyjudge.report.tables import cells
+from validation.mutants import Mutant
 from validation.promises import CHANCE
-from validation.suite import FULL, Validation
-from validation.view import promised, quantities
+from validation.suite import FULL, POOLED, Validation
 
 TESTED = "## The tester tested"
-"""Heads the part that `tools/mutate.py` writes; a new page keeps it."""
+"""Heads the part that `--mutants` writes; a new page keeps it."""
+DATA = "data/validation.csv"
+
+
+def summary(result: Validation) -> str:
+    """What was missed, and how small a fault so many panels can find."""
+    table = result.table
+    limits = int((table["verdict"] != "reported").sum())
+    missed, known = (table[table["verdict"] == x] for x in ("fail", "known"))
+    covers, alarms = result.detects
+    out = [f"{len(missed)} of {limits} promises broken, on {result.panels} panels a scenario."]
+    if len(known):
+        out.append(f"{len(known)} more are not kept where no method keeps them; there polyjudge says so.")
+    out.append(
+        f"One scenario finds, in four of five runs, a 95% interval that covers {covers:.0%} or less and a 5% test that "
+        f"alarms in {alarms:.0%} or more."
+    )
+    for _, row in pd.concat([missed, known]).iterrows():
+        out.append(
+            f"  {row['verdict']}: {row['quantity']}, {row['scenario']}: {row['value']:.3f}, promised {promised(row)}"
+        )
+    return "\n".join(out)
 
 
 def markdown(result: Validation, before: str = "") -> str:
-    """The page: what was asked, what holds, what does not, and one table per quantity.
-
-    before : the page as it was, whose report of the mutants is kept
-    """
-    table = promised(result.table)
+    """The page: what was asked, what holds, what does not. `before` is the page as it was: its mutants are kept."""
     covers, alarms = result.detects
-    how = "--full" if result.panels == FULL else f"--panels {result.panels}"
+    how = " ARGS=--full" if result.panels == FULL else f' ARGS="--panels {result.panels}"'
     out = [
         "# Validation: polyjudge against known answers",
         "",
-        f"Written by `polyjudge validate {how} --page docs/validation.md`. Every scenario simulates panels "
-        f"whose truth is known and puts each through the public analyses: {result.panels:,} panels per scenario unless "
-        f"it says otherwise, seed {result.seed}, level {result.level:.0%}, 199 resamples (enough for a 95% level).",
+        f"Written by `make validate`{how and f' (`{how.strip()}`)'}. {len(result.scenarios)} scenarios simulate panels "
+        f"whose truth is known and put each through the public analyses: {result.panels:,} panels a scenario, more "
+        "where the analysis is quick and fewer where it is slow. Every figure with its Monte Carlo error, and every "
+        f"scenario, stands in [{DATA}]({DATA}).",
         "",
-        "What is promised is a bound on the true rate: 93% for a 95% interval, 5% for a 5% test, 95% of audits without "
-        "a warning where nothing is wrong. A measured rate fails where chance does not reach when the promise just "
-        f"holds: exact binomial limits, {CHANCE:.0%} for all limits of the run together. So many panels find, in four "
-        f"of five runs, a 95% interval that covers {covers:.1%} and a 5% test that alarms in {alarms:.1%}.",
+        "A promise bounds the true rate: 93% for a 95% interval, 5% for a 5% test, 95% of audits without a warning "
+        "where nothing is wrong. A measured rate fails where chance does not reach when the promise just holds: exact "
+        f"binomial limits, {CHANCE:.0%} for all limits of the run together. A scenario finds, in four of five runs, a "
+        f"95% interval that covers {covers:.1%} and a 5% test that alarms in {alarms:.1%}; the row over all scenarios "
+        "finds less.",
         "",
-        *_overview(table),
-        *_misses(result, table),
+        *_overview(result.table),
+        *_misses(result),
     ]
     if TESTED in before:
-        out += [before[before.index(TESTED) :].split("\n## Scenarios")[0].rstrip(), ""]
-    out += [
-        "## Scenarios",
-        "",
-        "| scenario | tasks | languages | judges | panels | what |",
-        "|---|---|---|---|---|---|",
-    ]
-    panels = result.table.groupby("scenario")["panels"].max()
-    for s in result.scenarios:
-        fewer = f" ({s.why})" if s.share < 1 else ""
-        out.append(f"| {s.name} | {s.tasks} | {s.languages} | {s.judges} | {panels[s.name]:,}{fewer} | {s.about} |")
-    for each in quantities(result.table):
-        title = str(each.caption)
-        out += ["", f"## {title[0].upper()}{title[1:]}", "", *_rows(each)]
+        out += ["", before[before.index(TESTED) :].rstrip()]
     return "\n".join(out) + "\n"
 
 
-def _rows(table: Table) -> list[str]:
-    head = ["| " + " | ".join(c.title for c in table.columns) + " |", "|" + "---|" * len(table.columns)]
-    return head + ["| " + " | ".join(c.whole for c in row) + " |" for row in cells(table)]
+def promised(row: Any) -> str:
+    """What a row is held to, in words."""
+    low, high = row["low"], row["high"]
+    if pd.isna(low) or pd.isna(high):
+        return f"≥ {low:.3g}" if pd.isna(high) else f"≤ {high:.3g}"
+    return f"{low:.3g} to {high:.3g}"
 
 
 def _overview(table: pd.DataFrame) -> list[str]:
@@ -66,31 +76,55 @@ def _overview(table: pd.DataFrame) -> list[str]:
     out = [
         "## What holds",
         "",
-        "| quantity | promised | scenarios | kept in | worst | where |",
-        "|---|---|---|---|---|---|",
+        "| quantity | promised | scenarios | kept in | over all | worst | where |",
+        "|---|---|---|---|---|---|---|",
     ]
     for quantity, rows in table[table["verdict"] != "reported"].groupby("quantity", sort=False):
+        pooled, rows = rows[rows["scenario"] == POOLED], rows[rows["scenario"] != POOLED]
         low, high = rows["low"].astype(float), rows["high"].astype(float)
         far = (low - rows["value"]).fillna(-9.0).combine((rows["value"] - high).fillna(-9.0), max)
         worst = rows.iloc[int(far.to_numpy().argmax())]
+        whole = f"{pooled['value'].iloc[0]:.3f}" if len(pooled) else "–"
         kept = int((rows["verdict"] == "pass").sum())
         out.append(
-            f"| {quantity} | {worst['promise']} | {len(rows)} | {kept} | {worst['value']:.3f} | {worst['scenario']} |"
+            f"| {quantity} | {promised(worst)} | {len(rows)} | {kept} | {whole} | {worst['value']:.3f} "
+            f"| {worst['scenario']} |"
         )
     return [*out, ""]
 
 
-def _misses(result: Validation, table: pd.DataFrame) -> list[str]:
+def _misses(result: Validation) -> list[str]:
     """What does not hold, where, and what polyjudge says there."""
-    out = ["## What does not hold", ""]
+    out, table = ["## What does not hold", ""], result.table
     says = {(s.name, name): words for s in result.scenarios for name, words in s.known.items()}
     beyond = (table["value"] < table["low"].astype(float)) | (table["value"] > table["high"].astype(float))
     said = [pair in says for pair in zip(table["scenario"], table["quantity"], strict=True)]
     rows = table[table["verdict"].isin(["fail", "known"]) | (beyond & np.array(said, bool))]
     if not len(rows):
-        return [*out, "No promise was broken by more than chance allows with so many panels.", ""]
+        return [*out, "No promise was broken by more than chance allows with so many panels."]
     out += ["| scenario | quantity | value | promised | what polyjudge says there |", "|---|---|---|---|---|"]
     for _, row in rows.iterrows():
         words = says.get((row["scenario"], row["quantity"]), "nothing yet")
-        out.append(f"| {row['scenario']} | {row['quantity']} | {row['value']:.3f} | {row['promise']} | {words} |")
-    return [*out, ""]
+        out.append(f"| {row['scenario']} | {row['quantity']} | {row['value']:.3f} | {promised(row)} | {words} |")
+    return out
+
+
+def tested(found: Sequence[tuple[Mutant, dict[str, Any]]]) -> str:
+    """The part about mutants."""
+    caught = sum(row["verdict"] == "fail" for _, row in found)
+    lines = [
+        TESTED,
+        "",
+        f"`make validate ARGS=--mutants` spoils what an analysis answers in {len(found)} known ways and asks the "
+        f"scenario that should notice, with its default number of panels. {caught} of {len(found)} are noticed.",
+        "",
+        "| spoilt | scenario | quantity | promised | limit | spoilt value | panels | noticed |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for m, row in found:
+        limit = "–" if row["limit"] is None else f"{row['limit']:.3f}"
+        lines.append(
+            f"| {m.name} | {m.scenario} | {m.quantity} | {promised(row)} | {limit} | {row['value']:.3f} "
+            f"| {row['panels']} | {'yes' if row['verdict'] == 'fail' else 'NO'} |"
+        )
+    return "\n".join(lines)

@@ -15,23 +15,23 @@ import pandas as pd
 from scipy.special import ndtri, stdtr
 
 from polyjudge.panel.errors import UsageError
-from polyjudge.report.result import Result
-from validation.checks import LEVEL, run_check
+from validation.checks import run_check
 from validation.promises import Promise, chances, detectable, largest_t, mean_limits, promise, rate_limits
 from validation.scenarios import SCENARIOS, Scenario
 
-FAST = 40
+PANELS = 100
 FULL = 2000
 BATCH = 20
 ENOUGH = 30
 """Panels from which on the spread between them is known."""
 BIAS = "largest bias (standard errors)"
+POOLED = "(all scenarios)"
 
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Validation(Result):
+@dataclass(frozen=True, eq=False)
+class Validation:
     """Rates over simulated panels. `table` has one row per scenario and quantity: scenario, quantity, value, panels,
     monte_carlo_error, low, high (promised; None where the quantity is only reported), verdict ("pass", "fail",
     "known": no method keeps it there and polyjudge says so, "reported"), limit (the measured value from which on chance
@@ -39,54 +39,42 @@ class Validation(Result):
 
     table: pd.DataFrame
     panels: int
-    seed: int
-    level: float
-    detects: tuple[float, float] = (0.0, 1.0)
+    detects: tuple[float, float]
     """Coverage of a 95% interval, and alarms of a 5% test, that this number of panels finds in four of five runs."""
-    scenarios: tuple[Scenario, ...] = ()
+    scenarios: tuple[Scenario, ...]
 
     @property
     def passed(self) -> bool:
         """Whether every quantity with a promise keeps it."""
         return not (self.table["verdict"] == "fail").any()
 
-    def to_dict(self) -> dict[str, Any]:
-        out = super().to_dict()
-        del out["scenarios"]
-        return out
-
-    @property
-    def full(self) -> bool:
-        """Whether it has the panels of `--full`, or more."""
-        return self.panels >= FULL
+    def to_frame(self) -> pd.DataFrame:
+        """The table with what each scenario is."""
+        facts = pd.DataFrame(
+            [{"scenario": s.name, **{n: getattr(s, n) for n in ("tasks", "languages", "judges", "about")}}
+             for s in self.scenarios]
+        )  # fmt: skip
+        return self.table.merge(facts, on="scenario", how="left")
 
 
 def validate(
+    panels: int = PANELS,
     *,
-    full: bool = False,
-    panels: int | None = None,
     seed: int = 7,
     workers: int | None = None,
     scenarios: Sequence[Scenario] = SCENARIOS,
     progress: Progress | None = None,
 ) -> Validation:
-    """Run every scenario and judge it.
-
-    Parameters
-    ----------
-    full : 2,000 panels per scenario instead of 40
-    panels : another number of panels per scenario
-    workers : processes; by default one per core. The result does not depend on it
-    """
-    count = panels or (FULL if full else FAST)
-    if count < 2 or not scenarios:
-        raise UsageError("validate needs at least 2 panels per scenario.")
+    """Run every scenario with so many panels and judge it. `workers` processes, one per core by default: the result
+    does not depend on them."""
+    if panels < 2 or not scenarios:
+        raise UsageError("The validation needs at least 2 panels a scenario.")
     jobs = []
     for s in scenarios:
-        own = max(2, round(s.share * count))
+        own = max(2, round(s.share * panels))
         jobs += [(s, seed, start, min(BATCH, own - start)) for start in range(0, own, BATCH)]
     # The longest first, so that no process is left alone with them at the end.
-    jobs.sort(key=lambda job: -WEIGHT.get(job[0].check, 1))
+    jobs.sort(key=lambda job: job[0].share)
     found: dict[str, dict[int, list[dict[str, Any]]]] = {s.name: {} for s in scenarios}
     workers = min(workers or os.cpu_count() or 1, len(jobs))
     for done, ((scenario, _, start, _), batch) in enumerate(_run(jobs, workers), 1):
@@ -96,20 +84,41 @@ def validate(
     trials = {s.name: [t for start in sorted(found[s.name]) for t in found[s.name][start]] for s in scenarios}
     chance = chances(sum(bounds(s, trials[s.name]) for s in scenarios))
     rows = [row for s in scenarios for row in judge(s, trials[s.name], chance)]
-    return Validation(pd.DataFrame(rows), count, seed, LEVEL, detectable(count, chance), tuple(scenarios))
+    table = pd.DataFrame(rows + pooled(rows, chance))
+    return Validation(table, panels, detectable(panels, chance), tuple(scenarios))
 
 
-WEIGHT = {"calm": 9, "nights": 8, "broken": 7, "copies": 6, "systems": 5, "looks": 4, "holes": 3, "cells": 2}
+def pooled(rows: Sequence[dict[str, Any]], chance: float) -> list[dict[str, Any]]:
+    """One row over all scenarios for each rate that several are asked for: what is a little wrong everywhere shows.
+
+    Known misses take no part. The mean over the scenarios is held to what each of them promises.
+    """
+    frame = pd.DataFrame([r for r in rows if r["verdict"] in ("pass", "fail") and r["monte_carlo_error"] is not None])
+    out: list[dict[str, Any]] = []
+    if not len(frame):
+        return out
+    for name, some in frame.groupby("quantity", sort=False):
+        low, high = some["low"].astype(float), some["high"].astype(float)
+        if len(some) < 2 or low.nunique(dropna=False) > 1 or high.nunique(dropna=False) > 1:
+            continue
+        ends = Promise(*(x if np.isfinite(x) else y for x, y in ((low.iloc[0], -np.inf), (high.iloc[0], np.inf))))
+        error = float(np.sqrt((some["monte_carlo_error"] ** 2).sum())) / len(some)
+        n, value = int(some["panels"].sum()), float(some["value"].mean())
+        every = Scenario(POOLED, "")
+        out.append(_row(every, str(name), value, error, n, ends, mean_limits(ends, error, n, chance)))
+    return out
+
+
 Job = tuple[Scenario, int, int, int]
 
 
 def _run(jobs: list[Job], workers: int) -> Any:
     """Jobs with their results, in the order of the jobs."""
     if workers == 1:
-        yield from ((job, _batch(job)) for job in jobs)
+        yield from ((job, batch(job)) for job in jobs)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_quiet) as pool:
-        yield from zip(jobs, pool.map(_batch, jobs), strict=True)
+        yield from zip(jobs, pool.map(batch, jobs), strict=True)
 
 
 def _names(trials: list[dict[str, Any]]) -> list[str]:
@@ -179,7 +188,8 @@ def _bias(scenario: Scenario, name: str, errors: Any, chance: float) -> dict[str
     return _row(scenario, name, value, None, n, Promise(high=high), (-np.inf, high))
 
 
-def _batch(job: Job) -> list[dict[str, Any]]:
+def batch(job: Job) -> list[dict[str, Any]]:
+    """Panels of one scenario, from `start` on: what the analyses said of each."""
     scenario, seed, start, size = job
     own = crc32(scenario.name.encode()) + seed  # scenarios must not share their random numbers
     return [run_check(scenario, own * 100_003 + start + i) for i in range(size)]

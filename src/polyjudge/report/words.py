@@ -13,14 +13,6 @@ WORDS: dict[str, Template] = {
         "the judges' mean."
     ),
     "note": "{text:text}",
-    "validate.verdict": lambda v: (
-        "{missed} of {limits} promises broken, on {panels} panels per scenario."
-        + (" {known} more are not kept where no method keeps them; there polyjudge says so." if v["known"] else "")
-    ),
-    "validate.detects": lambda v: (
-        "So many panels find a 95% interval that covers {covers:share} or less, and a 5% test that alarms in "
-        "{alarms:share} or more, in four of five runs." + ("" if v["full"] else " Smaller faults need --full.")
-    ),
     "more-rows": lambda v: "... and {rows} more " + plural(v["rows"], "row", "rows") + " (all of them with --json)",
     "grid-cut": lambda v: (
         f"{'{note:text}; shown' if v['note'] else 'Shown'} are the {{rows}} of {{of_rows}} rows and {{columns}} of "

@@ -1,0 +1,114 @@
+"""The tester tested: analyses spoilt in known ways, each of which its scenario must notice.
+
+A mutant replaces one function of the package, or one that the checks call, by one that gets it wrong.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import pandas as pd
+
+from validation.promises import chances
+from validation.scenarios import SCENARIOS
+from validation.suite import PANELS, batch, judge
+
+BOUNDS = 600
+"""Limits of a whole run, at least: a mutant must be noticed by the limits of the whole run."""
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`where` ("module:name") becomes what `spoil` makes of it; `scenario` should show it by `quantity`."""
+
+    name: str
+    scenario: str
+    quantity: str
+    where: str
+    spoil: Callable[[Any], Any]
+
+
+def noticed(mutant: Mutant, panels: int = PANELS, seed: int = 7) -> dict[str, Any]:
+    """The row of the spoilt quantity, with as many panels as a run of `panels` gives its scenario."""
+    scenario = next(s for s in SCENARIOS if s.name == mutant.scenario)
+    path, name = mutant.where.split(":")
+    module = import_module(path)
+    sound = getattr(module, name)
+    setattr(module, name, mutant.spoil(sound))
+    try:
+        trials = batch((scenario, seed, 0, max(2, round(scenario.share * panels))))
+    finally:
+        setattr(module, name, sound)
+    return next(row for row in judge(scenario, trials, chances(BOUNDS)) if row["quantity"] == mutant.quantity)
+
+
+def _frame(field: str, change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[[Function], Function]:
+    """Spoil a table of the result."""
+
+    def spoil(sound: Function) -> Function:
+        def spoilt(*given: Any, **more: Any) -> Any:
+            result = sound(*given, **more)
+            return dataclasses.replace(result, **{field: change(getattr(result, field).copy())})
+
+        return spoilt
+
+    return spoil
+
+
+def _narrow(by: float, value: str, *ends: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Ends of an interval drawn towards its value."""
+
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        for end in ends:
+            frame[end] = frame[value] + by * (frame[end] - frame[value])
+        return frame
+
+    return change
+
+
+def _band(by: float) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """The simultaneous band drawn in, and what it calls clear."""
+
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        frame = _narrow(by, "interaction", "band_low", "band_high")(frame)
+        return frame.assign(clear=(frame["band_low"] > 0) | (frame["band_high"] < 0))
+
+    return change
+
+
+def _other(**values: Any) -> Callable[[Function], Function]:
+    """Call it with other arguments than it is given."""
+    return lambda sound: lambda *given, **more: sound(*given, **{**more, **values})
+
+
+UNCERTAINTY = "validation.checks:uncertainty"
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant("band 10% too narrow", "band at its level", "band at its level, coverage", UNCERTAINTY,
+           _frame("cells", _band(0.9))),
+    Mutant("band 10% too narrow, called off", "band at its level", "any cell called off, none is", UNCERTAINTY,
+           _frame("cells", _band(0.9))),
+    Mutant("intervals at 90% instead of 95%", "large", "interval coverage", UNCERTAINTY,
+           _frame("cells", _narrow(0.84, "interaction", "low", "high"))),
+    Mutant("interaction shrunk by a fifth", "certificate", "largest bias (standard errors)", UNCERTAINTY,
+           _frame("cells", lambda f: f.assign(interaction=0.8 * f["interaction"]))),
+    Mutant("gain x 10", "large", "gain interval, coverage", "validation.checks:full_gain",
+           lambda sound: lambda *given: dataclasses.replace(g := sound(*given), low=10 * g.low, high=10 * g.high)),
+    Mutant("rank sets shifted by one", "small", "rank sets, coverage", "validation.checks:tied_sets",
+           _frame("table", lambda f: f.assign(rank_low=f["rank_low"] + 1))),
+    Mutant("swaps without allowing for their choice", "one language apart", "false swaps",
+           "validation.checks:rank_reversals",
+           _frame("pairs", lambda f: f.assign(reverses=f["p_published"] <= 0.05))),
+    Mutant("PPI interval a quarter as wide", "10 labels, 98% pass", "PPI interval, coverage", "validation.checks:ppi_mean",
+           lambda sound: lambda *a, **k: dataclasses.replace(
+               r := sound(*a, **k), low=r.estimate - (r.estimate - r.low) / 4,
+               high=r.estimate + (r.high - r.estimate) / 4)),
+    Mutant("nights not paid for", "a year of nights, Gaussian", "drift alarms in a year of nights",
+           "validation.checks:nightly", _other(nights=1)),
+    Mutant("drift at 50% instead of 95%", "drift, nothing", "drift alarms, nothing changed",
+           "validation.checks:drift", _other(level=0.5)),
+)  # fmt: skip
