@@ -5,13 +5,21 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes: compile the source once
 
-.PHONY: demo test cluster lint bench docs readme fuzz lock lowest dist clean
+.PHONY: demo test validate evidence cluster lint bench docs readme fuzz lock lowest dist clean
 
 demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
 
 test: .venv/test.stamp .venv/system.stamp
 	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
+
+# Known answers, and people's answers: ARGS="--full --page docs/validation.md", ARGS="--page docs/evidence.md".
+validate: .venv/test.stamp
+	@$(BIN)/python -m validation $(ARGS)
+
+DATA ?= ../shared/data
+evidence: .venv/test.stamp
+	@$(BIN)/python -m evidence $(DATA) $(ARGS)
 
 cluster: .venv/test.stamp
 	$(BIN)/python benchmarks/cluster.py

@@ -9,7 +9,7 @@ from pathlib import Path
 from polyjudge.panel.errors import PolyjudgeError, UsageError
 from polyjudge.report.console import progress_bar
 from validation.mutants import MUTANTS, noticed
-from validation.page import DATA, TESTED, markdown, summary, tested
+from validation.page import DATA, TESTED, markdown, mutant_table, summary
 from validation.scenarios import SCENARIOS
 from validation.suite import FULL, PANELS, validate
 
@@ -60,11 +60,11 @@ def _mutants(options: argparse.Namespace) -> int:
     found = []
     for mutant in wanted:
         found.append((mutant, noticed(mutant, seed=options.seed)))
-        print(tested(found[-1:]).splitlines()[-1], flush=True)
+        print(mutant_table(found[-1:]).splitlines()[-1], flush=True)
     if options.page:
         text = options.page.read_text(encoding="utf-8")
         head = text.partition(TESTED)[0].rstrip()
-        options.page.write_text(f"{head}\n\n{tested(found)}\n", encoding="utf-8")
+        options.page.write_text(f"{head}\n\n{mutant_table(found)}\n", encoding="utf-8")
     return int(any(row["verdict"] != "fail" for _, row in found))
 
 

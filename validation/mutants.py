@@ -103,7 +103,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("swaps without allowing for their choice", "one language apart", "false swaps",
            "validation.checks:rank_reversals",
            _frame("pairs", lambda f: f.assign(reverses=f["p_published"] <= 0.05))),
-    Mutant("PPI interval a quarter as wide", "10 labels, 98% pass", "PPI interval, coverage", "validation.checks:ppi_mean",
+    Mutant("PPI interval a quarter as wide", "10 labels, 98% pass", "PPI interval, coverage",
+           "validation.checks:ppi_mean",
            lambda sound: lambda *a, **k: dataclasses.replace(
                r := sound(*a, **k), low=r.estimate - (r.estimate - r.low) / 4,
                high=r.estimate + (r.high - r.estimate) / 4)),

@@ -109,7 +109,7 @@ def _misses(result: Validation) -> list[str]:
     return out
 
 
-def tested(found: Sequence[tuple[Mutant, dict[str, Any]]]) -> str:
+def mutant_table(found: Sequence[tuple[Mutant, dict[str, Any]]]) -> str:
     """The part about mutants."""
     caught = sum(row["verdict"] == "fail" for _, row in found)
     lines = [

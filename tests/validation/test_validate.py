@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from polyjudge.panel.errors import UsageError
-from refusals import lacks, refused
-from validation import SCENARIOS, Scenario, validate
+from refusals import refused
+from validation.__main__ import main
 from validation.checks import run_check
-from validation.page import TESTED
+from validation.mutants import MUTANTS, noticed
+from validation.page import DATA, TESTED, mutant_table
 from validation.promises import AT_MOST, COVERS, PROMISES, chances, detectable, rate_limits
-from validation.suite import BIAS, judge
+from validation.scenarios import SCENARIOS, Scenario
+from validation.suite import BIAS, POOLED, judge, pooled, validate
 
 pytestmark = pytest.mark.slow
 
@@ -27,11 +29,11 @@ CHANCE = chances(100)
 
 @pytest.mark.statistical
 def test_every_scenario_runs_and_keeps_its_promises() -> None:
-    """Two panels each; `polyjudge validate` runs the rest."""
-    result = validate(panels=2, scenarios=QUICK, workers=1)
+    """Two panels each; `make validate` runs the rest."""
+    result = validate(2, scenarios=QUICK, workers=1)
     missed = result.table[result.table["verdict"] == "fail"]
     assert result.passed, missed.to_string()
-    assert set(result.table["scenario"]) == {s.name for s in QUICK}
+    assert set(result.table["scenario"]) == {s.name for s in QUICK} | {POOLED}
     assert set(result.table["quantity"]) - {BIAS, "bias of the gain (standard errors)"} == set(PROMISES) - {
         "audits without a warning", "drift alarms in a year of nights",
     }  # fmt: skip
@@ -39,8 +41,8 @@ def test_every_scenario_runs_and_keeps_its_promises() -> None:
 
 def test_the_result_does_not_depend_on_the_processes() -> None:
     labels = [s for s in SCENARIOS if s.check == "labels"]
-    one, two = (validate(panels=8, scenarios=labels, workers=w) for w in (1, 2))
-    assert one.to_dict() == two.to_dict()
+    one, two = (validate(8, scenarios=labels, workers=w) for w in (1, 2))
+    assert one.table.equals(two.table)
 
 
 def test_limits_follow_from_the_number_of_panels() -> None:
@@ -84,31 +86,60 @@ def test_a_trial_is_reproducible() -> None:
 
 def test_too_few_panels() -> None:
     with refused(UsageError, "panels", 2):
-        validate(panels=1)
+        validate(1)
 
 
-def test_command(cli: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Any) -> None:
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"old\n{TESTED}\n\nkept\n\n## Scenarios\ngone\n")
-    out = cli("validate", "--panels", 20, "--only", "labels", "--workers", 1, "--json", "--page", page)
-    assert out.returncode == 0, out.stderr
-    data = json.loads(out.stdout)
-    assert data["panels"] == 20
-    assert data["passed"] is True
+    page.write_text(f"as it was\n{TESTED}\n\nkept\n")
+    assert main(["--panels", "20", "--only", "labels", "--workers", "1", "--page", str(page)]) == 0
+    assert "20 panels" in capsys.readouterr().out
     text = page.read_text()
-    assert "| 10 labels, 90% pass | 200 |" in text
+    assert "PPI interval, coverage" in text
     assert "kept" in text
-    assert "gone" not in text
-    wrong = cli("validate", "--only", "nothing of the kind")
-    assert wrong.returncode == 2
-    assert not lacks(wrong.stderr, "nothing of the kind")
+    assert "as it was" not in text
+    data = pd.read_csv(tmp_path / DATA)
+    assert set(data["scenario"]) == {s.name for s in SCENARIOS if s.check == "labels"} | {POOLED}
+    assert data["tasks"].dropna().eq(200).all()
+    assert main(["--only", "nothing of the kind"]) == 2
+    assert "nothing of the kind" in capsys.readouterr().err
+    assert main(["--full", "--panels", "3"]) == 2
+
+
+@pytest.mark.parametrize("name", ["band 10% too narrow", "gain x 10", "nights not paid for"])
+def test_spoilt_analyses_are_noticed(name: str) -> None:
+    """With the default number of panels; `make validate ARGS=--mutants` asks the rest."""
+    mutant = next(m for m in MUTANTS if m.name == name)
+    row = noticed(mutant)
+    assert row["verdict"] == "fail", row
+    assert "1 of 1 are noticed" in mutant_table([(mutant, row)])
+    assert "| NO |" in mutant_table([(mutant, {**row, "verdict": "pass"})])
+
+
+def test_mutants_name_what_is_there() -> None:
+    for m in MUTANTS:
+        assert m.scenario in {s.name for s in SCENARIOS}, m.name
+        assert m.quantity in {*PROMISES, BIAS, "bias of the gain (standard errors)"}, m.name
+        module, name = m.where.split(":")
+        assert hasattr(import_module(module), name), m.name
+
+
+def test_what_is_a_little_wrong_everywhere_shows_over_all_scenarios() -> None:
+    """Each of twenty scenarios passes with a coverage of 0.90; together they do not."""
+    scenarios = [Scenario(f"s{i}", "for this test", check="labels") for i in range(20)]
+    rng = np.random.default_rng(5)
+    for rate, expected in ((0.90, "fail"), (0.95, "pass")):
+        found = [[{"band coverage": rng.random() < rate} for _ in range(100)] for _ in scenarios]
+        rows = [row for s, trials in zip(scenarios, found, strict=True) for row in judge(s, trials, CHANCE)]
+        assert {row["verdict"] for row in rows} == {"pass"}
+        assert [row["verdict"] for row in pooled(rows, CHANCE)] == [expected]
 
 
 def test_what_no_method_keeps_is_told_apart() -> None:
     known = Scenario("hard", "for this test", check="labels", known={"PPI interval, coverage": "says so"})
     found = [{"PPI interval, coverage": i % 2 == 0} for i in range(60)]
     assert judge(known, found, CHANCE)[0]["verdict"] == "known"
-    result = validate(panels=4, scenarios=[s for s in SCENARIOS if s.check == "labels"], workers=1)
+    result = validate(4, scenarios=[s for s in SCENARIOS if s.check == "labels"], workers=1)
     assert result.passed
 
 
