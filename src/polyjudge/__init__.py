@@ -63,7 +63,7 @@ _MOVING = {
     "read_gold": "polyjudge.read.scores",
     "pairwise": "polyjudge.paper.preferences",
     "align_gold": "polyjudge.panel.gold",
-    "label_budget": "polyjudge.questions.plan.label_budget",
+    "label_budget": "polyjudge.questions.plan.labels",
     "shared_shift": "polyjudge.questions.anchor.shift",
     "panel_worth": "polyjudge.questions.anchor.panel_worth",
     "whom_it_helps": "polyjudge.questions.anchor.helped",

@@ -120,8 +120,8 @@ WORDS: dict[str, Template] = {
     "labels.few-wide": "Languages with fewer than {fewest} labels get wide intervals by Student's t.",
     "labels.not-random": "The labelled tasks are not like the others in {languages}: the panel scores them "
     "differently. Means from labels hold only for labels on a random part of the tasks.",
-    "labels.pilot": "Needed labels take the pilot's spread and correlation as true; their intervals are over tasks of "
-    "the pilot.",
+    "labels.pilot": "Planned labels are enough for the largest spread that the pilot leaves possible ({level:share}, "
+    "one-sided); likely is what it takes if the pilot's spread is the true one.",
     "labels.all-equal": "{languages}: all labels are equal so far; the numbers there mean little.",
     "labels.pooled": "{languages}: fewer than {fewest} labels, so spread and correlation come from all languages "
     "together.",

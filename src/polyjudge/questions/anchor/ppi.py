@@ -12,13 +12,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
+from polyjudge.estimate.label_budget import predictor
 from polyjudge.estimate.resample import holm, mean_and_se
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.anchor.agreement import decide
 from polyjudge.report.result import Result
 
 FEW_LABELS = 20
@@ -246,12 +246,3 @@ def _balance(panel: Panel, gold: Gold) -> pd.DataFrame:
         rows.append((language, a, b, a - b, p))
     frame = pd.DataFrame(rows, columns=["language", "labelled", "others", "difference", "p"])
     return frame.assign(p=holm(frame["p"].to_numpy()))
-
-
-def predictor(panel: Panel, gold: Gold) -> tuple[str, Array]:
-    """What the labels measure, and the panel's guess of it (n, k), NaN where a judge's score is missing."""
-    if gold.kind == "score":
-        return "mean human score", panel.scores.mean(axis=2)
-    decided = decide(panel.scores, panel.tie_gap)[..., 0].astype(np.float64)
-    unknown = np.isnan(panel.scores).any(axis=2)
-    return "mean human preference (share of +1 less share of -1)", np.where(unknown, np.nan, decided)

@@ -54,7 +54,7 @@ def plan(
     _one_target(labels, half_width, radius)
     panel = _pilot(ctx, source)
     if labels is not None and separate is None:
-        return _labels(ctx, panel, labels, half_width, next_labels, seed)
+        return _labels(ctx, panel, labels, half_width, next_labels)
     costs = load("prices")[0].read_prices(prices, source or "")
     if separate is not None:
         if panel is None or labels is not None:
@@ -92,16 +92,16 @@ def _one_target(labels: str | None, half_width: float | None, radius: float | No
         raise UsageError("--radius is of the panel's cells; with --labels give --half-width.")
 
 
-def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | None, batch: int, seed: int) -> None:
+def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | None, batch: int) -> None:
     """Labels per language for a target half-width, from the pilot labels in the file `gold`."""
     from polyjudge.panel.gold import align_gold
     from polyjudge.questions.emit import emit
-    from polyjudge.questions.plan.label_budget import label_budget
+    from polyjudge.questions.plan.labels import label_budget
     from polyjudge.read.scores import read_gold
 
     if panel is None:
         raise UsageError("--labels needs the panel's scores: add --from SCORES.")
     if half_width is None:
         raise UsageError("--labels needs a target: --half-width POINTS, for example --half-width 2.")
-    result = label_budget(panel, align_gold(panel, read_gold(gold)), half_width, batch=batch, seed=seed)
+    result = label_budget(panel, align_gold(panel, read_gold(gold)), half_width, batch=batch)
     emit(ctx, result, panel, tables={"label_plan": result.table})

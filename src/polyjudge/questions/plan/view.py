@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from polyjudge.panel.numbers import NONE, missing
+from polyjudge.panel.numbers import missing
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
 from polyjudge.questions.plan import replay_view, separate_view
-from polyjudge.questions.plan.label_budget import LabelBudget
+from polyjudge.questions.plan.labels import LabelBudget
 from polyjudge.questions.plan.planning import Plan
 from polyjudge.questions.plan.separate import Separation
 from polyjudge.questions.plan.sequential import Replay
@@ -102,12 +102,8 @@ def _study(decision: pd.DataFrame) -> Section:
 
 
 def _labels(b: LabelBudget, panel: Panel | None) -> Report:
-    frame = b.table.assign(
-        **{
-            f"{name}_text": [_count(row, name) for _, row in b.table.iterrows()]
-            for name in ("labels_only", "with_panel")
-        }
-    )
+    shown = {f"{x}_text": [_count(row, x) for _, row in b.table.iterrows()] for x in ("labels_only", "with_panel")}
+    frame = b.table.assign(**shown)
     needed = table(
         "label_plan",
         say("plan.labels", **fields(b, "half_width", "level", "quantity")),
@@ -119,8 +115,7 @@ def _labels(b: LabelBudget, panel: Panel | None) -> Report:
         "next",
         say("plan.next", batch=b.batch),
         frame,
-        "language | next labels = next_labels:count | half-width after = next_half_width:points "
-        "| open cells that labels settle = settles:count",
+        "language | next labels = next_labels:count | half-width after = next_half_width:points",
     )
     report = frame_of("label_plan", b, panel)
     report["payload"] = lambda: envelope("plan", {"labels": b.to_dict(), **b.to_dict()})
@@ -155,9 +150,8 @@ def _count(row: pd.Series[Any], name: str) -> str:
     def text(value: Any) -> str:
         return "more tasks" if missing(value) else f"{value:,.0f}"
 
-    if missing(row[name]):
-        return text(None)
-    return f"{text(row[name])} [{text(row[f'{name}_low'])}, {text(row[f'{name}_high'])}]".replace(NONE, "more tasks")
+    likely = f"{text(row[f'{name}_likely'])} [{text(row[f'{name}_low'])}, {text(row[name])}]"
+    return text(None) if missing(row[name]) else f"{text(row[name])} (likely {likely})"
 
 
 VIEWS = {Replay: replay_view.build, Separation: separate_view.build, Plan: build, LabelBudget: build}
