@@ -124,7 +124,6 @@ def test_every_kind_of_scores_with_the_same_column_arguments(panel: pj.Panel, ki
         (lambda p: pj.audit(p.to_frame(), nonsense=1), ("polyjudge.audit", "nonsense")),
         (lambda p: pj.uncertainty(p, resamples=100).plot("nothing"), ("Uncertainty", "nothing")),
         (lambda p: pj.check(p, nonsense=1), ("polyjudge.check", "nonsense")),
-        (lambda p: pj.difference({}, {}), ("first", "polyjudge audit -o DIR")),
         (lambda p: pj.drift(3, p), ("polyjudge.drift", "cal", "int")),
         (lambda p: pj.read_panel(p.to_frame(), languages="en"), ("languages", "en")),
         (lambda p: pj.read_panel(p.to_frame(), map=3), ("polyjudge.read_panel", "map", 3)),

@@ -35,12 +35,13 @@ from polyjudge.questions.audit.reversal import rank_reversals
 from polyjudge.questions.audit.ties import order_judges, tied_sets
 from polyjudge.questions.audit.variance import variance
 from polyjudge.questions.compare.held_out import full_gain
-from polyjudge.questions.drift.drift import drift, nightly
+from polyjudge.questions.drift.drift import drift
 from polyjudge.questions.judges.choose import choose
 from polyjudge.questions.plan.sequential import replay
 from polyjudge.questions.systems.leaderboard import leaderboard
 from polyjudge.questions.systems.signal import signal
 from polyjudge.simulate import Truth, simulate_panel
+from validation.nights import nightly
 from validation.scenarios import Scenario
 
 LEVEL = 0.95
@@ -359,7 +360,7 @@ def nights(scenario: Scenario, seed: int) -> Found:
     now = _scored(rng, base, 1 if "then" in ask else 2, ask, NIGHTS)
     low = then.min()
     at_floor = [(x <= low + 1e-9).mean(axis=-1) for x in (then, now)]
-    found = nightly(then.mean(axis=-1), now.mean(axis=-1), *at_floor, level=LEVEL, nights=NIGHTS, unlike="then" in ask)
+    found = nightly(then.mean(axis=-1), now.mean(axis=-1), *at_floor, level=LEVEL, runs=NIGHTS, unlike="then" in ask)
     return {"drift alarms in a year of nights": found.any()}
 
 

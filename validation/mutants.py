@@ -109,7 +109,7 @@ MUTANTS: tuple[Mutant, ...] = (
                r := sound(*a, **k), low=r.estimate - (r.estimate - r.low) / 4,
                high=r.estimate + (r.high - r.estimate) / 4)),
     Mutant("nights not paid for", "a year of nights, Gaussian", "drift alarms in a year of nights",
-           "validation.checks:nightly", _other(nights=1)),
+           "validation.checks:nightly", _other(runs=1)),
     Mutant("drift at 50% instead of 95%", "drift, nothing", "drift alarms, nothing changed",
            "validation.checks:drift", _other(level=0.5)),
 )  # fmt: skip

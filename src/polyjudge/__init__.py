@@ -33,7 +33,6 @@ _PUBLIC = {
     },
 }
 _MOVING = {
-    "difference": "polyjudge.questions.drift.difference",
     "shrinkage": "polyjudge.calibrate.shrinkage",
     "robust": "polyjudge.calibrate.robust",
     "missingness": "polyjudge.questions.audit.missingness",

@@ -1,4 +1,4 @@
-"""What goes back out for CI: JUnit XML, Parquet, the GitHub Action run step by step, and two audits compared."""
+"""What goes back out for CI: JUnit XML, Parquet, the GitHub Action run step by step."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import duckdb
-import numpy as np
 import pytest
 import yaml
 
 import polyjudge as pj
-from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.samples import sample_csv
-from refusals import refused
 
 ROOT = Path(__file__).parents[2]
 SEVERITIES = ("info", "notice", "warning", "serious")
@@ -176,54 +173,3 @@ def test_the_action_on_a_push_and_on_a_bad_file(tmp_path: Path) -> None:
 
 def test_the_action_never_puts_an_input_into_its_scripts() -> None:
     assert not [s["name"] for s in steps() if "${{" in s["run"]]
-
-
-# --- two audits ---
-
-
-def audit(shift: float = 0.0, seed: int = 5, tasks: int = 60) -> dict[str, Any]:
-    panel, _ = pj.simulate_panel(tasks=tasks, languages=3, judges=4, seed=seed, interaction=np.zeros((3, 4)))
-    moved = np.array(panel.scores)
-    moved[:, 0, 0] += shift
-    return pj.audit(panel.with_scores(moved), resamples=100).to_dict()
-
-
-def test_a_planted_change_is_found_and_nothing_else() -> None:
-    found = pj.difference(audit(seed=5), audit(30.0, seed=6))
-    assert found.cells.loc[found.cells["clear"], ["language", "judge"]].to_numpy().tolist()[0] == [
-        "language1",
-        "judge1",
-    ]
-    top = found.findings[0]
-    assert (top.code, top.values["judge"], top.values["language"]) == ("difference.cells", "judge1", "language1")
-    # In a complete panel a shift of 30 in one cell moves its interaction by 30 x 2/3 x 3/4.
-    assert top.values["low"] < 15 < top.values["high"]
-
-
-def test_noise_alone_is_seldom_a_change() -> None:
-    alarms = sum(
-        bool(pj.difference(audit(seed=i, tasks=30), audit(seed=100 + i, tasks=30)).cells["clear"].any())
-        for i in range(12)
-    )
-    assert alarms <= 3  # at a level of 95%, more than 3 of 12 comes about once in 450 times
-
-
-def test_other_judges_cannot_be_compared() -> None:
-    panel, _ = pj.simulate_panel(tasks=20, languages=3, judges=4, seed=1)
-    less = pj.audit(panel.select(judges=list(panel.judges[:3])), resamples=100).to_dict()
-    with refused(PanelError, "judge4", "--judges judge1,judge2,judge3"):
-        pj.difference(pj.audit(panel, resamples=100).to_dict(), less)
-
-
-def test_the_command(scores: Path, tmp_path: Path, cli: Any) -> None:
-    assert cli("audit", scores, "-o", tmp_path / "a", "--resamples", "100").returncode == 0
-    done = cli("diff", tmp_path / "a", tmp_path / "a" / "audit.json", "--json", "--fail-on", "notice")
-    assert done.returncode == 0
-    told = json.loads(done.stdout)
-    assert told["same_scores"] is True
-    assert not any(c["clear"] for c in told["cells"])
-    assert cli("diff", tmp_path / "a", tmp_path / "a").returncode == 0
-    (tmp_path / "x.json").write_text("[]")
-    assert cli("diff", tmp_path / "x.json", tmp_path / "a").returncode == 2
-    with pytest.raises(UsageError):
-        pj.difference({}, {})

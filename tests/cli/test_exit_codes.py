@@ -224,7 +224,7 @@ def test_optimised_python_works(scores: Path) -> None:
         ("calibrate", "SCORES", "--save", "a\udc80.json"),
         ("audit", "a\0b.csv"),
         ("audit", "SCORES", "-o", "a\0b"),
-        ("diff", "SCORES", "CAL"),
+        ("drift", "SCORES", "CAL"),
         ("audit", "SCORES", "--range", "0:1e308"),
         ("audit", "SCORES", "--range", "-1e300:1e300"),
         ("audit", "SCORES", "--range", "nan:1"),

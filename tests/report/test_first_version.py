@@ -65,11 +65,11 @@ def test_the_first_version_is_compared_with_the_present_one(
     audit: pj.Audit, tmp_path: Path, cli: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     (tmp_path / "audit.json").write_text(to_json(envelope("audit", audit.to_dict())), encoding="utf-8")
-    done = cli("diff", FIRST, tmp_path)
+    done = cli("drift", FIRST, tmp_path)
     assert done.returncode == 0, done.stderr
     newer = json.loads(FIRST.read_text()) | {"schema": SCHEMA + 1}
     (tmp_path / "audit.json").write_text(json.dumps(newer), encoding="utf-8")
-    done = cli("diff", FIRST, tmp_path)
+    done = cli("drift", FIRST, tmp_path)
     assert done.returncode == 2
     assert not lacks(done.stderr, "audit.json", SCHEMA + 1, pj.__version__)
 
@@ -80,5 +80,5 @@ def test_a_damaged_report_is_bad_input(
     at: str, value: Any, tmp_path: Path, cli: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     (tmp_path / "audit.json").write_text(json.dumps(json.loads(FIRST.read_text()) | {at: value}), encoding="utf-8")
-    done = cli("diff", FIRST, tmp_path)
+    done = cli("drift", FIRST, tmp_path)
     assert done.returncode in (0, 2), done.stderr

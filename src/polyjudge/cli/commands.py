@@ -30,7 +30,6 @@ MOVING = {
     "choose": ("decide", "polyjudge.questions.judges.command"),
     "swap": ("decide", "polyjudge.questions.judges.swap_command"),
     "extend": ("fix", "polyjudge.cli.extend"),
-    "diff": ("watch", "polyjudge.questions.drift.diff_command"),
     "replay": ("collect", "polyjudge.questions.plan.replay_command"),
     "formats": ("start", "polyjudge.questions.check.formats_command"),
     "reproduce": ("paper", "polyjudge.paper.command"),

@@ -90,12 +90,12 @@ def test_a_system_that_changed_is_no_drift_of_the_judges() -> None:
     assert [f.code for f in result.findings if f.weight >= 2] == ["cell-broke"]
 
 
-def test_a_judge_that_lost_its_sight_is_no_change_of_the_systems() -> None:
+def test_a_judge_that_no_longer_agrees_is_no_change_of_the_systems() -> None:
     truth, old, new = with_systems(1)
     new[..., 3] = new[..., 3].mean(axis=1, keepdims=True)
     result = compared(truth, old, new)
     assert result.systems.empty
-    assert [f.code for f in result.findings if f.weight >= 2] == ["sight-changed"]
+    assert [f.code for f in result.findings if f.weight >= 2] == ["agreement-changed"]
 
 
 def test_judges_are_compared_on_the_systems_that_both_have(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
-from polyjudge.questions.drift.drift import drift, nightly
+from polyjudge.questions.drift.drift import drift
 from polyjudge.report import report_of
 from polyjudge.report.build import pivot
 from polyjudge.simulate import simulate_panel
+from validation.nights import nightly
 
 
 def again(seed: int, tasks: int = 30, then: int = 1, now: int = 1, noise: float = 8.0) -> tuple[pj.Panel, pj.Panel]:
@@ -67,7 +68,7 @@ def scored(
 
 @pytest.mark.parametrize("mark", [58.0, 66.0])
 def test_years_of_nights_have_few_alarms(mark: float) -> None:
-    """40 years of 365 nights at the level of a year: 2 alarms are expected, `polyjudge validate` has more of them.
+    """40 years of 365 nights at the level of a year: 2 alarms are expected, `make validate` has more of them.
 
     Where most tasks fail every night, those must not count as evidence that how judges follow each other changed.
     """
@@ -90,7 +91,7 @@ def test_a_night_is_judged_as_drift_judges_it(tmp_path: Path) -> None:
     for size in (0, 3, 6, 7, 8, 9, 12, 30):
         new = old.scores + rng.normal(0, 4.0, old.scores.shape)
         new[:, 1, 2] += size
-        result = drift(cal, old.with_scores(new), nights=365)
+        result = drift(cal, old.with_scores(new), runs=365)
         found.append(any(f.severity in ("warning", "serious") for f in result.findings))
         none = np.zeros(new.shape)
         batch.append(bool(nightly(old.scores, new, none, none)))
@@ -115,7 +116,7 @@ def test_a_night_with_systems_is_judged_as_drift_judges_it() -> None:
         if "cell" in what:
             new[:, :, 1, 2] += 12
         labels = old.tasks, old.languages, old.judges
-        result = drift(cal, pj.Panel.from_array(new, *labels, systems=old.systems), nights=365)
+        result = drift(cal, pj.Panel.from_array(new, *labels, systems=old.systems), runs=365)
         found.append(any(f.severity in ("warning", "serious") for f in result.findings))
         aside.append(len(result.systems))
         nights.append(new)
@@ -140,8 +141,8 @@ def test_years_of_nights_with_systems_have_few_alarms() -> None:
 def test_too_few_tasks_for_a_year_are_said() -> None:
     old, new = again(2, tasks=12)
     shifted = new.with_scores(new.scores + 50 * np.eye(4))
-    codes = {f.code for f in drift(pj.ConsensusCalibrator().fit(old), shifted, nights=365).findings}
-    assert "too-few-for-nights" in codes
+    codes = {f.code for f in drift(pj.ConsensusCalibrator().fit(old), shifted, runs=365).findings}
+    assert "too-few-for-runs" in codes
     assert "interaction-stable" in codes
 
 
@@ -150,8 +151,8 @@ def test_other_replicates_are_said_in_nightly_use() -> None:
     twice = pj.Panel.from_array(np.stack([old.scores, new.scores], axis=-1), old.tasks, old.languages, old.judges)
     cal = pj.ConsensusCalibrator().fit(twice)
     for nights, said in ((365, True), (1, False)):
-        assert any(f.code == "replicates-differ" for f in drift(cal, new, nights=nights).findings) is said
-    assert not any(f.code == "replicates-differ" for f in drift(cal, twice, nights=365).findings)
+        assert any(f.code == "replicates-differ" for f in drift(cal, new, runs=nights).findings) is said
+    assert not any(f.code == "replicates-differ" for f in drift(cal, twice, runs=365).findings)
 
 
 VARIED = np.array([-15.0, -3.0, -12.0, 0.0, -20.0])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,6 +80,17 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], *, level: float =
         level=level,
         findings=_findings(cells, judges, languages),
     )
+
+
+def is_report(path: Path) -> bool:
+    """Whether a path is a report of polyjudge, or a folder of one, and not a calibrator."""
+    if path.is_dir():
+        return True
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return path.suffix.lower() == ".html"
+    return isinstance(data, dict) and "command" in data
 
 
 def _same(axis: str, old: list[str], new: list[str]) -> None:

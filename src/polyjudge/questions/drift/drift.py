@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.calibrate.consensus import ConsensusCalibrator
@@ -23,11 +22,9 @@ from polyjudge.panel.panel import Panel
 from polyjudge.questions.drift.drift_systems import (
     Flips,
     Judged,
-    contrasts,
     judged,
     narrowed,
     paired_systems,
-    set_aside,
 )
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, Severity, find, ranked
@@ -51,7 +48,7 @@ rest, so that all together keep to it. Where tasks cannot be paired the effects 
 SHARE_SYSTEMS = 0.1
 """Part that the systems get, before the others, where they can be compared task by task."""
 OF_JUDGES = frozenset({*BROKE.values(), "interaction-changed", "floor-changed"}) | {
-    f"{x}-changed" for x in ("judge-offset", "language-shift", "discrimination", "sight")
+    f"{x}-changed" for x in ("judge-offset", "language-shift", "discrimination", "agreement")
 }
 """Findings that say that judges changed."""
 TAIL = 25
@@ -91,10 +88,10 @@ class Drift(Result):
     """The cells that explain it: language, judge, change, low, high."""
     effects: pd.DataFrame = field(default_factory=pd.DataFrame)
     """What the interaction does not show, of paired tasks: effect ("judge-offset", "language-shift", "discrimination":
-    how much a judge's score rises with the other judges', over tasks, "sight": the same over the systems of a task;
+    how much a judge's score rises with the other judges', over tasks, "agreement": the same over the systems of a task;
     these two need three judges), label, before, after,
     change, low, high, p (adjusted), changed. Empty for calibrators saved before, and for other tasks."""
-    nights: int = 1
+    runs: int = 1
     """The error level is kept over this many comparisons with the same calibrator."""
     new_systems: tuple[str, ...] = ()
     gone_systems: tuple[str, ...] = ()
@@ -112,7 +109,7 @@ def drift(
     level: float = 0.95,
     tolerance: float = 0.0,
     seed: int = 7,
-    nights: int = 1,
+    runs: int = 1,
 ) -> Drift:
     """Compare a calibrator with new scores.
 
@@ -122,16 +119,16 @@ def drift(
 
     level : chance of no alarm at all (interaction, judges, languages or floor share) when nothing changed
     tolerance : changes up to this many points do not count
-    nights : how many such comparisons `level` is kept over: 365 for a nightly job that may alarm falsely in 5% of years
+    runs : how many such comparisons `level` is kept over: 365 for a nightly job that may alarm falsely in 5% of years
     """
-    if nights < 1:
-        raise UsageError(f"nights must be at least 1, not {nights}.")
-    alarms = round(1 - check_level(level), 12) / nights * (UNLIKE if _replicates(cal, panel) else 1.0)
+    if runs < 1:
+        raise UsageError(f"runs must be at least 1, not {runs}.")
+    alarms = round(1 - check_level(level), 12) / runs * (UNLIKE if _replicates(cal, panel) else 1.0)
     if not (np.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"tolerance must be zero or more, not {tolerance}.")
     languages, judges = _shared(cal, panel)
     labels, whole = _labels(cal, panel), cal.range_
-    systems = judged(cal, panel.select(languages=languages, judges=judges), LEAST_PAIRED, _system_flips(alarms, seed))
+    systems = judged(cal, panel.select(languages=languages, judges=judges), LEAST_PAIRED, system_flips(alarms, seed))
     cal, panel = narrowed(cal, panel, systems)
     if systems.compared:
         alarms *= 1 - SHARE_SYSTEMS
@@ -163,13 +160,13 @@ def drift(
         both = paired_systems(cal, common, systems.compared) if len(systems.compared) > 1 else None
         effects = _effects(common, watched[0], now, both, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
     findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
-    findings += [*_effect_findings(effects), *_of_nights(cal, common, tested, paired, nights)]
+    findings += [*_effect_findings(effects), *_of_runs(cal, common, tested, paired, runs)]
     findings = _with_systems(systems, findings)
     return Drift(
         cells=cells, floor=floor, p_global=tested.p_global, level=level, tolerance=tolerance,
         paired_tasks=paired, tasks_before=n_before, tasks_after=common.n_tasks, **labels,
         range_before=whole, range_after=panel.range, findings=tuple(findings), seed=seed,
-        kind=kind, broken=broken, effects=effects, nights=nights,
+        kind=kind, broken=broken, effects=effects, runs=runs,
         new_systems=systems.new, gone_systems=systems.gone, systems=systems.changed,
         compared_systems=systems.compared,
     )  # fmt: skip
@@ -196,7 +193,7 @@ def _with_systems(systems: Judged, findings: list[Finding]) -> list[Finding]:
     return ranked([*systems.findings, *findings])
 
 
-def _system_flips(alarms: float, seed: int) -> Flips:
+def system_flips(alarms: float, seed: int) -> Flips:
     """The test of systems' changes against the others: sign flips of whole tasks."""
 
     def flips(values: Array) -> tuple[Array, Array, Array]:
@@ -207,13 +204,13 @@ def _system_flips(alarms: float, seed: int) -> Flips:
     return flips
 
 
-def _of_nights(cal: ConsensusCalibrator, panel: Panel, tested: _Tested, paired: int, nights: int) -> list[Finding]:
+def _of_runs(cal: ConsensusCalibrator, panel: Panel, tested: _Tested, paired: int, runs: int) -> list[Finding]:
     """Where the level of a year cannot be had, or is not sure."""
     out = []
     if np.isinf(tested.band).all():
-        out.append(find("notice", "too-few-for-nights", tasks=paired or panel.n_tasks, nights=nights))
+        out.append(find("notice", "too-few-for-runs", tasks=paired or panel.n_tasks, runs=runs))
     differ = _replicates(cal, panel)
-    if nights > 1 and paired and differ:
+    if runs > 1 and paired and differ:
         out.append(find("notice", "replicates-differ", then=differ[0], now=differ[1]))
     return out
 
@@ -319,7 +316,7 @@ def _common(memory: Memory, panel: Panel) -> tuple[list[int], list[int]]:
 EFFECT_COLUMNS = ("effect", "label", "before", "after", "change", "low", "high", "p", "changed")
 
 
-def _watched(then: Array, now: Array) -> list[Array]:
+def watched_values(then: Array, now: Array) -> list[Array]:
     """(..., n, m + k [+ m]) values per task then and now: judge offsets, language shifts, and how each judge goes with
     the others.
 
@@ -343,7 +340,7 @@ def _watched(then: Array, now: Array) -> list[Array]:
     return out
 
 
-def _sight(now: Array, then: Array) -> Array:
+def agreement_values(now: Array, then: Array) -> Array:
     """(..., n, m): how each judge goes with the others about a task's systems, scaled by the others' products then."""
     own, old = ((x - x.mean(axis=-3, keepdims=True)).mean(axis=-2) for x in (now, then))  # (..., n, s, m)
     others = (own.sum(axis=-1, keepdims=True) - own) / (own.shape[-1] - 1)
@@ -363,14 +360,16 @@ def _scale_of_others(products: Array) -> Array:
 def _effects(
     panel: Panel, then: Array, now: Array, systems: Both, tolerance: float, alpha: float, seed: int
 ) -> pd.DataFrame:
-    """Changes of judge offsets, language shifts, discrimination and sight, all tested together by sign flips."""
+    """Changes of judge offsets, language shifts, discrimination and agreement, all tested together by sign flips."""
     k, m = len(panel.languages), len(panel.judges)
     gap = ROUNDING * max(float(np.ptp(then)), np.finfo(float).tiny)
-    values = _watched(then, now)
+    values = watched_values(then, now)
     names = ["judge-offset"] * m + ["language-shift"] * k + ["discrimination"] * (m if m > 2 else 0)
     if systems is not None and m > 2 and len(systems[0]) == len(then):
-        values = [np.concatenate([x, _sight(y, systems[0])], axis=1) for x, y in zip(values, systems, strict=True)]
-        names += ["sight"] * m
+        values = [
+            np.concatenate([x, agreement_values(y, systems[0])], axis=1) for x, y in zip(values, systems, strict=True)
+        ]
+        names += ["agreement"] * m
     before, after, tested = _sign_flips(values[0], values[1], gap, alpha, seed)
     change, band = after - before, tested.band
     enough = np.where(np.arange(len(names)) < m + k, tolerance, ROUNDING)
@@ -393,7 +392,7 @@ def _effect_findings(effects: pd.DataFrame) -> list[Finding]:
 def adjusted_p(d: Array) -> Array:
     """Two-sided p of every column of differences (..., n, p) by flipped signs, adjusted for their number.
 
-    Exact enough at any level (`flip_tail`), so that a year of nights can be judged.
+    Exact enough at any level (`flip_tail`), so that a year of nightly runs can be judged.
     """
     total = np.abs(d.sum(axis=-2))
     size = np.sqrt((d**2).sum(axis=-2))
@@ -402,53 +401,6 @@ def adjusted_p(d: Array) -> Array:
     if far.any():
         columns = np.moveaxis(d, -2, -1)[far].T
         out[far] = np.minimum(2 * d.shape[-1] * flip_tail(columns, total[far]), 1.0)
-    return out
-
-
-def nightly(
-    then: Array, now: Array, floor_then: Array, floor_now: Array, *, level: float = 0.95, nights: int = 365,
-    unlike: bool = False,
-) -> NDArray[np.bool_]:  # fmt: skip
-    """Which of many runs on the same tasks would alarm: `drift` without its tables, for whole years at once.
-
-    then, now : (n, k, m) and (..., n, k, m) scores, with systems (n, s, k, m) and (..., n, s, k, m)
-    floor_then, floor_now : the shares of them at the lowest value
-    unlike : each is the mean of other numbers of replicates then and now
-    """
-    alarms = (1 - check_level(level)) / nights * (UNLIKE if unlike else 1.0)
-    if then.ndim == 3:
-        return _alarmed(then, now, (floor_then, floor_now), None, alarms)
-    flips, share = _system_flips(alarms, seed=7), (1 - SHARE_SYSTEMS) * alarms
-
-    def judges(then: Array, now: Array, floors: tuple[Array, Array]) -> NDArray[np.bool_]:
-        both = (then, now) if then.shape[1] > 1 else None
-        low, lower = (x.mean(axis=-3) for x in floors)
-        return _alarmed(then.mean(axis=-3), now.mean(axis=-3), (low, lower), both, share)
-
-    out = judges(then, now, (floor_then, floor_now))
-    moved = (adjusted_p(contrasts(now - then)) <= SHARE_SYSTEMS * alarms).any(axis=-1)
-    for run in map(tuple, np.argwhere(moved)):
-        left = set_aside(now[run] - then, flips)[0]
-        out[run] = judges(then[:, left], now[run][:, left], (floor_then[:, left], floor_now[run][:, left]))
-    return out
-
-
-def _alarmed(then: Array, now: Array, floors: tuple[Array, Array], systems: Both, alarms: float) -> NDArray[np.bool_]:
-    """Which runs (..., n, k, m) alarm at the level `alarms`; `systems`: the same scores by system, then and now."""
-    before, after = _watched(then, now)
-    watched = after - before
-    if systems is not None and then.shape[-1] > 2:
-        sight = _sight(systems[1], systems[0]) - _sight(systems[0], systems[0])
-        watched = np.concatenate([watched, sight], axis=-1)
-    out = np.zeros(now.shape[:-3], bool)
-    for share, d in (
-        (1 - SHARE_FLOOR - SHARE_EFFECTS, double_centre(now) - double_centre(then)),
-        (SHARE_EFFECTS, watched),
-        (SHARE_FLOOR, floors[1] - floors[0]),
-    ):
-        d = d.reshape(*now.shape[:-2], -1)
-        d = np.where(np.abs(d) > ROUNDING * max(float(np.ptp(then)), np.finfo(float).tiny), d, 0.0)
-        out |= (adjusted_p(d) <= share * alarms).any(axis=-1)
     return out
 
 

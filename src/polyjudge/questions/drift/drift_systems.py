@@ -57,8 +57,8 @@ def judged(cal: ConsensusCalibrator, panel: Panel, least: int, flips: Flips) -> 
     """Compare the systems of a calibrator with those of a panel (of the languages and judges that both have).
 
     A change of a judge moves all systems alike, so a system is held against the mean of the others, in every language
-    and over all. A judge that lost its sight moves good and bad systems apart by itself: what one judge shows alone is
-    no change of a system.
+    and over all. A judge that no longer agrees moves good and bad systems apart by itself: what one judge shows alone
+    is no change of a system.
     """
     memory = cal.memory_
     if memory is None or not memory.systems or panel.system_scores is None:

@@ -6,18 +6,15 @@ import numpy as np
 
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.panel import Panel
-from polyjudge.panel.say import say, word
-from polyjudge.questions.drift import difference_view
+from polyjudge.panel.say import Words, say, word
 from polyjudge.questions.drift.difference import Difference
-from polyjudge.questions.drift.drift import Drift
-from polyjudge.report.build import chart, column, frame_of, marked_grid, pivot, table
+from polyjudge.questions.drift.drift import DRAWS, Drift
+from polyjudge.report.build import by_size, chart, column, frame_of, marked_grid, pivot, table
 from polyjudge.report.sections import Block, Chart, Report, Section
 
 
 def build(result: Drift, panel: Panel | None = None) -> Report:
     """Findings first; then the change of every cell, clearest first, and the shares at the floor."""
-    from polyjudge.questions.drift.drift import DRAWS
-
     how = (
         say("drift.paired", paired=result.paired_tasks, alarm=1 - result.level)
         if result.paired_tasks
@@ -128,4 +125,29 @@ def _effects(result: Drift) -> tuple[Section, ...]:
     return (Section(name="effects", title="Judges, languages and systems as a whole", blocks=tuple(blocks)),)
 
 
-VIEWS = {Difference: difference_view.build, Drift: build}
+def build_difference(result: Difference, panel: Panel | None = None) -> Report:
+    """Clear changes first, then every cell, judge and language."""
+    read: list[Words] = [say("difference.read", old=result.tasks_old, new=result.tasks_new)]
+    if result.same_scores:
+        read.append(say("difference.same"))
+    says: list[Words] = [say("difference.how")]
+    for code, found in (("difference.arrived", result.arrived), ("difference.gone", result.gone)):
+        if found:
+            says.append(say(code, codes=list(dict.fromkeys(found))))
+    sections = []
+    for name, title in (("cells", "Cells"), ("judges", "Judges"), ("languages", "Languages")):
+        frame = by_size(getattr(result, name), "change")
+        keys = [c for c in ("language", "judge") if c in frame]
+        head = "before = old:+points | now = new:+points | change/low/high:+points | clear:yes"
+        changes = table(name, say(f"difference.table.{name}"), frame, *keys, head)
+        sections.append(Section(name=name, title=title, says=tuple(says) if name == "cells" else (), blocks=(changes,)))
+    return Report(
+        **frame_of("drift", result, panel) | {"read": tuple(read)},
+        title=say("difference.title"),
+        verdict=tuple(result.findings) or (say("difference.none"),),
+        findings=tuple(result.findings),
+        sections=tuple(sections),
+    )
+
+
+VIEWS = {Difference: build_difference, Drift: build}

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from polyjudge.panel.fill import ALL
 from polyjudge.panel.numbers import points
 from polyjudge.panel.say import Template, Values, names, plural
-from polyjudge.questions.drift.difference_words import WORDS as difference_words
 
 
 def _size(v: Values) -> str:
@@ -16,7 +15,7 @@ def _size(v: Values) -> str:
     return f"{points(abs(v['change']), low, high)} points {'lower' if v['change'] < 0 else 'higher'}"
 
 
-def _places(named: Sequence[tuple[str, str]]) -> str:
+def _cells(named: Sequence[tuple[str, str]]) -> str:
     return names([f"{language} by {judge}" for language, judge in named])
 
 
@@ -41,7 +40,7 @@ WORDS: dict[str, Template] = {
         "were. Check its prompt, parser and model version; do not fit again."
     ),
     "cells-broke": lambda v: (
-        f"{len(v['named'])} places broke: {_places(v['named'])}. The largest change, {{language}} by {{judge}}: "
+        f"{len(v['named'])} cells broke: {_cells(v['named'])}. The largest change, {{language}} by {{judge}}: "
         f"{_size(v)}. Check their prompts, parsers and model versions; do not fit again."
     ),
     "judge-changed": lambda v: (
@@ -77,23 +76,23 @@ WORDS: dict[str, Template] = {
         f"All judges now score {{label}} {_size(v)} against the mean of the languages. Were its tasks or its "
         "translation replaced?"
     ),
-    "sight-changed": lambda v: (
+    "agreement-changed": lambda v: (
         "{label} now "
-        + ("hardly sees the systems" if v["after"] < 0.3 else "sees the systems differently")
-        + ": on the same task it follows the other judges with a slope of {after:.2f}, before {before:.2f} (change "
-        "{change/low/high:+.2f}). Look at its answers before fitting again."
+        + ("hardly agrees" if v["after"] < 0.3 else "agrees otherwise")
+        + " with the other judges about the systems: on the same task it follows them with a slope of {after:.2f}, "
+        "before {before:.2f} (change {change/low/high:+.2f}). Look at its answers before fitting again."
     ),
     "discrimination-changed": "{label} now follows the other judges with a slope of {after:.2f}, before {before:.2f} "
-    "(change {change/low/high:+.2f}): it sees the tasks differently. Fit again only after looking at its answers.",
+    "(change {change/low/high:+.2f}): it scores the tasks in another way. Fit again only after looking at its answers.",
     "floor-changed": lambda v: (
         "{judge} in {language} now gives the lowest score {after:share} of the time, before {before:share} (change "
         "{/low/high:+share})"
         + ("" if v["count"] == 1 else f"; {v['count'] - 1} more {plural(v['count'] - 1, 'cell', 'cells')} changed too")
         + ". Look for parser failures or refusals."
     ),
-    "too-few-for-nights": "{tasks} tasks are too few for {nights} nights: no change, however large, could be told from "
-    "chance. Score more tasks every night, or allow more false alarms (--level 0.9).",
-    "replicates-differ": "Score as many replicates every night as at the fit ({then}; now {now}): smaller changes are "
+    "too-few-for-runs": "{tasks} tasks are too few for {runs} runs: no change, however large, could be told from "
+    "chance. Score more tasks in every run, or allow more false alarms (--level 0.9).",
+    "replicates-differ": "Score as many replicates in every run as at the fit ({then}; now {now}): smaller changes are "
     "seen then. As they differ only half of the error level is spent, or skewed scores would raise false alarms.",
     "not-paired": "The tasks differ from those of the fit, so only large changes can be seen. Score the same tasks "
     "again to see small ones.",
@@ -118,11 +117,32 @@ WORDS: dict[str, Template] = {
     "drift.judge-offset": "Leniency of each judge: change against the mean of the judges",
     "drift.language-shift": "Level of each language: change against the mean of the languages",
     "drift.discrimination": "How each judge follows the others over the tasks: change of the slope",
-    "drift.sight": "How each judge follows the others over the systems of a task: change of the slope",
+    "drift.agreement": "How each judge follows the others over the systems of a task: change of the slope",
     "drift.effect-chart": "{changed} of {of} changed; the intervals hold for all together.",
     "drift.systems": "Systems that themselves changed, points against the other systems",
     "drift.cells": "Change of each cell in points, clearest first; the intervals hold for all cells together",
     "drift.floor": "Share of scores at the lowest value, then and now",
     "drift.global": "Test that nothing changed: {p:p}.",
+    "difference.title": "What changed between two audits",
+    "difference.read": "{old} tasks before, {new} now",
+    "difference.same": "Both audits are of the same scores.",
+    "difference.none": "Nothing changed beyond noise.",
+    "difference.cells": lambda v: (
+        f"{{count}} of {{of}} {plural(v['of'], 'cell', 'cells')} changed beyond noise, most {{judge}} in {{language}}"
+        ": {change/low/high:+points} points (was {old:+points}, now {new:+points})."
+    ),
+    "difference.judges": lambda v: (
+        f"{{count}} {plural(v['count'], 'judge', 'judges')} became "
+        f"{'more' if v['change'] > 0 else 'less'} lenient, most {{judge}}: {{change/low/high:+points}} points."
+        if v["count"] == 1
+        else "{count} judges changed how lenient they are, most {judge}: {change/low/high:+points} points."
+    ),
+    "difference.languages": "All judges together shifted {language}: {change/low/high:+points} points.",
+    "difference.gone": "No longer found: {codes}.",
+    "difference.arrived": "Newly found: {codes}.",
+    "difference.table.cells": "Points a judge gives in a language beyond its own and the language's level",
+    "difference.table.judges": "How lenient each judge is, in points from the panel's mean",
+    "difference.table.languages": "The shift that all judges share in a language",
+    "difference.how": "Intervals hold for all rows of a table together and take the audits as independent. Where they "
+    "share tasks, true intervals are narrower.",
 }
-WORDS |= difference_words
