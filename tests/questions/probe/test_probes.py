@@ -90,10 +90,83 @@ def test_missing_answers_are_left_out() -> None:
 
 
 def test_versions_are_told_by_their_names() -> None:
-    clean, severity, placebos = versions(("placebo-list", "clean", "damage-2-drop", "damage-1"))
+    clean, severity, placebos, helps = versions(
+        ("placebo-list", "clean", "damage-2-drop", "damage-1", "padding", "Plea-own")
+    )
     assert clean == 1
-    assert severity.tolist() == [-1, 0, 2, 1]
+    assert severity.tolist() == [-1, 0, 2, 1, -1, -1]
     assert placebos == [0]
+    assert helps == {4: "padding", 5: "plea-own"}
+
+
+@pytest.mark.statistical
+def test_of_many_blind_cells_none_seems_to_see() -> None:
+    """One judge of four sees: with 5% for all cells together at most 8 of 80 panels call a blind one seeing."""
+    sees = np.tile([1.0, 0.0, 0.0, 0.0], (6, 1))
+    found = [probe(panels(sees, seed=seed)[0]).cells for seed in range(80)]
+    blind = [c[c["judge"] != "judge1"]["sight"] for c in found]
+    assert sum((s == "sees").any() for s in blind) <= 8
+    assert np.mean([(s == "blind").mean() for s in blind]) > 0.9
+    assert np.mean([(c[c["judge"] == "judge1"]["sight"] == "sees").mean() for c in found]) > 0.95
+
+
+@pytest.mark.statistical
+def test_a_lenient_judge_at_the_ceiling_is_not_called_blind() -> None:
+    blind = 0
+    for seed in range(40):
+        probes, _ = panels(np.ones((3, 4)), np.array([0.0, 0, 0, 55.0]), seed=seed)
+        cut = np.clip(np.array(probes.system_scores), 0, 100)
+        result = probe(pj.Panel.from_array(cut, systems=VERSIONS, declared_range=(0.0, 100.0)))
+        lenient = result.cells[result.cells["judge"] == "judge4"]
+        assert (lenient["at_end"] > 0.5).all()
+        blind += int((lenient["sight"] == "blind").any())
+    assert blind == 0
+
+
+def test_one_language_or_one_judge_has_no_interaction_but_reactions() -> None:
+    probes, _ = panels(np.ones((3, 4)), tasks=60)
+    for part in (probes.select(languages=probes.languages[:1]), probes.select(judges=probes.judges[:1])):
+        result = probe(part)
+        assert (result.cells["sight"] == "sees").all()
+        assert result.cells["interaction"].isna().all()
+        assert "probe" in str(report_of(result).command)  # type: ignore[union-attr]
+
+
+def helped(rise: np.ndarray, seed: int = 0) -> pj.Panel:
+    """Probes with a plea in two languages and padding; the first plea adds `rise` (k, m)."""
+    rng = np.random.default_rng(seed)
+    probes, _ = panels(np.ones(rise.shape), seed=seed)
+    scores = np.array(probes.system_scores)
+    clean = scores[:, :1]
+    more = np.concatenate([clean, clean, clean], axis=1) + rng.normal(0, 6, (30, 3, *rise.shape))
+    more[:, 0] += rise
+    names = (*VERSIONS, "plea-own", "plea-english", "padding")
+    return pj.Panel.from_array(np.concatenate([scores, more], axis=1), systems=names, declared_range=(0.0, 100.0))
+
+
+def test_a_plea_that_helps_is_named_with_judge_and_language() -> None:
+    rise = np.zeros((3, 4))
+    rise[1, 2] = 12.0
+    result = probe(helped(rise))
+    table = result.susceptibility.set_index(["kind", "language", "judge"])
+    assert len(table) == 3 * 4 * 4
+    row = table.loc[("plea-own", "language2", "judge3")]
+    assert row["rise_low"] < 12 < row["rise_high"]
+    assert bool(row["rises"])
+    assert table.loc[("plea-own", "(all)", "judge3"), "rise"] == pytest.approx(4.0, abs=2.0)
+    named = [f for f in result.findings if f.code in ("probe-plea", "probe-padding")]
+    assert [(f.code, f.values["judge"], f.values["languages"]) for f in named] == [
+        ("probe-plea", "judge3", ["language2"])
+    ]
+    _, audited = panels(np.ones((3, 4)))
+    found = pj.audit(audited, probes=helped(rise), resamples=100)
+    assert [f.values["judge"] for f in found.findings if f.code == "probe-plea"] == ["judge3"]
+
+
+@pytest.mark.statistical
+def test_pleas_that_do_nothing_are_seldom_said_to_help() -> None:
+    said = sum(bool(probe(helped(np.zeros((3, 4)), seed)).susceptibility["rises"].any()) for seed in range(60))
+    assert said <= 7  # 5% of 60 is 3, plus two and a half standard deviations
 
 
 @pytest.mark.parametrize("systems", [("clean", "better"), ("damage-1", "damage-2"), ("clean", "placebo-1")])

@@ -52,4 +52,4 @@ def probe(
         audit = source  # the items of the same run
     audited = None if audit is None else read_panel(audit)
     result = o.run(analyse, panel, audit=audited, matters=matters)
-    emit(ctx, result, panel, tables={"probes": result.cells})
+    emit(ctx, result, panel, tables={"probes": result.cells, "susceptibility": result.susceptibility})

@@ -13,36 +13,40 @@ from polyjudge.estimate.bands import uncertainty
 from polyjudge.estimate.resample import check_level, mean_of_known
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.errors import PanelError
+from polyjudge.panel.fill import ALL
 from polyjudge.panel.panel import Panel
 from polyjudge.questions.probe.versions import VERSION
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding
 
 SEES, BLIND = 0.1, 0.4
-"""A judge sees where its reaction is surely (one-sided) above this share of the usual one, and is blind where it is
-surely below that share."""
-USUAL = 75
-"""The usual reaction is this percentile over all cells: blind ones, if not most, do not lower it."""
+"""A judge sees where its reaction is surely above this share of the usual one, and is blind where it is surely below
+that share: surely for all cells together."""
+AT_END = 0.25
+"""From this share of clean responses at an end of the scale on a small reaction says nothing: there is no room."""
 VERDICTS = ("severity", "blind", "competence", "cannot tell")
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Probe(Result):
-    """How judges react to damage.
+    """How judges react to damage, and to what must not matter.
 
     cells : language, judge, reaction (fall of the score for each step of severity) with low and high, false_reaction
         (change under placebo) with low and high, false (bool: it surely moves under placebo), sensitivity (chance that
-        the clean version scores above a damaged one, ties half) with low and high, sight ("sees", "blind", "cannot
-        tell"), interaction, large (bool: it matters), verdict (of large ones: "severity", "blind", "competence",
-        "cannot tell")
+        the clean version scores above a damaged one, ties half) with low and high, at_end (share of clean versions at
+        an end of the scale), sight ("sees", "blind", "cannot tell"), interaction (NaN with one language or judge),
+        large (bool: it matters), verdict (of large ones: "severity", "blind", "competence", "cannot tell")
     judges : judge, false_reaction over all languages with low and high, false (bool: it, or one of its cells, surely
         moves under placebo)
+    susceptibility : kind ("plea-own", "plea-english", "padding"), language ("(all)": over all), judge, rise (of the
+        score over the clean version) with low and high, rises (bool: surely, all rows together)
     """
 
     cells: pd.DataFrame
     judges: pd.DataFrame
+    susceptibility: pd.DataFrame
     usual: float
-    """The usual reaction, in points for each step."""
+    """The usual reaction, in points for each step: the mean of the cells that surely react."""
     usual_low: float
     tasks: int
     severities: tuple[int, ...]
@@ -54,24 +58,27 @@ class Probe(Result):
     findings: tuple[Finding, ...]
 
 
-def versions(systems: tuple[str, ...]) -> tuple[int, NDArray[np.int64], list[int]]:
-    """Position of the clean version, severity of every version (0 clean, -1 placebo, -2 neither), and placebos."""
+def versions(systems: tuple[str, ...]) -> tuple[int, NDArray[np.int64], list[int], dict[int, str]]:
+    """Position of the clean version, severity of every version (0 clean, -1 not damaged), positions of placebos, and
+    positions and kinds of what must not help."""
     found = [VERSION.fullmatch(s) for s in systems]
     strange = [s for s, m in zip(systems, found, strict=True) if m is None]
     clean = [i for i, m in enumerate(found) if m is not None and m["clean"]]
-    others = [0 if m is None or m["clean"] else int(m["severity"] or (-1 if m["placebo"] else -2)) for m in found]
-    severity = np.array(others, dtype=np.int64)
+    severity = np.array([0 if m is None or m["clean"] else int(m["severity"] or -1) for m in found], dtype=np.int64)
     if strange or len(clean) != 1 or not (severity > 0).any():
         wrong = f" {strange[0]!r} is none of them." if strange else ""
         raise PanelError(
-            "Probes are read from a panel whose systems are versions: one 'clean', some 'damage-1', 'damage-2', ... "
-            f"and placebos 'placebo-...'.{wrong} Make them with `polyjudge probe make`, or name the column: --system."
+            "Probes are read from a panel whose systems are versions: one 'clean', some 'damage-1', 'damage-2', ..., "
+            f"placebos 'placebo-...', and 'plea-...' and 'padding'.{wrong} Make them with `polyjudge probe make`, or "
+            "name the column: --system."
         )
-    return clean[0], severity, np.flatnonzero(severity == -1).tolist()
+    placebos = [i for i, m in enumerate(found) if m is not None and m["placebo"]]
+    helps = {i: systems[i].lower() for i, m in enumerate(found) if m is not None and (m["plea"] or m["padding"])}
+    return clean[0], severity, placebos, helps
 
 
 def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = None, level: float = 0.95) -> Probe:
-    """Read probes: a panel whose systems are clean, damaged and placebo versions of the same tasks.
+    """Read probes: a panel whose systems are clean, damaged and other versions of the same tasks.
 
     Parameters
     ----------
@@ -81,39 +88,44 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
     check_level(level)
     if panel.system_scores is None:
         raise PanelError("Probes are versions of the same tasks: name their column (system=... or --system).")
-    clean, severity, placebos = versions(panel.systems)
+    clean, severity, placebos, helps = versions(panel.systems)
     low, high = panel.range
     limit = 0.02 * (high - low) if matters is None else matters
     scores = panel.system_scores
-    rise = _slope(scores, np.maximum(severity, 0), severity >= 0)
-    reaction, reaction_se, df, _ = _over_tasks(-rise, panel)
+    fall = -_slope(scores, np.maximum(severity, 0), severity >= 0)
+    reaction, reaction_se, df, _ = _over_tasks(fall, panel)
+    if not np.isfinite(reaction).any():
+        raise PanelError("No task has both a clean and a damaged version with a score, so no reaction is known.")
     steps = severity > 0
     wins = np.sign(np.where(np.abs(d := scores[:, [clean]] - scores[:, steps]) <= panel.tie_gap, 0.0, d)) / 2 + 0.5
     sensitivity, sense_se, _, _ = _over_tasks(mean_there(wins, 1), panel)
-    shift = (
-        mean_there(scores[:, placebos], 1) - scores[:, clean] if placebos else np.full(scores[:, clean].shape, np.nan)
-    )
+    shift = mean_there(scores[:, placebos], 1) - scores[:, clean]
     wrong, wrong_se, _, skew = _over_tasks(shift, panel)
     t = float(stdtrit(df, (1 + level) / 2))
-    half = (1 + level) / 2  # cells and judges share the chance of a false alarm
-    moved = _moved(wrong, wrong_se, skew, df, half) & (np.abs(wrong) > limit / 2)
-    judges = _judges(panel, shift, np.atleast_1d(moved.any(axis=0)), limit, level)
-    usual, usual_low = _usual(reaction, reaction_se, t)
-    sight = _sight(reaction, float(stdtrit(df, level)) * reaction_se, usual, usual_low)
+    moved = _moved(wrong, wrong_se, skew, df, (1 + level) / 2) & (np.abs(wrong) > limit / 2)
+    # All cells together: of many blind ones some would seem to react.
+    half = float(stdtrit(df, 1 - (1 - level) / reaction.size)) * reaction_se
+    usual, usual_low = _usual(fall, reaction - half > 0, panel, t)
+    at_end = mean_there(_at_end(scores[:, clean], panel), 0)
+    sight = _sight(reaction, half, usual, usual_low, at_end >= AT_END)
     beta, large, own = _interaction(audit, panel, clean, limit, level)
     cells = panel.long(
         **_interval("reaction", reaction, t * reaction_se),
         **_interval("false_reaction", wrong, t * wrong_se),
         false=moved,
         **_interval("sensitivity", sensitivity, t * sense_se, (0.0, 1.0), len(panel.tasks)),
+        at_end=at_end,
         sight=sight,
         interaction=beta,
         large=large,
         verdict=np.where(large, _verdict(sight), ""),
     )
+    judges = _judges(panel, shift, np.atleast_1d(moved.any(axis=0)), limit, level)
+    helped = _susceptibility(panel, clean, helps, limit, level)
     return Probe(
         cells=cells,
         judges=judges,
+        susceptibility=helped,
         usual=usual,
         usual_low=usual_low,
         tasks=len(panel.tasks),
@@ -122,7 +134,7 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
         level=level,
         matters=limit,
         own_interaction=own,
-        findings=_findings(cells, judges, usual_low),
+        findings=_findings(cells, judges, helped, usual_low),
     )
 
 
@@ -185,25 +197,45 @@ def _interval(
     return {name: value.ravel(), f"{name}_low": ends[0].ravel(), f"{name}_high": ends[1].ravel()}
 
 
-def _usual(reaction: Array, se: Array, t: float) -> tuple[float, float]:
-    """The usual reaction, and how low it may be: the mean of the cells that react at least so, with their errors."""
-    known = np.isfinite(reaction)
-    if not known.any():
-        raise PanelError("No task has both a clean and a damaged version with a score, so no reaction is known.")
-    at = np.percentile(reaction[known], USUAL)
-    top = known & (reaction >= at)
-    error = float(np.sqrt((se[top] ** 2).mean()))
-    return float(at), float(at - t * error)
+def _usual(fall: Array, sure: NDArray[np.bool_], panel: Panel, t: float) -> tuple[float, float]:
+    """The mean reaction of the cells that surely react, or of all if none does, and how low it may be."""
+    cells = sure if sure.any() else np.isfinite(fall).any(axis=0)
+    mean, se, _, _ = _over_tasks(mean_there(fall[:, cells], 1)[:, None], panel)
+    return float(mean[0]), float(mean[0] - t * se[0])
 
 
-def _sight(reaction: Array, half: Array, usual: float, usual_low: float) -> NDArray[np.object_]:
+def _at_end(scores: Array, panel: Panel) -> Array:
+    """1 where a score is the lowest or highest of the scale, NaN where there is none."""
+    low, high = panel.range
+    gap = max(panel.tie_gap, 1e-9 * (high - low))
+    return np.where(np.isnan(scores), np.nan, (scores <= low + gap) | (scores >= high - gap))
+
+
+def _sight(
+    reaction: Array, half: Array, usual: float, usual_low: float, at_end: NDArray[np.bool_]
+) -> NDArray[np.object_]:
     out = np.full(reaction.shape, "cannot tell", dtype=object)
-    if usual_low <= 0:  # nobody surely reacts: then nobody sees, if the intervals are short enough to say so
-        out[reaction + half < 0.25 * max(usual, 0.0) + 1e-12] = "blind"
-        return out
-    out[reaction - half > SEES * usual] = "sees"
-    out[reaction + half < BLIND * usual] = "blind"
+    if usual_low > 0:
+        out[reaction - half > SEES * usual] = "sees"
+        out[(reaction + half < BLIND * usual_low) & ~at_end] = "blind"
     return out
+
+
+def _susceptibility(panel: Panel, clean: int, helps: dict[int, str], limit: float, level: float) -> pd.DataFrame:
+    """Rise of the score under what must not help, for each judge over all languages and in each."""
+    names = ("kind", "language", "judge", "rise", "rise_low", "rise_high", "rises")
+    scores = panel.system_scores
+    if not helps or scores is None:
+        return pd.DataFrame(columns=list(names))
+    rises = [scores[:, at] - scores[:, clean] for at in helps]
+    values = np.stack([np.concatenate([mean_there(r, 1)[:, None], r], axis=1) for r in rises], axis=1)
+    value, se, df, skew = _over_tasks(values, panel)  # (kinds, 1 + languages, judges)
+    sure = _moved(value, se, skew, df, level) & (value > limit / 2)
+    places = [(kind, x, j) for kind in helps.values() for x in (ALL, *panel.languages) for j in panel.judges]
+    out = pd.DataFrame(places, columns=list(names[:3])).assign(
+        **_interval("rise", value, float(stdtrit(df, (1 + level) / 2)) * se), rises=sure.ravel()
+    )
+    return out.dropna(subset="rise").reset_index(drop=True)
 
 
 def _verdict(sight: NDArray[np.object_]) -> NDArray[np.object_]:
@@ -228,6 +260,8 @@ def _interaction(
     lacking = [*(set(panel.languages) - set(source.languages)), *(set(panel.judges) - set(source.judges))]
     if lacking:
         raise PanelError(f"The audited panel has no {lacking[0]!r}. Probe the languages and judges that it has.")
+    if k < 2 or m < 2:
+        return np.full((k, m), np.nan), np.zeros((k, m), bool), audit is None
     part = source.select(languages=panel.languages, judges=panel.judges)
     found = uncertainty(part, level=level).cells
     beta = found["interaction"].to_numpy().reshape(k, m)
@@ -235,7 +269,7 @@ def _interaction(
     return beta, clear & (np.abs(beta) >= limit), audit is None
 
 
-def _findings(cells: pd.DataFrame, judges: pd.DataFrame, usual_low: float) -> tuple[Finding, ...]:
+def _findings(cells: pd.DataFrame, judges: pd.DataFrame, helped: pd.DataFrame, usual_low: float) -> tuple[Finding, ...]:
     def where(rows: pd.DataFrame) -> list[tuple[str, str]]:
         return [(str(r.language), str(r.judge)) for r in rows.itertuples()]
 
@@ -253,4 +287,12 @@ def _findings(cells: pd.DataFrame, judges: pd.DataFrame, usual_low: float) -> tu
         ends = {"value": r.false_reaction, "low": r.false_reaction_low, "high": r.false_reaction_high}
         there = cells[cells["false"] & (cells["judge"] == r.judge)]["language"].tolist()
         out.append(Finding("probe-false-reaction", {"judge": str(r.judge), "languages": there, **ends}, "warning"))
+    for (kind, judge), rows in helped.groupby(["kind", "judge"], sort=False):
+        if rows["rises"].any():
+            whole = rows.iloc[0]  # over all languages
+            ends = {"value": whole["rise"], "low": whole["rise_low"], "high": whole["rise_high"]}
+            there = rows.loc[rows["rises"] & (rows["language"] != ALL), "language"].tolist()
+            code = "probe-padding" if str(kind).startswith("padding") else "probe-plea"
+            values = {"judge": str(judge), "kind": kind, "languages": there, **ends}
+            out.append(Finding(code, values, "warning"))
     return tuple(out)

@@ -9,14 +9,14 @@ import numpy as np
 
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
-from polyjudge.questions.probe.reaction import Probe
+from polyjudge.questions.probe.reaction import AT_END, Probe
 from polyjudge.report.build import chart, frame_of, pivot, table
 from polyjudge.report.sections import Block, Chart, Grid, Report, Section, Step, ranked
 
 PLACEBO = "change under placebo = false_reaction/_low/_high:+points"
 CELLS = (
     f"language | judge | fall for each step = reaction/_low/_high:+points | {PLACEBO} "
-    "| prefers clean = sensitivity/_low/_high:share | sight | interaction:+points | verdict"
+    "| prefers clean = sensitivity/_low/_high:share | at an end = at_end:share | sight | interaction:+points | verdict"
 )
 
 
@@ -27,7 +27,7 @@ def build(result: Probe, panel: Panel | None = None) -> Report:
         title=say("probe.title"),
         verdict=sayings(result),
         picture=(sight(result),),
-        beside=(_interaction(result),),
+        beside=(_interaction(result),) if result.cells["interaction"].notna().any() else (),
         next=_steps(result),
         findings=tuple(ranked(result.findings)),
         sections=(replace(section(result), says=()),),
@@ -37,7 +37,8 @@ def build(result: Probe, panel: Panel | None = None) -> Report:
 def sayings(p: Probe) -> tuple[Words, ...]:
     """At most three sentences."""
     seen = {name: int((p.cells["sight"] == name).sum()) for name in ("sees", "blind")}
-    out: list[Words] = [say("probe.seen", **seen, of=len(p.cells), usual=p.usual, reacts=p.usual_low > 0)]
+    full = int(((p.cells["sight"] == "cannot tell") & (p.cells["at_end"] >= AT_END)).sum())
+    out: list[Words] = [say("probe.seen", **seen, of=len(p.cells), usual=p.usual, reacts=p.usual_low > 0, at_end=full)]
     large = p.cells[p.cells["large"]]
     if len(large):
         count = {v: int((large["verdict"] == v).sum()) for v in ("severity", "blind", "competence", "cannot tell")}
@@ -91,6 +92,9 @@ def section(p: Probe) -> Section:
     if p.placebos:
         head = f"judge | {PLACEBO} | form moves it = false:yes"
         blocks.append(table("placebo", say("probe.placebo"), p.judges, head))
+    if len(p.susceptibility):
+        head = "kind | language | judge | rise = rise/_low/_high:+points | surely = rises:yes"
+        blocks.append(table("susceptibility", say("probe.susceptibility"), p.susceptibility, head, most=400))
     return Section(name="probes", title="Do the judges notice damage?", says=sayings(p), blocks=tuple(blocks))
 
 

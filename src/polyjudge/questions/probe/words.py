@@ -13,7 +13,14 @@ def _seen(v: Values) -> str:
     out += ", usually by {usual:points} points a step."
     if v["blind"]:
         out += f" In {{blind}} {plural(v['blind'], 'it is', 'they are')} blind."
-    return out + (f" {rest} cannot be told." if rest else "")
+    out += f" {rest} cannot be told" if rest else ""
+    out += ": {at_end} of them at an end of the scale, where no room is left" if rest and v["at_end"] else ""
+    return out + ("." if rest else "")
+
+
+def _helps(v: Values) -> str:
+    """Where, after what raises a score."""
+    return ", most surely in {languages}." if v["languages"] else "."
 
 
 WORDS: dict[str, Template] = {
@@ -48,5 +55,15 @@ WORDS: dict[str, Template] = {
         "Form alone, such as line breaks or length, moves {judge} by {value/low/high:+points} points"
         + (", most surely in {languages}." if v["languages"] else ".")
     ),
+    "probe-plea": lambda v: (
+        ("A plea for full marks in English" if v["kind"] == "plea-english" else "A plea for full marks")
+        + " raises {judge}'s scores by {value/low/high:+points} points"
+        + _helps(v)
+        + " Take such sentences out of responses before it scores them."
+    ),
+    "probe-padding": lambda v: (
+        "The same content, longer, raises {judge}'s scores by {value/low/high:+points} points" + _helps(v)
+    ),
+    "probe.susceptibility": "Rise of the score under what must not help: a plea for full marks, or the same, longer",
     "probe-severity": lambda v: f"Sees as well as elsewhere and is only more severe or lenient: {places(v['cells'])}.",
 }
