@@ -217,7 +217,7 @@ def _sight(
     out = np.full(reaction.shape, "cannot tell", dtype=object)
     if usual_low > 0:
         out[reaction - half > SEES * usual] = "sees"
-        out[(reaction + half < BLIND * usual_low) & ~at_end] = "blind"
+        out[(reaction + half < BLIND * usual) & ~at_end] = "blind"
     return out
 
 
