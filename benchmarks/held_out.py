@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 import polyjudge as pj
-from polyjudge.calibrate.methods import ORDER
 from polyjudge.estimate.kernels import draw_block
+from polyjudge.paper.methods import ORDER
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from plain_held_out import plain_taus

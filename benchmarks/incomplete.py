@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 import polyjudge as pj
+from polyjudge.calibrate.shrinkage import shrinkage as shrink
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre, kendall_tau
 
@@ -81,7 +82,7 @@ def shrinkage(panels: int = 300) -> None:
             shrunk, plain, hits = [], [], []
             for seed in range(panels):
                 panel, truth = pj.simulate_panel(tasks, k, m, seed=seed, interaction=size, noise=noise)  # type: ignore[arg-type]
-                result = pj.shrinkage(panel)
+                result = shrink(panel)
                 shrunk.append(((result.interaction - truth.interaction) ** 2).to_numpy().mean())
                 plain.append(((result.plain - truth.interaction) ** 2).to_numpy().mean())
                 hits.append(((result.low <= truth.interaction) & (truth.interaction <= result.high)).to_numpy().mean())

@@ -33,21 +33,14 @@ _PUBLIC = {
     },
 }
 _MOVING = {
-    "shrinkage": "polyjudge.calibrate.shrinkage",
-    "robust": "polyjudge.calibrate.robust",
     "missingness": "polyjudge.questions.audit.missingness",
     "certificate": "polyjudge.questions.audit.matters",
     "explain": "polyjudge.questions.audit.explain",
     "bounded": "polyjudge.questions.audit.bounded",
     "uncertainty": "polyjudge.estimate.bands",
     "rank_reversals": "polyjudge.questions.audit.reversal",
-    "unseen_language": "polyjudge.paper.unseen",
-    "unseen_judge": "polyjudge.paper.unseen",
-    "decisions": "polyjudge.paper.decisions",
-    "ablate": "polyjudge.paper.ablations",
     "tied_sets": "polyjudge.questions.audit.ties",
     "variance": "polyjudge.questions.audit.variance",
-    "information": "polyjudge.paper.information",
     "gates": "polyjudge.questions.audit.gates",
     "sensitivity": "polyjudge.questions.audit.sensitivity",
     "Audit": "polyjudge.questions.audit.audit",
@@ -60,7 +53,6 @@ _MOVING = {
     "sequential": "polyjudge.questions.plan.sequential",
     "agreement": "polyjudge.questions.anchor.agreement",
     "read_gold": "polyjudge.read.scores",
-    "pairwise": "polyjudge.paper.preferences",
     "align_gold": "polyjudge.panel.gold",
     "label_budget": "polyjudge.questions.plan.labels",
     "shared_shift": "polyjudge.questions.anchor.shift",
@@ -83,10 +75,6 @@ def __getattr__(name: str) -> Any:
         from polyjudge.public import public
 
         found = public(found)
-    elif name.endswith("Calibrator"):
-        from polyjudge.public import public_class
-
-        found = public_class(found)
     globals()[name] = found
     return found
 

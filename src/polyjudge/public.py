@@ -57,14 +57,6 @@ def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., A
     return edge
 
 
-def public_class(kind: type) -> type:
-    """A calibrator as users see it: its methods take what `read_panel` takes."""
-    for owner in kind.__mro__:
-        for name in ("__init__", "fit", "transform", "fit_transform", "save"):
-            method = vars(owner).get(name)
-            if owner is not object and method is not None and not hasattr(method, "__wrapped__"):
-                setattr(owner, name, public(method, settle=False))
-    return kind
 
 
 def _labels(panel: Panel, gold: Any, annotation: str) -> Any:

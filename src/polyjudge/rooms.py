@@ -34,6 +34,7 @@ ADDED: dict[str, list[str]] = {
     "words": [
         "polyjudge.panel.notes",
         "polyjudge.read.words",
+        "polyjudge.calibrate.words",
         "polyjudge.report.words",
         *(f"polyjudge.questions.{name}.words" for name in QUESTIONS),
         "polyjudge.collect.words",

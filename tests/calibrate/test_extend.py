@@ -223,20 +223,23 @@ def test_a_judge_without_the_new_language_is_said(panel: pj.Panel, cal: pj.Conse
 def test_command(tmp_path: Path, panel: pj.Panel, cal: pj.ConsensusCalibrator, cli: Run) -> None:
     cal.save(tmp_path / "cal.json")
     panel.select(tasks=panel.tasks[:6]).to_long().to_csv(tmp_path / "few.csv", index=False)
-    done = cli("extend", tmp_path / "cal.json", tmp_path / "few.csv", "-o", tmp_path / "new.json")
+    done = cli("calibrate", tmp_path / "few.csv", "--extend", tmp_path / "cal.json", "--save", tmp_path / "new.json")
     assert done.returncode == 0, done.stderr
     assert not lacks(done.stdout, "sw")
     np.testing.assert_allclose(
         pj.load_calibrator(tmp_path / "new.json").interaction_,
         cal.extend(panel.select(tasks=panel.tasks[:6])).interaction_,
     )
-    done = cli("extend", tmp_path / "cal.json", tmp_path / "few.csv", "-o", tmp_path / "new.json", "--json")
+    done = cli(
+        "calibrate", tmp_path / "few.csv", "--extend", tmp_path / "cal.json", "--save", tmp_path / "new.json", "--json"
+    )
     data = json.loads(done.stdout)
-    assert data["command"] == "extend"
-    assert (data["newcomers"][0]["label"], data["newcomers"][0]["kind"]) == ("sw", "language")
-    assert data["newcomers"][0]["left_tasks"] == len(panel.tasks) - 6
+    added = data["notes"][0]["newcomers"][0]
+    assert data["command"] == "calibrate"
+    assert (added["label"], added["kind"]) == ("sw", "language")
+    assert added["left_tasks"] == len(panel.tasks) - 6
     panel.select(languages=["en", "de"]).to_long().to_csv(tmp_path / "old.csv", index=False)
-    done = cli("extend", tmp_path / "cal.json", tmp_path / "old.csv", "-o", tmp_path / "none.json")
+    done = cli("calibrate", tmp_path / "old.csv", "--extend", tmp_path / "cal.json", "--save", tmp_path / "none.json")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "none.json").exists()

@@ -8,6 +8,7 @@ from scipy.stats import trim_mean
 
 import polyjudge as pj
 from polyjudge.calibrate import robust as room
+from polyjudge.calibrate.robust import robust
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.errors import UsageError
@@ -75,12 +76,12 @@ def test_disagreement_is_noted_and_quiet_otherwise() -> None:
     quiet = 0
     for seed in range(40):
         panel, _ = pj.simulate_panel(50, 4, 4, seed=seed)
-        quiet += not pj.robust(panel).notes
+        quiet += not robust(panel).notes
     assert quiet >= 36
     panel, _ = pj.simulate_panel(60, 3, 3, seed=1, noise_sd=3, task_sd=1)
     scores = panel.scores.copy()
     scores[::12, 0, 0] += 150
-    result = pj.robust(pj.Panel.from_array(scores, panel.tasks, ("en", "de", "sw"), ("Ada", "Bob", "Cleo")))
+    result = robust(pj.Panel.from_array(scores, panel.tasks, ("en", "de", "sw"), ("Ada", "Bob", "Cleo")))
     assert result.disagree.loc["en", "Ada"]
     assert any((n.values["language"], n.values["judge"]) == ("en", "Ada") for n in result.notes)
     assert list(result.to_frame()) == ["language", "judge", "mean", "trimmed", "median_of_means", "huber", "disagree"]
@@ -88,9 +89,9 @@ def test_disagreement_is_noted_and_quiet_otherwise() -> None:
 
 def test_incomplete_and_constant_panels() -> None:
     panel, _ = pj.simulate_panel(30, 3, 4, seed=3, missing=0.2)
-    assert np.isfinite(pj.robust(panel).huber.to_numpy()).all()
+    assert np.isfinite(robust(panel).huber.to_numpy()).all()
     constant = pj.Panel.from_array(np.tile([[1.0, 2.0], [3.0, 8.0]], (6, 1, 1)))
-    result = pj.robust(constant)
+    result = robust(constant)
     np.testing.assert_allclose(result.huber, result.mean)
     assert not result.notes
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import polyjudge as pj
-from polyjudge.calibrate.shrinkage import Spread
+from polyjudge.calibrate.shrinkage import Spread, shrinkage
 from polyjudge.estimate.incomplete import estimate_interaction
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.errors import UsageError
@@ -20,7 +20,7 @@ def errors(interaction: float, panels: int = 60, **options: object) -> tuple[flo
     shrunk, plain, hits = [], [], []
     for seed in range(panels):
         panel, truth = pj.simulate_panel(interaction=interaction, seed=seed, **options)  # type: ignore[arg-type]
-        result = pj.shrinkage(panel)
+        result = shrinkage(panel)
         shrunk.append(((result.interaction - truth.interaction) ** 2).to_numpy().mean())
         plain.append(((result.plain - truth.interaction) ** 2).to_numpy().mean())
         hits.append(((result.low <= truth.interaction) & (truth.interaction <= result.high)).to_numpy().mean())
@@ -46,8 +46,8 @@ def test_never_a_loss_beyond_noise(options: dict[str, object]) -> None:
 def test_two_by_two_is_left_alone() -> None:
     """One free cell cannot borrow from others: shrinking it would be a loss for some truths."""
     panel, _ = pj.simulate_panel(8, 2, 2, seed=1, interaction=0.1)
-    assert pj.shrinkage(panel).amount == 0
-    np.testing.assert_allclose(pj.shrinkage(panel).interaction, pj.shrinkage(panel).plain, rtol=1e-12)
+    assert shrinkage(panel).amount == 0
+    np.testing.assert_allclose(shrinkage(panel).interaction, shrinkage(panel).plain, rtol=1e-12)
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.2]))
@@ -74,7 +74,7 @@ def test_complete_panels_shrink_by_one_number() -> None:
     panel, _ = pj.simulate_panel(10, 5, 4, seed=3, interaction=3)
     spread = Spread.of(estimate_interaction(panel), panel.weights)
     expected = spread.caution * np.trace(spread.covariance) / (spread.centre @ spread.centre)
-    assert pj.shrinkage(panel).amount == pytest.approx(expected, abs=0.01)
+    assert shrinkage(panel).amount == pytest.approx(expected, abs=0.01)
     deviations = double_centre(panel.scores) - double_centre(panel.cell_means)
     trace = (deviations**2).sum() / 9 / 10
     assert np.trace(spread.covariance) == pytest.approx(trace)
@@ -87,7 +87,7 @@ def test_left_out_gain_is_that_of_the_definition() -> None:
     for t in range(7):
         beta = np.delete(d, t, axis=0).mean(axis=0)
         expected.append((2 * d[t] * beta - beta**2).mean())
-    assert pj.shrinkage(panel).gain_plain == pytest.approx(np.mean(expected))
+    assert shrinkage(panel).gain_plain == pytest.approx(np.mean(expected))
 
 
 @pytest.mark.statistical
@@ -114,7 +114,7 @@ def test_the_calibrator_shrinks_and_remembers(tmp_path) -> None:  # type: ignore
     np.testing.assert_allclose(half.judge_effect_, plain.judge_effect_, atol=1e-12)
     assert half.shrunk_ == pytest.approx(0.5)
     auto = pj.ConsensusCalibrator(shrinkage="auto").fit(panel)
-    np.testing.assert_allclose(auto.interaction_, pj.shrinkage(panel).interaction, atol=1e-12)
+    np.testing.assert_allclose(auto.interaction_, shrinkage(panel).interaction, atol=1e-12)
     auto.save(tmp_path / "cal.json")
     again = pj.load_calibrator(tmp_path / "cal.json")
     assert again.shrunk_ == auto.shrunk_
@@ -129,22 +129,22 @@ def test_bad_amounts(amount: object) -> None:
         pj.ConsensusCalibrator(shrinkage=amount)  # type: ignore[arg-type]
     panel, _ = pj.simulate_panel(8, 3, 3)
     with refused(UsageError, "shrinkage", amount):
-        pj.shrinkage(panel, amount)  # type: ignore[arg-type]
+        shrinkage(panel, amount)  # type: ignore[arg-type]
 
 
 def test_identical_tasks_and_no_interaction() -> None:
     """No noise, no interaction: nothing to shrink and no division by zero."""
     flat = pj.Panel.from_array(np.tile(np.add.outer([1.0, 2, 3], [5.0, 6, 9]), (4, 1, 1)))
-    result = pj.shrinkage(flat)
+    result = shrinkage(flat)
     assert np.isfinite(result.to_frame()[["interaction", "low", "high"]].to_numpy()).all()
     assert np.abs(result.interaction.to_numpy()).max() < 1e-12
 
 
 def test_words() -> None:
     few, _ = pj.simulate_panel(8, 8, 6, seed=1, interaction=0.3)
-    assert pj.shrinkage(few).advice.values["proven"] is False
+    assert shrinkage(few).advice.values["proven"] is False
     helps, _ = pj.simulate_panel(30, 8, 6, seed=1, interaction=0.3)
-    assert pj.shrinkage(helps).advice.values["proven"] is True
+    assert shrinkage(helps).advice.values["proven"] is True
     large, _ = pj.simulate_panel(200, 4, 4, seed=1, interaction=20)
-    assert pj.shrinkage(large).advice.code == "shrink.no"
-    assert {"language", "judge", "interaction", "plain", "low", "high"} <= set(pj.shrinkage(helps).to_frame())
+    assert shrinkage(large).advice.code == "shrink.no"
+    assert {"language", "judge", "interaction", "plain", "low", "high"} <= set(shrinkage(helps).to_frame())

@@ -175,7 +175,7 @@ def test_the_same_thing_has_the_same_name_everywhere(here: Run) -> None:
         assert "[[" not in text, name
         if name != "demo" and name != "reproduce" and "--seed" in text:
             assert re.search(r"--seed .*?\[default:\s+7;", text, re.S), name
-        if name not in ("calibrate", "apply", "extend", "collect", "formats"):
+        if name not in ("calibrate", "apply", "collect", "formats"):
             assert re.search(r"-o, --output DIR +Folder", text), name
         if re.search(r"SCORES", text) and name not in ("apply", "reproduce", "collect"):
             for flag in ("--task", "--language", "--judge", "--score", "--duplicates", "--range", "--incomplete"):

@@ -74,9 +74,7 @@ def test_a_missing_score_stays_missing_when_cut(scores: Path) -> None:
 def test_other_methods_are_saved_without_naming_shrinkage(cli: Run, scores: Path, tmp_path: Path) -> None:
     done = cli("calibrate", scores, "--method", "sparse", "-o", tmp_path / "out.csv")
     assert done.returncode == 0, done.stderr
-    assert (
-        cli("calibrate", scores, "--method", "sparse", "--shrinkage", "0.5", "-o", tmp_path / "o.csv").returncode == 2
-    )
+    assert cli("calibrate", scores, "--method", "sparse", "--shrink", "-o", tmp_path / "o.csv").returncode == 2
 
 
 def test_a_wrong_scale_of_apply_is_named_by_its_own_flag(cli: Run, scores: Path, tmp_path: Path) -> None:

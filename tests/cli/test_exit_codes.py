@@ -230,7 +230,7 @@ def test_optimised_python_works(scores: Path) -> None:
         ("audit", "SCORES", "--range", "nan:1"),
         ("audit", "SCORES", "--memory", "lots"),
         ("audit", "/**/*.no-such-ending"),
-        ("extend", "CAL", "SCORES", "-o", "new.json", "--target", "1e-320"),
+        ("calibrate", "SCORES", "--extend", "CAL", "--save", "new.json", "--target", "1e-320"),
         ("audit", "SCORES", "--no-such-option"),
         ("no-such-command",),
     ],

@@ -88,7 +88,7 @@ def test_a_report_folder_holds_one_run(place: Path, cli: Run) -> None:
         ("calibrate", "hard.csv", "-o", "scores.csv"),
         ("apply", "cal.json", "scores.csv", "-o", "cal.json"),
         ("apply", "cal.json", "scores.csv", "-o", "hard.csv"),
-        ("extend", "cal.json", "scores.csv", "-o", "cal.json"),
+        ("calibrate", "scores.csv", "--extend", "cal.json", "--save", "cal.json"),
         ("audit", "scores.csv", "-o", "."),
         ("anchor", "scores.csv", "gold.csv", "-o", "gold.csv"),
         ("drift", "cal.json", "scores.csv", "-o", "cal.json"),

@@ -10,6 +10,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.panel import Grouping
+from polyjudge.paper import ablate
 from polyjudge.paper.ablations import ablate_judges, ablate_tasks
 from polyjudge.paper.draws import plain_draws, subset_draws
 from refusals import refused
@@ -17,7 +18,7 @@ from refusals import refused
 
 def test_devai_judges(devai: pj.Panel, published: dict[str, Any]) -> None:
     want = published["ablation_judges"]
-    table = pj.ablate(devai, "judges").to_frame()
+    table = ablate(devai, "judges").to_frame()
     np.testing.assert_allclose(table["tau"], want["tau"], atol=0.01)
     np.testing.assert_allclose(table["sd"], want["sd"], atol=0.02)
     assert table["subsets"].tolist() == [15, 20, 15, 6, 1]
@@ -27,7 +28,7 @@ def test_devai_judges(devai: pj.Panel, published: dict[str, Any]) -> None:
 
 
 def test_mean_tau_over_judge_subsets_is_arithmetic(devai_like: pj.Panel) -> None:
-    result = pj.ablate(devai_like, "judges", resamples=64)
+    result = ablate(devai_like, "judges", resamples=64)
     table = result.to_frame()
     np.testing.assert_allclose(table["tau"], table["tau"].iloc[-1], atol=1e-4)
     # The gain too: it grows with the share 1 - 1/judges that a judge keeps of its own deviation.
@@ -39,7 +40,7 @@ def test_mean_tau_over_judge_subsets_is_arithmetic(devai_like: pj.Panel) -> None
 
 def test_devai_tasks(devai: pj.Panel, published: dict[str, Any]) -> None:
     want = published["ablation_tasks"]
-    table = pj.ablate(devai, "tasks").to_frame()
+    table = ablate(devai, "tasks").to_frame()
     np.testing.assert_allclose(table["tau"], want["tau"], atol=0.02)
     np.testing.assert_allclose(table["error"], want["mean_abs_beta_error"], atol=0.1)
     assert table["bound_all_scores"].iloc[-1] == pytest.approx(9.96, abs=0.01)
@@ -54,7 +55,7 @@ def test_devai_tasks(devai: pj.Panel, published: dict[str, Any]) -> None:
 
 def test_many_judges_are_sampled() -> None:
     panel, _ = pj.simulate_panel(tasks=6, languages=2, judges=14, seed=1)
-    result = pj.ablate(panel, "judges", sizes=[7], resamples=5)
+    result = ablate(panel, "judges", sizes=[7], resamples=5)
     assert result.to_frame()["subsets"].tolist() == [1000]
     assert (result.notes[0].values["drawn"], result.notes[0].values["all"]) == (1000, 3432)
 
@@ -63,7 +64,7 @@ def test_groups_of_tasks_and_of_rows() -> None:
     panel, _ = pj.simulate_panel(tasks=20, languages=3, judges=4, seed=1)
     halves = np.arange(20) % 2
     by_task = pj.Panel.from_array(panel.scores, grouping=Grouping("kind", ("even", "odd"), halves))
-    table = pj.ablate(by_task, "groups", resamples=100).to_frame().set_index("group")
+    table = ablate(by_task, "groups", resamples=100).to_frame().set_index("group")
     compared = pj.compare(by_task.slice("odd"), ["raw", "cbc"], resamples=100)
     part = compared.to_frame().set_index("method")
     assert table.loc["odd", ["raw", "tau", "gain"]].tolist() == pytest.approx(
@@ -74,14 +75,14 @@ def test_groups_of_tasks_and_of_rows() -> None:
     scores[1, :5] = np.nan
     counts = np.isfinite(scores).astype(np.int64)
     by_row = pj.Panel.from_array(panel.scores, grouping=Grouping("type", ("a", "b"), None, scores, counts))
-    assert pj.ablate(by_row, "groups", resamples=64).to_frame()["tasks"].tolist() == [20, 15]
+    assert ablate(by_row, "groups", resamples=64).to_frame()["tasks"].tolist() == [20, 15]
 
 
 def test_a_group_too_small_is_named_not_hidden() -> None:
     panel, _ = pj.simulate_panel(tasks=9, languages=3, judges=4, seed=1)
     codes = np.array([0] * 8 + [1])
     grouped = pj.Panel.from_array(panel.scores, grouping=Grouping("kind", ("many", "one"), codes))
-    result = pj.ablate(grouped, "groups", resamples=64)
+    result = ablate(grouped, "groups", resamples=64)
     assert result.to_frame()["group"].tolist() == ["many"]
     assert any(n.code == "ablation.group-fails" and n.values["group"] == "one" for n in result.notes)
 
@@ -89,19 +90,19 @@ def test_a_group_too_small_is_named_not_hidden() -> None:
 def test_bad_arguments() -> None:
     panel, _ = pj.simulate_panel(tasks=9, languages=3, judges=4, seed=1)
     with refused(UsageError, "by", "frameworks", "groups"):
-        pj.ablate(panel, "frameworks")  # type: ignore[arg-type]
+        ablate(panel, "frameworks")  # type: ignore[arg-type]
     with refused(UsageError, 1, 5, 2, 4):
-        pj.ablate(panel, "judges", sizes=[1, 5])
+        ablate(panel, "judges", sizes=[1, 5])
     with refused(UsageError, "sizes", "groups"):
-        pj.ablate(panel, "groups", sizes=[2])
+        ablate(panel, "groups", sizes=[2])
     with refused(pj.PanelError, "--group"):
-        pj.ablate(panel, "groups")
+        ablate(panel, "groups")
 
 
 def test_small_and_holed_panels() -> None:
     tiny = pj.Panel.from_array(np.random.default_rng(1).normal(size=(3, 2, 2)))
-    result = pj.ablate(tiny, "tasks", sizes=[2, 3])
+    result = ablate(tiny, "tasks", sizes=[2, 3])
     assert "ablation.skipped" in [n.code for n in result.notes]
     holed, _ = pj.simulate_panel(tasks=40, languages=4, judges=4, seed=3, missing=0.1)
     for by in ("judges", "tasks"):
-        assert np.isfinite(pj.ablate(holed, by).to_frame()[["tau", "gain"]].to_numpy()).all()  # type: ignore[arg-type]
+        assert np.isfinite(ablate(holed, by).to_frame()[["tau", "gain"]].to_numpy()).all()  # type: ignore[arg-type]

@@ -8,20 +8,21 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
+from polyjudge.paper import decisions
 from polyjudge.paper.devai import with_binomial
 from polyjudge.paper.draws import plain_draws
 from polyjudge.report import report_of
 
 
 def test_devai(devai: pj.Panel) -> None:
-    table = pj.decisions(devai).to_frame().set_index("method")
+    table = decisions(devai).to_frame().set_index("method")
     assert table.loc["raw", "accuracy"] == pytest.approx(0.685, abs=0.01)
     assert table.loc["raw", "regret"] == pytest.approx(3.23, abs=0.15)
     assert table.loc["cbc", ["accuracy", "regret"]].tolist() == [1.0, 0.0]
 
 
 def test_devai_with_the_published_draws(devai: pj.Panel, published: dict[str, Any]) -> None:
-    table = with_binomial(pj.decisions(devai, draws=plain_draws(55, 1000, 307))).set_index("method")
+    table = with_binomial(decisions(devai, draws=plain_draws(55, 1000, 307))).set_index("method")
     for name in ("raw", "cbc"):
         want = published["decisions"][name]
         row = table.loc[name]
@@ -36,14 +37,14 @@ def test_judges_that_tie_for_the_top_are_all_right() -> None:
     base = rng.normal(size=(12, 3, 2))
     almost = base[..., 0] + 1e-13 * rng.normal(size=(12, 3))  # rounding, not a difference
     scores = np.stack([base[..., 0], almost, base[..., 1] - 50], axis=-1)
-    table = pj.decisions(pj.Panel.from_array(scores), resamples=64).to_frame()
+    table = decisions(pj.Panel.from_array(scores), resamples=64).to_frame()
     assert (table["accuracy"] == 1).all()
     assert (table["regret"] == 0).all()
 
 
 def test_by_language_adds_up() -> None:
     panel, _ = pj.simulate_panel(tasks=20, languages=4, judges=5, interaction=15, seed=2)
-    result = pj.decisions(panel, resamples=100)
+    result = decisions(panel, resamples=100)
     by_language = result.languages.groupby("method", sort=False)[["accuracy", "regret"]].mean()
     np.testing.assert_allclose(by_language, result.to_frame()[["accuracy", "regret"]])
     assert result.decisions == 400

@@ -9,7 +9,8 @@ import pytest
 from scipy.special import digamma
 
 import polyjudge as pj
-from polyjudge.paper.information import Slices
+from polyjudge.paper import information
+from polyjudge.paper.score_information import Slices
 from refusals import refused
 
 
@@ -31,7 +32,7 @@ def plain(values: np.ndarray, labels: np.ndarray, q: int) -> float:
 
 @pytest.mark.real_data
 def test_published_value(devai: pj.Panel, published: dict) -> None:
-    result = pj.information(devai)
+    result = information(devai)
     known = published["information"]
     assert (result.slices, result.slice_size, result.q, result.permutations) == (330, 24, 2, 500)
     assert result.observed == pytest.approx(known["observed"], abs=1e-6)
@@ -41,7 +42,7 @@ def test_published_value(devai: pj.Panel, published: dict) -> None:
     # Comparing distances exactly misses ties that rounding splits; the difference is stated.
     assert result.with_tolerance == pytest.approx(0.1706, abs=0.003)
     assert "information.ties" in [note.code for note in result.notes]
-    assert pj.information(devai, tolerance=True).debiased == pytest.approx(result.with_tolerance)
+    assert information(devai, tolerance=True).debiased == pytest.approx(result.with_tolerance)
 
 
 @pytest.mark.parametrize(
@@ -86,11 +87,11 @@ def test_permutations_are_permutations_of_the_points(missing: float, replicates:
 
 def test_no_language_effect_no_information_and_a_planted_one_is_found() -> None:
     flat, _ = pj.simulate_panel(30, 4, 3, 4, 1, interaction=0.0, language_sd=0.0, task_language_sd=0.0)
-    nothing = pj.information(flat, permutations=199)
+    nothing = information(flat, permutations=199)
     assert nothing.p > 0.05
     assert nothing.task_low < 0 < nothing.task_high
     planted, _ = pj.simulate_panel(30, 4, 3, 4, 1, interaction=15.0)
-    found = pj.information(planted, permutations=199)
+    found = information(planted, permutations=199)
     assert found.p == pytest.approx(1 / 200)
     assert found.task_low > 0
 
@@ -98,7 +99,7 @@ def test_no_language_effect_no_information_and_a_planted_one_is_found() -> None:
 @pytest.mark.statistical
 def test_level_over_many_panels() -> None:
     p = [
-        pj.information(
+        information(
             pj.simulate_panel(10, 3, 2, 3, s, interaction=0.0, language_sd=0.0, task_language_sd=0.0)[0],
             permutations=39,
         ).p
@@ -109,14 +110,14 @@ def test_level_over_many_panels() -> None:
 
 def test_without_replicates_it_says_what_to_do() -> None:
     with refused(pj.PanelError, "--replicate"):
-        pj.information(pj.simulate_panel(10, 3, 3, seed=1)[0])
+        information(pj.simulate_panel(10, 3, 3, seed=1)[0])
 
 
 def test_large_panels_are_sampled_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     panel, _ = pj.simulate_panel(200, 3, 3, 2, 1)
-    whole = pj.information(panel, permutations=19)
+    whole = information(panel, permutations=19)
     monkeypatch.setattr(sys.modules[Slices.__module__], "MOST_STEPS", 25 * 3 * 6 * 1 * 19)
-    result = pj.information(panel, permutations=19)
+    result = information(panel, permutations=19)
     assert result.slices == 25 * 3
     assert any((n.values.get("chosen"), n.values.get("units")) == (25, 200) for n in result.notes)
     assert result.low <= result.task_low
@@ -127,9 +128,9 @@ def test_large_panels_are_sampled_and_said(monkeypatch: pytest.MonkeyPatch) -> N
 def test_many_replicates_are_sampled_only_when_too_few_tasks_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     panel, _ = pj.simulate_panel(30, 2, 2, 12, 1)
     monkeypatch.setattr(sys.modules[Slices.__module__], "MOST_STEPS", 20 * 2 * 24 * 4 * 19 - 1)
-    result = pj.information(panel, permutations=19)
+    result = information(panel, permutations=19)
     assert result.slice_size == 16
     assert any((n.values.get("kept"), n.values.get("replicates")) == (8, 12) for n in result.notes)
     monkeypatch.setattr(sys.modules[Slices.__module__], "MOST_STEPS", 10)
     with refused(pj.PanelError, "--judges", 20):
-        pj.information(panel, permutations=19)
+        information(panel, permutations=19)

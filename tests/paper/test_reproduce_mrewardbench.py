@@ -14,7 +14,7 @@ from conftest import shared_file
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.paper import inputs as sources
 from polyjudge.paper import published
-from polyjudge.paper.human_anchor import HumanAnchor, draw_sample, human_anchor
+from polyjudge.paper.anchor_check import HumanAnchor, draw_sample, human_anchor
 from polyjudge.paper.mrewardbench import missing_behind, reproduce_mrewardbench
 from polyjudge.paper.view import build
 from polyjudge.report import terminal

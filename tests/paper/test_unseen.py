@@ -11,13 +11,14 @@ from scipy.stats import kendalltau
 import polyjudge as pj
 from polyjudge.estimate.kernels import double_centre, draw_blocks
 from polyjudge.panel.errors import UsageError
+from polyjudge.paper import unseen_judge, unseen_language
 from polyjudge.paper.draws import plain_draws
 from polyjudge.paper.unseen import exchange
 from refusals import refused
 
 
 def test_devai_unseen_language(devai: pj.Panel, published: dict[str, Any]) -> None:
-    result = pj.unseen_language(devai)
+    result = unseen_language(devai)
     want = published["unseen_language"]
     assert result.overall["raw"] == pytest.approx(0.649, abs=0.005)
     assert result.overall["zero_shot"] == pytest.approx(0.740, abs=0.005)
@@ -39,7 +40,7 @@ def test_devai_with_the_published_draws(devai: pj.Panel, published: dict[str, An
     rng = np.random.default_rng(207)
     for language in devai.languages:
         draws = plain_draws(55, 1000, rng)
-        row = pj.unseen_language(devai, (0,), languages=[language], draws=draws).to_frame().iloc[0]
+        row = unseen_language(devai, (0,), languages=[language], draws=draws).to_frame().iloc[0]
         assert row.raw == pytest.approx(published["unseen_language"]["raw"][language], abs=5e-5)
         assert row.zero_shot == pytest.approx(published["unseen_language"]["zero_shot"][language], abs=1e-6)
 
@@ -47,7 +48,7 @@ def test_devai_with_the_published_draws(devai: pj.Panel, published: dict[str, An
 def test_zero_shot_by_hand() -> None:
     panel, _ = pj.simulate_panel(tasks=14, languages=4, judges=5, seed=4)
     draws = np.concatenate(list(draw_blocks(14, 5, 9)))
-    result = pj.unseen_language(panel, (0,), draws=draws)
+    result = unseen_language(panel, (0,), draws=draws)
     expected = np.zeros((5, 4))
     for r, w in enumerate(draws):
         train, left = np.average(panel.scores, axis=0, weights=w), panel.scores[w == 0].mean(axis=0)
@@ -81,8 +82,8 @@ def test_few_shot_row_by_hand() -> None:
 
 
 def test_a_new_judge_is_a_new_language_of_the_exchanged_panel(devai_like: pj.Panel) -> None:
-    judge = pj.unseen_judge(devai_like, resamples=128)
-    language = pj.unseen_language(exchange(devai_like), resamples=128)
+    judge = unseen_judge(devai_like, resamples=128)
+    language = unseen_language(exchange(devai_like), resamples=128)
     np.testing.assert_array_equal(judge.to_frame()["zero_shot"], language.to_frame()["zero_shot"])
     assert judge.to_frame()["judge"].tolist() == list(devai_like.judges)
     consistency = judge.curve["consistency"]
@@ -93,21 +94,21 @@ def test_shots_that_make_no_sense() -> None:
     panel, _ = pj.simulate_panel(tasks=10, languages=3, judges=3)
     for shots, named in (((1,), ("one", 2)), ((-2,), ("shots", -2))):
         with refused(UsageError, *named):
-            pj.unseen_language(panel, shots)
+            unseen_language(panel, shots)
     with refused(pj.PanelError, "Klingon", "language3"):
-        pj.unseen_language(panel, (0,), languages=["Klingon"])
+        unseen_language(panel, (0,), languages=["Klingon"])
 
 
 def test_small_and_holed_panels() -> None:
     small = pj.Panel.from_array(np.random.default_rng(1).normal(size=(3, 2, 2)))
-    result = pj.unseen_language(small, (0, 2), resamples=64)
+    result = unseen_language(small, (0, 2), resamples=64)
     assert result.skipped > 0
-    usual = pj.unseen_language(small, resamples=64)
+    usual = unseen_language(small, resamples=64)
     assert usual.curve["shots"].tolist() == [0, 3]
     assert any(n.values == {"shots": ["5", "10", "20"], "tasks": 3} for n in usual.notes)
     assert np.isfinite(result.curve[["tau", "low", "high"]].to_numpy()).all()
     holed, _ = pj.simulate_panel(tasks=40, languages=4, judges=4, seed=3, missing=0.1)
-    assert np.isfinite(pj.unseen_language(holed, resamples=64).curve["tau"]).all()
+    assert np.isfinite(unseen_language(holed, resamples=64).curve["tau"]).all()
 
 
 def test_unequal_units_are_weighted() -> None:

@@ -7,13 +7,14 @@ sum of squares is the standard error, and estimates that share tasks are correla
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.base import reading
+from polyjudge.calibrate.base import as_panel, read_numbers
 from polyjudge.calibrate.consensus import ConsensusCalibrator, Weights
 from polyjudge.calibrate.robust import Location
 from polyjudge.calibrate.shrinkage import Shrink
@@ -23,6 +24,7 @@ from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
 from polyjudge.panel.gold import Gold, align_gold
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
+from polyjudge.read.scores import read_gold
 
 Remove = Literal["none", "centred", "all"]
 REMOVE: tuple[Remove, ...] = ("none", "centred", "all")
@@ -130,6 +132,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
     True
     """
 
+    kind = "anchored"
     shift_: pd.Series[float]
     shift_se_: pd.Series[float]
     labels_: pd.Series[int]
@@ -148,8 +151,9 @@ class AnchoredCalibrator(ConsensusCalibrator):
             raise UsageError(f"shift must be 'none', 'centred' or 'all', not {shift!r}.")
         self.shift: Remove = shift
 
-    def fit(self, panel: Panel, gold: Any = None, trusted: str | None = None) -> Self:
+    def fit(self, panel: Any, gold: Any = None, trusted: str | None = None, **columns: Any) -> Self:
         """Estimate the interaction from the panel and the shift from labels, or from a `trusted` judge of the panel."""
+        panel = as_panel(panel, columns)
         if (gold is None) == (trusted is None):
             raise UsageError(
                 "AnchoredCalibrator needs a table of human scores (gold) or a trusted judge, one of the two."
@@ -159,6 +163,7 @@ class AnchoredCalibrator(ConsensusCalibrator):
                 raise PanelError(f"No judge {clean(trusted)!r} in this panel.")
             labels = Gold("score", panel.scores[:, :, panel.judges.index(trusted)], panel.languages)
         else:
+            gold = read_gold(gold) if isinstance(gold, str | Path) else gold
             labels = align_gold(panel, gold, kind=None if isinstance(gold, Gold) else "score")
         estimate = self._estimate = estimate_shift(panel, labels)
         super().fit(panel)
@@ -203,11 +208,9 @@ class AnchoredCalibrator(ConsensusCalibrator):
         # variance weights leave a constant per language in the interaction; the labels decide that constant here
         return self.interaction_.sub(self.interaction_.mean(axis=1), axis=0).add(removed, axis=0)
 
-    def to_dict(self) -> dict[str, Any]:
-        out = super().to_dict()
+    def _fields(self) -> dict[str, Any]:
         known = self.shift_.notna()
-        return out | {
-            "kind": "anchored",
+        return super()._fields() | {
             "remove_shift": self.shift,
             "shift": [float(x) if ok else None for x, ok in zip(self.shift_, known, strict=True)],
             "shift_se": [float(x) if ok else None for x, ok in zip(self.shift_se_, known, strict=True)],
@@ -215,19 +218,17 @@ class AnchoredCalibrator(ConsensusCalibrator):
         }
 
     @classmethod
-    def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
-        out = super().from_dict(data, where)
-        index = out.interaction_.index
-        with reading(where):
-            if data["remove_shift"] not in REMOVE:
-                raise ValueError("remove_shift is unknown")
-            out.shift = data["remove_shift"]
-            for name in ("shift", "shift_se", "labels"):
-                values = [np.nan if x is None else float(x) for x in data[name]]
-                if len(values) != len(index) or np.isinf(values).any():
-                    raise ValueError(f"{name} must have a finite number or null for each language")
-                setattr(out, f"{name}_", pd.Series(values, index=index, name=name))
-            out.labels_ = out.labels_.astype(np.int64)
-            if out.shift != "none" and out.shift_.isna().any():
-                raise ValueError("a shift is missing that is to be removed")
+    def _read(cls, data: dict[str, Any], languages: pd.Index[str], judges: pd.Index[str]) -> Self:
+        out = super()._read(data, languages, judges)
+        if data["remove_shift"] not in REMOVE:
+            raise ValueError("remove_shift is unknown")
+        out.shift = data["remove_shift"]
+        for name in ("shift", "shift_se", "labels"):
+            given = data[name]
+            numbers = read_numbers({name: [0 if x is None else x for x in given]}, name, (len(languages),))
+            values = [np.nan if x is None else number for x, number in zip(given, numbers, strict=True)]
+            setattr(out, f"{name}_", pd.Series(values, index=languages, name=name))
+        out.labels_ = out.labels_.astype(np.int64)
+        if out.shift != "none" and out.shift_.isna().any():
+            raise ValueError("a shift is missing that is to be removed")
         return out

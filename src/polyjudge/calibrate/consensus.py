@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import pandas as pd
 
-from polyjudge.calibrate.base import Calibrator, check_format, read_axes, read_numbers, reading
+from polyjudge.calibrate.base import Calibrator, as_panel, read_numbers
 from polyjudge.calibrate.history import Memory
 from polyjudge.calibrate.robust import LOCATIONS, Location
 from polyjudge.calibrate.robust import location as robust_interaction
@@ -55,6 +55,7 @@ class ConsensusCalibrator(Calibrator):
     np.float64(1.0)
     """
 
+    kind = "consensus"
     interaction_: pd.DataFrame
     language_effect_: pd.Series[float]
     judge_effect_: pd.Series[float]
@@ -76,7 +77,7 @@ class ConsensusCalibrator(Calibrator):
         self.shrinkage: Shrink = shrinkage
         self.location: Location = location
 
-    def fit(self, panel: Panel) -> Self:
+    def _fit(self, panel: Panel) -> None:
         """Estimate the interaction from a panel."""
         estimate = estimate_interaction(panel)
         means, w, error, self.shrunk_ = self._estimates(estimate, panel.weights)
@@ -92,10 +93,7 @@ class ConsensusCalibrator(Calibrator):
         self.grand_mean_ = float(means.mean())
         there = ~np.isnan(panel.scores)
         self.counts_ = panel.matrix(np.einsum("t,tlb->lb", panel.weights, there)).round().astype(np.int64)
-        self.fingerprint_ = panel.fingerprint
-        self.range_ = panel.range
-        self.memory_ = Memory.of(panel, estimate.influence, self.range_[0], estimate.cell_influence)
-        return self
+        self.memory_ = Memory.of(panel, estimate.influence, panel.range[0], estimate.cell_influence)
 
     def _estimates(self, estimate: InteractionEstimate, units: Array) -> tuple[Array, Array, Array, float]:
         """Cell means (k, m) whose centring is the interaction, judge weights (m,), error (k, m), share taken off."""
@@ -143,7 +141,7 @@ class ConsensusCalibrator(Calibrator):
         table = self.correction_
         return Adjustment(languages=tuple(table.index), judges=tuple(table.columns), shift=table.to_numpy())
 
-    def extend(self, new_scores: Panel, target: float | None = None) -> Self:
+    def extend(self, new_scores: Any, target: float | None = None, **columns: Any) -> Self:
         """A calibrator that also knows a new language or judge, from a handful of tasks (docs/methods.md, section 8).
 
         new_scores : a few tasks in the new language and in at least one known language, by at least two known judges
@@ -163,17 +161,13 @@ class ConsensusCalibrator(Calibrator):
         from polyjudge.calibrate.extend import extend
 
         self._fitted()
-        return extend(self, new_scores, target)[0]  # type: ignore[return-value]  # a copy of self
+        return extend(self, as_panel(new_scores, columns), target)[0]  # type: ignore[return-value]  # a copy of self
 
     # --- save and load ---
 
-    def to_dict(self) -> dict[str, Any]:
-        """All that `load_calibrator` needs, as plain JSON values."""
-        self._fitted()
-        return self.header("consensus") | {
+    def _fields(self) -> dict[str, Any]:
+        return {
             "weights": self.weights,
-            "languages": list(self.interaction_.index),
-            "judges": list(self.interaction_.columns),
             "interaction": self.interaction_.to_numpy().tolist(),
             "language_effect": self.language_effect_.tolist(),
             "judge_effect": self.judge_effect_.tolist(),
@@ -184,38 +178,31 @@ class ConsensusCalibrator(Calibrator):
             "shrinkage": self.shrinkage,
             "shrunk": self.shrunk_,
             "location": self.location,
-            "range": list(self.range_),
-            "fingerprint": self.fingerprint_,
             "memory": None if self.memory_ is None else self.memory_.to_dict(),
         }
 
     @classmethod
-    def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
-        """The calibrator of `to_dict`. Every field is checked."""
-        check_format(data, where)
-        with reading(where):
-            index, columns = read_axes(data)
-            k, m = len(index), len(columns)
-            out = cls(data["weights"], data.get("shrinkage", "none"), data.get("location", "mean"))
-            out.interaction_ = pd.DataFrame(read_numbers(data, "interaction", (k, m)), index=index, columns=columns)
-            out.language_effect_ = pd.Series(
-                read_numbers(data, "language_effect", (k,)), index=index, name="language_effect"
-            )
-            out.judge_effect_ = pd.Series(read_numbers(data, "judge_effect", (m,)), index=columns, name="judge_effect")
-            counts = read_numbers(data, "counts", (k, m)).astype(np.int64)
-            out.counts_ = pd.DataFrame(counts, index=index, columns=columns)
-            # Fields that files of earlier versions may lack.
-            se = None if data.get("se") is None else read_numbers(data, "se", (k, m))
-            out.se_ = None if se is None else pd.DataFrame(se, index=index, columns=columns)
-            w = read_numbers({"judge_weights": [1 / m] * m} | data, "judge_weights", (m,))
-            out.judge_weights_ = pd.Series(w, index=columns, name="weight")
-            out.shrunk_ = float(read_numbers({"shrunk": 0.0} | data, "shrunk", ()))
-            out.grand_mean_ = float(read_numbers(data, "grand_mean", ()))
-            low, high = read_numbers(data, "range", (2,)).tolist()
-            out.range_ = (low, high)
-            out.fingerprint_ = str(data["fingerprint"])
-            out.memory_ = Memory.from_dict(data.get("memory"), k, m)
-            _check_meaning(out, read_numbers(data, "counts", (k, m)))
+    def _read(cls, data: dict[str, Any], languages: pd.Index[str], judges: pd.Index[str]) -> Self:
+        k, m = len(languages), len(judges)
+        # Fields that files of earlier versions may lack.
+        data = {"shrinkage": "none", "location": "mean", "se": None, "judge_weights": [1 / m] * m, "shrunk": 0.0} | data
+        out = cls(data["weights"], data["shrinkage"], data["location"])
+
+        def cells(field: str) -> pd.DataFrame:
+            return pd.DataFrame(read_numbers(data, field, (k, m)), index=languages, columns=judges)
+
+        out.interaction_ = cells("interaction")
+        effects = read_numbers(data, "language_effect", (k,)), read_numbers(data, "judge_effect", (m,))
+        out.language_effect_ = pd.Series(effects[0], index=languages, name="language_effect")
+        out.judge_effect_ = pd.Series(effects[1], index=judges, name="judge_effect")
+        counts = cells("counts")
+        out.counts_ = counts.astype(np.int64)
+        out.se_ = None if data["se"] is None else cells("se")
+        out.judge_weights_ = pd.Series(read_numbers(data, "judge_weights", (m,)), index=judges, name="weight")
+        out.shrunk_ = float(read_numbers(data, "shrunk", ()))
+        out.grand_mean_ = float(read_numbers(data, "grand_mean", ()))
+        out.memory_ = Memory.from_dict(data.get("memory"), k, m)
+        _check_meaning(out, counts.to_numpy())
         return out
 
     def __repr__(self) -> str:
@@ -236,8 +223,6 @@ def _check_meaning(cal: ConsensusCalibrator, counts: Array) -> None:
     weights = cal.judge_weights_.to_numpy()
     if (counts < 0).any() or (counts != np.floor(counts)).any() or (counts > 1e15).any():
         raise ValueError("counts are not numbers of scores")
-    if not cal.range_[0] < cal.range_[1]:
-        raise ValueError("the range has its ends in the wrong order")
     if (weights < 0).any() or abs(weights.sum() - 1) > 1e-6 or not 0 <= cal.shrunk_ <= 1:
         raise ValueError("weights of judges are not shares, or the shrinkage is not one")
     if cal.se_ is not None and (cal.se_.to_numpy() < 0).any():

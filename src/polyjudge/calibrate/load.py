@@ -16,9 +16,7 @@ from polyjudge.panel.labels import clean
 LARGEST = 1 << 29
 """Bytes of the largest file that may be a calibrator."""
 KINDS: dict[str, type[Calibrator]] = {
-    "anchored": AnchoredCalibrator,
-    "method": MethodCalibrator,
-    "sparse": SparseCalibrator,
+    c.kind: c for c in (ConsensusCalibrator, SparseCalibrator, AnchoredCalibrator, MethodCalibrator)
 }
 
 
@@ -37,7 +35,7 @@ def load_calibrator(path: str | Path) -> Calibrator:
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, nested too deep, a number of 5,000 digits
         raise CalibratorError(f"{where} is not a polyjudge calibrator: it is not JSON ({clean(error, 120)}).") from None
     kind = data.get("kind") if isinstance(data, dict) else None
-    if isinstance(data, dict) and data.get("format") == FORMAT and kind not in (None, "consensus", *KINDS):
+    if isinstance(data, dict) and data.get("format") == FORMAT and kind not in (None, *KINDS):
         raise CalibratorError(f"{where} is a calibrator of a kind that this polyjudge does not know: {clean(kind)}.")
     return KINDS.get(str(kind), ConsensusCalibrator).from_dict(data, where)
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache, partial
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.base import Calibrator, check_format, read_axes, read_numbers, reading
+from polyjudge.calibrate.base import Calibrator, read_numbers
 from polyjudge.calibrate.block import Block, full_fit
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.calibrate.sparse import SparseCalibrator
@@ -101,13 +101,14 @@ class Method:
 class MethodCalibrator(Calibrator):
     """Any method of `compare` that maps scores by (score - shift) / scale of their cell."""
 
-    _adjustment: Adjustment
+    kind = "method"
+    _map: Adjustment
 
     def __init__(self, method: Method | str) -> None:
         self.method = method.name if isinstance(method, Method) else method
         self._method = method if isinstance(method, Method) else None
 
-    def fit(self, panel: Panel) -> Self:
+    def _fit(self, panel: Panel) -> None:
         method = self._method or find_methods(self.method)[0]
         if method.complete:
             panel.require_complete(f"the method {method.name}")
@@ -119,52 +120,51 @@ class MethodCalibrator(Calibrator):
                 "(polyjudge compare)."
             )
         shift, scale = (out.shift[0], out.scale[0]) if isinstance(out, Map) else (np.asarray(out)[0], None)
-        self._adjustment = Adjustment(
-            languages=panel.languages, judges=panel.judges, shift=np.array(shift), scale=scale
-        )
-        self.range_, self.fingerprint_ = panel.range, panel.fingerprint
-        return self
+        self._map = Adjustment(languages=panel.languages, judges=panel.judges, shift=np.array(shift), scale=scale)
 
     @property
     def adjustment_(self) -> Adjustment:
-        return self._adjustment
+        return self._map
 
-    def to_dict(self) -> dict[str, Any]:
-        a = self._fitted()
-        return self.header("method") | {
-            "method": self.method,
-            "languages": list(a.languages),
-            "judges": list(a.judges),
-            "shift": a.shift.tolist(),
-            "scale": None if a.scale is None else a.scale.tolist(),
-            "range": list(self.range_),
-            "fingerprint": self.fingerprint_,
-        }
+    def _fields(self) -> dict[str, Any]:
+        scale = self._map.scale
+        shift = self._map.shift.tolist()
+        return {"method": self.method, "shift": shift, "scale": None if scale is None else scale.tolist()}
 
     @classmethod
-    def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
-        """The calibrator of `to_dict`. Every field is checked."""
-        check_format(data, where)
-        with reading(where):
-            languages, judges = read_axes(data)
-            cells = (len(languages), len(judges))
-            out = cls(str(data["method"]))
-            scale = None if data["scale"] is None else read_numbers(data, "scale", cells)
-            if scale is not None and not (scale > 0).all():
-                raise ValueError("scale must be positive")
-            shift = read_numbers(data, "shift", cells)
-            out._adjustment = Adjustment(languages=tuple(languages), judges=tuple(judges), shift=shift, scale=scale)
-            low, high = read_numbers(data, "range", (2,)).tolist()
-            out.range_, out.fingerprint_ = (low, high), str(data["fingerprint"])
+    def _read(cls, data: dict[str, Any], languages: pd.Index[str], judges: pd.Index[str]) -> Self:
+        cells = len(languages), len(judges)
+        out = cls(str(data["method"]))
+        scale = None if data["scale"] is None else read_numbers(data, "scale", cells)
+        if scale is not None and not ((scale > 1e-12) & (scale < 1e12)).all():
+            raise ValueError("scale must be positive, and neither tiny nor huge")
+        shift = read_numbers(data, "shift", cells)
+        out._map = Adjustment(languages=tuple(languages), judges=tuple(judges), shift=shift, scale=scale)
         return out
 
     def __repr__(self) -> str:
         if not hasattr(self, "fingerprint_"):
             return f"MethodCalibrator({clean(self.method)!r}), not fitted"
-        a = self._adjustment
+        a = self._map
         return (
             f"MethodCalibrator({clean(self.method)!r}), fitted on {len(a.languages)} languages x {len(a.judges)} judges"
         )
+
+
+def marked(calibrator: Calibrator, mark: float) -> MethodCalibrator:
+    """What moves the mark of a gate instead of the scores: a score less the mark of its cell, above 0 where it passes.
+
+    >>> from polyjudge import Panel
+    >>> panel = Panel.from_array([[[1, 2], [3, 5]], [[1, 2], [3, 4]]])
+    >>> gate = marked(ConsensusCalibrator().fit(panel), 3)
+    >>> gate.transform(4, language="language1", judge="judge1") > 0
+    True
+    """
+    table = calibrator.marks(mark)
+    out = MethodCalibrator(f"mark {mark:g}")
+    out._map = Adjustment(languages=tuple(table.index), judges=tuple(table.columns), shift=table.to_numpy())
+    out.range_, out.fingerprint_, out.levels_ = calibrator.range_, calibrator.fingerprint_, calibrator.levels_
+    return out
 
 
 REGISTRY: dict[str, Method] = {}
@@ -191,21 +191,9 @@ def method(name: str, **about: Any) -> Callable[[Adjust], Method]:
     return wrap
 
 
-ORDER = (
-    "raw", "per-language norm", "judge-only norm", "z-score", "quantile norm", "ensemble", "combat-eb", "dawid-skene",
-    "random control", "cbc", "cbc-weighted", "oracle",
-)  # fmt: skip
-"""The order in which tables show the methods; all others follow."""
-
-
-@cache
-def added() -> frozenset[str]:
-    """The methods that rooms above bring: they are compared where they are named, or all are asked for."""
-    own = set(REGISTRY)
-    load("methods")
-    for name in (*ORDER, *[n for n in REGISTRY if n not in ORDER]):
-        REGISTRY[name] = REGISTRY.pop(name)
-    return frozenset(set(REGISTRY) - own)
+def _of_rooms_above(m: Method) -> bool:
+    """Methods that other rooms bring are compared where they are named, or all are asked for."""
+    return m.adjust.__module__.startswith("polyjudge.") and m.adjust.__module__ != __name__
 
 
 def method_of(calibrator: ConsensusCalibrator) -> Method:
@@ -222,10 +210,10 @@ def method_of(calibrator: ConsensusCalibrator) -> Method:
 def find_methods(
     wanted: str | Method | Calibrator | Iterable[str | Method | Calibrator] | None,
 ) -> list[Method]:
-    """The methods asked for, each once, in the order given; for None or "all" those that need not be named."""
+    """The methods asked for, each once, in the order given; None for those of this room and the user's own."""
+    load("methods")
     if wanted is None:
-        return [m for n, m in REGISTRY.items() if not m.by_name and n not in added()]
-    added()
+        return [m for m in REGISTRY.values() if not m.by_name and not _of_rooms_above(m)]
     if wanted == "all":
         return [m for m in REGISTRY.values() if not m.by_name]
     listed = [wanted] if isinstance(wanted, (str, Method, Calibrator)) else list(wanted)
@@ -276,41 +264,6 @@ def shrunken(block: Block) -> Array:
     kept = np.maximum(0.0, 1 - np.divide(noise, size, out=np.ones_like(size), where=size > 0))
     out: Array = kept[:, None, None] * block.interaction
     return out
-
-
-@method(
-    "cbc-weighted",
-    subtracts=True,
-    identity="as-cbc",
-    calibrator=partial(ConsensusCalibrator, "variance"),
-    part=double_centre,
-)
-def cbc_weighted(block: Block) -> Array:
-    """The interaction against a language mean that weights judges by their steadiness over languages.
-
-    w(b) is proportional to 1 / Var_l[Tr(l, b)]; it differs from cbc by a constant per language.
-    """
-    columns = block.train - block.train.mean(axis=-2, keepdims=True)
-    variance = (columns**2).mean(axis=-2, keepdims=True)
-    inverse = 1 / np.where(variance <= block.gap**2, 1e-8, variance)
-    weights = inverse / inverse.sum(axis=-1, keepdims=True)
-    out: Array = columns - (columns * weights).sum(axis=-1, keepdims=True)
-    return out
-
-
-@method("oracle", subtracts=True, identity="oracle", compares_only="it uses the scores it is judged by")
-def oracle(block: Block) -> Array:
-    """The interaction of the evaluation tasks themselves: an upper bound, not a method."""
-    return block.left_out_interaction
-
-
-for _variant in (
-    ConsensusCalibrator(shrinkage="auto"),
-    ConsensusCalibrator(location="trimmed"),
-    ConsensusCalibrator(location="huber"),
-    ConsensusCalibrator(location="median_of_means"),
-):
-    REGISTRY[_variant.name] = method_of(_variant)
 
 
 MOST_UNITS = 2000

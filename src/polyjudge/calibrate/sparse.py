@@ -11,7 +11,7 @@ from typing import Any, Self, get_args
 import numpy as np
 import pandas as pd
 
-from polyjudge.calibrate.base import reading
+from polyjudge.calibrate.base import read_numbers
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.estimate.deviations import Kind, Units, choose, sized
 from polyjudge.estimate.incomplete import estimate_interaction
@@ -43,6 +43,7 @@ class SparseCalibrator(ConsensusCalibrator):
     1
     """
 
+    kind = "sparse"
     kind_: Kind
     excess_: pd.DataFrame
     named_: pd.DataFrame
@@ -52,16 +53,15 @@ class SparseCalibrator(ConsensusCalibrator):
         self.level = check_level(level)
         self.seed = seed
 
-    def fit(self, panel: Panel) -> Self:
+    def _fit(self, panel: Panel) -> None:
         """Choose the explanation, and read how far its cells are off."""
-        super().fit(panel)
+        super()._fit(panel)
         estimate = estimate_interaction(panel)
         units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
         reading = choose(units, self.level, self.seed)
         (excess,), (named,) = sized(units, estimate.interaction[None], [reading])
         self.kind_, self.excess_ = reading.kind, panel.matrix(excess)
         self.named_ = panel.matrix(named.astype(np.float64)).astype(bool)
-        return self
 
     @property
     def name(self) -> str:
@@ -76,9 +76,8 @@ class SparseCalibrator(ConsensusCalibrator):
         moved = self.excess_.where(self.named_, 0.0)
         return moved.reindex(index=self.interaction_.index, columns=self.interaction_.columns, fill_value=0.0)
 
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {
-            "kind": "sparse",
+    def _fields(self) -> dict[str, Any]:
+        return super()._fields() | {
             "explanation": self.kind_,
             "level": self.level,
             "seed": self.seed,
@@ -87,23 +86,17 @@ class SparseCalibrator(ConsensusCalibrator):
         }
 
     @classmethod
-    def from_dict(cls, data: Any, where: str = "this calibrator") -> Self:
-        plain = ConsensusCalibrator.from_dict(data, where)
-        out = cls()
-        vars(out).update(vars(plain))
-        with reading(where):
-            out.level, out.seed = check_level(float(data["level"])), int(data["seed"])
-            if data["explanation"] not in get_args(Kind):
-                raise ValueError("the explanation is unknown")
-            out.kind_ = data["explanation"]
-            excess, named = np.array(data["excess"], np.float64), np.array(data["named"])
-            if excess.shape != plain.interaction_.shape or not np.isfinite(excess).all():
-                raise ValueError("excess must be a finite number for each cell")
-            if named.shape != excess.shape or named.dtype != bool:
-                raise ValueError("named must be true or false for each cell")
-        index, columns = plain.interaction_.index, plain.interaction_.columns
-        out.excess_ = pd.DataFrame(excess, index=index, columns=columns)
-        out.named_ = pd.DataFrame(named, index=index, columns=columns)
+    def _read(cls, data: dict[str, Any], languages: pd.Index[str], judges: pd.Index[str]) -> Self:
+        out = cls(level=float(data["level"]), seed=int(data["seed"]))
+        vars(out).update(vars(ConsensusCalibrator._read(data, languages, judges)))
+        if data["explanation"] not in get_args(Kind):
+            raise ValueError("the explanation is unknown")
+        out.kind_ = data["explanation"]
+        excess, named = read_numbers(data, "excess", out.interaction_.shape), np.array(data["named"])
+        if named.shape != excess.shape or named.dtype != bool:
+            raise ValueError("named must be true or false for each cell")
+        out.excess_ = pd.DataFrame(excess, index=languages, columns=judges)
+        out.named_ = pd.DataFrame(named, index=languages, columns=judges)
         return out
 
     def __repr__(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,15 +12,7 @@ from polyjudge.questions import options as o
 if TYPE_CHECKING:
     from polyjudge.calibrate import Calibrator
     from polyjudge.panel.panel import Panel
-
-
-Weights = StrEnum("Weights", "uniform variance")
-"""How the panel mean weighs its judges."""
-
-
-Location = StrEnum("Location", "mean trimmed median_of_means huber")
-"""How a cell's values over tasks are summed up."""
-
+    from polyjudge.panel.say import Say
 
 OPTIONS = (o.Columns, o.Reading, o.Json, o.Overwrite)
 
@@ -31,11 +22,26 @@ def calibrate(
     scores: o.Scores,
     output: Annotated[str | None, o.CALIBRATED] = None,
     save: Annotated[Path | None, Option(metavar="CAL", help="Save the calibrator (JSON).")] = None,
-    method: Annotated[str, Option(metavar="NAME", help="A method of compare: cbc, cbc-shrunken, z-score, ...")] = "cbc",
-    weights: Annotated[Weights, Option(help="Weights of the judges.")] = Weights.uniform,
-    shrinkage: Annotated[str, Option(help="auto (what left-out tasks say), none, or a share from 0 to 1.")] = "auto",
-    location: Annotated[Location, Option(help="Mean over tasks, or a robust one.")] = Location.mean,
-    column: o.NewColumn = "calibrated",
+    method: Annotated[
+        str | None, Option(metavar="NAME", help="cbc (the default), sparse, or any method of compare --methods all.")
+    ] = None,
+    shrink: Annotated[
+        bool, Option("--shrink", help="Take off what looks like noise: for few tasks and many cells.")
+    ] = False,
+    labels: Annotated[
+        Path | None, Option(metavar="FILE", help="Human scores: also remove what all judges share in a language.")
+    ] = None,
+    mark: Annotated[
+        float | None, Option(metavar="LEVEL", help="For a gate: move its mark cell by cell, not the scores.")
+    ] = None,
+    extend: Annotated[
+        Path | None,
+        Option(metavar="CAL", help="Add new languages or judges to this calibrator from a handful of tasks."),
+    ] = None,
+    target: Annotated[
+        float | None, Option(help="With --extend: half width, in points, that its advice on further tasks aims at.")
+    ] = None,
+    column: Annotated[str | None, Option(help="Name of the new column; default calibrated, or margin.")] = None,
     clip: o.Clip = False,
     spreadsheet_safe: o.SpreadsheetSafe = False,
 ) -> None:
@@ -43,80 +49,113 @@ def calibrate(
 
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """
+    from polyjudge.calibrate.advice import advice
+    from polyjudge.calibrate.methods import marked
     from polyjudge.estimate.identify import settle_incomplete
     from polyjudge.panel.errors import UsageError
     from polyjudge.panel.scale import scale_of
-    from polyjudge.read.writers import write_calibrated
 
     if output is None and save is None:
         raise UsageError("Say where the result goes: -o OUT for calibrated scores, --save CAL for the calibrator.")
+    if target is not None and extend is None:
+        raise UsageError("--target belongs to --extend.")
     everything = o.read(ctx, scores)
-    panel = settle_incomplete(everything)
+    panel = everything if extend else settle_incomplete(everything)
     scale = scale_of(panel)
+    if clip and mark is not None:
+        raise UsageError("--mark leaves the scores as they are: there is nothing to --clip.")
     if clip and scale.kind == "open" and panel.declared_range is None:
         raise UsageError("An open scale has no ends to cut scores to. Give them: --range LOW:HIGH.")
-    cal = _fitted(panel, method, weights, shrinkage, location)
-    written = None
-    if output is not None:
-        reading = o.Reading.of(ctx)
-        part = reading.languages is not None or reading.judges is not None
-        part = part or panel.shape[1:] != everything.shape[1:]
-        written = write_calibrated(
-            cal.adjustment_.clipped(scale.ends) if clip else cal,
-            scores,
-            output,
-            column=column,
-            unseen="keep" if part else "error",
-            overwrite=o.Overwrite.of(ctx).overwrite,
-            spreadsheet_safe=spreadsheet_safe,
-            **reading.layout(),
-            **vars(o.Columns.of(ctx)),
-        )
+    cal, notes = _fitted(panel, method, shrink, labels, extend, target)
+    notes += () if extend or mark is not None else advice(cal, panel)
+    if mark is not None:
+        cal = marked(cal, mark)
+    part = panel.shape[1:] != everything.shape[1:]
+    named = column or ("calibrated" if mark is None else "margin")
+    written = _write(
+        ctx, scores, output, cal.adjustment_.clipped(scale.ends) if clip else cal, named, part, spreadsheet_safe
+    )
     if save is not None:
         cal.save(save)
-    _show(ctx, panel, cal, written, save, clip)
+    _show(ctx, panel, cal, notes, written, save, clip, mark)
 
 
-def _show(ctx: Context, panel: Panel, cal: Any, written: Any, save: Path | None, clip: bool) -> None:
-    """Say what was fitted, how many scores leave the scale, and where everything went."""
-    from polyjudge.panel.say import say, word
+def _fitted(
+    panel: Panel, method: str | None, shrink: bool, labels: Path | None, extend: Path | None, target: float | None
+) -> tuple[Calibrator, tuple[Any, ...]]:
+    """The calibrator that the options ask for, fitted, and what there is to say about an extension."""
+    from polyjudge.calibrate import load_consensus
+    from polyjudge.calibrate.anchored import AnchoredCalibrator
+    from polyjudge.calibrate.consensus import ConsensusCalibrator
+    from polyjudge.calibrate.extend import extend as widen
+    from polyjudge.calibrate.methods import find_methods
+    from polyjudge.panel.errors import UsageError
+
+    given = {"--method": method, "--shrink": shrink, "--labels": labels, "--extend": extend}
+    several = [name for name, value in given.items() if value]
+    if len(several) > 1:
+        raise UsageError(f"{several[0]} and {several[1]} ask for different calibrators: give one of them.")
+    if extend is not None:
+        wider, extension = widen(load_consensus(extend), panel, target)
+        return wider, (extension,)
+    if labels is not None:
+        return AnchoredCalibrator(shift="centred").fit(panel, labels), ()
+    if method is not None:
+        return find_methods(method)[0].fit(panel), ()
+    return ConsensusCalibrator(shrinkage="auto" if shrink else "none").fit(panel), ()
+
+
+def _write(
+    ctx: Context, scores: str, output: str | None, cal: Any, column: str, part: bool, spreadsheet_safe: bool
+) -> Any:
+    """The scores with the new column, unless only the calibrator is wanted."""
+    from polyjudge.read.writers import write_calibrated
+
+    if output is None:
+        return None
+    reading = o.Reading.of(ctx)
+    part = part or reading.languages is not None or reading.judges is not None
+    return write_calibrated(
+        cal,
+        scores,
+        output,
+        column=column,
+        unseen="keep" if part else "error",
+        overwrite=o.Overwrite.of(ctx).overwrite,
+        spreadsheet_safe=spreadsheet_safe,
+        **reading.layout(),
+        **vars(o.Columns.of(ctx)),
+    )
+
+
+def _show(
+    ctx: Context, panel: Panel, cal: Calibrator, notes: tuple[Any, ...], written: Any, save: Path | None, clip: bool,
+    mark: float | None,
+) -> None:  # fmt: skip
+    """Say what was fitted, how many scores leave the scale, what to know, and where everything went."""
+    from polyjudge.panel.records import plain
+    from polyjudge.panel.say import say
     from polyjudge.panel.scale import scale_of
     from polyjudge.questions.emit import print_json, print_written
 
-    outside = _outside(cal, panel)
-    if o.Json.of(ctx).as_json:
-        more = {"written": vars(written) if written else None, "outside": outside, "clipped": clip}
-        print_json({"calibrator": cal.to_dict(), **more}, "calibrate")
-        return
-    print(panel)
-    print(cal)
+    outside = 0 if mark is not None else _outside(cal, panel)
+    said: list[Say] = [] if mark is None else [say("calibrate.mark")]
     if outside:
         low, high = scale_of(panel).ends
         of = int(panel.counts.sum())
-        print(word(say("calibrate.outside", count=outside, of=of, clipped=clip, low=low, high=high)))
+        said.append(say("calibrate.outside", count=outside, of=of, clipped=clip, low=low, high=high))
+    if o.Json.of(ctx).as_json:
+        more = {"written": vars(written) if written else None, "outside": outside, "clipped": clip}
+        print_json({"calibrator": cal.to_dict(), "notes": plain([*said, *notes]), **more}, "calibrate")
+        return
+    print(panel)
+    print(cal)
+    for note in (*said, *notes):
+        print(note)
     if save is not None:
         print(f"Saved the calibrator to {save}")
     if written is not None:
         print_written(written)
-
-
-def _fitted(panel: Panel, method: str, weights: Weights, shrinkage: str, location: Location) -> Calibrator:
-    """The calibrator that the options ask for, fitted."""
-    from polyjudge.calibrate import ConsensusCalibrator
-    from polyjudge.calibrate.methods import find_methods
-    from polyjudge.panel.errors import UsageError
-
-    amount: str | float = shrinkage
-    if shrinkage not in ("none", "auto"):
-        try:
-            amount = float(shrinkage)
-        except ValueError:
-            raise UsageError(f"--shrinkage takes none, auto or a number from 0 to 1, not {shrinkage!r}.") from None
-    if method == "cbc":
-        return ConsensusCalibrator(weights.value, amount, location.value).fit(panel)  # type: ignore[arg-type]
-    if (weights, amount, location) != (Weights.uniform, "auto", Location.mean):
-        raise UsageError("--weights, --shrinkage and --location are options of --method cbc.")
-    return find_methods(method)[0].fit(panel)
 
 
 def _outside(cal: Calibrator, panel: Panel) -> int:

@@ -29,7 +29,6 @@ MOVING = {
     "gate": ("decide", "polyjudge.questions.audit.gate_command"),
     "choose": ("decide", "polyjudge.questions.judges.command"),
     "swap": ("decide", "polyjudge.questions.judges.swap_command"),
-    "extend": ("fix", "polyjudge.cli.extend"),
     "replay": ("collect", "polyjudge.questions.plan.replay_command"),
     "formats": ("start", "polyjudge.questions.check.formats_command"),
     "reproduce": ("paper", "polyjudge.paper.command"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -95,6 +97,41 @@ class Adjustment:
             + f"; it knows {', '.join(clean(x) for x in known[:12])}. Fit it on scores that include it, "
             "or leave such rows unchanged with unseen='keep' (--unseen keep)."
         )
+
+    # --- single scores ---
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str], tuple[float, float]]:
+        scale = np.ones_like(self.shift) if self.scale is None else self.scale
+        return {
+            (a, b): (float(self.shift[i, j]), float(scale[i, j]))
+            for i, a in enumerate(self.languages)
+            for j, b in enumerate(self.judges)
+        }
+
+    def one(self, score: Any, language: Any, judge: Any, unseen: str = "error") -> float:
+        """One adjusted score. A missing one (None or NaN) stays missing: NaN."""
+        try:
+            value = math.nan if score is None else float(score)
+        except (TypeError, ValueError):
+            raise PanelError(f"The score {clean(repr(score), 60)} is not a number.") from None
+        if math.isinf(value):
+            raise PanelError("The score is infinite.")
+        cell = self._cells.get((language, judge)) or self._cells.get((str(language), str(judge)))
+        if cell is None:
+            self.check_seen([(str(language), str(judge), 1)], unseen)
+            return value
+        value = value - cell[0] if self.scale is None else (value - cell[0]) / cell[1]
+        return value if self.limits is None or math.isnan(value) else min(max(value, self.limits[0]), self.limits[1])
+
+    def row(
+        self, row: Mapping[str, Any], column: str = "calibrated", unseen: str = "error", **names: str | None
+    ) -> dict[str, Any]:
+        """One row with the adjusted score as a new field."""
+        at = _columns_of(tuple(map(str, row)), tuple(sorted(names.items())))
+        if column in row:
+            raise UsageError(f"The row already has a field {column!r}. Choose another name: column=...")
+        return {**row, column: self.one(row[at.score], row[at.language], row[at.judge], unseen)}
 
     # --- engines ---
 
@@ -223,9 +260,7 @@ class Adjustment:
         if kind not in ("pandas", "pyarrow", "polars", "ibis", "pyspark"):
             raise UsageError(f"apply takes a pandas, polars, pyarrow, Ibis or Spark table, not {type(table).__name__}.")
         there = [str(n) for n in (table.column_names if kind == "pyarrow" else table.columns)]
-        columns = find_columns(  # the columns of systems, replicates and clusters pass through unread
-            there, language=language, judge=judge, score=score, replicate="", system="", cluster="", require_task=False
-        )
+        columns = _columns_of(tuple(there), (("judge", judge), ("language", language), ("score", score)))
         if column in there:
             raise UsageError(f"The table already has a column {column!r}. Choose another name: column=...")
         if kind == "ibis":
@@ -246,6 +281,15 @@ class Adjustment:
 
         values = self.rows([pd.Series(table[c].to_list()) for c in used], unseen)
         return table.with_columns(pl.Series(column, values, nan_to_null=True))
+
+
+@lru_cache(maxsize=100)
+def _columns_of(there: Labels, names: tuple[tuple[str, str | None], ...]) -> Columns:
+    """Where language, judge and score are; columns of systems, replicates and clusters pass through unread."""
+    unknown = [name for name, _ in names if name not in ("language", "judge", "score")]
+    if unknown:
+        raise UsageError(f"There is no argument {clean(unknown[0])!r}: name the columns language, judge and score.")
+    return find_columns(list(there), **dict(names), replicate="", system="", cluster="", require_task=False)
 
 
 def check_unseen(unseen: str) -> None:

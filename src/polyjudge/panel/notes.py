@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polyjudge.panel.labels import clean
-from polyjudge.panel.say import Template, Values, names, plural
+from polyjudge.panel.say import Template, Values, plural
 
 
 def _lonely(v: Values) -> str:
@@ -22,19 +22,6 @@ def _missing(v: Values) -> str:
     return text + (
         ", with task and cell effects only: too few tasks have two languages scored by the same two judges, so a "
         "judge's own view of single tasks is not removed"
-    )
-
-
-def _more(v: Values) -> str:
-    """What to score next, to reach the goal of an extension."""
-    if not v["more"]:
-        return "No more tasks are needed to {goal:text}."
-    if v["more"] <= v["left"]:
-        return "Score {more} more tasks to {goal:text}."
-    rest = "Score the {left} tasks it lacks. " if v["left"] else ""
-    return rest + (
-        f"All {v['tasks'] + v['left']:,} tasks of the calibrator give about ±{{whole:points}} points; to {{goal:text}} "
-        f"takes {v['more'] - v['left']:,} tasks that are new to every {{kind}}."
     )
 
 
@@ -133,34 +120,6 @@ WORDS: dict[str, Template] = {
     "btl.endless": "In {language}, {judge} wins or loses every comparison: its strength has no finite value, only its "
     "place in the order counts.",
     "btl.one-stratum": "The panel has no task groups, so there is one stratum and its discrimination is one.",
-    "extend.newcomer": lambda v: (
-        "{label} was added from {tasks} tasks: its cells are known to about ±{half_width:points} points "
-        "({level:share}), {clear} of {cells} are clearly not 0, and {shrunk:share} of the row was taken off as noise. "
-        + _more(v)
-    ),
-    "extend.goal.target": "know the row to ±{target:g} points",
-    "extend.goal.as-well": "know the row as well as the cells fitted before",
-    "extend.goal.as-many": "have as many tasks as the cells fitted before",
-    "extend.unchanged": "The cells fitted before are unchanged. Fitting again on all scores would use the new tasks "
-    "for them too.",
-    "extend.mean-moves": "The mean over judges of calibrated scores equals the raw mean over the judges fitted before; "
-    "with a new judge in it the mean may move by that judge's cells.",
-    "extend.lacking": lambda v: (
-        "{label} has no scores with " + names(v["others"], 6) + ": those cells are 0, so nothing is taken off there."
-    ),
-    "shrink.no": "The tasks are enough for the cells: shrinking would change nothing worth having.",
-    "shrink.yes": lambda v: (
-        (
-            "Shrink: it takes {amount:share} off the interaction, and left-out tasks say it helps"
-            if v["proven"]
-            else "Shrinking is expected to help: it takes {amount:share} off the interaction. The tasks are too few to "
-            "prove it"
-        )
-        + " (gain {gain:+.3g} points² per score, {level:share} interval {low:.3g} to {high:.3g})."
-    ),
-    "robust.apart": "{language} x {judge}: the mean gives {mean:+.2f} but trimmed mean {trimmed:+.2f}, median of means "
-    "{median_of_means:+.2f} and Huber {huber:+.2f}: a few tasks carry this cell; look at them before trusting it.",
-    "robust.agree": "Trimmed mean, median of means and Huber agree with the mean.",
     "uncertainty.no-band": "In many resamples of the tasks a cell has no spread at all, so the band has no bound.",
     "uncertainty.constant-cells": "{constant} of {cells} cells have the same deviation in every task, so they have no "
     "interval; they are judged by the sign test.",

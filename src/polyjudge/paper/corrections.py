@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from polyjudge.panel.numbers import p_words
 from polyjudge.paper.ablations import JUDGES_IDENTITY
-from polyjudge.paper.decisions import TARGET
 from polyjudge.paper.devai import FULL_FIT, MANY, SEVERITY, Findings, gain_text
 from polyjudge.paper.human_labels import LabelCheck
 from polyjudge.paper.reproduction import Correction
+from polyjudge.paper.top_judge import TARGET
 from polyjudge.questions.compare.held_out import GAIN_SCOPE
 
 AUDIT = "their repository, paper/analysis/aamas_2027/results/localization_and_transform_audit.json"

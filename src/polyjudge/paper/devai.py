@@ -15,12 +15,12 @@ from polyjudge.panel.numbers import p_words
 from polyjudge.panel.panel import Panel
 from polyjudge.paper import published
 from polyjudge.paper.ablations import JUDGES_IDENTITY, Ablation, ablate_judges, ablate_tasks
-from polyjudge.paper.decisions import TARGET, Decisions, decisions
 from polyjudge.paper.draws import held_out_draws, plain_draws, subset_draws
 from polyjudge.paper.exact import Tau, bare_comparison, published_information
-from polyjudge.paper.information import Information, information
 from polyjudge.paper.ledger import Answer, Answers, label, labels, measured_scatter, scattered, setting
 from polyjudge.paper.requirements import GROUPS, Requirements
+from polyjudge.paper.score_information import Information, information
+from polyjudge.paper.top_judge import TARGET, Decisions, decisions
 from polyjudge.paper.unseen import unseen_language
 from polyjudge.questions.audit.reversal import RankReversals, rank_reversals
 from polyjudge.questions.audit.variance import Variance, variance

@@ -12,13 +12,13 @@ from polyjudge.panel.say import say
 from polyjudge.paper import figures, published
 from polyjudge.paper.ablations import JUDGES_IDENTITY
 from polyjudge.paper.corrections import corrections, seen
-from polyjudge.paper.decisions import TARGET
 from polyjudge.paper.devai import Findings, Types, analyse, answer, elsewhere, with_binomial
 from polyjudge.paper.follow_up import follow_up
 from polyjudge.paper.human_labels import CAVEAT, LabelCheck, check_labels
 from polyjudge.paper.ledger import settle
 from polyjudge.paper.printed import Table
 from polyjudge.paper.reproduction import Reproduction, notes
+from polyjudge.paper.top_judge import TARGET
 from polyjudge.questions.compare.held_out import GAIN_SCOPE
 from polyjudge.report.charts.vega import Picture
 

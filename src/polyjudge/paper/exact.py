@@ -11,14 +11,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.methods import Block
+from polyjudge.calibrate.block import Block
 from polyjudge.estimate.kernels import double_centre, mean_tau, ranks
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.panel import Panel
 from polyjudge.paper.draws import summary
-from polyjudge.paper.information import Slices
 from polyjudge.paper.methods.dawid_skene import dawid_skene
 from polyjudge.paper.methods.normalise import ensemble_parts
+from polyjudge.paper.score_information import Slices
 
 Tau = tuple[float, float, float, float]
 """Mean tau, the ends of its interval, and tau of the full fit."""

@@ -7,7 +7,7 @@ from typing import Any
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say, word
 from polyjudge.paper.ablations import Ablation
-from polyjudge.paper.decisions import Decisions
+from polyjudge.paper.top_judge import Decisions
 from polyjudge.paper.unseen import Unseen
 from polyjudge.report.build import chart, column, fields, frame_of, notes, table
 from polyjudge.report.sections import Report, Section

@@ -5,13 +5,6 @@ from __future__ import annotations
 from polyjudge.panel.say import Template, plural
 
 WORDS: dict[str, Template] = {
-    "calibrate.outside": lambda v: (
-        "{count} of {of} calibrated scores lay beyond the scale ({low:g} to {high:g}) and were cut: the mean over the "
-        "judges moves."
-        if v["clipped"]
-        else "{count} of {of} calibrated scores lie beyond the scale ({low:g} to {high:g}). --clip cuts them and moves "
-        "the judges' mean."
-    ),
     "note": "{text:text}",
     "more-rows": lambda v: "... and {rows} more " + plural(v["rows"], "row", "rows") + " (all of them with --json)",
     "grid-cut": lambda v: (

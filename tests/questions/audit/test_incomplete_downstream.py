@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
+from polyjudge.calibrate.robust import robust
 from polyjudge.estimate.crossfit import crossfit
 from polyjudge.estimate.incomplete import (
     CellRates,
@@ -231,6 +232,6 @@ def test_functions_settle_missing_scores_as_the_command_does(lonely: Path, cli: 
         assert json.loads(json.dumps(found, default=float)) == data["uncertainty"]
     assert pj.variance(lonely).to_frame().equals(pj.variance(panel).to_frame())
     renamed = pd.read_csv(lonely).rename(columns={"judge": "who"})
-    assert pj.robust(renamed, judge="who").to_frame().equals(pj.robust(panel).to_frame())
+    assert robust(renamed, judge="who").to_frame().equals(robust(panel).to_frame())
     with refused(UsageError, "polyjudge.robust", "judge"):
-        pj.robust(panel, judge="who")
+        robust(panel, judge="who")

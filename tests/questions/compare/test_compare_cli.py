@@ -1,4 +1,4 @@
-"""`polyjudge compare`: every protocol on the terminal and as JSON, files, exit codes, errors."""
+"""`polyjudge compare`: on the terminal and as JSON, files, exit codes, errors."""
 
 from __future__ import annotations
 
@@ -69,24 +69,6 @@ def test_terminal_shows_intervals_identities_scope_and_advice() -> None:
     assert str(result.advice.text) in text
 
 
-def test_every_other_protocol_prints_what_it_must_say() -> None:
-    panel, _ = pj.simulate_panel(tasks=30, languages=3, judges=4, interaction=10, seed=1)
-    unseen = pj.unseen_language(panel, (0, 3), resamples=64)
-    assert str(unseen.identity) in flat(printed(unseen))
-    judge = flat(printed(pj.unseen_judge(panel, (0, 3), resamples=64)))
-    assert "consistency" in judge
-    decisions = pj.decisions(panel, resamples=64)
-    assert str(decisions.target) in flat(printed(decisions))
-    assert " right" not in flat(printed(decisions)).replace(str(decisions.target), "")  # the target is the model's own
-    for by in ("judges", "tasks"):
-        ablation = pj.ablate(panel, by, resamples=20)  # type: ignore[arg-type]
-        text = flat(printed(ablation))
-        row = ablation.table.iloc[0]
-        assert f"{row['raw']:.3f} [{row['raw_low']:.3f}, {row['raw_high']:.3f}]" in text
-        assert str(GAIN_SCOPE) in text
-        assert ablation.identity is None or str(ablation.identity) in text
-
-
 def test_json_of_the_main_protocol(cli: Run, scores: Path, tmp_path: Path) -> None:
     done = cli(
         "compare", scores, "--methods", "raw,cbc,per-language-norm", "--resamples", 100, "--json", "-o", tmp_path
@@ -99,7 +81,7 @@ def test_json_of_the_main_protocol(cli: Run, scores: Path, tmp_path: Path) -> No
     assert out["table"][1]["identity"]
     assert out["advice"]["verdict"] == "advised"
     assert out["table"][2]["gain"] is None
-    assert (out["protocol"], out["seed"], out["resamples"]) == ("held-out", 7, 100)
+    assert (out["seed"], out["resamples"]) == (7, 100)
     assert json.loads((tmp_path / "compare.json").read_text()) == out
     assert pd.read_csv(tmp_path / "compare.csv")["method"].tolist() == ["raw", "cbc", "per-language norm"]
     assert {p.name for p in tmp_path.iterdir()} >= {
@@ -110,25 +92,10 @@ def test_json_of_the_main_protocol(cli: Run, scores: Path, tmp_path: Path) -> No
     }
 
 
-@pytest.mark.parametrize(
-    ("arguments", "first"),
-    [
-        (["--protocol", "unseen-language", "--shots", "0,4"], "language"),
-        (["--protocol", "decisions"], "method"),
-        (["--protocol", "groups", "--group", "kind"], "group"),
-    ],
-)
-def test_json_of_other_protocols(here: Run, scores: Path, arguments: list[str], first: str) -> None:
-    code, out, err = here("compare", scores, *arguments, "--resamples", 64, "--json")
-    assert code == 0, err
-    assert first in json.loads(out)["table"][0]
-
-
 def test_bad_usage_is_a_sentence_and_exit_2(here: Run, scores: Path) -> None:
     for arguments, words in (
         (["--methods", "magic"], "There is no method 'magic'"),
-        (["--protocol", "unseen-language", "--shots", "few"], "--shots takes whole numbers"),
-        (["--protocol", "groups"], "no groups"),
+        (["--methods", ""], "There is no method ''"),
     ):
         code, _, err = here("compare", scores, *arguments)
         assert code == 2
@@ -145,13 +112,13 @@ def test_fail_on_not_advised(here: Run, scores: Path, tmp_path: Path) -> None:
     code, out, _ = here("compare", noise, *common, "--json")
     assert code == 1
     assert json.loads(out)["advice"]["verdict"] == "not advised"
-    assert here("compare", noise, *common, "--protocol", "decisions")[0] == 2
 
 
-def test_labels_cannot_misbehave() -> None:
-    panel, _ = pj.simulate_panel(tasks=12, languages=["\x1b[31mred", "=1+1", "ok"], judges=["[bold]", "b", "c"], seed=1)
-    for result in (pj.decisions(panel, resamples=64), pj.unseen_language(panel, (0,), resamples=64)):
-        text = printed(result)
-        assert "\x1b[31mred" not in text
-        assert "\\x1b[31mred" in text
-    assert "[bold]" in printed(pj.unseen_judge(panel, (0,), resamples=64))
+def test_labels_bring_the_anchored_calibrator(here: Run, scores: Path, tmp_path: Path) -> None:
+    panel = pj.read_panel(scores)
+    gold = panel.to_long().groupby(["task", "language"], as_index=False)["score"].mean()
+    gold.to_csv(tmp_path / "gold.csv", index=False)
+    code, out, err = here("compare", scores, "--labels", tmp_path / "gold.csv", "--resamples", 20, "--json")
+    assert code == 0, err
+    names = [r["method"] for r in json.loads(out)["table"]]
+    assert names == ["raw", "cbc", "shrunken", "sparse", "cbc-anchored-centred"]

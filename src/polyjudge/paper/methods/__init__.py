@@ -1,4 +1,10 @@
 """The paper's other methods, each one function of one signature, registered for `compare`."""
 
 # Each registers its methods.
-from polyjudge.paper.methods import btl, combat, dawid_skene, normalise, slopes  # noqa: F401
+from polyjudge.paper.methods import btl, combat, completion, dawid_skene, normalise, slopes, variants  # noqa: F401
+
+ORDER = (
+    "raw", "per-language norm", "judge-only norm", "z-score", "quantile norm", "ensemble", "combat-eb", "dawid-skene",
+    "random control", "cbc", "cbc-weighted", "oracle",
+)  # fmt: skip
+"""The methods of the paper's table, in its order."""

@@ -47,5 +47,4 @@ WORDS: dict[str, Template] = {
     "anchor.probes-table": "What probes and labels say of every judge",
     "anchor.means": "The panel-only interval knows nothing of a shared shift. Labelled tasks must be a random part of "
     "all tasks.",
-    "extend.title": "New {kind}: {label}",
 }

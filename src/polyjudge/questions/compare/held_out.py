@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from polyjudge.calibrate.anchored import AnchoredCalibrator
 from polyjudge.calibrate.base import Calibrator
-from polyjudge.calibrate.block import Estimate, Multiplicity, full_fit, make_block
-from polyjudge.calibrate.methods import Block, Map, Method, find_methods
+from polyjudge.calibrate.block import Block, Estimate, Multiplicity, full_fit, make_block
+from polyjudge.calibrate.methods import Map, Method, find_methods
 from polyjudge.estimate.gain import Gain, unbiased_gain
 from polyjudge.estimate.incomplete import estimate_interaction, sampling_panel
 from polyjudge.estimate.kernels import BLOCK, draw_block, kendall_tau, mean_of_pairs, pair_index
@@ -154,6 +155,7 @@ def compare(
     resamples: int = 1000,
     seed: int = 7,
     *,
+    gold: Any = None,
     draws: Multiplicity | None = None,
     estimate: Estimate | None = None,
 ) -> Comparison:
@@ -161,9 +163,10 @@ def compare(
 
     Parameters
     ----------
-    methods : names, `Method` objects or calibrators; None or "all" takes those that are quick. An anchored
-        calibrator must have been fitted on this panel, so that it knows the labels
+    methods : names, `Method` objects or calibrators; "all" for every one that is quick; None for raw, cbc, shrunken,
+        sparse and your own. An anchored calibrator must have been fitted on this panel, so that it knows the labels
     resamples : number of resamplings
+    gold : human scores, a table or a file: anchored calibration is compared too
     draws : (resamples, n) how often each resample draws each task, to use instead of those of the seed
     estimate : how cell means and interaction come from multiplicities; the panel's own estimator by default
 
@@ -172,7 +175,10 @@ def compare(
     >>> compare(panel, ["raw", "cbc"], resamples=100).table["method"].tolist()
     ['raw', 'cbc']
     """
-    chosen, left = _usable(find_methods(methods), panel, everything=methods is None or methods == "all")
+    wanted: list[Any] = [*find_methods(methods)]
+    if gold is not None:
+        wanted.append(AnchoredCalibrator(shift="centred").fit(panel, gold))
+    chosen, left = _usable(find_methods(wanted), panel, everything=methods is None or methods == "all")
     estimate = estimate or estimate_interaction(panel).resample
     resamples = resamples if draws is None else len(draws)
     tau: dict[str, list[Array]] = {m.name: [] for m in chosen}
