@@ -57,8 +57,6 @@ def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., A
     return edge
 
 
-
-
 def _labels(panel: Panel, gold: Any, annotation: str) -> Any:
     """Labels from a path, and laid out beside the panel where the function wants them so."""
     from polyjudge.read.scores import read_gold
