@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from polyjudge.panel import files
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.files import new_folder
 
@@ -35,7 +34,7 @@ def fail(kind: str) -> None:
     os.kill(os.getpid(), signal.SIGINT if kind == "interrupt" else signal.SIGKILL)
 
 
-def arm(kind: str, at: int, can_exchange: bool) -> list[int]:
+def arm(kind: str, at: int) -> list[int]:
     """Count the calls of the system; the one with number `at` fails."""
     count = [0]
 
@@ -51,11 +50,10 @@ def arm(kind: str, at: int, can_exchange: bool) -> list[int]:
     for name in CALLS:
         setattr(os, name, wrap(getattr(os, name)))
     Path.write_text = wrap(Path.write_text)  # type: ignore[method-assign]
-    files.exchange = wrap(files.exchange if can_exchange else lambda one, two: False)
     return count
 
 
-def run_faulty(target: Path, kind: str, at: int, can_exchange: bool, overwrite: bool) -> tuple[int, str, int]:
+def run_faulty(target: Path, kind: str, at: int, overwrite: bool) -> tuple[int, str, int]:
     """Write the new folder in a process of its own, with one fault. Its exit code, its message, its number of calls."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -63,7 +61,7 @@ def run_faulty(target: Path, kind: str, at: int, can_exchange: bool, overwrite: 
         signal.signal(signal.SIGINT, signal.default_int_handler)
         code, said, count = 3, "", [0]
         try:
-            count = arm(kind, at, can_exchange)
+            count = arm(kind, at)
             write(target, NEW, overwrite=overwrite)
             code = 0
         except UsageError as error:

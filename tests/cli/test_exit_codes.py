@@ -187,6 +187,55 @@ def test_closed_standard_output_is_no_finding(scores: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(os.name == "nt", reason="POSIX streams")
+@pytest.mark.parametrize(
+    ("tail", "codes"),
+    [(">&- 2>&-", (0, 2)), (">/dev/full 2>/dev/full", (2,)), ("2>&- | true; exit ${PIPESTATUS[0]}", (2,))],
+)
+def test_outputs_that_cannot_be_written_have_one_of_our_codes(scores: Path, tail: str, codes: tuple[int, ...]) -> None:
+    command = f"{sys.executable} -m polyjudge audit {scores} --resamples 100 --full {tail}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode in codes, done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
+def test_a_page_under_a_limit_of_the_address_space(scores: Path, tmp_path: Path) -> None:
+    """The engine that draws would abort: pages are made without still pictures, and figures are refused."""
+    audit = f"ulimit -v 6000000; {sys.executable} -m polyjudge audit {scores} --resamples 100 -o {tmp_path}/out"
+    done = subprocess.run(["bash", "-c", audit], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run(["bash", "-c", f"{audit} --figures svg"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2, done.stderr
+    assert "ulimit" in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_a_termination_ends_a_program_whose_engine_waits_for_itself(tmp_path: Path) -> None:
+    """As DuckDB may, while it writes Parquet: the program ends within seconds and leaves nothing half-written."""
+    code = """
+import ctypes, polyjudge.cli as cli
+from polyjudge.panel.files import atomic_path
+def stuck():
+    with atomic_path("table.parquet") as part:
+        part.write_text("half")
+        print("begun", flush=True)
+        lock = ctypes.create_string_buffer(128)
+        for _ in range(2):
+            ctypes.CDLL(None).pthread_mutex_lock(lock)
+cli._run = stuck
+cli.main()
+"""
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        began = time.monotonic()
+        process.terminate()
+        assert process.wait(60) == 143
+    assert time.monotonic() - began < 20
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.skipif(os.name == "nt", reason="POSIX users")
 def test_no_home_is_no_error(scores: Path, tmp_path: Path) -> None:
     """A user id that the system does not know, and no HOME: as in many containers."""
@@ -228,7 +277,8 @@ def test_optimised_python_works(scores: Path) -> None:
         ("audit", "SCORES", "--range", "0:1e308"),
         ("audit", "SCORES", "--range", "-1e300:1e300"),
         ("audit", "SCORES", "--range", "nan:1"),
-        ("audit", "SCORES", "--memory", "lots"),
+        ("explain-nothing", "SCORES"),
+        ("validate",),
         ("audit", "/**/*.no-such-ending"),
         ("calibrate", "SCORES", "--extend", "CAL", "--save", "new.json", "--target", "1e-320"),
         ("audit", "SCORES", "--no-such-option"),

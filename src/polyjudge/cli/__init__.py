@@ -20,7 +20,7 @@ from typing import Any
 import typer
 
 from polyjudge.panel.errors import OutputClosed, PolyjudgeError, UsageError
-from polyjudge.panel.labels import clean, redact
+from polyjudge.panel.labels import clean, redact, visible
 
 DEBUG = "--debug"
 INTERRUPTED = 130
@@ -61,8 +61,9 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     debug = DEBUG in sys.argv[1:]
     sys.argv = [a for a in sys.argv if a != DEBUG]
-    if sys.stdout is None:  # closed by whoever started us
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if os.path.expanduser("~") == "~":  # an unknown user without HOME: libraries insist on one
         os.environ["HOME"] = tempfile.mkdtemp(prefix="polyjudge-home-")
         atexit.register(shutil.rmtree, os.environ["HOME"], ignore_errors=True)
@@ -73,18 +74,28 @@ def main() -> None:
             )
         with _interrupting_queries():
             code = _run()
-        sys.exit(code)
     except Exception as error:
         if debug:
             traceback.print_exc()
-        sys.exit(_explain(error))
+        code = _explain(error)
     except KeyboardInterrupt:
         if debug:
             traceback.print_exc()
-        if _terminated.is_set():
-            sys.exit(TERMINATED)
-        print("polyjudge: interrupted.", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        code = TERMINATED if _terminated.is_set() else INTERRUPTED
+        if code == INTERRUPTED:
+            _say("interrupted.")
+    for stream in (sys.stdout, sys.stderr):  # left to Python, one that cannot be written would end with 120
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            _forget(stream)
+            code = max(code, 2) if stream is sys.stdout else code
+    sys.exit(code)
+
+
+def _say(text: str) -> None:
+    with suppress(OSError, ValueError):
+        print(f"polyjudge: {visible(text, keep=chr(10))}", file=sys.stderr, flush=True)
 
 
 _terminated = threading.Event()
@@ -97,6 +108,10 @@ def _terminate(*_: object) -> None:
     sys.exit(TERMINATED)
 
 
+GRACE = 5.0
+"""Seconds that a program which was asked to end (SIGTERM) may take to unwind: an engine may wait for itself forever."""
+
+
 @contextmanager
 def _interrupting_queries() -> Iterator[None]:
     """Have a signal end a running query at once: Python itself would hear of it only when the query is over."""
@@ -106,8 +121,13 @@ def _interrupting_queries() -> Iterator[None]:
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
 
+    last = threading.Timer(GRACE, _end_now)
+    last.daemon = True
+
     def watch() -> None:
-        while ours.recv(1):
+        while number := ours.recv(1):
+            if number[0] == signal.SIGTERM and not last.is_alive():
+                last.start()
             engine = sys.modules.get("polyjudge.read.duck")
             if engine is not None:
                 engine.interrupt_all()
@@ -124,7 +144,16 @@ def _interrupting_queries() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
         theirs.close()
         watcher.join(10)  # a thread must not be inside the engine when the program ends
+        last.cancel()
         ours.close()
+
+
+def _end_now() -> None:
+    """End without unwinding; what is half-written goes."""
+    from polyjudge.panel.files import remove_unfinished
+
+    remove_unfinished()
+    os._exit(TERMINATED)
 
 
 @cache
@@ -148,11 +177,12 @@ def _run() -> int:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except Exception as error:
-        if not (
-            hasattr(error, "show") and hasattr(error, "exit_code")
-        ):  # an error of usage, wherever typer keeps click
+        if not (hasattr(error, "format_message") and hasattr(error, "exit_code")):
             raise
-        error.show()
+        # An error of usage, wherever typer keeps click.
+        ctx = getattr(error, "ctx", None)
+        usage = "" if ctx is None else f"{ctx.get_usage()}\nAll options: {ctx.command_path} --help"
+        _say(f"{error.format_message()}\n{usage}".rstrip())
         return int(error.exit_code)
     if code == INTERRUPTED:  # typer takes the interrupt for itself and says nothing
         raise KeyboardInterrupt
@@ -162,29 +192,28 @@ def _run() -> int:
 def _explain(error: Exception) -> int:
     """Say in one paragraph what went wrong; the exit code."""
     if isinstance(error, OutputClosed | BrokenPipeError):
-        _forget_output()
-        return 141  # what a shell reports of any tool whose reader went away; 0 and 1 would claim a result
+        _forget(sys.stdout)
+        return 2  # the reader went away; 0 and 1 would claim a result
     if isinstance(error, PolyjudgeError):
-        print(f"polyjudge: {error}", file=sys.stderr)
+        _say(str(error))
         return 2
     if isinstance(error, OSError):
-        _forget_output()
+        _forget(sys.stdout)
         where = error.filename if error.filename is not None else "the output"
-        print(f"polyjudge: Cannot read or write {clean(where, 200)}: {error.strerror or error}.", file=sys.stderr)
+        _say(f"Cannot read or write {clean(where, 200)}: {error.strerror or error}.")
         return 2
     if isinstance(error, MemoryError):
-        print("polyjudge: There is not enough memory for this panel. Read fewer languages or judges.", file=sys.stderr)
+        _say("There is not enough memory for this panel. Read fewer languages or judges.")
         return 2
     what = clean(redact(f"{type(error).__name__}: {error}"), 300)
-    print(
-        f"polyjudge: An internal error ({what}). This is a fault of polyjudge, not of your data: please report it with "
-        f"what {DEBUG} adds to the same command.",
-        file=sys.stderr,
+    _say(
+        f"An internal error ({what}). This is a fault of polyjudge, not of your data: please report it with what "
+        f"{DEBUG} adds to the same command."
     )
     return 3
 
 
-def _forget_output() -> None:
-    """Send what is still held back for standard output to nowhere: it cannot be written."""
+def _forget(stream: Any) -> None:
+    """Send what is still held back for an output to nowhere: it cannot be written."""
     with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

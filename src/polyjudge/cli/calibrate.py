@@ -153,7 +153,7 @@ def _show(
     for note in (*said, *notes):
         print(note)
     if save is not None:
-        print(f"Saved the calibrator to {save}")
+        print(f"Saved the calibrator to {clean(save, 400)}")
     if written is not None:
         print_written(written)
 

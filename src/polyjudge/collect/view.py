@@ -8,7 +8,7 @@ import pandas as pd
 
 from polyjudge.collect.preview import Preview
 from polyjudge.collect.summary import Progress, Summary
-from polyjudge.panel.labels import clean
+from polyjudge.panel.labels import clean, shell
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
 from polyjudge.questions.plan.replay_view import questions_section
@@ -43,7 +43,7 @@ def _summary(s: Summary) -> Report:
     if s.dropped:
         verdict.append(say("collect.dropped", count=len(s.dropped)))
     verdict += _notes(s)
-    steps, folder = [], clean(s.folder, 400)
+    steps, folder = [], shell(s.folder)
     if s.missing:
         steps.append(Step(why=say("collect.retry"), command=f"polyjudge collect PLAN -o {folder} --retry-missing"))
     if s.complete:

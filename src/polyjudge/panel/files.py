@@ -6,8 +6,6 @@ write: a folder of ours carries a list of its files. Also here: text that is saf
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import fnmatch
 import glob
 import hashlib
@@ -33,8 +31,12 @@ if TYPE_CHECKING:
 MARKER = ".polyjudge.json"
 """The list of our files in a folder of ours. A folder without it is not ours."""
 FORMAT, VERSION = "polyjudge-folder", 1
-_EDGE = 1 << 20
-"""A file is known again by its size, its first and its last MiB: tables of many GB are not read twice."""
+OURS = re.compile(
+    rb'\A\s*(\{.{0,400}?"(polyjudge|format)":\s*"(polyjudge-|\d)|'
+    rb'<\?xml[^>]*>\s*<testsuites[^>]*>\s*<testsuite name="polyjudge )',
+    re.DOTALL,
+)
+"""How a file that polyjudge wrote begins: JSON with our name, or findings as JUnit XML."""
 
 
 # --- single files ---
@@ -51,11 +53,13 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         with _write_errors(path):
             yield part
             os.chmod(part, 0o666 & ~_umask())
+            _keep_mode(path, part)
             _fsync(part)
             os.replace(part, path)
         _settle(path)
     finally:
         part.unlink(missing_ok=True)
+        _unfinished.discard(part)
 
 
 @contextmanager
@@ -63,6 +67,14 @@ def atomic_write(path: str | Path) -> Iterator[TextIO]:
     """A text file (UTF-8) that replaces `path` when the block ends well."""
     with atomic_path(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         yield file
+
+
+def _keep_mode(old: Path, new: Path) -> None:
+    """What takes the place of a file or a folder is open to the same people."""
+    if new.is_symlink() or (old.is_symlink() and not old.exists()):
+        return
+    with suppress(FileNotFoundError, NotADirectoryError):
+        os.chmod(new, stat.S_IMODE(old.stat().st_mode))
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
@@ -85,13 +97,44 @@ def check_file(path: Path) -> None:
         raise UsageError(f"{_shown(path)} is {what}, not a file, and is not replaced. Name a file.")
 
 
+_unfinished: set[Path] = set()
+"""What lies beside its place until it is whole."""
+
+
+def remove_unfinished() -> None:
+    """Remove what is half-written, of a program that cannot unwind. An old folder that was set aside stays."""
+    for part in list(_unfinished):
+        with suppress(OSError):
+            if part.is_dir() and not (part / "old").exists():
+                shutil.rmtree(part, ignore_errors=True)
+            elif part.is_file():
+                part.unlink()
+
+
+def check_new(option: str, path: str | Path, overwrite: bool) -> None:
+    """An error unless a file is new, or one that polyjudge wrote, or may be overwritten: the rule of every option."""
+    path = Path(path)
+    check_file(path)
+    if overwrite or not os.path.lexists(path):
+        return
+    with suppress(OSError), path.open("rb") as file:
+        head = file.read(4096)
+        if not head or OURS.match(head):
+            return
+    raise UsageError(
+        f"{option} {_shown(path)} is there already, and nothing in it says that polyjudge wrote it. Name a new file, "
+        "or replace it with --overwrite."
+    )
+
+
 def _beside(path: Path, make: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     made = make(prefix=f".{path.name[:80]}.", suffix=".part", dir=path.parent)
-    if isinstance(made, str):
-        return Path(made)
-    os.close(made[0])
-    return Path(made[1])
+    if not isinstance(made, str):
+        os.close(made[0])
+        made = made[1]
+    _unfinished.add(Path(made))
+    return Path(made)
 
 
 @contextmanager
@@ -150,24 +193,23 @@ def new_folder(
     check_folder(path, maker, overwrite)
     with _write_errors(path):
         whole = _beside(path, tempfile.mkdtemp)
-    part, made = whole / "new", None
+    part = whole / "new"
     try:
         with _write_errors(path):
             os.mkdir(part)
-            made = _identity(part)
             yield part
             _mark(part, maker, about or {})
             for stranger in check_folder(path, maker, overwrite):
                 _link(path, part, stranger)
-            if path.exists():
-                os.chmod(part, stat.S_IMODE(path.stat().st_mode))
-            for file in [*part.rglob("*"), part]:
+            for file in [part, *part.rglob("*")]:
+                _keep_mode(path / file.relative_to(part), file)
                 if file.is_file() and not file.is_symlink():
                     _fsync(file)
-            _swap(part, path)
+            _swap(part, path, whole / "old")
         _settle(path)
     finally:
-        _clear(whole, path, made)
+        _clear(whole, path)
+        _unfinished.discard(whole)
 
 
 def check_folder(path: str | Path, maker: str, overwrite: bool = False) -> list[Path]:
@@ -247,12 +289,8 @@ def _fingerprint(path: Path) -> str | None:
     if path.is_symlink() or not path.is_file():
         return None
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        found = hashlib.sha256(file.read(_EDGE))
-        if size > _EDGE:
-            file.seek(max(size - _EDGE, _EDGE))
-            found.update(file.read(_EDGE))
-    return f"{size}:{found.hexdigest()[:32]}"
+        found = hashlib.file_digest(file, "sha256").hexdigest()[:32]
+        return f"{file.tell()}:{found}"
 
 
 def _link(old: Path, new: Path, place: Path) -> None:
@@ -270,69 +308,35 @@ def _link(old: Path, new: Path, place: Path) -> None:
         os.link(old / place, target, follow_symlinks=False)
 
 
-def _swap(part: Path, path: Path) -> None:
-    """`part` becomes `path`; what was there lies beside it, until it is cleared away."""
-    if path.is_dir() and os.listdir(path):
-        if exchange(part, path):
-            return
-        old = part.with_name("old")
-        os.rename(path, old)
-        try:
-            os.rename(part, path)
-        except BaseException:
-            os.rename(old, path)
-            raise
+def _swap(part: Path, path: Path, old: Path) -> None:
+    """`part` becomes `path`; what was there becomes `old`, until it is cleared away."""
+    if not path.exists():
+        os.rename(part, path)
         return
-    if path.is_dir() and os.name == "nt":
-        os.rmdir(path)
-    os.rename(part, path)
-
-
-def exchange(one: Path, two: Path) -> bool:
-    """Two names change places in one step. False where the system cannot."""
+    os.rename(path, old)
     try:
-        system = ctypes.CDLL(None, use_errno=True)
-        if sys.platform == "darwin":
-            failed = system.renamex_np(os.fsencode(one), os.fsencode(two), 2)
-        else:
-            failed = system.renameat2(-100, os.fsencode(one), -100, os.fsencode(two), 2)
-    except (AttributeError, OSError, TypeError):
-        return False
-    code = ctypes.get_errno()
-    if failed and code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM):
-        return False
-    if failed:
-        raise OSError(code, os.strerror(code))
-    return True
+        os.rename(part, path)
+    except BaseException:
+        os.rename(old, path)
+        raise
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _clear(whole: Path, path: Path, made: tuple[int, int] | None) -> None:
+def _clear(whole: Path, path: Path) -> None:
     """Remove what lies beside: an unfinished new folder, or the old one once the new one is in its place.
 
     What others put into the old folder at the last moment moves over; what cannot is left, and said.
     """
-    for old in (whole / "new", whole / "old"):
-        fresh = made is not None and _identity(old) == made
-        if not old.is_dir() or fresh or _identity(path) != made:
-            continue
-        for place in strangers(old, read_marker(old) or {"files": {}}):
-            if not os.path.lexists(path / place):
-                with suppress(OSError):
-                    (path / place).parent.mkdir(parents=True, exist_ok=True)
-                    os.rename(old / place, path / place)
-            if os.path.lexists(old / place) and not _same(old / place, path / place):
-                print(f"polyjudge: {_shown(old)} keeps files that were there before: move them back.", file=sys.stderr)
-                return
-    if (whole / "old").is_dir() and _identity(path) != made:
-        return  # the old folder could not be put back: it is all there is
+    old = whole / "old"
+    if old.is_dir() and not os.path.lexists(path):
+        return  # it is all there is: the next command puts it back
+    for place in strangers(old, read_marker(old) or {"files": {}}) if old.is_dir() else ():
+        if not os.path.lexists(path / place):
+            with suppress(OSError):
+                (path / place).parent.mkdir(parents=True, exist_ok=True)
+                os.rename(old / place, path / place)
+        if os.path.lexists(old / place) and not _same(old / place, path / place):
+            print(f"polyjudge: {_shown(old)} keeps files that were there before: move them back.", file=sys.stderr)
+            return
     shutil.rmtree(whole, ignore_errors=True)
 
 
@@ -343,7 +347,7 @@ def _same(one: Path, two: Path) -> bool:
 
 
 def _restore(path: Path) -> None:
-    """Put back the old folder that a killed run had set aside, on a system that cannot exchange two names."""
+    """Put back the old folder of a run that was killed between its two renames."""
     if os.path.lexists(path):
         return
     for old in glob.glob(os.path.join(glob.escape(str(path.parent)), f".{glob.escape(path.name[:80])}.*.part", "old")):

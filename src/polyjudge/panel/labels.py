@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable
 from zlib import crc32
 
@@ -13,11 +14,43 @@ BUILT_IN = {
 """Names that every JavaScript object answers to: a chart that looks one up finds a function. They get a mark."""
 
 
+def visible(text: str, keep: str = "") -> str:
+    r"""Text whose every character is seen: control, direction and zero-width characters as their codes, but `keep`.
+
+    >>> visible("a\x1b]52;c\u202e"), visible("one\ntwo", keep="\n") == "one\ntwo"
+    ('a\\x1b]52;c\\u202e', True)
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+
+
+def shell(text: object) -> str:
+    r"""A word of a command line to be pasted: quoted, and without any character that cannot be seen.
+
+    >>> shell("it's"), shell("a\x1b]52;c")
+    ('\'it\'"\'"\'s\'', "$'a\\x1b]52;c'")
+    """
+    word = str(text)
+    if word.isprintable():
+        return shlex.quote(word)
+    codes = (c if c.isprintable() and c not in "'\\" else _code(c) for c in word)
+    return f"$'{''.join(codes)}'"
+
+
+def _code(c: str) -> str:
+    return f"\\x{ord(c):02x}" if ord(c) < 128 else f"\\U{ord(c):08x}"
+
+
+def shell_line(words: Iterable[object]) -> str:
+    """Words as one command line."""
+    return " ".join(map(shell, words))
+
+
 def clean(text: object, width: int = 60) -> str:
     """A label as one line of plain visible text: control and direction characters escaped, long ones cut."""
     # Escapes only lengthen: more would be cut, and a label may have a billion characters.
-    start = str(text)[: width + 1]
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in start)
+    shown = visible(str(text)[: width + 1])
     return shown if len(shown) <= width else shown[: width - 1] + "…"
 
 
@@ -60,8 +93,18 @@ def short(names: Iterable[str], width: int) -> dict[str, str]:
 
 
 def redact(text: str) -> str:
-    """A message without the passwords and keys that addresses in it carry."""
+    """A message without the passwords and keys that addresses in it carry: nothing before the last @ is shown."""
     text = re.sub(r"://\S*@", "://", text)
     return re.sub(
         r"(?i)\b(\w*(?:password|passwd|pwd|secret|token|private_key|api_?key)\w*\s*[=:]\s*)[^&\s]+", r"\1...", text
     )
+
+
+def redact_address(text: str) -> str:
+    """One argument of a command line likewise; a password in it may hold spaces, @ and slashes.
+
+    >>> redact_address("postgres://me:a b@c/d@host/db::t")
+    'postgres://host/db::t'
+    """
+    head, parted, rest = text.partition("://")
+    return redact(f"{head}{parted}{rest.rpartition('@')[2]}" if parted else text)

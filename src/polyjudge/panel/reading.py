@@ -5,12 +5,12 @@ Every panel that was read from somewhere carries one; `check`, the first lines o
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from polyjudge.panel.errors import PanelError
+from polyjudge.panel.labels import shell_line
 from polyjudge.panel.records import plain
 from polyjudge.panel.say import Say
 
@@ -65,7 +65,7 @@ class Reading:
         words = ["polyjudge", what, self.source]
         for flag, value in self.options.items():
             words += [flag, value]
-        return " ".join(map(shlex.quote, words))
+        return shell_line(words)
 
     def words(self) -> str:
         """The source and the options it cannot be read without, to paste into a command; empty for frames."""
@@ -76,7 +76,7 @@ class Reading:
             role = self.role(flag.removeprefix("--"))
             if role is None or role.how in ("named", "pattern"):
                 words += [flag, given]
-        return shlex.join(words)
+        return shell_line(words)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

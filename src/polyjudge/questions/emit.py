@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,6 +12,7 @@ import typer
 from typer import Context
 
 from polyjudge.panel.files import atomic_write, new_folder, safe_csv
+from polyjudge.panel.labels import clean, shell
 from polyjudge.questions.options import Output, Severity
 from polyjudge.report.schema import envelope, to_json
 
@@ -71,7 +71,7 @@ def emit_report(
     if written:
         sys.stdout.flush()
         more = f" and {written[1]} figures" if written[1] else ""
-        print(f"polyjudge: wrote {', '.join(written[0])}{more} to {options.output}", file=sys.stderr)
+        print(f"polyjudge: wrote {', '.join(written[0])}{more} to {clean(options.output, 400)}", file=sys.stderr)
     if options.junit is not None:
         from polyjudge.report.junit import junit
 
@@ -99,7 +99,7 @@ def _pasteable(ctx: Context, step: Step) -> Step:
     if not isinstance(scores, str):
         return step
     words = step.command.split(" ")
-    return replace(step, command=" ".join(shlex.quote(scores) if word == "SCORES" else word for word in words))
+    return replace(step, command=" ".join(shell(scores) if word == "SCORES" else word for word in words))
 
 
 def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], options: Output) -> tuple[list[str], int]:
@@ -136,7 +136,7 @@ def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], opti
 
 def print_written(written: Any) -> None:
     """Say what was written, and what was left as it is."""
-    print(f"Wrote {written.rows} rows to {written.path}")
+    print(f"Wrote {written.rows} rows to {clean(written.path, 400)}")
     if written.missing:
         print(f"  {written.missing} rows have no score and no calibrated score")
     if written.unseen:

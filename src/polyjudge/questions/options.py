@@ -7,6 +7,7 @@ option for all commands is one field here.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from typer import Argument, Context, Option
 from typer.core import TyperCommand
 
 from polyjudge.panel.errors import OutputClosed, UsageError
-from polyjudge.panel.files import check_apart, check_folder, check_name
+from polyjudge.panel.files import check_apart, check_folder, check_name, check_new
+from polyjudge.panel.labels import visible
 
 if TYPE_CHECKING:
     from polyjudge.panel.panel import Panel
@@ -242,8 +244,12 @@ def _check_paths(command: str, parameters: Sequence[Any], given: Mapping[str, An
     runs = [Path(v) / "*" for n, v in named.items() if shown[n] == RUN]
     outputs = {OUTPUTS[n]: v for n, v in named.items() if n in OUTPUTS and shown[n] != RUN}
     check_apart(outputs, [*runs, *(v for n, v in named.items() if n not in OUTPUTS and shown[n] in INPUTS)])
-    if "output" in named and shown["output"] == "DIR":
-        check_folder(named["output"], command, bool(given.get("overwrite")))
+    overwrite = bool(given.get("overwrite"))
+    for option, path in outputs.items():
+        if option == "-o" and shown["output"] == "DIR":
+            check_folder(path, command, overwrite)
+        elif not (os.path.isdir(path) or "::" in str(path)):  # folders and tables are checked where they are written
+            check_new(option, path, overwrite)
 
 
 @cache
@@ -369,7 +375,7 @@ def read(ctx: Context, scores: str) -> Panel:
         panel = read_panel(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx)))
     for warning in caught:
         if issubclass(warning.category, PolyjudgeWarning):
-            print(f"polyjudge: warning: {warning.message}", file=sys.stderr)
+            print(f"polyjudge: warning: {visible(str(warning.message))}", file=sys.stderr)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return panel

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-
-from polyjudge.panel.labels import clean
+from polyjudge.panel.labels import clean, shell
 from polyjudge.panel.say import Template, Values, escape, names, plural
 
 HOW = {
@@ -41,7 +39,7 @@ def _scores(v: Values) -> str:
 
 
 def _flags(role: str, columns: list[str]) -> str:
-    return " or ".join(f"--{role} {shlex.quote(clean(c))}" for c in columns[:6])
+    return " or ".join(f"--{role} {shell(c)}" for c in columns[:6])
 
 
 def _missing(v: Values) -> str:

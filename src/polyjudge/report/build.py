@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from itertools import chain
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -11,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.panel.contents import Summary
+from polyjudge.panel.labels import shell
 from polyjudge.panel.numbers import writer
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, Words, say
@@ -42,7 +42,7 @@ def read_says(panel: Panel | Summary) -> tuple[Words, ...]:
     piped = reading.source == "-"
     where = "standard input" if piped else reading.source if reading.format != "data frame" else ""
     first = say("read.from", **facts, source=where, **{r: named.get(r, "") for r in ("system", "language", "judge")})
-    change = (say("read.else", source=shlex.quote(where)),) if where and not piped else ()
+    change = (say("read.else", source=shell(where)),) if where and not piped else ()
     return first, scores, *value_says(reading), *change
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+from polyjudge.panel.labels import visible
 from polyjudge.panel.say import word
 from polyjudge.report.sections import SEVERITIES, Report
 
@@ -30,5 +31,5 @@ def junit(report: Report, fail_on: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Characters that XML cannot hold are left out."""
-    return "".join(c for c in text if c >= " " and not "\ud800" <= c <= "\udfff" and c not in "\ufffe\uffff")
+    """Characters that XML cannot hold, or that nobody sees, as their codes."""
+    return visible(text)

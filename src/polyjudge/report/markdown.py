@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from polyjudge.panel.labels import visible
 from polyjudge.panel.say import word
 from polyjudge.report.sections import Block, Chart, Grid, Report
 from polyjudge.report.tables import numeric, rows
@@ -29,7 +30,7 @@ def escape(text: str) -> str:
             return r"\/\/"
         return f"{found[:-1]}\\{found[-1]}"
 
-    return SPECIAL.sub(safe, text)
+    return SPECIAL.sub(safe, visible(text))
 
 
 def markdown(report: Report) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
+from polyjudge.panel.labels import visible
 from polyjudge.panel.say import Say, Words
 
 Severity = Literal["info", "notice", "warning", "serious"]
@@ -145,6 +146,10 @@ class Step:
 
     why: Words
     command: str = ""
+
+    def __post_init__(self) -> None:
+        """Words of a command are quoted with `labels.shell`; whatever was not is made visible here."""
+        object.__setattr__(self, "command", visible(self.command))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

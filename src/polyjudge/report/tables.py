@@ -23,11 +23,10 @@ MARKS = {"culprit": "[{}]", "clear": "* {}", "pointwise": ". {}", "small": "{}",
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry: its text, its interval, the number to sort by, and whether it is true by arithmetic."""
+    """One entry: its text, its interval, and whether it is true by arithmetic."""
 
     text: str
     interval: str = ""
-    sort: float | None = None
     pale: bool = False
 
     @property
@@ -70,7 +69,7 @@ def _column(frame: pd.DataFrame, column: Column) -> list[Cell]:
     ends = [frame[c].tolist() if c else [None] * len(frame) for c in (column.low, column.high, column.se)]
     write = _writer(frame, column)
     return [
-        Cell(write(v, column.sign), _interval(v, low, high, se, column, write), _sort(v), p)
+        Cell(write(v, column.sign), _interval(v, low, high, se, column, write), p)
         for v, low, high, se, p in zip(values, *ends, pale, strict=True)
     ]
 
@@ -102,10 +101,6 @@ def _writer(frame: pd.DataFrame, column: Column) -> n.Writer:
         return lambda v, sign: n.number(v, digits, sign)
     names = [c for c in (column.name, column.low, column.high, *column.like) if c]
     return n.writer(pd.concat([pd.to_numeric(frame[c], errors="coerce") for c in names]).to_numpy(dtype=float))
-
-
-def _sort(value: Any) -> float | None:
-    return None if n.missing(value) else float(f"{value:.7g}")
 
 
 def _text(value: Any, column: Column) -> str:

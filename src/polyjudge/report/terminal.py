@@ -11,9 +11,9 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table as RichTable
-from rich.text import Text
+from rich.text import Text as RichText
 
-from polyjudge.panel.labels import clean, short
+from polyjudge.panel.labels import clean, short, visible
 from polyjudge.panel.say import Words, say, word
 from polyjudge.report.console import make_console
 from polyjudge.report.sections import Block, Chart, Column, Finding, Grid, Report, Section, Table
@@ -55,7 +55,12 @@ def text(report: Report, *, full: bool = False, details: str = "details") -> str
     return out.getvalue().rstrip("\n")
 
 
-def _labelled(console: Console, rows: list[tuple[Text, RenderableType]]) -> None:
+def Text(shown: str, style: str = "") -> RichText:
+    """Text of which a terminal sees letters alone: nothing in it can move the cursor or reach the clipboard."""
+    return RichText(visible(shown, keep="\n"), style=style)
+
+
+def _labelled(console: Console, rows: list[tuple[RichText, RenderableType]]) -> None:
     grid = RichTable.grid(padding=(0, 1))
     grid.add_column(min_width=8, no_wrap=True)
     grid.add_column()
@@ -162,7 +167,7 @@ def _packed(widths: list[int], room: int) -> Iterator[list[int]]:
     yield taken
 
 
-def _cell(cell: Cell) -> Text:
+def _cell(cell: Cell) -> RichText:
     return Text(cell.whole, style="dim italic" if cell.pale else "")
 
 
@@ -172,7 +177,7 @@ def _fits(console: Console, rows: list[list[Cell]], room: dict[int, int]) -> boo
     return wide and all("\n" not in row[i].whole and cell_len(row[i].whole) <= room[i] for row in rows for i in room)
 
 
-def _body(table: Table, rows: list[list[Cell]], room: dict[int, int]) -> Text:
+def _body(table: Table, rows: list[list[Cell]], room: dict[int, int]) -> RichText:
     """The rows of a table as one text: where nothing is broken, laying out every cell by itself takes long."""
     lines = []
     for row in rows:

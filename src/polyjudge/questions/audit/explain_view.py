@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 import pandas as pd
 
+from polyjudge.panel.labels import shell
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
 from polyjudge.questions.audit.advise import Advised
@@ -111,6 +111,6 @@ def cells_section(e: Explanation, certificate: Certificate | None = None) -> Sec
 def steps(advised: tuple[Advised, ...], source: str) -> tuple[Step, ...]:
     """Steps with commands to paste; `source` is what was read, with the options of reading."""
     return tuple(
-        Step(why=one.why, command=" ".join(source if w == "SCORES" else shlex.quote(w) for w in one.command))
+        Step(why=one.why, command=" ".join(source if w == "SCORES" else shell(w) for w in one.command))
         for one in advised
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 
 import numpy as np
 
+from polyjudge.panel.labels import shell_line
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
 from polyjudge.questions.probe.reaction import AT_END, Probe
@@ -104,7 +104,7 @@ def _steps(p: Probe) -> tuple[Step, ...]:
         return ()
     places = list(zip(blind["language"], blind["judge"], strict=True))
     drops = [word for place in places for word in ("--drop", ",".join(map(str, place)))]
-    return (Step(why=say("step.without-blind"), command=shlex.join(["polyjudge", "audit", "SCORES", *drops])),)
+    return (Step(why=say("step.without-blind"), command=shell_line(["polyjudge", "audit", "SCORES", *drops])),)
 
 
 VIEWS = {Probe: build}

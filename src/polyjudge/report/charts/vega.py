@@ -122,13 +122,26 @@ def _together(spec: Spec, parts: tuple[Picture, ...]) -> Picture:
     return Picture(spec, {name: rows for part in parts for name, rows in part.rows.items()})
 
 
+def _limited() -> bool:
+    """Whether the address space is limited (ulimit -v): the drawing engine reserves tens of GB or aborts."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
 def can_draw() -> bool:
     """Whether pictures can be made here."""
-    return importlib.util.find_spec("vl_convert") is not None
+    return importlib.util.find_spec("vl_convert") is not None and not _limited()
 
 
 def converter() -> Any:
     """The package that draws without a browser."""
     if not can_draw():
-        raise UsageError("Figures need a package that is not installed: pip install 'polyjudge[figures]'.")
+        raise UsageError(
+            "Figures cannot be drawn under a limit of the address space: run without ulimit -v."
+            if _limited()
+            else "Figures need a package that is not installed: pip install 'polyjudge[figures]'."
+        )
     return importlib.import_module("vl_convert")
