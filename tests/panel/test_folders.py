@@ -208,7 +208,7 @@ def test_a_fault_at_any_step_leaves_the_old_or_the_new(
         prepare(target)
         code, said, _ = run_faulty(target, kind, at, stranger)
         assert kind == "kill" or target.exists(), (at, code, said)
-        check_folder(target, "audit", overwrite=True)  # a run killed between its two renames: the next puts the old back
+        check_folder(target, "audit", overwrite=True)  # killed between two renames: the next run restores
         found = content(target)
         assert found in ({**OLD, **mine}, {**NEW, **mine}), (at, code, said)
         if "Nothing was changed" in said:

@@ -133,6 +133,7 @@ def _show(
     mark: float | None,
 ) -> None:  # fmt: skip
     """Say what was fitted, how many scores leave the scale, what to know, and where everything went."""
+    from polyjudge.panel.labels import clean
     from polyjudge.panel.records import plain
     from polyjudge.panel.say import say
     from polyjudge.panel.scale import scale_of
