@@ -42,7 +42,8 @@ fuzz: .venv/test.stamp
 docs: .venv/test.stamp
 	$(BIN)/python -m polyjudge.cli.reference docs/commands.md
 	$(BIN)/python docs/make_api.py
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python docs/make_tutorial.py
+	$(BIN)/zensical build --strict -f mkdocs.yml
 
 readme: .venv/test.stamp
 	$(BIN)/python docs/make_readme.py
