@@ -299,7 +299,7 @@ def test_winners_among_more_than_two_systems_are_margins_of_each(tmp_path: Path)
         for a, b in (("a", "b"), ("a", "c"), ("b", "c"))
     ]
     frame = pd.DataFrame(rows, columns=["task", "language", "judge", "model_a", "model_b", "winner"])
-    panel = pj.read_panel(frame)
+    panel = pj.read_panel(frame, winner="winner:name")
     assert panel.systems == ("a", "b", "c")
     assert panel.system_scores is not None
     np.testing.assert_array_equal(panel.system_scores[0, :, 0, 0], [1, 0, -1])

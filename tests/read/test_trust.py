@@ -98,8 +98,9 @@ def test_folders_add_columns_when_asked_for(tmp_path: Path) -> None:
         rows.drop(columns="language").to_parquet(folder / "x.parquet", index=False)
     with refused(Unclear, "language", "task", "judge", "score"):
         pj.read_panel(tmp_path)
-    assert mean(tmp_path, hive=True) == pytest.approx(mean(frame()))
-    assert mean(str(tmp_path / "*" / "*.parquet"), hive=True) == pytest.approx(mean(frame()))
+    pattern = "language={language}/*"
+    assert mean(tmp_path, language_from=pattern) == pytest.approx(mean(frame()))
+    assert mean(str(tmp_path / "*" / "*.parquet"), language_from=pattern) == pytest.approx(mean(frame()))
 
 
 # --- what never ends ---

@@ -123,6 +123,7 @@ def _write(
         unseen="keep" if part else "error",
         overwrite=o.Overwrite.of(ctx).overwrite,
         spreadsheet_safe=spreadsheet_safe,
+        range=o.parse_range(reading.score_range),
         **reading.layout(),
         **vars(o.Columns.of(ctx)),
     )

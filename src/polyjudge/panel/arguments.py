@@ -37,7 +37,7 @@ KINDS: dict[str, tuple[Kind, ...]] = {
     **dict.fromkeys(
         ("interaction_sd", "judge_sd", "half_width", "language_sd", "task_sd", "noise_sd", "three_way_sd"), (NUMBER,)
     ),
-    **dict.fromkeys(("at_least", "alone", "hive", "clip"), (YES,)),
+    **dict.fromkeys(("at_least", "alone", "clip"), (YES,)),
     **dict.fromkeys(("base", "trusted", "out", "into", "kind", "goal", "contradictions", "questions"), (TEXT,)),
     **dict.fromkeys(("task", "language", "judge", "score", "replicate", "group", "system", "cluster"), (TEXT,)),
     **dict.fromkeys(("weight", "language_from", "judge_from", "wide", "decimal", "winner"), (TEXT,)),

@@ -34,8 +34,7 @@ WORDS: dict[str, Template] = {
     "panel.first-kept": "{count} repeated rows were left out (first kept)",
     "panel.no-score": "{count} rows have no score; their entries count as missing",
     "panel.chosen": "{count} of {all} {axis}s were left out as asked",
-    "panel.alike": "the {axis}s '{one}' and '{other}' differ only in case or spaces. They are kept apart; make them "
-    "equal if they are one.",
+    "panel.rescaled": "the scores of {judges} were brought to the scale of the panel",
     "panel.dropped": lambda v: (
         "{count} of {tasks} tasks lack a score somewhere and were left out"
         + ("; beyond max_units only complete tasks count" if v["hashed"] else "")

@@ -5,12 +5,16 @@ Every panel that was read from somewhere carries one; `check`, the first lines o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
-from polyjudge.panel.errors import PanelError
-from polyjudge.panel.labels import shell_line
+from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.files import atomic_write
+from polyjudge.panel.inputs import read_json
+from polyjudge.panel.labels import clean, shell_line, some
 from polyjudge.panel.records import plain
 from polyjudge.panel.say import Say
 
@@ -81,6 +85,44 @@ class Reading:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {**plain(self), "command": self.command()}
+
+
+FORMAT = "polyjudge-reading"
+
+
+def save_reading(reading: Reading, path: str | Path) -> None:
+    """Keep how a source was read, for the same or another file: `--reading FILE`."""
+    body = {"format": FORMAT, "version": 1, "source": reading.source, "options": dict(reading.options)}
+    with atomic_write(path) as file:
+        file.write(json.dumps(body, indent=1) + "\n")
+
+
+def kept_options(path: str | Path) -> dict[str, Any]:
+    """What a file of `save_reading` says, as arguments of `read_panel`."""
+    body = read_json(path, 1 << 20)
+    options = body.get("options") if isinstance(body, dict) and body.get("format") == FORMAT else None
+    if not isinstance(options, dict) or any(f not in KEPT or not isinstance(v, str) for f, v in options.items()):
+        raise UsageError(f"{clean(path, 200)} is no reading that polyjudge check --save wrote.")
+    out: dict[str, Any] = {KEPT[flag]: value for flag, value in options.items()}
+    for name in ("languages", "judges"):
+        out |= {name: out[name].split(",")} if name in out else {}
+    if "range" in out:
+        out["range"] = tuple(out["range"].split(":"))
+    return out
+
+
+KEPT = {f"--{name.replace('_', '-')}": name for name in (
+    *ROLES, "language_from", "judge_from", "wide", "map", "decimal", "winner", "swapped", "format", "metric", "alike",
+    "rescale", "range", "duplicates", "incomplete", "languages", "judges",
+)}  # fmt: skip
+"""Flags that a reading keeps, and the arguments of `read_panel` they are."""
+
+
+def message(reading: Reading, names: Sequence[str] = ()) -> str:
+    """All questions of a reading in one paragraph."""
+    lacking = [str(q.values["role"]) for q in reading.questions if q.code == "read.missing"]
+    none = f"No column for {' and '.join(lacking)} was found among {some(names, 30, repr)}. " if lacking else ""
+    return f"{clean(reading.source, 200)} cannot be read yet. {none}" + " ".join(map(str, reading.questions))
 
 
 class Unclear(PanelError):

@@ -137,6 +137,12 @@ class Layout(Group):
     ] = None
     format: Annotated[str | None, Option(metavar="NAME", help="Format, as check --formats lists them.")] = None
     metric: Annotated[str | None, Option(metavar="NAME", help="Which one of several metrics in a tool's files.")] = None
+    alike: Annotated[
+        str | None, Option(metavar="same|different", help="Labels that differ only in case, spaces or invisible signs.")
+    ] = None
+    rescale: Annotated[
+        str | None, Option(metavar="JUDGE=LOW:HIGH,...", help="Scales of judges that differ from --range.")
+    ] = None
     kept: Annotated[
         Path | None, Option("--reading", metavar="FILE", help="Read as this file says, which check --save wrote.")
     ] = None
@@ -144,8 +150,8 @@ class Layout(Group):
     def layout(self) -> dict[str, Any]:
         """What the user said about it, as arguments of `read_panel`."""
         own = ("language_from", "judge_from", "wide", "decimal", "winner", "swapped", "format", "metric")
-        said = {name: getattr(self, name) for name in own}
-        return {"engine": self.engine.value, "map": self.values, **said}
+        said = {name: getattr(self, name) for name in (*own, "alike", "rescale")}
+        return {"engine": self.engine.value, "map": self.values, "reading": self.kept, **said}
 
 
 @dataclass(frozen=True)

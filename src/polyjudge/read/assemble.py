@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.columns import Columns
-from polyjudge.panel.errors import PanelError, PolyjudgeWarning, UsageError
+from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.fill import average_systems
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Grouping, Panel, nan_mean
-from polyjudge.panel.reading import Reading
+from polyjudge.panel.reading import Reading, Unclear, message
 from polyjudge.panel.say import Say, Words, say
 from polyjudge.read.engine import HASH, Codes, Duplicates, Engine, Entries, Found, Labels, Units
 from polyjudge.read.limits import LARGEST_SCORE, LONGEST_LABEL
@@ -24,6 +25,9 @@ from polyjudge.read.limits import LARGEST_SCORE, LONGEST_LABEL
 MOST_ENTRIES = 200_000_000
 """Replicates are kept apart while the array unit x language x judge x replicate has at most this many entries."""
 MOST_LABELS = 10_000
+OTHER_SCALE, SURELY_OTHER, FEW_SCORES = 1.6, 5.0, 10
+"""Judges are asked about whose scores reach and spread so many times further than the others' (or less far); with fewer
+scores than `FEW_SCORES` of any judge only a much larger factor is a sign."""
 FAR = 5.0
 """A number so many times larger than all others may stand for "no score"."""
 
@@ -40,14 +44,22 @@ def assemble(
     max_units: int,
     notes: Sequence[Words],
     reading: Reading,
+    alike: str | None = None,
+    rescale: Mapping[str, tuple[float, float]] | None = None,
 ) -> Panel:
     """Ask the engine, check the answers, build the panel."""
-    notes = list(notes)
+    notes, rescale = list(notes), rescale or {}
     if duplicates == "first" and not engine.ordered:
         raise UsageError(f"{engine.where} has no row order, so duplicates='first' has no meaning. Use 'mean'.")
     cells = engine.cells()
     _check_rows(engine, cells, columns, notes)
+    chosen = {"language": languages, "judge": judges}
+    for axis in ("language", "judge", "system"):
+        if axis in cells and chosen.get(axis) is None and (twins := _twins(_in_order(cells, axis), axis)):
+            _settle_twins(engine, axis, twins, alike, reading)
+            cells = engine.cells()
     labels, cells = _choose_labels(engine, cells, languages, judges, notes)
+    cells = _on_one_scale(cells, rescale, limits)
     for axis in ("language", "judge", "system", "replicate"):
         _check_lengths(axis, getattr(labels, axis, ()), engine.where)
     if limits is not None and bool(((cells["low"] < limits[0]) | (cells["high"] > limits[1])).any()):
@@ -65,25 +77,47 @@ def assemble(
             f"Task {clean(split)!r} of {engine.where} lies in several clusters ({clean(columns.cluster)}). A task has "
             "one: make them agree, or name another column (--cluster)."
         )
-    n = engine.count_tasks()
-    if n > max_units:
-        units, entries = _hashed(engine, labels, duplicates, max_units, incomplete, notes, n)
-    else:
-        units = engine.tasks(labels)
-        _check_lengths("task", units.labels, engine.where)
-        entries = engine.entries(units, labels, duplicates)
-        if int(entries.rows.max(initial=0)) > 1:
-            if duplicates == "error":
-                raise PanelError(_duplicate_message(engine, labels))
-            notes.append(say("panel.averaged", count=int((entries.rows > 1).sum())))
-        elif duplicates == "first" and int(cells["scored"].sum()) > len(entries.rows):
-            notes.append(say("panel.first-kept", count=int(cells["scored"].sum()) - len(entries.rows)))
+    units, entries, n = _grouped(engine, labels, cells, duplicates, max_units, incomplete, notes, alike, reading)
     engine.finish()
     if duplicates == "error" and not units.hashed and int(entries.rows.sum()) != int(cells["scored"].sum()):
         raise PanelError(f"{engine.where} grew while it was read. Read it again, or from a snapshot.")
     observed = (float(cells["low"].min()), float(cells["high"].max()))
     panel = _build(units, entries, labels, columns, limits, observed, notes)
+    if rescale and limits is not None:
+        panel = _rescaled(panel, rescale, limits)
+    elif limits is None and not _stand_in(panel) and (scales := _scales(panel)) is not None:
+        ask(reading, scales)
     return _settle_incomplete(_with_reading(panel, reading, labels, n), incomplete)
+
+
+def _grouped(
+    engine: Engine,
+    labels: Labels,
+    cells: pd.DataFrame,
+    duplicates: Duplicates,
+    max_units: int,
+    incomplete: str,
+    notes: list[Words],
+    alike: str | None,
+    reading: Reading,
+) -> tuple[Units, Entries, int]:
+    """Tasks, or units of them, the scores of each, and the number of tasks."""
+    n = engine.count_tasks()
+    if n > max_units:
+        return *_hashed(engine, labels, duplicates, max_units, incomplete, notes, n), n
+    units = engine.tasks(labels)
+    if twins := _twins(units.labels, "task"):
+        _settle_twins(engine, "task", twins, alike, reading)
+        units, n = engine.tasks(labels), engine.count_tasks()
+    _check_lengths("task", units.labels, engine.where)
+    entries = engine.entries(units, labels, duplicates)
+    if int(entries.rows.max(initial=0)) > 1:
+        if duplicates == "error":
+            raise PanelError(_duplicate_message(engine, labels))
+        notes.append(say("panel.averaged", count=int((entries.rows > 1).sum())))
+    elif duplicates == "first" and int(cells["scored"].sum()) > len(entries.rows):
+        notes.append(say("panel.first-kept", count=int(cells["scored"].sum()) - len(entries.rows)))
+    return units, entries, n
 
 
 def _stand_in(panel: Panel) -> tuple[Say, ...]:
@@ -197,8 +231,6 @@ def _choose_labels(
                 f"{engine.where} has {len(order[axis])} different {axis}s. Check that the {axis} column is the right "
                 f"one (--{axis} NAME)."
             )
-        if axes[axis] is None:
-            _check_alike(order[axis], axis, engine.where, notes)
     return Labels(**order), cells
 
 
@@ -208,22 +240,119 @@ def _in_order(cells: pd.DataFrame, axis: str) -> tuple[str, ...]:
     return tuple(sorted(set(cells[axis])))
 
 
-def _check_alike(labels: Sequence[str], axis: str, where: str, notes: list[Words]) -> None:
-    """Labels that differ only in case or spaces are most likely one label, whose scores would be torn apart."""
+INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+"""Characters that change a label and cannot be seen."""
+
+
+def _twins(labels: Sequence[str], axis: str) -> dict[str, str]:
+    """Labels that are most likely another one in another spelling -> that one. Of tasks only what looks the same:
+    identifiers may differ in case."""
     seen: dict[str, str] = {}
-    alike = [(seen[key], x) for x in labels if seen.setdefault(key := "".join(x.split()).casefold(), x) != x]
-    if alike and axis in ("language", "judge"):
-        one, other = (clean(x) for x in alike[0])
-        more = f" (so do {len(alike) - 1} more)" if len(alike) > 1 else ""
-        raise PanelError(
-            f"The {axis}s {one!r} and {other!r} of {where} differ only in case or spaces{more}. Make them equal in the "
-            f"file; if they are different {axis}s, list all that you want: --{axis}s {one},{other},... ({axis}s=[...] "
-            "in Python)."
-        )
-    for one, other in alike:
-        note = say("panel.alike", axis=axis, one=one, other=other)
-        notes.append(note)
-        warnings.warn(str(note), PolyjudgeWarning, stacklevel=5)
+    out = {}
+    for label in labels:
+        key = label if label.isascii() else INVISIBLE.sub("", unicodedata.normalize("NFKC", label))
+        if axis != "task":
+            key = re.sub(r"[\s_-]+", "", key).casefold()
+        if seen.setdefault(key, label) != label:
+            out[label] = seen[key]
+    return out
+
+
+def _settle_twins(engine: Engine, axis: str, twins: Mapping[str, str], alike: str | None, reading: Reading) -> None:
+    """One label or two? Kept apart, the scores of one judge would be torn in two."""
+    if alike is None:
+        other, one = next(iter(twins.items()))
+        ask(reading, Say("read.alike", {"axis": axis, "one": one, "other": other, "count": len(twins)}))
+    if alike == "same":
+        engine.relabel(axis, twins)
+
+
+def ask(reading: Reading, question: Say) -> NoReturn:
+    """Stop with a question."""
+    asks = replace(reading, questions=(question,))
+    raise Unclear(message(asks), asks)
+
+
+# --- scales ---
+
+
+def _scales(panel: Panel) -> Say | None:
+    """The judges whose scores lie on another scale than the others': both their reach and their spread are far off."""
+    by_replicate = panel.finest.ndim - bool(panel.systems) == 4
+    values = np.moveaxis(panel.seen, -2 if by_replicate else -1, 0).reshape(len(panel.judges), -1)
+    count = (~np.isnan(values)).sum(axis=1)
+    if len(values) < 2 or count.min() < 2:
+        return None
+    low, high, spread = np.nanmin(values, axis=1), np.nanmax(values, axis=1), np.nanstd(values, axis=1)
+    reach = np.maximum(np.abs(low), np.abs(high))
+    if spread.min() <= 1e-9 * reach.max() or reach.min() == 0:
+        return None
+    off = []
+    few = count.min() < FEW_SCORES
+    least, signs = (
+        (SURELY_OTHER, (reach, spread, np.nanmean(np.abs(values), axis=1))) if few else (OTHER_SCALE, (reach, spread))
+    )
+    for j in range(len(values)):
+        others = np.arange(len(values)) != j
+        ratios = [float(x[j] / np.median(x[others])) for x in signs]
+        off.append(min(ratios) >= least or max(ratios) <= 1 / least)
+    if not any(off):
+        return None
+    if all(off):  # two camps: the larger numbers are taken for the panel's scale
+        off = list(reach < reach.max() / OTHER_SCALE)
+    rest = ~np.array(off)
+    bottom, top = float(low[rest].min()), float(high[rest].max())
+    named = {panel.judges[j]: (float(low[j]), float(high[j])) for j in np.flatnonzero(off)}
+    return Say(
+        "read.scales",
+        {
+            "judges": named,
+            "low": bottom,
+            "high": top,
+            "range": _ends(bottom, top),
+            "rescale": {judge: _ends(*ends) for judge, ends in named.items()},
+        },
+    )
+
+
+def _ends(low: float, high: float) -> str:
+    """The usual scale that scores lie on, as LOW:HIGH."""
+    for bottom, top in ((0, 1), (1, 5), (0, 5), (1, 10), (0, 10), (0, 100)):
+        if bottom <= low and top / 2 < high <= top:
+            return f"{bottom}:{top}"
+    return f"{low:g}:{high:g}"
+
+
+def _on_one_scale(
+    cells: pd.DataFrame, rescale: Mapping[str, tuple[float, float]], limits: tuple[float, float] | None
+) -> pd.DataFrame:
+    """Lowest and highest score of each cell as they will be on the panel's scale."""
+    if not rescale:
+        return cells
+    unknown = [judge for judge in rescale if judge not in set(cells["judge"])]
+    if limits is None or unknown:
+        what = f"names no judge {clean(unknown[0])!r}" if unknown else "needs the scale that scores are brought to"
+        raise UsageError(f"--rescale {what}: --range LOW:HIGH --rescale JUDGE=LOW:HIGH.")
+    cells = cells.copy()
+    for judge, (low, high) in rescale.items():
+        at = cells["judge"] == judge
+        for end in ("low", "high"):
+            values = cells.loc[at, end].astype(float)
+            if bool(((values < low) | (values > high)).any()):
+                raise PanelError(f"Judge {clean(judge)!r} has scores outside {low:g}:{high:g}, its scale in --rescale.")
+            cells.loc[at, end] = limits[0] + (values - low) * (limits[1] - limits[0]) / (high - low)
+    return cells
+
+
+def _rescaled(panel: Panel, rescale: Mapping[str, tuple[float, float]], limits: tuple[float, float]) -> Panel:
+    """The scores of some judges in proportion on the panel's scale."""
+    scale, shift = np.ones(panel.shape[1:]), np.zeros(panel.shape[1:])
+    for judge, (low, high) in rescale.items():
+        j = panel.judges.index(judge)
+        scale[:, j] = (high - low) / (limits[1] - limits[0])
+        shift[:, j] = low - limits[0] * scale[0, j]
+    note = say("panel.rescaled", judges=list(rescale))
+    return replace(panel.adjusted(shift, scale), declared_range=limits, notes=(*panel.notes, note))
 
 
 def _rows(found: Sequence[Found]) -> str:

@@ -28,7 +28,8 @@ from polyjudge.panel.adjustment import quote
 from polyjudge.panel.budget import VARIABLE as MEMORY
 from polyjudge.panel.budget import budget
 from polyjudge.panel.errors import PanelError, PolyjudgeError, UsageError
-from polyjudge.panel.files import check_name, literal, matches, read_marker
+from polyjudge.panel.files import check_name, literal, matches
+from polyjudge.panel.inputs import check_ordinary
 from polyjudge.panel.labels import clean
 from polyjudge.read.limits import LONG_LINE, check_text
 
@@ -47,7 +48,11 @@ SMALL = 8 << 20
 ROW = "polyjudge_row"
 FILE = "polyjudge_file"
 """Column with the file of a row, in sources that are files."""
+NO_HIVE = "hive_partitioning = false"
+"""For every reader of files: the engine would take a folder called score=7 for a column."""
 CHUNK = 50_000
+EXACT = 2**53
+"""Whole numbers up to here are exact as floating point numbers: beyond, two identifiers may become one."""
 MOST_ABOVE = 20
 """Lines above a CSV header that are looked at."""
 _TEXT = (".csv", ".tsv", ".txt")
@@ -267,6 +272,8 @@ def explain(message: str, where: str) -> str:
 
 
 EXPLAINED = {
+    'polyjudge: (.*?) holds ([^\\s"]+)': "Column {0!r} of {where} holds identifiers as floating point numbers beyond "
+    "2^53 ({1}), whose last digits are lost. Write them as text, or as whole numbers.",
     "not utf-8|nvalid unicode|nvalid UTF": "{at} is not UTF-8 text. Save the file as UTF-8 (files in several "
     "encodings each on their own) and retry.",
     r"Expected Number of Columns: (\d+) Found: (\d+)": "{at} has {1} fields where the header has {0}. Put quotes "
@@ -290,10 +297,10 @@ EXPLAINED = {
 # --- opening ---
 
 
-def open_file(source: str, table: str | None = None, hive: bool = False) -> Source:
+def open_file(source: str, table: str | None = None) -> Source:
     """A file, a pattern of files of one kind, or a table of a DuckDB or SQLite file. A name that exists is no pattern.
 
-    With `hive` folders called column=value add a column to Parquet files.
+    No path ever adds a column: a folder called score=7 would override the scores in it.
     """
     check_name(source)
     if "::" in source and table is None and not os.path.exists(source):
@@ -305,22 +312,13 @@ def open_file(source: str, table: str | None = None, hive: bool = False) -> Sour
     if not paths:
         shown = clean(source, 200)
         raise PanelError(f"No file matches {shown}. Put the pattern in quotes so that the shell leaves it alone.")
-    return open_paths(paths, clean(source, 200), table, hive)
+    return open_paths(paths, clean(source, 200), table)
 
 
-def open_folder(folder: str | Path, hive: bool = False) -> Source:
-    """All Parquet files below a folder. The names of its folders add columns when polyjudge divided it so."""
-    about = read_marker(Path(folder))
-    paths = matches(os.path.join(glob.escape(str(folder)), "**", "*.parquet"))
-    divided = about is not None and about.get("partition_by") is not None
-    return open_paths(paths, clean(str(folder), 200), None, hive or divided)
-
-
-def open_paths(paths: list[Path], shown: str, table: str | None, hive: bool) -> Source:
+def open_paths(paths: list[Path], shown: str, table: str | None = None) -> Source:
     """Files of one kind."""
     for path in paths:
-        check_name(path)
-        _check_ordinary(path)
+        check_ordinary(path)
     kinds = {_kind(path) for path in paths}
     if len(kinds) > 1:
         raise PanelError(
@@ -330,28 +328,13 @@ def open_paths(paths: list[Path], shown: str, table: str | None, hive: bool) -> 
     if table is not None and kind not in ("duckdb", "sqlite"):
         raise UsageError(f"{shown} is not a database file, so it has no table {table!r}.")
     opener: Callable[[list[Path], str], Source] = {
-        "csv": _csv, "json": _json, "parquet": lambda p, s: _parquet(p, s, hive),
+        "csv": _csv, "json": _json, "parquet": _parquet,
         "duckdb": lambda p, s: _duckdb(p, s, table), "sqlite": lambda p, s: _sqlite(p, s, table),
     }[kind]  # fmt: skip
     with engine_errors(shown):
         out = opener(paths, shown)
     out.files, out.kind = tuple(paths), kind
     return out
-
-
-def _check_ordinary(path: Path) -> None:
-    """Refuse what is not a file with something in it: pipes and devices may never end."""
-    shown = clean(str(path), 200)
-    try:
-        found = path.stat()
-    except OSError:
-        raise PanelError(f"There is no file {shown}. Check the path.") from None
-    if path.is_dir():
-        raise PanelError(f"{shown} is a folder. Name the files in it, such as {shown}/*.parquet.")
-    if not path.is_file():
-        raise PanelError(f"{shown} is a device or a pipe, not a file. Save the scores to a file first.")
-    if found.st_size == 0:
-        raise PanelError(f"{shown} is empty.")
 
 
 def _kind(path: Path) -> str:
@@ -455,7 +438,7 @@ def _csv_relation(path: Path, head: Head) -> str:
     columns = ", ".join(f"{quote(n)}: 'VARCHAR'" for n in head.columns)
     return (
         f"read_csv({quote(literal(path))}, auto_detect = false, header = true, columns = {{{columns}}}, "
-        f"delim = {quote(head.delimiter)}, quote = '\"', escape = '\"', skip = {len(head.above)})"
+        f"delim = {quote(head.delimiter)}, quote = '\"', escape = '\"', skip = {len(head.above)}, {NO_HIVE})"
     )
 
 
@@ -485,13 +468,15 @@ def _json(paths: list[Path], where: str) -> Source:
             check_text(path)
     con = connect(_size(paths))
     files = _list(paths)
-    found = con.sql(f"SELECT * FROM read_json({files}, maximum_depth = 1, sample_size = -1, union_by_name = true)")
+    found = con.sql(
+        f"SELECT * FROM read_json({files}, maximum_depth = 1, sample_size = -1, union_by_name = true, {NO_HIVE})"
+    )
     columns = list(found.columns)
     is_list = _start(paths[0], 64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
     first = 1 if len(paths) == 1 and not is_list else None
     relation, as_json = (
         f"read_json({files}, columns = {{{', '.join(f'{quote(n)}: {quote(kind)}' for n in columns)}}}, "
-        f"filename = {quote(FILE)})"
+        f"filename = {quote(FILE)}, {NO_HIVE})"
         for kind in ("VARCHAR", "JSON")
     )
     return Source(con, relation, columns, where, "rowid", first, spool=True, as_json=as_json)
@@ -513,12 +498,11 @@ def _start(path: Path, size: int) -> bytes:
         return file.read(size)
 
 
-def _parquet(paths: list[Path], where: str, hive: bool) -> Source:
+def _parquet(paths: list[Path], where: str) -> Source:
     con = connect(_size(paths))
     files = _list(paths)
     _same_types(con, files, paths)
-    divided = "true, hive_types_autocast = false" if hive else "false"
-    relation = f"read_parquet({files}, union_by_name = true, hive_partitioning = {divided}, filename = {quote(FILE)})"
+    relation = f"read_parquet({files}, union_by_name = true, {NO_HIVE}, filename = {quote(FILE)})"
     columns = [c for c in con.sql(f"SELECT * FROM {relation} LIMIT 0").columns if c != FILE]
     # Row groups of up to 2^40 rows per file: a place that grows along the file and from file to file.
     return Source(con, relation, columns, where, "(file_index::BIGINT * 1099511627776 + file_row_number)")
@@ -603,6 +587,24 @@ def _pick(tables: list[str], wanted: str | None, where: str) -> str:
     if wanted not in tables:
         raise PanelError(f"{where} has no table {clean(wanted)!r}. Its tables are {listed}.")
     return wanted
+
+
+def label_sql(column: str, kind: str) -> str:
+    """SQL of a label as text. A whole number has no decimal point, as a spreadsheet or a gap in a column leaves it."""
+    text = f"CAST({name(column)} AS VARCHAR)"
+    if kind not in ("DOUBLE", "FLOAT"):
+        return text
+    lost = f"error('polyjudge: ' || {quote(clean(column))} || ' holds ' || {text})"
+    whole = f"CAST(CAST({name(column)} AS BIGINT) AS VARCHAR)"
+    return (
+        f"CASE WHEN abs({name(column)}) >= {EXACT} THEN {lost} WHEN {name(column)} = floor({name(column)}) THEN "
+        f"{whole} ELSE {text} END"
+    )
+
+
+def number_sql(text: str) -> str:
+    """SQL of a text as a number, NULL where it is none. The engine alone would read 1_10 as 110."""
+    return f"CASE WHEN contains({text}, '_') THEN NULL ELSE try_cast({text} AS DOUBLE) END"
 
 
 def column_types(source: Source) -> dict[str, str]:
@@ -719,8 +721,8 @@ def _column(series: Any) -> Any:
     kinds = {type(v) for v, gone in zip(series, missing, strict=True) if not gone}
     if kinds <= {str} or kinds <= {bool}:
         return series
-    if kinds <= {int, float}:
-        return series.astype("float64")
+    if kinds <= {int, float} and any(isinstance(v, float) and abs(v) >= EXACT for v in series):
+        return series.astype("float64")  # a label among these is refused: its last digits are lost
     texts = [None if gone else _object_text(v) for v, gone in zip(series, missing, strict=True)]
     import pandas as pd
 
@@ -728,6 +730,8 @@ def _column(series: Any) -> Any:
 
 
 def _object_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return json.dumps(value, default=str) if isinstance(value, (dict, list)) else str(value)
 
 

@@ -6,6 +6,7 @@ its unit), so the one heavy GROUP BY works on integers and only integers and sum
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -39,14 +40,16 @@ class DuckEngine:
     def _type(self, c: Columns) -> None:
         """The view `typed`: labels as text (an empty one is missing), the score as a number, text that is none."""
 
-        def label(column: str) -> str:
-            return f"nullif(CAST({name(column)} AS VARCHAR), '')"
+        types = duck.column_types(self.source)
 
-        score, kind = name(c.score), duck.column_types(self.source)[c.score]
+        def label(column: str) -> str:
+            return f"nullif({duck.label_sql(column, types[column])}, '')"
+
+        score, kind = name(c.score), types[c.score]
         if kind.startswith(("VARCHAR", "ENUM")):
             raw = f"nullif(trim(CAST({score} AS VARCHAR)), '')"
-            number = f"try_cast({raw} AS DOUBLE)"
-            text = f"({raw} IS NOT NULL AND {number} IS NULL)"
+            number = duck.number_sql(raw)
+            text = f"({raw} IS NOT NULL AND ({number}) IS NULL)"
         elif any(part in kind for part in _NUMBERS) and "[" not in kind and "(" not in kind.replace("DECIMAL(", ""):
             raw, number, text = f"CAST({score} AS VARCHAR)", f"CAST({score} AS DOUBLE)", "false"
         elif kind in ('"NULL"', "NULL"):
@@ -75,6 +78,18 @@ class DuckEngine:
         source, self._rows = self._rows, f"typed_{axis}"
         self.con.execute(
             f"CREATE TEMP VIEW {self._rows} AS SELECT * FROM {source} WHERE {axis} IN (SELECT label FROM kept_{axis})"
+        )
+
+    def relabel(self, axis: str, names: Mapping[str, str]) -> None:
+        """Other spellings of a label become that label."""
+        source, self._rows = self._rows, f"relabelled_{axis}"
+        self.con.execute(
+            f"CREATE TEMP TABLE names_{axis} AS SELECT unnest(?::VARCHAR[]) AS other, unnest(?::VARCHAR[]) AS one",
+            [list(names), list(names.values())],
+        )
+        self.con.execute(
+            f"CREATE TEMP VIEW {self._rows} AS SELECT * EXCLUDE (other, one) REPLACE (coalesce(one, {axis}) AS {axis}) "
+            f"FROM {source} LEFT JOIN names_{axis} ON {axis} = other"
         )
 
     def _label_table(self, table: str, labels: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -121,6 +121,9 @@ class Engine(Protocol):
 
     def keep(self, axis: str, wanted: list[str]) -> None:
         """From now on read only the rows with these labels."""
+
+    def relabel(self, axis: str, names: Mapping[str, str]) -> None:
+        """From now on these other spellings of labels are those labels."""
 
     def groups(self) -> tuple[list[str], bool]:
         """Labels of the groups in order, and whether every task lies in one of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import ibis
@@ -42,7 +43,11 @@ class IbisEngine:
 
     def _type(self, t: Any, c: Columns) -> Any:
         def label(column: str) -> Any:
-            return t[column].cast("string").nullif("")
+            plain = t[column].cast("string").nullif("")
+            if not t[column].type().is_floating():
+                return plain
+            whole = (t[column] == t[column].floor()) & (t[column].abs() < 2**53)
+            return whole.ifelse(t[column].cast("int64").cast("string"), plain)
 
         score = t[c.score]
         kind = score.type()
@@ -75,6 +80,9 @@ class IbisEngine:
 
     def keep(self, axis: str, wanted: list[str]) -> None:
         self.rows = self.rows.filter(self.rows[axis].isin(wanted))
+
+    def relabel(self, axis: str, names: Mapping[str, str]) -> None:
+        self.rows = self.rows.mutate(**{axis: self.rows[axis].substitute(dict(names))})
 
     def _fetch(self, expression: Any) -> Any:
         with foreign_errors(self.where):

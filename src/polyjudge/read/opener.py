@@ -62,7 +62,6 @@ def open_table(
     format: str | None = None,
     metric: str | None = None,
     group: str | None = None,
-    hive: bool = False,
 ) -> Opened:
     """Open scores that our own engine reads. Warehouses and Spark are opened by `warehouse`."""
     if not isinstance(source, (str, Path)):
@@ -71,13 +70,11 @@ def open_table(
     check_name(text)
     if text == STDIN:
         path = _spool_stdin(sys.stdin)
-        opened = open_table(path, table, format, metric, group, hive)
+        opened = open_table(path, table, format, metric, group)
         opened.source.where = "standard input"
         return replace(opened, shown=STDIN)
     if os.path.isdir(text):
-        found = _open_folder(Path(text), format, metric, group, hive)
-        if found is not None:
-            return found
+        return _open_folder(Path(text), format, metric, group)
     name, _, sheet = text.partition("::") if table is None and not os.path.exists(text) else (text, "", table or "")
     paths = tool_files(name)
     tool = find_tool(paths, format) if table is None and not sheet else None
@@ -91,7 +88,7 @@ def open_table(
         frame = unfold(paths)
         if frame is not None:
             return _held(frame, text, "json", paths)
-    source_ = duck.open_file(text, table, hive)
+    source_ = duck.open_file(text, table)
     skipped = (say("read.above", lines=len(source_.above), first=source_.above[0]),) if source_.above else ()
     return Opened(source=source_, shown=text, format=source_.kind, notes=skipped)
 
@@ -119,14 +116,14 @@ def file_of(address: str) -> str | None:
     return path.partition("?")[0] + mark + table
 
 
-def _open_folder(folder: Path, format: str | None, metric: str | None, group: str | None, hive: bool) -> Opened | None:
+def _open_folder(folder: Path, format: str | None, metric: str | None, group: str | None) -> Opened:
     run = next((kind for kind in load("formats") if kind.holds_run(folder)), None)
     if run is not None:
         found = run.read_run(folder, group)
         opened = _held(found.frame, str(folder), "collection run", [])
         return replace(opened, limits=found.declared_range, notes=found.notes, looks=found.looks, sure=True)
-    if matches(os.path.join(glob.escape(str(folder)), "**", "*.parquet")):
-        return Opened(source=duck.open_folder(folder, hive), shown=str(folder), format="parquet")
+    if parts := matches(os.path.join(glob.escape(str(folder)), "**", "*.parquet")):
+        return Opened(source=duck.open_paths(parts, clean(folder, 200)), shown=str(folder), format="parquet")
     paths = tool_files(folder)
     tool = find_tool(paths, format)
     if tool is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from polyjudge.panel.columns import USUAL, Columns, doubts
 from polyjudge.panel.errors import PanelError, UsageError, foreign_errors
 from polyjudge.panel.labels import clean, redact
 from polyjudge.panel.panel import Panel
-from polyjudge.panel.reading import ROLES, Reading, RoleRead
+from polyjudge.panel.reading import ROLES, Reading, RoleRead, kept_options
 from polyjudge.panel.say import Say, Words, say
 from polyjudge.read import duck
 from polyjudge.read.assemble import assemble
@@ -27,7 +28,7 @@ from polyjudge.rooms import load
 
 Incomplete = Literal["estimate", "drop", "error"]
 MAX_UNITS = 100_000
-USUAL_WAYS = {"--duplicates": "error", "--incomplete": "estimate"}
+USUAL_WAYS = {"duplicates": "error", "incomplete": "estimate", "alike": None}
 """What is done unless the user says something else."""
 
 
@@ -52,7 +53,6 @@ def read_panel(
     incomplete: Incomplete = "estimate",
     max_units: int = MAX_UNITS,
     engine: Literal["duckdb", "spark"] = "duckdb",
-    hive: bool = False,
     language_from: str | None = None,
     judge_from: str | None = None,
     wide: str | None = None,
@@ -62,6 +62,9 @@ def read_panel(
     swapped: Literal["flip", "keep"] | None = None,
     format: str | None = None,
     metric: str | None = None,
+    alike: Literal["same", "different"] | None = None,
+    rescale: Mapping[str, tuple[float, float]] | str | Sequence[str] | None = None,
+    reading: str | Path | None = None,
 ) -> Panel:
     """Read scores into a Panel: one grouped pass in the engine that holds the rows.
 
@@ -84,8 +87,6 @@ def read_panel(
         "drop" leaves out the tasks that lack one, "error" stops with a table of what is missing
     max_units : beyond this many tasks, tasks are hashed into that many units inside the engine
     engine : "duckdb", or "spark" to read files with a Spark session
-    hive : folders called column=value add that column to the Parquet files in them. A folder that polyjudge divided is
-        known by itself
     language_from, judge_from : where the label stands when it has no column: a dotted path, a pattern on the file's
         name (`scores_{language}.csv`), or `COLUMN:PATTERN`
     wide : pattern of the names of score columns: `{judge}`, `score_{language}`, `{judge}_{language}`
@@ -95,6 +96,10 @@ def read_panel(
     swapped : rows marked as swapped name the winner as shown ("flip") or already turned back ("keep")
     format : a name of `polyjudge formats`, where the format is not the one recognised
     metric : which one to read of several metrics that a tool's judges gave
+    alike : labels that differ only in case, spaces, hyphens or invisible characters are the "same" or "different";
+        asked for where there are any
+    rescale : judge -> (low, high) of its own scale; its scores are brought to `range` in proportion
+    reading : a file of `check --save`; what it says holds where nothing else is said
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame(
@@ -104,7 +109,10 @@ def read_panel(
     >>> read_panel(frame).shape
     (2, 2, 2)
     """
-    limits = _check_options(range, duplicates, incomplete, max_units, engine, decimal, languages, judges)
+    if reading is not None:
+        said = {name: value for name, value in locals().items() if name not in ("source", "reading")}
+        return read_panel(source, **with_kept(said, reading, inspect.signature(read_panel)))
+    limits = _check_options(range, duplicates, incomplete, max_units, engine, decimal, alike, languages, judges)
     if isinstance(source, Panel):
         return source
     names: dict[str, str | None] = {
@@ -117,7 +125,7 @@ def read_panel(
     }  # fmt: skip
     asked = Asked(names={**names, "winner": winner}, **more)
     if not is_foreign(source, engine):
-        found = understand(source, asked, table=table, weight=weight, metric=metric, hive=hive)
+        found = understand(source, asked, table=table, weight=weight, metric=metric)
     elif reads_itself(asked, metric):
         found = _open_foreign(source, table, names, weight, engine)
     else:
@@ -125,30 +133,30 @@ def read_panel(
     chosen = {
         axis: None if x is None else [str(v) for v in x] for axis, x in (("languages", languages), ("judges", judges))
     }
-    return _assembled(found, weight, chosen, limits, duplicates, incomplete, max_units)
+    more = {"duplicates": duplicates, "incomplete": incomplete, "alike": alike, "rescale": parse_rescale(rescale)}
+    return _assembled(found, weight, chosen, limits, max_units, more)
 
 
 def _assembled(
     found: Understood,
     weight: str | None,
-    chosen: Mapping[str, list[str] | None],
+    chosen: Mapping[str, Any],
     limits: tuple[float, float] | None,
-    duplicates: Duplicates,
-    incomplete: Incomplete,
     max_units: int,
+    ways: Mapping[str, Any],
 ) -> Panel:
     """The panel. Its reading has all that the user said beside the columns, so that its command reads the same."""
     said = {f"--{axis}": ",".join(some) for axis, some in chosen.items() if some is not None}
-    ways = {"--duplicates": duplicates, "--incomplete": incomplete}
-    said |= {flag: way for flag, way in ways.items() if way != USUAL_WAYS[flag]}
+    said |= {f"--{way}": str(ways[way]) for way, usual in USUAL_WAYS.items() if ways[way] != usual}
     said |= {"--range": f"{limits[0]:g}:{limits[1]:g}"} if limits else {}
+    each = [f"{judge}={low:g}:{high:g}" for judge, (low, high) in ways["rescale"].items()]
+    said |= {"--rescale": ",".join(each)} if each else {}
     source = found.source
     panel = assemble(
         DuckEngine(source, found.columns, weight=weight) if isinstance(source, duck.Source) else source,
         found.columns,
         limits=limits or found.limits,
-        duplicates="mean" if found.average and duplicates == "error" else duplicates,
-        incomplete=incomplete,
+        **{**ways, "duplicates": "mean"} if found.average and ways["duplicates"] == "error" else ways,
         max_units=max_units,
         notes=found.notes,
         reading=replace(found.reading, options={**found.reading.options, **said}),
@@ -164,11 +172,10 @@ def understand(
     table: str | None = None,
     weight: str | None = None,
     metric: str | None = None,
-    hive: bool = False,
 ) -> Understood:
     """Open scores and find out what is what, without reading them yet. Raises `Unclear` where a person must say."""
     opened = source if isinstance(source, Opened) else None
-    opened = opened or open_table(source, table, asked.format, metric, asked.names.get("group"), hive)
+    opened = opened or open_table(source, table, asked.format, metric, asked.names.get("group"))
     _check_weight(weight, opened.source.columns)
     read = recognise(opened.source, asked, opened.frame, weight, opened.shown, opened.needs)
     says, taken = _doubtful([] if opened.sure else opened.source.columns, read.columns, asked.names)
@@ -267,12 +274,14 @@ def _check_options(
     max_units: int,
     engine: str,
     decimal: str | None,
+    alike: str | None,
     languages: Any,
     judges: Any,
 ) -> tuple[float, float] | None:
     for name, given, (*others, last) in (
         ("engine", engine, ("duckdb", "spark")),
         ("decimal", "comma" if decimal is None else decimal, ("comma", "point")),
+        ("alike", "same" if alike is None else alike, ("same", "different")),
         ("duplicates", duplicates, ("error", "mean", "first")),
         ("incomplete", incomplete, ("estimate", "drop", "error")),
     ):
@@ -294,6 +303,35 @@ def _check_options(
             f"range must be two numbers up to {LARGEST_SCORE:g}, the lower one first, not {clean(repr(limits), 100)}."
         )
     return low, high
+
+
+def parse_rescale(given: Any) -> dict[str, tuple[float, float]]:
+    """`--rescale gpt-4=0:1,claude=1:10` as a dictionary.
+
+    >>> parse_rescale("gpt-4=0:1")
+    {'gpt-4': (0.0, 1.0)}
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        parts = [part for text in ([given] if isinstance(given, str) else given) for part in text.split(",")]
+        given = {judge.strip(): ends.split(":") for judge, _, ends in (part.rpartition("=") for part in parts)}
+    try:
+        out = {str(judge): (float(low), float(high)) for judge, (low, high) in given.items()}
+    except (TypeError, ValueError):
+        out = {"": (1.0, 0.0)}
+    if any(not (judge and -LARGEST_SCORE <= low < high <= LARGEST_SCORE) for judge, (low, high) in out.items()):
+        raise UsageError(
+            "--rescale takes JUDGE=LOW:HIGH, several separated by commas: a judge, and the ends of its scale."
+        )
+    return out
+
+
+def with_kept(said: Mapping[str, Any], kept: str | Path, signature: inspect.Signature) -> dict[str, Any]:
+    """Arguments of reading: what the user said, else what a file of `check --save` says."""
+    usual = {name: parameter.default for name, parameter in signature.parameters.items()}
+    found = kept_options(kept)
+    return {**said, **{name: value for name, value in found.items() if said.get(name) == usual.get(name)}}
 
 
 def read_probes(source: Any, **options: Any) -> Panel:

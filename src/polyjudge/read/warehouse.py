@@ -78,6 +78,7 @@ def spark_session() -> Any:
 def spark_frame(address: str) -> Any:
     """Files, or a table of Spark's catalogue, as a Spark data frame. CSV columns are text, as in the other engine."""
     session = spark_session()
+    reader = session.read.option("recursiveFileLookup", True)  # else a folder called score=7 becomes a column
     plain = address.lower().removesuffix(".gz")
     with foreign_errors(clean(address, 200)):
         if plain.endswith((".csv", ".tsv", ".txt")):
@@ -91,11 +92,11 @@ def spark_frame(address: str) -> Any:
                         f"{clean(address, 200)} has lines above its header, which Spark cannot skip. Remove them, or "
                         "read the file without --engine spark."
                     )
-            return session.read.options(**options).csv(address, sep=separator, inferSchema=False)
+            return reader.options(**options).csv(address, sep=separator, inferSchema=False)
         if plain.endswith((".jsonl", ".ndjson", ".json")):
-            return session.read.option("primitivesAsString", True).option("mode", "FAILFAST").json(address)
+            return reader.option("primitivesAsString", True).option("mode", "FAILFAST").json(address)
         if "/" in address or plain.endswith((".parquet", ".pq")):
-            return session.read.parquet(address)
+            return reader.parquet(address)
         return session.table(address)
 
 

@@ -45,9 +45,8 @@ def _flags(role: str, columns: list[str]) -> str:
 def _missing(v: Values) -> str:
     role, maybe = str(v["role"]), list(v["candidates"])
     more = f", or --{role}-from PATTERN if it stands in a file or task name" if role in ("language", "judge") else ""
-    if maybe:
-        return f"Which column is the {role}? Perhaps {escape(_flags(role, maybe))}{more}."
-    return f"Which column is the {role}? Say --{role} NAME{more}."
+    hint = f"Perhaps {escape(_flags(role, maybe))}" if maybe else f"Say --{role} NAME"
+    return f"Which column is the {role}? {hint} ({role}=... in Python){more}."
 
 
 def _map(v: Values) -> str:
@@ -96,6 +95,17 @@ WORDS: dict[str, Template] = {
     "judged: --system {column}, and name the judge: --judge NAME or --judge-from PATTERN.",
     "read.swapped": "Where {column} is true, is the winner named as shown (--swapped flip) or already turned back "
     "(--swapped keep)?",
+    "read.winner": "{words} in {column} is the name of a system and also a position. Which one is meant? --winner "
+    "{column}:name or --winner {column}:position.",
+    "read.alike": "The {axis}s {one} and {other} differ only in case, spaces, hyphens or invisible signs. Are they one "
+    "(--alike same) or two (--alike different)?",
+    "read.scales": lambda v: (
+        "Not all judges are on one scale: "
+        + "; ".join(escape(f"{clean(j)} from {low:g} to {high:g}") for j, (low, high) in list(v["judges"].items())[:6])
+        + "; the others from {low:g} to {high:g}. If these are two scales: --range {range} --rescale "
+        + escape(shell(",".join(f"{j}={ends}" for j, ends in list(v["rescale"].items())[:6])))
+        + ". If all judges use one: --range {range}."
+    ),
     "read.far_column": "{columns} holds far larger numbers than the other score columns. Which columns are scores? "
     "--wide PATTERN, now {pattern}.",
     "read.stand_in": lambda v: (

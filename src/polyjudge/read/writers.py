@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import glob
+import inspect
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -28,7 +29,15 @@ from polyjudge.read.formats.recognise import Layout, Understood
 from polyjudge.read.formats.roles import Asked
 from polyjudge.read.formats.table import Place
 from polyjudge.read.opener import Opened, open_table
-from polyjudge.read.scores import copied, is_foreign, reads_itself, understand
+from polyjudge.read.scores import (
+    copied,
+    is_foreign,
+    parse_rescale,
+    read_panel,
+    reads_itself,
+    understand,
+    with_kept,
+)
 
 FORMULA = "=+-@\t\r\n"
 """A spreadsheet may run a cell that begins with one of these."""
@@ -39,6 +48,8 @@ ENDINGS = {
     "parquet": (".parquet", ".pq"),
 }
 """Kinds of files by what their names end in, .gz left out."""
+ASKED = ("language_from", "judge_from", "wide", "map", "decimal", "swapped", "format")
+"""Options of reading that say where scores stand."""
 MAKER = "scores"
 """Who wrote a folder of calibrated scores, in its marker."""
 ROLES = ("task", "language", "judge", "score", "replicate", "system", "cluster", "group", "winner")
@@ -67,16 +78,20 @@ def write_calibrated(
     partition_by: str | None = None,
     spreadsheet_safe: bool = False,
     overwrite: bool = False,
-    hive: bool = False,
     metric: str | None = None,
-    **reading: Any,
+    rescale: Any = None,
+    range: tuple[float, float] | None = None,
+    reading: str | Path | None = None,
+    **how: Any,
 ) -> Written:
     """Read `source` as `read_panel` does, add the calibrated scores in the same shape, write `output`.
 
     output : .csv, .tsv, .jsonl, .json (each also .gz), .xlsx, .parquet, a folder of Parquet files, or `::TABLE`, a new
         table beside the DuckDB or PostgreSQL table that is read (`::` alone: its name and `_calibrated`)
     column : name of the new column. A wide table gets one beside each score column, with this as ending
-    reading : names of columns and options of reading, as for `read_panel`
+    rescale, range : judges on scales of their own, and the scale of the calibrator, as for `read_panel`
+    reading : a file of `check --save`
+    how : names of columns and options of reading, as for `read_panel`
 
     Everything that was there stays as it is, in its order. Rows pass through the engine in a stream, so memory is
     bounded. The output is complete or not there. A folder must be new, empty, or written by polyjudge; with `overwrite`
@@ -84,8 +99,13 @@ def write_calibrated(
     """
     if not column or "\0" in column:
         raise UsageError("The column of calibrated scores needs a name: --column NAME.")
-    names = {role: reading.pop(role, None) for role in ROLES}
-    asked = Asked(names=names, require_task=False, **reading)
+    said = {**how, "metric": metric, "rescale": rescale, "range": range}
+    said = with_kept(said, reading, inspect.signature(read_panel)) if reading is not None else said
+    scales, limits = parse_rescale(said.pop("rescale", None)), said.pop("range", None)
+    if scales and (limits is None or engine == "spark" or is_foreign(source)):
+        raise UsageError("--rescale needs --range LOW:HIGH and scores in files of our own engine.")
+    metric, names = said.pop("metric"), {role: said.pop(role, None) for role in ROLES}
+    asked = Asked(names=names, require_task=False, **{n: v for n, v in said.items() if n in ASKED})
     sibling = beside.named(str(source), str(output), table)
     if sibling is None:
         check_apart({"-o": output}, [source])
@@ -102,7 +122,7 @@ def write_calibrated(
         return Written(*server)
     target = _Target(Path(output), "table" if sibling else _format(Path(output), partition_by), partition_by, overwrite)
     target.check()
-    opened = copied(source, table) if foreign else open_table(source, table, asked.format, metric, None, hive)
+    opened = copied(source, table) if foreign else open_table(source, table, asked.format, metric)
     before = replace(opened.source, files=opened.paths or opened.source.files).stamps()
     read = understand(opened, asked)
     if read.layout is None:
@@ -111,10 +131,12 @@ def write_calibrated(
             "calibrator (--save) and read the margins with pj.read_panel."
         )
     counted = _counted(cal.adjustment_, read, unseen)
-    rows = _all_rows(source, table, opened, foreign, hive, target.kind)
+    rows = _all_rows(source, table, opened, foreign, target.kind)
     if rows.stamps() != before:
         raise PanelError(f"{rows.where} changed while it was read. Nothing was written. Run the command again.")
-    made = _calibrated(cal.adjustment_, rows, read.layout, column)
+    made = _calibrated(
+        cal.adjustment_, rows, read.layout, column, {j: (*scales[j], *map(float, limits)) for j in scales}
+    )
     old = _as_they_were(rows, read.layout, target, spreadsheet_safe)
     done = _write(rows, old, made, target, opened, before, sibling)
     return Written(done, *counted)
@@ -133,7 +155,7 @@ def _counted(adjustment: Adjustment, read: Understood, unseen: str) -> tuple[int
     return places // read.source.rows_per_line, places - scored, strange
 
 
-def _all_rows(source: Any, table: str | None, opened: Opened, foreign: bool, hive: bool, kind: str) -> duck.Source:
+def _all_rows(source: Any, table: str | None, opened: Opened, foreign: bool, kind: str) -> duck.Source:
     """The source once more, with all its columns."""
     if foreign:
         return opened.source
@@ -142,7 +164,7 @@ def _all_rows(source: Any, table: str | None, opened: Opened, foreign: bool, hiv
         out.where, out.files = opened.source.where, opened.paths
     else:
         opened.source.con.close()
-        out = open_table(source, table, None, None, None, hive).source
+        out = open_table(source, table).source
     if out.kind == "duckdb":
         out = duck.unlocked(out)
     elif out.kind == "json" and kind == "json":
@@ -160,8 +182,10 @@ def _number(place: Place, layout: Layout, types: Mapping[str, str]) -> str:
     return f"CAST(nullif(trim({layout.values.sql(place.sql(types))}), '') AS DOUBLE)"
 
 
-def _calibrated(adjustment: Adjustment, rows: duck.Source, layout: Layout, column: str) -> dict[str, str]:
-    """The new columns and their SQL."""
+def _calibrated(
+    adjustment: Adjustment, rows: duck.Source, layout: Layout, column: str, scales: Mapping[str, tuple[float, ...]]
+) -> dict[str, str]:
+    """The new columns and their SQL. `scales`: low and high of a judge's own scale, then of the calibrator's."""
     types = duck.column_types(rows)
     made: dict[str, str] = {}
     inside: dict[str, list[str]] = {}
@@ -169,7 +193,12 @@ def _calibrated(adjustment: Adjustment, rows: duck.Source, layout: Layout, colum
         language, judge = (
             quote(said[role]) if role in said else layout.labels[role].sql(types) for role in ("language", "judge")
         )
-        value = adjustment.sql(language, judge, _number(place, layout, types))
+        score = _number(place, layout, types)
+        turned = "".join(
+            f" WHEN {quote(j)} THEN {bottom!r} + ({score} - {low!r}) * {(top - bottom) / (high - low)!r}"
+            for j, (low, high, bottom, top) in scales.items()
+        )
+        value = adjustment.sql(language, judge, f"(CASE {judge}{turned} ELSE {score} END)" if turned else score)
         if said and place.path:
             inside.setdefault(f"{place.column}_{column}", []).append(f"{quote('.'.join(place.path))}, {value}")
         else:

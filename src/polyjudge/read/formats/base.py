@@ -68,6 +68,11 @@ class Peek:
             return self.document if len(text) >= PEEK - 64 else None
 
     @property
+    def in_lines(self) -> bool:
+        """Whether there is an object in each line."""
+        return "\n{" in self.head.strip("\ufeff \t\r\n")
+
+    @property
     def entry(self) -> dict[str, Any]:
         """The first record, or the first of those in its `data`, as answers of web APIs have them."""
         found = self.record if isinstance(self.record, dict) else {}
@@ -128,14 +133,14 @@ def document(path: Path) -> Any:
 def records(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of JSON lines, of a list, or of the list in a document's `data`."""
     peek = Peek([path])
-    text = peek.head.lstrip("\ufeff \t\r\n")
-    whole = document(path) if text.startswith("[") or "\n{" not in text.rstrip() else None
-    if isinstance(whole, list):
-        yield from (r for r in whole if isinstance(r, dict))
-        return
+    is_list = peek.head.lstrip("\ufeff \t\r\n").startswith("[")
+    whole = document(path) if is_list or not peek.in_lines else None
     if isinstance(whole, dict):
-        yield from (r for r in whole.get("data", [whole]) if isinstance(r, dict))
+        whole = whole.get("data", [whole])
+    if isinstance(whole, list):
+        yield from (_object(r, path, f"entry {i}") for i, r in enumerate(whole, 1))
         return
+    pages = []
     with open_text(path) as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
@@ -144,8 +149,46 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
                 record = json.loads(line)
             except (ValueError, RecursionError) as error:
                 raise PanelError(f"{clean(path, 200)}, line {number} is not valid JSON: {clean(error, 80)}.") from None
-            if isinstance(record, dict):
+            if is_page(_object(record, path, f"line {number}")):
+                pages.append(record)
+                yield from (_object(r, path, f"line {number}, entry {i}") for i, r in enumerate(record["data"], 1))
+            else:
                 yield record
+    check_pages(pages, clean(path, 200))
+
+
+def _object(record: Any, path: Path, place: str) -> dict[str, Any]:
+    if not isinstance(record, dict):
+        raise PanelError(
+            f"{clean(path, 200)}, {place} is no JSON object but {clean(repr(record), 40)}. Remove it, or mend the file."
+        )
+    return record
+
+
+def is_page(record: Any) -> bool:
+    """An answer of a web API: a list in `data`, and where it stands among others."""
+    marks = {"has_more", "next_cursor", "meta", "object"}
+    return isinstance(record, dict) and isinstance(record.get("data"), list) and bool(marks & set(record))
+
+
+def check_pages(pages: Sequence[Any], shown: str) -> None:
+    """Refuse a part of an export for the whole: every page must be there, or at least the last one."""
+    pages = [page for page in pages if is_page(page)]
+    if not pages:
+        return
+    metas = [page["meta"] if isinstance(page.get("meta"), dict) else {} for page in pages]
+    wanted = max((m.get("totalPages") or 0 for m in metas if isinstance(m.get("totalPages"), int)), default=0)
+    there = len({m.get("page") for m in metas})
+    follows = [
+        page.get("has_more") is True or bool(page.get("next_cursor") or meta.get("nextCursor") or meta.get("cursor"))
+        for page, meta in zip(pages, metas, strict=True)
+    ]
+    if there < wanted or all(follows):
+        of = f"{there} of {wanted} pages" if there < wanted else "a page that is not the last"
+        raise PanelError(
+            f"{shown} holds {of} of an export. Fetch the others too, each into a file of its own, and name all of them "
+            "('export*.json')."
+        )
 
 
 def flat(value: Mapping[str, Any], prefix: str = "", depth: int = 4) -> dict[str, Any]:
@@ -174,9 +217,11 @@ def pick(role: str, *places: Mapping[str, Any] | None) -> Any:
     return None
 
 
-def read_tool(tool: Format, paths: Iterable[Path]) -> ToolScores:
+def read_tool(tool: Format, paths: Sequence[Path]) -> ToolScores:
     """Read a tool's files; a file that is not what it looked like is one paragraph."""
     try:
+        peeks = [Peek([path]) for path in paths if ".json" in path.name.lower()]
+        check_pages([peek.record for peek in peeks if not peek.in_lines], clean(paths[0], 200))
         rows = [{FILE: str(path), **row} for path in paths for row in tool.rows(path)]
         if not rows:
             raise PanelError(f"The {tool.title} hold no score.")

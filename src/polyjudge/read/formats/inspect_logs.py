@@ -45,9 +45,9 @@ def _check_size(path: Path) -> None:
 def rows(path: Path) -> Iterator[dict[str, Any]]:
     """The scores of one log.
 
-    The judge is the model a scorer grades with, else the model in the role `grader`, else the scorer where a sample has
-    several, else the evaluated model. The language comes from `language` (or `lang`, `locale`) in the sample's
-    metadata, the task's arguments or the eval's metadata.
+    The judge is the model a scorer grades with, else the model in the role `grader`, else the scorer where samples have
+    several. The evaluated model is what is judged, unless the user says that it judges. The language comes from
+    `language` (or `lang`, `locale`) in the sample's metadata, the task's arguments or the eval's metadata.
     """
     try:
         from inspect_ai.log import read_eval_log
@@ -59,7 +59,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
     except Exception as error:  # a broken or foreign file, whatever the reader makes of it
         raise PanelError(f"{clean(path, 200)} is not a readable Inspect log: {clean(error, 200)}.") from None
     role = (log.eval.model_roles or {}).get("grader")
-    fallback = str(getattr(role, "model", role)) if role is not None else str(log.eval.model)
+    fallback = None if role is None else str(getattr(role, "model", role))
     common = {**(log.eval.metadata or {}), **(log.eval.task_args or {})}
     graders = [_graders(scorer) for scorer in log.eval.scorers or []]
     for sample in log.samples or []:
@@ -70,7 +70,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
                 yield {
                     "task": str(sample.id),
                     "language": pick("language", about),
-                    "judge": str(about.get("judge") or judge or fallback),
+                    "judge": about.get("judge") or judge or fallback,
                     "replicate": str(sample.epoch),
                     "score": value,
                     "scorer": scorer if len(known) <= 1 or judge is None else "",
@@ -98,15 +98,16 @@ def finish(frame: pd.DataFrame) -> ToolScores:
         )
     keys = [k for k in ("task", "language", "judge", "replicate", "evaluated_model") if k in frame]
     several = frame["scorer"].nunique() > 1
-    if several and frame["judge"].nunique() == 1:
+    if several and ("judge" not in frame or frame["judge"].nunique() == 1):
         frame["judge"] = frame["scorer"]
         notes.append(say("inspect.scorers"))
     elif several and frame.duplicated(keys).any():
         frame["judge"] = frame["judge"] + " / " + frame["scorer"]
         notes.append(say("inspect.several"))
-    models = frame["evaluated_model"]
-    if models.nunique() > 1 and models.groupby(frame["judge"]).nunique().max() > 1:
-        frame["system"] = models
+    if "judge" in frame and frame["evaluated_model"].nunique() > 1:
+        frame["system"] = frame["evaluated_model"]
+    if "judge" not in frame:
+        frame = frame.rename(columns={"scorer": "scored_by"})  # one scorer of unknown models: the user says who judged
     lost = int(frame.pop("lost").sum())
     if lost:
         notes.append(say("inspect.short", count=lost))
@@ -121,11 +122,18 @@ def _graders(scorer: Any) -> list[str]:
     options = scorer.options or {}
     if isinstance(options.get("scorers"), list):
         each = [s.get("params") or {} for s in options["scorers"] if isinstance(s, dict)]
-        names = [str(p["model"]) if isinstance(p.get("model"), str) else "" for p in each]
+        names = ["".join(_models(p.get("model"))[:1]) for p in each]
         titles = [str(s.get("name", "")) for s in options["scorers"] if isinstance(s, dict)]
         return names if all(names) and len(set(names)) == len(names) else [f"{t} {i}" for i, t in enumerate(titles, 1)]
-    model = options.get("model")
-    return [str(m) for m in model] if isinstance(model, list) else [model] if isinstance(model, str) else []
+    return _models(options.get("model"))
+
+
+def _models(option: Any) -> list[str]:
+    """The names in a scorer's option `model`: a name, a model that was made before (logged as a dict), or a list."""
+    if isinstance(option, list):
+        return [name for one in option for name in _models(one)[:1]]
+    name = option.get("model") or option.get("name") if isinstance(option, dict) else option
+    return [name] if isinstance(name, str) and name else []
 
 
 def _parts(value: Any, known: list[str], scorer: str) -> Iterator[tuple[str | None, float, bool]]:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
-from polyjudge.read.formats.base import Peek, document, flat, records
+from polyjudge.read.formats.base import Peek, check_pages, document, flat, records
 
 
 def unfold(paths: list[Path]) -> pd.DataFrame | None:
@@ -22,6 +22,7 @@ def unfold(paths: list[Path]) -> pd.DataFrame | None:
     if not isinstance(first, dict):
         return None
     if _is_document(peek):
+        check_pages([document(path) for path in paths], clean(paths[0], 200))
         frames = []
         for path in paths:
             whole = document(path)

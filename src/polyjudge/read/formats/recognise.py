@@ -10,7 +10,7 @@ from polyjudge.panel.adjustment import quote
 from polyjudge.panel.columns import Columns, listed
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
-from polyjudge.panel.reading import ROLES, Reading, RoleRead, Unclear
+from polyjudge.panel.reading import ROLES, Reading, RoleRead, Unclear, message
 from polyjudge.panel.say import Say, Words
 from polyjudge.read import duck
 from polyjudge.read.duck import FILE, ROW, Source, engine_errors, name
@@ -21,7 +21,7 @@ from polyjudge.read.formats.languages import words
 from polyjudge.read.formats.names import SCORE_WORDS, Spread, guess_spread, spread_by, tokens
 from polyjudge.read.formats.roles import OTHER, Asked, Roles, candidates, find_roles
 from polyjudge.read.formats.table import Place, Table, as_number
-from polyjudge.read.formats.verdicts import Pair, find_pair, pair_relation, swapped_question
+from polyjudge.read.formats.verdicts import Pair, ambiguous, find_pair, pair_relation, swapped_question
 
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
             "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "REAL", "BIGNUM")  # fmt: skip
@@ -30,6 +30,8 @@ NO_JUDGE = words(
     "gold reference truth"
 )
 """Columns beside those of judges that are summaries or labels."""
+MODEL = ("model", "model_name", "model_id", "evaluated_model")
+"""Columns that may name what judges or what is judged."""
 SHOWN = 8
 """Labels of a role that a reading shows."""
 FAR = 5.0
@@ -109,7 +111,7 @@ def recognise(
     _find_shape(draft)
     reading = _reading(draft, shown or source.where)
     if reading.questions:
-        raise Unclear(_message(draft, reading) + (f" This format needs: {needs}." if needs else ""), reading)
+        raise Unclear(message(reading, table.names) + (f" This format needs: {needs}." if needs else ""), reading)
     needed = _needed(draft, weight)
     with engine_errors(source.where):
         if source.spool:
@@ -200,53 +202,16 @@ def _questions(draft: _Draft) -> list[Say]:
         if role in roles.several:
             out.append(Say("read.several", {"role": role, "columns": roles.several[role]}))
             continue
-        model = next((n for n in table.names if n.strip().lower() in ("model", "model_name", "model_id")), None)
+        model = next((n for n in table.names if n.strip().lower() in MODEL), None)
         others = {place.text for taken, (place, _) in roles.found.items() if taken != "system"}
         if role == "judge" and model is not None and model not in others:
             out.append(Say("read.lone_model", {"column": model, "labels": table.distinct(model)[:SHOWN]}))
         else:
             out.append(Say("read.missing", {"role": role, "candidates": candidates(table, roles, role)}))
-    if draft.pair is not None and (asks := swapped_question(draft.pair, draft.asked)) is not None:
+    if draft.pair is not None and (asks := swapped_question(table, draft.pair, draft.asked)) is not None:
         out.append(asks)
     out += [d for d in roles.doubts if d.code == "read.far_column" and draft.asked.wide is None]
     return out
-
-
-def _message(draft: _Draft, reading: Reading) -> str:
-    """All questions in one paragraph."""
-    lacking = [str(q.values["role"]) for q in reading.questions if q.code == "read.missing"]
-    parts = []
-    if lacking:
-        parts.append(f"No column for {' and '.join(lacking)} was found among {listed(draft.table.names)}.")
-    for q in reading.questions:
-        some = q.values
-        if q.code == "read.several":
-            flags = " or ".join(f"--{some['role']} {clean(c)}" for c in some["columns"][:6])
-            parts.append(f"Several columns could be the {some['role']}: {listed(some['columns'])}. Say {flags}.")
-        elif q.code == "read.lone_model":
-            labels = ", ".join(clean(x, 30) for x in some["labels"][:4])
-            parts.append(
-                f"Is {clean(some['column'])!r} ({labels}) the judge, or what is judged? If it judges, say --judge "
-                f"{clean(some['column'])}; if it is judged, say --system {clean(some['column'])} and name the judge: "
-                "--judge NAME, or --judge-from when it stands in a file name."
-            )
-        elif q.code == "read.swapped":
-            parts.append(
-                f"Where {clean(some['column'])!r} is true, is the winner named as shown (--swapped flip) or already "
-                "turned back (--swapped keep)?"
-            )
-        elif q.code == "read.far_column":
-            parts.append(
-                f"{listed(some['columns'])} holds far larger numbers than the other columns read as scores. Say which "
-                f"columns are scores: --wide PATTERN, now {clean(some['pattern'])!r}."
-            )
-        else:
-            role, maybe = some["role"], " or ".join(f"--{some['role']} {clean(c)}" for c in some["candidates"])
-            hint = f"perhaps {maybe}" if maybe else f"--{role} NAME"
-            inside = f", or --{role}-from PATTERN when it stands in a file or task name"
-            more = inside if role in ("language", "judge") else ""
-            parts.append(f"Name the {role}: {hint} ({role}=... in Python){more}.")
-    return f"{reading.source} cannot be read yet. " + " ".join(parts)
 
 
 # --- the reading ---
@@ -276,7 +241,7 @@ def _reading(draft: _Draft, shown: str) -> Reading:
             parts.append(RoleRead(role=role, column="", how="row"))
         elif role == "score" and draft.pair is not None:
             parts.append(RoleRead(role=role, column=draft.pair.winner.text, how="usual name"))
-            options["--winner"] = draft.pair.winner.text
+            options["--winner"] = draft.pair.winner.text + (f":{draft.pair.means}" if draft.pair.means else "")
     if draft.spread is not None:
         options["--wide"] = draft.spread.pattern
         if any(d.code == "read.no_judges" for d in roles.doubts):
@@ -428,6 +393,9 @@ def _settle_pairs(draft: _Draft, types: Mapping[str, str], reading: Reading) -> 
     keys = {role: place.sql(types) for role, (place, _) in found.items() if role not in ("score", "system")}
     if source.row is None:
         raise PanelError(f"{source.where} has no row order, which winners of pairs need. Copy it into a file.")
+    if both := ambiguous(source, draft.pair, types):
+        question = Say("read.winner", {"column": draft.pair.winner.text, "words": both})
+        raise Unclear(message(asks := replace(reading, questions=(question,))), asks)
     relation, facts = pair_relation(source, draft.pair, keys, types, draft.asked, source.row)
     many = facts["systems"] > 2
     more = ["system"] if many else ["replicate"] if facts["orders"] == 2 and "replicate" not in keys else []

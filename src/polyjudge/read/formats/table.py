@@ -13,7 +13,7 @@ from polyjudge.panel.adjustment import quote
 from polyjudge.panel.columns import listed
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
-from polyjudge.read.duck import FILE, Source, engine_errors, head_columns, name
+from polyjudge.read.duck import FILE, Source, engine_errors, head_columns, label_sql, name
 from polyjudge.read.formats.values import ABSENT, COMMA, NO, OUT_OF, PERCENT, YES
 
 SAMPLE = 2000
@@ -50,7 +50,7 @@ class Place:
             out = f"json_extract_string({out}, {quote('$' + keys)})"
         elif kind == "JSON":
             out = f"({out} ->> '$')"
-        out = f"CAST({out} AS VARCHAR)"
+        out = label_sql(self.column, kind) if self.plain else f"CAST({out} AS VARCHAR)"
         return f"nullif(regexp_extract({out}, {quote(self.regex)}, 1), '')" if self.regex else out
 
 
@@ -153,9 +153,9 @@ def could_be_score(text: str) -> bool:
 
 
 def as_number(text: str) -> float | None:
-    """The number that a text is, as programs write it; None when it is none."""
+    """The number that a text is, as programs write it; None when it is none. Python alone would read 1_10 as 110."""
     try:
-        return float(text)
+        return None if "_" in text else float(text)
     except ValueError:
         return None
 

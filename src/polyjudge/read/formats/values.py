@@ -15,6 +15,7 @@ from typing import Any, Literal
 from polyjudge.panel.adjustment import quote
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
+from polyjudge.read.duck import number_sql
 from polyjudge.read.formats.languages import words
 
 Kind = Literal["numbers", "percent", "words", "map"]
@@ -108,9 +109,9 @@ def profile_sql(text: str, given: Mapping[str, float | None]) -> tuple[str, str]
     Numbers that `given` names are words.
     """
     absent = f"lower({text}) IN ({', '.join(quote(w) for w in sorted(ABSENT))})"
-    number = f"(try_cast({text} AS DOUBLE) IS NOT NULL AND NOT {absent})"
+    number = f"(({number_sql(text)}) IS NOT NULL AND NOT {absent})"
     if stated := numbers_in(given):
-        number = f"({number} AND try_cast({text} AS DOUBLE) NOT IN ({', '.join(map(repr, stated))}))"
+        number = f"({number} AND ({number_sql(text)}) NOT IN ({', '.join(map(repr, stated))}))"
     percent, comma, parts = (f"regexp_full_match({text}, {quote(p)})" for p in (PERCENT, COMMA, OUT_OF))
     whole = f"try_cast(nullif(regexp_extract({text}, {quote(f'^{OUT_OF}$')}, 2), '') AS DOUBLE)"
     counts = f"min({whole}) AS least, max({whole}) AS most, " + ", ".join(
@@ -133,7 +134,7 @@ def numbers_in(given: Mapping[str, float | None]) -> dict[float, float | None]:
     out: dict[float, float | None] = {}
     for word, value in given.items():
         with suppress(ValueError):
-            out[float(word)] = value
+            out[float(word.replace("_", "?"))] = value
     return {key: value for key, value in out.items() if isfinite(key)}
 
 

@@ -14,16 +14,29 @@ from polyjudge.read.duck import Source
 from polyjudge.read.formats.roles import Asked, Roles
 from polyjudge.read.formats.table import Place, Table
 
-WINNER = ("winner", "preference", "preferred", "preferred_model", "chosen_model", "choice")
+WINNER = (
+    "winner",
+    "preference",
+    "preferred",
+    "preferred_model",
+    "chosen_model",
+    "choice",
+    "verdict",
+    "outcome",
+    "result",
+)
 FIRST = ("model_a", "system_a", "model_1", "system_1", "candidate_a", "a", "model_left", "first_model")
 SECOND = ("model_b", "system_b", "model_2", "system_2", "candidate_b", "b", "model_right", "second_model")
 SWAPPED = ("swapped", "is_swapped", "swap", "flipped", "is_flipped", "reversed")
 WORDS: dict[float, tuple[str, ...]] = {
-    1.0: ("a", "model_a", "system_a", "model a", "[[a]]", "1", "first", "left", "response_a", "a>b", "a>>b"),
-    -1.0: ("b", "model_b", "system_b", "model b", "[[b]]", "2", "second", "right", "response_b", "b>a", "b>>a"),
-    0.0: ("tie", "draw", "equal", "same", "both", "neither", "tie (bothbad)", "both_bad", "bothbad", "[[c]]", "c", "0"),
-}
-"""What judges and arenas write for the winner."""
+    1.0: ("a", "model_a", "system_a", "model a", "[[a]]", "1", "model_1", "first", "left", "response_a", "a>b", "a>>b",
+          "a > b", "win", "wins", "won"),
+    -1.0: ("b", "model_b", "system_b", "model b", "[[b]]", "2", "model_2", "second", "right", "response_b", "b>a",
+           "b>>a", "b > a", "a<b", "a<<b", "a < b", "lose", "loses", "lost", "loss"),
+    0.0: ("tie", "draw", "equal", "same", "both", "neither", "tie (bothbad)", "both_bad", "bothbad", "[[c]]", "c", "0",
+          "a=b", "a = b", "a==b", "tied"),
+}  # fmt: skip
+"""What judges and arenas write for the winner: the position of the one that was shown first or second, or a tie."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +47,20 @@ class Pair:
     first: Place | None
     second: Place | None
     swapped: Place | None
+    means: str = ""
+    """"name" or "position": what a winner is that is both the name of a system and a position, such as B."""
 
     def places(self) -> list[Place]:
         """The columns that there are."""
-        return [place for place in vars(self).values() if place]
+        return [place for place in vars(self).values() if isinstance(place, Place)]
 
 
 def find_pair(table: Table, roles: Roles, asked: Asked) -> Pair | None:
     """The columns of a table of winners, or None when it is none."""
-    named = asked.names.get("winner")
+    named, means = asked.names.get("winner"), ""
+    if named is not None and named not in table.names:
+        column, _, last = named.rpartition(":")
+        named, means = (column, last) if last in ("name", "position") else (named, "")
     low = {n.strip().lower(): n for n in table.names}
     hits = [low[n] for n in WINNER if n in low and low[n] not in roles.taken()]
     if named is None and (len(hits) != 1 or "score" in roles.found):
@@ -54,7 +72,7 @@ def find_pair(table: Table, roles: Roles, asked: Asked) -> Pair | None:
     swapped = next((Place(low[n]) for n in SWAPPED if n in low), None)
     if named is None and not _reads(table, winner, sides[0], sides[1]):
         return None
-    return Pair(winner, sides[0], sides[1], swapped)
+    return Pair(winner, sides[0], sides[1], swapped, means)
 
 
 def _reads(table: Table, winner: Place, first: Place | None, second: Place | None) -> bool:
@@ -65,6 +83,52 @@ def _reads(table: Table, winner: Place, first: Place | None, second: Place | Non
     return all(t.strip().casefold() in known for t in table.distinct(winner.text))
 
 
+@dataclass(frozen=True)
+class Winners:
+    """SQL of the margin that a winner stands for, read as the name of a system and as a position; NULL for neither."""
+
+    text: str
+    by_name: str
+    by_position: str
+
+    @staticmethod
+    def of(pair: Pair, types: Mapping[str, str]) -> Winners:
+        won = f"trim({pair.winner.sql(types)})"
+        cases = "".join(
+            f" WHEN lower({won}) IN ({', '.join(quote(w) for w in words)}) THEN '{margin:g}'"
+            for margin, words in WORDS.items()
+        )
+        if pair.first is None or pair.second is None:
+            return Winners(won, "NULL", f"CASE{cases} END")
+        name = f"CASE WHEN {won} = {pair.first.sql(types)} THEN '1' WHEN {won} = {pair.second.sql(types)} THEN '-1' END"
+        return Winners(won, name, f"CASE{cases} END")
+
+    def margin(self, pair: Pair, types: Mapping[str, str], swapped: str | None) -> str:
+        """SQL of the margin as text; a winner that says nothing stays, to be reported."""
+        position = self.by_position
+        if pair.means == "name":  # a name that is not of this pair says nothing; a tie does
+            position = f"nullif(nullif({position}, '1'), '-1')"
+        if pair.swapped is not None and swapped != "keep":
+            if swapped not in ("flip", None):
+                raise UsageError(f"--swapped takes flip or keep, not {swapped!r}.")
+            position = f"CASE WHEN {_flag(pair.swapped, types)} THEN {_signed(position, '-1')} ELSE {position} END"
+        name = "NULL" if pair.means == "position" else self.by_name
+        return f"coalesce({name}, {position}, {self.text})"
+
+
+def ambiguous(source: Source, pair: Pair, types: Mapping[str, str]) -> list[str]:
+    """Winners that are the name of a system and a position, and mean two things or name one that the row has not."""
+    if pair.first is None or pair.second is None or pair.means:
+        return []
+    won, (a, b) = Winners.of(pair, types), (place.sql(types) for place in (pair.first, pair.second))
+    names = f"SELECT {a} FROM {source.relation} UNION SELECT {b} FROM {source.relation}"
+    rows = source.con.execute(
+        f"SELECT DISTINCT {won.text} AS w FROM {source.relation} WHERE {won.text} IN ({names}) AND "
+        f"{won.by_position} IS NOT NULL AND {won.by_position} IS DISTINCT FROM {won.by_name} ORDER BY 1 LIMIT 8"
+    ).fetchall()
+    return [str(row[0]) for row in rows]
+
+
 def pair_relation(
     source: Source, pair: Pair, roles: Mapping[str, str], types: Mapping[str, str], asked: Asked, row: str
 ) -> tuple[str, dict[str, Any]]:
@@ -73,7 +137,7 @@ def pair_relation(
     Two systems: the margin of the first one over the second, and the order of showing as a replicate when both orders
     are there. More: each system's margin over whom it met.
     """
-    margin = _margin(pair, types, asked)
+    margin = Winners.of(pair, types).margin(pair, types, asked.swapped)
     keys = "".join(f", {sql} AS {role}" for role, sql in roles.items())
     inner = f"SELECT {row} AS polyjudge_row{keys}, {margin} AS score"
     if pair.first is None or pair.second is None:
@@ -92,14 +156,15 @@ def pair_relation(
     ]
     if len(names) < 2:
         raise PanelError(f"{source.where} compares {clean(names[0]) if names else 'nothing'} with nothing else.")
-    inner += f", {a} AS a, {b} AS b"
     if len(names) == 2:
+        shown, orders = _order(source, pair, types, a, b)
+        order = ", shown || ' first' AS replicate" if orders == 2 and "replicate" not in roles else ""
+        inner += f", {a} AS a, {b} AS b, {shown} AS shown"
         sign = f"CASE WHEN a = {quote(names[0])} THEN 1 ELSE -1 END"
-        orders = source.con.execute(f"SELECT count(DISTINCT {a}) FROM {source.relation}").fetchall()[0][0]
-        order = ", a || ' first' AS replicate" if orders == 2 and "replicate" not in roles else ""
         turned = f"{_signed('score', sign)} AS score{order}"
         out = f"(SELECT * EXCLUDE (score), {turned} FROM ({inner} FROM {source.relation}))"
         return out, {"first": names[0], "second": names[1], "systems": 2, "orders": orders}
+    inner += f", {a} AS a, {b} AS b"
     out = (
         f"(SELECT * EXCLUDE (polyjudge_row, score), polyjudge_row * 2 AS polyjudge_row, a AS system, score FROM "
         f"({inner} FROM {source.relation}) UNION ALL SELECT * EXCLUDE (polyjudge_row, score), polyjudge_row * 2 + 1, "
@@ -108,27 +173,19 @@ def pair_relation(
     return out, {"systems": len(names), "orders": 1, "labels": names[:8]}
 
 
+def _order(source: Source, pair: Pair, types: Mapping[str, str], a: str, b: str) -> tuple[str, int]:
+    """SQL of the system that was shown first, by the flag, else by the columns; and how many different ones."""
+    options = [a] if pair.swapped is None else [f"CASE WHEN {_flag(pair.swapped, types)} THEN {b} ELSE {a} END", a]
+    for shown in options:
+        orders = int(source.con.execute(f"SELECT count(DISTINCT {shown}) FROM {source.relation}").fetchall()[0][0])
+        if orders > 1:
+            return shown, orders
+    return a, 1
+
+
 def _signed(score: str, sign: str) -> str:
     """A margin as text times a sign; a text that is no number stays, to be reported."""
     return f"coalesce(CAST(try_cast({score} AS DOUBLE) * ({sign}) AS VARCHAR), {score})"
-
-
-def _margin(pair: Pair, types: Mapping[str, str], asked: Asked) -> str:
-    won = f"trim({pair.winner.sql(types)})"
-    cases = "".join(
-        f" WHEN lower({won}) IN ({', '.join(quote(w) for w in words)}) THEN '{margin:g}'"
-        for margin, words in WORDS.items()
-    )
-    if pair.first is not None and pair.second is not None:
-        cases = (
-            f" WHEN {won} = {pair.first.sql(types)} THEN '1' WHEN {won} = {pair.second.sql(types)} THEN '-1'" + cases
-        )
-    margin = f"CASE{cases} ELSE {won} END"
-    if pair.swapped is None or asked.swapped == "keep":
-        return margin
-    if asked.swapped not in ("flip", None):
-        raise UsageError(f"--swapped takes flip or keep, not {asked.swapped!r}.")
-    return f"CASE WHEN {_flag(pair.swapped, types)} THEN {_signed(margin, '-1')} ELSE {margin} END"
 
 
 def _flag(swapped: Place | None, types: Mapping[str, str]) -> str:
@@ -136,8 +193,11 @@ def _flag(swapped: Place | None, types: Mapping[str, str]) -> str:
     return f"lower({swapped.sql(types)}) IN ('true', '1', 'yes', 'y', 't', 'swapped', 'ba')"
 
 
-def swapped_question(pair: Pair, asked: Asked) -> Say | None:
-    """Rows marked as swapped may name the winner as shown or as stored: only the user knows."""
+def swapped_question(table: Table, pair: Pair, asked: Asked) -> Say | None:
+    """Rows marked as swapped may name the winner as shown or as stored: only the user knows. A name is clear."""
     if pair.swapped is None or asked.swapped is not None:
         return None
-    return Say("read.swapped", {"column": pair.swapped.text})
+    names = {t for place in (pair.first, pair.second) if place for t in table.distinct(place.text)}
+    sides = {word for margin, words in WORDS.items() if margin for word in words}
+    by_position = [w for w in table.distinct(pair.winner.text) if w.strip() not in names and w.strip().lower() in sides]
+    return Say("read.swapped", {"column": pair.swapped.text}) if by_position or pair.means == "position" else None
