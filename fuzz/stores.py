@@ -8,8 +8,7 @@ import atheris
 
 with atheris.instrument_imports(include=["polyjudge"]):
     import polyjudge as pj
-    from polyjudge.collect.database import FILE, open_store
-    from polyjudge.collect.store import create_store, write_meta
+    from polyjudge.collect.store import FILE, create_store, open_store, write_meta
     from polyjudge.collect.summary import read_summary
 
 import damage

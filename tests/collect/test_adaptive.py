@@ -162,7 +162,7 @@ def test_the_command_says_each_look_and_what_it_saved(tmp_path: Path) -> None:
     config = planted()
     with js.running(config) as server:
         path = js.write_plan(tmp_path, server.url, "rating", config, until={"matters": 0.6, "seed": 3})
-        done = js.command("collect", "run", path, "-o", tmp_path / "run", "--fail-on", "missing")
+        done = js.command("collect", path, "-o", tmp_path / "run", "--fail-on", "missing")
         assert done.returncode == 0, done.stderr
         assert not lacks(done.stderr, "1 of 3", 24)
         assert re.search(r" \d+ calls \(\d+ to \d+\), \$\S+ \(\$\S+ to \$\S+\)\.", done.stderr)

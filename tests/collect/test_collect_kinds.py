@@ -104,7 +104,7 @@ def test_the_summary_names_what_missing_answers_follow(tmp_path: Path) -> None:
         (tmp_path / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
         collect(load_plan(path), tmp_path / "run")
     con = sqlite3.connect(tmp_path / "run" / "store.sqlite")
-    from polyjudge.collect.database import checksum
+    from polyjudge.collect.store import checksum
 
     query = "select * from answers where cast(substr(task, 2) as integer) % 8 = 0"
     names = [c[1] for c in con.execute("pragma table_info(answers)")]
@@ -241,7 +241,7 @@ def test_structured_answers_are_asked_for_and_left_out_where_refused(tmp_path: P
         assert schema == answer_schema(load_plan(path).rubric)
         assert [b for b in bodies if b["model"] == "jb" and "response_format" not in b]
         assert total == 16 + 1  # it was refused once and the run remembers
-        assert rows(tmp_path / "run", "select value from meta where key = 'unstructured'") == [('["jb"]',)]
+        assert rows(tmp_path / "run", "select value from meta where key = 'omitted'") == [('{"jb": ["structured"]}',)]
     assert answer_schema(Rubric(kind="checklist")) is None
     first = answer_schema(Rubric(kind="rating", reason="first"))
     assert first is not None

@@ -11,11 +11,11 @@ import pytest
 import polyjudge as pj
 from judge_server import Running, command, running
 from polyjudge.collect import load_plan
-from polyjudge.collect.database import open_store
 from polyjudge.collect.items import load_items
 from polyjudge.collect.preview import preview
 from polyjudge.collect.probes import make_probes
 from polyjudge.collect.spent import read_prices
+from polyjudge.collect.store import open_store
 from polyjudge.panel.errors import CollectError
 from polyjudge.questions.probe.reaction import probe
 from polyjudge.read import read_probes
@@ -108,7 +108,7 @@ def test_a_run_and_the_judges_themselves_give_the_same_panels(run: tuple[Path, P
 def test_a_run_brings_its_own_prices(run: tuple[Path, Path]) -> None:
     _, folder = run
     con = open_store(folder)
-    spent = dict(con.execute("select judge, sum(cost) from a group by judge"))
+    spent = dict(con.execute("select judge, sum(cost) from answers group by judge"))
     con.close()
     prices = read_prices(None, folder)
     assert prices == pytest.approx({judge: cost / (2 * (TASKS + PROBED * 6)) for judge, cost in spent.items()})

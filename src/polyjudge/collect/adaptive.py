@@ -8,9 +8,9 @@ decisions.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.collect.calls import Call, Remaining, prepare
+from polyjudge.collect.calls import Call, Remaining, Work, begin
 from polyjudge.collect.cost import Estimate
-from polyjudge.collect.database import FILE, damaged, open_store, read_meta
-from polyjudge.collect.items import load_items
 from polyjudge.collect.plan import Plan
-from polyjudge.collect.runner import Status, collect
-from polyjudge.collect.store import create_store, locked, write_meta
-from polyjudge.collect.summary import ADAPTIVE, Summary, read_summary
+from polyjudge.collect.runner import Asking, opened, ready, sit
+from polyjudge.collect.store import FILE, damaged, read_meta, write_meta
+from polyjudge.collect.summary import ADAPTIVE, Summary, summarise
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.labels import clean
@@ -76,12 +74,15 @@ class InLook:
         self._calls[judge] = iter(())
 
 
-class _Work:
-    """A plan seen by the rule: its tasks in the order of buying, its systems, its clusters."""
+class _Bought:
+    """A plan seen by the rule: its tasks in the order of buying, its systems, its clusters.
 
-    def __init__(self, plan: Plan, rule: dict[str, Any]) -> None:
-        aligned = load_items(plan)
-        self.plan = plan
+    asked : languages and judges in the order of the questions, when a run has noted them
+    """
+
+    def __init__(self, work: Work, rule: dict[str, Any], asked: dict[str, list[str]] | None = None) -> None:
+        aligned, plan = work.aligned, work.plan
+        self.work = work
         self.tasks = list(dict.fromkeys(name.task for name in aligned.names))
         self.systems = list(dict.fromkeys(name.system for name in aligned.names))
         first = {
@@ -91,9 +92,10 @@ class _Work:
         labels = [first[task] or f"\0{task}" for task in self.tasks]
         codes = np.unique(labels, return_inverse=True)[1]
         named = [s for s in self.systems if s]
+        asked = asked or _asked(plan)
         self.rule = Sequential(
-            languages=tuple(language.name for language in plan.languages),
-            judges=tuple(judge.name for judge in plan.judges),
+            languages=tuple(asked["languages"]),
+            judges=tuple(asked["judges"]),
             systems=tuple(named) if len(named) > 1 else (),
             tasks=len(self.tasks),
             **rule,
@@ -145,66 +147,72 @@ def collect_until(
     folder: str | Path,
     settings: dict[str, Any],
     read: Read,
+    asking: Asking | None = None,
     *,
-    max_cost: float | None = None,
-    watch: Callable[[list[Status]], None] | None = None,
     tell: Callable[[Say], None] | None = None,
-    send_key: Sequence[str] = (),
+    **options: Any,
 ) -> Summary:
     """Collect until every question is settled, all is bought, or the money is spent. Goes on where it stopped.
 
     settings : of `Sequential`: matters, questions, level, threshold, at_least, first, seed
     read : reads the scores of the run folder
     tell : called after every look with what it found
+    options : of `Asking`, such as max_cost=20
     """
-    folder = Path(folder)
-    work = _Work(plan, settings)
-    state = _planned(folder, work, settings)
-    while (purchase := work.rule.next(state)) is not None:
-        places, cells = work.places(purchase), work.cells(purchase)
-        summary = collect(
-            plan,
-            folder,
-            max_cost,
-            watch,
-            send_key=send_key,
-            order=lambda remaining: InLook(remaining, places, cells),  # noqa: B023  # used at once
-        )
-        if _unanswered(folder, plan, places, cells):
-            return summary
-        scores = work.scores(read(folder), purchase.stop)
-        clusters = None if work.clusters is None else work.clusters[: purchase.stop]
-        state = work.rule.look(state, scores, clusters)
-        _keep(folder, settings, work, state, scores, clusters)
-        if tell is not None:
-            tell(_line(work, state, purchase, summary, scores, clusters))
-    return read_summary(folder)
+    folder, asking = Path(folder), replace(asking or Asking(), **options)
+    work = ready(plan, asking)
+    with opened(folder) as con:
+        with damaged(folder / FILE):
+            bought, state = _planned(con, work, settings)
+            begin(con, work, asking.retry_missing)
+            write_meta(con, ADAPTIVE, {**(read_meta(con, ADAPTIVE) or {}), **_note(settings, bought, state)})
+        while (purchase := bought.rule.next(state)) is not None:
+            places, cells = bought.places(purchase), bought.cells(purchase)
+
+            def order(remaining: Remaining, places: list[int] = places, cells: Any = cells) -> InLook:
+                return InLook(remaining, places, cells)
+
+            summary = sit(con, folder, work, asking, order)
+            left = order(Remaining(con, work))
+            if any(left.take(judge.name) for judge in plan.judges):
+                return summary  # a judge set aside, money spent, calls given up
+            scores = bought.scores(read(folder), purchase.stop)
+            clusters = None if bought.clusters is None else bought.clusters[: purchase.stop]
+            state = bought.rule.look(state, scores, clusters)
+            note = _note(settings, bought, state)
+            if bought.rule.next(state) is None:  # what all scores together say
+                note["final"] = plain(replay_of(bought.rule, state, scores, clusters).unbiased()[0])
+            write_meta(con, ADAPTIVE, note)
+            if tell is not None:
+                tell(_line(bought, state, purchase, summary, scores, clusters))
+        with damaged(folder / FILE):
+            return summarise(con, folder, {})
 
 
 def _line(
-    work: _Work, state: State, purchase: Purchase, summary: Summary, scores: Array, clusters: NDArray[np.int64] | None
+    run: _Bought, state: State, purchase: Purchase, summary: Summary, scores: Array, clusters: NDArray[np.int64] | None
 ) -> Say:
     """What a look found, and what is still to come at the calls and the money that each score took so far.
 
     `calls` of `whole` are made, `saved` are not needed any more, `ahead` are still to come and will cost `money`, where
     prices are known.
     """
-    judges = summary.judges
+    judges = summary.judges.set_index("judge").loc[list(run.rule.judges)]
     calls, whole = (int(judges[column].sum()) for column in ("answered", "calls"))
     ahead, money, saved = (0.0, 0.0, 0.0), None, whole - calls
-    if work.rule.next(state) is not None:
-        bought = forecast(work.rule, scores, state, clusters, runs=10)
+    if run.rule.next(state) is not None:
+        bought = forecast(run.rule, scores, state, clusters, runs=10)
         had = np.maximum(1, (~np.isnan(scores)).sum(axis=(0, 1, 2)))
         each = judges["answered"].to_numpy() / had  # calls of a score
         ahead = _range(bought @ each)
-        idle = (~work.rule.needed(state.open)).sum(axis=(0, 1)) * (work.rule.tasks - purchase.stop)
+        idle = (~run.rule.needed(state.open)).sum(axis=(0, 1)) * (run.rule.tasks - purchase.stop)
         saved = round(float(idle @ each))
         money = _range(bought @ (judges["cost"].to_numpy() / had)) if judges["cost"].notna().all() else None
     still = int(state.open.sum())
     return say(
         "adaptive.look",
         look=state.look,
-        looks=len(work.rule.looks),
+        looks=len(run.rule.looks),
         tasks=purchase.stop,
         settled=len(state.verdict) - still,
         open=still,
@@ -222,13 +230,12 @@ def _range(values: Array) -> Range:
     return float(low), float(middle), float(high)
 
 
-def expected(plan: Plan, settings: dict[str, Any], costs: Estimate, pilot: Array | None) -> Expected:
+def expected(work: Work, settings: dict[str, Any], costs: Estimate, pilot: Array | None) -> Expected:
     """Before a run: the looks, and the calls and money it is expected to take.
 
     pilot : (n, k, m) or (n, s, k, m) earlier scores of the plan's languages and judges
     """
-    work = _Work(plan, settings)
-    rule = work.rule
+    rule = _Bought(work, settings).rule
     judges = costs.judges
     whole = int(judges["calls"].sum())
     if pilot is None:
@@ -267,56 +274,79 @@ def audited_scores(path: Path, plan: Plan) -> Array | None:
         ) from None
 
 
-def _planned(folder: Path, work: _Work, settings: dict[str, Any]) -> State:
-    """The state in the store; a new run notes what it plans before the first call."""
-    now = _note(settings, work, work.rule.start())
-    with locked(folder), closing(create_store(folder)) as con, damaged(folder / FILE):
-        kept = read_meta(con, ADAPTIVE)
-        if kept is None:
-            if con.execute("select 1 from answers limit 1").fetchone():
-                raise CollectError(
-                    "This run was begun without --until. Answers bought in another order cannot be looked at with a "
-                    "guarantee: use a new folder (-o)."
-                )
-            write_meta(con, ADAPTIVE, now)
-            return work.rule.start()
-    changed = [name for name in ("settings", "looks", "order") if kept.get(name) != now[name]]
+def _asked(plan: Plan) -> dict[str, list[str]]:
+    """What is compared."""
+    return {"languages": [x.name for x in plan.languages], "judges": [x.name for x in plan.judges]}
+
+
+def _planned(con: sqlite3.Connection, work: Work, settings: dict[str, Any]) -> tuple[_Bought, State]:
+    """The rule and the state in the store; a new run notes what it plans before the first call."""
+    kept = read_meta(con, ADAPTIVE)
+    if kept is None:
+        bought = _Bought(work, settings)
+        if con.execute("select 1 from answers limit 1").fetchone():
+            raise CollectError(
+                "This run was begun without --until. Answers bought in another order cannot be looked at with a "
+                "guarantee: use a new folder (-o)."
+            )
+        return bought, bought.rule.start()
+    asked, gone = _still_asked(work.plan, kept, settings)
+    bought = _Bought(work, settings, asked)
+    state = State.from_dict(kept["state"])
+    now = _note(settings, bought, bought.rule.start())
+    changed = [name for name in ("settings", "looks", "order", "systems") if kept.get(name) != now[name]]
     if changed:
         raise CollectError(
             f"This run was planned with other {changed[0]}: looks are never moved after seeing results. Go on with the "
             "same options and items, or use a new folder (-o)."
         )
-    return State.from_dict(kept["state"])
+    if gone:  # their questions are withdrawn; the others keep their verdicts and their level
+        place = {tuple(question): i for i, question in enumerate(kept["questions"])}
+        which = [place[tuple(question)] for question in now["questions"]]
+        each = ("verdict", "settled_at", "estimate", "low", "high")
+        kept = {**kept["state"], **{name: [kept["state"][name][i] for i in which] for name in each}}
+        state = State.from_dict(kept)
+    return bought, state
 
 
-def _note(settings: dict[str, Any], work: _Work, state: State) -> dict[str, Any]:
+def _still_asked(plan: Plan, kept: dict[str, Any], settings: dict[str, Any]) -> tuple[dict[str, list[str]], list[str]]:
+    """What a run that goes on compares, in the order it was begun with, and what it no longer does.
+
+    A judge or a language may be left out where every question stands on its own. Nothing may be added: a question that
+    was not asked from the start has missed looks. The order in the plan is free.
+    """
+    now, kind = _asked(plan), settings.get("questions", "judges")
+    gone: list[str] = []
+    for axis, alone in (("judges", kind == "judges"), ("languages", kind in ("judges", "systems"))):
+        new = [name for name in now[axis] if name not in kept[axis]]
+        lost = [name for name in kept[axis] if name not in now[axis]]
+        if new:
+            raise CollectError(
+                f"This run compares the {axis} {clean(', '.join(kept[axis]), 200)}; {clean(', '.join(new), 200)} was "
+                "not among them, and nothing can be added once looks were planned. Take it out of the plan to go on "
+                "here, or give the new plan a folder of its own: polyjudge collect PLAN --until settled -o NEW_RUN"
+            )
+        if lost and not alone:
+            raise CollectError(
+                f"The plan no longer has {clean(', '.join(lost), 200)}, and in this run every question compares all "
+                f"{axis} with each other. Put it back to go on, or use a new folder (-o)."
+            )
+        gone += lost
+    return {axis: [name for name in kept[axis] if name in now[axis]] for axis in now}, gone
+
+
+def _note(settings: dict[str, Any], bought: _Bought, state: State) -> dict[str, Any]:
     return {
         "settings": settings,
-        "looks": list(work.rule.looks),
-        "order": work.order,
-        "questions": work.rule.asked.to_numpy().tolist(),
+        "looks": list(bought.rule.looks),
+        "order": bought.order,
+        "languages": list(bought.rule.languages),
+        "judges": list(bought.rule.judges),
+        "systems": list(bought.rule.systems),
+        "questions": bought.rule.asked.to_numpy().tolist(),
         "state": state.to_dict(),
-        "tasks": 0 if state.look == 0 else work.rule.looks[state.look - 1],
+        "tasks": 0 if state.look == 0 else bought.rule.looks[state.look - 1],
     }
-
-
-def _keep(
-    folder: Path, settings: dict[str, Any], work: _Work, state: State, scores: Array,
-    clusters: NDArray[np.int64] | None,
-) -> None:  # fmt: skip
-    """Note what a look found; after the last one also what all scores together say."""
-    note = _note(settings, work, state)
-    if work.rule.next(state) is None:
-        note["final"] = plain(replay_of(work.rule, state, scores, clusters).unbiased()[0])
-    with locked(folder), closing(create_store(folder)) as con, damaged(folder / FILE):
-        write_meta(con, ADAPTIVE, note)
-
-
-def _unanswered(folder: Path, plan: Plan, places: Sequence[int], cells: set[tuple[str, str, str]]) -> bool:
-    """Whether a call of the purchase has no answer yet (a judge set aside, money spent, calls given up)."""
-    with closing(open_store(folder)) as con:
-        order = InLook(Remaining(con, prepare(plan)), places, cells)
-        return any(order.take(judge.name) for judge in plan.judges)
 
 
 def with_defaults(settings: dict[str, Any], scale: tuple[float, float]) -> dict[str, Any]:

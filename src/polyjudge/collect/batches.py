@@ -3,12 +3,12 @@ survives a kill, is fetched in a later sitting and is never paid for twice."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import tempfile
 import time
 import uuid
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 from polyjudge.collect.calls import Call
@@ -17,11 +17,14 @@ from polyjudge.collect.store import Answer, Failure, Key, Record, Statement, Usa
 from polyjudge.panel.labels import clean
 
 if TYPE_CHECKING:
-    from polyjudge.collect.runner import Desk, Run
+    from polyjudge.collect.desk import Desk
+    from polyjudge.collect.runner import Run
 
 WITH_BATCHES = ("openai", "openai-api", "groq", "anthropic")
 """Providers with batch endpoints."""
-OPEN = ("sending", "sent")
+OPEN, GONE = ("sending", "sent"), "gone"
+TRIAL = 10
+"""Calls of the first batch of a judge under a limit: what they take is the price of the others."""
 
 
 @dataclass
@@ -35,6 +38,8 @@ class Batch:
     created: float
     remote: str | None = None
     reserved: float = 0.0
+    upload: str | None = None
+    """The file of its requests at the provider."""
 
 
 class OpenAIBatches:
@@ -49,27 +54,32 @@ class OpenAIBatches:
         entry = {"custom_id": custom, "method": "POST", "url": "/v1/chat/completions", "body": body}
         return json.dumps(entry).encode() + b"\n"
 
-    async def send(self, file: IO[bytes], token: str) -> str:
+    async def upload(self, file: IO[bytes], token: str) -> str:
+        """Send the requests; nothing is paid for yet. Returns the id of the file."""
         import aiohttp
 
         form = aiohttp.FormData()
         form.add_field("purpose", "batch")
         form.add_field("file", file, filename=f"{token}.jsonl", content_type="application/jsonl")
-        uploaded = await self.asker.send("POST", "/files", data=form)
+        return str((await self.asker.send("POST", "/files", data=form))["id"])
+
+    async def send(self, file: IO[bytes], batch: Batch) -> str:
+        """Create the batch. Returns its id."""
         request = {
-            "input_file_id": uploaded["id"], "endpoint": "/v1/chat/completions", "completion_window": "24h",
-            "metadata": {"polyjudge": token},
+            "input_file_id": batch.upload, "endpoint": "/v1/chat/completions", "completion_window": "24h",
+            "metadata": {"polyjudge": batch.token},
         }  # fmt: skip
         return str((await self.asker.send("POST", "/batches", data=json.dumps(request).encode()))["id"])
 
-    async def find(self, batch: Batch) -> str | None:
-        """The id of a batch that was sent, if it arrived."""
+    async def find(self, batch: Batch, taken: set[str]) -> str | None:
+        """The id of a batch that was sent, if it arrived: by our mark, or by its file where marks are not kept."""
         after = ""
         for _ in range(100):
             page = await self.asker.send("GET", f"/batches?limit=100{after}")
             entries = page.get("data") or []
             for entry in entries:
-                if (entry.get("metadata") or {}).get("polyjudge") == batch.token:
+                marked = (entry.get("metadata") or {}).get("polyjudge") == batch.token
+                if marked or (batch.upload is not None and entry.get("input_file_id") == batch.upload):
                     return str(entry["id"])
             if not page.get("has_more") or not entries:
                 return None
@@ -96,8 +106,8 @@ class OpenAIBatches:
 
 
 class AnthropicBatches:
-    """Anthropic's message batches. They carry no mark of ours, so one that was sent before a crash is recognised by its
-    time and size, and by the ids of its replies."""
+    """Anthropic's message batches. They carry no mark of ours, so one that was sent before a crash is recognised by the
+    ids of its replies, once it has ended: another of the same size may be anybody's."""
 
     most, largest = 100_000, 240_000_000
 
@@ -107,21 +117,33 @@ class AnthropicBatches:
     def line(self, custom: str, body: dict[str, Any]) -> bytes:
         return json.dumps({"custom_id": custom, "params": body}).encode() + b"\n"
 
-    async def send(self, file: IO[bytes], token: str) -> str:
+    async def upload(self, file: IO[bytes], token: str) -> str | None:
+        """Nothing is sent before the batch itself."""
+        return None
+
+    async def send(self, file: IO[bytes], batch: Batch) -> str:
         body = b'{"requests": [' + b",".join(line.strip() for line in file) + b"]}"
         return str((await self.asker.send("POST", "/v1/messages/batches", data=body))["id"])
 
-    async def find(self, batch: Batch) -> str | None:
+    async def find(self, batch: Batch, taken: set[str]) -> str | None:
+        """The id of a batch that was sent, if it arrived; waits while one that may be it is under way."""
         page = await self.asker.send("GET", "/v1/messages/batches?limit=100")
+        under_way = None
         for entry in page.get("data") or []:
             total = sum(v for v in (entry.get("request_counts") or {}).values() if isinstance(v, int))
-            if total != len(batch.calls):
+            if total != len(batch.calls) or str(entry["id"]) in taken:
                 continue
             if entry.get("processing_status") != "ended":
-                return str(entry["id"])
+                under_way = entry["id"]
+                continue
             ended = await self.fetch(Batch(0, "", {}, 0.0, str(entry["id"])))
             if ended and set(ended[1]) & set(batch.calls):
                 return str(entry["id"])
+        if under_way is not None:
+            raise Problem(
+                kind="batch", message=f"the batch {clean(under_way)} may be ours; it is not ended", retry=True,
+                retry_after=self.asker.judge.batch_poll,
+            )  # fmt: skip
         return None
 
     async def fetch(self, batch: Batch) -> tuple[str, dict[str, Any]] | None:
@@ -137,6 +159,12 @@ class AnthropicBatches:
             failed = {"error": result.get("error") or result.get("type")}
             out[str(entry.get("custom_id"))] = {"body": result.get("message")} if good else failed
         return "", out
+
+
+def _again(file: IO[bytes]) -> IO[bytes]:
+    """A file from its beginning; closing it leaves the file itself open."""
+    file.seek(0)
+    return open(file.fileno(), "rb", closefd=False)
 
 
 def _entry(line: bytes) -> dict[str, Any]:
@@ -159,6 +187,8 @@ class BatchDesk:
         self.waiting: list[tuple[Call, int]] = []
         """Calls for a next batch, with the number of their attempts."""
         self.open = open_batches(run, desk.judge.name)
+        self.tried = False
+        """Whether a first batch is in."""
 
     async def work(self) -> None:
         """Fetch what is under way, then send and fetch until nothing remains."""
@@ -175,8 +205,10 @@ class BatchDesk:
                 calls = sum(len(batch.calls) for batch in self.open)
                 self.desk.status.note = f"{calls} calls in {len(self.open)} batches under way"
                 await self._fetch_all()
+                if self.run.stopping not in (None, "cost"):
+                    return
                 if self.open:
-                    await asyncio.sleep(self.desk.judge.batch_poll)
+                    await self.run.sleep(self.desk.judge.batch_poll, through="cost")
         except Problem as problem:
             self.run.set_aside(self.desk, problem.message)
         finally:
@@ -191,27 +223,43 @@ class BatchDesk:
 
     async def _adopt(self, batch: Batch) -> None:
         """A batch that was about to be sent when the run was killed: it arrived, or its calls are sent again."""
-        batch.remote = await self._patiently(lambda: self.api.find(batch))
+        batch.remote = await self._find(batch)
         if batch.remote is None:
             await self.run.save([_state(batch, "lost")])
             self.open.remove(batch)
-            self.run.budget.settle(batch.reserved, 0.0)
+            self.run.budget.settle(None, batch.reserved, 0.0)
         else:
             await self.run.save([_sent(batch)])
+
+    async def _find(self, batch: Batch) -> str | None:
+        """The id of a batch that may have arrived. Waits for one that is under way as long as that takes."""
+        while True:
+            known = "select remote from batches where remote is not null and id <> ?"
+            taken = {str(row[0]) for row in self.run.reader.execute(known, [batch.row])}
+            try:
+                found: str | None = await self._patiently(partial(self.api.find, batch, taken))
+                return found
+            except Problem as problem:
+                if problem.kind != "batch" or self.run.stopping is not None:
+                    raise
+                self.desk.status.note = problem.message
 
     async def _send_one(self) -> bool:
         """Send one batch of what waits, within the provider's limits and the budget. False when the money is spent."""
         batch = Batch(0, uuid.uuid4().hex, {}, time.time())
+        trial = self.run.priced and self.desk.known < TRIAL and not self.tried
+        if trial and self.open:
+            return False
         records: list[Record] = []
         rest: list[tuple[Call, int]] = []
         with tempfile.TemporaryFile(prefix="polyjudge-") as file:
             size = 0
             for i, (call, attempt) in enumerate(self.waiting):
-                question = self.run.question(call)
+                question = self.run.question(self.desk, call)
                 custom = f"{batch.token[:12]}-{i}"
                 line = self.api.line(custom, self.asker.body(question.ask))
                 worst = self._worst(question.ask, call)
-                full = len(batch.calls) >= self.api.most or size + len(line) > self.api.largest
+                full = len(batch.calls) >= (TRIAL if trial else self.api.most) or size + len(line) > self.api.largest
                 if full or not self.run.budget.fits(batch.reserved + worst):
                     rest = self.waiting[i:]
                     break
@@ -231,25 +279,32 @@ class BatchDesk:
             self.run.budget.reserved += batch.reserved
             self.open.append(batch)
             await self._deliver(batch, file)
-        return bool(rest)
+        return bool(rest) and not trial
 
     def _worst(self, ask: Any, call: Call) -> float:
         if not self.run.priced:
             return 0.0
         high = self.run.tokens_of(self.desk, ask, call.key.language)[1]
-        name = self.desk.judge.name
-        return self.run.work.prices.cost(name, high, self.desk.worst_output, batch=True) or 0.0
+        return self.desk.worst(self.run.work.prices, high, batch=True)
 
     async def _deliver(self, batch: Batch, file: IO[bytes]) -> None:
         """Send a batch. When it is not known whether it arrived, look before it is sent once more."""
         for errors in range(1, self.desk.judge.retries + 2):
+            sent = False
             try:
-                file.seek(0)
-                with open(file.fileno(), "rb", closefd=False) as again:
-                    batch.remote = await self.api.send(again, batch.token)
+                if batch.upload is None:
+                    with _again(file) as lines:
+                        batch.upload = await self.api.upload(lines, batch.token)
+                    await self.run.save([_state(batch, "sending", batch.upload)])
+                sent = True
+                with _again(file) as lines:
+                    batch.remote = await self.api.send(lines, batch)
                 break
             except Problem as problem:
-                batch.remote = await self._patiently(lambda: self.api.find(batch)) if problem.paid else None
+                self.desk.status.last = problem.message
+                if sent and (problem.paid or problem.retry):  # a server that fails may have made it all the same
+                    await self.run.back_off(self.desk, errors, problem.retry_after)
+                    batch.remote = await self._find(batch)
                 if batch.remote is not None:
                     break
                 if not problem.retry or errors > self.desk.judge.retries:
@@ -264,14 +319,20 @@ class BatchDesk:
             try:
                 return await ask()
             except Problem as problem:
-                if not problem.retry or errors > self.desk.judge.retries:
+                if not problem.retry or errors > self.desk.judge.retries or self.run.stopping is not None:
                     raise
+                self.desk.status.last = problem.message
                 await self.run.back_off(self.desk, errors, problem.retry_after)
         return None
 
     async def _fetch_all(self) -> None:
         for batch in list(self.open):
-            ended = await self._patiently(lambda batch=batch: self.api.fetch(batch))
+            try:
+                ended = await self._patiently(partial(self.api.fetch, batch))
+            except Problem as problem:
+                if problem.kind != "http 404":
+                    raise
+                ended = f"{GONE} at the provider: {problem.message}", {}  # paid, perhaps; its calls are asked anew
             if ended is not None:
                 await self._take_in(batch, *ended)
                 self.open.remove(batch)
@@ -285,8 +346,9 @@ class BatchDesk:
             spent += record.usage.cost or 0.0
             records += [*self.run.note_item(call.place), record]
         await self.run.save([*records, _state(batch, "done", why or None)])
-        self.run.budget.settle(batch.reserved, spent)
-        if why and not replies:
+        self.run.budget.settle(None, batch.reserved, spent)
+        self.tried = True
+        if why and not replies and not why.startswith(GONE):
             ended = f"its batch {clean(batch.remote)} ended as {clean(why, 300)}"
             raise Problem(kind="batch", message=ended, fatal=True)
 
@@ -300,12 +362,13 @@ class BatchDesk:
             reply = self.asker.reply(entry["body"], waited)
         except Problem as problem:
             if attempt > desk.judge.retries:
-                run.give_up(desk, problem.message)
+                run.give_up(desk, call, problem)
             else:
                 desk.status.retries += 1
                 self.waiting.append((call, attempt + 1))
-            return Failure(call.key, attempt, problem.kind, problem.message, Usage(), waited)
-        question = run.question(call)
+            gone = why.startswith(GONE) and run.charge_lost(desk, run.question(desk, call).ask, call.key.language)
+            return Failure(call.key, attempt, problem.kind, problem.message, gone or Usage(), waited)
+        question = run.question(desk, call)
         used = run.charge(desk, reply, question.ask, call.key.language, batch=True)
         again = call.again < run.plan.rubric.reask
         record = run.read(desk, call, question, reply, used, attempt, again)
@@ -322,10 +385,11 @@ def open_batches(run: Run, judge: str) -> list[Batch]:
     places = {name: place for place, name in enumerate(run.work.aligned.names)}
     out = []
     rows = run.reader.execute(
-        "select id, token, remote, reserved, created from batches where judge = ? and state in (?, ?)", [judge, *OPEN]
+        "select id, token, remote, reserved, created, note from batches where judge = ? and state in (?, ?)",
+        [judge, *OPEN],
     ).fetchall()
-    for row, token, remote, reserved, created in rows:
-        batch = Batch(row, token, {}, created, remote, reserved)
+    for row, token, remote, reserved, created, upload in rows:
+        batch = Batch(row, token, {}, created, remote, reserved, upload)
         for custom, task, system, replicate, repeat, language, part, attempt, again in run.reader.execute(
             "select custom, task, system, replicate, repeat, language, part, attempt, again from batch_calls "
             "where batch = ?", [row],

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from polyjudge.collect.cost import Prices, load_prices
-from polyjudge.collect.database import KEY, read_meta
 from polyjudge.collect.items import Aligned, load_items
 from polyjudge.collect.parse import parse
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.prompts import Template, load_templates, parts
-from polyjudge.collect.store import Key, Name, write_meta
+from polyjudge.collect.store import KEY, Key, Name, read_meta, write_meta
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.labels import clean
 
@@ -200,7 +199,10 @@ def begin(con: sqlite3.Connection, work: Work, retry_missing: bool) -> Remaining
     templates = read_meta(con, "templates") or {}
     now_templates = {language: template.digest for language, template in work.templates.items()}
     _same("the rubric", rubric, read_meta(con, "rubric") or rubric)
+    answered = {name for (name,) in con.execute("select distinct judge from answers")}
     for judge in plan.judges:
+        if judge.name not in answered:  # nothing of it would be mixed with what it says now
+            continue
         _same(f"judge {clean(judge.name)}", judge.identity(), judges.get(judge.name, judge.identity()))
     moved = _moved_items(con, work, {k for k, v in now_templates.items() if templates.get(k, v) != v})
     con.execute("begin")

@@ -32,6 +32,9 @@ FailOn = StrEnum("FailOn", "missing")
 RetryMissing = Annotated[
     bool, Option("--retry-missing", help="Ask again, with a reminder of the form, for answers that could not be read.")
 ]
+SkipFailed = Annotated[
+    bool, Option("--skip-failed", help="End the run with calls that fail for good (a text too long) as missing.")
+]
 Export = Annotated[Path | None, Option(metavar="FILE", help="Write the run's scores to a Parquet or CSV file.")]
 FailOnMissing = Annotated[
     FailOn | None, Option(help="Exit with 1 when answers are missing, also when all else is well.")
@@ -72,15 +75,18 @@ def collect(
         Path | None,
         Argument(metavar="PLAN", help="The plan (YAML or JSON). Without it, the run folder is only summed up."),
     ] = None,
-    after_run: Annotated[Path | None, Argument(metavar="", hidden=True)] = None,
     output: Annotated[
         Path | None, Option("-o", "--output", metavar="RUN", help="Run folder: begun, or gone on with.")
     ] = None,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Check the plan; show counts, prompts and estimated cost; ask nobody.")
     ] = False,
+    check: Annotated[
+        bool, Option("--check", help="One call per judge and language: key, answer, price, time. Nothing is kept.")
+    ] = False,
     max_cost: Annotated[float | None, Option(min=0, help="Stop before this many dollars are spent in the run.")] = None,
     retry_missing: RetryMissing = False,
+    skip_failed: SkipFailed = False,
     fail_on: FailOnMissing = None,
     send_key: SendKey = None,
     export: Export = None,
@@ -93,48 +99,52 @@ def collect(
     from polyjudge.report import report_of
 
     as_json = o.Json.of(ctx).as_json
-    if after_run is not None:  # collect run PLAN
-        if str(plan) != "run":
-            raise UsageError(f"One plan at a time; {str(after_run)!r} is the second.")
-        plan = after_run
     if plan is None and output is None:
         raise UsageError("Give a plan, a run folder (-o RUN), or both. Example: polyjudge collect plan.yaml -o run/")
     if export is not None and export.suffix not in (".parquet", ".csv"):
         raise UsageError(f"--export writes .parquet or .csv, not {export.name!r}.")
     adaptive = Adaptive.of(ctx)
-    if dry_run:
-        _preview(plan, output, adaptive, as_json)
-        return
+    if dry_run or check:
+        if plan is None:
+            raise UsageError("--dry-run and --check need a plan.")
+        read = load_plan(plan)
+        return (
+            _check(read, as_json, send_key or [])
+            if check
+            else _preview(read, output, adaptive, as_json, send_key or [])
+        )
     if output is None:
         raise UsageError("Say where the run is kept: -o RUN (or --dry-run to see what the plan would do).")
     if plan is None:
         summary = read_summary(output)
     else:
         read = load_plan(plan)
-        limits = {"max_cost": max_cost, "send_key": send_key or []}
-        summary = _ask(read, output, _settings(read, adaptive), retry_missing, **limits)
+        options = {"max_cost": max_cost, "send_key": send_key or [], "skip_failed": skip_failed}
+        summary = _ask(read, output, _settings(read, adaptive), retry_missing=retry_missing, **options)
     if export is not None:
         from polyjudge.collect.runs import export_run
 
         export_run(output, export)
     show(report_of(summary), as_json, full=True)
+    if summary.stopped == "interrupted":
+        raise typer.Exit(130)
     if summary.aside or summary.failed or (fail_on is FailOn.missing and (summary.missing or not summary.complete)):
         raise typer.Exit(1)
 
 
-def _ask(plan: Plan, output: Path, settings: dict[str, Any] | None, retry_missing: bool, **limits: Any) -> Summary:
-    """Run the plan, until all is settled where there are settings; `limits` are of both kinds of runs."""
+def _ask(plan: Plan, output: Path, settings: dict[str, Any] | None, **options: Any) -> Summary:
+    """Run the plan, until all is settled where there are settings."""
     from polyjudge.collect.live import watching
 
-    if settings is not None and retry_missing:
+    if settings is not None and options["retry_missing"]:
         raise UsageError("--retry-missing would change what looks have seen: leave it out with --until.")
     with watching(sys.stderr) as watch:
         try:
             if settings is not None:
-                return _ask_until(plan, output, settings, watch=watch, **limits)
+                return _ask_until(plan, output, settings, watch=watch, **options)
             from polyjudge.collect.runner import collect as run
 
-            return run(plan, output, watch=watch, retry_missing=retry_missing, **limits)
+            return run(plan, output, watch=watch, **options)
         except KeyboardInterrupt:
             print(f"polyjudge: stopped. The same command goes on where it stopped ({output}).", file=sys.stderr)
             raise typer.Exit(130) from None
@@ -183,14 +193,22 @@ def _pilot(source: str | None, plan: Plan, settings: dict[str, Any] | None) -> A
     return panel.scores if panel.system_scores is None else panel.system_scores
 
 
-def _preview(plan: Path | None, output: Path | None, adaptive: Adaptive, as_json: bool) -> None:
-    from polyjudge.collect import load_plan
+def _preview(plan: Plan, output: Path | None, adaptive: Adaptive, as_json: bool, send_key: list[str]) -> None:
     from polyjudge.collect.preview import preview
     from polyjudge.report import report_of
 
-    if plan is None:
-        raise UsageError("--dry-run needs a plan.")
-    read = load_plan(plan)
-    settings = _settings(read, adaptive)
-    found = preview(read, output, settings, _pilot(adaptive.pilot, read, settings))
+    settings = _settings(plan, adaptive)
+    found = preview(plan, output, settings, _pilot(adaptive.pilot, plan, settings), send_key)
     show(report_of(found), as_json, full=True)
+    if found.unusable:
+        raise typer.Exit(2)
+
+
+def _check(plan: Plan, as_json: bool, send_key: list[str]) -> None:
+    from polyjudge.collect.first_calls import first_calls
+    from polyjudge.report import report_of
+
+    found = first_calls(plan, send_key)
+    show(report_of(found), as_json, full=True)
+    if len(found.problems):
+        raise typer.Exit(1)

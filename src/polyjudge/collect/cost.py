@@ -7,11 +7,12 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from polyjudge.collect.plan import Judge, Plan, Price, parse_price
+from polyjudge.collect.plan import Judge, Plan, Price, parse_price, read_text
+from polyjudge.collect.secrets import is_loopback
 from polyjudge.collect.tokens import tokens
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.labels import clean
@@ -19,8 +20,9 @@ from polyjudge.report.result import Result
 
 OUTPUT_GUESS = {"after": 100.0, "first": 300.0, "none": 12.0}
 """Output tokens guessed per call before anything is known, by where the reason stands (the paper's calls took 94)."""
-WORST_OUTPUT = 2000.0
-"""Output tokens reserved for a call in flight when neither the settings nor the run so far bound them."""
+LARGEST_PRICES = 20_000_000
+FREE = ("ollama", "vllm", "sglang")
+"""Providers that are servers of one's own: free unless the plan gives a price."""
 
 
 @dataclass(frozen=True)
@@ -31,32 +33,39 @@ class Prices:
     by_judge: Mapping[str, Price | None]
 
     def cost(
-        self, judge: str, input_tokens: float, output_tokens: float, cached: float = 0, batch: bool = False
-    ) -> float | None:
-        """Dollars for these tokens (`cached`: those of the input that came from a cache), or None without a price."""
+        self, judge: str, input_tokens: float, output_tokens: float, cached: float = 0, batch: bool = False,
+        written: float = 0, reasoning: float = 0,
+    ) -> float | None:  # fmt: skip
+        """Dollars for these tokens, or None without a price. Of the input, `cached` came from a cache and `written`
+        went into one; of the output, `reasoning` was not shown."""
         price = self.by_judge.get(judge)
         if price is None:
             return None
+
+        def rate(own: float | None, other: float) -> float:
+            return other if own is None else own
+
         cached = min(cached, input_tokens)
-        fresh = (input_tokens - cached) * price.input + cached * (price.input if price.cached is None else price.cached)
-        return (fresh + output_tokens * price.output) / 1e6 * (price.batch if batch else 1.0)
+        written = min(written, input_tokens - cached)
+        reasoning = min(reasoning, output_tokens)
+        total = (input_tokens - cached - written) * price.input + (output_tokens - reasoning) * price.output
+        total += cached * rate(price.cached, price.input) + written * rate(price.write, 1.25 * price.input)
+        total += reasoning * rate(price.reasoning, price.output)
+        return total / 1e6 * (price.batch if batch else 1.0)
 
 
 def load_prices(plan: Plan) -> Prices:
-    """Prices of the plan's judges: its own, else the plan's price file's, else the shipped file's."""
+    """Prices of the plan's judges: its own, else the plan's price file's, else the shipped map's. Servers on this
+    machine that no map knows are free."""
     if plan.prices is None:
         where, text = "the shipped prices", (files("polyjudge.collect") / "prices.json").read_text(encoding="utf-8")
     else:
-        where = clean(plan.resolve(plan.prices), 200)
-        try:
-            text = plan.resolve(plan.prices).read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise CollectError(f"Cannot read the price file {where}: {why}.") from None
+        path = plan.resolve(plan.prices)
+        where, text = clean(path, 200), read_text(path, "the price file", LARGEST_PRICES)
     try:
         raw = json.loads(text)
         models, date = raw["models"], str(raw["date"])[:40]
-        known = {str(name): parse_price(price, f"{where}: {name}") for name, price in models.items()}
+        own = {judge.name: judge.price or _look_up(judge, models, where) for judge in plan.judges}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, CollectError):
             raise
@@ -64,17 +73,27 @@ def load_prices(plan: Plan) -> Prices:
             f"{where} is not a price file. It is JSON with a date and models, such as "
             '{"date": "2026-01-31", "models": {"openai/gpt-4o": {"input": 2.5, "output": 10}}}.'
         ) from None
-    return Prices(date, {judge.name: judge.price or _look_up(judge, known) for judge in plan.judges})
+    return Prices(date, own)
 
 
-def _look_up(judge: Judge, known: Mapping[str, Price]) -> Price | None:
+def _look_up(judge: Judge, known: Mapping[str, Any], where: str) -> Price | None:
     """By the full name, or by it without a router in front (openrouter/openai/gpt-4o)."""
-    name = judge.model
-    while name:
-        if name in known:
-            return known[name]
-        _, _, name = name.partition("/")
+    name = judge.model.removeprefix("inspect/")
+    if not judge.code:
+        while name:
+            if name in known:
+                return _price(known[name], f"{where}: {name}")
+            _, _, name = name.partition("/")
+        home = judge.model.split("/")[0] in FREE and judge.base_url is None
+        if home or (judge.base_url is not None and is_loopback(judge.base_url)):
+            return Price(input=0, output=0)
     return None
+
+
+def _price(entry: Any, where: str) -> Price:
+    if isinstance(entry, list):  # the shipped map: values in the order of the fields
+        entry = {k: v for k, v in zip(Price.model_fields, entry, strict=False) if v is not None}
+    return parse_price(entry, where)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -88,13 +107,13 @@ class Estimate(Result):
 
 
 def estimate(
-    plan: Plan, prices: Prices, calls: int, characters: dict[str, int], learnt: Mapping[str, float]
+    plan: Plan, prices: Prices, calls: int, characters: dict[str, int], learnt: Mapping[str, Learnt]
 ) -> Estimate:
     """The estimate for `calls` calls to every judge with these characters in all of their prompts."""
     rows: list[dict[str, Any]] = []
     for judge in plan.judges:
         middle, low, high = tokens(characters, judge.model)
-        output = calls * learnt.get(judge.name, expected_output(judge, plan))
+        output = calls * (learnt[judge.name].mean if judge.name in learnt else expected_output(judge, plan))
         rows.append(
             {
                 "judge": judge.name,
@@ -124,13 +143,21 @@ def expected_output(judge: Judge, plan: Plan) -> float:
     return min(guess, most) if isinstance(most, int) else guess
 
 
-def learnt_output(con: sqlite3.Connection) -> dict[str, float]:
-    """Output tokens per answer that each judge took so far."""
-    return dict(
-        con.execute(
-            "select judge, avg(output_tokens) from a where output_tokens is not null and not estimated group by judge"
-        )
+class Learnt(NamedTuple):
+    """What the answers of a judge took: their number, and output tokens on average and at most."""
+
+    answers: int
+    mean: float
+    longest: float
+
+
+def learnt_output(con: sqlite3.Connection) -> dict[str, Learnt]:
+    """What the answers of each judge took so far, where the service said it."""
+    rows = con.execute(
+        "select judge, count(*), avg(output_tokens), max(output_tokens) from answers "
+        "where output_tokens is not null and not estimated group by judge"
     )
+    return {judge: Learnt(*found) for judge, *found in rows}
 
 
 def usage(con: sqlite3.Connection, prices: Prices | None = None) -> dict[str, dict[str, float]]:
@@ -141,7 +168,7 @@ def usage(con: sqlite3.Connection, prices: Prices | None = None) -> dict[str, di
     columns = (*tokens_of[:2], "cost", "estimated", *(f"case when cost is null then {t} end" for t in tokens_of))
     sums = ", ".join(f"coalesce(sum({column}), 0)" for column in columns)
     out: dict[str, dict[str, float]] = {}
-    for table, counts in (("a", "count(*), 0"), ("e", "0, count(*)")):
+    for table, counts in (("answers", "count(*), 0"), ("errors", "0, count(*)")):
         for judge, *used, cost, estimated, tokens_in, tokens_out, cached in con.execute(
             f"select judge, {counts}, {sums} from {table} group by judge"
         ):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -17,7 +18,7 @@ from polyjudge.panel.numbers import money, number
 from polyjudge.report.console import make_console
 
 if TYPE_CHECKING:
-    from polyjudge.collect.runner import Status
+    from polyjudge.collect.desk import Status
 
 
 @contextmanager
@@ -46,17 +47,17 @@ def progress_lines(file: IO[str], every: float = 30.0) -> Callable[[list[Status]
             if count := sum(getattr(j, name) for j in judges):
                 parts.append(f"{count} {words}")
         parts += [money(sum(known))] if known else []
-        parts += [f"{clean(j.judge)}: {clean(j.note, 100)}" for j in judges if j.note]
+        parts += [f"{clean(j.judge)}: {clean(said, 100)}" for j in judges if (said := j.note or j.last)]
         print("polyjudge: " + ", ".join(parts), file=file, flush=True)
 
     return watch
 
 
-def live_table(judges: list[Status]) -> Table:
-    """One row for each judge: done, failed, rate, tokens, cost so far, time left."""
+def live_table(judges: list[Status]) -> Group:
+    """One row for each judge (done, failed, rate, tokens, cost so far, time left), and the last error of each."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for i, name in enumerate(("judge", "done", "failed", "retries", "a second", "tokens", "cost", "left")):
-        table.add_column(name, justify="right" if i else "left", no_wrap=True)
+    for name in ("judge", "done", "failed", "retries", "a second", "tokens", "cost", "left"):
+        table.add_column(name, justify="left" if name == "judge" else "right", no_wrap=True)
     for j in judges:
         spent = max(time.monotonic() - j.started, 1e-9)
         rate = j.done / spent
@@ -72,7 +73,8 @@ def live_table(judges: list[Status]) -> Table:
             "set aside" if j.aside else duration(left),
         )
         table.add_row(*(Text(cell, style="red" if j.aside else "") for cell in row))
-    return table
+    said = [Text(f"{clean(j.judge, 30)}: {clean(j.note or j.last, 200)}") for j in judges if j.note or j.last]
+    return Group(table, *said)
 
 
 def amount(value: float) -> str:

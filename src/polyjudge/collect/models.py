@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
-from polyjudge.collect.plan import Judge
+from polyjudge.collect.plan import Judge, Plan
+from polyjudge.collect.prompts import answer_schema
 from polyjudge.collect.secrets import allowed, host_of, is_loopback, redact
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.labels import clean
@@ -51,11 +53,20 @@ _SENT = {
     "reasoning_effort": "reasoning_effort", "verbosity": "verbosity", "logit_bias": "logit_bias",
 }  # fmt: skip
 _OWN = ("system_message", "extra_body", "extra_headers")
+_REPEATING = ("openai", "openai-api", "azureai", "anthropic", "groq", "together", "openrouter", "fireworks", "deepseek")
+"""Providers of inspect-ai whose clients repeat by themselves and can be told not to."""
+_TOO_LONG = re.compile(r"context|too long|too large|too many tokens|max(imum)? (input|prompt|request)|exceed", re.I)
+_STRUCTURE = re.compile(r"response_format|json_schema|structured|output_config|guided|grammar", re.IGNORECASE)
+_UNKNOWN = re.compile(
+    r"unsupported|not support|unknown|unrecogni[sz]ed|not permitted|extra inputs|deprecated|only the default", re.I
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """One answer of a model. `tokens`: the tokens of the answer with the log-probabilities of their alternatives."""
+    """One answer of a model. `input_tokens` are all of the input, of which `cached_tokens` came from a cache and
+    `written` went into one; `output_tokens` all of the output, of which `reasoning` was not shown; None where the
+    service does not say. `tokens`: the tokens of the answer with the log-probabilities of their alternatives."""
 
     text: str
     model: str
@@ -64,13 +75,16 @@ class Reply:
     output_tokens: int | None
     cached_tokens: int | None
     latency: float
+    written: int = 0
+    reasoning: int = 0
     tokens: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = ()
 
 
 @dataclass(eq=False, kw_only=True)
 class Problem(Exception):
     """One attempt that failed. `retry`: worth asking again; `fatal`: no call to this judge can work; `paid`: it may
-    have been charged all the same; `unstructured`: the service does not know structured answers."""
+    have been charged all the same; `without`: what the service does not know and can be left out ("structured", or a
+    setting); `unreachable`: nobody is there; `item`: the fault of what was asked, such as a text that is too long."""
 
     kind: str
     message: str
@@ -79,7 +93,9 @@ class Problem(Exception):
     retry_after: float | None = None
     latency: float = 0.0
     paid: bool = False
-    unstructured: bool = False
+    without: str | None = None
+    unreachable: bool = False
+    item: bool = False
 
 
 def unusable(message: str) -> Problem:
@@ -94,19 +110,33 @@ def _unreadable(message: str, latency: float = 0.0) -> Problem:
 
 @dataclass(frozen=True)
 class Ask:
-    """One question: the text, how much of its beginning all items share, and how often it was asked in vain before."""
+    """One question: the text, how much of its beginning all items share, how often it was asked in vain before, and
+    what it is made of, for judges that are functions."""
 
     prompt: str
     shared: int = 0
     again: int = 0
+    item: Mapping[str, str] = field(default_factory=dict)
 
 
 class Asker(ABC):
-    """A judge's model. `structured` may be switched off during a run when the service refuses it."""
+    """A judge's model. `structured` is switched off during a run, and settings are left out (`omitted`), when the
+    service refuses them."""
 
-    def __init__(self, judge: Judge, schema: Mapping[str, Any] | None, expected: bool) -> None:
-        self.judge, self.schema, self.expected = judge, schema, expected
-        self.structured = schema is not None and judge.structured is not False
+    def __init__(self, judge: Judge, plan: Plan | None) -> None:
+        self.judge = judge
+        self.schema = None if plan is None else answer_schema(plan.rubric)
+        self.expected = plan is not None and plan.rubric.expected
+        self.structured = self.schema is not None and judge.structured is not False
+        self.omitted: set[str] = set()
+
+    def leave_out(self, what: str) -> bool:
+        """Ask without structure or a setting from now on. False: it is not known, or the plan insists."""
+        if what == "structured":
+            self.structured = False
+            return self.judge.structured is not True
+        self.omitted.add(what)
+        return what in self.judge.settings
 
     @abstractmethod
     async def ask(self, ask: Ask) -> Reply:
@@ -117,7 +147,7 @@ class Asker(ABC):
 
     def sampling(self, again: int) -> dict[str, Any]:
         """The judge's settings; for an answer asked for again at temperature 0, another temperature and seed."""
-        settings = {k: v for k, v in self.judge.settings.items() if v is not None}
+        settings = {k: v for k, v in self.judge.settings.items() if v is not None and k not in self.omitted}
         if again and settings.get("temperature") == 0:
             settings["temperature"] = min(1.0, 0.2 + 0.2 * again)
             settings["seed"] = int(settings.get("seed", 0)) + again
@@ -129,17 +159,20 @@ class Asker(ABC):
         return Problem(kind="timeout", message=message, retry=True, latency=_since(started), paid=True)
 
 
-def make_asker(
-    judge: Judge, session: aiohttp.ClientSession, hosts: Sequence[str], schema: Mapping[str, Any] | None, expected: bool
-) -> Asker:
-    """The asker of a judge. Raises Problem when it cannot be asked at all, before anything is sent."""
+def make_asker(judge: Judge, plan: Plan | None, session: aiohttp.ClientSession | None, hosts: Sequence[str]) -> Asker:
+    """The asker of a judge; without a plan one that answers in words. Raises Problem when it cannot be asked at all,
+    before anything is sent; without a session it only tells that."""
     provider, _, name = judge.model.partition("/")
     try:
+        if judge.code:
+            from polyjudge.collect.functions import make_function
+
+            return make_function(judge, plan)
         if provider == "anthropic":
-            return AnthropicAsker(judge, session, hosts, schema, expected)
+            return AnthropicAsker(judge, plan, session, hosts)
         if provider == "openai-api" or (provider in SERVICES and not name.startswith(("azure/", "bedrock/"))):
-            return ChatAsker(judge, session, hosts, schema, expected)
-        return InspectAsker(judge, hosts, schema, expected)
+            return ChatAsker(judge, plan, session, hosts)
+        return InspectAsker(judge, plan, hosts)
     except CollectError as error:
         raise unusable(redact(str(error))) from None
 
@@ -147,10 +180,8 @@ def make_asker(
 class HttpAsker(Asker):
     """A judge behind an HTTP address."""
 
-    def __init__(
-        self, judge: Judge, session: Any, hosts: Sequence[str], schema: Mapping[str, Any] | None, expected: bool
-    ) -> None:
-        super().__init__(judge, schema, expected)
+    def __init__(self, judge: Judge, plan: Plan | None, session: Any, hosts: Sequence[str]) -> None:
+        super().__init__(judge, plan)
         unknown = sorted(set(judge.settings) - set(_SENT) - set(_OWN))
         if unknown:
             raise CollectError(f"unknown settings {clean(', '.join(unknown))}; known are {', '.join([*_SENT, *_OWN])}")
@@ -206,10 +237,11 @@ class HttpAsker(Asker):
             odd = isinstance(error, ValueError) and not isinstance(error, aiohttp.ClientPayloadError)
             if odd or isinstance(error, aiohttp.ClientSSLError):
                 raise unusable(_words(error)) from None
-            sent_off = not isinstance(error, aiohttp.ClientConnectorError)
+            away = isinstance(error, aiohttp.ClientConnectorError)
             raise Problem(
-                kind="connection", message=_words(error), retry=True, latency=_since(started), paid=sent_off
-            ) from None
+                kind="connection", message=_words(error), retry=True, latency=_since(started), paid=not away,
+                unreachable=away,
+            ) from None  # fmt: skip
         if status != 200:
             raise _refused(status, body, reply_headers, _since(started))
         try:
@@ -251,10 +283,8 @@ class ChatAsker(HttpAsker):
         if not text and isinstance(message.get("refusal"), str):
             text, stop = message["refusal"], "refusal"
         return Reply(
-            text=redact(text), model=redact(str(found.get("model") or "")), stop=stop,
-            input_tokens=_count(usage.get("prompt_tokens")), output_tokens=_count(usage.get("completion_tokens")),
-            cached_tokens=_count(_object(usage.get("prompt_tokens_details")).get("cached_tokens")),
-            latency=latency, tokens=_tokens(choices[0]),
+            text=redact(text), model=redact(str(found.get("model") or "")), stop=stop, latency=latency,
+            tokens=_tokens(choices[0]), **_chat_usage(usage),
         )  # fmt: skip
 
 
@@ -301,21 +331,21 @@ class AnthropicAsker(HttpAsker):
         if found.get("type") == "error" or ("error" in found and "content" not in found):
             raise Problem(kind="error in reply", message=_message(found.get("error")), retry=True, latency=latency)
         usage = _object(found.get("usage"))
-        cached = _count(usage.get("cache_read_input_tokens"))
-        tokens = _count(usage.get("input_tokens"))
-        extra = (cached or 0) + (_count(usage.get("cache_creation_input_tokens")) or 0)
+        cached = as_count(usage.get("cache_read_input_tokens"))
+        written = as_count(usage.get("cache_creation_input_tokens")) or 0
+        tokens = (as_count(usage.get("input_tokens")) or 0) + (cached or 0) + written
         return Reply(
             text=redact(_content(found.get("content"))), model=redact(str(found.get("model") or "")),
-            stop=str(found.get("stop_reason") or "end_turn"), input_tokens=None if tokens is None else tokens + extra,
-            output_tokens=_count(usage.get("output_tokens")), cached_tokens=cached, latency=latency,
+            stop=str(found.get("stop_reason") or "end_turn"), input_tokens=tokens or None, written=written,
+            output_tokens=as_count(usage.get("output_tokens")) or None, cached_tokens=cached, latency=latency,
         )  # fmt: skip
 
 
 class InspectAsker(Asker):
     """Any other provider of inspect-ai (Google, Bedrock, Azure, ...)."""
 
-    def __init__(self, judge: Judge, hosts: Sequence[str], schema: Mapping[str, Any] | None, expected: bool) -> None:
-        super().__init__(judge, schema, expected)
+    def __init__(self, judge: Judge, plan: Plan | None, hosts: Sequence[str]) -> None:
+        super().__init__(judge, plan)
         try:
             from inspect_ai.model import GenerateConfig, ResponseSchema, get_model
             from inspect_ai.util import JSONSchema
@@ -332,11 +362,9 @@ class InspectAsker(Asker):
         if self.schema is not None:
             self._schema = ResponseSchema(name="verdict", json_schema=JSONSchema.model_validate(dict(self.schema)))
         arguments = {"base_url": judge.base_url, "config": GenerateConfig(max_retries=0), "memoize": False}
+        quiet = {"max_retries": 0} if self.model.split("/")[0] in _REPEATING else {}
         try:
-            try:  # clients that repeat by themselves are told not to; those that cannot, do not know the word
-                self._api = get_model(self.model, **arguments, **{"max_retries": 0, **judge.model_args}).api
-            except TypeError:
-                self._api = get_model(self.model, **arguments, **judge.model_args).api
+            self._api = get_model(self.model, **arguments, **quiet, **judge.model_args).api
         except Exception as error:  # a missing key or package, an unknown provider, a bad argument
             raise unusable(_words(error)) from None
 
@@ -362,15 +390,16 @@ class InspectAsker(Asker):
             raise self.late(started) from None
         except Exception as error:
             raise self._problem(error, _since(started)) from None
-        usage, tokens = output.usage, tuple[int | None, ...]((None, None, None))
-        if usage is not None:
-            cached = usage.input_tokens_cache_read
-            whole = usage.input_tokens + (cached or 0) + (usage.input_tokens_cache_write or 0)
-            tokens = _count(whole), _count(usage.output_tokens), _count(cached)
+        usage = output.usage.model_dump() if output.usage is not None else {}
+        cached, written = as_count(usage.get("input_tokens_cache_read")), usage.get("input_tokens_cache_write")
+        whole = (as_count(usage.get("input_tokens")) or 0) + (cached or 0) + (as_count(written) or 0)
+        left = (as_count(usage.get("total_tokens")) or 0) - whole
         return Reply(
             text=redact(output.completion or ""), model=redact(output.model or ""),
-            stop=str(output.stop_reason) if output.choices else "none", input_tokens=tokens[0],
-            output_tokens=tokens[1], cached_tokens=tokens[2], latency=_since(started), tokens=_inspect_tokens(output),
+            stop=str(output.stop_reason) if output.choices else "none", input_tokens=whole or None,
+            output_tokens=max(as_count(usage.get("output_tokens")) or 0, left) or None, cached_tokens=cached,
+            written=as_count(written) or 0, reasoning=as_count(usage.get("reasoning_tokens")) or 0,
+            latency=_since(started), tokens=_inspect_tokens(output),
         )  # fmt: skip
 
     async def close(self) -> None:
@@ -450,11 +479,14 @@ def _refused(status: int, body: bytes, headers: Mapping[str, str], latency: floa
         pass
     message = clean(redact(f"Error code: {status}: {text}"), 400)
     broke = code == "insufficient_quota"
-    hint = re.search(r"response_format|json_schema|structured|output_config|guided|grammar", text, re.IGNORECASE)
+    long = status in (400, 413, 422) and _TOO_LONG.search(text) is not None
+    without = None
+    if status in (400, 404, 422, 500, 501) and not long:
+        named = next((name for name in _SENT if re.search(rf"\b{name}\b", text)), None)
+        without = "structured" if _STRUCTURE.search(text) else named if _UNKNOWN.search(text) else None
     return Problem(
         kind=_status_kind(status), message=message, latency=latency, retry_after=_retry_after(headers),
-        retry=status in RETRIED and not broke, fatal=status in FATAL or broke,
-        unstructured=status in (400, 404, 422, 500, 501) and hint is not None,
+        retry=status in RETRIED and not broke, fatal=status in FATAL or broke, without=without, item=long,
     )  # fmt: skip
 
 
@@ -502,8 +534,29 @@ def _content(content: Any) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**40 else None
+def as_count(value: Any) -> int | None:
+    """A number of tokens, also one that is written as a float or a text."""
+    try:
+        number = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else math.nan
+    except (ValueError, OverflowError):
+        return None
+    return math.ceil(number) if 0 <= number < 2**40 else None
+
+
+def _chat_usage(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """Every class of tokens that a chat completion names. Zero is not known. Reasoning that stands beside the output is
+    part of it, and what the total has more than both belongs to it too."""
+    tokens_in, tokens_out, total = (as_count(usage.get(f"{k}_tokens")) or 0 for k in ("prompt", "completion", "total"))
+    reasoning = as_count(_object(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
+    reasoning = max(reasoning, as_count(usage.get("reasoning_tokens")) or 0)
+    beside = tokens_out + (reasoning if reasoning > tokens_out else 0)
+    cached = as_count(_object(usage.get("prompt_tokens_details")).get("cached_tokens"))
+    return {
+        "input_tokens": tokens_in or None,
+        "output_tokens": max(beside, total - tokens_in if tokens_in else 0) or None,
+        "cached_tokens": cached,
+        "reasoning": reasoning,
+    }
 
 
 def _tokens(choice: Mapping[str, Any]) -> tuple[tuple[str, tuple[tuple[str, float], ...]], ...]:

@@ -22,8 +22,48 @@ from polyjudge.collect.plan import Rubric
 
 STRICT, LENIENT, CUT = "strict", "lenient", "cut"
 NO_NUMBER, NONE, SEVERAL = "score is not a number", "no score found", "several scores"
-CUT_STOPS = frozenset({"length", "max_tokens", "model_length", "max_output_tokens", "incomplete"})
-"""How providers say that an answer ended because it grew too long."""
+REFUSED = "refused"
+WHOLE_STOPS = frozenset(
+    {
+        "",
+        "stop",
+        "end_turn",
+        "stop_sequence",
+        "eos",
+        "eos_token",
+        "endoftext",
+        "complete",
+        "completed",
+        "finish_reason_stop",
+    }
+)
+"""How providers say that an answer is whole. Any other word (error, abort, one that nobody knows) is not a score."""
+CUT_STOPS = frozenset(
+    {
+        "length",
+        "max_tokens",
+        "model_length",
+        "max_output_tokens",
+        "incomplete",
+        "max_length",
+        "finish_reason_max_tokens",
+    }
+)
+"""How they say that it ended because it grew too long."""
+REFUSED_STOPS = frozenset(
+    {
+        "content_filter",
+        "content_filtered",
+        "refusal",
+        "safety",
+        "blocklist",
+        "prohibited_content",
+        "guardrail_intervened",
+        "recitation",
+        "spii",
+    }
+)
+"""How they say that it was not to be given."""
 WINS = {"a": 100.0, "b": 0.0, "tie": 50.0}
 """Preference for the answer shown first, in percent."""
 _NUMERALS = {c: str(i) for i, c in enumerate("〇一二三四五六七八九十")}
@@ -69,8 +109,10 @@ class Parsed:
 
 def parse(answer: str, rubric: Rubric, requirements: int = 0, stop: str = "stop") -> Parsed:
     """Read one answer. `stop` is why the provider says that it ended."""
-    if stop in CUT_STOPS:
-        return Parsed(None, CUT)
+    ended = stop.strip().casefold()
+    if ended not in WHOLE_STOPS:
+        why = CUT if ended in CUT_STOPS else REFUSED if ended in REFUSED_STOPS else f"ended with {ended[:40]}"
+        return Parsed(None, why)
     text = visible(answer)
     if not text:
         return Parsed(None, "empty" if text == "" else CUT)
@@ -83,6 +125,16 @@ def parse(answer: str, rubric: Rubric, requirements: int = 0, stop: str = "stop"
     if rubric.names:
         return parse_criteria(text, rubric.names, rubric.scale, rubric.step)
     return parse_rating(text, rubric.scale, rubric.step)
+
+
+def refuses(answer: str) -> bool:
+    """Whether an answer without a score begins as refusals do, in the shipped languages.
+
+    >>> refuses("I’m sorry, but I can’t help with that."), refuses("Lo siento."), refuses("A fine answer.")
+    (True, True, False)
+    """
+    start = (visible(answer) or "").lstrip("*_#>\"' \n")[:80].casefold().replace("’", "'")
+    return start.startswith(tuple(words("refuse")))
 
 
 def visible(answer: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -41,6 +42,7 @@ def _pair(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+_DOTTED = r"[A-Za-z_][\w.]*"
 Text = Annotated[str, BeforeValidator(_text), Field(max_length=100_000)]
 Name = Annotated[str, BeforeValidator(_text), Field(max_length=500)]
 Count = Annotated[int, Field(ge=1, le=10**9)]
@@ -179,11 +181,14 @@ class Rubric(_Part):
 
 
 class Price(_Part):
-    """Dollars per million tokens: input, output, cached input; `batch` is the share that a batch costs."""
+    """Dollars per million tokens: input, output, input from a cache and written to one, output that is not shown (where
+    it has a price of its own); `batch` is the share that a batch costs."""
 
     input: Dollars
     output: Dollars
     cached: Dollars | None = None
+    write: Dollars | None = None
+    reasoning: Dollars | None = None
     batch: Annotated[float, Field(ge=0, le=1)] = 0.5
 
 
@@ -199,7 +204,7 @@ class Judge(_Part):
     """One judge: its model and settings, and how hard it may be asked."""
 
     name: Name
-    model: Annotated[str, Field(pattern=r"^[^/\s]+/\S+$", max_length=500)]
+    model: Annotated[str, Field(pattern=rf"^(?:[^/\s:]+/\S+|(?:python|scorer):{_DOTTED}:{_DOTTED})$", max_length=500)]
     base_url: Annotated[str, Field(pattern=r"^https?://[^@\s\\]+$", max_length=2000)] | None = None
     settings: dict[str, Any] = {}
     model_args: dict[str, Any] = {}
@@ -224,7 +229,7 @@ class Judge(_Part):
         if isinstance(raw, dict):
             raw = {k: v for k, v in raw.items() if v is not None}
             if isinstance(raw.get("model"), str):
-                raw.setdefault("name", raw["model"].split("/")[-1])
+                raw.setdefault("name", re.split(r"^(?:python|scorer):.*:|/", raw["model"])[-1])
             if isinstance(raw.get("settings", {}), dict):
                 raw["settings"] = {"temperature": 0, **raw.get("settings", {})}
         return raw
@@ -239,6 +244,11 @@ class Judge(_Part):
                 "concurrency, structured and batch, or the rubric's"
             )
         return self
+
+    @property
+    def code(self) -> bool:
+        """Whether it is a function or an Inspect scorer instead of a model behind an address."""
+        return self.model.startswith(("python:", "scorer:"))
 
     def identity(self) -> dict[str, Any]:
         """What decides the answers. A run folder keeps it; limits, prices and addresses may change between sittings."""
@@ -362,17 +372,24 @@ def _with(defaults: dict[str, Any], entry: Any) -> Any:
 def load_plan(path: str | Path) -> Plan:
     """Read and check a plan: a YAML or JSON file. Its relative paths start at its own folder."""
     path = Path(path)
+    return parse_plan(_load(read_text(path, "the plan", 20_000_000), path), path.resolve().parent)
+
+
+def read_text(path: Path, what: str, most: int) -> str:
+    """The text of a small file. Refuses what is no file (a pipe, a device) and what is too large to be meant."""
+    shown = clean(path, 200)
     try:
-        if path.stat().st_size > 20_000_000:
-            raise CollectError(f"{clean(path, 200)} is too large for a plan. Items belong in a file of their own.")
-        text = path.read_text(encoding="utf-8")
-        folder = path.resolve().parent
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise CollectError(f"Cannot read {what} {shown}: it is not a regular file.")
+        if found.st_size > most:
+            raise CollectError(f"{shown} is too large for {what}: more than {most // 10**6} MB.")
+        return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         if isinstance(error, CollectError):
             raise
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise CollectError(f"Cannot read the plan {clean(path, 200)}: {why}.") from None
-    return parse_plan(_load(text, path), folder)
+        raise CollectError(f"Cannot read {what} {shown}: {why}.") from None
 
 
 def parse_plan(raw: Any, folder: Path = Path()) -> Plan:
@@ -424,7 +441,7 @@ def _explain(error: ValidationError) -> str:
     }  # fmt: skip
     what = words.get(kind, first["msg"].removeprefix("Value error, ").removeprefix("Input should be ").rstrip("."))
     if where.endswith("model") and kind == "string_pattern_mismatch":
-        what = "must be provider/model, such as openai/gpt-4o"
+        what = "must be provider/model, such as openai/gpt-4o, or python:package.module:function"
     elif where.endswith("base_url") and kind == "string_pattern_mismatch":
         what = "must be a plain http(s) address without a user or password in it"
     elif ".fields" in where and kind == "string_pattern_mismatch":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,12 @@ import pandas as pd
 
 from polyjudge.collect.adaptive import Expected, expected
 from polyjudge.collect.calls import Work, prepare
-from polyjudge.collect.cost import Estimate, estimate, learnt_output
-from polyjudge.collect.database import FILE, damaged, open_store
+from polyjudge.collect.cost import Estimate, Learnt, estimate, learnt_output
 from polyjudge.collect.languages import phrases, shipped
+from polyjudge.collect.models import Problem, make_asker
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.prompts import parts, render
+from polyjudge.collect.store import FILE, damaged, open_store
 from polyjudge.collect.tokens import characters
 from polyjudge.panel.arrays import Array
 from polyjudge.report.result import Result
@@ -30,7 +32,8 @@ class Preview(Result):
     calls that the run folder already holds; `unreviewed` are languages whose prompts no speaker has reviewed;
     `examples` is how many example answers the plan's parser read as it should; `expected` is for an adaptive run.
     `probes` has what the plan's probes take of it: tasks, versions, calls, cost (None without prices), and shares
-    discarded by language."""
+    discarded by language. `unusable` has the judges that cannot be asked as they are set up, and why; `one_rubric` the
+    languages whose prompts hold criteria written for another."""
 
     name: str
     tasks: int
@@ -46,6 +49,8 @@ class Preview(Result):
     examples: int
     expected: Expected | None = None
     probes: dict[str, Any] | None = None
+    unusable: dict[str, str] = field(default_factory=dict)
+    one_rubric: list[str] = field(default_factory=list)
 
     def to_frame(self) -> pd.DataFrame:
         return self.estimate.judges
@@ -56,6 +61,7 @@ def preview(
     folder: str | Path | None = None,
     settings: dict[str, Any] | None = None,
     pilot: Array | None = None,
+    send_key: Sequence[str] = (),
 ) -> Preview:
     """Check a plan and count what it would take. Makes no request and writes nothing.
 
@@ -69,9 +75,9 @@ def preview(
     counts = _characters(work, range(0, own, max(1, own // SAMPLE)), own, shown)
     versions = _characters(work, range(own, len(aligned)), len(aligned) - own, shown)
     counts = {code: counts.get(code, 0) + versions.get(code, 0) for code in {**counts, **versions}}
-    answered, learnt = 0, dict[str, float]()
+    answered, learnt = 0, dict[str, Learnt]()
     if folder is not None and (Path(folder) / FILE).is_file():
-        here = "select count(*) from a join i using (task, system, replicate) where place >= 0"
+        here = "select count(*) from answers join items using (task, system, replicate) where place >= 0"
         with closing(open_store(Path(folder))) as con, damaged(Path(folder) / FILE):
             answered, learnt = con.execute(here).fetchone()[0], learnt_output(con)
     own = plan.rubric.templates is not None
@@ -90,9 +96,32 @@ def preview(
         prompts=pd.DataFrame(shown, columns=["language", "task", "part", "prompt"]),
         unreviewed=[name for name, code in codes.items() if not phrases(code)["reviewed"]],
         examples=len(plan.rubric.examples),
-        expected=None if settings is None else expected(plan, settings, costs, pilot),
+        expected=None if settings is None else expected(work, settings, costs, pilot),
         probes=_probes(work, versions, learnt),
+        unusable=unusable_judges(plan, send_key),
+        one_rubric=one_rubric(plan),
     )
+
+
+def unusable_judges(plan: Plan, send_key: Sequence[str]) -> dict[str, str]:
+    """Judges that cannot be asked at all: an unknown provider, no key, no address, no such function. Asks nobody."""
+    out = {}
+    for judge in plan.judges:
+        try:
+            make_asker(judge, plan, None, send_key)
+        except Problem as problem:
+            out[judge.name] = problem.message
+    return out
+
+
+def one_rubric(plan: Plan) -> list[str]:
+    """Languages whose prompts hold criteria that are one text for all languages, so of another language."""
+    criteria, own = plan.rubric.criteria, plan.languages[0].template
+    texts = [c.text for c in criteria] if isinstance(criteria, tuple) else [criteria]
+    if not any(isinstance(text, str) for text in texts):
+        return []
+    english = all(text.isascii() for text in texts if isinstance(text, str))
+    return [x.name for x in plan.languages if x.template != own or (english and (shipped(x.template) or "en") != "en")]
 
 
 def _characters(work: Work, places: range, stands_for: int, shown: list[tuple[str, str, str, str]]) -> dict[str, int]:
@@ -111,7 +140,7 @@ def _characters(work: Work, places: range, stands_for: int, shown: list[tuple[st
     return {code: round(n * stands_for / max(1, len(places))) for code, n in counts.items()}
 
 
-def _probes(work: Work, versions: dict[str, int], learnt: dict[str, float]) -> dict[str, Any] | None:
+def _probes(work: Work, versions: dict[str, int], learnt: dict[str, Learnt]) -> dict[str, Any] | None:
     """What the probes take: their share of the calls and of the cost."""
     aligned = work.aligned
     if aligned.probes is None or aligned.first_version is None:

@@ -5,26 +5,28 @@ from __future__ import annotations
 import asyncio
 import gc
 import random
+import signal
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from polyjudge.collect.batches import BatchDesk
 from polyjudge.collect.calls import Call, InOrder, Order, Remaining, Work, begin, prepare
-from polyjudge.collect.cost import WORST_OUTPUT, expected_output, learnt_output, usage
-from polyjudge.collect.database import FILE, damaged, open_store, read_meta
+from polyjudge.collect.cost import expected_output, learnt_output, usage
+from polyjudge.collect.desk import Budget, Desk, Limits, Status
 from polyjudge.collect.expected import expected_score
 from polyjudge.collect.items import Item, fingerprint
-from polyjudge.collect.models import Ask, Asker, HttpAsker, Problem, Reply, make_asker, unusable
-from polyjudge.collect.parse import parse
-from polyjudge.collect.plan import Account, Judge, Plan
-from polyjudge.collect.prompts import answer_schema, render
+from polyjudge.collect.models import Ask, HttpAsker, Problem, Reply, make_asker, unusable
+from polyjudge.collect.parse import REFUSED, parse, refuses
+from polyjudge.collect.plan import Judge, Plan
+from polyjudge.collect.prompts import render
 from polyjudge.collect.secrets import known_secrets
 from polyjudge.collect.store import (
+    FILE,
     Answer,
     Failure,
     ItemRow,
@@ -32,85 +34,97 @@ from polyjudge.collect.store import (
     Usage,
     Writer,
     create_store,
+    damaged,
     locked,
     meta_statement,
+    open_store,
+    read_meta,
 )
 from polyjudge.collect.summary import ADAPTIVE, Summary, summarise
 from polyjudge.collect.tokens import characters, tokens
 from polyjudge.panel.errors import CollectError
 
 LONGEST_BACKOFF = 60.0
-NO_LOGPROBS = "no log-probabilities"
+UNREACHABLE = 3
+"""Attempts after which a judge that never answered and whose address nobody answers at is set aside."""
+NO_LOGPROBS, FAILED = "no log-probabilities", "failed"
+INTERRUPTED = "interrupted"
+Watch = Callable[[list[Status]], None]
 
 
-@dataclass(kw_only=True)
-class Status:
-    """How one judge is doing; shown live."""
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """How a plan is asked.
 
-    judge: str
-    total: int
-    done: int = 0
-    failed: int = 0
-    retries: int = 0
-    missing: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = 0.0
-    aside: str | None = None
-    note: str | None = None
-    started: float = field(default_factory=time.monotonic)
+    `max_cost`: dollars, all sittings together, removed judges too. `watch` is called a few times a second with the
+    state of every judge. `retry_missing` asks again, in another way, for answers that could not be read; `skip_failed`
+    ends a run with calls that fail for good as missing. `send_key` names hosts that may have a key
+    (`OPENAI_API_KEY=host`).
+    """
+
+    max_cost: float | None = None
+    watch: Watch | None = None
+    retry_missing: bool = False
+    skip_failed: bool = False
+    send_key: Sequence[str] = ()
 
 
-def collect(
-    plan: Plan,
-    folder: str | Path,
-    max_cost: float | None = None,
-    watch: Callable[[list[Status]], None] | None = None,
-    *,
-    retry_missing: bool = False,
-    send_key: Sequence[str] = (),
-    order: Callable[[Remaining], Order] | None = None,
-) -> Summary:
+def collect(plan: Plan, folder: str | Path, asking: Asking | None = None, **options: Any) -> Summary:
     """Run a plan into a folder, or go on with it. Returns the summary of what the folder then holds.
 
-    `max_cost` (dollars, all sittings together, removed judges too) is never passed: calls in flight count at their
-    worst. `watch` is called a few times a second with the state of every judge. `retry_missing` asks again, in another
-    way, for answers that could not be read. `send_key` names hosts that may have a key (`OPENAI_API_KEY=host`). `order`
-    replaces the order in which calls are made.
+    options : of `Asking`, such as max_cost=20
     """
+    asking = replace(asking or Asking(), **options)
+    work = ready(plan, asking)
+    with opened(Path(folder)) as con:
+        with damaged(Path(folder) / FILE):
+            adaptive = read_meta(con, ADAPTIVE) is not None
+        if adaptive:
+            raise CollectError(
+                "This run buys only what open questions need. Go on with --until settled and the same options, or "
+                "use a new folder (-o) to ask everything."
+            )
+        return sit(con, Path(folder), work, asking)
+
+
+def ready(plan: Plan, asking: Asking) -> Work:
+    """The plan made ready once for all that is done with it."""
     known_secrets.cache_clear()
-    folder = Path(folder)
     work = prepare(plan)
     unknown = [name for name, price in work.prices.by_judge.items() if price is None]
-    if max_cost is not None and unknown:
+    if asking.max_cost is not None and unknown:
         raise CollectError(
             f"--max-cost needs the price of every judge; there is none for {', '.join(unknown)}. Give it in the "
             "plan (price: {input: 2.5, output: 10}, dollars per million tokens) or in a price file."
         )
+    return work
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[sqlite3.Connection]:
+    """The store of a run folder that is held for writing."""
     with locked(folder), closing(create_store(folder)) as con:
-        with damaged(folder / FILE):
-            if order is None and read_meta(con, ADAPTIVE) is not None:
-                raise CollectError(
-                    "This run buys only what open questions need. Go on with --until settled and the same options, or "
-                    "use a new folder (-o) to ask everything."
-                )
-            remaining = begin(con, work, retry_missing)
-        stopped = _sit(con, folder, work, max_cost, watch, send_key, order) if remaining else {}
-        with damaged(folder / FILE):
-            return summarise(con, folder, stopped)
+        yield con
 
 
-def _sit(
-    con: sqlite3.Connection, folder: Path, work: Work, max_cost: float | None,
-    watch: Callable[[list[Status]], None] | None, send_key: Sequence[str], order: Callable[[Remaining], Order] | None,
-) -> dict[str, Any]:  # fmt: skip
-    """Ask what remains. The store is read on a connection of its own while the writer writes."""
-    with closing(open_store(folder)) as reader, closing(Writer(con)) as writer:
-        with damaged(folder / FILE):
-            remaining = Remaining(reader, work)
-            run = Run(work, remaining, (order or InOrder)(remaining), writer, reader, max_cost, watch)
-        with _rare_garbage_collection():
-            return asyncio.run(run.go(send_key))
+def sit(
+    con: sqlite3.Connection, folder: Path, work: Work, asking: Asking,
+    order: Callable[[Remaining], Order] | None = None,
+) -> Summary:  # fmt: skip
+    """One sitting: ask what remains, in the order of the plan or in another. The store is read on a connection of its
+    own while the writer writes."""
+    ended: dict[str, Any] = {}
+    with damaged(folder / FILE):
+        remains = begin(con, work, asking.retry_missing)
+    if remains:
+        with closing(open_store(folder)) as reader, closing(Writer(con)) as writer:
+            with damaged(folder / FILE):
+                remaining = Remaining(reader, work)
+                run = Run(work, remaining, (order or InOrder)(remaining), writer, reader, asking)
+            with _rare_garbage_collection():
+                ended = asyncio.run(run.go())
+    with damaged(folder / FILE):
+        return summarise(con, folder, ended)
 
 
 @contextmanager
@@ -138,106 +152,60 @@ class Stop(Exception):
     """No further attempt is to be made for this call."""
 
 
-class Limits:
-    """Rates per minute and connections, of a judge or of an account that several judges share."""
-
-    def __init__(self, limits: Judge | Account) -> None:
-        self.requests, self.tokens = limits.requests_per_minute, limits.tokens_per_minute
-        self.slots = asyncio.Semaphore(limits.concurrency) if limits.concurrency is not None else None
-        self.next_request = self.next_token = self.pause_until = 0.0
-
-    def book(self, tokens: float) -> float:
-        """The time at which a call may be made."""
-        at = time.monotonic()
-        if self.requests is not None:
-            at = max(at, self.next_request)
-            self.next_request = at + 60 / self.requests
-        if self.tokens is not None:
-            at = max(at, self.next_token)
-            self.next_token = at + 60 * tokens / self.tokens
-        return at
-
-    def correct(self, spare: float) -> None:
-        """Give back tokens that were booked and not used."""
-        if self.tokens is not None:
-            self.next_token -= 60 * spare / self.tokens
+def question(work: Work, judge: Judge, call: Call, item: Item) -> Question:
+    """What is sent for a call; with the item itself for a judge that is code."""
+    key = call.key
+    template = work.templates[key.language]
+    prompt = render(work.plan, template, item, key.language, key.part)
+    text = f"{prompt}\n{template.reminder}\n" if call.again and template.reminder else prompt
+    known: dict[str, str] = {}
+    if judge.code:
+        known = {**item.fields[key.language], "task": key.task, "system": key.system, "language": key.language}
+        known |= {"part": key.part, "requirement": item.requirements[key.language].get(key.part, "")}
+    return Question(Ask(text, len(template.shared), call.again, known), prompt, fingerprint(prompt))
 
 
-class Budget:
-    """Money: spent so far in all sittings, and reserved for calls in flight at their worst."""
+@asynccontextmanager
+async def client_session() -> AsyncIterator[Any]:
+    """The HTTP client of a run: no cookies, no redirects, no limits of its own. A connection on which something came
+    that was not asked for is not used again: it would be taken for the next answer."""
+    try:
+        import aiohttp
+    except ImportError:
+        raise CollectError("Collecting needs the collect extra: pip install 'polyjudge[collect]'.") from None
 
-    def __init__(self, limit: float | None, spent: float) -> None:
-        self.limit, self.spent, self.reserved = limit, spent, 0.0
-        self._moved = asyncio.Event()
+    class Connector(aiohttp.TCPConnector):
+        async def _get(self, key: Any, traces: Any) -> Any:
+            for proto, _ in self._conns.get(key) or ():
+                if proto.should_close:
+                    proto.close()
+            return await super()._get(key, traces)
 
-    def fits(self, amount: float) -> bool:
-        return self.limit is None or self.spent + self.reserved + amount <= self.limit + 1e-12
-
-    async def reserve(self, amount: float) -> bool:
-        """Set an amount aside; wait for calls in flight to settle when they hold it. False: it cannot be had."""
-        while not self.fits(amount):
-            if self.reserved <= 1e-12:
-                return False
-            moved = self._moved
-            await moved.wait()
-        self.reserved += amount
-        return True
-
-    def settle(self, reserved: float, spent: float) -> None:
-        self.reserved = max(0.0, self.reserved - reserved)
-        self.spent += spent
-        self._moved.set()
-        self._moved = asyncio.Event()
-
-
-class Desk:
-    """One judge at work: its limits and its failures."""
-
-    def __init__(self, judge: Judge, status: Status, limits: list[Limits], output_each: float) -> None:
-        self.judge, self.status, self.limits = judge, status, limits
-        self.asker: Asker | None = None
-        self.streak = 0
-        self.output_each, self.output_most = output_each, 0.0
-        self.asked = 0
-
-    @property
-    def worst_output(self) -> float:
-        """Output tokens that a call may take at most, as far as is known."""
-        most = self.judge.settings.get("max_tokens")
-        return float(most) if isinstance(most, int) else max(WORST_OUTPUT, 1.5 * self.output_most)
-
-    @property
-    def rated(self) -> bool:
-        return any(limits.tokens is not None for limits in self.limits)
-
-    async def gate(self, tokens: float) -> None:
-        """Wait until the judge may be asked: after a pause it asked for, and within its rates per minute."""
-        at = max(limits.book(tokens) for limits in self.limits)
-        while self.status.aside is None:
-            wait = max(at, *(limits.pause_until for limits in self.limits)) - time.monotonic()
-            if wait <= 0:
-                return
-            await asyncio.sleep(min(wait, 1.0))
+    jar, quiet = aiohttp.DummyCookieJar(), aiohttp.ClientTimeout(total=None, sock_connect=30)
+    async with aiohttp.ClientSession(
+        connector=Connector(limit=0), cookie_jar=jar, timeout=quiet, trust_env=True
+    ) as session:
+        yield session
 
 
 class Run:
     """All judges at work in one event loop."""
 
     def __init__(
-        self, work: Work, remaining: Remaining, order: Order, writer: Writer, reader: sqlite3.Connection,
-        max_cost: float | None, watch: Callable[[list[Status]], None] | None,
-    ) -> None:  # fmt: skip
+        self, work: Work, remaining: Remaining, order: Order, writer: Writer, reader: sqlite3.Connection, asking: Asking
+    ) -> None:
         used, learnt = usage(reader, work.prices), learnt_output(reader)
-        self.unstructured: list[str] = read_meta(reader, "unstructured") or []
-        self.work, self.order, self.writer, self.reader, self.watch = work, order, writer, reader, watch
+        self.omitted: dict[str, list[str]] = read_meta(reader, "omitted") or {}
+        self.work, self.order, self.writer, self.reader, self.asking = work, order, writer, reader, asking
         self.plan = work.plan
         self._codes = {language.name: language.template for language in self.plan.languages}
         self.stopping: str | None = None
-        self.priced = max_cost is not None
-        self.budget = Budget(max_cost, sum(entry["cost"] for entry in used.values()))
+        self.priced = asking.max_cost is not None
+        self.budget = Budget(asking.max_cost, sum(entry["cost"] for entry in used.values()))
         self.jitter = random.Random()
         self._items: dict[int, Item] = {}
         self._noted: set[int] = set()
+        self._tasks: list[asyncio.Task[None]] = []
         self.batch_rows: int = reader.execute("select coalesce(max(id), 0) from batches").fetchone()[0]
         accounts = {name: Limits(account) for name, account in self.plan.accounts.items()}
         self.desks = []
@@ -248,50 +216,71 @@ class Run:
             status.cost = None if work.prices.by_judge[judge.name] is None else before.get("cost", 0.0)
             limits = [Limits(judge.model_copy(update={"concurrency": None}))]
             limits += [accounts[judge.account]] if judge.account is not None else []
-            output = learnt.get(judge.name, expected_output(judge, self.plan))
-            self.desks.append(Desk(judge, status, limits, output))
+            guess = expected_output(judge, self.plan)
+            self.desks.append(Desk(judge, status, limits, guess, learnt.get(judge.name)))
 
-    async def go(self, hosts: Sequence[str]) -> dict[str, Any]:
+    async def go(self) -> dict[str, Any]:
         """Ask until all is answered, all judges are set aside or the money is spent. Returns why it stopped."""
-        try:
-            import aiohttp
-        except ImportError:
-            raise CollectError("Collecting needs the collect extra: pip install 'polyjudge[collect]'.") from None
-        schema = answer_schema(self.plan.rubric)
-        tasks: list[asyncio.Task[None]] = []
-        connector = aiohttp.TCPConnector(limit=0)
-        jar = aiohttp.DummyCookieJar()
-        quiet = aiohttp.ClientTimeout(total=None)
-        async with aiohttp.ClientSession(connector=connector, cookie_jar=jar, timeout=quiet, trust_env=True) as session:
+        async with client_session() as session:
             for desk in self.desks:
                 if not desk.status.total:
                     self.order.leave(desk.judge.name)
                     continue
                 try:
-                    desk.asker = make_asker(desk.judge, session, hosts, schema, self.plan.rubric.expected)
-                    if desk.judge.name in self.unstructured:
-                        desk.asker.structured = False
-                    tasks += self._hire(desk)
+                    desk.asker = make_asker(desk.judge, self.plan, session, self.asking.send_key)
+                    for what in self.omitted.get(desk.judge.name, []):
+                        desk.asker.leave_out(what)
+                    self._tasks += self._hire(desk)
                 except Problem as problem:
                     self.set_aside(desk, problem.message)
             ticker = asyncio.create_task(self._tick())
             try:
-                await asyncio.gather(*tasks)
+                with self._drained_by_ctrl_c():
+                    await asyncio.gather(*self._tasks)
             finally:
                 ticker.cancel()
-                for task in tasks:
+                for task in self._tasks:
                     task.cancel()
-                await asyncio.gather(ticker, *tasks, return_exceptions=True)
+                await asyncio.gather(ticker, *self._tasks, return_exceptions=True)
                 for desk in self.desks:
                     if desk.asker is not None:
                         await desk.asker.close()
-        if self.watch is not None:
-            self.watch([desk.status for desk in self.desks])
+        if self.asking.watch is not None:
+            self.asking.watch([desk.status for desk in self.desks])
         return {
             "stopped": self.stopping,
             "aside": {d.judge.name: d.status.aside for d in self.desks if d.status.aside is not None},
             "failed": {d.judge.name: d.status.failed for d in self.desks if d.status.failed},
+            "limit": self.asking.max_cost,
+            "round": sum(d.most_flying * d.dearest for d in self.desks) if self.priced else None,
         }
+
+    @contextmanager
+    def _drained_by_ctrl_c(self) -> Iterator[None]:
+        """The first Ctrl-C waits for the calls in flight, which are paid for; the second quits."""
+        loop = asyncio.get_running_loop()
+
+        def asked_to_stop() -> None:
+            if self.stopping == INTERRUPTED:
+                for task in self._tasks:
+                    task.cancel()
+            self.stopping = INTERRUPTED
+            for desk in self.desks:
+                desk.status.note = (
+                    f"stopping: {desk.flying} calls in flight; Ctrl-C again quits" if desk.flying else None
+                )
+
+        try:
+            loop.add_signal_handler(signal.SIGINT, asked_to_stop)
+        except (NotImplementedError, RuntimeError, ValueError):  # not on Windows, nor in another thread
+            yield
+            return
+        try:
+            yield
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
 
     def _hire(self, desk: Desk) -> list[asyncio.Task[None]]:
         if desk.judge.batch:
@@ -305,8 +294,8 @@ class Run:
         return [asyncio.create_task(self._worker(desk)) for _ in range(workers)]
 
     async def _tick(self) -> None:
-        while self.watch is not None:
-            self.watch([desk.status for desk in self.desks])
+        while self.asking.watch is not None:
+            self.asking.watch([desk.status for desk in self.desks])
             await asyncio.sleep(0.25)
 
     async def _worker(self, desk: Desk) -> None:
@@ -344,17 +333,14 @@ class Run:
         row = aligned.names[place], place, aligned.groups[place], aligned.clusters[place], lines, aligned.digest(place)
         return [ItemRow(*row)]
 
-    def question(self, call: Call) -> Question:
+    def question(self, desk: Desk, call: Call) -> Question:
         """What is sent for a call."""
-        language = call.key.language
-        template = self.work.templates[language]
-        prompt = render(self.plan, template, self.item(call.place), language, call.key.part)
-        text = f"{prompt}\n{template.reminder}\n" if call.again and template.reminder else prompt
-        return Question(Ask(text, len(template.shared), call.again), prompt, fingerprint(prompt))
+        return question(self.work, desk.judge, call, self.item(call.place))
 
     def tokens_of(self, desk: Desk, ask: Ask, language: str) -> tuple[float, float]:
         """(expected, most) input tokens of a question."""
-        middle, _, high = tokens(characters(ask.prompt, self._codes[language]), desk.judge.model)
+        text = ask.prompt + str(desk.judge.settings.get("system_message") or "")
+        middle, _, high = tokens(characters(text, self._codes[language]), desk.judge.model)
         return middle, high
 
     async def _ask(self, desk: Desk, call: Call) -> float | None:
@@ -362,39 +348,20 @@ class Run:
         attempt = errors = unread = 0
         while True:
             self._check_stop(desk)
-            question = self.question(call)
-            ask = question.ask
-            middle, high = self.tokens_of(desk, ask, call.key.language) if self.priced or desk.rated else (0.0, 0.0)
-            worst = (self.work.prices.cost(desk.judge.name, high, desk.worst_output) or 0.0) if self.priced else 0.0
-            if not await self.budget.reserve(worst):
-                self.stopping = "cost"
-                raise Stop
+            asked = self.question(desk, call)
             attempt += 1
-            used = Usage()
-            try:
-                await desk.gate(middle + desk.output_each)
-                self._check_stop(desk)
-                assert desk.asker is not None
-                reply = await desk.asker.ask(ask)
-                used = self.charge(desk, reply, ask, call.key.language)
-            except Problem as problem:
-                used = self._charge_failure(desk, problem, ask, call.key.language)
-                failure = Failure(call.key, attempt, problem.kind, problem.message, used, problem.latency)
-                await self.save([*self.note_item(call.place), failure])
-                if self._without_structure(desk, problem):
+            got = await self._attempt(desk, call, asked.ask, attempt)
+            if isinstance(got, Problem):
+                if self._goes_without(desk, got):
                     continue
                 errors += 1
-                if not self._try_again(desk, problem, errors):
+                if not self._try_again(desk, call, got, errors):
+                    await self._skip(desk, call, asked, got, attempt)
                     return None
-                await self.back_off(desk, errors, problem.retry_after)
+                await self.back_off(desk, errors, got.retry_after)
                 continue
-            finally:
-                self.budget.settle(worst, used.cost or 0.0)
-            desk_spare = middle + desk.output_each - (used.input_tokens or 0) - (used.output_tokens or 0)
-            for limits in desk.limits:
-                limits.correct(desk_spare)
             again = unread < self.plan.rubric.reask
-            record = self.read(desk, call, question, reply, used, attempt, again)
+            record = self.read(desk, call, asked, *got, attempt, again)
             await self.save([*self.note_item(call.place), record])
             if isinstance(record, Answer):
                 return record.score
@@ -402,17 +369,54 @@ class Run:
             desk.status.retries += 1
             call = call._replace(again=call.again + 1)
 
+    async def _attempt(self, desk: Desk, call: Call, ask: Ask, attempt: int) -> tuple[Reply, Usage] | Problem:
+        """One request, with what it may cost reserved before and what it took recorded after, also when it is lost on
+        the way or broken off."""
+        language = call.key.language
+        middle, high = self.tokens_of(desk, ask, language) if self.priced or desk.rated else (0.0, 0.0)
+        worst = desk.worst(self.work.prices, high) if self.priced else 0.0
+        if not await self.budget.reserve(desk, worst):
+            self.stopping = self.stopping or "cost"
+            raise Stop
+        used, started = Usage(), None
+        try:
+            await desk.gate(middle + desk.each)
+            self._check_stop(desk)
+            assert desk.asker is not None
+            started = time.monotonic()
+            reply = await desk.asker.ask(ask)
+            used = self.charge(desk, reply, ask, language)
+        except Problem as problem:
+            desk.status.last = problem.message
+            used = self.charge_lost(desk, ask, language) if problem.paid else Usage()
+            failure = Failure(call.key, attempt, problem.kind, problem.message, used, problem.latency)
+            await self.save([*self.note_item(call.place), failure])
+            return problem
+        except asyncio.CancelledError:
+            if started is not None:
+                used, spent = self.charge_lost(desk, ask, language), time.monotonic() - started
+                broken = Failure(call.key, attempt, "broken off", "the run was stopped", used, spent)
+                self.writer.put([*self.note_item(call.place), broken])
+            raise
+        finally:
+            self.budget.settle(desk, worst, used.cost or 0.0)
+        spare = middle + desk.each - (used.input_tokens or 0) - (used.output_tokens or 0)
+        for limits in desk.limits:
+            limits.correct(spare)
+        return reply, used
+
     def read(
-        self, desk: Desk, call: Call, question: Question, reply: Reply, used: Usage, attempt: int, again: bool
+        self, desk: Desk, call: Call, asked: Question, reply: Reply, used: Usage, attempt: int, again: bool
     ) -> Answer | Failure:
         """The record of a reply: the answer, or (with `again`) a failure when it cannot be read."""
         rubric = self.plan.rubric
         parsed = parse(reply.text, rubric, len(self.work.aligned.lines(call.place)), reply.stop)
         score, how = parsed.score, parsed.how
-        if score is None and reply.stop in ("content_filter", "refusal"):
-            how = "refused"
-        elif score is None and again:
-            return Failure(call.key, attempt, "unreadable", how, used, reply.latency, reply.text)
+        if score is None and how != REFUSED:
+            if again:
+                desk.status.last = f"unreadable: {how}"
+                return Failure(call.key, attempt, "unreadable", how, used, reply.latency, reply.text)
+            how = REFUSED if refuses(reply.text) else how
         expected = logprobs = None
         if rubric.expected and score is not None:
             expected, logprobs = expected_score(reply.tokens, rubric)
@@ -420,61 +424,71 @@ class Run:
                 score, how = None, NO_LOGPROBS
         desk.status.done += 1
         desk.status.missing += score is None
-        desk.streak = 0
+        desk.failed_items.clear()
         return Answer(
-            call.key, question.hash, question.prompt, reply.text, score, how, parsed.detail, used, reply.latency,
+            call.key, asked.hash, asked.prompt, reply.text, score, how, parsed.detail, used, reply.latency,
             attempt, reply.model, reply.stop, call.again > 0, expected, logprobs,
         )  # fmt: skip
 
     def charge(self, desk: Desk, reply: Reply, ask: Ask, language: str, batch: bool = False) -> Usage:
-        """What a reply cost. One without usage is charged by an estimate."""
-        status = desk.status
-        estimated = reply.input_tokens is None or reply.output_tokens is None
+        """What a reply cost. One that does not say is charged by an estimate; where a limit must hold, at its worst."""
+        desk.answered = True
         tokens_in, tokens_out = reply.input_tokens, reply.output_tokens
+        estimated = tokens_in is None or tokens_out is None
+        middle, high = self.tokens_of(desk, ask, language) if estimated or self.priced else (0.0, 0.0)
         if tokens_in is None:
-            tokens_in = round(self.tokens_of(desk, ask, language)[0])
+            tokens_in = round(high * desk.stretch if self.priced else middle)
         if tokens_out is None:
-            tokens_out = round(tokens(characters(reply.text, self._codes[language]), desk.judge.model)[0]) + 1
-        cost = self.work.prices.cost(desk.judge.name, tokens_in, tokens_out, reply.cached_tokens or 0, batch)
-        desk.asked += 1
-        desk.output_each += (tokens_out - desk.output_each) / max(1, min(desk.asked, 100))
-        desk.output_most = max(desk.output_most, tokens_out)
-        status.input_tokens += tokens_in
-        status.output_tokens += tokens_out
-        status.cost = None if status.cost is None or cost is None else status.cost + cost
-        return Usage(tokens_in, tokens_out, reply.cached_tokens, estimated, cost)
+            text = tokens(characters(reply.text, self._codes[language]), desk.judge.model)[0] + 1
+            tokens_out = round(max(text, desk.worst_output) if self.priced else text)
+        if not estimated:
+            desk.learn(tokens_in, high, tokens_out)
+        cost = self.work.prices.cost(
+            desk.judge.name, tokens_in, tokens_out, reply.cached_tokens or 0, batch, reply.written, reply.reasoning
+        )
+        return self._counted(desk, Usage(tokens_in, tokens_out, reply.cached_tokens, estimated, cost))
 
-    def _charge_failure(self, desk: Desk, problem: Problem, ask: Ask, language: str) -> Usage:
+    def charge_lost(self, desk: Desk, ask: Ask, language: str) -> Usage:
         """A request that reached the service and was lost on the way back may have been paid for."""
-        if not problem.paid:
-            return Usage()
-        tokens_in, tokens_out = round(self.tokens_of(desk, ask, language)[0]), round(desk.output_each)
+        middle, high = self.tokens_of(desk, ask, language)
+        tokens_in, tokens_out = (high * desk.stretch, desk.worst_output) if self.priced else (middle, desk.each)
         cost = self.work.prices.cost(desk.judge.name, tokens_in, tokens_out)
-        if desk.status.cost is not None and cost is not None:
-            desk.status.cost += cost
-        return Usage(tokens_in, tokens_out, None, True, cost)
+        return self._counted(desk, Usage(round(tokens_in), round(tokens_out), None, True, cost))
 
-    def _without_structure(self, desk: Desk, problem: Problem) -> bool:
-        """Go on without structured answers where the service does not know them; the run remembers it."""
-        asker = desk.asker
-        if not problem.unstructured or asker is None or desk.judge.structured is True:
+    def _counted(self, desk: Desk, used: Usage) -> Usage:
+        status = desk.status
+        status.input_tokens += used.input_tokens or 0
+        status.output_tokens += used.output_tokens or 0
+        status.cost = None if status.cost is None or used.cost is None else status.cost + used.cost
+        return used
+
+    def _goes_without(self, desk: Desk, problem: Problem) -> bool:
+        """Go on without structured answers, or a setting, where the service does not know them; the run remembers."""
+        name, what = desk.judge.name, problem.without
+        if what is None or desk.asker is None:
             return False
-        if asker.structured:
-            asker.structured = False
-            names = sorted(d.judge.name for d in self.desks if d.asker is not None and not d.asker.structured)
-            self.writer.put([meta_statement("unstructured", names)])
+        known = self.omitted.setdefault(name, [])
+        if what in known:  # a call that was under way when another learnt it
+            return True
+        if not desk.asker.leave_out(what):
+            return False
+        known.append(what)
+        self.writer.put([meta_statement("omitted", self.omitted)])
         return True
 
-    def _try_again(self, desk: Desk, problem: Problem, errors: int) -> bool:
+    def _try_again(self, desk: Desk, call: Call, problem: Problem, errors: int) -> bool:
         """Whether a failed call gets another attempt; sets the judge aside when none can work."""
         if problem.fatal:
             self.set_aside(desk, problem.message)
+            raise Stop
+        if problem.unreachable and not desk.answered and errors >= UNREACHABLE:
+            self.set_aside(desk, f"nobody answers at its address: {problem.message}")
             raise Stop
         if (problem.retry_after or 0) > desk.judge.max_wait:
             self.set_aside(desk, f"it asked to wait {problem.retry_after:.0f} s: {problem.message}")
             raise Stop
         if not problem.retry or errors > desk.judge.retries:
-            self.give_up(desk, problem.message)
+            self.give_up(desk, call, problem)
             return False
         desk.status.retries += 1
         return True
@@ -484,24 +498,44 @@ class Run:
             raise Stop
 
     def set_aside(self, desk: Desk, why: str) -> None:
-        desk.status.aside = desk.status.aside or why
+        desk.status.aside = desk.status.last = desk.status.aside or why
         self.order.leave(desk.judge.name)
 
-    def give_up(self, desk: Desk, why: str) -> None:
-        """A call has failed for good in this sitting. It stays without an answer and is asked again in the next."""
+    def give_up(self, desk: Desk, call: Call, problem: Problem) -> None:
+        """A call has failed for good in this sitting. It stays without an answer and is asked again in the next. Many
+        items in a row speak against the judge; one item with many calls, or texts that are too long, do not."""
         desk.status.failed += 1
-        desk.streak += 1
-        if desk.streak >= desk.judge.give_up_after:
-            self.set_aside(desk, f"{desk.streak} calls failed in a row, the last with {why}")
+        if problem.item:
+            return
+        desk.failed_items.add((call.place, call.key.language if problem.retry else ""))
+        count = len(desk.failed_items)
+        if count >= desk.judge.give_up_after:
+            self.set_aside(desk, f"{count} items failed in a row, the last with {problem.message}")
+
+    async def _skip(self, desk: Desk, call: Call, asked: Question, problem: Problem, attempt: int) -> None:
+        """With `skip_failed`, a call that failed for good is missing, with the error in place of the answer."""
+        if self.asking.skip_failed:
+            desk.status.missing += 1
+            answer = Answer(
+                call.key, asked.hash, asked.prompt, problem.message, None, FAILED, None, Usage(), 0.0, attempt, "", "",
+            )  # fmt: skip
+            await self.save([*self.note_item(call.place), answer])
 
     async def back_off(self, desk: Desk, errors: int, retry_after: float | None) -> None:
+        """Wait before another attempt; not beyond the end of the run."""
         wait = min(LONGEST_BACKOFF, desk.judge.backoff * 2 ** min(errors - 1, 30)) * self.jitter.uniform(0.5, 1.0)
         if retry_after is not None:
             # The whole judge (and its account) keeps still: its other connections would only be refused too.
             for limits in desk.limits:
                 limits.pause_until = max(limits.pause_until, time.monotonic() + retry_after)
             wait = max(wait, retry_after)
-        await asyncio.sleep(wait)
+        await self.sleep(wait)
+
+    async def sleep(self, seconds: float, through: str | None = None) -> None:
+        """Wait, but not beyond the end of the run, unless it ends for the reason `through`."""
+        until = time.monotonic() + seconds
+        while self.stopping in (None, through) and (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, 0.25))
 
     async def save(self, records: Sequence[Record]) -> None:
         """Return once the records are on disk, all of them or none."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from polyjudge.collect.database import FILE, check_answers, damaged, open_store, read_meta
+from polyjudge.collect.store import FILE, check_answers, damaged, open_store, read_meta
 from polyjudge.panel.errors import CollectError, PanelError
 from polyjudge.panel.files import atomic_path, safe_csv
 from polyjudge.panel.labels import clean
@@ -68,7 +68,7 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False, 
         items = {
             (task, system, replicate): (grp, cluster or clusters.get(task, ""), json.loads(lines))
             for task, system, replicate, grp, cluster, lines in con.execute(
-                "select task, system, replicate, grp, cluster, requirements from i"
+                "select task, system, replicate, grp, cluster, requirements from items"
             )
         }
         frame, scale = _scores(answers, plan["rubric"], items, group)
@@ -107,11 +107,10 @@ def _settled(
     """The answers of the tasks that were asked in full, in the order of the run, what was left out, and the looks that
     an adaptive run planned."""
     repeats = int(plan.get("repeats", 1))
-    old = con.execute("select count(*) from pragma_table_info('answers') where name = 'repeat'").fetchone()[0] == 0
     answers = pd.read_sql_query(
         "select a.task, a.system, a.replicate as item, a.repeat, a.language, a.judge, a.part, "
-        "coalesce(a.expected, a.score) as score, a.detail, i.place from a join i using (task, system, replicate) "
-        "where i.place >= 0 and a.repeat < ?",
+        "coalesce(a.expected, a.score) as score, a.detail, i.place from answers a "
+        "join items i using (task, system, replicate) where i.place >= 0 and a.repeat < ?",
         con, params=[repeats],
     )  # fmt: skip
     languages = [language["name"] for language in plan["languages"]]
@@ -122,7 +121,7 @@ def _settled(
     notes: list[Words] = []
     if answers.empty:
         raise PanelError("The run has no answers yet." if not probes else "The run has no answers to probes yet.")
-    if repeats > 1 and not old:
+    if repeats > 1:
         number = (answers["repeat"] + 1).astype(str)
         answers["replicate"] = (answers["item"] + "/" + number).where(answers["item"] != "", number)
     else:
@@ -139,7 +138,7 @@ def _settled(
         notes.append(say("run.behind", judges=behind))
         judges = [judge for judge in judges if judge not in behind]
         answers = answers[answers["judge"].isin(judges)]
-    answers, more = _whole_tasks(con, plan, answers, len(languages) * len(judges) * (1 if old else repeats), probes)
+    answers, more = _whole_tasks(con, plan, answers, len(languages) * len(judges) * repeats, probes)
     return _in_order(answers, languages, judges), notes + more, 0
 
 
@@ -157,7 +156,7 @@ def _whole_tasks(
     wanted = {
         (task, system, replicate): cells * (len(json.loads(lines)) if kind == "checklist" and calls == "each" else each)
         for task, system, replicate, lines in con.execute(
-            "select task, system, replicate, requirements from i where place >= 0"
+            "select task, system, replicate, requirements from items where place >= 0"
         )
         if not plan.get("probes") or is_version(system) == probes
     }

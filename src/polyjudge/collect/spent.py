@@ -40,11 +40,11 @@ def _run(folder: Path) -> dict[str, float] | None:
     A score may need several answers: both texts of a pair, each line of a checklist.
     """
     from polyjudge.collect.cost import usage
-    from polyjudge.collect.database import FILE, open_store
+    from polyjudge.collect.store import FILE, open_store
 
     if not (folder / FILE).is_file():
         return None
-    each = "select distinct task, system, replicate, repeat, language, judge from a"
+    each = "select distinct task, system, replicate, repeat, language, judge from answers"
     with closing(open_store(folder)) as con:
         used = usage(con)
         scores = dict(con.execute(f"select judge, count(*) from ({each}) group by judge"))

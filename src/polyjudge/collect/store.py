@@ -1,10 +1,17 @@
-"""The store of a run, written and locked. `core.store` reads it; stores of schema 1 are read but not continued."""
+"""The store of a collection run: one SQLite file with the plan, the prompts and every answer, error and batch.
+
+Every answer and every value about the run carries a checksum, which finds what was damaged on disk; there is no key in
+it, so it proves nothing against somebody who means to change a store. A store is opened only when its tables are the
+ones written here, and nothing else is in it: no trigger, no view, no table of others.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import queue
+import shutil
 import sqlite3
 import tempfile
 import threading
@@ -12,15 +19,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from polyjudge.collect.database import FILE, SCHEMA, check_size, checksum, damaged, prepare
 from polyjudge.collect.secrets import redact
-from polyjudge.panel.errors import CollectError
+from polyjudge.panel.errors import CollectError, PolyjudgeError
 from polyjudge.panel.labels import clean
 
-LOCK = "lock"
+SCHEMA = 2
+FILE, LOCK = "store.sqlite", "store.lock"
+KEY = "task, system, replicate, repeat, language, judge, part"
 _TABLES = """
 create table meta (key text primary key, value text not null, checksum text not null) without rowid;
 create table prompts (hash text primary key, text text not null) without rowid;
@@ -146,6 +155,38 @@ class Statement:
 Record = Answer | Failure | ItemRow | Statement
 
 
+def checksum(*values: Any) -> str:
+    """Short hash over stored values."""
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+@contextmanager
+def damaged(path: Path) -> Iterator[None]:
+    """Whatever a damaged or foreign store raises, as an error that says so."""
+    try:
+        yield
+    except PolyjudgeError:
+        raise
+    except (sqlite3.Error, ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        raise CollectError(
+            f"{clean(path, 200)} is damaged, or is not the store of a run ({clean(error, 120)}). Restore it from a "
+            "copy, or start a new run in another folder."
+        ) from None
+
+
+# --- opening ---
+
+
+def open_store(folder: Path) -> sqlite3.Connection:
+    """Open a run's store for reading. Works on folders that cannot be written to."""
+    path = folder / FILE
+    if not path.is_file():
+        raise CollectError(f"{clean(folder, 200)} is not a collection run: it has no {FILE}.")
+    with damaged(path):
+        return _checked(path, _connect_reader)
+
+
 def create_store(folder: Path) -> sqlite3.Connection:
     """Open a run's store for writing; a new one is made whole before it has its name."""
     path = folder / FILE
@@ -166,17 +207,92 @@ def create_store(folder: Path) -> sqlite3.Connection:
     except (OSError, sqlite3.Error) as error:
         raise CollectError(f"Cannot make {clean(path, 200)}: {clean(error, 120)}. Is the folder writable?") from None
     with damaged(path):
-        check_size(path)
-        con = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=60)
+        con = _checked(
+            path, lambda file: sqlite3.connect(file, check_same_thread=False, isolation_level=None, timeout=60)
+        )
         con.execute("pragma journal_mode = wal")
         con.execute("pragma synchronous = full")  # with a write-ahead log: what is committed survives a power cut
-        if prepare(con, path) != SCHEMA:
-            con.close()
-            raise CollectError(
-                f"{clean(path, 200)} was begun by an earlier version of polyjudge, whose prompts had other words. It "
-                "can be read and audited, but not continued: use a new folder (-o)."
-            )
     return con
+
+
+def _checked(path: Path, connect: Callable[[Path], sqlite3.Connection]) -> sqlite3.Connection:
+    """A connection to a store whose tables are ours and nothing else."""
+    try:
+        if path.stat().st_size == 0:
+            raise CollectError(
+                f"{clean(path, 200)} is empty: its content is lost. Restore it, or remove it to begin anew."
+            )
+    except OSError as error:
+        raise CollectError(f"Cannot read {clean(path, 200)}: {error.strerror}.") from None
+    con = connect(path)
+    try:
+        con.execute("pragma trusted_schema = off")
+        con.execute("pragma cell_size_check = on")
+        found = _objects(con)
+        if "meta" not in found or "answers" not in found:
+            raise CollectError(f"{clean(path, 200)} is a database, but not the store of a run.")
+        row = con.execute("select value from meta where key = 'schema'").fetchone()
+        if row is None or row[0] != str(SCHEMA):
+            raise CollectError(
+                f"{clean(path, 200)} has schema {clean(row and row[0])}; this version of polyjudge reads {SCHEMA}."
+            )
+        wrong = sorted(name for name in {*found, *_wanted()} if found.get(name) != _wanted().get(name))
+        if wrong:
+            raise CollectError(
+                f"{clean(path, 200)} is damaged, or somebody changed it: {clean(', '.join(wrong), 200)} is not as "
+                "polyjudge writes it. Restore it from a copy, or start a new run in another folder."
+            )
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
+def _objects(con: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+    """Tables, indices, triggers and views of a store, as they were written."""
+    rows = con.execute("select name, type, sql from sqlite_master where name not like 'sqlite!_%' escape '!'")
+    return {name: (kind, " ".join(str(sql).split())) for name, kind, sql in rows}
+
+
+@cache
+def _wanted() -> dict[str, tuple[str, str]]:
+    con = sqlite3.connect(":memory:")
+    con.executescript(_TABLES)
+    found = _objects(con)
+    con.close()
+    return found
+
+
+def _connect_reader(path: Path) -> sqlite3.Connection:
+    log = path.with_name(FILE + "-wal")
+    uri = f"{path.resolve().as_uri()}?mode=ro"
+    if os.access(path.parent, os.W_OK):
+        return sqlite3.connect(uri, uri=True, timeout=60, check_same_thread=False)
+    if not log.exists() or log.stat().st_size == 0:
+        return sqlite3.connect(uri + "&immutable=1", uri=True, check_same_thread=False)
+    with tempfile.TemporaryDirectory(prefix="polyjudge-") as copy:  # a log beside it must be read too, which writes
+        for file in (path, log):
+            shutil.copyfile(file, Path(copy) / file.name)
+        con = sqlite3.connect(":memory:", check_same_thread=False)
+        source = sqlite3.connect(Path(copy) / FILE)
+        source.backup(con)
+        source.close()
+        return con
+
+
+# --- values about the run ---
+
+
+def read_meta(con: sqlite3.Connection, key: str) -> Any:
+    """A value of the meta table, or None."""
+    row = con.execute("select value, checksum from meta where key = ?", [key]).fetchone()
+    if row is None:
+        return None
+    if row[1] != checksum(key, row[0]):
+        raise CollectError(
+            f"The store is damaged: its entry {key!r} does not match its checksum. Restore it from a copy."
+        )
+    return json.loads(row[0])
 
 
 def meta_statement(key: str, value: Any) -> Statement:
@@ -191,24 +307,51 @@ def write_meta(con: sqlite3.Connection, key: str, value: Any) -> None:
     con.execute(change.sql, change.values)
 
 
+def check_answers(con: sqlite3.Connection) -> None:
+    """Compare every answer with its checksum."""
+    query = f"select {KEY}, prompt, answer, score, expected, how, detail, checksum from answers"
+    for row in con.execute(query):
+        if row[-1] != checksum(*row[:-1]):
+            raise CollectError(
+                f"The store is damaged: the answer of {clean(row[5])} to {clean(row[0])} in {clean(row[4])} does not "
+                "match its checksum, so its score cannot be trusted. Restore the store from a copy."
+            )
+
+
+# --- the folder ---
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the run folder. A second process is refused; the lock of a killed one is gone with it."""
+    """Hold the run folder: a new or empty one, or one with a store. A second process is refused; the lock of a killed
+    one is gone with it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        others = [p.name for p in folder.iterdir() if p.name != LOCK and not p.name.startswith(".store-")]
+        if others and FILE not in others:
+            raise CollectError(
+                f"{clean(folder, 200)} holds other files ({clean(sorted(others)[0])}) and is not a collection run. "
+                "Choose a new folder with -o."
+            )
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         file = os.fdopen(os.open(folder / LOCK, flags, 0o666), "r+")
     except (OSError, ValueError) as error:
+        if isinstance(error, CollectError):
+            raise
         why = getattr(error, "strerror", None) or clean(error)
         raise CollectError(f"Cannot write to {clean(folder, 200)}: {why}. Choose another folder with -o.") from None
     with file:
-        if not _take_lock(file):
-            file.seek(0)
-            owner = file.read(20).strip()
+        taken, owner = _take_lock(file), file.read(20).strip()
+        if not taken:
             raise CollectError(
                 f"{clean(folder, 200)} is in use by another collection{f' (process {clean(owner)})' if owner else ''}. "
                 "Wait for it or stop it; two processes must not write to one run."
             )
+        if owner and not owner.isdigit():
+            raise CollectError(
+                f"{clean(folder / LOCK, 200)} is a file of somebody else. Choose another folder with -o."
+            )
+        file.seek(0)
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from polyjudge.collect.cost import Prices, usage
-from polyjudge.collect.database import FILE, KEY, damaged, open_store, read_meta
 from polyjudge.collect.plan import Price
+from polyjudge.collect.store import FILE, KEY, damaged, open_store, read_meta
 from polyjudge.report.result import Result
 
 DRAWS = 4000
@@ -48,15 +48,17 @@ class Progress(Result):
 class Summary(Result):
     """The state of a run.
 
-    `judges`: judge, model, calls, answered (calls of the current plan), missing (answers that could not be read),
-    errors (attempts that failed or were asked again), remaining, input_tokens, output_tokens, estimated (attempts
-    charged by an estimate), cost. `cells`: language, judge, answers, missing, lenient, asked_again, reminded and
-    the share missing. `missing_tests`: factor (cells, group, task, length of the prompt, digits in it), p (how
-    likely missing answers follow it as much by chance), alarm. `missing_p` and `asked_again_p` are those of the
-    cells. An adaptive run (`adaptive`) is complete, and nothing remains, when its rule has nothing left to buy.
+    `judges`: judge, model, calls, answered (calls of the current plan), missing (answers without a score), refused (of
+    these: the judge refused), errors (attempts that failed or were asked again), remaining, input_tokens,
+    output_tokens, estimated (attempts charged by an estimate), cost. `cells`: language, judge, answers, missing,
+    refused, lenient, asked_again, reminded and the share missing. `missing_tests`: factor (cells, group, task, length
+    of the prompt, digits in it), p (how likely missing answers follow it as much by chance), alarm. `missing_p` and
+    `asked_again_p` are those of the cells. An adaptive run (`adaptive`) is complete, and nothing remains, when its rule
+    has nothing left to buy.
     `orphans`: answers of judges, languages, items or repeats that the plan no longer has. `models`: names
-    that the services report, where one judge has several. `reasons`: why calls have no answer. `position`:
-    preference for the first answer, for comparisons.
+    that the services report, where one judge has several. `reasons`: why calls have no answer. `omitted`: what was
+    left out because a service does not know it. `position`: preference for the first answer, for comparisons.
+    `limit` (dollars) was kept to within one round of calls in flight, here at most `round`.
     """
 
     folder: str
@@ -81,6 +83,9 @@ class Summary(Result):
     adaptive: Progress | None = None
     probes: bool = False
     """Whether probe versions were scored beside the items."""
+    omitted: dict[str, list[str]] = field(default_factory=dict)
+    limit: float | None = None
+    round: float | None = None
 
     @property
     def cost(self) -> float | None:
@@ -90,8 +95,13 @@ class Summary(Result):
 
     @property
     def missing(self) -> int:
-        """Answers that could not be read."""
+        """Answers without a score."""
         return int(self.judges["missing"].sum())
+
+    @property
+    def refused(self) -> int:
+        """Answers without a score because the judge refused."""
+        return int(self.judges["refused"].sum())
 
 
 def read_summary(folder: str | Path) -> Summary:
@@ -104,12 +114,8 @@ def stored_prices(con: sqlite3.Connection) -> Prices:
     """The prices that a run was last priced with."""
     stored = read_meta(con, "prices")
 
-    def price(entry: Any) -> Price | None:
-        if entry is None:
-            return None
-        return Price(**entry) if isinstance(entry, dict) else Price(input=entry[0], output=entry[1])
-
-    return Prices(str(stored["date"]), {str(k): price(v) for k, v in stored["by_judge"].items()})
+    by_judge = {str(k): None if v is None else Price(**v) for k, v in stored["by_judge"].items()}
+    return Prices(str(stored["date"]), by_judge)
 
 
 def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> Summary:
@@ -119,9 +125,7 @@ def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> S
     used = usage(con, prices)
     names = [judge["name"] for judge in plan["judges"]]
     languages = [language["name"] for language in plan["languages"]]
-    old = any("base_url" in entry for entry in (read_meta(con, "judges") or {}).values())
-    calls = read_meta(con, "calls") // (len(names) if old else 1)
-    repeats = 1 if old else plan.get("repeats", 1)
+    calls, repeats = read_meta(con, "calls"), plan["repeats"]
     cells = _cells(con, names, languages, repeats)
     judges = _judges(plan, used, prices, cells, calls)
     adaptive = read_progress(con)
@@ -146,12 +150,15 @@ def summarise(con: sqlite3.Connection, folder: Path, ended: dict[str, Any]) -> S
         models=_models(con, names),
         reasons=_reasons(con),
         position=_position(con) if plan["rubric"]["kind"] == "compare" else _position(None),
-        batches=0 if old else con.execute(under_way).fetchone()[0],
+        batches=con.execute(under_way).fetchone()[0],
         cost_of_removed=float(sum(u["cost"] for name, u in used.items() if name not in names)),
         price_date=prices.date,
         dropped=read_meta(con, "dropped") or [],
         adaptive=adaptive,
         probes=bool(plan.get("probes")),
+        omitted=read_meta(con, "omitted") or {},
+        limit=ended.get("limit"),
+        round=ended.get("round"),
     )
 
 
@@ -172,11 +179,11 @@ def _judges(
     plan: dict[str, Any], used: dict[str, dict[str, float]], prices: Prices, cells: pd.DataFrame, calls: int
 ) -> pd.DataFrame:
     """One row for each judge of the plan."""
-    counts = cells.groupby("judge")[["answers", "missing"]].sum()
+    counts = cells.groupby("judge")[["answers", "missing", "refused"]].sum()
     rows = []
     for judge in plan["judges"]:
         name = judge["name"]
-        u, (answered, missing) = used.get(name, {}), counts.loc[name]
+        u, (answered, missing, refused) = used.get(name, {}), counts.loc[name]
         rows.append(
             {
                 "judge": name,
@@ -184,6 +191,7 @@ def _judges(
                 "calls": calls,
                 "answered": answered,
                 "missing": missing,
+                "refused": refused,
                 "errors": int(u.get("errors", 0)),
                 "remaining": max(0, calls - answered),
                 "input_tokens": int(u.get("input", 0)),
@@ -199,18 +207,20 @@ def _cells(con: sqlite3.Connection, judges: list[str], languages: list[str], rep
     """One row for each language and judge of the plan."""
     every = pd.MultiIndex.from_product([languages, judges], names=["language", "judge"])
     counts = pd.read_sql_query(
-        "select language, judge, count(*) as answers, sum(score is null) as missing, sum(how = 'lenient') as lenient, "
-        "sum(reminded) as reminded from a join i using (task, system, replicate) where i.place >= 0 and a.repeat < ? "
+        "select language, judge, count(*) as answers, sum(score is null) as missing, "
+        "sum(score is null and how = 'refused') as refused, sum(how = 'lenient') as lenient, "
+        "sum(reminded) as reminded from answers a join items i using (task, system, replicate) "
+        "where i.place >= 0 and a.repeat < ? "
         "group by language, judge", con, params=[repeats],
     )  # fmt: skip
     again = pd.read_sql_query(
-        f"select language, judge, count(*) as asked_again from (select distinct {KEY} from e "
+        f"select language, judge, count(*) as asked_again from (select distinct {KEY} from errors "
         "where kind = 'unreadable') group by language, judge", con,
     )  # fmt: skip
     both = [
         found.set_index(["language", "judge"]).reindex(every, fill_value=0).astype(int) for found in (counts, again)
     ]
-    columns = ["language", "judge", "answers", "missing", "lenient", "asked_again", "reminded"]
+    columns = ["language", "judge", "answers", "missing", "refused", "lenient", "asked_again", "reminded"]
     frame = pd.concat(both, axis=1).reset_index()[columns]
     frame["missing_share"] = frame["missing"] / frame["answers"].where(frame["answers"] > 0)
     return frame
@@ -220,8 +230,8 @@ def _orphans(con: sqlite3.Connection, judges: list[str], languages: list[str], r
     """Answers that the current plan does not ask for, by judge, language and why."""
     out: dict[tuple[str, str, str], int] = {}
     for judge, language, gone, late, count in con.execute(
-        "select judge, language, i.place is null or i.place < 0, repeat >= ?, count(*) from a "
-        "left join i using (task, system, replicate) group by 1, 2, 3, 4", [repeats],
+        "select judge, language, i.place is null or i.place < 0, repeat >= ?, count(*) from answers a "
+        "left join items i using (task, system, replicate) group by 1, 2, 3, 4", [repeats],
     ):  # fmt: skip
         why = (
             "judge" if judge not in judges else "language" if language not in languages else
@@ -234,7 +244,7 @@ def _orphans(con: sqlite3.Connection, judges: list[str], languages: list[str], r
 
 def _models(con: sqlite3.Connection, judges: list[str]) -> pd.DataFrame:
     """Names that the services report, of the judges that have several."""
-    rows = con.execute("select judge, model, count(*) from a where model <> '' group by judge, model").fetchall()
+    rows = con.execute("select judge, model, count(*) from answers where model <> '' group by judge, model").fetchall()
     several = {judge for judge, _, _ in rows if sum(r[0] == judge for r in rows) > 1 and judge in judges}
     return pd.DataFrame([row for row in rows if row[0] in several], columns=["judge", "model", "answers"])
 
@@ -244,7 +254,8 @@ def _reasons(con: sqlite3.Connection) -> pd.DataFrame:
     rows = con.execute(
         "select e.judge, e.kind, max(e.error), count(distinct e.task || '\n' || e.language || '\n' || e.part "
         "|| e.repeat) "
-        f"from e left join a using ({KEY}) where a.task is null group by e.judge, e.kind order by 4 desc limit 20"
+        f"from errors e left join answers a using ({KEY}) where a.task is null "
+        "group by e.judge, e.kind order by 4 desc limit 20"
     ).fetchall()
     return pd.DataFrame(rows, columns=["judge", "kind", "error", "calls"])
 
@@ -256,7 +267,7 @@ def _position(con: sqlite3.Connection | None) -> pd.DataFrame:
     if con is None:
         return pd.DataFrame(columns=columns)
     both = pd.read_sql_query(
-        "select x.language, x.judge, x.score as ab, y.score as ba from a x join a y on x.task = y.task and "
+        "select x.language, x.judge, x.score as ab, y.score as ba from answers x join answers y on x.task = y.task and "
         "x.system = y.system and x.replicate = y.replicate and x.repeat = y.repeat and x.language = y.language and "
         "x.judge = y.judge and x.part = 'AB' and y.part = 'BA' where x.score is not null and y.score is not null",
         con,
@@ -289,8 +300,8 @@ def _missing_tests(con: sqlite3.Connection, cells: pd.DataFrame) -> pd.DataFrame
     con.create_function("digits", 1, lambda text: len(text) - len(text.translate(no_digits)))
     rows = pd.read_sql_query(
         "select a.language, a.judge, a.task, i.grp, size(coalesce(p.text, '')) as length, "
-        "digits(coalesce(p.text, '')) as digits, a.score is null as missing from a "
-        "join i using (task, system, replicate) left join prompts p on p.hash = a.prompt where i.place >= 0",
+        "digits(coalesce(p.text, '')) as digits, a.score is null as missing from answers a "
+        "join items i using (task, system, replicate) left join prompts p on p.hash = a.prompt where i.place >= 0",
         con,
     )
     lost, cell = rows["missing"].to_numpy(), rows.groupby(["language", "judge"], sort=False).ngroup().to_numpy()

@@ -97,7 +97,7 @@ async def _all(
     quiet = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(timeout=quiet, trust_env=True, cookie_jar=aiohttp.DummyCookieJar()) as session:
         try:
-            asker = make_asker(judge, session, hosts, None, False)
+            asker = make_asker(judge, None, session, hosts)
         except Problem as problem:
             raise CollectError(f"{clean(judge.name)} cannot translate: {problem.message}") from None
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from polyjudge.collect.first_calls import FirstCalls
 from polyjudge.collect.preview import Preview
 from polyjudge.collect.summary import Progress, Summary
 from polyjudge.panel.labels import clean, shell
@@ -26,8 +27,10 @@ MOST_OPEN = 5
 
 
 def build(result: Any, panel: Panel | None = None) -> Report:
-    """A run, or the preview of a plan."""
-    return _preview(result) if type(result).__name__ == "Preview" else _summary(result)
+    """A run, the preview of a plan, or its first calls."""
+    if isinstance(result, FirstCalls):
+        return _first_calls(result)
+    return _preview(result) if isinstance(result, Preview) else _summary(result)
 
 
 def _summary(s: Summary) -> Report:
@@ -35,9 +38,10 @@ def _summary(s: Summary) -> Report:
     if s.adaptive is not None:
         verdict.append(_progress(s, s.adaptive))
     elif s.complete:
-        verdict.append(say("collect.complete", calls=int(s.judges["calls"].sum())))
+        calls = int(s.judges["calls"].sum())
+        verdict.append(say("collect.complete", calls=calls, missing=s.missing, refused=s.refused))
     else:
-        verdict.append(say("collect.left", left=int(s.judges["remaining"].sum()), limit=s.stopped == "cost"))
+        verdict.append(say("collect.left", left=int(s.judges["remaining"].sum()), why=s.stopped))
     verdict += [say("collect.aside", judge=judge, why=why) for judge, why in s.aside.items()]
     verdict += [say("collect.failed", judge=j, count=count) for j, count in s.failed.items() if j not in s.aside]
     if s.dropped:
@@ -84,7 +88,10 @@ def _notes(s: Summary) -> list[Words]:
     """What a person should know besides."""
     out: list[Words] = []
     if s.missing:
-        out.append(say("collect.missing", count=s.missing))
+        out.append(say("collect.missing", count=s.missing, refused=s.refused))
+    if s.limit is not None and s.cost is not None:
+        out.append(say("collect.limit", limit=s.limit, cost=s.cost, round=s.round or 0.0))
+    out += [say("collect.omitted", judge=judge, what=what) for judge, what in s.omitted.items() if what]
     if not s.complete:
         rows = s.reasons.itertuples(index=False)
         out += [say("collect.reason", judge=j, kind=k, error=e, count=int(n)) for j, k, e, n in rows]
@@ -149,6 +156,9 @@ def _preview(p: Preview) -> Report:
         verdict.append(say("collect.dropped", count=len(p.dropped)))
     if p.unreviewed:
         verdict.append(say("collect.unreviewed", names=", ".join(map(clean, p.unreviewed))))
+    if p.one_rubric:
+        verdict.append(say("collect.one-rubric", names=", ".join(map(clean, p.one_rubric))))
+    verdict += [say("collect.unusable", judge=judge, why=why) for judge, why in p.unusable.items()]
     if p.examples:
         verdict.append(say("collect.examples", count=p.examples))
     judges = p.estimate.judges
@@ -171,6 +181,7 @@ def _preview(p: Preview) -> Report:
         title=say("collect.plan-title", name=p.name),
         verdict=tuple(verdict),
         picture=(_money(judges.drop(columns=["learnt", "batch"])),),
+        next=(Step(why=say("first.offer"), command="polyjudge collect PLAN --check"),),
         sections=(estimate, *prompts),
         payload=lambda: envelope("collect", {"dry_run": True, **p.to_dict()}),
     )
@@ -189,4 +200,24 @@ def _money(judges: pd.DataFrame) -> Table:
     return table("judges", "Calls, tokens and cost", frame, "judge", *head)
 
 
-VIEWS = {Preview: build, Summary: build}
+def _first_calls(f: FirstCalls) -> Report:
+    """What the first calls found, judge by judge: a problem that all languages share is said once."""
+    verdict: list[Words] = [say("first.all", calls=len(f.calls), good=len(f.calls) - len(f.problems))]
+    for (judge, problem), rows in f.problems.groupby(["judge", "problem"], sort=False):
+        where = [] if len(rows) == (f.calls["judge"] == judge).sum() else list(rows["language"])
+        verdict.append(say("first.problem", judge=judge, problem=problem, languages=where, said=rows["said"].iloc[0]))
+    verdict += [say("first.note", judge=j, note=n, value=v) for j, n, v in f.notes.itertuples(index=False)]
+    if f.one_rubric:
+        verdict.append(say("collect.one-rubric", names=", ".join(map(clean, f.one_rubric))))
+    columns = "seconds:2 | tokens in = input_tokens:count | out = output_tokens:count | cost:money"
+    shown = table("calls", "First calls", f.calls, f"judge | language | problem | score:2 | {columns}")
+    return Report(
+        command="collect",
+        title=say("first.title", name=f.name),
+        verdict=tuple(verdict),
+        picture=(shown,),
+        payload=lambda: envelope("collect", {"check": True, **f.to_dict()}),
+    )
+
+
+VIEWS = {Preview: build, Summary: build, FirstCalls: build}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from polyjudge.panel.say import Template, Values, plural
+from polyjudge.panel.say import Template, Values, escape, plural
 
 
 def _adaptive(v: Values) -> str:
@@ -17,13 +17,47 @@ def _adaptive(v: Values) -> str:
     return f"{limit} look {{look}} of {{looks}}. {left} still open: {{names:text}}. {bought}; the same command goes on."
 
 
+PROBLEMS = {
+    "setup": "it cannot be asked as it is set up",
+    "address": "nothing like a judge answers at its address. Is the server running, and is base_url right",
+    "key": "its key is refused",
+    "model": "its service does not know the model",
+    "money": "its account has no money left, or its quota is spent",
+    "rate": "its service asks to slow down. Set requests_per_minute, or a lower concurrency",
+    "timeout": "it does not answer in time",
+    "too long": "the prompt is too long for it",
+    "no chat api": "what answers at its address is no chat API. Does base_url end as it should (/v1)",
+    "error": "the call fails",
+    "refuses settings": "its service refuses the settings",
+    "cut": "its answer is cut before the score. Raise max_tokens",
+    "refused": "it refuses to score",
+    "empty": "its answer is empty",
+    "off the scale": "its score is off the scale",
+    "unreadable": "no score can be read from its answer",
+    "no log-probabilities": "its service sends no log-probabilities, which expected scores need",
+}
+NOTES = {
+    "no price": "its price is not known. --max-cost needs it: price: {input: 2.5, output: 10} in the plan",
+    "no usage": "its service does not count tokens: its cost is an estimate",
+    "slow": "it took {} s to answer",
+    "other model": "another model answered: {}",
+    "without": "it is asked without {}, which its service does not know",
+}
+OMITTED = {"structured": "a schema of the answer"}
+
 WORDS: dict[str, Template] = {
     "collect.title": "Run: {name} in {folder:text}",
-    "collect.complete": "All {calls} calls are answered.",
+    "collect.complete": lambda v: (
+        "All {calls} calls are answered."
+        if not v["missing"]
+        else "All {calls} calls were refused."
+        if v["refused"] == v["calls"]
+        else "All {calls} calls were made; {missing} gave no score."
+    ),
     "collect.adaptive": _adaptive,
     "collect.left": lambda v: (
         f"{{left}} {plural(v['left'], 'call is', 'calls are')} still to be asked."
-        + (" The cost limit was reached." if v["limit"] else "")
+        + {"cost": " The cost limit was reached.", "interrupted": " The run was stopped."}.get(str(v["why"]), "")
         + " The same command goes on with them."
     ),
     "collect.aside": "Set aside: {judge}: {why:text}",
@@ -55,12 +89,42 @@ WORDS: dict[str, Template] = {
     ),
     "collect.orphans": "{count} answers belong to judges, languages, items or repeats that the plan no longer has.",
     "collect.model": "{judge} changed during the run: the service reports {names:text}.",
+    "first.title": "First calls: {name}",
+    "first.all": lambda v: (
+        "All {calls} first calls gave a score."
+        if v["good"] == v["calls"]
+        else "{good} of {calls} first calls gave a score."
+    ),
+    "first.problem": lambda v: (
+        "{judge}"
+        + (" in {languages}" if v["languages"] else "")
+        + f": {PROBLEMS[v['problem']]}. It said: {{said:text}}"
+    ),
+    "first.note": lambda v: (
+        "{judge}: " + escape(NOTES[v["note"]].replace("{}", OMITTED.get(v["value"], str(v["value"])))) + "."
+    ),
+    "first.offer": "Before you pay for all of it, one call per judge and language:",
     "collect.estimated": "{count} attempts came without a count of tokens; their cost is an estimate.",
     "collect.follows": "Missing answers follow the {factor:text} ({p:p}): what is left is not a fair sample.",
     "collect.missing": lambda v: (
-        f"{{count}} {plural(v['count'], 'answer', 'answers')} could not be read and {plural(v['count'], 'is', 'are')} "
-        "missing."
+        f"{{count}} {plural(v['count'], 'answer is', 'answers are')} missing: "
+        + ", ".join(
+            f"{v[name] if name == 'refused' else v['count'] - v['refused']} {words}"
+            for name, words in (("refused", "refused to score"), ("unread", "could not be read"))
+            if (v["refused"] if name == "refused" else v["count"] - v["refused"])
+        )
+        + "."
     ),
+    "collect.limit": "{cost:money} of at most {limit:money} is spent. Calls in flight are counted at the worst seen so "
+    "far: the bill is over the limit by one round of them at most, here {round:money}.",
+    "collect.omitted": lambda v: (
+        "{judge} is asked without "
+        + escape(" and ".join(OMITTED.get(w, str(w)) for w in v["what"]))
+        + ": its service does not know it."
+    ),
+    "collect.unusable": "{judge} cannot be asked: {why:text}",
+    "collect.one-rubric": "The criteria are one text for all languages: the prompts in {names:text} hold it as it is. "
+    "Give it in each language (criteria: {{English: ..., Turkish: ...}}).",
     "collect.retry": "Ask for them in another way:",
     "collect.prompt": lambda v: "Prompt in {language} ({task}" + (", {part})" if v["part"] else ")"),
 }
