@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from polyjudge.panel.errors import UsageError
-from polyjudge.panel.labels import clean
+from polyjudge.panel.labels import clean, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -477,11 +477,15 @@ def spreadsheet_safe(value: Any) -> Any:
     return value
 
 
-def safe_csv(frame: pd.DataFrame) -> str:
-    """A table as CSV that spreadsheets open safely and every reader reads alike: a bare CR is quoted too."""
+def safe_csv(frame: pd.DataFrame, to_be_seen: bool = False) -> str:
+    """A table as CSV that spreadsheets open safely and every reader reads alike: a bare CR is quoted too.
+
+    to_be_seen : part of a report, so that what cannot be seen in names is shown as its code
+    """
 
     def cell(value: Any) -> str:
         text = "" if value is None or value != value else str(spreadsheet_safe(value))
+        text = visible(text) if to_be_seen else text
         return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
 
     rows: list[Iterable[Any]] = [frame.columns, *frame.itertuples(index=False, name=None)]

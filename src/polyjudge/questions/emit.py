@@ -126,7 +126,7 @@ def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], opti
                 file.write(text)
         for name, frame in tables.items():
             with atomic_write(folder / f"{name}.csv") as file:
-                file.write(safe_csv(frame))
+                file.write(safe_csv(frame, to_be_seen=True))
             if name == CELLS:
                 write_parquet(frame, folder / f"{name}.parquet")
         figures = save_figures(report, folder / "figures", options.formats)
