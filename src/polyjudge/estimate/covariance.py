@@ -7,18 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from polyjudge.estimate.kernels import BLOCK
 from polyjudge.estimate.resample import tracked_draws
-from polyjudge.panel.arrays import AT_ONCE, Array, ratio
+from polyjudge.panel.arrays import AT_ONCE, Array, mean_there, ratio
 from polyjudge.panel.budget import require
+from polyjudge.panel.errors import PanelError
 from polyjudge.panel.panel import Panel
 
 MOST_UNITS = 5000
 """More units are added up in as many groups: totals of groups resample as well."""
+MOST_MAKERS = 12
+"""Up to this many makers every group of them is tried; of more they are added one by one."""
 ROUNDS = 60
 """Rounds of the one-factor fit; it gains a digit every few."""
 
@@ -52,12 +57,23 @@ class Moments:
         n, k, m = panel.shape
         size = 8.0 * k * m * m * (4 * min(n, MOST_UNITS) + 6 * BLOCK)
         require(size, f"Comparing every two of {m} judges in each of {k} languages, task by task,")
-        if panel.system_scores is None:
+        return cls.of_scores(panel, panel.scores if panel.system_scores is None else panel.system_scores, by_task)
+
+    @classmethod
+    def of_languages(cls, panel: Panel) -> Moments:
+        """The same with the languages, each scored by the mean of its judges, in place of the judges."""
+        scores = panel.scores if panel.system_scores is None else panel.system_scores
+        return cls.of_scores(panel, mean_there(scores, -1)[..., None, :])
+
+    @classmethod
+    def of_scores(cls, panel: Panel, scores: Array, by_task: bool = False) -> Moments:
+        """Of scores (n, k, m), or (n, s, k, m), with the units of a panel."""
+        if scores.ndim == 3:
             # Shifted by the cell's mean first: products of large scores would lose digits.
-            shift = np.stack([np.nanmean(cells, axis=0) for cells in panel.scores.transpose(1, 0, 2)])
-            parts = _added(panel, panel.scores, lambda scores: _by_task(scores - shift), by_task)
+            shift = mean_there(scores, 0)
+            parts = _added(panel, scores, lambda part: _by_task(part - shift), by_task)
             return cls(parts[0], parts[1], parts[2], None, None)
-        parts = _added(panel, panel.system_scores, _by_system, by_task)
+        parts = _added(panel, scores, _by_system, by_task)
         return cls(parts[0], parts[1], None, parts[2], parts[3])
 
     def covariance(self, times: Array) -> Array:
@@ -138,6 +154,16 @@ def unit_codes(cluster: NDArray[np.int64]) -> NDArray[np.int64]:
     return codes if size <= MOST_UNITS else codes * MOST_UNITS // size
 
 
+def require_systems(panel: Panel, what: str) -> Array:
+    """The scores by system, or an error that says how to name the column."""
+    if panel.system_scores is None:
+        raise PanelError(
+            f"{what} needs systems: two or more things that are judged on the same tasks (a column with one name "
+            "in all rows does not count). Name their column: system=... in Python, --system NAME on the command line."
+        )
+    return panel.system_scores
+
+
 def off_and_on(v: Array) -> tuple[Array, Array]:
     """Mean of the entries off the diagonal and on it, (..., m, m) -> (...), (...)."""
     m = v.shape[-1]
@@ -176,3 +202,107 @@ def one_factor(v: Array) -> Array:
             square[j] = found[j] ** 2
     found *= np.where(found.sum(axis=0) < 0, -1.0, 1.0)
     return np.moveaxis(found, 0, -1)
+
+
+# --- groups of judges that agree with each other more than with the rest ---
+
+SHARED = 0.3
+"""A group is named when its judges' errors surely correlate by more than this, beyond what all judges share."""
+RIDGE, HIGHEST = 0.03, 0.97
+FEWEST_FOR_GROUPS = 4
+"""With three judges a shared error of two cannot be told from a third that agrees less."""
+
+
+def candidate_groups(r: Array) -> NDArray[np.bool_]:
+    """Groups worth asking about, (c, m): those that join first when the judges that correlate most are joined.
+
+    At least two judges are left outside of each, or what the group shares could not be told from what all share.
+    """
+    from scipy.cluster.hierarchy import linkage
+
+    m = len(r)
+    if m < FEWEST_FOR_GROUPS:
+        return np.zeros((0, m), bool)
+    i, j = np.triu_indices(m, 1)
+    members = {x: np.eye(m, dtype=bool)[x] for x in range(m)}
+    for step, (a, b, *_) in enumerate(linkage(1 - np.clip(np.nan_to_num(r[i, j]), -1, 1), "average")):
+        members[m + step] = members[int(a)] | members[int(b)]
+    found = [x for x in list(members.values())[m:] if x.sum() <= m - 2]
+    return np.array(found, bool).reshape(-1, m)
+
+
+def shared_errors(r: Array, groups: NDArray[np.bool_], level: float) -> list[tuple[int, float, float, float]]:
+    """Groups whose judges share more than all judges do: index, mean correlation of their errors, and its limits.
+
+    r : (1 + resamples, m, m) correlations, those of all tasks first. One factor is fitted to the pairs outside a group;
+        what the pairs inside correlate beyond it is shared by the group alone
+    """
+    left_out = np.zeros(r.shape[1:], bool)
+    named: list[tuple[int, float, float, float]] = []
+    free = list(range(len(groups)))
+    critical = stdtrit(max(2, len(r) - 2), 1 - (1 - level) / max(len(groups), 1))
+    start = np.full(r.shape[:-1], 0.5)
+    while free:
+        best: tuple[int, float, float, float] | None = None
+        for g in free:
+            inside = np.outer(groups[g], groups[g]) & ~np.eye(len(left_out), dtype=bool)
+            f = loadings(r, left_out | inside, start)
+            error = np.sqrt(np.maximum(1 - f**2, 0.0))
+            beyond = (r - f[:, :, None] * f[:, None, :]) / np.maximum(error[:, :, None] * error[:, None, :], 0.05)
+            values = np.clip(beyond[:, inside].mean(axis=1), -1, 1)
+            half = critical * float(values[1:].std(ddof=1))
+            if best is None or values[0] - half > best[2]:
+                best = g, float(values[0]), float(values[0] - half), float(min(values[0] + half, 1.0))
+        if best is None or best[2] <= SHARED:
+            break
+        named.append(best)
+        left_out |= np.outer(groups[best[0]], groups[best[0]])
+        free = [g for g in free if not (groups[g] & groups[best[0]]).any()]
+    return named
+
+
+def loadings(r: Array, skip: NDArray[np.bool_], start: Array) -> Array:
+    """Loadings of one factor behind the correlations but `skip`: (R, m, m) -> (R, m).
+
+    Drawn a little to 0: where the judges share nothing, loadings of noise could be anything.
+    """
+    used = (~skip & ~np.eye(r.shape[-1], dtype=bool)).astype(float)
+    seen = r * used
+    f = start
+    for _ in range(ROUNDS):
+        top = (seen @ f[..., None])[..., 0]
+        new: Array = 0.5 * f + 0.5 * np.clip(top / ((f**2) @ used + RIDGE), -HIGHEST, HIGHEST)
+        if np.abs(new - f).max() < 1e-6:
+            return new
+        f = new
+    return f
+
+
+def least_without_group(v: Array, kin: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The pairs (m, m) that count when the makers whose agreement carries most are left to themselves.
+
+    v : (m, m) covariances; kin : which two judges are of one maker, whose pairs never count. Of the sets of up to half
+        of the makers, the one whose pairs are worth most is taken out: agreement that stands then rests on no group
+    """
+    makers = np.unique(kin, axis=0)
+    used = ~kin
+    size = -(-len(makers) // 2)
+    if len(makers) < 3:
+        return used
+    total, pairs = makers @ (v * used) @ makers.T, makers.astype(float) @ used @ makers.T
+    whole, count = float((v * used).sum()), float(used.sum())
+
+    def left(group: tuple[int, ...]) -> float:
+        at = np.ix_(group, group)
+        rest = count - float(pairs[at].sum())
+        return (whole - float(total[at].sum())) / rest if rest > 0 else np.inf
+
+    group: tuple[int, ...] = ()
+    if len(makers) <= MOST_MAKERS:
+        group = min((g for x in range(2, size + 1) for g in combinations(range(len(makers)), x)), key=left)
+    else:
+        group = min(combinations(range(len(makers)), 2), key=left)
+        while len(group) < size:
+            group = min(((*group, x) for x in range(len(makers)) if x not in group), key=left)
+    inside = makers[list(group)].any(axis=0)
+    return used & ~np.outer(inside, inside)

@@ -22,6 +22,8 @@ MAKERS = {
     "NVIDIA": ("nemotron", "nvidia"),
 }
 """Words in names of models, by maker. A name without any is a family of its own."""
+ALONE = {"chat": "OpenAI"}
+"""Words that point to a maker only where they are the whole name."""
 
 
 def families(names: Iterable[str], given: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -36,6 +38,8 @@ def families(names: Iterable[str], given: Mapping[str, str] | None = None) -> di
 
 def _maker(name: str) -> str:
     words = re.findall(r"[a-z]+", name.lower())
+    if len(words) == 1 and words[0] in ALONE:
+        return ALONE[words[0]]
     words += re.findall(r"o[134]\b", name.lower())
     found = {maker for maker, marks in MAKERS.items() if any(word in marks for word in words)}
     return found.pop() if len(found) == 1 else name

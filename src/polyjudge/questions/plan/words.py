@@ -69,7 +69,38 @@ def _plan(v: Values) -> str:
     return f"Your {{have}} tasks are enough: {{enough}} tell {goal}"
 
 
+def _choice(v: Values) -> str:
+    """The judges to keep, as "3 judges, 140 tasks, $41 instead of $195"."""
+    if len(v["judges"]) == v["all"] or v["cost"] >= v["full"]:
+        return "Keep all {all} judges: no smaller panel is cheaper."
+    count = f"{len(v['judges'])} {plural(len(v['judges']), 'judge', 'judges')}"
+    money = "${cost:,.2f} instead of ${full:,.2f}" if v["priced"] else "{cost:,.0f} scores instead of {full:,.0f}"
+    return f"Cheapest: {count} ({{judges}}), {{tasks}} tasks, {money}."
+
+
 WORDS: dict[str, Template] = {
+    "separate.title": "Plan: tell systems apart",
+    "separate.needed": "To tell two systems {points} points apart you need {needed} tasks with these judges and "
+    "languages ({power:share} of the time, {level:share} sure).",
+    "separate.choice": _choice,
+    "separate.now": lambda v: (
+        "Your {tasks} tasks already tell {first} and {second} apart"
+        + (", but not without {judge}" if v["judge"] else "")
+        + ": {difference/low/high:points} points."
+        if v["low"] > 0
+        else "Your {tasks} tasks leave {first} and {second} {difference/low/high:+points} points apart."
+    ),
+    "separate.judges": lambda v: (
+        ("More judges help little: " if v["many_tasks"] > 0.8 * v["few_tasks"] else "More judges help: ")
+        + ("1 judge needs" if v["few"] == 1 else "{few} judges need")
+        + " {few_tasks} tasks, {many} need {many_tasks}."
+    ),
+    "separate.table": "Tasks needed",
+    "separate.curve": "Tasks needed to tell two systems apart, by the number of judges.",
+    "separate.curve-chart": "From {most} tasks with {few} judges to {least} with {many}.",
+    "separate.components": "Where the scores of systems vary, share of the variance",
+    "separate.scope": "Tasks are counted for these very judges and languages. If they stand for others like them, no "
+    "number of tasks shows less than the floor.",
     "plan.answer": _plan,
     "plan.curve": "Deviations that a number of tasks cannot rule out.",
     "plan.curve-chart": "The curves fall as tasks are added; the broken line is the {radius:points} points aimed at.",

@@ -13,12 +13,12 @@ def systems(
     ctx: Context,
     scores: o.Scores,
     families: Annotated[
-        str | None, Option(metavar="NAME=FAMILY,...", help="Families of judges and systems, for self-preference.")
+        str | None, Option(metavar="NAME=FAMILY,...", help="Makers of judges and systems, where names do not tell.")
     ] = None,
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,
 ) -> None:
-    """Show which system wins, where that depends on judge or language, and whether the judges see the systems.
+    """Show which system wins, where that depends on judge or language, and whether the judges agree.
 
     Example: polyjudge systems scores.csv --system model
     """
@@ -38,6 +38,7 @@ def systems(
         "leaderboard": result.leaderboard.systems,
         "swaps": result.leaderboard.swaps,
         "signal": result.signal.cells,
-        "favour": result.favour.effects,
     }
+    if result.favour is not None:
+        tables["favour"] = result.favour.effects
     emit(ctx, result, panel, tables=tables)

@@ -14,20 +14,37 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from polyjudge.estimate.covariance import require_systems
 from polyjudge.estimate.families import families as find_families
 from polyjudge.estimate.incomplete import by_cluster
-from polyjudge.estimate.kernels import double_centre
-from polyjudge.estimate.resample import bootstrap_t, check_level, check_resamples, in_groups, mean_and_se, noise_gap
-from polyjudge.panel.arrays import Array
+from polyjudge.estimate.kernels import double_centre, stream
+from polyjudge.estimate.resample import (
+    bootstrap_t,
+    check_level,
+    check_resamples,
+    in_groups,
+    mean_and_se,
+    mean_of_known,
+    noise_gap,
+)
+from polyjudge.panel.arrays import Array, mean_there
+from polyjudge.panel.errors import PanelError
 from polyjudge.panel.fill import fill_systems
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
-from polyjudge.questions.systems.leaderboard import require_systems
+from polyjudge.questions.systems.leaderboard import by_stratum, own_language
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding
 
 KINDS = ("judge:system", "system:language", "system:language:judge")
 FEWEST_FOR_BOOTSTRAP = 10
+RARE = 0.05
+"""A contrast is that of families where at most this share of relabellings makes one as large."""
+RELABELLINGS = 1999
+
+
+Units = tuple[Array, NDArray[np.int64]]
+"""Weight and cluster of each task, (n,) and (n,)."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -44,6 +61,9 @@ class Contrast(Result):
     beyond_high: float | None
     own: int
     others: int
+    p: float
+    """Share of random assignments of the families to judges and systems with a contrast as large: judges with tastes of
+    their own, and none for their family, make a contrast too."""
     judges: tuple[str, ...]
     """Judges with a system of their family."""
     separable: bool
@@ -54,8 +74,8 @@ class Contrast(Result):
 
     @property
     def clear(self) -> bool:
-        """Whether judges surely favour their own."""
-        return self.low > 0 and (self.beyond_low is None or self.beyond_low > 0)
+        """Whether judges surely favour their own, and more than tastes that know no family would make it look."""
+        return self.low > 0 and (self.beyond_low is None or self.beyond_low > 0) and self.p <= RARE
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -93,7 +113,7 @@ class Favour(Result):
                 out.append(Finding(f"favour-{kind.replace(':', '-')}", {"count": len(rows), "of": of, **worst}, "info"))
         own = self.self_preference
         if own is not None and own.clear:
-            values = {"effect": own.effect, "low": own.low, "high": own.high, "separable": own.separable}
+            values = {"effect": own.effect, "low": own.low, "high": own.high, "separable": own.separable, "p": own.p}
             out.append(Finding("favour-own-family", values, "warning" if own.separable else "notice"))
         return tuple(out)
 
@@ -120,18 +140,12 @@ def favour(
     """
     check_level(level)
     check_resamples(resamples)
-    scores = require_systems(panel, "Who favours whom")
-    filled = fill_systems(scores, panel.weights)
-    whole = ~np.isnan(filled).any(axis=(1, 2, 3))
-    if not whole.all():  # tasks that lack an entry altogether cannot be centred
-        filled = filled[whole]
-    units = panel.weights[whole], np.unique(panel.cluster[whole], return_inverse=True)[1]
-    by_judge, triple = double_centre(filled.mean(axis=2)), filled
-    for axis in (1, 2, 3):
-        triple = triple - triple.mean(axis=axis, keepdims=True)
-    values = zip(KINDS, (by_judge, double_centre(filled.mean(axis=3)), triple), strict=True)
-    frames = [_table(panel, kind, value, units, level, resamples, seed) for kind, value in values]
-    quality = np.average(filled.mean(axis=(2, 3)), axis=0, weights=units[0])
+    if len(panel.judges) < 2:
+        raise PanelError("Who favours whom needs a second judge to compare with: this panel has one.")
+    filled = fill_systems(require_systems(panel, "Who favours whom"), panel.weights)
+    values, units = _effects(panel, filled)
+    frames = [_table(panel, kind, value, units, level, resamples, seed) for kind, value in values.items()]
+    quality = mean_of_known(mean_there(filled, (2, 3)) - mean_there(filled, (1, 2, 3))[:, None], panel)[0]
     of = {role: find_families(names, families) for role, names in (("judge", panel.judges), ("system", panel.systems))}
     shown = pd.DataFrame([(n, role, f) for role, found in of.items() for n, f in found.items()],
                          columns=["name", "role", "family"])  # fmt: skip
@@ -139,7 +153,7 @@ def favour(
     return Favour(
         effects=pd.concat(frames, ignore_index=True),
         families=shown,
-        self_preference=_contrast(panel, by_judge, quality - quality.mean(), kin, units, level),
+        self_preference=_contrast(panel, values[KINDS[0]], quality - quality.mean(), kin, units, level, seed),
         level=level,
         units=int(units[1].max()) + 1,
         resamples=resamples,
@@ -147,12 +161,31 @@ def favour(
     )
 
 
+def _effects(panel: Panel, filled: Array) -> tuple[dict[str, Array], Units]:
+    """Of every task what each kind of effect is a mean of, and the weights and clusters of the tasks.
+
+    Where languages share no tasks only judge and system can be compared inside a task; one language has no others.
+    """
+    if panel.apart:
+        scores, language = own_language(filled)
+        there = ~np.isnan(scores).any(axis=(1, 2))
+        values, share = by_stratum(double_centre(scores[there]), panel.weights[there], language[there])
+        return {KINDS[0]: values}, (share, np.unique(panel.cluster[there], return_inverse=True)[1])
+    whole = ~np.isnan(filled).any(axis=(1, 2, 3))
+    if not whole.all():  # tasks that lack an entry altogether cannot be centred
+        filled = filled[whole]
+    units = panel.weights[whole], np.unique(panel.cluster[whole], return_inverse=True)[1]
+    out = {KINDS[0]: double_centre(filled.mean(axis=2))}
+    if len(panel.languages) > 1:
+        triple = filled
+        for axis in (1, 2, 3):
+            triple = triple - triple.mean(axis=axis, keepdims=True)
+        out |= {KINDS[1]: double_centre(filled.mean(axis=3)), KINDS[2]: triple}
+    return out, units
+
+
 def _furthest(rows: pd.DataFrame) -> dict[str, Any]:
     return {str(k): v for k, v in rows.iloc[int(rows["effect"].abs().to_numpy().argmax())].items()}
-
-
-Units = tuple[Array, NDArray[np.int64]]
-"""Weight and cluster of each task, (n,) and (n,)."""
 
 
 def _table(panel: Panel, kind: str, values: Array, of: Units, level: float, resamples: int, seed: int) -> pd.DataFrame:
@@ -186,7 +219,7 @@ def _table(panel: Panel, kind: str, values: Array, of: Units, level: float, resa
 
 
 def _contrast(
-    panel: Panel, by_judge: Array, quality: Array, kin: NDArray[np.bool_], of: Units, level: float
+    panel: Panel, by_judge: Array, quality: Array, kin: NDArray[np.bool_], of: Units, level: float, seed: int
 ) -> Contrast | None:
     """Mean of the own-family cells less the mean of the others, per task."""
     if not kin.any() or kin.all():
@@ -206,9 +239,32 @@ def _contrast(
         beyond_high=None if left is None else high[1],
         own=int(kin.sum()),
         others=int((~kin).sum()),
+        p=_relabelled(np.average(by_judge, axis=0, weights=of[0]), quality, kin, left is not None, seed),
         judges=tuple(j for j, own in zip(panel.judges, np.asarray(kin.any(axis=0)).tolist(), strict=True) if own),
         separable=left is not None,
     )
+
+
+def _relabelled(effects: Array, quality: Array, kin: NDArray[np.bool_], beyond: bool, seed: int) -> float:
+    """Share of relabellings whose contrast of the effects (s, m) is at least that of the families as they are."""
+
+    def contrast(own: NDArray[np.bool_]) -> float:
+        weights = _beyond_slopes(quality, own) if beyond else None
+        if weights is not None:
+            return float((effects * weights).sum())
+        return float(effects[own].mean() - effects[~own].mean())
+
+    rng = stream(seed, 0, "relabelling")
+    s, m = kin.shape
+    seen: dict[bytes, float] = {}
+    count, now = 0, contrast(kin)
+    for _ in range(RELABELLINGS):
+        drawn = kin[rng.permutation(s)][:, rng.permutation(m)]
+        key = drawn.tobytes()
+        if key not in seen:
+            seen[key] = contrast(drawn)
+        count += seen[key] >= now - 1e-12 * abs(now)
+    return (1 + count) / (1 + RELABELLINGS)
 
 
 def _beyond_slopes(quality: Array, kin: NDArray[np.bool_]) -> Array | None:

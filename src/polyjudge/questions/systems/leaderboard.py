@@ -5,20 +5,30 @@ See docs/methods.md, section 17.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from polyjudge.estimate.covariance import require_systems
+from polyjudge.estimate.families import families as find_families
 from polyjudge.estimate.incomplete import by_cluster
 from polyjudge.estimate.kernels import double_centre, pair_index, ranks
 from polyjudge.estimate.pairs import PairOrder, order_pairs
-from polyjudge.estimate.resample import check_level, check_resamples, holm, in_groups, mean_and_se, noise_gap
+from polyjudge.estimate.resample import (
+    check_level,
+    check_resamples,
+    holm,
+    in_groups,
+    mean_and_se,
+    noise_gap,
+    selected_p,
+)
 from polyjudge.panel.arrays import Array, mean_there
-from polyjudge.panel.errors import PanelError
 from polyjudge.panel.fill import fill_systems
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
@@ -37,10 +47,11 @@ class Leaderboard(Result):
     """Systems in order, by language and over all.
 
     systems : language ("(all)" over all), system, mean, low, high (pointwise), rank, rank_low, rank_high (all systems
-        of a language at once, and without any one judge), top_set (may be best), tasks (scored in it)
+        of a language at once, and without any one judge or maker), top_set (may be best), tasks (scored in it)
     differences : every two systems: language, system_i, system_j, difference, low, high, se, sure (simultaneous over
-        the pairs; sure also without any one judge), hangs_on (the judge without whom a difference is no longer sure
-        that is so by all of them; "" for none), without, without_low, without_high (the difference without that judge)
+        the pairs; sure also without any one judge or maker), hangs_on (the judge or maker without whom a difference is
+        no longer sure that is so by all of them; "" for none), without, without_low, without_high (the difference
+        then)
     swaps : pairs that change places: kind (language or judge), system_i, system_j, higher_in, lower_in, gap_higher,
         gap_lower, p (of change in both directions, choice of the two allowed for, Holm over the pairs), clear
     """
@@ -48,6 +59,9 @@ class Leaderboard(Result):
     systems: pd.DataFrame
     differences: pd.DataFrame
     swaps: pd.DataFrame
+    judges: tuple[str, ...]
+    makers: tuple[str, ...]
+    """Makers of the judges, each once."""
     contaminated: int
     """Pairs of which a few tasks carry nearly all the spread: with few tasks no interval of theirs can be trusted."""
     calibrated_change: float
@@ -89,6 +103,7 @@ class Leaderboard(Result):
         if not len(loose):
             return None
         values = {str(k): v for k, v in loose.iloc[int(loose["without_low"].argmin())].items()}
+        values["maker"] = values["judge"] in self.makers and values["judge"] not in self.judges
         return Finding("systems-hang", values, "notice")
 
     @property
@@ -109,12 +124,22 @@ class Leaderboard(Result):
         return tuple(out)
 
 
-def leaderboard(panel: Panel, *, level: float = 0.95, resamples: int = 1000, seed: int = 7) -> Leaderboard:
+def leaderboard(
+    panel: Panel,
+    *,
+    families: Mapping[str, str] | None = None,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 7,
+) -> Leaderboard:
     """The systems of a panel in order: means over tasks and judges, by language and over all languages.
 
     Tasks (clusters) are resampled. Ranks are those that max-t comparisons of every two systems cannot rule out, so that
-    the ranks of all systems of a language hold at once. One system is surely above another only if that also stands
-    without any one of the judges: the taste of a single judge ranks nothing.
+    the ranks of all systems of a language hold at once, as these judges would rank on other tasks. One system is surely
+    above another only if that also stands without any one of the judges, and without any one maker: the taste of a
+    single judge or maker ranks nothing.
+
+    families : makers of judges by name; found from the names where not given
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=60, languages=2, judges=3, systems=["a", "b"], system_sd=[-9.0, 9.0], seed=1)
@@ -125,27 +150,25 @@ def leaderboard(panel: Panel, *, level: float = 0.95, resamples: int = 1000, see
     check_resamples(resamples)
     scores = require_systems(panel, "A leaderboard")
     filled = fill_systems(scores, panel.weights)
-    by_language, by_judge = _per_task(filled, 3), _per_task(filled, 2)
-    whole = by_language.mean(axis=1, keepdims=True)
     options: dict[str, Any] = {"alpha": 1 - level, "resamples": resamples, "seed": seed, "gap": noise_gap(panel)}
 
-    def order(values: Array) -> PairOrder:
-        units = by_cluster(values, panel.weights, panel.cluster)
+    def order(part: _Part) -> PairOrder:
+        units = by_cluster(part.values, part.weights, part.cluster)
         # With many comparisons groups of tasks are resampled: as valid, and the time stays bounded.
-        many = values.shape[1] * values.shape[2] ** 2 > MANY
+        many = part.values.shape[1] * part.values.shape[2] ** 2 > MANY
         return order_pairs(*in_groups(*units, most=GROUPS if many else 2000), **options)
 
-    scopes = [order(whole), order(by_language)]
-    without = _without_each(panel, filled, scopes)
-    rated = [_rated(panel, x, level) for x in (whole, by_language)]
-    names = [ALL, *panel.languages]
+    parts = _parts(panel, filled)
+    scopes = [order(part) for part in parts]
+    without = _without(panel, filled, np.concatenate([x.critical for x in scopes]), families)
+    rated = [_rated(part, level) for part in parts]
     absent: NDArray[np.bool_] = np.asarray(np.isnan(scores).all(axis=(0, 3))).T  # (k, s): no score in the language
-    out = _scope_tables(panel, names, scopes, rated, absent, without)
-    judges = order(by_judge) if len(panel.judges) > 1 else None
+    out = _scope_tables(panel, scopes, rated, absent, without)
+    judges = order(_by_judge(panel, filled)) if len(panel.judges) > 1 else None
     swaps = pd.concat(
         [
-            _swaps(panel.systems, panel.languages, scopes[1], "language", 1 - level, absent),
-            _swaps(panel.systems, panel.judges, judges, "judge", 1 - level, None),
+            _swaps(panel.systems, panel.languages, scopes[1:], "language", 1 - level, absent),
+            _swaps(panel.systems, panel.judges, [] if judges is None else [judges], "judge", 1 - level, None),
         ],
         ignore_index=True,
     )
@@ -153,9 +176,11 @@ def leaderboard(panel: Panel, *, level: float = 0.95, resamples: int = 1000, see
         systems=out[0],
         differences=out[1],
         swaps=swaps.sort_values("p", kind="stable", ignore_index=True),
+        judges=panel.judges,
+        makers=tuple(dict.fromkeys(find_families(panel.judges, families).values())),
         contaminated=int(scopes[0].contaminated.sum()),
         calibrated_change=_calibrated_change(panel, filled),
-        missing=int(np.isnan(scores).sum()),
+        missing=int(panel.lost.sum()),
         level=level,
         units=len(np.unique(panel.cluster)),
         resamples=resamples,
@@ -163,14 +188,51 @@ def leaderboard(panel: Panel, *, level: float = 0.95, resamples: int = 1000, see
     )
 
 
-def require_systems(panel: Panel, what: str) -> Array:
-    """The scores by system, or an error that says how to name the column."""
-    if panel.system_scores is None:
-        raise PanelError(
-            f"{what} needs systems: two or more things that are judged on the same tasks (a column with one name "
-            "in all rows does not count). Name their column: system=... in Python, --system NAME on the command line."
-        )
-    return panel.system_scores
+class _Part(NamedTuple):
+    """Values (n, scopes, systems) of tasks, with their weights and clusters."""
+
+    values: Array
+    weights: Array
+    cluster: NDArray[np.int64]
+
+
+def _parts(panel: Panel, filled: Array) -> list[_Part]:
+    """What is compared: over all languages, then in each; where languages share no tasks each has its own part."""
+    w, cluster = panel.weights, panel.cluster
+    if not panel.apart:
+        by_language = _per_task(filled, 3)
+        return [_Part(by_language.mean(axis=1, keepdims=True), w, cluster), _Part(by_language, w, cluster)]
+    values, language = own_language(filled)
+    mean = mean_there(values, 2)[:, None]
+    rows = [np.flatnonzero(language == x) for x in range(len(panel.languages))]
+    return [_Part(*by_stratum(mean, w, language), cluster), *(_Part(mean[r], w[r], cluster[r]) for r in rows)]
+
+
+def _by_judge(panel: Panel, filled: Array) -> _Part:
+    """The systems by each judge, over all languages."""
+    if not panel.apart:
+        return _Part(_per_task(filled, 2), panel.weights, panel.cluster)
+    values, language = own_language(filled)
+    level = mean_there(values, (1, 2), keepdims=True)
+    values = np.where(np.isnan(values), level, values).swapaxes(1, 2)
+    return _Part(*by_stratum(values, panel.weights, language), panel.cluster)
+
+
+def own_language(filled: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Of tasks (n, s, k, m) that each have one language: their scores in it, (n, s, m), and which it is, (n,)."""
+    language: NDArray[np.int64] = (~np.isnan(filled)).any(axis=(1, 3)).argmax(axis=1)
+    return filled[np.arange(len(filled)), :, language], language
+
+
+def by_stratum(values: Array, weights: Array, stratum: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Values and weights whose mean is the mean of the strata's means, and whose spread is that within strata."""
+    total = np.bincount(stratum, weights)
+    share = weights / total[stratum] * len(weights) / len(total)
+    means = np.stack(
+        [np.average(values[stratum == x], axis=0, weights=weights[stratum == x]) for x in range(len(total))]
+    )
+    out: Array = values - means[stratum] + means.mean(axis=0)
+    return out, share
 
 
 def _per_task(filled: Array, over: int) -> Array:
@@ -183,53 +245,74 @@ def _per_task(filled: Array, over: int) -> Array:
     return values.swapaxes(1, 2)
 
 
-def _rated(panel: Panel, values: Array, level: float) -> tuple[Array, Array, Array]:
+def _rated(part: _Part, level: float) -> tuple[Array, Array, Array]:
     """Means (x, s) with pointwise limits."""
-    mean, se = mean_and_se(values, panel.weights, panel.cluster)
-    half = stdtrit(panel.cluster.max(), (1 + level) / 2) * se
+    mean, se = mean_and_se(part.values, part.weights, np.unique(part.cluster, return_inverse=True)[1])
+    half = stdtrit(len(np.unique(part.cluster)) - 1, (1 + level) / 2) * se
     return mean, mean - half, mean + half
 
 
-def _without_each(panel: Panel, filled: Array, scopes: list[PairOrder]) -> tuple[Array, Array]:
-    """Differences of every two systems without each judge, (m, 1 + k, pairs), (all) first, and their half-widths."""
+def _left_out(judges: tuple[str, ...], families: Mapping[str, str] | None) -> dict[str, NDArray[np.bool_]]:
+    """Who is left out in turn, by name: every judge, every maker with several judges; and who is kept then, (m,)."""
+    of = find_families(judges, families)
+    alone = {j: np.array([x != j for x in judges]) for j in judges} if len(judges) > 1 else {}
+    makers = {maker: np.array([of[x] != maker for x in judges]) for maker in dict.fromkeys(of.values())}
+    return alone | {maker: kept for maker, kept in makers.items() if 0 < kept.sum() < len(judges) - 1}
+
+
+def _without(
+    panel: Panel, filled: Array, critical: Array, families: Mapping[str, str] | None
+) -> tuple[list[str], Array, Array]:
+    """Whom to leave out, differences of every two systems without them, (x, 1 + k, pairs), (all) first, and their
+    half-widths."""
     i, j = pair_index(filled.shape[1])
-    critical = np.concatenate([x.critical for x in scopes])
-    mean, se = np.zeros((2, filled.shape[3], len(critical), len(i)))
-    for judge in range(filled.shape[3]):
-        kept = _per_task(np.delete(filled, judge, axis=3), 3)
-        for x, values in enumerate((kept.mean(axis=1), *kept.swapaxes(0, 1))):
-            mean[judge, x], se[judge, x] = mean_and_se(values[:, i] - values[:, j], panel.weights, panel.cluster)
-    return mean, critical[:, None] * se
+    left_out = _left_out(panel.judges, families)
+    mean, se = np.zeros((2, len(left_out), len(critical), len(i)))
+    for x, kept in enumerate(left_out.values()):
+        found = [
+            mean_and_se(p.values[..., i] - p.values[..., j], p.weights, np.unique(p.cluster, return_inverse=True)[1])
+            for p in _parts(panel, filled[..., kept])
+        ]
+        mean[x], se[x] = (np.concatenate(part) for part in zip(*found, strict=True))
+    return list(left_out), mean, critical[:, None] * se
 
 
 def _hangs(
-    judges: tuple[str, ...], sure: NDArray[np.bool_], difference: Array, without: tuple[Array, Array]
-) -> tuple[NDArray[np.bool_], dict[str, NDArray[Any]]]:
-    """Which differences (1 + k, pairs) stay sure without any one judge, and of the others the judge they hang on."""
-    mean, half = without
+    sure: NDArray[np.bool_], difference: Array, without: tuple[list[str], Array, Array]
+) -> tuple[NDArray[np.bool_], dict[str, Any]]:
+    """Which differences (1 + k, pairs) stay sure whoever is left out, and of the others on whom they hang."""
+    names, mean, half = without
+    if not names:
+        nan = np.full(sure.shape, np.nan)
+        return sure, {
+            "hangs_on": np.full(sure.shape, "", object),
+            "without": nan,
+            "without_low": nan,
+            "without_high": nan,
+        }
     lead = np.sign(difference) * mean - half
     worst = lead.argmin(axis=0)[None]
     holds = sure & (np.take_along_axis(lead, worst, axis=0)[0] > 0)
     mean, half = (np.where(sure & ~holds, np.take_along_axis(x, worst, axis=0)[0], np.nan) for x in (mean, half))
-    name = np.where(sure & ~holds, np.array(judges, object)[worst[0]], "")
+    name = np.where(sure & ~holds, np.array(names, object)[worst[0]], "")
     return holds, {"hangs_on": name, "without": mean, "without_low": mean - half, "without_high": mean + half}
 
 
 def _scope_tables(
     panel: Panel,
-    names: list[str],
     scopes: list[PairOrder],
     rated: list[tuple[Array, Array, Array]],
     absent: NDArray[np.bool_],
-    without: tuple[Array, Array],
+    without: tuple[list[str], Array, Array],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows of systems and of pairs, (all) first. A system without a score in a language has no row there."""
+    names = [ALL, *panel.languages]
     mean, low, high = (np.concatenate(x) for x in zip(*rated, strict=True))
     above = np.concatenate([x.above for x in scopes])
     i, j = pair_index(len(panel.systems))
     difference, se = (np.concatenate(x) for x in zip(*((x.mean, x.se) for x in scopes), strict=True))
     half = np.concatenate([x.critical for x in scopes])[:, None] * se
-    holds, hangs = _hangs(panel.judges, above[:, i, j] | above[:, j, i], difference, without)
+    holds, hangs = _hangs(above[:, i, j] | above[:, j, i], difference, without)
     above[:, i, j] &= holds
     above[:, j, i] &= holds
     gone = np.concatenate([np.zeros((1, absent.shape[1]), bool), absent])
@@ -268,20 +351,21 @@ def _scope_tables(
 def _swaps(
     systems: tuple[str, ...],
     scopes: tuple[str, ...],
-    order: PairOrder | None,
+    orders: list[PairOrder],
     kind: str,
     alpha: float,
     absent: NDArray[np.bool_] | None,
 ) -> pd.DataFrame:
     """Pairs that stand one way in one scope and the other way in another."""
     names = ["kind", "system_i", "system_j", "higher_in", "lower_in", "gap_higher", "gap_lower", "p", "clear"]
-    if order is None or len(scopes) < 2:
+    if not orders or len(scopes) < 2:
         return pd.DataFrame(columns=names).astype({"p": float, "clear": bool})
     i, j = pair_index(len(systems))
-    mean = order.mean.copy()
+    mean = np.concatenate([x.mean for x in orders])
     if absent is not None:
         mean[absent[:, i] | absent[:, j]] = 0.0
-    p = holm(np.maximum(order.p_above, order.p_below))
+    above, below = (np.stack([getattr(x, side) for x in orders]) for side in ("p_above", "p_below"))
+    p = holm(selected_p(above, below))
     up, down = mean.argmax(axis=0), mean.argmin(axis=0)
     pair = np.arange(len(i))
     turns = np.flatnonzero((mean[up, pair] > 0) & (mean[down, pair] < 0))

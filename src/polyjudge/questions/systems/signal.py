@@ -1,4 +1,4 @@
-"""Does the panel see what it judges: do judges agree, on the same task, which system did better.
+"""Do the judges agree with each other, on the same task, which system did better.
 
 See docs/methods.md, section 17.
 """
@@ -14,10 +14,18 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from polyjudge.estimate.covariance import Moments, correlations, off_and_on, one_factor
+from polyjudge.estimate.covariance import (
+    Moments,
+    candidate_groups,
+    correlations,
+    least_without_group,
+    off_and_on,
+    one_factor,
+    shared_errors,
+)
 from polyjudge.estimate.families import families as find_families
 from polyjudge.estimate.resample import check_level, check_resamples
-from polyjudge.panel.arrays import AT_ONCE, Array, ratio
+from polyjudge.panel.arrays import AT_ONCE, Array, mean_there, ratio
 from polyjudge.panel.budget import require_time
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.panel import Panel
@@ -25,41 +33,56 @@ from polyjudge.panel.records import long_table
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding
 
-Verdict = Literal["sees", "blind", "cannot tell"]
+Verdict = Literal["agree", "do not agree", "cannot tell"]
+AGREE: Verdict = "agree"
+DISAGREE: Verdict = "do not agree"
+WHY = ("", "width", "few tasks", "constant", "one judge", "two judges", "one maker", "group")
+"""What stands against a verdict: nothing, an interval that holds both, too few tasks, scores that (nearly) all are one,
+or agreement that rests on two judges, on one maker or on one group alone."""
 PANEL = "(panel)"
 """The judge of the rows that speak of the mean of all judges."""
 LEAST = 0.1
-"""A judge or a language sees when the interval of its reliability lies above this, and is blind when it lies below."""
+"""Judges agree when the interval of their reliability lies above this, and do not when it lies below."""
 SLOPE_MATTERS = 0.15
 """A judge's own slope is a finding when its band lies further than this from 1. On scales with ends a severe judge in a
 hard language spreads systems a little less by that alone."""
 FEWEST = 8
 """With fewer tasks (clusters) resampling says nothing: the verdict is "cannot tell"."""
+FEWEST_VARYING = 10
+"""With fewer tasks on which scores vary at all, agreement is not known."""
+APART = ("lambda", "covariance", "pooled")
+"""Statistics without limits of their own."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Signal(Result):
-    """Whether judges agree about the systems within a task.
+    """Whether judges agree with each other about the systems within a task. Judges that share an error agree too.
 
     cells : language, judge, reliability, low, high, verdict, others, others_low, others_high. Of a judge: its mean
-        correlation with the others, and the reliability of one judge among those others. Of "(panel)": the reliability
-        of the mean of all judges, with the verdict of the language
-    languages : language, verdict, and with low and high each: one (reliability of one judge), panel (of their mean),
-        across (of one judge, pairs of different families only), leaderboard and within (of one judge, about the
-        systems' means, and about what is left within tasks)
+        correlation with the judges of other makers, and the reliability of one judge among the others. Of "(panel)":
+        the reliability of the mean of all judges, with the verdict of the language
+    languages : language, verdict, why (what stands against a verdict: `WHY`), and with low and high each: one
+        (reliability of one judge), panel (of their mean), across (of one judge, pairs of different makers only),
+        outside (the same without the pairs inside the group of makers that agrees most), consistency (correlation of
+        the panel's scores with their mean over the other languages, same tasks), leaderboard and within (of one judge,
+        about the systems' means, and about what is left within tasks)
     slopes : language, judge, slope (how much a judge spreads the systems in a language, over its mean), low, high
         (pointwise), own (slope over the mean slope of the language: what the other judges do not share; what they share
         may be systems that differ more there), band_low, band_high (of `own`, all cells at once), clear (the band
         excludes 1), material (it lies beyond 1 +- 0.15); only of languages in which the judges, or all but one of
-        them, see, and of judges that see in some: empty with fewer than two of those languages, or with fewer than
+        them, agree, and of judges that agree in some: empty with fewer than two of those languages, or with fewer than
         three judges
     families : judge, family
+    groups : judges (names with " + "), size, correlation (of their errors, beyond what all judges share), low, high,
+        family (where all have one maker): judges that agree with each other more than with the rest. They see more, or
+        they share an error
     """
 
     cells: pd.DataFrame
     languages: pd.DataFrame
     slopes: pd.DataFrame
     families: pd.DataFrame
+    groups: pd.DataFrame
     mean_one: float
     mean_one_low: float
     mean_one_high: float
@@ -68,6 +91,8 @@ class Signal(Result):
     mean_panel_high: float
     verdict: Verdict
     """Of all languages together."""
+    why: str
+    """What stands against a verdict, one of `WHY`."""
     by_task: bool
     """There are no systems, so that the object is the task: do judges agree which task scores higher?"""
     least: float
@@ -77,32 +102,45 @@ class Signal(Result):
     seed: int
 
     @property
-    def blind(self) -> list[tuple[str, str]]:
-        """(language, judge) that do not see, though the other judges do there."""
-        rows = self.cells[(self.cells["verdict"] == "blind") & (self.cells["others_low"] > self.least)]
+    def makers(self) -> list[str]:
+        """The makers of the judges, each once."""
+        return list(dict.fromkeys(self.families["family"]))
+
+    @property
+    def odd(self) -> list[tuple[str, str]]:
+        """(language, judge) that do not agree with the others, though these agree with each other there."""
+        rows = self.cells[(self.cells["verdict"] == DISAGREE) & (self.cells["others_low"] > self.least)]
         return list(zip(rows["language"], rows["judge"], strict=True))
 
     @property
-    def blind_languages(self) -> list[str]:
-        """Languages in which the judges do not see, and that not by one judge alone."""
-        blind = self.languages.loc[self.languages["verdict"] == "blind", "language"]
-        return [x for x in blind if x not in {language for language, _ in self.blind}]
+    def odd_languages(self) -> list[str]:
+        """Languages in which the judges do not agree, and that not by one judge alone."""
+        rows = self.languages.loc[self.languages["verdict"] == DISAGREE, "language"]
+        return [x for x in rows if x not in {language for language, _ in self.odd}]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What a person should know, as data."""
         out = []
-        blind = self.blind_languages
+        odd, no_verdict = self.odd_languages, self.languages["verdict"] != AGREE
         values: dict[str, Any] = {
-            "languages": blind, "all": len(blind) == len(self.languages), "by_task": self.by_task, "one": self.mean_one,
+            "languages": odd, "all": len(odd) == len(self.languages), "by_task": self.by_task, "one": self.mean_one,
             "low": self.mean_one_low, "high": self.mean_one_high, "most": float(self.languages["one_high"].max()),
         }  # fmt: skip
-        if blind:
-            out.append(Finding("signal-blind", values, "serious"))
-        elif (self.languages["verdict"] != "sees").all() and not self.blind:
-            out.append(Finding("signal-unclear", values, "notice"))
-        if self.blind:
-            out.append(Finding("signal-judge-blind", {"cells": self.blind, "by_task": self.by_task}, "warning"))
+        if odd:
+            out.append(Finding("signal-disagree", values, "serious"))
+        elif no_verdict.all() and not self.odd:
+            why = {"why": self.why, "makers": self.makers, "judges": len(self.families)}
+            out.append(Finding("signal-unclear", values | why, "notice"))
+        elif len(self.makers) == 1:
+            out.append(Finding("signal-one-maker", {"maker": self.makers[0]}, "notice"))
+        if self.odd:
+            out.append(Finding("signal-judge-odd", {"cells": self.odd, "by_task": self.by_task}, "warning"))
+        for _, row in self.groups.iterrows():
+            named = {"judges": row["judges"].split(" + ")} | {
+                n: row[n] for n in ("correlation", "low", "high", "family")
+            }
+            out.append(Finding("signal-group", named, "notice"))
         varies = self.slopes[self.slopes["material"]] if len(self.slopes) else self.slopes
         if len(varies):
             worst = varies.iloc[int((varies["own"] - 1).abs().to_numpy().argmax())]
@@ -120,21 +158,21 @@ def signal(
     resamples: int = 1000,
     seed: int = 7,
 ) -> Signal:
-    """Ask whether the judges see the systems, by language and by judge.
+    """Ask whether the judges agree with each other about the systems, by language and by judge.
 
     Scores are compared after taking off each judge's mean over the systems of a task, so that neither a hard task nor
     a lenient judge counts as agreement. Without systems the tasks themselves are compared. Tasks (clusters) are
-    resampled.
+    resampled. Agreement is decided across makers, and must stand without the group of makers that agrees most.
 
     Parameters
     ----------
-    families : family of judges by name; found from the names where not given
-    least : reliability that parts seeing from blind
+    families : makers of judges by name; found from the names where not given
+    least : reliability that parts agreement from none
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=60, languages=2, judges=4, systems=5, sees=0.0, seed=1)
     >>> signal(panel).verdict
-    'blind'
+    'do not agree'
     """
     check_level(level)
     check_resamples(resamples)
@@ -142,47 +180,47 @@ def signal(
         raise UsageError(f"least is a reliability between 0 and 1, not {least}.")
     _, k, m = panel.shape
     require_time(2.5 * resamples * k * m * m, f"Whether every two of {m} judges agree in each of {k} languages")
-    moments = Moments.of(panel)
     of = find_families(panel.judges, families)
-    kin = np.array([[of[a] == of[b] for b in panel.judges] for a in panel.judges])
-    full = _statistics(moments, np.ones((1, moments.units)), kin)
+    asked = _Asked.of(panel, of)
+    full = asked.statistics(np.ones((1, asked.units)))
     later = resamples * k * m * m <= AT_ONCE
-    blocks = [_statistics(moments, times, kin, later) for times in moments.draws(resamples, seed)]
+    blocks = [asked.statistics(times, later) for times in asked.moments.draws(resamples, seed)]
     drawn = {name: np.concatenate([b[name] for b in blocks]) for name in blocks[0]}
     if "covariance" in drawn:
         drawn["lambda"] = one_factor(drawn.pop("covariance"))
-    limits = {name: _limits(full[name][0], x, moments.units, level) for name, x in drawn.items() if name != "lambda"}
-    few = moments.units < FEWEST
-
-    def verdicts(name: str) -> NDArray[Any]:
-        low, high = limits[name]
-        found = np.where(low > least, "sees", np.where(high < least, "blind", "cannot tell"))
-        return np.full(found.shape, "cannot tell", object) if few else found.astype(object)
-
-    by_language = pd.DataFrame({"language": panel.languages, "verdict": verdicts("one")})
-    for name in ("one", "panel", "across", "leaderboard", "within"):
+    limits = {name: _limits(full[name][0], x, asked.units, level) for name, x in drawn.items() if name not in APART}
+    named = shared_errors(np.concatenate([full["pooled"], drawn["pooled"]]), asked.groups, level)
+    found, why = asked.verdicts(limits, [g for g, *_ in named], least)
+    by_language = pd.DataFrame({"language": panel.languages, "verdict": found, "why": why})
+    for name in ("one", "panel", "across", "outside", "consistency", "leaderboard", "within"):
         if name in full:
             by_language[name] = full[name][0]
             by_language[f"{name}_low"], by_language[f"{name}_high"] = limits[name]
+    over = {name: mean_there(x, 1) for name, x in full.items() if name not in (*APART, "judge", "others")}
+    drawn_over = {name: mean_there(drawn[name], 1) for name in over}
+    whole = {name: _limits(over[name][0], drawn_over[name], asked.units, level) for name in over}
     means: dict[str, float] = {}
     for name in ("one", "panel"):
-        low, high = _limits(full[name].mean(), drawn[name].mean(axis=1), moments.units, level)
-        mean = float(full[name].mean())
-        means |= {f"mean_{name}": mean, f"mean_{name}_low": float(low), f"mean_{name}_high": float(high)}
-    overall: Verdict = (
-        "sees" if means["mean_one_low"] > least else "blind" if means["mean_one_high"] < least else "cannot tell"
-    )
+        low, high = whole[name]
+        means |= {
+            f"mean_{name}": float(over[name][0]),
+            f"mean_{name}_low": float(low),
+            f"mean_{name}_high": float(high),
+        }
+    overall, reason = asked.verdicts({n: x[:, None] for n, x in whole.items()}, [g for g, *_ in named], least)
     return Signal(
-        cells=_cells(panel, full, limits, verdicts("judge"), verdicts("one")),
+        cells=_cells(panel, full, limits, asked.of_judges(limits["judge"], least), found),
         languages=by_language,
-        slopes=_slopes(panel, full, drawn, _seeing(limits, least), level),
+        slopes=_slopes(panel, full, drawn, _agreeing(limits, least), level),
         families=pd.DataFrame({"judge": list(of), "family": list(of.values())}),
+        groups=_groups(panel, of, asked.groups, named),
         **means,
-        verdict="cannot tell" if few else overall,
+        verdict=overall[0],
+        why=reason[0],
         by_task=panel.system_scores is None,
         least=least,
         level=level,
-        units=moments.units,
+        units=asked.units,
         resamples=resamples,
         seed=seed,
     )
@@ -192,47 +230,183 @@ def _limits(value: Array, draws: Array, units: int, level: float) -> Array:
     """Bootstrap limits (2, ...), widened as Student's t widens normal ones: of few tasks percentiles are too narrow."""
     ends = [(1 - level) / 2, (1 + level) / 2]
     wider = stdtrit(max(units - 1, 1), ends[1]) / ndtri(ends[1]) * np.sqrt(units / max(units - 1, 1))
-    out: Array = np.minimum(value + wider * (np.quantile(draws, ends, axis=0, method="weibull") - value), 1.0)
+    drawn = np.quantile(np.where(np.isnan(draws), value, draws), ends, axis=0, method="weibull")
+    out: Array = np.minimum(value + wider * (drawn - value), 1.0)
     return out
 
 
-def _statistics(moments: Moments, times: Array, kin: NDArray[np.bool_], later: bool = False) -> dict[str, Array]:
-    """Everything that is reported, for each row of `times`: (r, k) by language, (r, k, m) by judge.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Asked:
+    """What is asked of the agreement of judges, decided on all tasks before they are resampled."""
 
-    later : what the factor is found in is given instead of the factor, so that it is found for all resamples together
+    moments: Moments
+    languages: Moments | None
+    """Of the languages' panel means, where they share tasks."""
+    kin: NDArray[np.bool_]
+    """(m, m) which two judges are of one maker"""
+    groups: NDArray[np.bool_]
+    """(c, m) groups of judges that may agree with each other more than with the rest"""
+    outside: NDArray[np.bool_]
+    """(k, m, m) pairs that count where the makers that agree most in a language are left to themselves"""
+    together: NDArray[np.bool_]
+    """(m, m) the same over all languages"""
+    informing: NDArray[np.int64]
+    """(k,) tasks on which two judges or more do not give one score to all"""
 
-    A reliability is 0 where scores have no spread at all: judges who cannot tell anything apart see nothing.
-    """
-    v = moments.covariance(times)
-    m = v.shape[-1]
-    off, on = off_and_on(v)
-    out = {"one": ratio(off, on), "panel": ratio(m * off, on + (m - 1) * off)}
-    r = correlations(v)
-    out["judge"] = (r.sum(axis=-1) - np.diagonal(r, axis1=-2, axis2=-1)) / (m - 1)
-    own = kin & ~np.eye(m, dtype=bool)
-    if own.any() and not kin.all():
-        out["across"] = ratio(v[..., ~kin].mean(axis=-1), on)
-    if moments.systems is not None:
-        between = moments.of_means(times)
-        out["leaderboard"] = ratio(*off_and_on(between))
-        out["within"] = ratio(*off_and_on(v - between))
-    if m >= 3 and moments.units >= FEWEST:  # with fewer no language is said to be seen, and slopes are of those
-        out |= {"covariance": v} if later else {"lambda": one_factor(v)}
+    @property
+    def units(self) -> int:
+        return self.moments.units
+
+    @classmethod
+    def of(cls, panel: Panel, families: Mapping[str, str]) -> _Asked:
+        moments = Moments.of(panel)
+        kin = np.array([[families[a] == families[b] for b in panel.judges] for a in panel.judges])
+        r = correlations(moments.covariance(np.ones((1, moments.units))))[0]
+        return cls(
+            moments=moments,
+            languages=Moments.of_languages(panel) if len(panel.languages) > 1 and not panel.apart else None,
+            kin=kin,
+            groups=candidate_groups(r.mean(axis=0)),
+            outside=np.stack([least_without_group(x, kin) for x in r]),
+            together=least_without_group(r.mean(axis=0), kin),
+            informing=_informing(panel),
+        )
+
+    def statistics(self, times: Array, later: bool = False) -> dict[str, Array]:
+        """Everything that is reported, for each row of `times`: (r, k) by language, (r, k, m) by judge.
+
+        later : what the factor is found in is given instead of the factor, so that it is found for all resamples
+            together
+
+        A reliability is NaN where scores have no spread at all.
+        """
+        v = self.moments.covariance(times)
+        m = v.shape[-1]
+        r = correlations(v)
         diagonal = np.diagonal(v, axis1=-2, axis2=-1)
-        rest = v.sum(axis=(-2, -1))[..., None] - 2 * v.sum(axis=-1) + diagonal  # without the judge's row and column
-        trace = diagonal.sum(axis=-1, keepdims=True) - diagonal
-        out["others"] = ratio((rest - trace) / ((m - 1) * (m - 2)), trace / (m - 1))
+        out = {"pooled": r.mean(axis=1)}
+        if m == 1:
+            none = np.full(v.shape[:2], np.nan)
+            return out | {"one": none, "panel": none, "across": none, "outside": none, "judge": none[..., None]}
+        off, on = off_and_on(v)
+        out |= {"one": _over(off, on), "panel": _over(m * off, on + (m - 1) * off)}
+        others = ~self.kin if not self.kin.all(axis=1).any() else ~np.eye(m, dtype=bool)
+        out["judge"] = np.where(diagonal > 0, (r * others).sum(axis=-1) / others.sum(axis=-1), np.nan)
+        if not self.kin.all():
+            out["across"] = _over(v[..., ~self.kin].mean(axis=-1), on)
+            for name, pairs in (("outside", self.outside), ("together", self.together)):
+                out[name] = _over((v * pairs).sum(axis=(-2, -1)) / pairs.sum(axis=(-2, -1)), on)
+        makers = np.unique(self.kin, axis=0)
+        for name, members in (("inside", self.groups), ("maker", makers[makers.sum(axis=1) > 1])):
+            both = members[:, :, None] & members[:, None, :] & ~np.eye(m, dtype=bool)
+            pairs = np.maximum(both.sum(axis=(1, 2)), 1)
+            size = np.maximum(members.sum(axis=1), 1)
+            flat = v.reshape(*v.shape[:2], m * m)
+            out[name] = _over(flat @ both.reshape(len(both), m * m).T / pairs, diagonal @ members.T / size)
+            if name == "inside":
+                rest = ~both & ~self.kin
+                total = flat @ rest.reshape(len(rest), m * m).T / np.maximum(rest.sum(axis=(1, 2)), 1)
+                out["beyond"] = _over(total, np.broadcast_to(on[..., None], total.shape))
+        if self.moments.systems is not None:
+            between = self.moments.of_means(times)
+            out["leaderboard"] = ratio(*off_and_on(between))
+            out["within"] = ratio(*off_and_on(v - between))
+        if self.languages is not None:
+            out["consistency"] = _with_the_others(self.languages.covariance(times)[:, 0])
+        if m >= 3 and self.units >= FEWEST:  # with fewer no language is said to agree, and slopes are of those
+            out |= {"covariance": v} if later else {"lambda": one_factor(v)}
+            rest = v.sum(axis=(-2, -1))[..., None] - 2 * v.sum(axis=-1) + diagonal  # without the judge's row and column
+            trace = diagonal.sum(axis=-1, keepdims=True) - diagonal
+            out["others"] = ratio((rest - trace) / ((m - 1) * (m - 2)), trace / (m - 1))
+        return out
+
+    def verdicts(self, limits: dict[str, Array], named: list[int], least: float) -> tuple[list[Verdict], list[str]]:
+        """Of each language, or of all together: the verdict, and what stands against one (`WHY`).
+
+        Agreement must stand across makers, outside the group of makers that agrees most, and outside the named groups.
+        There is none where it stands nowhere, not even inside a maker or a named group.
+        """
+        m, languages = len(self.kin), limits["one"].shape[1]
+        informing = self.informing if languages == len(self.informing) else np.array([self.informing.max()])
+        out: tuple[list[Verdict], list[str]] = [], []
+        for x in range(languages):
+            low = {name: limits[name][0][x] for name in limits if name not in ("judge", "others")}
+            parts = ["across", "outside" if "together" not in low or languages == len(self.outside) else "together"]
+            across = all(name in low and low[name] > least for name in parts)
+            across &= all(low["beyond"][g] > least for g in named)
+            inside = any(low["inside"][g] > least for g in named) or bool((low.get("maker", np.zeros(0)) > least).any())
+            agree = bool(low["one"] > least) or inside
+            if m == 1:
+                found: tuple[Verdict, str] = "cannot tell", "one judge"
+            elif informing[x] < FEWEST_VARYING:
+                found = "cannot tell", "constant"
+            elif self.units < FEWEST:
+                found = "cannot tell", "few tasks"
+            elif limits["one"][1][x] < least and not inside:
+                found = DISAGREE, ""
+            elif m == 2 or self.kin.all():
+                found = "cannot tell", ("two judges" if m == 2 else "one maker") if agree else "width"
+            elif across:
+                found = AGREE, ""
+            else:
+                found = "cannot tell", "group" if agree else "width"
+            out[0].append(found[0])
+            out[1].append(found[1])
+        return out
+
+    def of_judges(self, limits: Array, least: float) -> NDArray[Any]:
+        """(k, m) whether a judge agrees with the others."""
+        low, high = limits
+        found = np.where(low > least, AGREE, np.where(high < least, DISAGREE, "cannot tell")).astype(object)
+        few = (self.informing < FEWEST_VARYING) | (self.units < FEWEST)
+        found[few] = "cannot tell"
+        return found
+
+
+def _over(top: Array, bottom: Array) -> Array:
+    return ratio(top, bottom, otherwise=np.nan)
+
+
+def _with_the_others(c: Array) -> Array:
+    """Correlation of each language with the mean of the others, from covariances (r, k, k): (r, k)."""
+    own = np.diagonal(c, axis1=-2, axis2=-1)
+    to_all = c.sum(axis=-1) - own
+    rest = c.sum(axis=(-2, -1))[:, None] - 2 * to_all - own
+    return _over(to_all, np.sqrt(np.maximum(own * rest, 0.0)))
+
+
+def _informing(panel: Panel) -> NDArray[np.int64]:
+    """(k,) tasks on which two judges or more do not give all systems one score, or without systems their usual one."""
+    if panel.system_scores is None:
+        usual = np.nanmedian(panel.scores, axis=0) if not np.isnan(panel.scores).all(axis=0).any() else 0.0
+        varies = np.abs(panel.scores - usual) > panel.tie_gap
+    else:
+        there = ~np.isnan(panel.system_scores)
+        low = np.where(there, panel.system_scores, np.inf).min(axis=1)
+        varies = np.where(there, panel.system_scores, -np.inf).max(axis=1) - low > panel.tie_gap
+    out: NDArray[np.int64] = (varies.sum(axis=-1) >= 2).sum(axis=0)
     return out
 
 
-def _seeing(limits: dict[str, Array], least: float) -> NDArray[np.bool_]:
-    """(k,): languages in which the judges see, or would without one of them."""
+def _groups(
+    panel: Panel, of: Mapping[str, str], groups: NDArray[np.bool_], named: list[tuple[int, float, float, float]]
+) -> pd.DataFrame:
+    rows = []
+    for g, value, low, high in named:
+        judges = [j for j, inside in zip(panel.judges, groups[g], strict=True) if inside]
+        made = {of[j] for j in judges}
+        rows.append((" + ".join(judges), len(judges), value, low, high, made.pop() if len(made) == 1 else ""))
+    return pd.DataFrame(rows, columns=["judges", "size", "correlation", "low", "high", "family"])
+
+
+def _agreeing(limits: dict[str, Array], least: float) -> NDArray[np.bool_]:
+    """(k,): languages in which the judges agree, or would without one of them."""
     out: NDArray[np.bool_] = limits["one"][0] > least
     return out | (limits["others"][0] > least).any(axis=-1) if "others" in limits else out
 
 
 def _cells(
-    panel: Panel, full: dict[str, Array], limits: dict[str, Array], of_judge: NDArray[Any], of_language: NDArray[Any]
+    panel: Panel, full: dict[str, Array], limits: dict[str, Array], of_judge: NDArray[Any], of_language: list[Verdict]
 ) -> pd.DataFrame:
     _, k, m = panel.shape
     none = np.full((k, m), np.nan)
@@ -246,7 +420,7 @@ def _cells(
         reliability=column(full["judge"][0], full["panel"][0]),
         low=column(limits["judge"][0], limits["panel"][0]),
         high=column(limits["judge"][1], limits["panel"][1]),
-        verdict=column(of_judge, of_language),
+        verdict=column(of_judge, np.array(of_language, object)),
         others=column(others[0], none[:, 0]),
         others_low=column(others[1], none[:, 0]),
         others_high=column(others[2], none[:, 0]),
@@ -254,25 +428,25 @@ def _cells(
 
 
 def _slopes(
-    panel: Panel, full: dict[str, Array], drawn: dict[str, Array], sees: NDArray[np.bool_], level: float
+    panel: Panel, full: dict[str, Array], drawn: dict[str, Array], there: NDArray[np.bool_], level: float
 ) -> pd.DataFrame:
-    """lambda of each cell over the judge's mean, in the languages that are seen; a band over all cells."""
+    """lambda of each cell over the judge's mean, in the languages where judges agree; a band over all cells."""
     names = ["language", "judge", "slope", "low", "high", "own", "band_low", "band_high", "clear", "material"]
-    if "lambda" not in full or int(sees.sum()) < 2:
+    if "lambda" not in full or int(there.sum()) < 2:
         return pd.DataFrame(columns=names)
     ends = [(1 - level) / 2, (1 + level) / 2]
-    # A judge that sees nowhere has no usual spread to hold a language's against.
-    some: NDArray[np.bool_] = np.quantile(drawn["lambda"][:, sees].mean(axis=1), ends[0], axis=0) > 0
+    # A judge that agrees nowhere has no usual spread to hold a language's against.
+    some: NDArray[np.bool_] = np.quantile(drawn["lambda"][:, there].mean(axis=1), ends[0], axis=0) > 0
     if int(some.sum()) < 2:
         return pd.DataFrame(columns=names)
     judges = [x for x, s in zip(panel.judges, some, strict=True) if s]
-    size, sizes = (x[:, sees][..., some] for x in (full["lambda"], drawn["lambda"]))
+    size, sizes = (x[:, there][..., some] for x in (full["lambda"], drawn["lambda"]))
     usual, usual_draws = (x.mean(axis=1, keepdims=True) for x in (size, sizes))
     slope, draws = size / usual, sizes / usual_draws
     low, high = np.quantile(draws, ends, axis=0)
     shared, shared_draws = (x.mean(axis=2, keepdims=True) for x in (slope, draws))
     band_low, band_high = _ratio_band(size[0], (usual * shared)[0], sizes, usual_draws * shared_draws, level)
-    languages = [x for x, s in zip(panel.languages, sees, strict=True) if s]
+    languages = [x for x, s in zip(panel.languages, there, strict=True) if s]
     return long_table(
         {"language": languages, "judge": judges},
         slope=slope[0],

@@ -1,4 +1,4 @@
-"""Systems together: does the panel see them, which one wins, and does that depend on the judge or the language."""
+"""Systems together: do the judges agree about them, which one wins, and does that depend on judge or language."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from polyjudge.panel.panel import Panel
 from polyjudge.questions.systems.favour import Favour, favour
 from polyjudge.questions.systems.leaderboard import Leaderboard, leaderboard
-from polyjudge.questions.systems.signal import Signal, signal
+from polyjudge.questions.systems.signal import DISAGREE, Signal, signal
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, ranked
 
@@ -22,7 +22,8 @@ class Systems(Result):
 
     signal: Signal
     leaderboard: Leaderboard
-    favour: Favour
+    favour: Favour | None
+    """None with one judge."""
     level: float
     resamples: int
     seed: int
@@ -32,13 +33,10 @@ class Systems(Result):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Most severe first. Where the judges are blind, who stands above whom is no finding."""
-        blind = self.signal.verdict == "blind"
-        rest = [
-            f
-            for f in (*self.leaderboard.findings, *self.favour.findings)
-            if not blind or f.code == "systems-calibration"
-        ]
+        """Most severe first. Where the judges do not agree, who stands above whom is no finding."""
+        rest = [*self.leaderboard.findings, *(self.favour.findings if self.favour is not None else ())]
+        if self.signal.verdict == DISAGREE:
+            rest = [f for f in rest if f.code == "systems-calibration"]
         return tuple(ranked([*self.signal.findings, *rest]))
 
 
@@ -50,17 +48,19 @@ def systems(
     resamples: int = 1000,
     seed: int = 7,
 ) -> Systems:
-    """Ask of a panel with systems: do the judges see them, which one wins, and who favours whom.
+    """Ask of a panel with systems: do the judges agree about them, which one wins, and who favours whom.
+
+    families : makers of judges and systems by name; found from the names where not given
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=60, languages=2, judges=4, systems=5, sees=0.0, seed=1)
     >>> systems(panel).findings[0].code
-    'signal-blind'
+    'signal-disagree'
     """
     options: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     return Systems(
-        leaderboard=leaderboard(panel, **options),
+        leaderboard=leaderboard(panel, families=families, **options),
         signal=signal(panel, families=families, **options),
-        favour=favour(panel, families=families, **options),
+        favour=favour(panel, families=families, **options) if len(panel.judges) > 1 else None,
         **options,
     )

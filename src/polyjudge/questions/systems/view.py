@@ -1,6 +1,8 @@
-"""What is said about systems: whether the judges see them, which one wins, and who favours whom."""
+"""What is said about systems: whether the judges agree about them, which one wins, and who favours whom."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pandas as pd
 
@@ -8,7 +10,7 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
 from polyjudge.questions.systems.favour import Favour
 from polyjudge.questions.systems.leaderboard import ALL, Leaderboard
-from polyjudge.questions.systems.signal import PANEL, Signal
+from polyjudge.questions.systems.signal import DISAGREE, PANEL, Signal
 from polyjudge.questions.systems.systems import Systems
 from polyjudge.report.build import by_size, chart, fields, frame_of, pivot, table
 from polyjudge.report.sections import Block, Chart, Finding, Grid, Report, Section, Step, Table
@@ -19,7 +21,9 @@ SWAPS = (
     "| lower in = lower_in:label | by = gap_lower:+points | p"
 )
 SEEN = "language | verdict | one judge = one/_low/_high:ratio.2 | panel/_low/_high:ratio.2"
-ACROSS = "across families = across/_low/_high:ratio.2"
+ACROSS = "across makers = across/_low/_high:ratio.2 | outside the closest = outside/_low/_high:ratio.2"
+CONSISTENT = "consistent = consistency/_low/_high:ratio.2"
+GROUPED = "judges | correlation of errors = correlation/low/high:ratio.2 | of one maker = family:label"
 WITHIN = "on the means = leaderboard/_low/_high:ratio.2 | within tasks = within/_low/_high:ratio.2"
 SLOPES = (
     "language | judge | spread over its mean = slope/low/high:ratio.2 "
@@ -29,7 +33,7 @@ MOST_EFFECTS = 20
 
 
 def build(result: Systems, panel: Panel | None = None) -> Report:
-    """First whether the judges see; then who wins; then where that depends on judge or language."""
+    """First whether the judges agree; then who wins; then where that depends on judge or language."""
     return Report(
         **frame_of("systems", result, panel),
         title=say("systems.title"),
@@ -38,48 +42,48 @@ def build(result: Systems, panel: Panel | None = None) -> Report:
         beside=(ranks_chart(result.leaderboard),),
         next=steps(result, panel),
         findings=result.findings,
-        sections=sections(result),
+        sections=sections(result, panel),
     )
 
 
 def sayings(result: Systems) -> tuple[Say | Finding, ...]:
-    """At most three sentences: do the judges see, who wins, does that hang on a judge or who changes places."""
-    if result.signal.verdict == "blind":
-        every = [f for f in result.signal.findings if f.code == "signal-blind" and f.values["all"]]
-        return tuple(every) or (seen(result.signal),)
-    out = [seen(result.signal)]
-    best = result.leaderboard
+    """Do the judges agree, who wins, does that hang on a judge or who changes places; and what no panel can tell."""
+    s, best = result.signal, result.leaderboard
+    if s.verdict == DISAGREE:
+        every = [f for f in s.findings if f.code == "signal-disagree" and f.values["all"]]
+        return tuple(every) or (agreed(s),)
     top = best.top_set()
     others = best.systems["system"].nunique() - len(top)
-    out.append(say("systems.top", top=top, others=others, settled=best.settled))
+    sizes = {"judges": len(best.judges), "makers": len(best.makers)}
+    wins = say("systems.top", top=top, others=others, settled=best.settled, **sizes)
     moves = [f for f in best.findings if f.code.startswith(("systems-hang", "systems-swap"))]
-    return (*out, moves[0] if moves else say("systems.no-swap"))
+    last = () if s.why in ("one maker", "two judges", "one judge") else (say("systems.shared-error"),)
+    return agreed(s), wins, moves[0] if moves else say("systems.no-swap"), *last
 
 
-def seen(s: Signal) -> Say:
-    """Whether the judges see, in one sentence."""
+def agreed(s: Signal) -> Say:
+    """Whether the judges agree, in one sentence."""
+    values = {name: getattr(s, f"mean_{name}") for name in ("one", "panel", "panel_low", "panel_high")}
+    values |= {"low": s.mean_one_low, "high": s.mean_one_high}
     return say(
         f"signal.{s.verdict.replace(' ', '-')}",
-        one=s.mean_one,
-        low=s.mean_one_low,
-        high=s.mean_one_high,
-        panel=s.mean_panel,
-        panel_low=s.mean_panel_low,
-        panel_high=s.mean_panel_high,
         most=float(s.languages["one_high"].max()),
-        blind=s.blind_languages,
-        by_task=s.by_task,
+        odd=s.odd_languages,
+        judges=len(s.families),
+        **values,
+        **fields(s, "why", "makers", "by_task"),
     )
 
 
 def steps(result: Systems, panel: Panel | None) -> tuple[Step, ...]:
     """What to do next."""
-    if result.signal.verdict == "blind" or result.signal.blind:
-        return (Step(why=say("systems.next-probe"), command="polyjudge probe make ITEMS -o probes.jsonl"),)
-    if result.leaderboard.settled and len(result.leaderboard.top_set()) == 1:
-        return ()
     scores = (panel.reading.words() if panel is not None and panel.reading is not None else "") or "SCORES"
-    return (Step(why=say("systems.next-plan"), command=f"polyjudge plan --from {scores} --separate POINTS"),)
+    if result.signal.verdict == DISAGREE or result.signal.odd:
+        return (Step(why=say("systems.next-probe"), command="polyjudge probe make ITEMS -o probes.jsonl"),)
+    label = Step(why=say("systems.next-label"), command=f"polyjudge label make {scores} --items ITEMS -o labels")
+    if result.leaderboard.settled and len(result.leaderboard.top_set()) == 1:
+        return (label,)
+    return Step(why=say("systems.next-plan"), command=f"polyjudge plan --from {scores} --separate POINTS"), label
 
 
 def board(b: Leaderboard) -> Table:
@@ -88,9 +92,12 @@ def board(b: Leaderboard) -> Table:
     return table("leaderboard", say("systems.board"), whole, f"system | {RANKS}", most=40)
 
 
-def sections(result: Systems) -> tuple[Section, ...]:
-    """Signal, leaderboard by language, who favours whom."""
-    return signal_section(result.signal), leaderboard_section(result.leaderboard), favour_section(result.favour)
+def sections(result: Systems, panel: Panel | None = None) -> tuple[Section, ...]:
+    """Agreement, leaderboard by language, who favours whom."""
+    board = leaderboard_section(result.leaderboard)
+    if panel is not None and panel.apart:
+        board = replace(board, says=(*board.says, say("systems.apart")))
+    return signal_section(result.signal), board, favour_section(result.favour)
 
 
 def signal_chart(s: Signal) -> Chart:
@@ -103,7 +110,7 @@ def signal_chart(s: Signal) -> Chart:
         values=pivot(judges, "reliability"),
         kind="ratio",
         digits=2,
-        marks=pivot(judges.assign(mark=judges["verdict"].map({"blind": "culprit"}).fillna("")), "mark"),
+        marks=pivot(judges.assign(mark=judges["verdict"].map({DISAGREE: "culprit"}).fillna("")), "mark"),
         note=say("signal.grid-note"),
     )
     alt = say("signal.chart", low=low, high=high, least=s.least)
@@ -112,10 +119,13 @@ def signal_chart(s: Signal) -> Chart:
 
 def signal_section(s: Signal) -> Section:
     """Reliability by language and judge as a heatmap, its sources, and slopes."""
-    head = (SEEN, *((ACROSS,) if "across" in s.languages else ()), *((WITHIN,) if not s.by_task else ()))
+    more = {"across": ACROSS, "consistency": CONSISTENT, "within": WITHIN}
+    head = (SEEN, *(columns for name, columns in more.items() if name in s.languages))
     caption = say("signal.table", level=s.level)
     blocks: list[Block] = [signal_chart(s), table("signal-languages", caption, s.languages, *head)]
     says = [say("signal.scope", by_task=s.by_task, least=s.least)]
+    if len(s.groups):
+        blocks.append(table("groups", say("signal.groups"), s.groups, GROUPED))
     if len(s.slopes):
         far = s.slopes.reindex((s.slopes["own"] - 1).abs().sort_values(ascending=False, kind="stable").index)
         blocks.append(table("slopes", say("signal.slopes"), far, SLOPES, most=20))
@@ -146,8 +156,10 @@ def leaderboard_section(b: Leaderboard) -> Section:
     return Section(name="leaderboard", title=title, says=tuple(says), blocks=tuple(blocks), folded=False)
 
 
-def favour_section(f: Favour) -> Section:
+def favour_section(f: Favour | None) -> Section:
     """The largest effects of each kind, and self-preference."""
+    if f is None:
+        return Section(name="favour", title=say("favour.title"), says=(say("favour.one-judge"),))
     blocks: list[Block] = []
     for kind, rows in f.effects.groupby("kind", sort=False):
         far = by_size(rows, "effect")
@@ -159,9 +171,8 @@ def favour_section(f: Favour) -> Section:
     if own is None:
         words = say("favour.none-own")
     else:
-        words = say(
-            "favour.own", judges=list(own.judges), **fields(own, "effect", "low", "high", "own", "separable", "clear")
-        )
+        shown = fields(own, "effect", "low", "high", "own", "p", "separable", "clear")
+        words = say("favour.own", judges=list(own.judges), **shown)
     if set(kin[kin["role"] == "judge"]["family"]) & set(kin[kin["role"] == "system"]["family"]):
         head = "name:label | role | family:label"
         blocks.append(table("families", say("favour.families"), pd.DataFrame(kin), head))
