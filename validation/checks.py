@@ -391,8 +391,8 @@ def judged(scenario: Scenario, seed: int) -> Found:
     true = _reliability(sees, quality)
     out: Found = {
         "signal interval, coverage": _within(seen.languages["one_low"], true, seen.languages["one_high"]).mean(),
-        "signal verdict wrong": seen.verdict == ("sees" if sees == 0 else "blind"),
-        "signal verdict right": seen.verdict == ("blind" if sees == 0 else "sees"),
+        "signal verdict wrong": seen.verdict == ("agree" if sees == 0 else "do not agree"),
+        "signal verdict right": seen.verdict == ("do not agree" if sees == 0 else "agree"),
         "systems swap, none does": (board.swaps["clear"] & (board.swaps["kind"] == "language")).any(),
     }
     if "missing" in scenario.simulate and sees:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 AHEAD = ("plan", "replay", "separate", "label_budget")
 """Their level is of scores still to be had: what looks there were has no part in it."""
 
+INSIDE = ("systems", "signal", "leaderboard", "favour", "judges")
+"""They compare inside a language, so that one language or judge, or languages without common tasks, are a panel too."""
+
 
 def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., Any]:
     """The function as users see it.
@@ -44,7 +47,7 @@ def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., A
             panel = _read(values.get("panel"), reading, name)
             # Labels that were laid out for this very panel would no longer fit a part of it.
             laid_out = any(isinstance(value, Gold) for value in values.values())
-            values["panel"] = settle_incomplete(panel) if settle and not laid_out else panel
+            values["panel"] = settle_incomplete(panel, name in INSIDE) if settle and not laid_out else panel
         if values.get("probes") is not None:
             values["probes"] = _read(values["probes"], {}, "probe")
         check_kinds(name, values, function)

@@ -80,9 +80,15 @@ def _masks(graph: csr_matrix, there: Mask) -> list[Mask]:
     return sorted((part for part in parts if part.any()), key=lambda part: -int(part.sum()))
 
 
-def settle_incomplete(panel: Panel) -> Panel:
+def settle_incomplete(panel: Panel, inside: bool = False) -> Panel:
     """The panel that analyses take: holes stay, to be filled by least squares; the languages and judges that cannot be
-    estimated are left out. Its notes say so, once."""
+    estimated are left out. Its notes say so, once.
+
+    inside : the analysis compares inside a language, so one language, one judge or languages with tasks of their own
+        are as good
+    """
+    if inside and (panel.apart or min(panel.shape[1:]) < 2):
+        return panel
     panel.require_crossed()
     if panel.complete:
         return panel

@@ -354,11 +354,14 @@ def load_probes(ctx: Context, scores: str) -> Panel:
     return settle_incomplete(read_probes(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx))))
 
 
-def load(ctx: Context, scores: str) -> Panel:
-    """The panel a command works on: `read`, without the languages and judges that missing scores leave unknown."""
+def load(ctx: Context, scores: str, inside: bool = False) -> Panel:
+    """The panel a command works on: `read`, without the languages and judges that missing scores leave unknown.
+
+    inside : see `settle_incomplete`
+    """
     from polyjudge.estimate.identify import settle_incomplete
 
-    return settle_incomplete(read(ctx, scores))
+    return settle_incomplete(read(ctx, scores), inside)
 
 
 def run(analysis: Callable[..., T], *given: Any, **options: Any) -> T:

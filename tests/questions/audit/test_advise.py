@@ -140,7 +140,7 @@ def test_a_judge_that_does_not_see_is_said_first_and_blind_judges_have_a_blind_m
     sees[1, 2] = 0.0
     options = {"systems": 5, "seed": 1, "interaction": 0.0}
     half = pj.audit(pj.simulate_panel(100, 3, 4, sees=sees, **options)[0], resamples=100).advice
-    assert half.verdict[0].code == "signal-judge-blind"
+    assert half.verdict[0].code == "signal-judge-odd"
     assert half.verdict[0].values["cells"] == [("language2", "judge3")]
     blind = pj.audit(pj.simulate_panel(100, 3, 4, sees=0.0, **options)[0], resamples=100).advice
     assert blind.verdict[0].code == "verdict.blind"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,8 @@ from polyjudge.estimate.covariance import Moments, one_factor
 from polyjudge.estimate.families import families
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.say import word
-from polyjudge.questions.systems.signal import _ratio_band
+from polyjudge.questions.systems.leaderboard import leaderboard
+from polyjudge.questions.systems.signal import _ratio_band, signal
 from polyjudge.report import report_of
 from polyjudge.report.sections import find
 from refusals import lacks, refused
@@ -41,10 +44,10 @@ def test_the_judges_of_devai_do_not_see_the_frameworks(frameworks: pj.Panel) -> 
     found = pj.signal(frameworks)
     assert found.mean_one == pytest.approx(0.0051, abs=0.001)
     assert found.languages["one"].between(-0.04, 0.04).all()
-    assert set(found.languages["verdict"]) <= {"blind", "cannot tell"}
-    assert found.verdict == "blind"
-    assert "signal-blind" in codes(found)
-    said = next(f for f in found.findings if f.code == "signal-blind")
+    assert set(found.languages["verdict"]) <= {"do not agree", "cannot tell"}
+    assert found.verdict == "do not agree"
+    assert "signal-disagree" in codes(found)
+    said = next(f for f in found.findings if f.code == "signal-disagree")
     assert "[{low:.2f}, {high:.2f}]".format(**said.values) in word(said)
     assert list(found.to_frame())[:6] == ["language", "judge", "reliability", "low", "high", "verdict"]
     assert set(found.to_frame()["judge"]) == {*frameworks.judges, "(panel)"}
@@ -64,12 +67,13 @@ def test_against_human_labels_the_panel_of_devai_is_blind_and_the_agent_judge_is
     assert np.corrcoef(labels["agent_judge"].reindex(panel.index), human)[0, 1] == pytest.approx(0.861, abs=0.001)
 
 
-def test_the_judges_of_gemba_see(gemba: pj.Panel) -> None:
+def test_the_judges_of_gemba_agree_and_are_of_one_maker(gemba: pj.Panel) -> None:
     found = pj.signal(gemba, resamples=200)
     by = found.languages.set_index("language")
     assert by["one"].to_dict() == pytest.approx({"German": 0.558, "Russian": 0.526}, abs=0.002)
     assert by["panel"].to_dict() == pytest.approx({"German": 0.863, "Russian": 0.847}, abs=0.002)
-    assert (by["verdict"] == "sees").all()
+    assert (by["verdict"] == "cannot tell").all()
+    assert (found.makers, found.why) == (["OpenAI"], "one maker")
     assert by.loc["German", ["one_low", "one_high"]].to_list() == pytest.approx([0.543, 0.573], abs=0.004)
 
 
@@ -115,11 +119,73 @@ def test_without_systems_the_tasks_are_the_objects() -> None:
     assert pj.signal(noise, resamples=200).mean_one == pytest.approx(0, abs=0.15)
 
 
-def test_judges_without_any_spread_are_blind() -> None:
-    panel = pj.Panel.from_array(np.full((20, 3, 2, 3), 80.0) + np.arange(20)[:, None, None, None], systems="abc")
-    found = pj.signal(panel, resamples=100)
-    assert found.mean_one == 0
-    assert found.verdict == "blind"
+def test_of_scores_that_are_all_one_nothing_can_be_told() -> None:
+    scores = np.full((20, 3, 2, 3), 80.0) + np.arange(20)[:, None, None, None]
+    found = pj.signal(pj.Panel.from_array(scores, systems="abc"), resamples=100)
+    assert np.isnan(found.mean_one)
+    assert (found.verdict, found.why) == ("cannot tell", "constant")
+    assert set(found.cells["verdict"]) == {"cannot tell"}
+    scores[:9, 0, 1] += 1.0  # nine tasks that vary are still nearly none
+    nearly = pj.signal(pj.Panel.from_array(scores, systems="abc"), resamples=100)
+    assert nearly.languages["why"].tolist() == ["constant", "constant"]
+
+
+def shared_error(
+    m: int, groups: list[list[int]], judges: list[str] | None = None, sees: Any = 0.0, seed: int = 1
+) -> pj.Panel:
+    """60 tasks, 4 systems, 3 languages; the judges of a group share 70% of their error, `sees` of all is true."""
+    rng = np.random.default_rng(seed)
+    e = rng.normal(0, 1, (60, 4, 3, m))
+    for g in groups:
+        e[..., g] = np.sqrt(0.7) * rng.normal(0, 1, (60, 4, 3, 1)) + np.sqrt(0.3) * e[..., g]
+    scores = np.sqrt(sees) * rng.normal(0, 1, (60, 4, 1, 1)) + np.sqrt(1 - np.asarray(sees)) * e
+    names = judges or [f"j{i}" for i in range(m)]
+    return pj.Panel.from_array(50 + 5 * scores, judges=names, systems="abcd")
+
+
+NAMED = ["gpt-4", "gpt-4o", "gpt-5", "claude-3", "gemini-2", "mistral-x"]
+
+
+@pytest.mark.parametrize(
+    ("panel", "verdict", "why", "group"),
+    [
+        (shared_error(6, [], NAMED), "do not agree", "", ""),
+        (shared_error(6, [[0, 1, 2]], NAMED), "cannot tell", "group", "gpt-4 + gpt-4o + gpt-5"),
+        (shared_error(4, [[0, 1]], NAMED[1:5]), "cannot tell", "group", "gpt-4o + gpt-5"),
+        (shared_error(5, [[0, 1, 2]]), "cannot tell", "group", "j0 + j1 + j2"),
+        (shared_error(6, [[0, 1, 2, 3]]), "cannot tell", "group", "j0 + j1 + j2 + j3"),
+        (shared_error(5, [[0, 1, 2]], sees=0.3), "agree", "", "j0 + j1 + j2"),
+        (shared_error(6, [], sees=0.4), "agree", "", ""),
+        (shared_error(6, [], sees=np.array([0.8, 0.8, 0.3, 0.3, 0.3, 0.3])), "agree", "", ""),
+        (shared_error(3, [], NAMED[:3], sees=0.5), "cannot tell", "one maker", ""),
+        (shared_error(2, [], sees=0.5), "cannot tell", "two judges", ""),
+        (shared_error(1, [], sees=0.5), "cannot tell", "one judge", ""),
+    ],
+)  # fmt: skip
+def test_agreement_inside_one_group_or_maker_proves_nothing(
+    panel: pj.Panel, verdict: str, why: str, group: str
+) -> None:
+    found = signal(panel, resamples=200)
+    assert (found.verdict, found.why) == (verdict, why)
+    assert found.groups["judges"].tolist() == [group] * bool(group)
+    assert ("signal-group" in codes(found)) == bool(group)
+
+
+def test_makers_that_are_given_count_as_those_of_names() -> None:
+    panel = shared_error(3, [[0, 1]])
+    assert signal(panel, resamples=200).why == "group"
+    assert signal(panel, families=dict.fromkeys(panel.judges, "one"), resamples=200).why == "one maker"
+
+
+def test_consistency_is_the_correlation_with_the_other_languages() -> None:
+    panel = shared_error(4, [], sees=0.4)
+    found = signal(panel, resamples=200).languages
+    mean = panel.system_scores.mean(axis=3)  # type: ignore[union-attr]
+    mean = mean - mean.mean(axis=1, keepdims=True)
+    expected = np.corrcoef(mean[:, :, 0].ravel(), mean[:, :, 1:].mean(axis=2).ravel())[0, 1]
+    assert found["consistency"][0] == pytest.approx(expected)
+    assert (found["consistency_low"] < found["consistency"]).all()
+    assert (found["consistency"] < found["consistency_high"]).all()
 
 
 def test_clusters_are_resampled_as_a_whole() -> None:
@@ -226,9 +292,9 @@ def test_a_blind_judge_in_one_language_is_named() -> None:
     sees[1, 2] = 0.0
     panel, _ = pj.simulate_panel(300, 3, 4, systems=4, sees=sees, seed=1)
     found = pj.signal(panel, resamples=300)
-    assert found.blind == [("language2", "judge3")]
-    assert "signal-judge-blind" in codes(found)
-    assert "signal-blind" not in codes(found)
+    assert found.odd == [("language2", "judge3")]
+    assert "signal-judge-odd" in codes(found)
+    assert "signal-disagree" not in codes(found)
 
 
 def test_a_blind_judge_is_named_though_it_pulls_its_language_down() -> None:
@@ -237,10 +303,10 @@ def test_a_blind_judge_is_named_though_it_pulls_its_language_down() -> None:
     sees[1, 2] = 0.0
     panel, _ = pj.simulate_panel(300, 3, 4, systems=8, sees=sees, scale="integer", steps=2, interaction=0.0, seed=10012)
     found = pj.signal(panel, resamples=200)
-    assert found.languages["verdict"][1] != "sees"
-    assert found.blind == [("language2", "judge3")]
-    assert found.blind_languages == []
-    assert codes(found) & {"signal-blind", "signal-unclear", "signal-judge-blind"} == {"signal-judge-blind"}
+    assert found.languages["verdict"][1] != "agree"
+    assert found.odd == [("language2", "judge3")]
+    assert found.odd_languages == []
+    assert codes(found) & {"signal-disagree", "signal-unclear", "signal-judge-odd"} == {"signal-judge-odd"}
     scores = np.delete(panel.system_scores, 2, axis=3)  # type: ignore[arg-type]
     without = pj.signal(pj.Panel.from_array(scores, systems=panel.systems), resamples=100).languages["one"]
     cells = found.cells.set_index(["language", "judge"])
@@ -420,8 +486,9 @@ def test_effects_are_centred_and_bands_hold_the_planted_ones() -> None:
 
 
 def test_self_preference_is_found_and_not_where_there_is_none() -> None:
-    judges, systems = ["GPT-4o", "Claude 3", "Gemini"], ["gpt-4o-mini", "claude-haiku", "Llama-3"]
-    likes = np.zeros((3, 3))
+    judges = ["GPT-4o", "Claude 3", "Gemini", "Qwen", "Grok"]
+    systems = ["gpt-4o-mini", "claude-haiku", "Llama-3", "Mistral", "Phi"]
+    likes = np.zeros((5, 5))
     likes[0, 0] = likes[1, 1] = 6
     panel, _ = pj.simulate_panel(100, 2, judges, systems=systems, judge_system=likes, seed=1)
     found = pj.favour(panel, resamples=100)
@@ -429,6 +496,12 @@ def test_self_preference_is_found_and_not_where_there_is_none() -> None:
     assert own is not None
     assert own.own == 2
     assert own.low > 0
+    assert own.p < 0.05
+    few = panel.select(judges=judges[:3], systems=systems[:3])
+    rare = pj.favour(few, resamples=100).self_preference  # 18 ways to name them: nothing is rarer than one of 18
+    assert rare is not None
+    assert rare.low > 0.0
+    assert not rare.clear
     assert "favour-own-family" in codes(found)
     plain, _ = pj.simulate_panel(100, 2, judges, systems=systems, seed=1)
     calm = pj.favour(plain, resamples=100).self_preference
@@ -440,6 +513,63 @@ def test_self_preference_is_found_and_not_where_there_is_none() -> None:
     given = pj.favour(panel, families={"Llama-3": "Google"}, resamples=100)
     assert given.self_preference is not None
     assert given.self_preference.own == 3
+
+
+def test_tastes_that_know_no_family_are_no_self_preference() -> None:
+    names = ["gpt-4", "claude-3", "gemini-2", "qwen-2"]
+    taken = 0
+    for seed in range(12):
+        panel, _ = pj.simulate_panel(60, 2, names, systems=[f"{x}-chat" for x in names], judge_system=4.0, seed=seed)
+        own = pj.favour(panel, resamples=100).self_preference
+        assert own is not None
+        taken += own.clear
+    assert taken <= 2
+
+
+def test_the_taste_of_one_maker_ranks_nothing() -> None:
+    likes = np.zeros((3, 5))
+    likes[0, :2] = 14
+    judges = ["gpt-4", "gpt-4o", "claude-3", "gemini-2", "qwen-2"]
+    panel, _ = pj.simulate_panel(100, 2, judges, systems="abc", system_sd=0.0, judge_system=likes, seed=2)
+    found = leaderboard(panel, resamples=200)
+    assert found.top_set() == ["a", "b", "c"]
+    assert set(found.differences["hangs_on"]) == {"", "OpenAI"}
+    apart = leaderboard(panel, families={j: j for j in judges}, resamples=200)
+    assert apart.top_set() == ["a"]
+
+
+def test_languages_that_share_no_tasks_are_ranked_inside_each() -> None:
+    """The same numbers as each language alone; over all it is the mean of the languages' means."""
+    panel, _ = pj.simulate_panel(40, 2, 4, systems="abc", seed=3)
+    scores = np.full((80, 3, 2, 4), np.nan)
+    scores[:40, :, 0], scores[40:, :, 1] = panel.system_scores[:, :, 0], panel.system_scores[:, :, 1]  # type: ignore[index]
+    apart = pj.Panel.from_array(scores, systems="abc")
+    assert apart.apart
+    found = pj.systems(apart, resamples=200)
+    board = found.leaderboard.systems.set_index(["language", "system"])
+    for x in range(2):
+        alone = leaderboard(panel.select(languages=[panel.languages[x]]), resamples=200).systems
+        alone = alone[alone["language"] != "(all)"].set_index("system")
+        for column in ("mean", "low", "high", "rank_low", "rank_high"):
+            here = board.loc[apart.languages[x]][column]
+            assert here.to_dict() == pytest.approx(alone[column].to_dict())
+    means = board.loc[list(apart.languages)]["mean"].groupby("system").mean()
+    assert board.loc["(all)"]["mean"].to_dict() == pytest.approx(means.to_dict())
+    assert set(found.favour.effects["kind"]) == {"judge:system"}  # type: ignore[union-attr]
+    assert "consistency" not in found.signal.languages
+    report_of(found, apart)
+
+
+def test_one_judge_and_one_language() -> None:
+    panel, _ = pj.simulate_panel(60, 2, 3, systems="abc", system_sd=np.array([-9.0, 0.0, 9.0]), seed=1)
+    one = pj.systems(panel.select(judges=panel.judges[:1]), resamples=200)
+    assert one.leaderboard.top_set() == ["c"]
+    assert (one.favour, one.signal.why) == (None, "one judge")
+    alone = pj.systems(panel.select(languages=panel.languages[:1]), resamples=200)
+    assert alone.signal.verdict == "agree"
+    assert alone.leaderboard.top_set() == ["c"]
+    for result in (one, alone):
+        json.dumps(report_of(result).payload(), allow_nan=False)
 
 
 def test_families_by_names() -> None:
@@ -547,7 +677,7 @@ def test_a_blind_panel_is_the_audits_most_serious_finding_and_silences_advice(fr
     found = pj.audit(frameworks, resamples=100)
     assert found.findings[0].code == "verdict.blind"
     assert found.findings[0].severity == "serious"
-    blind = next(f for f in found.findings if f.code == "signal-blind")
+    blind = next(f for f in found.findings if f.code == "signal-disagree")
     assert set(blind.values["languages"]) == set(frameworks.languages)
     assert not {"accuracy-gain", "do-not-calibrate"} & codes(found)
     assert found.summary.systems == frameworks.systems

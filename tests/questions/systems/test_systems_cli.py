@@ -35,7 +35,7 @@ def test_json_and_files(scores: Path, cli: Cli, tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert {r["system"] for r in found["leaderboard"]["systems"]} == {"gpt-x", "two", "three"}
     assert found["favour"]["self_preference"]["low"] > 0
-    assert found["signal"]["verdict"] == "sees"
+    assert found["signal"]["verdict"] == "agree"
     names = {p.name for p in (tmp_path / "out").iterdir()}
     assert {"report.html", "summary.md", "systems.json", "leaderboard.csv", "signal.csv", "favour.csv"} <= names
 
@@ -73,4 +73,4 @@ def test_every_sentence_has_words(sees: float) -> None:
         assert "\x1b" not in text
     once = [word(x) for x in (*report.verdict, *(f for f in report.findings if f not in report.verdict))]
     assert len(set(once)) == len(once)
-    assert ("signal-blind" in {f.code for f in result.findings}) == (sees == 0)
+    assert ("signal-disagree" in {f.code for f in result.findings}) == (sees == 0)

@@ -97,7 +97,7 @@ def advise(
     low, high = panel.observed_range
     if high - low <= panel.tie_gap:
         return Advice(state="constant", goal=goal, uses={}, steps=(), verdict=(find("warning", "constant", score=low),))
-    blind = signal is not None and signal.verdict == "blind"
+    blind = signal is not None and signal.verdict == "do not agree"
     found = _found(panel, explanation, certificate)
     state: State = "blind" if blind else _state(explanation, certificate)
     verdict = [*_unseen(panel, signal), *found]
@@ -174,9 +174,9 @@ def _unseen(panel: Panel, s: Signal | None) -> list[Finding]:
     """What the judges do not see: everywhere, in some languages, or one judge alone. First, for it decides most."""
     if s is None:
         return []
-    if s.verdict == "blind":
+    if s.verdict == "do not agree":
         return [_blind(panel, s)]
-    return [f for f in s.findings if f.code in ("signal-blind", "signal-judge-blind")][:1]
+    return [f for f in s.findings if f.code in ("signal-disagree", "signal-judge-odd")][:1]
 
 
 def _blind(panel: Panel, s: Signal) -> Finding:

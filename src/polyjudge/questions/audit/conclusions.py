@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pandas as pd
-from scipy.special import ndtr, ndtri
 
 from polyjudge.estimate.bands import Uncertainty
 from polyjudge.panel.panel import Panel
@@ -46,7 +45,7 @@ def conclude(
     if high - low <= panel.tie_gap:
         return [find("warning", "constant", score=low)]
     # Advice about calibrating yields to a panel that does not see what it judges.
-    blind = systems is not None and systems.signal.verdict == "blind"
+    blind = systems is not None and systems.signal.verdict == "do not agree"
     alpha = (1 - uncertainty.level) / _checks(variance, missingness, systems)
     out = [
         *([] if systems is None else _of_systems(systems, alpha)),
@@ -93,11 +92,8 @@ def _of_systems(s: Systems, alpha: float) -> list[Finding]:
     out = []
     for f in s.findings:
         p = f.values["p"] if f.code == "systems-swap-language" else None
-        own = s.favour.self_preference
-        if f.code == "favour-own-family" and own is not None:
-            # The interval is about 95%: how far its lower end is from 0 says how much wider it could be.
-            se = (own.effect - own.low) / float(ndtri((1 + s.favour.level) / 2))
-            p = float(2 * ndtr(-own.effect / se)) if se > 0 else 0.0
+        if f.code == "favour-own-family":
+            p = f.values["p"]
         if f.severity == "warning" and p is not None and p > alpha:
             f = replace(f, severity="notice")
         out.append(f)

@@ -79,7 +79,7 @@ def _beside(audit: Audit) -> tuple[Block, ...]:
     """Who notices damage, with probes; who wins, when the judges see that; else how the judges rank."""
     if audit.probes is not None:
         return (probe.sight(audit.probes),)
-    if audit.systems is not None and audit.systems.signal.verdict != "blind":
+    if audit.systems is not None and audit.systems.signal.verdict != "do not agree":
         return (systems.board(audit.systems.leaderboard),)
     if audit.ranks is None or len(audit.summary.judges) > ROOMY:
         return ()

@@ -32,7 +32,7 @@ def systems(
         if not equals or not name.strip() or not family.strip():
             raise UsageError(f"--families takes NAME=FAMILY pairs with commas between them, not {part!r}.")
         given[name.strip()] = family.strip()
-    panel = o.load(ctx, scores)
+    panel = o.load(ctx, scores, inside=True)
     result = o.run(analyse, panel, families=given, resamples=resamples, seed=seed)
     tables = {
         "leaderboard": result.leaderboard.systems,

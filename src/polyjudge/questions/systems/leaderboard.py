@@ -180,7 +180,7 @@ def leaderboard(
         makers=tuple(dict.fromkeys(find_families(panel.judges, families).values())),
         contaminated=int(scopes[0].contaminated.sum()),
         calibrated_change=_calibrated_change(panel, filled),
-        missing=int(panel.lost.sum()),
+        missing=int(panel.lost.sum() if panel.apart else np.isnan(scores).sum()),
         level=level,
         units=len(np.unique(panel.cluster)),
         resamples=resamples,
@@ -205,7 +205,12 @@ def _parts(panel: Panel, filled: Array) -> list[_Part]:
     values, language = own_language(filled)
     mean = mean_there(values, 2)[:, None]
     rows = [np.flatnonzero(language == x) for x in range(len(panel.languages))]
-    return [_Part(*by_stratum(mean, w, language), cluster), *(_Part(mean[r], w[r], cluster[r]) for r in rows)]
+    return [_Part(*by_stratum(mean, w, language), cluster), *(_Part(mean[r], w[r], _codes(cluster[r])) for r in rows)]
+
+
+def _codes(cluster: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Clusters numbered from 0 without a gap."""
+    return np.unique(cluster, return_inverse=True)[1]
 
 
 def _by_judge(panel: Panel, filled: Array) -> _Part:
@@ -247,8 +252,8 @@ def _per_task(filled: Array, over: int) -> Array:
 
 def _rated(part: _Part, level: float) -> tuple[Array, Array, Array]:
     """Means (x, s) with pointwise limits."""
-    mean, se = mean_and_se(part.values, part.weights, np.unique(part.cluster, return_inverse=True)[1])
-    half = stdtrit(len(np.unique(part.cluster)) - 1, (1 + level) / 2) * se
+    mean, se = mean_and_se(part.values, part.weights, part.cluster)
+    half = stdtrit(part.cluster.max(), (1 + level) / 2) * se
     return mean, mean - half, mean + half
 
 
@@ -270,7 +275,7 @@ def _without(
     mean, se = np.zeros((2, len(left_out), len(critical), len(i)))
     for x, kept in enumerate(left_out.values()):
         found = [
-            mean_and_se(p.values[..., i] - p.values[..., j], p.weights, np.unique(p.cluster, return_inverse=True)[1])
+            mean_and_se(p.values[..., i] - p.values[..., j], p.weights, p.cluster)
             for p in _parts(panel, filled[..., kept])
         ]
         mean[x], se[x] = (np.concatenate(part) for part in zip(*found, strict=True))

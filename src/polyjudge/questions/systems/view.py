@@ -58,7 +58,8 @@ def sayings(result: Systems) -> tuple[Say | Finding, ...]:
     wins = say("systems.top", top=top, others=others, settled=best.settled, **sizes)
     moves = [f for f in best.findings if f.code.startswith(("systems-hang", "systems-swap"))]
     last = () if s.why in ("one maker", "two judges", "one judge") else (say("systems.shared-error"),)
-    return agreed(s), wins, moves[0] if moves else say("systems.no-swap"), *last
+    first = next((f for f in s.findings if f.code == "signal-unclear"), agreed(s))
+    return first, wins, moves[0] if moves else say("systems.no-swap"), *last
 
 
 def agreed(s: Signal) -> Say:

@@ -84,10 +84,8 @@ def _plain(text: Any) -> str:
 
 def _own(v: Values) -> str:
     if v["low"] > 0 and not v.get("clear", True):
-        out = (
-            "Judges score their own family {effect/low/high:points} points higher, but judges with tastes of their own "
-        )
-        out += "would too ({p:share} of relabellings make as much)." if v["p"] > 0.05 else "would too."
+        out = "Judges score their own family {effect/low/high:points} points higher, but judges with tastes of their "
+        out += "own would too" + (" ({p:share} of relabellings make as much)." if v["p"] > 0.05 else ".")
     elif v["low"] > 0:
         out = "Judges favour systems of their own family by {effect/low/high:points} points."
     elif v["high"] < 0:
@@ -117,8 +115,8 @@ WORDS: dict[str, Template] = {
     "systems.ranks-chart": "One row for each of {systems} systems, a line over the ranks it may have. First: {top}. "
     "{level:share} for all systems of a language at once.",
     "systems.swaps": lambda v: f"Pairs that stand the other way round in another {v['kind']}",
-    "systems.scope": "Means over tasks and judges. Ranks are as these judges would rank on other tasks: all systems of a "
-    "language at once ({level:share}), and only what also stands without any one judge or maker counts.",
+    "systems.scope": "Means over tasks and judges. Ranks are as these judges would rank on other tasks: all systems of "
+    "a language at once ({level:share}), and only what also stands without any one judge or maker counts.",
     "systems.calibration": lambda v: (
         "Calibration changes nothing here, by arithmetic: what it takes off sums to zero over the judges."
         + (" {missing} scores of systems are missing; the means allow for that." if v["missing"] else "")
@@ -143,9 +141,9 @@ WORDS: dict[str, Template] = {
             if not v["by_task"]
             else "There are no systems, so the judges' scores of the tasks are compared. "
         )
-        + "Above {least:.1f} with the whole interval judges agree, below it they do not. Agreement counts across makers, "
-        "and must stand outside the group of makers that agrees most. Consistent: the panel's scores against their mean "
-        "over the other languages. Agreement is not truth: judges that share an error agree too."
+        + "Above {least:.1f} with the whole interval judges agree, below it they do not. Agreement counts across "
+        "makers, and must stand outside the group of makers that agrees most. Consistent: the panel's scores against "
+        "their mean over the other languages. Agreement is not truth: judges that share an error agree too."
     ),
     "signal.slopes": "How much a judge spreads the systems in a language, over its own mean",
     "signal.slope-scope": "What all judges share in a language may be systems that differ more there. A judge's own "
@@ -154,7 +152,7 @@ WORDS: dict[str, Template] = {
     "signal-disagree": lambda v: (
         _disagree(v) if v["all"] else f"In {{languages}} the judges do not agree {_better(v)}: do not rank there."
     ),
-    "signal-unclear": lambda v: _cannot_tell(v | {"odd": v["languages"]}),
+    "signal-unclear": lambda v: _cannot_tell(dict(v) | {"odd": v["languages"]}),
     "signal-one-maker": "All judges are of {maker}: an error they share would not show.",
     "signal-judge-odd": _judge_odd,
     "signal-group": "{judges} agree with each other more than with the rest (their errors correlate by "

@@ -12,12 +12,12 @@ from polyjudge.report.charts.vega import Picture, of
 def signal_heatmap(
     cells: pd.DataFrame, least: float, title: str = "Agreement about the systems of a task", note: str = ""
 ) -> Picture:
-    """Reliability of each judge in each language, 0 pale to 1 strong; blind cells are framed.
+    """Reliability of each judge in each language, 0 pale to 1 strong; cells surely below `least` are framed.
 
     cells : language, judge, reliability, low, high, verdict
     """
     unit = "share" if note else "reliability"
-    return _shares(cells, title, unit, ".2f", note or f"framed: blind, surely below {least:g}")
+    return _shares(cells, title, unit, ".2f", note or f"framed: surely below {least:g}")
 
 
 def pass_rates(cells: pd.DataFrame, title: str) -> Picture:
@@ -45,5 +45,5 @@ def _shares(cells: pd.DataFrame, title: str, unit: str, form: str, note: str) ->
         legend=dict(gradientLength=160, orient="bottom", direction="horizontal"),
     )
     text = [numbers(base, "datum.reliability > 0.6", fontSize=11)] if len(judges) <= ROOMY else []
-    blind = frame(base, "datum.verdict == 'blind'", "low", 2)
+    blind = frame(base, "datum.verdict == 'blind' || datum.verdict == 'do not agree'", "low", 2)
     return finish(sized([rectangles(base, tint), *text, blind, frame(base)], judges), title, note)
