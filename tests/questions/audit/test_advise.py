@@ -31,7 +31,7 @@ def commands(a: Advice) -> list[str]:
 
 
 BLIND = SimpleNamespace(
-    verdict="blind", by_task=False, mean_one=0.01, mean_one_low=-0.02, mean_one_high=0.03,
+    verdict="do not agree", by_task=False, mean_one=0.01, mean_one_low=-0.02, mean_one_high=0.03,
     languages=pd.DataFrame({"one_high": [0.05, 0.09]}),
 )  # fmt: skip
 
