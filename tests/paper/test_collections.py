@@ -243,7 +243,17 @@ def test_prepare_command(
 ) -> None:
     tasks = tmp_path / "tasks.jsonl"
     tasks.write_text("\n".join(json.dumps(one) for one in instances))
-    asked = ("prepare", "devai", "--instances", tasks, "--workspaces", workspaces, "--languages", "English,Swahili")
+    asked = (
+        "paper",
+        "prepare",
+        "devai",
+        "--instances",
+        tasks,
+        "--workspaces",
+        workspaces,
+        "--languages",
+        "English,Swahili",
+    )
     lacking = cli(*asked, "--translations", tmp_path / "said", "-o", tmp_path / "one")
     assert lacking.returncode == 2
     assert "--translate" in lacking.stderr
@@ -252,6 +262,39 @@ def test_prepare_command(
     assert done.returncode == 0, done.stderr
     assert "doubtful" in done.stderr  # Swahili lost its backticks
     assert {p.name for p in (tmp_path / "two").iterdir()} >= {"plan.yaml", "items.English.jsonl", "items.Swahili.jsonl"}
-    other = cli("prepare", "mrewardbench", "-o", tmp_path / "three")
+    other = cli("paper", "prepare", "mrewardbench", "-o", tmp_path / "three")
     assert other.returncode == 0, other.stderr
     assert (tmp_path / "three" / "prompts" / "en" / "rating.txt").exists()
+
+
+def test_prompts_of_the_user_and_the_two_arm_control(
+    cli: Any, instances: list[dict[str, Any]], workspaces: Path, tmp_path: Path
+) -> None:
+    tasks = tmp_path / "tasks.jsonl"
+    tasks.write_text("\n".join(json.dumps(one) for one in instances))
+    asked = (
+        "paper",
+        "prepare",
+        "devai",
+        "--instances",
+        tasks,
+        "--workspaces",
+        workspaces,
+        "--languages",
+        "English,Swahili",
+    )
+    lacking = cli(*asked, "--shared", "--prompts", tmp_path / "prompts", "-o", tmp_path / "one")
+    assert lacking.returncode == 2
+    assert "checklist.txt" in lacking.stderr
+    for language in ("English", "Swahili"):
+        (tmp_path / "prompts" / language).mkdir(parents=True)
+        text = f"{language}: {{prompt}} {{response}} {{requirement}}\n<SATISFIED> or <UNSATISFIED>?"
+        (tmp_path / "prompts" / language / "checklist.txt").write_text(text)
+    done = cli(*asked, "--shared", "--prompts", tmp_path / "prompts", "-o", tmp_path / "two")
+    assert done.returncode == 0, done.stderr
+    plan = load_plan(tmp_path / "two" / "plan.yaml")
+    assert plan.items.shared
+    assert [x.name for x in plan.languages] == ["English", "Swahili"]
+    assert (tmp_path / "two" / "prompts" / "Swahili" / "checklist.txt").read_text().startswith("Swahili")
+    assert plan.rubric.templates == "prompts"
+    assert not (tmp_path / "two" / "items.Swahili.jsonl").exists()

@@ -232,7 +232,7 @@ def test_a_corrupted_file_is_refused_or_differs(call: Call, devai_like_path: Pat
         ("tasks.csv", table.assign(score=_other_tasks(table)), 1),
     ):
         change.to_csv(tmp_path / name, index=False)
-        got, out, _ = call("reproduce", "devai", "--data", tmp_path / name, "--json")
+        got, out, _ = call("paper", "reproduce", "devai", "--data", tmp_path / name, "--json")
         assert got == code
     told = json.loads(out)
     assert told["benchmark"] == "devai"
@@ -344,7 +344,7 @@ def test_two_runs_write_the_same_bytes(
 ) -> None:
     begin = resource.getrusage(resource.RUSAGE_CHILDREN)
     beside = ("--labels", like("data/devai/human_labels.csv"), "--instances", like("data/devai/instances.jsonl"))
-    first = run_cli("reproduce", "devai", "--data", devai_like_path, *beside, "-o", tmp_path / "one")
+    first = run_cli("paper", "reproduce", "devai", "--data", devai_like_path, *beside, "-o", tmp_path / "one")
     end = resource.getrusage(resource.RUSAGE_CHILDREN)
     # Processor time, because other work on the machine must not decide. It is about 9 s.
     assert end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime < 60
@@ -364,7 +364,7 @@ def test_two_runs_write_the_same_bytes(
 
 def test_exit_1_when_something_differs(call: Call, panel_file: Path, tmp_path: Path) -> None:  # noqa: F811
     """A panel with the published means but other items: the matrices agree, what depends on single items does not."""
-    code, out, _ = call("reproduce", "mrewardbench", "--data", panel_file, "-o", tmp_path, "--figures", "none")
+    code, out, _ = call("paper", "reproduce", "mrewardbench", "--data", panel_file, "-o", tmp_path, "--figures", "none")
     assert code == 1
     rows = pd.read_csv(tmp_path / "ledger.csv").set_index("key")
     assert not lacks(out, int((rows["verdict"] == "differs").sum()))
@@ -393,7 +393,7 @@ def test_bad_input_is_one_paragraph(
     monkeypatch.setenv("POLYJUDGE_CACHE", "cache")
     for name in ("HTTPS_PROXY", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    code, _, err = call("reproduce", *arguments)
+    code, _, err = call("paper", "reproduce", *arguments)
     assert code == 2
     assert says in err
     assert "Traceback" not in err

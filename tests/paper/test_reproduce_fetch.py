@@ -85,7 +85,7 @@ def test_a_damaged_copy_in_the_cache_is_fetched_again(server: Server, cache: Pat
 @pytest.mark.parametrize("cut", [0, 1000, 400_000])
 def test_a_cut_download_leaves_nothing(server: Server, cache: Path, devai_like_path: Path, cut: int) -> None:
     server.body, server.cut = devai_like_path.read_bytes(), cut
-    with refused(FetchError, "run_level_scores.csv", "polyjudge reproduce devai --data FILE"):
+    with refused(FetchError, "run_level_scores.csv", "polyjudge paper reproduce devai --data FILE"):
         fetch("devai", sources.devai_panel, source=address(server))
     assert files(cache) == []
 
@@ -116,6 +116,6 @@ def test_an_unknown_commit_says_what_the_server_answered(server: Server, cache: 
 
 
 def test_no_network(cache: Path) -> None:
-    with refused(FetchError, "run_level_scores.csv", "ConnectionError", "polyjudge reproduce devai --data FILE"):
+    with refused(FetchError, "run_level_scores.csv", "ConnectionError", "polyjudge paper reproduce devai --data FILE"):
         fetch("devai", sources.devai_panel, source="http://127.0.0.1:9")
     assert files(cache) == []

@@ -31,8 +31,6 @@ MOVING = {
     "swap": ("decide", "polyjudge.questions.judges.swap_command"),
     "replay": ("collect", "polyjudge.questions.plan.replay_command"),
     "formats": ("start", "polyjudge.questions.check.formats_command"),
-    "reproduce": ("paper", "polyjudge.paper.command"),
-    "prepare": ("paper", "polyjudge.paper.prepare_command"),
 }
 COMMANDS = {name: place for group in GROUPS for name, place in {**FOUND, **MOVING}.items() if place[0] == group}
 RENAMED = {

@@ -39,10 +39,12 @@ def write_devai(
     workspaces: Path,
     translations: Mapping[str, Mapping[str, Translation]],
     budget: int = 40_000,
+    shared: Sequence[str] | None = None,
 ) -> list[Path]:
     """items.LANGUAGE.jsonl for English and each translated language, and plan.yaml; returns the paths.
 
     One line for each task and framework that has a workspace (workspaces/FRAMEWORK/TASK); frameworks are systems.
+    `shared`: languages that all judge the English items, of which only the instructions are translated.
     """
     kinds = typed(instances).table.set_index(["task", "requirement_id"])["type"]
     languages = ["English", *(name for name in LANGUAGES if name in translations and name != "English")]
@@ -77,9 +79,37 @@ def write_devai(
             f"{workspaces} has no workspace of a task: it should hold {FRAMEWORKS[0]}/{instances[0]['task']} and so on."
         )
     plan = example("agent-as-a-judge.yaml")
-    plan = plan.replace(f"languages: [{', '.join(LANGUAGES)}]", f"languages: [{', '.join(languages)}]")
+    plan = _changed(plan, f"languages: [{', '.join(LANGUAGES)}]", f"languages: [{', '.join(shared or languages)}]")
+    if shared is not None:
+        plan = _changed(plan, "  path: items.{language}.jsonl\n", "  path: items.English.jsonl\n  shared: true\n")
     texts = {f"items.{language}.jsonl": "\n".join(rows) + "\n" for language, rows in lines.items()}
     return write_texts(folder, {**texts, "plan.yaml": plan})
+
+
+def use_prompts(folder: Path, prompts: Path, languages: Sequence[str]) -> list[Path]:
+    """Copy prompt templates (LANGUAGE/checklist.txt, reminder.txt) beside the plan, and have the plan use them."""
+    texts = {}
+    for language in languages:
+        found = sorted((prompts / language).glob("*.txt"))
+        if "checklist.txt" not in {path.name for path in found}:
+            raise UsageError(
+                f"{clean(str(prompts / language), 300)} has no checklist.txt: the prompt of {language}, with "
+                "{prompt}, {response} and {requirement} where they belong."
+            )
+        for path in found:
+            try:
+                texts[f"prompts/{language}/{path.name}"] = path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError):
+                raise UsageError(f"Cannot read {clean(str(path), 300)} as UTF-8 text.") from None
+    plan = (folder / "plan.yaml").read_text(encoding="utf-8")
+    plan = _changed(plan, "  kind: checklist\n", "  kind: checklist\n  templates: prompts\n")
+    return write_texts(folder, {**texts, "plan.yaml": plan})
+
+
+def _changed(plan: str, old: str, new: str) -> str:
+    """The plan with one line changed, which must be there."""
+    assert plan.count(old) == 1, old
+    return plan.replace(old, new)
 
 
 def write_mrewardbench(folder: Path) -> list[Path]:

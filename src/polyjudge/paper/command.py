@@ -1,16 +1,26 @@
-"""`polyjudge reproduce`."""
+"""`polyjudge paper`: reproduce its numbers, prepare its collections, report any panel as it would."""
 
 from __future__ import annotations
 
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Context, Option
 
+from polyjudge.panel.errors import UsageError
 from polyjudge.questions import options as o
+
+paper = typer.Typer(
+    help="The paper's numbers again, its collections, its tables for your panel.\n\n"
+    "Example: polyjudge paper report scores.csv -o tables",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+FIGURES = Option(help="Formats of the figures written to -o: svg, png, pdf, or none.")
+OVERWRITE = (o.Json, o.Overwrite)
 
 
 class Benchmark(StrEnum):
@@ -20,9 +30,7 @@ class Benchmark(StrEnum):
     mrewardbench = "mrewardbench"
 
 
-OPTIONS = (o.Json, o.Overwrite)
-
-
+@paper.command(cls=o.command_class(OVERWRITE))
 def reproduce(
     ctx: Context,
     benchmark: Annotated[Benchmark, Argument(help="devai or mrewardbench.")],
@@ -32,12 +40,13 @@ def reproduce(
         Path | None, Option(metavar="FILE", help="Human labels (devai). Fetched with the scores.")
     ] = None,
     instances: Annotated[Path | None, Option(metavar="FILE", help="The tasks with their requirements (devai).")] = None,
-    judgments: Annotated[Path | None, Option(metavar="FILE", help="Verdicts on single requirements (devai).")] = None,
+    judgments: Annotated[
+        Path | None,
+        Option(metavar="PATH", help="Verdicts on single requirements (devai): the authors' folder, or one CSV file."),
+    ] = None,
     full: Annotated[bool, Option("--full", help="Show every table and every row.")] = False,
     output: o.Folder = None,
-    figures: Annotated[
-        str, Option(help="Formats of the figures written to -o: svg, png, pdf, or none.")
-    ] = "svg,png,pdf",
+    figures: Annotated[str, FIGURES] = "svg,png,pdf",
     offline: Annotated[
         bool, Option("--offline", help="Fetch nothing. mrewardbench then uses the published matrices.")
     ] = False,
@@ -47,24 +56,129 @@ def reproduce(
 ) -> None:
     """Compute the published numbers of the paper again and say which hold. Exit 1 if one differs.
 
-    Example: polyjudge reproduce devai -o paper
+    Example: polyjudge paper reproduce devai -o paper
     """
-    from polyjudge.panel.files import new_folder
-    from polyjudge.paper.run import check_formats, write
     from polyjudge.paper.run import reproduce as run
-    from polyjudge.paper.view import build
-    from polyjudge.questions.emit import show
 
-    formats = check_formats([] if figures == "none" else [f.strip() for f in figures.split(",") if f.strip()])
+    formats = _formats(figures)
     more = {"labels": labels, "instances": instances, "judgments": judgments}
     result = run(benchmark.value, data, anchor, **more, offline=offline, seed=seed)
-    written = []
-    if output is not None:
-        with new_folder(output, "reproduce", overwrite=o.Overwrite.of(ctx).overwrite) as folder:
-            written = write(result, folder, formats)
-    report = build(result)
-    show(report, o.Json.of(ctx).as_json, full)
-    if output is not None:
-        print(f"polyjudge: wrote {len(written)} files to {output}", file=sys.stderr)
+    _emit(ctx, result, "reproduce", output, formats, full)
     if result.ledger.counts["differs"]:
         raise typer.Exit(1)
+
+
+@paper.command(cls=o.command_class((o.Columns, o.Reading, *OVERWRITE)))
+def report(
+    ctx: Context,
+    scores: o.Scores,
+    at: Annotated[
+        list[float] | None, Option(metavar="MARK", help="Mark of a gate, again for more; default: quartiles.")
+    ] = None,
+    metadata: Annotated[
+        Path | None, Option(metavar="FILE", help="CSV of the languages: `language`, and columns to regress on.")
+    ] = None,
+    control: Annotated[
+        str | None, Option(metavar="SCORES", help="The same tasks with only the instructions translated.")
+    ] = None,
+    full: Annotated[bool, Option("--full", help="Show every table and every row.")] = False,
+    output: o.Folder = None,
+    figures: Annotated[str, FIGURES] = "svg,png,pdf",
+    resamples: o.Resamples = 1000,
+    seed: o.Seed = 7,
+) -> None:
+    """Write the paper's tables and figures for your panel, as LaTeX, Markdown and CSV.
+
+    Example: polyjudge paper report scores.csv -o tables
+    """
+    from polyjudge.paper.any_panel import paper_report
+
+    formats = _formats(figures)
+    panel = o.load(ctx, scores)
+    other = None if control is None else o.load(ctx, control)
+    result = paper_report(panel, at=at or (), languages=metadata, control=other, resamples=resamples, seed=seed)
+    _emit(ctx, result, "report", output, formats, full)
+
+
+@paper.command(cls=o.command_class((o.Overwrite,)))
+def prepare(
+    ctx: Context,
+    benchmark: Annotated[Benchmark, Argument(help="devai or mrewardbench.")],
+    output: Annotated[
+        Path, Option("-o", "--output", metavar="DIR", help="Folder for the plan, the items and the prompts.")
+    ],
+    workspaces: Annotated[
+        Path | None, Option(metavar="DIR", help="The work to judge: DIR/FRAMEWORK/TASK (devai).")
+    ] = None,
+    instances: Annotated[Path | None, Option(metavar="FILE", help="The tasks (devai). Fetched when not given.")] = None,
+    prompts: Annotated[
+        Path | None, Option(metavar="DIR", help="Prompt templates to use instead of ours: DIR/LANGUAGE/*.txt (devai).")
+    ] = None,
+    shared: Annotated[
+        bool, Option("--shared", help="Keep the items in English, translate only the instructions (devai).")
+    ] = False,
+    languages: Annotated[
+        str | None, Option(metavar="A,B", help="Languages; all eight of the paper when not given.")
+    ] = None,
+    model: Annotated[
+        str | None, Option("--translate", metavar="MODEL", help="Model that translates, as openai/gpt-4o.")
+    ] = None,
+    base_url: Annotated[str | None, Option(help="Address of the translating model.")] = None,
+    translations: Annotated[
+        Path | None, Option(metavar="DIR", help="Where translations are kept, to be edited.")
+    ] = None,
+    budget: Annotated[int, Option(min=1000, help="Characters of a workspace a judge sees.")] = 40_000,
+    verdicts: Annotated[
+        Path | None, Option(metavar="RUN", help="Take the verdicts out of a finished run instead.")
+    ] = None,
+) -> None:
+    """Make plan and items to repeat a collection of the paper; then run polyjudge collect.
+
+    Example: polyjudge paper prepare devai --workspaces workspaces --translate openai/gpt-4o -o devai
+    """
+    from polyjudge.panel.files import new_folder
+    from polyjudge.paper import collection
+    from polyjudge.paper.run import devai_instances
+
+    with new_folder(output, "prepare", overwrite=o.Overwrite.of(ctx).overwrite) as folder:
+        if benchmark is Benchmark.mrewardbench:
+            written = collection.write_mrewardbench(folder)
+        elif verdicts is not None:
+            written = collection.write_verdicts(folder, collection.run_verdicts(verdicts), devai_instances(instances))
+        elif workspaces is None:
+            raise UsageError("--workspaces DIR says where the work to judge is: DIR/FRAMEWORK/TASK.")
+        else:
+            tasks, named = devai_instances(instances), collection.chosen_languages(languages)
+            place = translations or Path("translations")
+            said = {} if shared else collection.translations(tasks, named, place, model, base_url)
+            for language, texts in collection.doubtful(said).items():
+                if texts:
+                    where, some = f"{place}/{language}.jsonl", ", ".join(texts[:3])
+                    print(f"polyjudge: read {len(texts)} doubtful texts in {where}: {some}", file=sys.stderr)
+            written = collection.write_devai(folder, tasks, workspaces, said, budget, named if shared else None)
+            written += [] if prompts is None else collection.use_prompts(folder, prompts, named)
+    print(f"polyjudge: wrote {', '.join(p.name for p in written)} to {output}", file=sys.stderr)
+
+
+def _formats(text: str) -> list[str]:
+    from polyjudge.paper.run import check_formats
+
+    return check_formats([] if text == "none" else [part.strip() for part in text.split(",") if part.strip()])
+
+
+def _emit(ctx: Context, result: Any, name: str, output: Path | None, formats: list[str], full: bool) -> None:
+    """Show a result, and write it with its tables and figures."""
+    from polyjudge.panel.files import new_folder
+    from polyjudge.paper.run import write
+    from polyjudge.questions.emit import show
+    from polyjudge.report import report_of
+
+    found = report_of(result)
+    assert found is not None
+    written = []
+    if output is not None:
+        with new_folder(output, name, overwrite=o.Overwrite.of(ctx).overwrite) as folder:
+            written = write(result, folder, formats)
+    show(found, o.Json.of(ctx).as_json, full)
+    if output is not None:
+        print(f"polyjudge: wrote {len(written)} files to {output}", file=sys.stderr)

@@ -141,7 +141,7 @@ def _download(url: str, part: Path, benchmark: Benchmark) -> None:
 def _by_hand(benchmark: Benchmark) -> str:
     return (
         f"With a copy of {FILES[benchmark]} from that repository at commit {COMMIT[:12]}, "
-        f"run: polyjudge reproduce {benchmark} --data FILE"
+        f"run: polyjudge paper reproduce {benchmark} --data FILE"
     )
 
 

@@ -88,32 +88,38 @@ def reversal_strength(pairs: pd.DataFrame, alpha: float = 0.05) -> Picture:
 def convergence(table: pd.DataFrame) -> Picture:
     """Figure 4: error of the estimate by number of tasks, against the bound as published and with the noise's sigma.
 
-    Columns: tasks, error, published_error, bound_all_scores, bound.
+    Columns: tasks, error, bound_all_scores, bound; and published_error where there is one, drawn as rings.
     """
+    rings = "published_error" in table
     look = {
         "bound_all_scores": ("bound as published: sigma of all scores", LIGHT["c2"], [6, 4]),
         "bound": ("bound with the sigma of the noise", LIGHT["c4"], [2, 2]),
-        "error": ("mean |error|; rings: published", LIGHT["c1"], [1, 0]),
+        "error": ("mean |error|" + ("; rings: published" if rings else ""), LIGHT["c1"], [1, 0]),
     }
+    look = {name: style for name, style in look.items() if table[name].notna().all()}
     sizes = [int(n) for n in table["tasks"]]
-    x = of("tasks:Q", title="number of tasks", scale=dict(domain=[5, 60]), axis=dict(values=sizes))
-    y = of(
-        "value:Q",
-        title="score points (log scale)",
-        scale=dict(type="log", domain=[0.5, 40], nice=False),
-        axis=dict(values=[0.5, 1, 2, 5, 10, 20, 40], format="~g"),
-    )
+    values = table[[*look]].to_numpy(float)
+    ends = [
+        float(10 ** (np.floor(np.log10(values.min()) * 2) / 2)),
+        float(10 ** (np.ceil(np.log10(values.max()) * 2) / 2)),
+    ]
+    right = sizes[-1] * 60 / 55
+    x = of("tasks:Q", title="number of tasks", scale=dict(domain=[sizes[0] / 2, right]), axis=dict(values=sizes))
+    ticks = [a * 10.0**e for e in range(-4, 6) for a in (1, 2, 5) if ends[0] <= a * 10.0**e <= ends[1]]
+    scale = dict(type="log", domain=ends, nice=False)
+    y = of("value:Q", title="score points (log scale)", scale=scale, axis=dict(values=ticks, format="~g"))
     layers = []
     for name, (title, ink, dash) in look.items():
         rows = pd.DataFrame({"tasks": table["tasks"], "value": table[name]})
         line = plot(rows).mark("line", color=ink, strokeDash=dash, strokeWidth=2, point=dict(color=ink))
         # The names stand over the right part of their lines, high enough for the left end of the text.
-        height = np.interp(19, rows["tasks"], rows["value"])
-        middle = plot(pd.DataFrame({"tasks": [60], "value": [height], "name": [title]}))
+        height = np.interp(sizes[-1] / 3, rows["tasks"], rows["value"])
+        middle = plot(pd.DataFrame({"tasks": [right], "value": [height], "name": [title]}))
         label = middle.mark("text", align="right", dy=-5, color=ink, fontSize=10).encode(x=x, y=y, text=of("name:N"))
         layers += [line.encode(x=x, y=y), label]
-    rings = plot(pd.DataFrame({"tasks": table["tasks"], "value": table["published_error"]}))
-    layers.append(rings.mark("point", color=LIGHT["ink"], size=90, strokeWidth=1.2, filled=False).encode(x=x, y=y))
+    if rings:
+        points = plot(pd.DataFrame({"tasks": table["tasks"], "value": table["published_error"]}))
+        layers.append(points.mark("point", color=LIGHT["ink"], size=90, strokeWidth=1.2, filled=False).encode(x=x, y=y))
     chart = layer(*layers).properties(width=290, height=210)
     note = ["The bounds cover all cells at once with 95% confidence;", "the error is a mean over cells."]
     return finish(chart, "Error of the interaction by number of tasks", note)

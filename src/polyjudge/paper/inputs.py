@@ -18,6 +18,7 @@ from polyjudge.paper import published
 DEVAI_COLUMNS = ["backbone", "language", "framework", "task", "score"]
 MREWARDBENCH_COLUMNS = ["item_id", "subset", "language", "evaluator_model", "margin"]
 ANCHOR_COLUMNS = ["item", "subset", "language", "raw_margin", "cbc_margin", "raw_correct", "cbc_correct"]
+OWN = "For a panel of your own: polyjudge paper report SCORES."
 SAME_CELL = 1e-9
 """Interaction cells of the right file agree with the published ones to this many points."""
 
@@ -42,7 +43,7 @@ def devai_panel(path: str | Path) -> Panel:
         raise PanelError(
             f"{where} has {len(tasks)} tasks and {int(score.between(0, 100).sum())} scores from 0 to 100; the released "
             f"DevAI file has {shape['tasks']} tasks and {shape['runs']} scores, none twice and none missing. "
-            "It may be cut: get it again."
+            f"It may be cut: get it again. {OWN}"
         )
     array = array_of(table.assign(score=score), keys, axes, "score")
     panel = Panel.from_array(array, *axes, declared_range=(0.0, 100.0))
@@ -54,7 +55,7 @@ def devai_panel(path: str | Path) -> Panel:
         raise PanelError(
             f"{where} has the right shape, but {int((off > SAME_CELL).sum())} of {off.size} interaction cells are not "
             f"the published ones (furthest: {panel.languages[l]} x {panel.judges[b]}, {cells.to_numpy()[l, b]:.6f} "
-            f"against {wanted.to_numpy()[l, b]:.6f}). It is not the released file, or comes from another commit."
+            f"against {wanted.to_numpy()[l, b]:.6f}). It is not the released file, or comes from another commit. {OWN}"
         )
     return panel
 
@@ -86,7 +87,7 @@ def mrewardbench_panel(path: str | Path) -> Panel:
             f"{where} has {len(table)} rows, {items} items ({have}) and {int(margin.isna().sum())} rows "
             f"without a margin; the released panel has {expected['items_per_language']} items in every language and "
             f"judge ({', '.join(f'{k}: {v}' for k, v in expected['subsets'].items())}) and "
-            f"{expected['missing_margins']} rows without a margin. It may be cut: get it again."
+            f"{expected['missing_margins']} rows without a margin. It may be cut: get it again. {OWN}"
         )
     axes = [subsets.index, expected["languages"], expected["judges"]]
     array = array_of(table.assign(margin=margin), ["item_id", "language", "evaluator_model"], axes, "margin")
@@ -127,7 +128,8 @@ def table_of(path: str | Path, names: list[str], original: str) -> tuple[pd.Data
     if lacking:
         raise PanelError(
             f"{where} has no column {', '.join(lacking)}; it has "
-            f"{', '.join(clean(c) for c in table.columns[:12])}. The released {original} has them: pass it unchanged."
+            f"{', '.join(clean(c) for c in table.columns[:12])}. The released {original} has them: pass it unchanged. "
+            f"{OWN}"
         )
     return table, where
 
@@ -145,5 +147,5 @@ def _same_labels(where: str, word: str, found: Any, wanted: list[str]) -> None:
         strange = sorted(map(str, set(found) ^ set(wanted)))
         raise PanelError(
             f"{where}: its {word} are not those of the released file ({', '.join(clean(s) for s in strange[:6])} "
-            "stand in one but not in the other). It may be cut or changed: get it again."
+            f"stand in one but not in the other). It may be cut or changed: get it again. {OWN}"
         )

@@ -28,15 +28,15 @@ INTRODUCTION = f"""# The paper, number by number
 
 The calibrator comes from a paper:
 {PAPER}.
-`polyjudge reproduce` computes its numbers again from the scores that its authors released, and keeps a ledger: what was
-published, what comes out, and what it means. {{said}}
+`polyjudge paper reproduce` computes its numbers again from the scores that its authors released, and keeps a ledger:
+what was published, what comes out, and what it means. {{said}}
 This page is made from that ledger, by `python -m polyjudge.paper.page`.
 
 ```bash
-polyjudge reproduce devai -o paper              # fetches the scores once
-polyjudge reproduce devai --data run_level_scores.csv -o paper
-polyjudge reproduce mrewardbench -o paper       # with --data FILE likewise
-polyjudge reproduce mrewardbench --offline --anchor human_anchor_sample.csv
+polyjudge paper reproduce devai -o paper              # fetches the scores once
+polyjudge paper reproduce devai --data run_level_scores.csv -o paper
+polyjudge paper reproduce mrewardbench -o paper       # with --data FILE likewise
+polyjudge paper reproduce mrewardbench --offline --anchor human_anchor_sample.csv
 ```
 
 The folder gets the report as a page (`report.html`) and as Markdown, `ledger.csv`, the tables as CSV, Markdown and
@@ -52,7 +52,7 @@ fails the check is never used. The files are `{FILES["devai"]}` and
 Without any file, what follows from the published matrices can still be computed:
 
 ```console
-$ polyjudge reproduce mrewardbench --offline
+$ polyjudge paper reproduce mrewardbench --offline
 ```
 
 ```python

@@ -12,6 +12,7 @@ from polyjudge.panel.labels import clean
 from polyjudge.panel.progress import track
 from polyjudge.paper import figures
 from polyjudge.paper import inputs as sources
+from polyjudge.paper.any_panel import PaperReport
 from polyjudge.paper.fetch import FetchError, cached, cached_labels, fetch, fetch_labels
 from polyjudge.paper.printed import Table
 from polyjudge.paper.published import Benchmark
@@ -51,12 +52,12 @@ def reproduce(
     if benchmark == "devai":
         if anchor is not None:
             raise UsageError(
-                "The human anchor belongs to M-RewardBench: polyjudge reproduce mrewardbench --anchor FILE"
+                "The human anchor belongs to M-RewardBench: polyjudge paper reproduce mrewardbench --anchor FILE"
             )
         return _devai(data, labels, instances, judgments, offline, seed)
     if benchmark == "mrewardbench":
         if labels or instances or judgments:
-            raise UsageError("Labels, instances and judgments belong to DevAI: polyjudge reproduce devai.")
+            raise UsageError("Labels, instances and judgments belong to DevAI: polyjudge paper reproduce devai.")
         return _mrewardbench(data, anchor, offline, seed)
     raise UsageError(f"The paper has the benchmarks devai and mrewardbench, not {benchmark!r}.")
 
@@ -127,21 +128,23 @@ def devai_instances(path: str | Path | None) -> list[dict[str, Any]]:
     return read_instances(path)
 
 
-def write(result: Reproduction, folder: str | Path, formats: Iterable[str] = FORMATS) -> list[Path]:
-    """Write the report as a page and as Markdown, the ledger, the tables and the figures; returns the paths."""
-    from polyjudge.paper.view import build
+def write(result: Reproduction | PaperReport, folder: str | Path, formats: Iterable[str] = FORMATS) -> list[Path]:
+    """Write the report as a page, as Markdown and JSON, the tables and the figures; returns the paths."""
+    from polyjudge.report import report_of
     from polyjudge.report.markdown import markdown
     from polyjudge.report.page.render import command_line, render_report
 
     folder = Path(folder)
     formats = check_formats(formats)
-    report = build(result)
+    report = report_of(result)
+    assert report is not None
     texts = {
         "report.html": render_report(report, command_line()),
         "summary.md": markdown(report),
-        "reproduce.json": to_json(report.payload(), indent=1) + "\n",
-        "ledger.csv": Table("ledger", "", result.ledger.rows).csv(),
+        f"{report.command.removeprefix('paper-')}.json": to_json(report.payload(), indent=1) + "\n",
     }
+    if isinstance(result, Reproduction):
+        texts["ledger.csv"] = Table("ledger", "", result.ledger.rows).csv()
     paths = write_texts(folder, texts)
     for table in result.tables:
         paths += table.write(folder / "tables")

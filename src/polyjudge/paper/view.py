@@ -1,4 +1,4 @@
-"""What a reproduction says: verdicts, what differs, what does not hold. Shown like every other report."""
+"""What a reproduction says (verdicts, what differs, what does not hold) and what a report of any panel does."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import say
 from polyjudge.paper import printed as tables
 from polyjudge.paper import protocols_view
+from polyjudge.paper.any_panel import PaperReport
 from polyjudge.paper.ledger import COMPUTED, VERDICTS
 from polyjudge.paper.reproduction import Reproduction
 from polyjudge.report.schema import envelope
@@ -32,10 +33,11 @@ def build(result: Reproduction, panel: Panel | None = None) -> Report:
     frame = pd.DataFrame([(v, counts[v], m) for v, m in VERDICTS.items()], columns=["verdict", "values", "meaning"])
     title = BENCHMARKS[ledger.benchmark]
     step = Step(
-        why="Every row, the tables and the figures as files", command=f"polyjudge reproduce {ledger.benchmark} -o DIR"
+        why="Every row, the tables and the figures as files",
+        command=f"polyjudge paper reproduce {ledger.benchmark} -o DIR",
     )
     return Report(
-        command="reproduce",
+        command="paper-reproduce",
         title=f"{title}: the paper, number by number",
         read=(say("paper.read", title=title, rows=len(rows)),),
         verdict=tuple(verdict),
@@ -43,7 +45,34 @@ def build(result: Reproduction, panel: Panel | None = None) -> Report:
         findings=(find("serious", "paper.differs", count=differs),) if differs else (),
         next=(step,),
         sections=tuple(_sections(result)),
-        payload=lambda: envelope("reproduce", result.to_dict()),
+        payload=lambda: envelope("paper-reproduce", result.to_dict()),
+    )
+
+
+def build_report(result: PaperReport, panel: Panel | None = None) -> Report:
+    """The paper's tables of any panel."""
+    n, k, m = result.shape
+    step = Step(
+        why="The tables as LaTeX, Markdown and CSV, and the figures", command="polyjudge paper report SCORES -o DIR"
+    )
+    return Report(
+        command="paper-report",
+        title="As the paper would report it",
+        read=(say("paper.report", tasks=n, languages=k, judges=m),),
+        verdict=(say("held-out.consistency"),),
+        next=(step,),
+        sections=(
+            *(_table_section(table) for table in result.tables),
+            *((Section(name="notes", title="Left out", says=result.notes, folded=False),) if result.notes else ()),
+        ),
+        payload=lambda: envelope("paper-report", result.to_dict()),
+    )
+
+
+def _table_section(table: tables.Table, folded: bool = False) -> Section:
+    blocks = (_table(table.name, table.title, table.frame.map(_whole)),)
+    return Section(
+        name=table.name, title=table.title, says=(table.note,) if table.note else (), blocks=blocks, folded=folded
     )
 
 
@@ -65,10 +94,7 @@ def _sections(result: Reproduction) -> list[Section]:
     title = "What does not hold, what is arithmetic, and what can be said instead"
     out.append(Section(name="corrections", title=title, says=wrong, folded=False))
     out.append(Section(name="notes", title="Notes", says=result.notes, folded=False))
-    for table in result.tables:
-        blocks = (_table(table.name, table.title, table.frame.map(_whole)),)
-        note, folded = (table.note,) if table.note else (), table.name != "human_anchor"
-        out.append(Section(name=table.name, title=table.title, says=note, blocks=blocks, folded=folded))
+    out += [_table_section(table, table.name != "human_anchor") for table in result.tables]
     names = ["place", "number", "printed", "computed", "verdict", "corrected"]
     out.append(Section(name="ledger", title="The ledger", blocks=(_table("ledger", "Every row", rows[names]),)))
     return out
@@ -93,4 +119,4 @@ def _plain(counts: dict[Any, int]) -> dict[str, int]:
     return {str(k).replace(" ", "_"): v for k, v in counts.items()}
 
 
-VIEWS = {Reproduction: build, **dict.fromkeys(protocols_view.PARTS, protocols_view.build)}
+VIEWS = {Reproduction: build, PaperReport: build_report, **dict.fromkeys(protocols_view.PARTS, protocols_view.build)}

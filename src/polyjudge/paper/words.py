@@ -17,6 +17,11 @@ WORDS: dict[str, Template] = {
     "paper.correction": "{claim:text}. Published: {published:text}. Instead: {correct:text}. Why: {why:text}",
     "paper.conceded": "{claim:text}. Published: {published:text}. The paper concedes: {conceded:text}. Instead: "
     "{correct:text}. Why: {why:text}",
+    "paper.report": "The paper's tables: {tasks:count} tasks, {languages:count} languages, {judges:count} judges.",
+    "paper.left-out": "Left out ({part:text}): {why:text}",
+    "metadata.few": "With {languages} languages only a variable that explains more than {smallest:share} of the "
+    "interaction could show at all.",
+    "metadata.cause": "What goes with the interaction need not be its cause.",
     "unseen.title": "A new {what}",
     "unseen.verdict": "With no task of it scored, a new {what} agrees with the others at tau "
     "{zero/zero_low/zero_high:.3f} after calibrating them; raw {raw/raw_low/raw_high:.3f}.",
