@@ -14,6 +14,8 @@ from polyjudge.panel.arguments import check_kinds, run
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.gold import Gold, align_gold
 from polyjudge.panel.panel import Panel
+from polyjudge.panel.records import Record
+from polyjudge.panel.say import LANGUAGE
 
 if TYPE_CHECKING:
     from polyjudge.questions.check.check import Check
@@ -53,9 +55,12 @@ def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., A
         check_kinds(name, values, function)
         if "panel" in own and values.get("gold") is not None:
             values["gold"] = _labels(values["panel"], values["gold"], str(own["gold"].annotation))
-        if name in AHEAD:
-            return function(*bound.args, **bound.kwargs)
-        return run(function, *bound.args, **bound.kwargs)
+        work = function if name in AHEAD else functools.partial(run, function)
+        result = work(*bound.args, **bound.kwargs)
+        panel = values.get("panel")
+        if isinstance(panel, Panel) and panel.condition != LANGUAGE and isinstance(result, Record):
+            vars(result)["condition_"] = panel.condition  # its words use it
+        return result
 
     return edge
 

@@ -22,7 +22,7 @@ from polyjudge.panel.fill import average_systems
 from polyjudge.panel.labels import clean, some
 from polyjudge.panel.reading import Reading
 from polyjudge.panel.records import long_table
-from polyjudge.panel.say import Words
+from polyjudge.panel.say import LANGUAGE, Words
 
 Labels = tuple[str, ...]
 
@@ -79,6 +79,7 @@ class Panel:
     absent : (k, m) cells that are missing by design (left out by the user), or None. They count as neither asked for
         nor lost nor scored, and the scale does not look at them; `scores` may hold fitted values there, so that a table
         of languages and judges has no gap
+    condition : what the second axis is: "language", or whatever else the same tasks were judged under (`--by`)
     counts : (n, k, m) number of rows averaged into each entry, 0 where it is missing
     weights : (n,) number of tasks in each unit (1 unless tasks were hashed into units)
     grouping : strata of tasks, or of rows inside tasks
@@ -110,6 +111,7 @@ class Panel:
     cluster: NDArray[np.int64] = None  # type: ignore[assignment]  # set below
     looks: int = 0
     absent: NDArray[np.bool_] | None = None
+    condition: str = LANGUAGE
 
     def __post_init__(self) -> None:
         # Everything is set here, once; cached properties and this block write to the same dictionary.
@@ -389,6 +391,7 @@ class Panel:
             self.declared_range,
             notes=self.notes,
             looks=self.looks,
+            condition=self.condition,
             absent=None if self.absent is None else self.absent[np.ix_(l, b)],
             reading=self.reading,
             systems=() if one else tuple(self.systems[i] for i in s),
@@ -422,6 +425,7 @@ class Panel:
             cluster=self.cluster[rows] if self.clusters else None,  # type: ignore[arg-type]  # every task its own
             notes=self.notes,
             looks=self.looks,
+            condition=self.condition,
             absent=self.absent,
             reading=self.reading,
         )
@@ -460,6 +464,7 @@ class Panel:
             observed_range=self.observed_range,
             notes=self.notes,
             looks=self.looks,
+            condition=self.condition,
             absent=self.absent,
             reading=self.reading,
             clusters=self.clusters or self.tasks,

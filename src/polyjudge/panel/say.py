@@ -8,6 +8,7 @@ text (a long text in full) or any format of Python. `{change/low/high:+points}` 
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,12 +24,44 @@ Values = Mapping[str, Any]
 Template = str | Callable[[Values], str]
 
 
+LANGUAGE = "language"
+_PARTS = re.compile(r"\{[^{}]*\}|\b(?:([Aa]n?) )?([Ll])anguage(s?)\b")
+
+
+def called(text: str, noun: str) -> str:
+    """A text of ours with another name for language; fields in braces stay.
+
+    >>> called("A language and 2 languages: {language}", "rubric"), called("by language", "domain")
+    ('A rubric and 2 rubrics: {language}', 'by domain')
+    """
+
+    def other(found: re.Match[str]) -> str:
+        if found[0].startswith("{"):
+            return found[0]
+        article, first, many = found.groups()
+        out = _plural(noun) if many else noun
+        if article:
+            vowel = noun[:1].lower() in "aeiou"
+            out = article[0] + ("n " if vowel else " ") + out
+        return out[:1].upper() + out[1:] if first == "L" else out
+
+    return _PARTS.sub(other, text)
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
+
+
 @dataclass(frozen=True)
 class Say:
     """One sentence: a stable code, worded in the `words` of its room, and the values it speaks of."""
 
     code: str
     values: Mapping[str, Any] = field(default_factory=dict)
+    noun: str = field(default=LANGUAGE, compare=False, kw_only=True)
+    """What the condition is called, by which judges are compared."""
 
     def __str__(self) -> str:
         return word(self)
@@ -74,6 +107,10 @@ def word(what: Words) -> str:
     template = _templates()[what.code]
     if callable(template):
         template = template(what.values)
+    if what.noun != LANGUAGE:
+        template = called(template, what.noun)
+        kinds = {k: what.noun for k in ("axis", "kind", "what") if what.values.get(k) == LANGUAGE}
+        return _formatter.vformat(template, (), {**what.values, **kinds})
     return _formatter.vformat(template, (), what.values)
 
 

@@ -105,6 +105,7 @@ class Labels(Group):
 class Columns(Labels):
     """Which columns hold what."""
 
+    by: Annotated[str | None, Option(help="Column to compare by in place of language: a rubric's wording, ...")] = None
     task: Annotated[str | None, Option(help="Column of the task.")] = None
     system: Annotated[str | None, Option(help="Column of the system, the thing that is judged.")] = None
     replicate: Annotated[str | None, Option(help="Column of the replicate.")] = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,7 @@ def read_panel(
     *,
     task: str | None = None,
     language: str | None = None,
+    by: str | None = None,
     judge: str | None = None,
     score: str | None = None,
     replicate: str | None = None,
@@ -77,6 +79,8 @@ def read_panel(
         not given, except `group` (strata of tasks, or requirement types inside tasks), which must be named. A system is
         what is judged, a replicate a repeat of one measurement, a cluster tasks that share a source or template. ""
         says that the table has no system, replicate or cluster whatever its columns are called
+    by : a column to compare judges by in place of language: rubric wording, prompt version, domain, month. Everything
+        is then said of that
     weight : column with the number of tasks behind each task, as `Panel.to_long` writes it for a panel of units
     table : table of a database
     range : (low, high) of the score scale; a score outside it is an error
@@ -115,9 +119,11 @@ def read_panel(
     limits = _check_options(range, duplicates, incomplete, max_units, engine, decimal, alike, languages, judges)
     if isinstance(source, Panel):
         return source
+    if by is not None and language is not None:
+        raise UsageError("by (--by) takes the place of language (--language): give one of them.")
     names: dict[str, str | None] = {
-        "task": task, "language": language, "judge": judge, "score": score, "replicate": replicate, "group": group,
-        "system": system, "cluster": cluster,
+        "task": task, "language": by or language, "judge": judge, "score": score, "replicate": replicate,
+        "group": group, "system": system, "cluster": cluster,
     }  # fmt: skip
     more: dict[str, Any] = {
         "language_from": language_from, "judge_from": judge_from, "wide": wide, "map": map, "decimal": decimal,
@@ -134,7 +140,17 @@ def read_panel(
         axis: None if x is None else [str(v) for v in x] for axis, x in (("languages", languages), ("judges", judges))
     }
     more = {"duplicates": duplicates, "incomplete": incomplete, "alike": alike, "rescale": parse_rescale(rescale)}
-    return _assembled(found, weight, chosen, limits, max_units, more)
+    panel = _assembled(found, weight, chosen, limits, max_units, more)
+    return panel if by is None else _judged_by(panel, by)
+
+
+def _judged_by(panel: Panel, by: str) -> Panel:
+    """The panel whose condition is another column than the language."""
+    reading = panel.reading
+    if reading is not None:
+        said = {"--by" if flag == "--language" else flag: value for flag, value in reading.options.items()}
+        reading = replace(reading, options=said)
+    return replace(panel, condition=condition_name(by), reading=reading)
 
 
 def _assembled(
@@ -163,6 +179,18 @@ def _assembled(
         **chosen,
     )
     return replace(panel, looks=found.looks) if found.looks else panel
+
+
+def condition_name(column: str) -> str:
+    """What a condition is called, from its column: "prompt_version" is a prompt version.
+
+    >>> condition_name("prompt_version"), condition_name("meta.Domain")
+    ('prompt version', 'domain')
+    """
+    last = column.rpartition(".")[2]
+    return clean(
+        " ".join(re.sub("([a-z])([A-Z])", r"\1 \2", last).replace("_", " ").replace("-", " ").split()).lower(), 30
+    )
 
 
 def understand(

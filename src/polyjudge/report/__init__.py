@@ -20,6 +20,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polyjudge.panel.say import LANGUAGE
+
 if TYPE_CHECKING:
     from polyjudge.panel.panel import Panel
     from polyjudge.panel.records import Record
@@ -35,9 +37,11 @@ def report_of(result: Record, panel: Panel | None = None) -> Report | None:
     build = import_module(beside).VIEWS.get(type(result)) if find_spec(beside) else None
     if build is None:
         return None
+    from polyjudge.report.condition import in_words_of
     from polyjudge.report.fit import fitted
 
-    return fitted(build(result, panel))
+    noun = panel.condition if panel is not None else getattr(result, "condition_", LANGUAGE)
+    return fitted(in_words_of(build(result, panel), noun))
 
 
 def text(result: Record) -> str | None:

@@ -48,7 +48,8 @@ class Finding(Say):
 
     def to_plain(self, fields: Callable[[Any], dict[str, Any]]) -> Any:
         """Data and words."""
-        return {**fields(self), "text": str(self)}
+        found = {**fields(self), "text": str(self)}
+        return {name: value for name, value in found.items() if name != "noun"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +119,8 @@ class Chart:
     """What the chart shows, for those who do not see it."""
     instead: Table | Grid | None = None
     """What text renderers show instead; the page folds it under the picture."""
+    noun: str = "language"
+    """What the condition is called."""
     scopes: tuple[str, ...] = ()
     """Values of the chart's own choice (languages of the rank probabilities)."""
     scope: str = ""

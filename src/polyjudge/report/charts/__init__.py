@@ -1,5 +1,6 @@
 """Charts: one function each, results in and a Vega-Lite picture out, for page, notebooks and files alike."""
 
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from polyjudge.report.charts.effects import bars, intervals, rank_intervals
@@ -11,6 +12,7 @@ from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
 from polyjudge.report.charts.reversals import pair_gaps
 from polyjudge.report.charts.shares import curves, few_shot_curve, frontier, gate_sweep, variance_shares
 from polyjudge.report.charts.vega import Picture
+from polyjudge.report.condition import pictures_in_words_of
 from polyjudge.report.sections import Chart
 
 __all__ = [
@@ -43,5 +45,6 @@ _drawn: WeakKeyDictionary[Chart, list[Picture]] = WeakKeyDictionary()
 def draw(block: Chart) -> list[Picture]:
     """The pictures of a chart. The page and the saved figures share them."""
     if block not in _drawn:
-        _drawn[block] = [globals()[block.draw](**data) for data in block.data]
+        drawn = [globals()[block.draw](**data) for data in block.data]
+        _drawn[block] = [replace(p, spec=pictures_in_words_of(p.spec, block.noun)) for p in drawn]
     return _drawn[block]
