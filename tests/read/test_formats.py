@@ -424,11 +424,11 @@ def test_broken_tool_files_are_one_paragraph(tmp_path: Path, text: str, kind: ty
 
 
 def test_formats_lists_every_tool(cli: Any) -> None:
-    done = cli("formats", "--json")
+    done = cli("check", "--formats", "--json")
     listed = json.loads(done.stdout)
     assert {t["name"] for t in listed["tools"]} == {t.name for t in TOOLS}
     assert all(t["needs"] and t["reads"] for t in listed["tools"])
-    assert cli("formats").returncode == 0
+    assert cli("check", "--formats").returncode == 0
 
 
 # --- Inspect ---

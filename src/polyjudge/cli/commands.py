@@ -30,7 +30,6 @@ MOVING = {
     "choose": ("decide", "polyjudge.questions.judges.command"),
     "swap": ("decide", "polyjudge.questions.judges.swap_command"),
     "replay": ("collect", "polyjudge.questions.plan.replay_command"),
-    "formats": ("start", "polyjudge.questions.check.formats_command"),
 }
 COMMANDS = {name: place for group in GROUPS for name, place in {**FOUND, **MOVING}.items() if place[0] == group}
 RENAMED = {

@@ -48,7 +48,8 @@ def read_text(path: str | Path, most: int = MOST) -> str:
 
 def read_json(path: str | Path, most: int = MOST) -> Any:
     """A JSON file of at most so many bytes."""
+    text = read_text(path, most)
     try:
-        return json.loads(read_text(path, most))
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise PanelError(f"{clean(path, 200)} is not valid JSON: {clean(error, 120)}.") from None

@@ -18,9 +18,12 @@ from polyjudge.panel.labels import clean, shell_line, some
 from polyjudge.panel.records import plain
 from polyjudge.panel.say import Say
 
-How = Literal["named", "usual name", "content", "nested", "pattern", "file name", "column names", "row", "format"]
-"""Named by the user; its usual name; what it holds (languages); a nested field of the usual name; a pattern the user
-gave; part of the file's name; spread over columns; the row itself; or what the format says."""
+How = Literal[
+    "named", "usual name", "content", "joins", "nested", "pattern", "file name", "column names", "row", "format"
+]  # fmt: skip
+"""Named by the user; its usual name; what it holds (languages); what joins tests in several languages; a
+nested field of the usual name; a pattern the user gave; part of a file name; spread over columns; the row itself; or
+what the format says."""
 ROLES = ("task", "system", "language", "judge", "score", "replicate", "cluster", "group")
 
 

@@ -9,6 +9,7 @@ HOW = {
     "named": "as you said",
     "usual name": "by its name",
     "content": "it holds languages",
+    "joins": "it joins languages",
     "nested": "by its name inside",
     "pattern": "by your pattern",
     "file name": "part of the file's name",
@@ -86,6 +87,7 @@ WORDS: dict[str, Template] = {
         "{column} is not used. If it repeats a measurement: --replicate {column}; if it is judged: --system.",
     ),
     "read.by_position": "The same {column} is taken as the same task in every language. Are the files parallel?",
+    "read.task_key": "Tests that share {column} are taken as one task in several languages.",
     "read.language_in_name": "The language is read from {column}: {pattern}.",
     "read.missing": _missing,
     "read.several": lambda v: (
@@ -114,22 +116,4 @@ WORDS: dict[str, Template] = {
     ),
     "read.no_judges": "Left out, no judges by their names: {columns}. To read them as judges: --wide '{pattern}'",
     "read.metrics": "The judges gave several metrics: {metrics}. Say which one: --metric NAME.",
-    "check.title": "How {source} is read",
-    "check.clear": "It can be read as it is.",
-    "check.unclear": lambda v: (
-        "It cannot be read yet: " + plural(v["questions"], "one question is", "{questions} questions are") + " open."
-    ),
-    "check.doubtful": "It can be read. Please confirm what is doubtful.",
-    "check.full": "The same in full, with nothing left to guess:",
-    "check.roles": "What was taken for what",
-    "check.coverage": "Tasks scored in each language by each judge, of {tasks}",
-    "check.scale": lambda v: {
-        "binary": "Two values: shares are shown in percentage points.",
-        "likert": "A rating scale from {low} to {high}.",
-        "percent": "A scale from 0 to 100.",
-        "open": "An open scale.",
-    }[v["scale"]],
-    "formats.title": "Formats that polyjudge reads",
-    "formats.tools": "Files of eval tools, recognised by content; --format NAME overrides",
-    "formats.tables": "Tables: long, wide (a column per judge, language or both), or pairs with a winner",
 }

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from polyjudge.estimate.identify import settle_incomplete
 from polyjudge.panel.contents import about
+from polyjudge.panel.errors import PanelError
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import Reading
 from polyjudge.panel.records import long_table
-from polyjudge.panel.say import Words
+from polyjudge.panel.say import Words, say
+from polyjudge.read.formats import TABLES, TOOLS
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding
 
@@ -38,6 +41,8 @@ class Check(Result):
     """"binary", "likert", "percent" or "open"."""
     coverage: pd.DataFrame
     """language, judge, tasks, scored, share"""
+    answers: pd.DataFrame
+    """command, able, why (not, or what is left out)"""
     notes: tuple[Words, ...] = ()
     fingerprint: str = ""
     findings: list[Finding]
@@ -58,8 +63,32 @@ def check_panel(panel: Panel) -> Check:
     n = len(panel.tasks)
     cells = {"language": panel.languages, "judge": panel.judges}
     coverage = long_table(cells, tasks=n, scored=scored, share=scored / n)
+    able = answers(panel)
     findings = [Finding(d.code, d.values, "notice") for d in reading.doubts]
-    return Check(reading=reading, readable=True, coverage=coverage, findings=findings, **about(panel))
+    lacking = able[~able["able"] & (able["command"] != "systems")]
+    if len(lacking):
+        findings.insert(
+            0, Finding("check.unable", {"commands": list(lacking["command"]), "why": lacking["why"].iloc[0]}, "serious")
+        )
+    return Check(reading=reading, readable=True, coverage=coverage, answers=able, findings=findings, **about(panel))
+
+
+CROSSED = ("audit", "compare", "calibrate", "judges", "drift")
+"""Commands that need languages and judges joined by tasks."""
+
+
+def answers(panel: Panel) -> pd.DataFrame:
+    """What each command will be able to answer: the same that it asks for itself."""
+    rows: list[tuple[str, bool, str]] = []
+    try:
+        part = settle_incomplete(panel)
+        gone = [x for axis in ("languages", "judges") for x in getattr(panel, axis) if x not in getattr(part, axis)]
+        rows += [(c, True, str(say("check.without", labels=gone)) if gone else "") for c in CROSSED]
+    except PanelError as error:
+        rows += [(c, False, str(error)) for c in CROSSED]
+    ranks = bool(panel.systems) and len(panel.judges) > 1
+    rows.append(("systems", ranks, "" if ranks else str(say("check.no_systems"))))
+    return pd.DataFrame(rows, columns=["command", "able", "why"])
 
 
 def check_reading(reading: Reading) -> Check:
@@ -67,4 +96,26 @@ def check_reading(reading: Reading) -> Check:
     asked = [Finding(q.code, q.values, "serious") for q in reading.questions]
     doubts = [Finding(d.code, d.values, "notice") for d in reading.doubts]
     empty = pd.DataFrame(columns=["language", "judge", "tasks", "scored", "share"])
-    return Check(reading=reading, readable=False, coverage=empty, findings=[*asked, *doubts])
+    none = pd.DataFrame(columns=["command", "able", "why"])
+    return Check(reading=reading, readable=False, coverage=empty, answers=none, findings=[*asked, *doubts])
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Formats(Result):
+    """The formats that are read."""
+
+    tools: pd.DataFrame
+    """name, title, files, reads, needs, of eval tools"""
+    tables: pd.DataFrame
+    """name, holds"""
+
+    @staticmethod
+    def known() -> Formats:
+        """Those that there are."""
+        columns = ["name", "title", "files", "reads", "needs"]
+        tools = pd.DataFrame([[getattr(t, c) for c in columns] for t in TOOLS], columns=columns)
+        return Formats(tools=tools, tables=pd.DataFrame(TABLES.items(), columns=["name", "holds"]))
+
+    def to_frame(self) -> pd.DataFrame:
+        """The tools: name, title, files, reads, needs."""
+        return self.tools

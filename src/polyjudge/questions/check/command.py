@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
-from typer import Context
+from typer import Argument, Context, Option
 
 from polyjudge.questions import options as o
 
 
-def check(ctx: Context, scores: o.Scores) -> None:
-    """Show how scores are understood before anything is computed: columns, shape, scale, coverage, doubts.
+def check(
+    ctx: Context,
+    scores: Annotated[str | None, Argument(metavar="SCORES", help="Scores, as every command takes them.")] = None,
+    save: Annotated[Path | None, Option(metavar="FILE", help="Keep how they are read, for --reading FILE.")] = None,
+    formats: Annotated[bool, Option("--formats", help="List the formats that are read, and what each needs.")] = False,
+) -> None:
+    """Show how scores are understood, and what each command will be able to answer.
 
-    Exits with 2 when a question has to be answered first.
+    Exits with 2 when a question has to be answered first, or nothing can be.
 
     Example: polyjudge check scores.csv
 
     Example: cat scores.csv | polyjudge check -
     """
-    from polyjudge.panel.reading import Unclear
-    from polyjudge.questions.check.check import check_panel, check_reading
+    from polyjudge.panel.errors import UsageError
+    from polyjudge.panel.reading import Unclear, save_reading
+    from polyjudge.questions.check.check import Formats, check_panel, check_reading
     from polyjudge.questions.emit import emit
 
+    if formats:
+        emit(ctx, Formats.known())
+        return
+    if scores is None:
+        raise UsageError("Name the scores: polyjudge check SCORES. To list formats: polyjudge check --formats.")
     try:
         panel = o.read(ctx, scores)
     except Unclear as unclear:
         emit(ctx, check_reading(unclear.reading))
         raise typer.Exit(2) from None
     result = check_panel(panel)
-    emit(ctx, result, panel, tables={"roles": result.to_frame(), "coverage": result.coverage})
+    if save is not None:
+        save_reading(result.reading, save)
+    emit(
+        ctx, result, panel, tables={"roles": result.to_frame(), "coverage": result.coverage, "answers": result.answers}
+    )
+    if not result.answers["able"].any():
+        raise typer.Exit(2)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import say
-from polyjudge.questions.check.check import Check
+from polyjudge.questions.check.check import Check, Formats
 from polyjudge.read.words import HOW
 from polyjudge.report.build import column, read_says, table, value_says
 from polyjudge.report.schema import envelope
@@ -15,11 +17,12 @@ def build(result: Check, panel: Panel | None = None) -> Report:
     """Roles and values first, then coverage, doubts and the command to paste."""
     reading = result.reading
     if not result.readable:
-        verdict = say("check.unclear", questions=len(reading.questions))
-    elif reading.doubts:
-        verdict = say("check.doubtful")
+        verdict, full = say("check.unclear", questions=len(reading.questions)), say("check.then")
+    elif not result.answers["able"].any():
+        verdict, full = say("check.useless"), say("check.full")
     else:
-        verdict = say("check.clear")
+        able = list(result.answers["command"][result.answers["able"]])
+        verdict, full = say("check.able", commands=able, doubts=len(reading.doubts)), say("check.full")
     says = (
         *value_says(reading),
         *((say("check.scale", scale=result.scale, low=result.low, high=result.high),) if result.readable else ()),
@@ -34,13 +37,15 @@ def build(result: Check, panel: Panel | None = None) -> Report:
         wide = result.coverage.pivot(index="language", columns="judge", values="scored")
         wide = wide.loc[list(result.languages), list(result.judges)]
         grid = Grid(name="coverage", caption=say("check.coverage", tasks=result.tasks), values=wide, kind="count")
+        answers = table("answers", say("check.answers"), result.answers, "command | able | why = why:text")
+        sections.append(Section(name="answers", title="What can be answered", blocks=(answers,)))
         sections.append(Section(name="coverage", title="Coverage", blocks=(grid,), folded=not result.missing))
     return Report(
         command="check",
         title=say("check.title", source="standard input" if reading.source == "-" else reading.source),
         read=read_says(panel)[:2] if panel is not None else (),
         verdict=(verdict,),
-        next=(Step(why=say("check.full"), command=reading.command()),) if result.readable else (),
+        next=(Step(why=full, command=_command(result)),),
         findings=tuple(result.findings),
         sections=tuple(sections),
         facts={"input fingerprint": result.fingerprint} if result.fingerprint else {},
@@ -49,4 +54,40 @@ def build(result: Check, panel: Panel | None = None) -> Report:
     )
 
 
-VIEWS = {Check: build}
+def _command(result: Check) -> str:
+    """The full command; before that, the next check, with what is known and a place for what is not."""
+    if result.readable:
+        able = result.answers["command"][result.answers["able"]]
+        return result.reading.command(able.iloc[0] if len(able) else "check")
+    flags: dict[str, str] = {}
+    for question in result.reading.questions:
+        v = question.values
+        role = v.get("role", "judge")
+        first = next(iter([*v.get("candidates", ()), *v.get("columns", ())]), "NAME")
+        flags |= {
+            "read.swapped": {"--swapped": "flip"},
+            "read.metrics": {"--metric": v.get("metrics", [""])[0]},
+            "read.winner": {"--winner": f"{v.get('column')}:name"},
+            "read.alike": {"--alike": "same"},
+            "read.scales": {"--range": v.get("range", "")},
+            "read.far_column": {"--wide": v.get("pattern", "")},
+            "read.lone_model": {"--judge": v.get("column", "")},
+        }.get(question.code, {f"--{role}": first})
+    return replace(result.reading, options={**result.reading.options, **flags}).command("check")
+
+
+def build_formats(result: Formats, panel: Panel | None = None) -> Report:
+    """The tools and the tables."""
+    blocks = (
+        table("tools", say("formats.tools"), result.tools, "name | files | reads | needs"),
+        table("tables", say("formats.tables"), result.tables, "name | holds"),
+    )
+    return Report(
+        command="formats",
+        title=say("formats.title"),
+        sections=(Section(name="formats", title="", blocks=blocks, folded=False),),
+        payload=lambda: envelope("formats", result.to_dict()),
+    )
+
+
+VIEWS = {Check: build, Formats: build_formats}

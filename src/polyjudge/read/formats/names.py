@@ -10,7 +10,7 @@ from polyjudge.panel.errors import UsageError
 from polyjudge.panel.labels import clean
 from polyjudge.read.formats.languages import all_languages, is_language, words
 
-FIELDS = ("language", "judge", "system", "replicate")
+FIELDS = ("language", "judge", "system", "replicate", "task")
 SEPARATORS = ("__", "::", "/", "|", ":", ".", "_", "-", " ")
 SCORE_WORDS = words("score scores rating ratings grade grades judge judgment judgement value points label")
 
@@ -32,8 +32,8 @@ class Spread:
         return list(next(iter(self.labels.values())))
 
 
-def compile_pattern(pattern: str, fields: Sequence[str] = FIELDS) -> re.Pattern[str]:
-    """`scores_{language}_*.csv` as a regular expression. `*` stands for anything.
+def compile_pattern(pattern: str, fields: Sequence[str] = FIELDS, path: bool = False) -> re.Pattern[str]:
+    """`scores_{language}_*.csv` as a regular expression. `*` stands for anything, in a path within one folder.
 
     >>> compile_pattern("{judge}_{language}").fullmatch("gpt-4_en").groupdict()
     {'judge': 'gpt-4', 'language': 'en'}
@@ -41,7 +41,7 @@ def compile_pattern(pattern: str, fields: Sequence[str] = FIELDS) -> re.Pattern[
     out, seen = "", set()
     for part in re.split(r"(\{[^{}]*\}|\*)", pattern):
         if part == "*":
-            out += ".*?"
+            out += "[^/]*?" if path else ".*?"
         elif part.startswith("{"):
             field = part[1:-1]
             if field not in fields or field in seen:
@@ -134,5 +134,34 @@ def _grid(core: dict[str, str], front: str, back: str) -> Spread | None:
                 if len(set(languages)) < 2 or len(set(judges)) < 2 or len(core) < grid / 2:
                     continue
                 found = {n: {"language": p[side], "judge": p[1 - side]} for n, p in pairs.items()}
-                return Spread(front + pattern % separator + back, found)
+                return _without_words(Spread(front + pattern % separator + back, found))
+    return None
+
+
+def _without_words(spread: Spread) -> Spread:
+    """`gpt-4o_score_de` is of judge gpt-4o: a word for scores at an end of every judge's name is no part of it."""
+    judges = [cell["judge"] for cell in spread.labels.values()]
+    front, back = strip_common(judges)
+    front, back = (part if SCORE_WORDS & {t.lower() for t in tokens(part)} else "" for part in (front, back))
+    if not (front or back):
+        return spread
+    cut = {n: {**c, "judge": c["judge"].removeprefix(front).removesuffix(back)} for n, c in spread.labels.items()}
+    return Spread(spread.pattern.replace("{judge}", f"{front}{{judge}}{back}"), cut)
+
+
+def task_and_language(labels: Sequence[str]) -> str | None:
+    """The pattern of names that each end or begin with a language, `{task}_{language}`; each task is in several.
+
+    >>> task_and_language(["q1_en", "q1_de", "q2_en", "q2_de"])
+    '{task}_{language}'
+    """
+    for separator in ("_", "-", ".", "/", ":", " "):
+        for pattern in (f"{{task}}{separator}{{language}}", f"{{language}}{separator}{{task}}"):
+            rule = compile_pattern(pattern)
+            found = [m.groupdict() for label in labels if (m := rule.fullmatch(label))]
+            if len(found) < len(labels) or not all_languages({f["language"] for f in found}):
+                continue
+            tasks = {f["task"] for f in found}
+            if len({f["language"] for f in found}) > 1 and len(tasks) <= len(set(labels)) / 1.5:
+                return pattern
     return None

@@ -108,6 +108,8 @@ def recognise(
     draft = _Draft(table=table, asked=asked, roles=find_roles(table, asked), format=asked.format or source.kind)
     if ragas.fits(table.names):
         draft.format = "ragas"
+    if asked.names.get("task") is None and needs:
+        _join_tasks(draft, frame)
     _find_shape(draft)
     reading = _reading(draft, shown or source.where)
     if reading.questions:
@@ -192,6 +194,31 @@ def _scorable(draft: _Draft) -> list[str]:
     return [n for n in free if table.score_like(n) and not table.is_row_number(n) and not OTHER.match(n)]
 
 
+def _join_tasks(draft: _Draft, frame: Any) -> None:
+    """Of a tool's files whose tests differ only in language: the field that makes them one task, where one does."""
+    found = draft.roles.found
+    if not {"task", "language"} <= set(found) or not all(found[r][0].column in frame for r in ("task", "language")):
+        return
+    task, language = (frame[found[r][0].column].astype(str) for r in ("task", "language"))
+    if bool((language.groupby(task).nunique() > 1).any()) or language.nunique() < 2:
+        return
+    tests = len(set(zip(task, language, strict=True)))
+    keys: dict[tuple[Any, ...], str] = {}
+    for column in (c for c in frame if "." in str(c) and c != found["language"][0].column and frame[c].notna().all()):
+        values = frame[column].astype(str)
+        joined = values.groupby(values).ngroup()
+        each = language.groupby(values).nunique()
+        if len(set(zip(values, language, strict=True))) == tests and (each > 1).mean() > 0.5 and len(each) > 1:
+            keys.setdefault(tuple(joined), str(column))
+    if len(keys) == 1:
+        column = next(iter(keys.values()))
+        found["task"] = (Place(column), "joins")
+        draft.roles.doubts.append(Say("read.task_key", {"column": column}))
+    elif keys:
+        del found["task"]
+        draft.roles.several["task"] = list(keys.values())
+
+
 # --- what is asked ---
 
 
@@ -226,7 +253,8 @@ def _reading(draft: _Draft, shown: str) -> Reading:
             place, how = roles.found[role]
             where, labels = place.text, [] if place.regex else table.distinct(place.text)
             if how in ("file name", "pattern"):
-                options[f"--{role}-from"] = roles.patterns[role]
+                if role != "task":  # the pattern of the language says it too
+                    options[f"--{role}-from"] = roles.patterns[role]
                 where = roles.patterns[role] if place.column == FILE else where
             else:
                 options[f"--{role}"] = place.text

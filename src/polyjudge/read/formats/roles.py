@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from polyjudge.panel.columns import GENERIC, USUAL, usual_columns
@@ -13,7 +14,7 @@ from polyjudge.panel.labels import clean
 from polyjudge.panel.reading import ROLES, How
 from polyjudge.panel.say import Say
 from polyjudge.read.formats.languages import all_languages
-from polyjudge.read.formats.names import compile_pattern, guess_spread, part_of
+from polyjudge.read.formats.names import compile_pattern, guess_spread, part_of, task_and_language
 from polyjudge.read.formats.table import Place, Table, file_place
 
 OTHER = re.compile(
@@ -74,7 +75,7 @@ def find_roles(table: Table, asked: Asked) -> Roles:
                 raise UsageError(f"--{role} and --{role}-from both say where the {role} stands. Give one of them.")
             roles.found[role] = (from_pattern(table, role, pattern), "pattern" if "{" in pattern else "named")
             roles.patterns[role] = pattern
-    for role, other in (("language", "judge"), ("judge", "language")):
+    for role, other in product(("language", "judge", "task"), ("judge", "language")):
         if f"{{{role}}}" in roles.patterns.get(other, "") and role not in roles.found:
             roles.patterns[role] = roles.patterns[other]
             roles.found[role] = (from_pattern(table, role, roles.patterns[other]), "pattern")
@@ -84,6 +85,8 @@ def find_roles(table: Table, asked: Asked) -> Roles:
             _by_usual_name(table, roles, role, flat)
     if "language" not in roles.found and "language" not in roles.several:
         _find_language(table, roles)
+    if "language" not in roles.found and "task" in roles.found and asked.names.get("task") is None:
+        _find_language_in_task(table, roles)
     places: dict[Place, str] = {}
     for role, (place, _) in roles.found.items():
         if place in places:
@@ -130,13 +133,24 @@ def _find_language(table: Table, roles: Roles) -> None:
                     roles.patterns[role] = grid.pattern
 
 
+def _find_language_in_task(table: Table, roles: Roles) -> None:
+    """task12_fr: the language is a part of the task's name."""
+    column = roles.found["task"][0].text
+    pattern = task_and_language(table.distinct(column))
+    if pattern is not None:
+        for role in ("language", "task"):
+            roles.patterns[role] = f"{column}:{pattern}"
+            roles.found[role] = (from_pattern(table, role, roles.patterns[role]), "pattern")
+        roles.doubts.append(Say("read.language_in_name", {"column": column, "pattern": pattern}))
+
+
 def from_pattern(table: Table, role: str, text: str) -> Place:
     """`--language-from`: a path, a pattern on the file's name, or COLUMN:PATTERN on a column."""
     if "{" not in text:
         return table.place(text, f"{role}-from")
     column = re.match(r"([^:{}]+):(.*\{.*)", text, re.DOTALL)
     pattern = column[2] if column else text
-    regex = compile_pattern(pattern, ("language", "judge")).pattern
+    regex = compile_pattern(pattern, ("language", "judge", "task"), path=column is None).pattern
     if f"?P<{role}>" not in regex:
         raise UsageError(f"--{role}-from {clean(text)} does not say where the {role} stands: write {{{role}}} there.")
     regex = re.sub(r"\?P<\w+>", "?:", regex.replace(f"?P<{role}>", ""))
