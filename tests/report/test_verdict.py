@@ -14,7 +14,7 @@ import polyjudge as pj
 from polyjudge.panel.say import Say, word
 from polyjudge.report import report_of, tables, terminal
 from polyjudge.report.markdown import markdown
-from polyjudge.report.sections import SEVERITIES, Report, Step, Table
+from polyjudge.report.sections import SEVERITIES, Report, Step, Table, find
 
 
 def test_a_panel_that_reverses() -> None:
@@ -165,3 +165,30 @@ def test_no_label_is_cut_on_a_wide_panel() -> None:
     text = repr(pj.explain(panel, resamples=20))
     assert all(re.search(rf"\b{label}\b", text) for label in (*panel.languages, *panel.judges))
     assert "…" not in text
+
+
+def test_advice_in_python_is_python() -> None:
+    """What a notebook or `print` advises runs there; a shell gets commands."""
+    audit = pj.audit(pj.sample_panel(), resamples=100)
+    assert "pj." in str(audit)
+    assert "pj." in (audit._repr_html_() or "")
+    report = report_of(audit)
+    assert report is not None
+    assert "pj." not in terminal.text(report)
+
+
+def test_a_panel_shows_itself_in_a_notebook_without_running_names() -> None:
+    scores = pj.simulate_panel(tasks=4, languages=2, judges=2, seed=1)[0].scores
+    html = pj.Panel.from_array(scores, judges=["<b>x", "y:z"])._repr_html_()
+    assert "&lt;b&gt;x, y:z" in html
+    assert "<b>" not in html
+
+
+def test_one_remark_is_said_and_several_are_announced() -> None:
+    def text(count: int) -> str:
+        remarks = tuple(find("info", "note", text=f"remark {i}") for i in range(count))
+        return terminal.text(Report(command="audit", title="t", findings=remarks))
+
+    assert "remark 0" in text(1)
+    assert "remark 0" not in text(2)
+    assert "2 more remarks" in text(2)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -576,6 +577,12 @@ class Panel:
             parts.append(f"  clusters:  {len(self.clusters)}")
         parts += [f"  note:      {note}" for note in self.notes]
         return "\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        """For a notebook: what `repr` says, as a table."""
+        head, *lines = map(escape, repr(self).split("\n"))
+        rows = "".join("<tr><th>{}</th><td>{}</td></tr>".format(*line.strip().split(":", 1)) for line in lines)
+        return f"<table><caption>{head}</caption>{rows}</table>"
 
 
 def _labels(given: Iterable[Any] | None, word: str, size: int) -> Labels:

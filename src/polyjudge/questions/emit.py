@@ -71,7 +71,8 @@ def emit_report(
     if written:
         sys.stdout.flush()
         more = f" and {written[1]} figures" if written[1] else ""
-        print(f"polyjudge: wrote {', '.join(written[0])}{more} to {clean(options.output, 400)}", file=sys.stderr)
+        place, (page, *others) = clean(options.output, 400).rstrip("/"), written[0]
+        print(f"polyjudge: wrote {place}/{page}, and beside it {', '.join(others)}{more}", file=sys.stderr)
     if options.junit is not None:
         from polyjudge.report.junit import junit
 

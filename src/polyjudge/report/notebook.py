@@ -9,6 +9,7 @@ from markupsafe import Markup
 from polyjudge.panel.say import word
 from polyjudge.report.charts import draw
 from polyjudge.report.charts.vega import Picture, can_draw
+from polyjudge.report.in_python import in_python
 from polyjudge.report.sections import Block, Chart, Report
 from polyjudge.report.tables import rows
 
@@ -28,7 +29,9 @@ def notebook(report: Report) -> str:
         items = [Markup("<li><strong>{}</strong> {}</li>").format(f.severity, word(f)) for f in rest]
         parts += [Markup("<ul>"), *items, Markup("</ul>")]
     for step in report.next:
-        parts.append(Markup("<p>{} <code>{}</code></p>").format(word(step.why), step.command))
+        parts.append(
+            Markup("<p>{} <code>{}</code></p>").format(word(step.why), in_python(step.command) or step.command)
+        )
     parts.append(Markup("<p>The whole report: <code>.to_html('report.html')</code></p></div>"))
     return str(Markup("").join(parts))
 

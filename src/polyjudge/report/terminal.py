@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -16,6 +16,7 @@ from rich.text import Text as RichText
 from polyjudge.panel.labels import clean, short, visible
 from polyjudge.panel.say import Words, say, word
 from polyjudge.report.console import make_console
+from polyjudge.report.in_python import in_python
 from polyjudge.report.sections import Block, Chart, Column, Finding, Grid, Report, Section, Table
 from polyjudge.report.tables import Cell, cells, entries, left_out, numeric
 
@@ -42,7 +43,7 @@ def show(report: Report, *, full: bool = False, console: Console | None = None, 
     for section in report.sections:
         if full or not section.folded:
             _section(console, section)
-    _next(console, report)
+    _next(console, report, in_python if details == "details.python" else str)
     if not full and any(s.folded for s in report.sections):
         console.print()
         console.print(Text(word(say(details, command=report.command)), style="dim"))
@@ -81,6 +82,7 @@ def _findings(console: Console, report: Report, full: bool) -> None:
     shown = rest if full else [f for f in rest if f.severity != "info" and not report.brief]
     if not rest or (report.brief and not full):
         return
+    shown = rest if len(rest) == len(shown) + 1 else shown  # to announce one takes as much room as to say it
     console.print()
     if shown:
         console.print(Text("Findings", style="bold"))
@@ -102,7 +104,8 @@ def _section(console: Console, section: Section) -> None:
         _block(console, block)
 
 
-def _next(console: Console, report: Report) -> None:
+def _next(console: Console, report: Report, written: Callable[[str], str]) -> None:
+    """What to do, with the command as it is `written` here (as it is, where that gives nothing)."""
     if not report.next:
         return
     console.print()
@@ -110,7 +113,7 @@ def _next(console: Console, report: Report) -> None:
         number = f"{i + 1}. " if len(report.next) > 1 else ""
         _labelled(console, [(Text("" if i else "Do next", style="bold"), Text(f"{number}{word(step.why)}"))])
         if step.command:  # to be pasted: never broken by us
-            console.print(Text(f"{'':12}{step.command}"), soft_wrap=True)
+            console.print(Text(f"{'':12}{written(step.command) or step.command}"), soft_wrap=True)
 
 
 def _say(console: Console, sentence: str, style: str = "") -> None:

@@ -16,7 +16,7 @@ WORDS: dict[str, Template] = {
         if v["charts"] == 1
         else "{charts} charts are not drawn: they would hold too much."
     ),
-    "more-findings": lambda v: f"{{count}} more {'remark' if v['count'] == 1 else 'remarks'}: --full",
+    "more-findings": "{count} more remarks: --full",
     "details.python": "All details: .to_html('{command}.html')",
     "details": "All details: --full. As a page: -o {command}/",
 }
