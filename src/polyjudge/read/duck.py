@@ -29,8 +29,8 @@ from polyjudge.panel.budget import VARIABLE as MEMORY
 from polyjudge.panel.budget import budget
 from polyjudge.panel.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel.files import check_name, literal, matches
-from polyjudge.panel.inputs import check_ordinary
 from polyjudge.panel.labels import clean
+from polyjudge.panel.small_files import check_ordinary
 from polyjudge.read.limits import LONG_LINE, check_text
 
 ENGINE_MEMORY = 1200 << 20
