@@ -115,8 +115,8 @@ def kept_options(path: str | Path) -> dict[str, Any]:
 
 
 KEPT = {f"--{name.replace('_', '-')}": name for name in (
-    *ROLES, "language_from", "judge_from", "wide", "map", "decimal", "winner", "swapped", "format", "metric", "alike",
-    "rescale", "range", "duplicates", "incomplete", "languages", "judges",
+    *ROLES, "by", "language_from", "judge_from", "wide", "map", "decimal", "winner", "swapped", "format", "metric",
+    "alike", "rescale", "range", "duplicates", "incomplete", "languages", "judges",
 )}  # fmt: skip
 """Flags that a reading keeps, and the arguments of `read_panel` they are."""
 

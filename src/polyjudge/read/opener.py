@@ -8,7 +8,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, TextIO
 
 import pandas as pd
 
+from polyjudge.panel.adjustment import quote
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.files import check_name, matches
 from polyjudge.panel.labels import clean
@@ -105,6 +107,26 @@ def _open_frame(source: Any) -> Opened:
             f"{type(source).__name__}."
         )
     return Opened(source=duck.open_frame(source), frame=source, shown="FILE", format="data frame")
+
+
+def chosen_rows(opened: Opened, only: Mapping[str, str]) -> Opened:
+    """The rows of a table whose columns have these values."""
+    for column, value in only.items():
+        if column not in opened.source.columns:
+            raise PanelError(f"{opened.source.where} has no column {clean(column)!r}.")
+        if opened.frame is not None:
+            frame = opened.frame[opened.frame[column].astype(str).str.strip() == value].reset_index(drop=True)
+            held = duck.open_frame(frame)
+            held.where, held.files = opened.source.where, opened.source.files
+            opened = replace(opened, frame=frame, source=held)
+            continue
+        test = f"WHERE trim(CAST({duck.name(column)} AS VARCHAR)) = {quote(value)}"
+        source = copy(opened.source)
+        source.relation = f"(SELECT * FROM {source.relation} {test})"
+        source.as_json = ""
+        source.row, source.first_line, source.spool = "rowid", None, True
+        opened = replace(opened, source=source)
+    return opened
 
 
 def file_of(address: str) -> str | None:

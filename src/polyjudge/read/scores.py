@@ -24,7 +24,7 @@ from polyjudge.read.engine import Duplicates
 from polyjudge.read.formats.recognise import Understood, recognise
 from polyjudge.read.formats.roles import Asked
 from polyjudge.read.limits import LARGEST_SCORE
-from polyjudge.read.opener import Opened, file_of, open_table
+from polyjudge.read.opener import Opened, chosen_rows, file_of, open_table
 from polyjudge.rooms import load
 
 Incomplete = Literal["estimate", "drop", "error"]
@@ -47,6 +47,7 @@ def read_panel(
     system: str | None = None,
     cluster: str | None = None,
     weight: str | None = None,
+    only: Mapping[str, str] | None = None,
     table: str | None = None,
     range: tuple[float, float] | None = None,
     duplicates: Duplicates = "error",
@@ -82,6 +83,7 @@ def read_panel(
     by : a column to compare judges by in place of language: rubric wording, prompt version, domain, month. Everything
         is then said of that
     weight : column with the number of tasks behind each task, as `Panel.to_long` writes it for a panel of units
+    only : column -> the one value whose rows are read, such as one criterion of several
     table : table of a database
     range : (low, high) of the score scale; a score outside it is an error
     duplicates : rows with the same task, system, language, judge and replicate: "error", their "mean", or the "first"
@@ -131,7 +133,13 @@ def read_panel(
     }  # fmt: skip
     asked = Asked(names={**names, "winner": winner}, **more)
     if not is_foreign(source, engine):
+        if only is not None:
+            source = chosen_rows(open_table(source, table, format, metric, group), only)
         found = understand(source, asked, table=table, weight=weight, metric=metric)
+    elif only is not None:
+        raise UsageError(
+            "only (--criterion) reads files and frames; of a table of another engine give a query or a view."
+        )
     elif reads_itself(asked, metric):
         found = _open_foreign(source, table, names, weight, engine)
     else:

@@ -47,6 +47,8 @@ def _missing(v: Values) -> str:
     role, maybe = str(v["role"]), list(v["candidates"])
     more = f", or --{role}-from PATTERN if it stands in a file or task name" if role in ("language", "judge") else ""
     hint = f"Perhaps {escape(_flags(role, maybe))}" if maybe else f"Say --{role} NAME"
+    if role == "score" and len(maybe) > 1:
+        more = f", or all of them as criteria: --criteria {escape(','.join(clean(c, 40) for c in maybe))}"
     return f"Which column is the {role}? {hint} ({role}=... in Python){more}."
 
 

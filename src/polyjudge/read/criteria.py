@@ -1,0 +1,119 @@
+"""Scores by several criteria: a column of them, a score column for each, or the metrics of an eval tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from polyjudge.panel.columns import spelled
+from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.labels import clean
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.reading import Unclear
+from polyjudge.read import duck
+from polyjudge.read.opener import Opened, open_table
+from polyjudge.read.scores import is_foreign, read_panel
+
+USUAL = ("criterion", "criteria", "criterion_name", "dimension", "aspect", "metric", "metric_name", "rubric_item")
+MOST = 40
+"""Criteria of one panel, at most: a column with more values holds something else."""
+
+
+def read_criteria(
+    source: Any, *, criterion: str | None = None, criteria: Sequence[str] | None = None, **columns: Any
+) -> dict[str, Panel]:
+    """A panel for each criterion: criterion -> Panel; one panel under "" where there is only one.
+
+    criterion : column that names the criterion of a row
+    criteria : score columns, one for each criterion
+    columns : as for `read_panel`. Where neither is given, a column of a usual name ("criterion", "dimension", ...), the
+        metrics of an eval tool, or several score columns that a table has beside one judge column are found.
+    """
+    if criterion is not None and criteria is not None:
+        raise UsageError("criterion (--criterion) and criteria (--criteria) both say where criteria stand: give one.")
+    if isinstance(source, Panel):
+        return {"": source}
+    if criteria is not None:
+        return _each(source, "score", list(criteria), columns)
+    column = criterion if criterion is not None else _found(source, columns)
+    if column is not None:
+        return _by_column(source, column, columns)
+    try:
+        return {"": read_panel(source, **columns)}
+    except Unclear as unclear:
+        for question in unclear.reading.questions:
+            if question.code == "read.metrics":
+                return _each(source, "metric", list(question.values["metrics"]), columns)
+            if question.code == "read.several" and question.values["role"] == "score":
+                return _each(source, "score", list(question.values["columns"]), columns)
+        raise
+
+
+def _each(source: Any, name: str, values: list[str], columns: dict[str, Any]) -> dict[str, Panel]:
+    if not values:
+        raise UsageError("criteria (--criteria) must name at least one score column.")
+    out = {value: read_panel(source, **columns, **{name: value}) for value in values}
+    flag = {"--criteria": ",".join(values)} if name == "score" else {}
+    return {c: _said(panel, {f"--{name}"}, flag) for c, panel in out.items()}
+
+
+def _by_column(source: Any, column: str, columns: dict[str, Any]) -> dict[str, Panel]:
+    if is_foreign(source, columns.get("engine", "duckdb")):
+        raise UsageError(
+            f"Criteria in a column are read from files and frames. Read one criterion: a query where {column} = ..."
+        )
+    values = _values(_open(source, columns), column)
+    out = {v: read_panel(source, only={column: v}, **columns) for v in values}
+    return {c: _said(panel, set(), {"--criterion": column}) for c, panel in out.items()}
+
+
+def _said(panel: Panel, drop: set[str], flag: dict[str, str]) -> Panel:
+    """The panel whose command reads all criteria again."""
+    if panel.reading is None:
+        return panel
+    options = {f: v for f, v in panel.reading.options.items() if f not in drop}
+    return replace(panel, reading=replace(panel.reading, options={**options, **flag}))
+
+
+def _open(source: Any, columns: dict[str, Any]) -> Opened:
+    return open_table(source, columns.get("table"), columns.get("format"), columns.get("metric"), columns.get("group"))
+
+
+def _found(source: Any, columns: dict[str, Any]) -> str | None:
+    """The column of a usual name, where it holds several criteria and plays no other role."""
+    if is_foreign(source, columns.get("engine", "duckdb")) or columns.get("reading") or columns.get("metric"):
+        return None
+    try:
+        opened = _open(source, columns)
+    except Unclear:
+        return None
+    taken = {v for v in columns.values() if isinstance(v, str)}
+    named = [c for c in opened.source.columns if spelled(c) in USUAL and c not in taken]
+    if len(named) != 1 or opened.sure:
+        return None
+    try:
+        return named[0] if len(_values(opened, named[0])) > 1 else None
+    except PanelError:
+        return None
+
+
+def _values(opened: Opened, column: str) -> list[str]:
+    if column not in opened.source.columns:
+        raise PanelError(f"{opened.source.where} has no column {clean(column)!r}.")
+    if opened.frame is not None:
+        found = [str(v).strip() for v in opened.frame[column].dropna().unique()]
+    else:
+        query = (
+            f"SELECT DISTINCT trim(CAST({duck.name(column)} AS VARCHAR)) AS v FROM {opened.source.relation} ORDER BY v"
+        )
+        with duck.engine_errors(opened.source.where):
+            found = [v for (v,) in opened.source.con.execute(query).fetchall() if v]
+    if len(found) > MOST:
+        raise PanelError(
+            f"The column {clean(column)!r} of {opened.source.where} has {len(found)} values, too many for criteria (at "
+            f"most {MOST}). Name another column: --criterion."
+        )
+    if not found:
+        raise PanelError(f"The column {clean(column)!r} of {opened.source.where} is empty.")
+    return found
