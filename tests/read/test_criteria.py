@@ -50,7 +50,8 @@ def test_score_columns_are_criteria_when_said_and_asked_about_else(tmp_path: Pat
     keys = ["task", "system", "language", "judge"]
     long_table().pivot(index=keys, columns="criterion", values="score").reset_index().to_csv(path, index=False)
     found = read_criteria(path, criteria=["clarity", "tone"])
-    np.testing.assert_allclose(found["tone"].system_scores, pj.read_panel(parts()["tone"]).system_scores)
+    alone = pj.read_panel(parts()["tone"]).select(languages=found["tone"].languages)
+    np.testing.assert_allclose(found["tone"].system_scores, alone.system_scores)
     with refused(Unclear, "--criteria", "accuracy,clarity,tone"):
         read_criteria(path)
 
