@@ -13,7 +13,7 @@ from judge_server import Running, command, running
 from polyjudge.collect import load_plan
 from polyjudge.collect.items import load_items
 from polyjudge.collect.preview import preview
-from polyjudge.collect.probes import make_probes
+from polyjudge.collect.probes import NO_HELP, make_probes
 from polyjudge.collect.spent import read_prices
 from polyjudge.collect.store import open_store
 from polyjudge.panel.errors import CollectError
@@ -23,7 +23,7 @@ from refusals import lacks, refused
 from seeing_judges import Seeing, items, panel_of
 
 LANGUAGES = ["en", "th"]
-TASKS, PROBED = 12, 11
+TASKS, PROBED, VERSIONS = 12, 11, 9
 JUDGES: dict[str, Any] = {"sees": {}, "sharp": {}, "blind": {"sees": {"th": 0.0}, "shift": {"th": -30.0}}}
 
 
@@ -67,8 +67,9 @@ def run(server: Running, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
 def test_items_and_versions_are_asked_once_each(run: tuple[Path, Path], server: Running) -> None:
     stats = server.stats()
     # the clean version is the text of its item: the same question, asked as an item and as a version
-    assert stats["distinct"] == 3 * 2 * (TASKS + PROBED * 5)
-    assert stats["total"] == 3 * 2 * (TASKS + PROBED * 6)
+    # and in English both pleas are one
+    assert stats["distinct"] == 3 * (2 * (TASKS + PROBED * 8) - PROBED)
+    assert stats["total"] == 3 * 2 * (TASKS + PROBED * VERSIONS)
 
 
 def test_an_audit_reads_the_items_and_probe_read_the_versions(run: tuple[Path, Path]) -> None:
@@ -78,7 +79,7 @@ def test_an_audit_reads_the_items_and_probe_read_the_versions(run: tuple[Path, P
     assert panel.systems == ()
     probes = read_probes(folder)
     assert probes.shape == (PROBED, 2, 3)
-    assert set(probes.systems) == {"clean", "damage-1", "damage-2", "damage-3", "placebo-1", "placebo-2"}
+    assert set(probes.systems) == {"clean", "damage-1", "damage-2", "damage-3", "placebo-1", "placebo-2", *NO_HELP}
     done = command("probe", "read", folder, "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
@@ -111,9 +112,9 @@ def test_a_run_brings_its_own_prices(run: tuple[Path, Path]) -> None:
     spent = dict(con.execute("select judge, sum(cost) from answers group by judge"))
     con.close()
     prices = read_prices(None, folder)
-    assert prices == pytest.approx({judge: cost / (2 * (TASKS + PROBED * 6)) for judge, cost in spent.items()})
+    assert prices == pytest.approx({judge: cost / (2 * (TASKS + PROBED * VERSIONS)) for judge, cost in spent.items()})
     result = json.loads(command("choose", folder, "--json").stdout)
-    assert result["full_cost"] == pytest.approx(2 * sum(spent.values()) / (2 * (TASKS + PROBED * 6)))
+    assert result["full_cost"] == pytest.approx(2 * sum(spent.values()) / (2 * (TASKS + PROBED * VERSIONS)))
 
 
 def test_dry_run_says_what_probes_cost(run: tuple[Path, Path]) -> None:
@@ -121,15 +122,16 @@ def test_dry_run_says_what_probes_cost(run: tuple[Path, Path]) -> None:
     found = preview(load_plan(plan))
     assert found.tasks == TASKS
     assert found.probes is not None
-    assert (found.probes["tasks"], found.probes["versions"], found.probes["calls"]) == (PROBED, 6, PROBED * 6 * 2 * 3)
+    calls = PROBED * VERSIONS * 2 * 3
+    assert (found.probes["tasks"], found.probes["versions"], found.probes["calls"]) == (PROBED, VERSIONS, calls)
     assert 0 < found.probes["cost"] < found.estimate.judges["cost"].sum()
-    assert not lacks(command("collect", plan, "--dry-run").stdout, PROBED, 6, PROBED * 6 * 2 * 3)
+    assert not lacks(command("collect", plan, "--dry-run").stdout, PROBED, VERSIONS, calls)
 
 
-def test_thirty_tasks_and_six_versions_by_default(tmp_path: Path) -> None:
+def test_thirty_tasks_and_nine_versions_by_default(tmp_path: Path) -> None:
     plan = load_plan(write(tmp_path, "http://localhost:1/v1", items(40, ["en", "th"]), probes=True))
     aligned = load_items(plan)
-    assert len(aligned) - 40 == 30 * 6
+    assert len(aligned) - 40 == 30 * VERSIONS
     assert [str(n) for n in aligned.names] == [str(n) for n in load_items(plan).names]
 
 
@@ -142,7 +144,7 @@ def test_a_plan_can_take_a_file_of_versions(tmp_path: Path) -> None:
     plan = load_plan(write(tmp_path, "http://localhost:1/v1", rows, probes={"path": "probes.jsonl"}))
     aligned = load_items(plan)
     systems = {n.system for n in aligned.names[4:]}
-    assert systems == {"clean", "damage-1", "damage-2", "damage-3", "damage-3-mine", "placebo-1"}
+    assert systems == {"clean", "damage-1", "damage-2", "damage-3", "damage-3-mine", "placebo-1", *NO_HELP}
     assert aligned.item(len(aligned) - 1).fields["en"]["response"] == "No."
     (tmp_path / "probes.jsonl").write_text(json.dumps({**made[0], "id": "unknown"}) + "\n")
     with refused(CollectError, "probes.jsonl", "row 1", "unknown"):

@@ -9,16 +9,9 @@ from typing import Any
 
 import pytest
 
-from polyjudge.collect.probes import (
-    CLEAN,
-    DAMAGE,
-    PLACEBO,
-    SHARES,
-    graphemes,
-    make_probes,
-    sentences,
-    write_probes,
-)
+from polyjudge.collect.damage import DAMAGE, PLACEBO, graphemes, placebo, sentences, units
+from polyjudge.collect.languages import SHIPPED, phrases
+from polyjudge.collect.probes import CLEAN, NO_HELP, SHARES, make_probes, write_probes
 from polyjudge.panel.errors import CollectError
 from refusals import refused
 
@@ -35,7 +28,7 @@ def items(tasks: int = 10) -> list[dict[str, Any]]:
     """Ten tasks in every language: the sentences of the two texts, each time beginning elsewhere."""
     rows = []
     for language, texts in TEXTS.items():
-        parts = [text[a:b] for text in texts for cut in [graphemes(text)] for a, b in _spans(text, cut)]
+        parts = [part for text in texts for part in sentences(text)]
         for t in range(tasks):
             start = t % len(parts)
             chosen = [*parts[start:], *parts[:start]][:6]
@@ -43,13 +36,6 @@ def items(tasks: int = 10) -> list[dict[str, Any]]:
                 {"id": f"t{t}", "language": language, "prompt": "?", "response": " ".join(c.strip() for c in chosen)}
             )
     return rows
-
-
-def _spans(text: str, cut: list[str]) -> list[tuple[int, int]]:
-    length = [0]
-    for part in cut:
-        length.append(length[-1] + len(part))
-    return [(length[a], length[b]) for a, b in sentences(cut)]
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +48,19 @@ def test_sixteen_languages_in_nine_scripts() -> None:
     assert len(set(SCRIPTS.values())) >= 9
 
 
-def test_at_most_two_percent_of_any_kind_change_nothing(probes: Any) -> None:
-    for kind in (*DAMAGE, *PLACEBO):
-        gone = sum(n for (_, k), n in probes.discarded.items() if k == kind)
-        kept = sum(n for (_, k), n in probes.made.items() if k == kind)
+FEW_BREAKS = ("Khmer", "Burmese")
+"""Scripts without spaces between words, of which no language ships: what cannot be cut at a word is discarded."""
+
+
+def test_few_versions_are_off_their_share_or_change_nothing(probes: Any) -> None:
+    for kind in DAMAGE:
+        gone = sum(n for (where, k), n in probes.discarded.items() if k == kind and where not in FEW_BREAKS)
+        kept = sum(n for (where, k), n in probes.made.items() if k == kind and where not in FEW_BREAKS)
         assert gone <= 0.02 * (gone + kept), kind
         assert kept >= 100
-    assert max(probes.lost().values()) <= 0.02
+    lost = probes.lost()
+    assert max(share for where, share in lost.items() if where not in (*FEW_BREAKS, "Hebrew")) <= 0.02
+    assert max(lost.values()) < 0.4  # Khmer, and it is said
 
 
 def test_severities_are_equal_over_languages(probes: Any) -> None:
@@ -84,7 +76,7 @@ def test_what_is_cut_is_gone(probes: Any, kind: str) -> None:
     for row in probes.rows:
         if row["kind"] == kind:
             before, after = graphemes(clean[row["id"], row["language"]]), graphemes(row["response"])
-            assert len(before) - len(after) == pytest.approx(row["share"] * len(before), abs=2)
+            assert len(before) - len(after) == pytest.approx(row["share"] * len(before), abs=3)
             if kind == "truncate":
                 assert "".join(before).startswith(row["response"])
 
@@ -95,14 +87,17 @@ def test_shuffling_and_swapping_keep_the_length(probes: Any) -> None:
         before = clean[row["id"], row["language"]]
         if row["kind"] == "shuffle":
             assert sorted(row["response"]) == sorted(before)
+            assert len(sentences(row["response"])) <= len(sentences(before)) + 1
         if row["kind"] in ("swap", "other", "language"):
-            assert len(graphemes(row["response"])) == pytest.approx(len(graphemes(before)), rel=0.1)
+            assert len(graphemes(row["response"])) == pytest.approx(
+                len(graphemes(before)), abs=0.1 * len(graphemes(before)) + 9
+            )
 
 
 def test_every_version_is_valid_text_in_its_script(probes: Any) -> None:
     for row in probes.rows:
         row["response"].encode("utf-8")
-        if row["kind"] == "language":
+        if row["kind"] in ("language", "plea-english"):
             continue
         letters = [c for c in row["response"] if c.isalpha()]
         names = [unicodedata.name(c, "") for c in letters]
@@ -110,13 +105,76 @@ def test_every_version_is_valid_text_in_its_script(probes: Any) -> None:
         assert own >= 0.9 * len(letters), (row["language"], row["kind"])
 
 
-def test_placebos_keep_every_word(probes: Any) -> None:
+def test_nothing_is_cut_inside_a_word(probes: Any) -> None:
     clean = {(r["id"], r["language"]): r["response"] for r in probes.rows if r["version"] == CLEAN}
     for row in probes.rows:
+        if row["kind"] in ("drop", "truncate", "shuffle", "other") and row["language"] in (
+            "English",
+            "German",
+            "Hindi",
+        ):
+            known = {w for r in clean for w in clean[r].split()} if row["kind"] == "other" else None
+            known = known or set(clean[row["id"], row["language"]].split())
+            bare = {w.strip(".,") for w in known}
+            assert {w.strip(".,।") for w in row["response"].split()} <= bare | {w.strip("।") for w in bare}
+
+
+def test_placebos_keep_every_word_and_every_sentence(probes: Any) -> None:
+    clean = {(r["id"], r["language"]): r["response"] for r in probes.rows if r["version"] == CLEAN}
+    straight = str.maketrans("“”’", '""\'')
+    for row in probes.rows:
         if row["kind"] in PLACEBO:
-            before = [c for c in clean[row["id"], row["language"]] if not c.isspace()]
-            after = [c for c in row["response"] if not c.isspace() and c not in "-·"]
-            assert after == [c for c in before if c not in "-·"]
+            before, after = clean[row["id"], row["language"]], row["response"]
+            assert after.translate(straight).split() == before.translate(straight).split() or not before.count(" ")
+            assert "".join(after.split()) == "".join(before.split())
+            if row["kind"] == "lines":
+                wanted = [s.strip() for s in sentences(before)]
+                assert after.split("\n") == wanted
+
+
+TORN = [
+    "Dr. Maier met Prof. Huber at 3 p.m. on the 3. October in St. Gallen, approx. 5 km away.",
+    "Laut Abs. 3 z. B. am 3. Oktober bzw. ca. 10. Uhr kam Dr. Weiß usw. an.",
+    "J. K. Rowling wrote it for the U.S. Army vs. others, e.g. Alice etc. and No. 5.",
+    "Il sig. Rossi vive in via Roma n. 5, pag. 3, ecc. con la dott. Bianchi.",
+    "В 2020 г. в г. Москве на ул. Ленина проживало ок. 12 млн. человек и др. жители.",
+    "A las 3 p. m. llegó el Sr. López, p. ej. con la Dra. Ruiz, págs. 3 y ss.",
+    "3.5 km, 1.000 Euro, version 2.0.1, www.example.com and a.b@c.de stand here.",
+    '"Why?" he asked. "Because!" she cried and left',
+]
+
+
+@pytest.mark.parametrize("text", TORN)
+def test_a_sentence_is_not_torn(text: str) -> None:
+    whole = [text] if not text.startswith('"') else ['"Why?" he asked. ', '"Because!" she cried and left']
+    assert sentences(text) == whole
+    assert "".join(units(text)) == text
+
+
+def test_code_and_lists_keep_their_form() -> None:
+    code = "Use this:\n```python\nfor i in range(3):\n    print(i)\n```\nIt prints numbers. That is all."
+    assert [placebo(code, kind) for kind in PLACEBO] == [code, f"\n{code}\n", code, code]
+    table = "| a long table row that is wider than sixty-four characters of a line | b |"
+    assert placebo(table, "wrap") == table
+    listed = "- a long point of a list that is wider than sixty-four characters of a line, really"
+    assert placebo(listed, "wrap") == listed
+
+
+def test_pleas_and_padding_say_it_in_every_language(probes: Any) -> None:
+    assert len({phrases(code)["plea"] for code in SHIPPED}) == len({phrases(code)["repeat"] for code in SHIPPED}) == 20
+    clean = {(r["id"], r["language"]): r["response"] for r in probes.rows if r["version"] == CLEAN}
+    seen = {(r["language"], r["version"]) for r in probes.rows if r["version"] in NO_HELP}
+    for language in TEXTS:
+        missing = {"plea-own"} if language in (*FEW_BREAKS, "Hebrew") else set()
+        assert {v for where, v in seen if where == language} == set(NO_HELP) - missing
+    for row in probes.rows:
+        before = clean[row["id"], row["language"]]
+        if row["version"] in NO_HELP:
+            assert row["response"].startswith(before)
+        if row["version"] == "padding":
+            assert row["response"].count(before) == 2
+        if row["version"] == "plea-own" and row["language"] == "German":
+            assert row["response"].endswith(phrases("de")["plea"])
 
 
 def test_the_seed_decides_everything() -> None:
@@ -124,12 +182,13 @@ def test_the_seed_decides_everything() -> None:
     assert make_probes(items(3)).rows != make_probes(items(3), seed=8).rows
 
 
-def test_by_default_six_versions_of_each_task_that_serve_as_systems() -> None:
+def test_by_default_nine_versions_of_each_task_that_serve_as_systems() -> None:
     probes = make_probes(items(4), tasks=3)
     assert probes.tasks == 3
     versions = {r["version"] for r in probes.rows}
-    assert versions == {CLEAN, "damage-1", "damage-2", "damage-3", "placebo-1", "placebo-2"}
-    assert len(probes.rows) == 3 * len(TEXTS) * 6
+    assert versions == {CLEAN, "damage-1", "damage-2", "damage-3", "placebo-1", "placebo-2", *NO_HELP}
+    kept = {(r["id"], r["version"]) for r in probes.rows if r["language"] == "English"}
+    assert len(kept) == 3 * 9
     assert probes.rows[0]["prompt"] == "?"
 
 

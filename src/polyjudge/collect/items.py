@@ -200,7 +200,7 @@ def _add_probes(plan: Plan, out: Aligned) -> None:
         made = _versions_file(plan, settings.path, first)
     else:
         rows, short = _long_enough(out, first, settings.tasks, settings.seed)
-        chosen: dict[str, Any] = {"kinds": settings.kinds, "placebos": settings.placebos}
+        chosen: dict[str, Any] = {name: getattr(settings, name) for name in ("kinds", "placebos", "no_help")}
         made = make_probes(
             rows, task="task", tasks=settings.tasks, every_kind=settings.every_kind, seed=settings.seed,
             **{name: value for name, value in chosen.items() if value is not None},
@@ -238,7 +238,7 @@ def _versions_file(plan: Plan, path: str, first: Mapping[str, int]) -> Made:
         if not is_version(version) or not isinstance(row.get(text), str):
             raise CollectError(
                 f"probes.path {where}, row {number}: {clean(version)!r} is no version with a {clean(text)}. They are "
-                "clean, damage-1, damage-2, ... and placebo-..., see `polyjudge probe make`."
+                "clean, damage-1, damage-2, ..., placebo-..., plea-... and padding, see `polyjudge probe make`."
             )
         rows.append({"task": task, "version": version, "language": wanted[code], "response": storable(row[text])})
     if not rows:
@@ -252,7 +252,8 @@ def _long_enough(
     """Responses of one task more than asked for, drawn by the seed, and tasks that were passed over as too short."""
     import numpy as np
 
-    from polyjudge.collect.probes import FEWEST_GRAPHEMES, graphemes
+    from polyjudge.collect.damage import graphemes
+    from polyjudge.collect.probes import FEWEST_GRAPHEMES
 
     names, rows, short = list(first), list[dict[str, Any]](), list[str]()
     for i in np.random.default_rng([seed, 21]).permutation(len(names)):

@@ -268,13 +268,14 @@ class Until(_Part):
 
 
 class ProbePlan(_Part):
-    """Damaged and placebo versions of some tasks, scored beside the items (docs/probes.md): made by these settings, or
-    taken from the file `path` that `polyjudge probe make` wrote and a person may have edited."""
+    """Versions of some tasks (damaged, placebo, pleading, padded), scored beside the items (docs/probes.md): made by
+    these settings, or taken from the file `path` that `polyjudge probe make` wrote and a person may have edited."""
 
     path: Text | None = None
     tasks: Annotated[int, Field(ge=1, le=100_000)] = 30
     kinds: Annotated[tuple[Name, ...], BeforeValidator(_pair), Field(min_length=1)] | None = None
     placebos: Annotated[tuple[Name, ...], BeforeValidator(_pair)] | None = None
+    no_help: Annotated[tuple[Name, ...], BeforeValidator(_pair)] | None = None
     every_kind: bool = False
     seed: Annotated[int, Field(ge=0)] = 7
 
