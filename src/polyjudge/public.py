@@ -57,9 +57,9 @@ def public(function: Callable[..., Any], settle: bool = True) -> Callable[..., A
             values["gold"] = _labels(values["panel"], values["gold"], str(own["gold"].annotation))
         work = function if name in AHEAD else functools.partial(run, function)
         result = work(*bound.args, **bound.kwargs)
-        panel = values.get("panel")
-        if isinstance(panel, Panel) and panel.condition != LANGUAGE and isinstance(result, Record):
-            vars(result)["condition_"] = panel.condition  # its words use it
+        judged = values.get("panel")
+        if isinstance(judged, Panel) and judged.condition != LANGUAGE and isinstance(result, Record):
+            vars(result)["condition_"] = judged.condition  # its words use it
         return result
 
     return edge

@@ -53,7 +53,7 @@ def read_criteria(
 def _each(source: Any, name: str, values: list[str], columns: dict[str, Any]) -> dict[str, Panel]:
     if not values:
         raise UsageError("criteria (--criteria) must name at least one score column.")
-    out = {value: read_panel(source, **columns, **{name: value}) for value in values}
+    out = {value: read_panel(source, **{**columns, name: value}) for value in values}
     flag = {"--criteria": ",".join(values)} if name == "score" else {}
     return {c: _said(panel, {f"--{name}"}, flag) for c, panel in out.items()}
 
