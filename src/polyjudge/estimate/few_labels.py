@@ -8,7 +8,7 @@ which. Spreads of strata are steadied by the same stratum in the other languages
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from polyjudge.panel.arrays import Array, ratio
 Codes = NDArray[np.int64]
 PRIOR = 4.0
 """Labels' worth of trust in a stratum's spread over all languages, when the spread of one language is estimated."""
+DRAWS = 2000
+"""Draws of what is not known of the noise, for the fall of the error."""
 GRID = 200
 """Values of tau over which its uncertainty is averaged."""
 
@@ -35,6 +37,8 @@ class Stratified:
     """(c,) covariance between the means of two languages, from tasks that were labelled in both."""
     spread: Array
     """(k, H, c) standard deviation within strata, steadied over languages."""
+    doubt: float = 0.0
+    """Variance of an error variance, as a share of its square: large for labels that are rarely off, but then far."""
 
 
 def stratified_means(
@@ -86,7 +90,16 @@ def stratified_means(
         labels=labels,
         shared=_shared(influence, there),
         spread=np.sqrt(spread2),
+        doubt=_doubt(influence[..., 0], labels),
     )
+
+
+def _doubt(influence: Array, labels: Codes) -> float:
+    square, fourth = (influence**2).sum(axis=0), (influence**4).sum(axis=0)
+    known = (square > 0) & (labels > 1)
+    if not known.any():
+        return 0.0
+    return max(float((fourth[known] / square[known] ** 2 - 1 / labels[known]).mean()), 0.0)
 
 
 def _shares(stratum: Codes, there: NDArray[np.bool_], weights: Array, h: int) -> Array:
@@ -206,33 +219,94 @@ class Fall:
     removed: tuple[float, float, float]
 
 
-def fall_of_error(
-    estimates: Array, variance: Array, correction: Array, draws: int, seed: int, level: float = 0.95
-) -> Fall:
-    """What subtracting `correction` (k,) does to the language error, as far as the labels tell.
+def fall_of_error(fit: Stratified, correction: Array, tasks: Array, seed: int, level: float = 0.95) -> Fall:
+    """What subtracting `correction` (k,) does to the language error on the tasks without labels, by the first column.
 
-    The true differences are drawn as they may be, given the estimates (tau drawn as well); for each draw both errors,
-    about their means over languages, are taken.
+    Observed differences are x = e + noise, about their means over languages. Two unknown numbers settle both errors:
+    how the noise goes with e, and its mean square. Both are drawn from what the labels say of the noise.
+
+    tasks : (k,) tasks of each language; the fewer of them have no label, the less is known of those
     """
-    fit = shrink(estimates, variance)
-    known = np.isfinite(estimates)
-    y, v = estimates[known], np.maximum(variance[known], 1e-12)
-    rng = np.random.default_rng([seed, len(y)])
-    taus = fit.taus[rng.choice(len(fit.taus), draws, p=fit.plausible)][:, None]
-    p = 1 / (v + taus**2)
-    total = p.sum(axis=1, keepdims=True)
-    centre = (p * y).sum(axis=1, keepdims=True) / total + rng.standard_normal((draws, 1)) / np.sqrt(total)
-    w = taus**2 / (taus**2 + v)
-    truth = centre + w * (y - centre) + np.sqrt(w * v) * rng.standard_normal((draws, len(y)))
-    left = truth - correction[known]
-    before, after = (((x - x.mean(axis=1, keepdims=True)) ** 2).mean(axis=1) for x in (truth, left))
-    removed = 1 - ratio(after, before, 1.0)
+    known = np.isfinite(fit.mean[:, 0])
+    left_out = np.maximum(tasks[known] - fit.labels[known], 1)
+    v = paired_variance(fit)[known] * tasks[known] / left_out
+    x, z = (a - a.mean() for a in (fit.mean[known, 0], correction[known]))
+    k = len(x)
+    if k < 2 or not (x @ x) > 0:
+        return Fall(before=(np.nan,) * 3, after=(np.nan,) * 3, removed=(np.nan,) * 3)
+    rng = np.random.default_rng([seed, k])
+    spread = x**2 - v
+    e2 = np.maximum(spread, 0.0)
+    e2 = e2 * max(float(spread.sum()), 0.0) / max(float(e2.sum()), 1e-300)
+    together = np.sqrt((e2 * v).sum()) / k * rng.standard_normal(DRAWS)
+    mean = float(v.sum()) / k * (1 - 1 / k)
+    shape = mean**2 / ((2 + fit.doubt) * float((v**2).sum()) / k**2)
+    noise = rng.gamma(shape, mean / shape, DRAWS)
+    w = float(x @ z / (x @ x))
+    before = np.maximum(float((x**2).mean()) - 2 * together - noise, 0.0)
+    after = np.maximum((1 - w) ** 2 * before - 2 * w * (1 - w) * together + w**2 * noise, 0.0)
+    removed = np.maximum(1 - ratio(after, before, np.inf), -1.0)
     tails = [0.5, (1 - level) / 2, (1 + level) / 2]
-    triples = [tuple(float(q) for q in np.quantile(x, tails)) for x in (np.sqrt(before), np.sqrt(after), removed)]
+    triples = [tuple(float(q) for q in np.quantile(y, tails)) for y in (np.sqrt(before), np.sqrt(after), removed)]
     return Fall(before=triples[0], after=triples[1], removed=triples[2])  # type: ignore[arg-type]
+
+
+def paired_variance(fit: Stratified, column: int = 0) -> Array:
+    """(k,) error variance of the means about their mean over languages: what languages share, by labels of the same
+    tasks, does not count."""
+    own = fit.variance[:, column]
+    return np.maximum(own - fit.shared[column], 0.3 * own)
+
+
+def steady_variance(fit: Stratified, column: int = 0) -> Array:
+    """(k,) the same, with one spread for all languages: labels vary most where a language differs from the others, and
+    weights by their own spread would shrink just those languages."""
+    own = paired_variance(fit, column)
+    known = np.isfinite(own)
+    one = float((own[known] * fit.labels[known]).mean()) if known.any() else np.nan
+    return np.where(known, one / np.maximum(fit.labels, 1), np.nan)
 
 
 def t_interval(estimate: Array, se: Array, df: Array, level: float = 0.95) -> tuple[Array, Array]:
     """Limits by Student's t; NaN without a degree of freedom."""
     half = np.where(df > 0, stdtrit(np.maximum(df, 1e-9), (1 + level) / 2), np.nan) * se
     return estimate - half, estimate + half
+
+
+# --- means as humans would give them ---
+
+
+def judge_weights(labels: Array, scores: Array, stratum: Codes) -> Array:
+    """(m,) slope of labels (n, k) on the judges' scores (n, k, m) within strata, over all languages together."""
+    k, m = scores.shape[1:]
+    there = ~np.isnan(labels) & ~np.isnan(scores).any(axis=2) & (stratum >= 0)
+    code = (stratum + (int(stratum.max(initial=0)) + 1) * np.arange(k))[there]
+    x, y = scores[there], labels[there]
+    count = np.maximum(np.bincount(code, minlength=1), 1)
+    x = x - np.stack([np.bincount(code, x[:, j], len(count)) / count for j in range(m)], 1)[code]
+    y = y - (np.bincount(code, y, len(count)) / count)[code]
+    ridge = 1e-9 * max(float(np.trace(x.T @ x)), 1e-12)
+    out: Array = np.linalg.solve(x.T @ x + ridge * np.eye(m), x.T @ y)
+    return out
+
+
+def residual_spread(labels: Array, scores: Array, stratum: Codes, weights: Array) -> Array:
+    """(k, H) spread of labels about what the judges' scores say of them, steadied over languages."""
+    guess = scores @ judge_weights(labels, scores, stratum)
+    return stratified_means((labels - guess)[..., None], stratum, weights, fewest=1).spread[..., 0]
+
+
+def powered_means(
+    labels: Array, scores: Array, stratum: Codes, weights: Array, cluster: Codes | None = None
+) -> Stratified:
+    """Means over all tasks as humans would give them, by language: labels (n, k), with the judges' scores as guesses.
+
+    What the judges' scores of all tasks say, by slopes over all languages, plus the mean over strata of what labels
+    differ from it.
+    """
+    guess = scores @ judge_weights(labels, scores, stratum)
+    known = (stratum >= 0) & ~np.isnan(guess)
+    w = np.where(known, weights[:, None], 0.0)
+    level = (w * np.where(known, guess, 0.0)).sum(axis=0) / np.maximum(w.sum(axis=0), 1e-300)
+    rest = stratified_means((labels - guess)[..., None], stratum, weights, cluster)
+    return replace(rest, mean=rest.mean + level[:, None])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +20,24 @@ from polyjudge.panel.say import Say, say
 Kind = Literal["preference", "score"]
 Contradictions = Literal["error", "mean", "drop"]
 LABEL_COLUMNS = {"preference": ("preference", "pref", "choice"), "score": USUAL["score"]}
+ANNOTATOR = ("annotator", "annotator_id", "rater", "rater_id", "labeller", "labeler", "worker", "worker_id")
+CUTS = "polyjudge-cuts"
+"""Where a table of labels (`DataFrame.attrs`) keeps the strata its tasks were drawn from: by language, the panel means
+that divide one stratum from the next."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ratings:
+    """Labels one by one, before annotators are averaged; all (r,). `task` and `language` are places in the panel."""
+
+    task: NDArray[np.int64]
+    language: NDArray[np.int64]
+    annotator: NDArray[np.int64]
+    value: Array
+    again: NDArray[np.bool_]
+    """Whether it is an annotator's second look at the same item."""
+    names: tuple[str, ...]
+    """Of the annotators."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +54,10 @@ class Gold:
     languages: tuple[str, ...]
     notes: tuple[Say, ...] = ()
     unknown: int = 0
+    ratings: Ratings | None = None
+    """Every annotator's labels, where the table says whose they are."""
+    stratum: NDArray[np.int64] | None = None
+    """(n, k) strata that labels were drawn from, -1 for a task without a panel mean; None for labels of any task."""
 
     @property
     def there(self) -> NDArray[np.bool_]:
@@ -50,7 +72,8 @@ class Gold:
 
     def keep(self, mask: NDArray[np.bool_], note: Say) -> Gold:
         """The labels under `mask` (n, k)."""
-        return Gold(self.kind, np.where(mask, self.values, np.nan), self.languages, (*self.notes, note), self.unknown)
+        notes = (*self.notes, note)
+        return replace(self, values=np.where(mask, self.values, np.nan), notes=notes, ratings=None)
 
 
 def align_gold(
@@ -67,8 +90,8 @@ def align_gold(
     ----------
     kind : which column holds the labels, when the table has both
     scale : (low, high) of the human scale; scores are then carried over to the panel's range in proportion
-    contradictions : two different labels for one (task, language) are an error; "mean" averages them (several
-        annotators; for preferences the sign of the mean), "drop" leaves the pair unlabelled
+    contradictions : two different labels for one (task, language) are an error; "mean" averages them (for preferences
+        the sign of the mean), "drop" leaves the pair unlabelled. Labels of several named annotators are averaged
     """
     if isinstance(table, Gold):
         if table.values.shape != panel.shape[:2] or table.languages != panel.languages:
@@ -80,7 +103,10 @@ def align_gold(
     notes: list[Say] = []
     frame, unknown = _known(panel, frame, notes)
     frame["label"] = _preference_values(frame, notes) if kind == "preference" else _score_values(panel, frame, scale)
-    frame = _merge(frame, kind, contradictions, notes)
+    ratings = _ratings(frame)
+    if ratings is not None and len(ratings.names) > 1 and contradictions == "error":
+        contradictions = "mean"
+    frame = _merge(frame, kind, contradictions, [] if ratings is not None else notes)
     values = np.full(panel.shape[:2], np.nan)
     values[frame["t"].to_numpy(), frame["l"].to_numpy()] = frame["label"].to_numpy(float)
     if kind == "score" and scale is None:
@@ -88,7 +114,41 @@ def align_gold(
     bare = [lang for lang, n in zip(panel.languages, (~np.isnan(values)).sum(axis=0), strict=True) if n == 0]
     if bare:
         notes.append(say("gold.bare", languages=bare))
-    return Gold(kind, values, panel.languages, tuple(notes), unknown)
+    return Gold(kind, values, panel.languages, tuple(notes), unknown, ratings, strata(panel, _cuts(table)))
+
+
+def _cuts(table: Any) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = getattr(table, "attrs", {}).get(CUTS, {})
+    return found
+
+
+def strata(panel: Panel, cuts: Mapping[str, Any]) -> NDArray[np.int64] | None:
+    """(n, k) stratum of every task by the panel's mean in a language, from the values that divide the strata."""
+    if not cuts:
+        return None
+    mean = panel.scores.mean(axis=2)
+    out = np.full(mean.shape, -1, np.int64)
+    for i, language in enumerate(panel.languages):
+        known = ~np.isnan(mean[:, i])
+        out[known, i] = np.searchsorted(np.asarray(cuts.get(language, ()), float), mean[known, i], side="right")
+    return out
+
+
+def _ratings(frame: pd.DataFrame) -> Ratings | None:
+    """The labels by annotator, where they are named."""
+    frame = frame[frame["label"].notna()]
+    if "annotator" not in frame or frame.empty:
+        return None
+    code, names = pd.factorize(frame["annotator"], sort=True)
+    again = frame.groupby(["t", "l", "annotator"]).cumcount().to_numpy() > 0
+    return Ratings(
+        task=frame["t"].to_numpy(np.int64),
+        language=frame["l"].to_numpy(np.int64),
+        annotator=np.asarray(code, np.int64),
+        value=frame["label"].to_numpy(float),
+        again=again,
+        names=tuple(map(str, names)),
+    )
 
 
 def by_answer(panel: Panel, table: Any) -> tuple[Panel, Any]:
@@ -190,6 +250,8 @@ def _columns(table: Any, kind: Kind | None) -> tuple[pd.DataFrame, Kind]:
     chosen: Kind = kind or ("preference" if "preference" in labels else "score")
     if chosen not in labels:
         raise PanelError(f"The labels have no {chosen} column; the columns are {some(map(str, table.columns), 5)}.")
+    if (annotator := first(ANNOTATOR)) is not None:
+        found["annotator"] = annotator
     frame = pd.DataFrame({**{r: _text(table[c]) for r, c in found.items()}, "label": table[labels[chosen]].to_numpy()})
     if frame.empty:
         raise PanelError("The table of labels has no rows.")

@@ -13,6 +13,7 @@ import pandas as pd
 
 from polyjudge.panel.columns import USUAL, Columns, doubts
 from polyjudge.panel.errors import PanelError, UsageError, foreign_errors
+from polyjudge.panel.gold import ANNOTATOR
 from polyjudge.panel.labels import clean, redact
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import ROLES, Reading, RoleRead, kept_options
@@ -23,6 +24,7 @@ from polyjudge.read.duck_engine import DuckEngine
 from polyjudge.read.engine import Duplicates
 from polyjudge.read.formats.recognise import Understood, recognise
 from polyjudge.read.formats.roles import Asked
+from polyjudge.read.label_folder import is_label_folder, read_labels
 from polyjudge.read.limits import LARGEST_SCORE
 from polyjudge.read.opener import Opened, chosen_rows, file_of, open_table
 from polyjudge.rooms import load
@@ -385,13 +387,16 @@ def read_probes(source: Any, **options: Any) -> Panel:
 
 
 def read_gold(path: str | Path) -> pd.DataFrame:
-    """Read labels from a CSV, Parquet or JSON lines file, or from FILE::TABLE of a DuckDB or SQLite file.
+    """Read labels from a CSV, Parquet or JSON lines file, from FILE::TABLE of a DuckDB or SQLite file, or from a folder
+    that `label make` wrote.
 
     Tasks and languages become text, exactly as written. The columns wanted are task, language, and preference
     (+1, -1, 0) or score; `pj.anchor` checks them.
     """
+    if is_label_folder(path):
+        return read_labels(path)
     source = duck.open_file(str(path))
-    as_text = (*USUAL["task"], *USUAL["language"], *USUAL["system"])
+    as_text = (*USUAL["task"], *USUAL["language"], *USUAL["system"], *ANNOTATOR)
     columns = ", ".join(
         f"CAST({duck.name(c)} AS VARCHAR) AS {duck.name(c)}" if c.strip().lower() in as_text else duck.name(c)
         for c in source.columns
