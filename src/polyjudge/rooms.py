@@ -24,6 +24,7 @@ QUESTIONS: dict[str, Question] = {
     "systems": Question("decide", {"systems": "systems"}),
     "compare": Question("decide", {"compare": "held_out"}),
     "judges": Question("decide", {"choose": "choose", "swap": "swap"}),
+    "label": Question("decide", {"label": "label"}),
     "anchor": Question("decide", {"anchor": "anchors"}),
     "probe": Question("decide", {"probe": "reaction"}),
     "drift": Question("watch", {"drift": "drift"}),

@@ -165,7 +165,7 @@ def shrink(estimates: Array, variance: Array) -> Shrunken:
     step = np.gradient(taus)
     plausible = np.exp(log - log.max()) * step
     plausible /= plausible.sum()
-    means, errors, weights, centre = _posterior(taus[:, None], y, v)
+    means, errors, _, centre = _posterior(taus[:, None], y, v)
     found = _posterior(np.array([[best]]), y, v)
     estimate, se = np.full(len(estimates), found[3][0]), np.empty(len(estimates))
     estimate[known] = found[0][0]
@@ -310,3 +310,10 @@ def powered_means(
     level = (w * np.where(known, guess, 0.0)).sum(axis=0) / np.maximum(w.sum(axis=0), 1e-300)
     rest = stratified_means((labels - guess)[..., None], stratum, weights, cluster)
     return replace(rest, mean=rest.mean + level[:, None])
+
+
+def labels_for(fit: Stratified, within: float, column: int = 0, level: float = 0.95) -> Array:
+    """(k,) labels in all that bring each mean to +-`within`, by one spread for all languages."""
+    variance = steady_variance(replace(fit, shared=0 * fit.shared), column) * fit.labels
+    z = float(stdtrit(30, (1 + level) / 2))
+    return np.ceil(variance * (z / within) ** 2)

@@ -65,9 +65,13 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError:
-        raise UsageError(f"{clean(path, 200)} is not there: name the folder that `polyjudge label make` wrote.") from None
+        raise UsageError(
+            f"{clean(path, 200)} is not there: name the folder that `polyjudge label make` wrote."
+        ) from None
     except ValueError:
-        raise PanelError(f"{clean(path, 200)} is no JSON any more. Restore the manifest that label make wrote.") from None
+        raise PanelError(
+            f"{clean(path, 200)} is no JSON any more. Restore the manifest that label make wrote."
+        ) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise PanelError(f"{clean(path, 200)} is not a manifest of labels.")
     if data.get("version") != VERSION:
@@ -113,9 +117,7 @@ def read_labels(folder: str | Path) -> pd.DataFrame:
     return found.labels
 
 
-def _joined(
-    manifest: dict[str, Any], best: dict[str, Answer], odd: list[str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _joined(manifest: dict[str, Any], best: dict[str, Answer], odd: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     ask = manifest["ask"]
     column = "preference" if ask["kind"] == "pairs" else "score"
     rows, skipped, wrong = [], [], []
@@ -154,7 +156,9 @@ def label_value(label: Any, ask: dict[str, Any]) -> float | None:
     except ValueError:
         return None
     if ask["kind"] == "slider":
-        return number if ask["low"] <= number <= ask["high"] else None
+        share = (number - ask["low"]) / (ask["high"] - ask["low"])
+        low, high = ask["to"]
+        return low + share * (high - low) if 0 <= share <= 1 else None
     return next((value for value in choices.values() if abs(value - number) < 1e-9), None)
 
 

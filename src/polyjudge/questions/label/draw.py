@@ -102,9 +102,7 @@ def draw_items(
     mean = panel.scores.mean(axis=2)
     low, high = panel.range
     known = ~np.isnan(mean)
-    cuts = cuts or {
-        language: cut_points(mean[known[:, i], i], low, high) for i, language in enumerate(panel.languages)
-    }
+    cuts = cuts or {language: cut_points(mean[known[:, i], i], low, high) for i, language in enumerate(panel.languages)}
     stratum = strata(panel, cuts)
     assert stratum is not None
     spread = None if labels is None else residual_spread(labels.values, panel.scores, stratum, panel.weights)

@@ -1,0 +1,167 @@
+"""The files that annotators get: one page each that works from disk, the same as sheets, and for annotation tools."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import pandas as pd
+
+from polyjudge.panel.files import atomic_path, safe_csv, spreadsheet_safe, write_texts
+
+LONGEST_CELL = 32_000
+"""Characters that a spreadsheet's cell holds."""
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Shown:
+    """What one annotator sees: rows of (token, prompt, responses)."""
+
+    language: str
+    annotator: str
+    words: Mapping[str, Any]
+    rubric: str
+    rows: list[tuple[str, str, list[str]]]
+
+
+def write_sheets(folder: Path, shown: list[Shown], asked: Mapping[str, Any], name: str) -> pd.DataFrame:
+    """Write every file; returns page, language, annotator, items."""
+    rows, used = [], set()
+    for one in shown:
+        stem = _stem(one.annotator, used, folder)
+        ask = {**asked, "choices": _choices(asked, one.words), "question": one.words[f"ask_{_question(asked)}"]}
+        sheet = _sheet(one)
+        texts = {
+            f"pages/{stem}.html": page(one, ask, name, stem),
+            f"sheets/{stem}.csv": "\ufeff" + safe_csv(sheet),
+            f"label-studio/{stem}.json": json.dumps(_label_studio(one), ensure_ascii=False, indent=1),
+            f"label-studio/{stem}.xml": _config(one, ask),
+            f"argilla/{stem}.json": json.dumps(_argilla(one), ensure_ascii=False, indent=1),
+        }
+        for place, text in texts.items():
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+            write_texts(folder, {place: CONTROL.sub("\ufffd", text)})
+        _excel(sheet, folder / "sheets" / f"{stem}.xlsx")
+        rows.append((f"pages/{stem}.html", one.language, one.annotator, len(one.rows)))
+    return pd.DataFrame(rows, columns=["page", "language", "annotator", "items"])
+
+
+def _stem(annotator: str, used: set[str], folder: Path) -> str:
+    """A file name that no annotator has yet."""
+    plain = re.sub(r"[^\w+-]+", "_", annotator).strip("_")[:80] or "annotator"
+    stem, number = plain, 1
+    while stem.casefold() in used or (folder / "pages" / f"{stem}.html").exists():
+        number += 1
+        stem = f"{plain}-round{number}"
+    used.add(stem.casefold())
+    return stem
+
+
+def _question(asked: Mapping[str, Any]) -> str:
+    return {"pass": "pass", "pairs": "pairs"}.get(asked["kind"], "rate")
+
+
+def _choices(asked: Mapping[str, Any], words: Mapping[str, Any]) -> list[tuple[float, str]]:
+    """Values and words of the answers that are offered; none for a slider."""
+    values = asked["values"]
+    if asked["kind"] in ("pass", "pairs"):
+        names = ("pass", "fail") if asked["kind"] == "pass" else ("better_a", "tie", "better_b")
+        return [(value, words[name]) for value, name in zip(values, names, strict=True)]
+    ends = {0: f" {words['worst']}", len(values) - 1: f" {words['best']}"}
+    return [(value, f"{value:g}{ends.get(i, '')}") for i, value in enumerate(values)]
+
+
+@cache
+def _part(name: str) -> str:
+    return files("polyjudge.questions.label").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def page(shown: Shown, ask: Mapping[str, Any], name: str, stem: str) -> str:
+    """The page of one annotator: tokens, texts and words; no scores, no systems, nothing loaded from anywhere."""
+    words = shown.words
+    data = {
+        "labels": name,
+        "file": f"{name}/{stem}",
+        "name": stem,
+        "rubric": shown.rubric,
+        "words": {key: text for key, text in words.items() if key not in ("known", "name", "native", "dir", "code")},
+        "ask": {key: ask[key] for key in ("kind", "low", "high", "step", "choices", "question")},
+        "items": [{"id": token, "prompt": prompt, "responses": texts} for token, prompt, texts in shown.rows],
+    }
+    text = json.dumps(data, ensure_ascii=False)
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    parts = {
+        "lang": words["code"], "dir": words["dir"], "title": html.escape(f"{shown.language}: {words['how']}"),
+        "css": _part("label.css"), "js": _part("label.js"),
+        "css_hash": _hash(_part("label.css")), "js_hash": _hash(_part("label.js")), "data": text,
+    }  # fmt: skip
+    # in one pass: texts may hold what looks like a place to fill
+    return re.sub(r"@@(\w+)@@", lambda m: parts[m[1]], _part("label.html"))
+
+
+def _sheet(shown: Shown) -> pd.DataFrame:
+    pair = bool(shown.rows) and len(shown.rows[0][2]) > 1
+    names = ["response_a", "response_b"] if pair else ["response"]
+    rows = [(token, prompt, *texts, "", "") for token, prompt, texts in shown.rows]
+    return pd.DataFrame(rows, columns=["item", "prompt", *names, "label", "skip"])
+
+
+def _excel(sheet: pd.DataFrame, path: Path) -> None:
+    try:
+        import openpyxl  # noqa: F401
+    except ImportError:
+        return
+    cut = sheet.map(lambda x: spreadsheet_safe(CONTROL.sub("\ufffd", x)[:LONGEST_CELL]))
+    with atomic_path(path) as part, part.open("wb") as file:
+        cut.to_excel(file, index=False, engine="openpyxl")
+
+
+def _label_studio(shown: Shown) -> list[dict[str, Any]]:
+    return [
+        {"data": {"item": token, "prompt": prompt, **{f"response{i + 1}": text for i, text in enumerate(texts)}}}
+        for token, prompt, texts in shown.rows
+    ]
+
+
+def _config(shown: Shown, ask: Mapping[str, Any]) -> str:
+    """Label Studio's labelling interface for the same question."""
+    count = len(shown.rows[0][2]) if shown.rows else 1
+    lines = ["<View>", f"  <Header value={quoteattr(ask['question'])}/>", '  <Text name="prompt" value="$prompt"/>']
+    lines += [f'  <Text name="response{i + 1}" value="$response{i + 1}"/>' for i in range(count)]
+    if ask["kind"] == "slider":
+        low, high, step = (f"{ask[key]:g}" for key in ("low", "high", "step"))
+        lines.append(f'  <Number name="label" toName="response1" min="{low}" max="{high}" step="{step}"/>')
+    else:
+        lines.append('  <Choices name="label" toName="response1" choice="single" required="true">')
+        lines += [f"    <Choice value={quoteattr(_plain(value, word, ask))}/>" for value, word in ask["choices"]]
+        lines.append("  </Choices>")
+    return "\n".join([*lines, "</View>"]) + "\n"
+
+
+def _plain(value: float, word: str, ask: Mapping[str, Any]) -> str:
+    """What the answer reads back as: its word, or the number of a level."""
+    return f"{value:g}" if ask["kind"] == "levels" else word
+
+
+def _argilla(shown: Shown) -> list[dict[str, Any]]:
+    """Records for `dataset.records.log`, with the question called "label"."""
+    return [
+        {"id": token, "prompt": prompt, **{f"response{i + 1}": text for i, text in enumerate(texts)}}
+        for token, prompt, texts in shown.rows
+    ]
