@@ -51,15 +51,15 @@ _MOVING = {
     "leaderboard": "polyjudge.questions.systems.leaderboard",
     "favour": "polyjudge.questions.systems.favour",
     "sequential": "polyjudge.questions.plan.sequential",
-    "agreement": "polyjudge.questions.anchor.agreement",
+    "agreement": "polyjudge.questions.anchor.choices",
     "read_gold": "polyjudge.read.scores",
     "align_gold": "polyjudge.panel.gold",
     "label_budget": "polyjudge.questions.plan.labels",
-    "shared_shift": "polyjudge.questions.anchor.shift",
-    "panel_worth": "polyjudge.questions.anchor.panel_worth",
+    "shared_shift": "polyjudge.questions.anchor.distance",
+    "panel_worth": "polyjudge.questions.anchor.worth",
     "whom_it_helps": "polyjudge.questions.anchor.helped",
-    "language_means": "polyjudge.questions.anchor.ppi",
-    "ppi_mean": "polyjudge.questions.anchor.ppi",
+    "language_means": "polyjudge.questions.anchor.distance",
+    "ppi_mean": "polyjudge.questions.anchor.distance",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]

@@ -29,6 +29,8 @@ class CrossFit:
     units: Array
     holes: InteractionEstimate | None = None
     """The estimate of a panel with missing scores; None for a complete one."""
+    void: bool = False
+    """Whether there was nothing to fit: then it changes no score."""
 
     def outside(self, weights: Array) -> Array:
         """The interaction of the tasks outside each fold, with task weights (..., n): -> (..., folds, k, m).
@@ -83,3 +85,17 @@ def crossfit(panel: Panel, seed: int, folds: int = FOLDS) -> CrossFit:
             "fitted on other tasks cannot be had. Drop the judges or languages that lack scores (panel.select)."
         )
     return fit
+
+
+def no_crossfit(panel: Panel) -> CrossFit:
+    """A fit that changes nothing, for a panel that has no interaction to be estimated."""
+    n, k, m = panel.shape
+    return CrossFit(
+        fold=np.arange(n) % 2,
+        folds=2,
+        interactions=np.zeros((n, k * m)),
+        usable=np.ones(n, bool),
+        cells=(k, m),
+        units=panel.weights,
+        void=True,
+    )

@@ -57,9 +57,9 @@ def stratified_means(
     unit = np.arange(n) if cluster is None else np.unique(cluster, return_inverse=True)[1]
     w = np.where(there, weights[:, None], 0.0)
     filled = np.where(there[..., None], values, 0.0)
-    total = np.bincount(code.ravel(), w.ravel(), k * h + 1)[:-1].reshape(k, h)
+    total: Array = np.bincount(code.ravel(), w.ravel(), k * h + 1)[:-1].reshape(k, h).astype(np.float64)
     sums = np.stack([np.bincount(code.ravel(), (w * filled[..., i]).ravel(), k * h + 1)[:-1] for i in range(c)], 1)
-    means = ratio(sums.reshape(k, h, c), np.repeat(total[..., None], c, axis=2))
+    means = ratio(sums.reshape(k, h, c).astype(np.float64), np.repeat(total[..., None], c, axis=2))
     padded = np.concatenate([means.reshape(k * h, c), np.zeros((1, c))])
     rest = np.where(there[..., None], filled - padded[code], 0.0) * w[..., None]
     # what each unit adds to the error of its stratum's mean; tasks of one cluster are added before they are squared
@@ -157,6 +157,11 @@ def shrink(estimates: Array, variance: Array) -> Shrunken:
     A language without labels gets the common mean, with tau in its error.
     """
     known = np.isfinite(estimates) & np.isfinite(variance)
+    if not known.any():
+        none = np.full(len(estimates), np.nan)
+        return Shrunken(
+            mean=np.nan, tau=np.nan, weight=0 * none, estimate=none, se=none, taus=np.zeros(1), plausible=np.ones(1)
+        )
     y, v = estimates[known], np.maximum(variance[known], 1e-12)
     spread = max(float(np.ptp(y)) if len(y) > 1 else 0.0, float(np.sqrt(v.max(initial=0.0))), 1e-9)
     taus = np.concatenate([[0.0], np.geomspace(0.005, 2.0, GRID - 1) * spread])
@@ -225,14 +230,17 @@ def fall_of_error(fit: Stratified, correction: Array, tasks: Array, seed: int, l
     Observed differences are x = e + noise, about their means over languages. Two unknown numbers settle both errors:
     how the noise goes with e, and its mean square. Both are drawn from what the labels say of the noise.
 
-    tasks : (k,) tasks of each language; the fewer of them have no label, the less is known of those
+    tasks : (k,) tasks of each language: the fewer have no label, the more their own mean varies
     """
     known = np.isfinite(fit.mean[:, 0])
-    left_out = np.maximum(tasks[known] - fit.labels[known], 1)
-    v = paired_variance(fit)[known] * tasks[known] / left_out
+    if known.sum() < 2:
+        return Fall(before=(np.nan,) * 3, after=(np.nan,) * 3, removed=(np.nan,) * 3)
+    labels = fit.labels[known]
+    # where most tasks are labelled: what it would do on as many new ones
+    v = paired_variance(fit)[known] * (1 + labels / np.maximum(tasks[known] - labels, labels))
     x, z = (a - a.mean() for a in (fit.mean[known, 0], correction[known]))
     k = len(x)
-    if k < 2 or not (x @ x) > 0:
+    if not (x @ x) > 0:
         return Fall(before=(np.nan,) * 3, after=(np.nan,) * 3, removed=(np.nan,) * 3)
     rng = np.random.default_rng([seed, k])
     spread = x**2 - v
@@ -254,8 +262,9 @@ def fall_of_error(fit: Stratified, correction: Array, tasks: Array, seed: int, l
 def paired_variance(fit: Stratified, column: int = 0) -> Array:
     """(k,) error variance of the means about their mean over languages: what languages share, by labels of the same
     tasks, does not count."""
-    own = fit.variance[:, column]
-    return np.maximum(own - fit.shared[column], 0.3 * own)
+    own: Array = fit.variance[:, column]
+    out: Array = np.maximum(own - fit.shared[column], 0.3 * own)
+    return out
 
 
 def steady_variance(fit: Stratified, column: int = 0) -> Array:

@@ -89,7 +89,9 @@ def read_label_folder(folder: str | Path) -> LabelFolder:
     folder = folder.parent if folder.name == MANIFEST else folder
     manifest = read_manifest(folder)
     odd: list[str] = []
-    files, best, replaced = [], {}, 0
+    files: list[str] = []
+    best: dict[str, Answer] = {}
+    replaced = 0
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() not in READERS or path.name == MANIFEST or not path.is_file():
             continue

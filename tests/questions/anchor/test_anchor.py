@@ -21,7 +21,7 @@ from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.gold import align_gold, proportional, stratified_sample
 from polyjudge.panel.panel import Grouping
 from polyjudge.panel.say import word
-from polyjudge.questions.anchor.agreement import decide
+from polyjudge.questions.anchor.choices import decide
 from polyjudge.report import report_of
 from refusals import lacks, refused
 
@@ -424,7 +424,7 @@ def test_no_interval_of_agreement_has_width_zero() -> None:
     judges = table.loc[list(panel.judges)]
     assert (judges["gain_low"] < judges["gain_high"]).all()
     assert not ((table["auc_low"] == table["auc_high"]) | (table["raw_kappa_low"] == table["raw_kappa_high"])).any()
-    from polyjudge.questions.anchor.agreement import share_interval
+    from polyjudge.questions.anchor.choices import share_interval
 
     rng = np.random.default_rng(0)
     inside = []

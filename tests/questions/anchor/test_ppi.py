@@ -10,7 +10,7 @@ import polyjudge as pj
 from anchor_truth import ppi_coverage
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.gold import Gold, align_gold
-from polyjudge.questions.anchor.ppi import language_means, ppi_mean
+from polyjudge.questions.anchor.distance import language_means, ppi_mean
 from refusals import refused
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from polyjudge.estimate.crossfit import FOLDS, crossfit
+from polyjudge.estimate.crossfit import FOLDS, CrossFit, crossfit, no_crossfit
 from polyjudge.estimate.resample import tracked_draws
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError, UsageError
@@ -18,24 +18,32 @@ from polyjudge.panel.gold import Contradictions, Gold, Kind, align_gold, by_answ
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
 from polyjudge.panel.say import Words, say
-from polyjudge.questions.anchor.agreement import (
+from polyjudge.panel.scale import scale_of
+from polyjudge.questions.anchor.choices import (
     MISSING,
     Labelled,
     agreement_of,
     decide,
     decision_names,
     gain_interval,
+    pass_rates,
     pooled_auc,
     quantiles,
     resample_confusions,
     share_interval,
 )
+from polyjudge.questions.anchor.distance import (
+    LanguageMeans,
+    PanelGain,
+    SharedShift,
+    error_tables,
+    language_means,
+    shared_shift,
+)
 from polyjudge.questions.anchor.helped import Helped, whom_it_helps
-from polyjudge.questions.anchor.human_error import PanelGain, error_tables
-from polyjudge.questions.anchor.panel_worth import PanelWorth, panel_worth
-from polyjudge.questions.anchor.ppi import LanguageMeans, language_means
-from polyjudge.questions.anchor.shift import SharedShift, shared_shift
-from polyjudge.questions.probe.reaction import probe
+from polyjudge.questions.anchor.humans import LanguageError, guess_of, language_error, strata_of
+from polyjudge.questions.anchor.raters import Annotators, annotators
+from polyjudge.questions.anchor.worth import PanelWorth, panel_worth
 from polyjudge.report.result import Result
 
 FEWEST = 10
@@ -70,6 +78,12 @@ class Anchor(Result):
     that need human scores are None for preferences.
     """
 
+    raters: Annotators | None
+    """The annotators among themselves; None where the labels do not name them."""
+    humans: LanguageError | None
+    """The panel against human scores by language, and what correcting it by them removes."""
+    passing: pd.DataFrame | None
+    """Pass or fail: rates as humans would give them, by two corrections, and what each judge sees."""
     kind: Kind
     measure: Literal["agreement", "squared error"]
     table: pd.DataFrame
@@ -92,6 +106,9 @@ class Anchor(Result):
     probes: pd.DataFrame | None = None
     """What probes say of the judges beside what the labels say; None without probes."""
 
+    def to_frame(self) -> pd.DataFrame:
+        return self.table
+
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table that the labels allowed, by name."""
         parts = {"helped": self.helped, "shift": self.shift, "panel_gain": self.panel_gain}
@@ -99,6 +116,13 @@ class Anchor(Result):
         out |= {name: part.to_frame() for name, part in parts.items() if part is not None}
         out |= {} if self.nearest is None else {"nearest": self.nearest}
         out |= {} if self.probes is None else {"probes": self.probes}
+        out |= {} if self.passing is None else {"passing": self.passing}
+        if self.raters is not None:
+            out |= {"annotators": self.raters.table, "annotator_pairs": self.raters.pairs}
+        if self.humans is not None:
+            h = self.humans
+            out |= {"language_error": h.table, "human_means": h.means, "judges_by_language": h.judges}
+            out |= {} if h.board is None else {"leaderboard_by_humans": h.board}
         return out | {"language_means": self.means.table, "panel_worth": self.worth.table}
 
 
@@ -112,7 +136,8 @@ def anchor(
     scale: tuple[float, float] | None = None,
     contradictions: Contradictions = "error",
     sample: int | None = None,
-    probes: Panel | None = None,
+    probed: Any = None,
+    matters: float | None = None,
     resamples: int = 1000,
     folds: int = FOLDS,
     seed: int = 7,
@@ -126,7 +151,8 @@ def anchor(
     trusted : a judge of the panel to take as the human, instead of `gold`
     threshold : with human scores, compare the decisions "above the threshold" instead of the squared error
     sample : use at most this many labels per language, in proportion to the panel's strata
-    probes : scores of probes; what they say of each judge is compared with what the labels say
+    probed : what `probe` gave; it is compared with what the labels say of each judge
+    matters : an error of the panel within +- this is small; 5% of the scale when not given
     resamples, seed : of the task bootstrap behind the intervals; `folds` of the calibration fitted on other tasks
     """
     whole = panel
@@ -140,29 +166,26 @@ def anchor(
         labels = stratified_sample(panel, labels, sample, seed)
     if threshold is not None:
         _check_threshold(panel, labels, threshold)
-    fit = crossfit(panel, seed, folds)
     notes: list[Words] = [*labels.notes, *_missing(panel)]
+    fit = _fit(panel, seed, folds, notes)
     entries = Labelled.of(panel, labels, threshold or 0.0)
     calibrated = entries.calibrated(fit, panel.weights)
     raw_decisions, new_decisions = decide(entries.margins, entries.gap), decide(calibrated, entries.gap)
     invariance = _invariance(entries, calibrated, raw_decisions, new_decisions)
-    gain, nearest, shift, helped = None, None, None, None
+    raters = annotators(panel, labels, guess_of(panel, labels), resamples=resamples, seed=seed)
+    parts: dict[str, Any] = dict.fromkeys(("panel_gain", "nearest", "shift", "helped", "humans"))
     if labels.kind == "score":
-        table, by_language, gain, nearest = error_tables(panel, labels, fit, resamples, seed)
-        shift = shared_shift(panel, labels)
-        helped = _helped(panel, labels, resamples, seed, notes)
+        systems = whole.answers()[1] if panel is not whole and trusted is None else None
+        parts = _scored(panel, labels, fit, raters, systems, matters, resamples, seed, notes)
     if labels.kind == "preference" or threshold is not None:
-        table, by_language = _decision_tables(panel, entries, raw_decisions, new_decisions, resamples, seed)
+        parts |= _decision_tables(panel, entries, raw_decisions, new_decisions, resamples, seed)
     return Anchor(
+        **parts,
+        raters=raters,
+        passing=_passing(panel, labels, threshold, resamples, seed),
         kind=labels.kind,
         measure="squared error" if labels.kind == "score" and threshold is None else "agreement",
-        table=table,
-        by_language=by_language,
         invariance=invariance,
-        panel_gain=gain,
-        helped=helped,
-        nearest=nearest,
-        shift=shift,
         means=language_means(panel, labels),
         worth=panel_worth(panel, labels, resamples=resamples, seed=seed),
         labels=labels.counts,
@@ -171,8 +194,25 @@ def anchor(
         folds=fit.folds,
         seed=seed,
         notes=tuple(notes),
-        probes=None if probes is None else _beside(whole, panel, labels, probes, helped),
+        probes=None if probed is None else _beside(panel, labels, probed, parts["helped"]),
     )
+
+
+def _scored(
+    panel: Panel, labels: Gold, fit: CrossFit, raters: Annotators | None, systems: list[str] | None,
+    matters: float | None, resamples: int, seed: int, notes: list[Words],
+) -> dict[str, Any]:  # fmt: skip
+    """The parts that need human scores."""
+    table, by_language, gain, nearest = error_tables(panel, labels, fit, resamples, seed)
+    return {
+        "table": table,
+        "by_language": by_language,
+        "panel_gain": None if fit.void else gain,
+        "nearest": nearest,
+        "shift": shared_shift(panel, labels),
+        "helped": None if fit.void else _helped(panel, labels, resamples, seed, notes),
+        "humans": language_error(panel, labels, raters, systems, matters=matters, seed=seed),
+    }
 
 
 def _check(gold: Any, trusted: str | None, resamples: int, folds: int, seed: int) -> None:
@@ -182,23 +222,22 @@ def _check(gold: Any, trusted: str | None, resamples: int, folds: int, seed: int
         raise UsageError("anchor needs resamples >= 2, folds >= 2 and a seed of 0 or more.")
 
 
-def _beside(whole: Panel, panel: Panel, labels: Gold, probes: Panel, helped: Helped | None) -> pd.DataFrame:
+def _beside(panel: Panel, labels: Gold, probed: Any, helped: Helped | None) -> pd.DataFrame:
     """What probes say of the cells that have labels too: language, judge, sight, verdict (of probes), labels,
     correlation with low and high (rank correlation of the judge's scores and the labels), calibrating ("helped",
     "hurt", "cannot tell" by labels), answer.
 
+    probed : what `probe` gave, or its table of cells
     answer : "agrees", "contradicts" or "open". A judge that sees should follow the labels, a blind one should not;
-    calibrating should not hurt severity, and not help competence.
+        calibrating should not hurt severity, and not help competence.
     """
-    keep = {
-        "languages": [x for x in whole.languages if x in probes.languages],
-        "judges": [x for x in whole.judges if x in probes.judges],
-    }
-    if min(map(len, keep.values())) < 2:
-        raise PanelError("The probes and the scores share fewer than two languages or judges: nothing to compare.")
+    cells = getattr(probed, "cells", probed)
+    needed = {"language", "judge", "sight", "verdict"}
+    if not isinstance(cells, pd.DataFrame) or not needed <= set(cells.columns):
+        raise UsageError("probed is what polyjudge.probe gave: a table of cells with language, judge, sight, verdict.")
     effect = {} if helped is None else {(r.language, r.judge): r.verdict for r in helped.cells.itertuples()}
     rows = []
-    for r in probe(probes.select(**keep), audit=whole).cells.itertuples():
+    for r in cells.itertuples():
         if r.language not in panel.languages or r.judge not in panel.judges:
             continue
         language, judge = panel.languages.index(str(r.language)), panel.judges.index(str(r.judge))
@@ -208,6 +247,8 @@ def _beside(whole: Panel, panel: Panel, labels: Gold, probes: Panel, helped: Hel
         calibrating = str(effect.get((r.language, r.judge), ""))
         answer = _answer(str(r.sight), str(r.verdict), calibrating, low, high)
         rows.append((r.language, r.judge, r.sight, r.verdict, int(known.sum()), value, low, high, calibrating, answer))
+    if not rows:
+        raise PanelError("The probes and the scores share no language and judge: nothing to compare.")
     columns = ["language", "judge", "sight", "verdict", "labels", "correlation", "low", "high", "calibrating", "answer"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -233,6 +274,26 @@ def _answer(sight: str, verdict: str, calibrating: str, low: float, high: float)
     if sight == "blind":  # half of what a good judge shows would be no blindness
         return "contradicts" if low > 0.3 else "agrees" if high < 0.5 else "open"
     return "agrees" if low > 0 else "contradicts" if high < 0.1 else "open"
+
+
+def _fit(panel: Panel, seed: int, folds: int, notes: list[Words]) -> CrossFit:
+    """Calibration fitted on other tasks; where there is none to be had, one that changes nothing."""
+    if min(panel.shape[1:]) < 2:
+        notes.append(say("anchor.no-interaction"))
+        return no_crossfit(panel)
+    try:
+        return crossfit(panel, seed, folds)
+    except PanelError as error:
+        notes.append(str(error))
+        return no_crossfit(panel)
+
+
+def _passing(panel: Panel, labels: Gold, threshold: float | None, resamples: int, seed: int) -> pd.DataFrame | None:
+    scale = scale_of(panel)
+    if labels.kind != "score" or (threshold is None and scale.kind != "binary"):
+        return None
+    at = sum(scale.ends) / 2 if threshold is None else threshold
+    return pass_rates(panel, labels, strata_of(panel, labels), at, resamples, seed)
 
 
 def _missing(panel: Panel) -> list[Words]:
@@ -270,7 +331,7 @@ def _invariance(entries: Labelled, calibrated: Array, raw: Any, new: Any) -> Inv
 
 def _decision_tables(
     panel: Panel, entries: Labelled, raw: Any, new: Any, resamples: int, seed: int
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+) -> dict[str, pd.DataFrame]:
     """Agreement overall and by language, with task-bootstrap intervals."""
     if not (entries.gold != 0).any():
         raise PanelError("Every label is a tie: there is no human choice to agree with.")
@@ -317,4 +378,4 @@ def _decision_tables(
         values = np.where(np.isnan(area) | ((word != "auc") & (low == high)), np.nan, values)
         table[word] = [values[0], np.nan, *values[1:]]
     parts = frame(lambda c: c, changed, tasks)
-    return table, long_table({"language": panel.languages, "decision": names}, **parts)
+    return {"table": table, "by_language": long_table({"language": panel.languages, "decision": names}, **parts)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Context, Option
@@ -19,6 +21,9 @@ def anchor(
     gold: Annotated[
         str | None, Argument(metavar="GOLD", help="Human labels: task, language, and preference (+1, -1, 0) or score.")
     ] = None,
+    labels: Annotated[
+        str | None, Option(metavar="DIR", help="Labels: the folder of label make, or a file like GOLD.")
+    ] = None,
     trusted: Annotated[str | None, Option(help="Take this judge as the human, instead of GOLD.")] = None,
     kind: Annotated[str | None, Option(help="preference or score, when GOLD has both.")] = None,
     threshold: Annotated[float | None, Option(help="With human scores: decide by 'above this score'.")] = None,
@@ -29,27 +34,31 @@ def anchor(
     sample: Annotated[
         int | None, Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
     ] = None,
-    probes: Annotated[
-        str | None, Option(metavar="SCORES", help="Scores of probes: do they and the labels say the same?")
+    probed: Annotated[
+        str | None, Option(metavar="CSV", help="cells.csv of probe -o: do probes and labels say the same?")
     ] = None,
+    matters: o.Matters = None,
     resamples: Annotated[int, Option(min=2, max=o.MOST_RESAMPLES, help="Resamples of the tasks.")] = 1000,
     seed: o.Seed = 7,
 ) -> None:
-    """Compare the panel with human labels: agreement, who is helped or hurt, shared shifts.
+    """Hold the panel against human labels: annotators first, then its error by language and what removes it.
+
+    Example: polyjudge anchor scores.csv --labels labels/
 
     Example: polyjudge anchor scores.csv gold.csv --seed 7
 
     Example: polyjudge anchor scores.csv --trusted Aster
     """
     from polyjudge.questions.anchor.anchors import anchor as analyse
-    from polyjudge.questions.emit import emit
-    from polyjudge.read import read_probes
+    from polyjudge.questions.emit import emit_report
     from polyjudge.read.scores import read_gold
+    from polyjudge.report import report_of
 
-    if (gold is None) == (trusted is None):
-        raise UsageError("Give a file of labels (GOLD) or a trusted judge (--trusted), one of the two.")
+    if sum(x is not None for x in (gold, labels, trusted)) != 1:
+        raise UsageError("Give labels (GOLD or --labels DIR) or a trusted judge (--trusted), one of them.")
+    gold = gold if labels is None else labels
     chosen_kind, scale = _kind(kind), _scale(label_scale)
-    panel = o.load(ctx, scores)
+    panel = o.load(ctx, scores, inside=True)
     result = analyse(
         panel,
         None if gold is None else read_gold(gold),
@@ -59,11 +68,15 @@ def anchor(
         scale=scale,
         contradictions=contradictions,  # type: ignore[arg-type]  # checked there
         sample=sample,
-        probes=None if probes is None else read_probes(probes),
+        probed=None if probed is None else read_gold(probed),
+        matters=matters,
         resamples=resamples,
         seed=seed,
     )
-    emit(ctx, result, panel, tables=result.tables())
+    report = report_of(result, panel)
+    assert report is not None
+    steps = [replace(s, command=s.command.replace("LABELS", shlex.quote(gold or ""))) for s in report.next]
+    emit_report(ctx, replace(report, next=tuple(steps)), tables=result.tables())
 
 
 def _kind(text: str | None) -> Kind | None:

@@ -25,7 +25,7 @@ from polyjudge.panel.errors import PanelError
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.anchor.agreement import quantiles
+from polyjudge.questions.anchor.choices import quantiles
 from polyjudge.report.result import Result
 
 FEWEST_FOR_BOOTSTRAP = 10

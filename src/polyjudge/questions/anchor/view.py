@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
 from polyjudge.questions.anchor.anchors import Anchor
 from polyjudge.questions.anchor.helped import Helped
+from polyjudge.questions.anchor.humans import PANEL, LanguageError
+from polyjudge.questions.anchor.raters import Annotators
 from polyjudge.report.build import chart, column, fields, frame_of, notes, pivot, table
-from polyjudge.report.sections import Block, Chart, Grid, Report, Section
+from polyjudge.report.sections import Block, Chart, Grid, Report, Section, Step, Table
 
 
 def build(result: Anchor, panel: Panel | None = None) -> Report:
-    """Agreement or error before and after, whom calibrating helps or hurts, shared shift, means, the panel's worth."""
-    i, verdict = result.invariance, []
-    if result.helped is not None:
+    """Annotators first; how far the panel is off and what removes it; who wins; which judge; what to label next."""
+    verdict = [*_raters_say(result), *_humans_say(result)]
+    if result.humans is None and result.helped is not None:
         verdict.append(_helped_say(result.helped))
-    verdict.append(say("anchor.invariance", most=i.largest_change, **fields(i, "holds", "changed", "entries")))
+    if result.humans is None:
+        verdict.append(_invariance(result))
     if result.probes is not None:
         verdict.append(_probes_say(result.probes))
     frame = frame_of("anchor", result, panel)
     whose = say("anchor.read", labels=int(result.labels.sum()), languages=len(result.labels), judge=result.trusted)
     frame["read"] = (*frame.get("read", ()), whose)
     sections = (
+        *([] if result.raters is None else [_raters(result.raters)]),
+        *([] if result.humans is None else [_humans(result.humans)]),
+        *([] if result.passing is None else [_passing(result.passing)]),
         _decisions(result),
         *([] if result.panel_gain is None else [_gain(result.panel_gain.table)]),
         *([] if result.helped is None else [_helped(result.helped)]),
@@ -33,7 +40,141 @@ def build(result: Anchor, panel: Panel | None = None) -> Report:
         _means(result),
         _worth(result),
     )
-    return Report(**frame, title="Panel beside human labels", verdict=tuple(verdict), sections=sections)
+    picture = () if result.humans is None else (_error_table(result.humans, brief=True),)
+    return Report(
+        **frame, title="Panel beside human labels", verdict=tuple(verdict), picture=picture,
+        next=_steps(result), sections=sections,
+    )  # fmt: skip
+
+
+def _invariance(result: Anchor) -> Words:
+    i = result.invariance
+    return say("anchor.invariance", most=i.largest_change, **fields(i, "holds", "changed", "entries"))
+
+
+def _triple(names: str, values: tuple[float, float, float]) -> dict[str, float]:
+    return dict(zip(names.split(), values, strict=True))
+
+
+def _raters_say(result: Anchor) -> list[Words]:
+    r, h = result.raters, result.humans
+    if r is None:
+        return []
+    out: list[Words] = [say("raters.verdict", verdict=r.verdict, **_triple("alpha low high", r.alpha))]
+    odd = r.table[r.table["odd"] != ""]
+    odd = odd.loc[odd["against"].abs().sort_values(ascending=False).index]
+    if len(odd):
+        out.append(say("raters.odd", who=list(zip(odd["annotator"], odd["odd"], odd["against"], strict=True))))
+    if h is not None and h.explained[0] >= 0.2:
+        spread = _triple("spread spread_low spread_high", r.spread)
+        out.append(say("raters.explained", **_triple("share low high", h.explained), **spread))
+    return out
+
+
+def _humans_say(result: Anchor) -> list[Words]:
+    h = result.humans
+    if h is None:
+        return []
+    panel = h.table[h.table["judge"] == PANEL]
+    clear = panel[(panel["error_low"] > 0) | (panel["error_high"] < 0)]
+    ends = []
+    for part in (clear[clear["error"] > 0].nlargest(1, "error"), clear[clear["error"] < 0].nsmallest(1, "error")):
+        ends.append((part["language"].iloc[0], part["error"].iloc[0]) if len(part) else (None, 0.0))
+    out: list[Words] = [say("humans.error", above=ends[0], below=ends[1])]
+    if np.isfinite(h.fall.removed[0]):
+        free = None if h.free is None else max(h.free[0], 0.0)
+        fall = _triple("removed low high", h.fall.removed)
+        out.append(say("humans.fall", free=free, before=h.fall.before[0], after=h.fall.after[0], **fall))
+    if h.board is not None and len(h.board):
+        tied = h.board.loc[h.board["tied"], "system"].tolist()
+        own = h.board.sort_values("rank_panel", kind="stable")["system"].iloc[0]
+        out.append(say("humans.board", first=h.board["system"].iloc[0], tied=tied, panel=own, same=own in tied))
+    if h.judges["judge"].nunique() > 1:
+        best = h.judges[h.judges["best"]].set_index("language")
+        whole = best.loc["(all)", "judge"] if "(all)" in best.index else None
+        other = best[(best["judge"] != whole) & (best["sure"] >= 0.9)]["judge"]
+        sure = best.loc["(all)", "sure"] if whole is not None else 0.0
+        out.append(say("humans.judges", best=whole, sure=sure, other=list(other.items())))
+    left = int((~panel["settled"].astype(bool)).sum())
+    if left and h.next_labels:
+        out.append(say("humans.open", open=left, languages=len(panel), more=h.next_labels, matters=h.matters))
+    elif left:
+        out.append(say("humans.raters-limit", open=left, languages=len(panel)))
+    else:
+        out.append(say("humans.settled", matters=h.matters))
+    return out
+
+
+def _steps(result: Anchor) -> tuple[Step, ...]:
+    h, r = result.humans, result.raters
+    if h is None or result.trusted is not None:
+        return ()
+    steps = []
+    if h.next_labels:
+        more = f"polyjudge label make SCORES -o LABELS --more --per-language {h.next_labels}"
+        steps.append(Step(why=say("humans.more"), command=more))
+    trusted = (r is None or r.verdict != "poor") and not h.explained[0] >= 0.5
+    if trusted and h.fall.removed[1] > 0:
+        command = "polyjudge calibrate SCORES --labels LABELS --save calibrator.json"
+        steps.append(Step(why=say("humans.save"), command=command))
+    return tuple(steps)
+
+
+def _raters(r: Annotators) -> Section:
+    head = (
+        "annotator | language | labels:count | severity, points = severity/low/high:+points | seen twice = looks:count "
+        "| same answer = same/_low/_high:share.0 | follows the others = correlation:ratio.2 | odd"
+    )
+    languages = table("alpha", "Krippendorff's alpha by language", r.by_language, "language | alpha/_low/_high:ratio.2")
+    pairs = "language | first | second | items:count | kappa/low/high:ratio.2"
+    blocks = (
+        table("annotators", "Annotators", r.table, head),
+        table("pairs", "Weighted kappa of every two", r.pairs, pairs),
+        languages,
+    )
+    apart = () if r.linked * 2 >= len(r.by_language) else (say("raters.apart"),)
+    says = (*apart, *notes(r.notes))
+    return Section(name="annotators", title="The annotators among themselves", says=says, blocks=blocks)
+
+
+def _error_table(h: LanguageError, brief: bool = False) -> Table:
+    frame = h.table[h.table["judge"] == PANEL] if brief else h.table
+    if brief:
+        frame = frame.merge(h.means[["language", "panel", "humans"]], on="language")
+        means = " | panel's mean = panel:points | as humans = humans:points"
+        head = "language | labels:count | panel minus human = error/_low/_high:+points" + means
+        return table("language_error_panel", "How far the panel is from the humans, points", frame, head, most=30)
+    head = "language | judge | labels:count | error/_low/_high:+points | shift/low/high:+points | weight:share.0"
+    return table("language_error", "Judges and their mean against the humans", frame, head, most=400)
+
+
+def _humans(h: LanguageError) -> Section:
+    means = "language | labels:count | panel:points | as humans = humans/low/high:points"
+    best = (
+        "language | judge | labels:count | follows labels = correlation/low/high:ratio.2 | without their noise = "
+        "disattenuated:ratio.2 | best:yes | sure:share.0"
+    )
+    blocks: list[Block] = [
+        _error_table(h),
+        table("human_means", "Means as humans would give them", h.means, means),
+        table("judges_by_language", "Which judge follows the humans", h.judges, best, most=400),
+    ]
+    if h.board is not None and len(h.board):
+        head = "system | labels:count | rank:rank | as humans = humans/low/high:points"
+        head += " | panel:points | by panel = rank_panel:rank"
+        blocks.append(table("leaderboard_by_humans", "Systems as humans would rank them", h.board, head))
+    says = (say("humans.shrunk"), *notes(h.notes))
+    return Section(name="humans", title="The panel against the humans", says=says, blocks=tuple(blocks))
+
+
+def _passing(frame: pd.DataFrame) -> Section:
+    head = (
+        "language | decision | labels:count | own:share.1 | as humans (labels) = powered/_low/_high:share.1 | "
+        "as humans (Rogan-Gladen) = rogan_gladen/low/high:share.1 | sensitivity:share.0 | specificity:share.0 "
+        "| balanced accuracy = balanced:share.0 | mcc:ratio.2"
+    )
+    block = table("passing", "Pass rates", frame, head, most=400)
+    return Section(name="passing", title="Pass rates as humans would give them", blocks=(block,))
 
 
 def _decisions(a: Anchor) -> Section:
@@ -64,11 +205,13 @@ def _decisions(a: Anchor) -> Section:
         alt=say("anchor.chart-text", agreement=agreement),
         instead=table("anchor", unit.capitalize(), frame, *columns, *more),
     )
-    says: list[Words] = [say("anchor.ties")] if agreement else []
+    says: list[Words] = [_invariance(a), *([say("anchor.ties")] if agreement else [])]
     if a.invariance.incomplete:
         says.append(say("anchor.incomplete", count=a.invariance.incomplete))
     title = "Before and after calibrating"
-    return Section(name="agreement", title=title, says=(*says, *notes(a.notes)), blocks=(both,), folded=False)
+    return Section(
+        name="agreement", title=title, says=(*says, *notes(a.notes)), blocks=(both,), folded=a.humans is not None
+    )
 
 
 def _gain(frame: pd.DataFrame) -> Section:
@@ -148,7 +291,7 @@ def _shift(frame: pd.DataFrame, said: tuple[Words, ...]) -> Section:
                 "shift-chart",
                 "intervals",
                 "Shared shift of each language.",
-                say("anchor.shift"),
+                say("anchor.distance"),
                 frame=known,
                 label="language",
                 value="shift",

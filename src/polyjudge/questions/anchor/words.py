@@ -2,9 +2,117 @@
 
 from __future__ import annotations
 
-from polyjudge.panel.say import Template, places, plural
+from polyjudge.panel.labels import clean
+from polyjudge.panel.numbers import points
+from polyjudge.panel.say import Template, Values, escape, names, places, plural
+
+
+def _raters(v: Values) -> str:
+    if v["verdict"] == "alone":
+        return (
+            "No item was labelled by two annotators, so whether they agree cannot be told. Have some labelled twice "
+            "before you rely on this."
+        )
+    how = {
+        "well": "Your annotators agree well",
+        "enough": "Your annotators agree well enough for means, not for single items",
+        "poor": "Your annotators do not agree: mend the rubric and label again before anything else",
+    }
+    return how[v["verdict"]] + " (alpha {alpha/low/high:.2f})."
+
+
+def _odd_raters(v: Values) -> str:
+    who = [
+        f"{escape(clean(name))} ({'noisier' if odd == 'noisy' else f'{points(abs(by))} points {odd}er'})"
+        for name, odd, by in v["who"][:3]
+    ]
+    more = len(v["who"]) - 3
+    end = f" and {more} more stand" if more > 0 else " stand" if len(who) > 1 else " stands"
+    return ", ".join(who) + end + " out from the other annotators of the language."
+
+
+def _explained(v: Values) -> str:
+    if v["share"] >= 0.5:
+        return (
+            "Most of the difference between languages may be your annotators: those of one language differ by "
+            "{spread/spread_low/spread_high:points} points among themselves, which may be {share/low/high:share} "
+            "of it. Do not correct the panel by it before annotators of two languages have labelled the same items "
+            "(label make --link)."
+        )
+    return (
+        "Annotators of one language differ by {spread/spread_low/spread_high:points} points: that may be "
+        "{share/low/high:share} of the difference between languages."
+    )
+
+
+def _error(v: Values) -> str:
+    above, below = v["above"], v["below"]
+    parts = [
+        f"{points(abs(value))} points {word} in {escape(clean(language))}"
+        for word, (language, value) in (("above", above), ("below", below))
+        if language is not None
+    ]
+    if not parts:
+        return "Against them the panel is off in no language."
+    return "Against them the panel is " + " and ".join(parts) + "."
+
+
+def _fall(v: Values) -> str:
+    free = "" if v["free"] is None else "Calibrating without labels removes {free:share} of a judge's language error; "
+    if not v["low"] > 0:
+        whether = "whether correcting by these labels brings the languages together cannot be told yet."
+        return free + (whether if free else whether.capitalize())
+    return (
+        free
+        + ("correcting" if free else "Correcting")
+        + " by these labels removes {removed/low/high:share} of the panel's on other tasks: it falls from "
+        "{before:points} to {after:points} points."
+    )
+
+
+def _judges(v: Values) -> str:
+    if v["best"] is None:
+        return "Which judge is best cannot be told from so few labels."
+    text = "By them {best} is the best judge over all languages" + ("" if v["sure"] >= 0.9 else ", perhaps")
+    if not v["other"]:
+        return text + ", and in no language clearly another."
+    named = [f"{escape(clean(judge))} in {escape(clean(language))}" for language, judge in v["other"][:3]]
+    more = len(v["other"]) - 3
+    return text + "; rather " + ", ".join(named) + (f" and {more} more" if more > 0 else "") + "."
+
+
+def _board(v: Values) -> str:
+    text = "As humans would rank, " + (
+        "{first} is first" if len(v["tied"]) < 2 else f"{names(v['tied'])} are tied first"
+    )
+    return text + ("." if v["same"] else "; the panel's own first is {panel}.")
+
 
 WORDS: dict[str, Template] = {
+    "raters.verdict": _raters,
+    "raters.odd": _odd_raters,
+    "raters.explained": _explained,
+    "raters.apart": "Each annotator works in one language, so severity and language cannot be told apart: label make "
+    "--link has some items labelled by people who read two.",
+    "raters.alone": "No item has labels of two annotators.",
+    "humans.error": _error,
+    "humans.fall": _fall,
+    "humans.board": _board,
+    "humans.judges": _judges,
+    "humans.open": lambda v: (
+        "{open} of {languages} languages are not settled: about {more} more labels a language would tell whether the "
+        "panel is off there by more than {matters:points} points."
+    ),
+    "humans.raters-limit": "{open} of {languages} languages are not settled, and more labels by the same people "
+    "would not settle them: ask another annotator there.",
+    "humans.settled": "Every language is settled: off, or within {matters:points} points.",
+    "humans.skewed": "With fewer than 20 labels in a language, and labels that pile up at one end, intervals of its "
+    "mean cover less than they say (about 90%).",
+    "humans.shrunk": "`error` is the shift shrunk to the mean of all languages; its interval allows for how far "
+    "languages differ and for the annotators. `shift` is the language's own.",
+    "humans.more": "Label what is open.",
+    "humans.save": "Correct the scores by the labels, and keep the calibrator.",
+    "anchor.no-interaction": "With one judge or one language there is nothing to calibrate without labels.",
     "anchor.read": lambda v: (
         "{labels} "
         + ("human labels" if v["judge"] is None else "scores of {judge}, taken as human,")
@@ -38,7 +146,7 @@ WORDS: dict[str, Template] = {
         + (f"{v['few']}" if v["few"] == v["most"] else f"{v['few']} to {v['most']}")
         + " more per language. The others need more tasks, not labels."
     ),
-    "anchor.shift": "What all judges together give more (or less) than the humans. Calibrating leaves it in.",
+    "anchor.distance": "What all judges together give more (or less) than the humans. Calibrating leaves it in.",
     "anchor.probes": lambda v: (
         "Labels and probes agree about {agrees} pairs of language and judge"
         + (f" and contradict each other about {places(v['places'])}: trust the labels." if v["places"] else ".")

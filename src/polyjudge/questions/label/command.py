@@ -48,7 +48,7 @@ def make(
     from polyjudge.questions.label.make import make as write
     from polyjudge.report import report_of
 
-    panel = o.load(ctx, scores)
+    panel = o.load(ctx, scores, inside=True)
     made = write(
         panel, items, folder, per_language=per_language, annotators=annotators, ask=ask,  # type: ignore[arg-type]
         levels=levels, rubric=_rubric(rubric), overlap=overlap, repeats=repeats, link=link, more=more, within=within,

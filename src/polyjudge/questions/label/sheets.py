@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
@@ -37,7 +38,8 @@ class Shown:
 
 def write_sheets(folder: Path, shown: list[Shown], asked: Mapping[str, Any], name: str) -> pd.DataFrame:
     """Write every file; returns page, language, annotator, items."""
-    rows, used = [], set()
+    rows = []
+    used: set[str] = set()
     for one in shown:
         stem = _stem(one.annotator, used, folder)
         ask = {**asked, "choices": _choices(asked, one.words), "question": one.words[f"ask_{_question(asked)}"]}
@@ -123,9 +125,7 @@ def _sheet(shown: Shown) -> pd.DataFrame:
 
 
 def _excel(sheet: pd.DataFrame, path: Path) -> None:
-    try:
-        import openpyxl  # noqa: F401
-    except ImportError:
+    if find_spec("openpyxl") is None:
         return
     cut = sheet.map(lambda x: spreadsheet_safe(CONTROL.sub("\ufffd", x)[:LONGEST_CELL]))
     with atomic_path(path) as part, part.open("wb") as file:

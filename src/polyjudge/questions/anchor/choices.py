@@ -15,11 +15,13 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv, stdtrit
 
 from polyjudge.estimate.crossfit import CrossFit
+from polyjudge.estimate.few_labels import powered_means, t_interval
 from polyjudge.estimate.kernels import draw_blocks
 from polyjudge.panel.arrays import Array, mean_there, tie_gap
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
+from polyjudge.panel.records import long_table
 from polyjudge.report.result import Result
 
 Signs = NDArray[np.int8]
@@ -270,3 +272,58 @@ def quantiles(draws: Array, level: float = 0.95) -> tuple[Array, Array]:
     filled = np.where(bad & ~enough, 0.0, draws)
     low, high = np.nanquantile(filled, tails, axis=0)
     return np.where(enough, low, np.nan), np.where(enough, high, np.nan)
+
+
+def pass_rates(
+    panel: Panel, gold: Gold, stratum: NDArray[np.int64], at: float, resamples: int, seed: int
+) -> pd.DataFrame:
+    """Pass rates as humans would give them (score above `at`), by language and decision (panel mean, each judge).
+
+    Columns: language, decision, labels, own (the decision's rate over all tasks), sensitivity, specificity, balanced
+    (accuracy), mcc, rogan_gladen with low and high (the rate that sensitivity and specificity leave), and for the panel
+    mean powered with low and high (labels and decisions together).
+    """
+    margins = np.concatenate([panel.scores.mean(axis=2, keepdims=True), panel.scores], axis=2) - at
+    says = np.where(np.isnan(margins), np.nan, (margins > panel.tie_gap).astype(float))
+    truth = np.where(gold.there, (gold.values - at > panel.tie_gap).astype(float), np.nan)
+    known = ~np.isnan(truth)[..., None] & ~np.isnan(says) & (stratum >= 0)[..., None]
+    size = label_weights(stratum, ~np.isnan(truth) & (stratum >= 0), panel.weights)
+    parts = [(truth == t)[..., None] & (says == d) & known for t, d in ((1, 1), (1, 0), (0, 1), (0, 0))]
+    terms = np.stack([np.where(p, size[..., None], 0.0) for p in parts], 3)
+    terms = np.concatenate([terms, np.nan_to_num(says)[..., None], (~np.isnan(says)).astype(float)[..., None]], axis=3)
+    flat, shape = terms.reshape(len(terms), -1), terms.shape[1:]
+
+    def measures(weights: Array) -> dict[str, Array]:
+        tp, fn, fp, tn, passed, count = np.moveaxis((weights @ flat).reshape(-1, *shape), -1, 0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            own, sens, spec = passed / count, tp / (tp + fn), tn / (tn + fp)
+            seen = sens + spec - 1
+            rate = np.where(seen > 0.1, np.clip((own + spec - 1) / seen, 0, 1), np.nan)
+            mcc = (tp * tn - fp * fn) / np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+        return {"own": own, "sensitivity": sens, "specificity": spec, "balanced": (sens + spec) / 2, "mcc": mcc,
+                "rogan_gladen": rate}  # fmt: skip
+
+    point = measures(panel.weights[None])
+    drawn = [
+        measures(c * panel.weights)["rogan_gladen"] for c in draw_blocks(len(flat), resamples, seed, panel.cluster)
+    ]
+    low, high = quantiles(np.concatenate(drawn))
+    columns = {name: value[0] for name, value in point.items()} | {"low": low, "high": high}
+    powered = powered_means(truth, says[..., 1:], stratum, panel.weights, panel.cluster)
+    ends = t_interval(powered.mean[:, 0], np.sqrt(powered.variance[:, 0]), powered.df[:, 0])
+    for name, value in zip(("powered", "powered_low", "powered_high"), (powered.mean[:, 0], *ends), strict=True):
+        columns[name] = np.full(low.shape, np.nan)
+        columns[name][:, 0] = np.clip(value, 0, 1)
+    names = {"language": panel.languages, "decision": ["panel mean", *panel.judges]}
+    return long_table(names, labels=known.sum(axis=0), **columns)
+
+
+def label_weights(stratum: NDArray[np.int64], known: NDArray[np.bool_], weights: Array) -> Array:
+    """(n, k) how many tasks each label stands for; 0 where there is none."""
+    out = np.zeros(stratum.shape)
+    for i in range(stratum.shape[1]):
+        inside = stratum[:, i] >= 0
+        size = np.bincount(stratum[inside, i], weights[inside], minlength=1)
+        drawn = np.bincount(stratum[known[:, i], i], weights[known[:, i]], len(size))
+        out[known[:, i], i] = (size / np.maximum(drawn, 1e-300))[stratum[known[:, i], i]]
+    return out

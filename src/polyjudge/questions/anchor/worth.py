@@ -17,7 +17,7 @@ from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.anchor.agreement import MISSING, quantiles, sign
+from polyjudge.questions.anchor.choices import MISSING, quantiles, sign
 from polyjudge.report.result import Result
 
 
@@ -42,7 +42,7 @@ def panel_worth(panel: Panel, gold: Gold | None = None, *, resamples: int = 1000
     """
     n, k, m = panel.shape
     subsets = [np.arange(m)] + ([np.delete(np.arange(m), b) for b in range(m)] if m > 2 else [])
-    alphas = [_alpha_terms(panel.scores[..., keep]) for keep in subsets]
+    alphas = [alpha_terms(panel.scores[..., keep]) for keep in subsets]
     errors = None if gold is None else _errors(panel, gold)
     rows = slice(0) if errors is None else np.flatnonzero(~np.isnan(errors).all(axis=(1, 2)))
     terms = None if errors is None else _error_terms(errors[rows])
@@ -85,7 +85,7 @@ def _weighted(weights: Array, terms: Array) -> Array:
     return (weights @ terms.reshape(len(terms), -1)).reshape(*weights.shape[:-1], *terms.shape[1:])
 
 
-def _alpha_terms(scores: Array) -> Array:
+def alpha_terms(scores: Array) -> Array:
     """What each unit adds to alpha, (n, k, m) -> (n, k, 4): number of values, sum, sum of squares, spread inside.
 
     Units with fewer than two values take no part.
@@ -147,5 +147,6 @@ def _correlations(sums: Array, subsets: list[NDArray[np.int64]]) -> Array:
     out = []
     for keep in subsets:
         i, j = (keep[x] for x in np.triu_indices(len(keep), 1))
-        out.append(np.where(known[..., keep].all(axis=-1), each[..., i, j].mean(axis=-1), np.nan))
+        known_all = known[..., keep].all(axis=-1)
+        out.append(np.where(known_all, each[..., i, j].mean(axis=-1), np.nan) if len(i) else known_all * np.nan)
     return np.stack(out, axis=-2)

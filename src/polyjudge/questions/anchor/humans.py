@@ -1,0 +1,288 @@
+"""What labels say of a panel, by language: its error, what correcting it removes, who wins, which judge to use, and
+whether that is settled (docs/methods.md, section 26)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
+
+from polyjudge.estimate.few_labels import (
+    Fall,
+    Shrunken,
+    Stratified,
+    fall_of_error,
+    judge_weights,
+    labels_for,
+    paired_variance,
+    powered_means,
+    shrink,
+    steady_variance,
+    stratified_means,
+    t_interval,
+)
+from polyjudge.panel.arrays import Array, mean_there
+from polyjudge.panel.gold import Gold
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import Say, say
+from polyjudge.questions.anchor.choices import label_weights
+from polyjudge.questions.anchor.raters import Annotators
+from polyjudge.report.result import Result
+
+PANEL = "panel mean"
+FEWEST = 10
+"""Labels that a correlation in a language needs."""
+GROUPS = 40
+"""Groups of tasks that are left out in turn."""
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class LanguageError(Result):
+    """The panel and its judges against the humans, language by language.
+
+    table : language, judge ("panel mean" first), labels, shift (minus human, points) with low and high, error (the same
+        shrunk to the mean of all languages, tau and annotators allowed for) with error_low and error_high, weight
+        (of the language's own labels), settled
+    fall : the language error of the panel mean (root mean square over languages, about their mean) before and after
+        subtracting the shrunken errors, on tasks without labels, and the share of its square that goes
+    free : share of a single judge's squared language error that calibrating without labels removes, with limits
+    means : mean label of every language over all its tasks, as humans would give it, by labels and judges together
+    judges : language ("(all)" first), judge, labels, correlation with the labels, shrunken, disattenuated, best, sure
+    board : system, panel, rank_panel, humans (mean as humans would give it) with low and high, rank, tied
+    explained : share of the squared differences between languages that the annotators' severity may explain
+    """
+
+    table: pd.DataFrame
+    fall: Fall
+    free: tuple[float, float, float] | None
+    between: float
+    """Sd between languages of the panel's error, sampling taken off."""
+    explained: tuple[float, float, float]
+    means: pd.DataFrame
+    judges: pd.DataFrame
+    board: pd.DataFrame | None
+    next_labels: int
+    """Further labels a language that would settle what is open; 0 when nothing is."""
+    matters: float
+    notes: tuple[Say, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        return self.table
+
+
+def strata_of(panel: Panel, gold: Gold) -> NDArray[np.int64]:
+    """The strata of the labels, or one for all tasks that have a panel mean."""
+    if gold.stratum is not None:
+        return gold.stratum
+    return np.where(np.isnan(panel.scores).any(axis=2), -1, 0)
+
+
+def guess_of(panel: Panel, gold: Gold) -> Array:
+    """(n, k) what the judges' scores say of each label; 0 for preferences and where nothing can be learnt."""
+    if gold.kind != "score" or gold.there.sum() < FEWEST:
+        return np.zeros(panel.shape[:2])
+    return np.nan_to_num(panel.scores @ judge_weights(gold.values, panel.scores, strata_of(panel, gold)))
+
+
+def language_error(
+    panel: Panel,
+    gold: Gold,
+    raters: Annotators | None = None,
+    systems: list[str] | None = None,
+    *,
+    matters: float | None = None,
+    seed: int = 7,
+) -> LanguageError:
+    """Hold a panel (of answers, where it has systems) against human scores.
+
+    systems : the system of every unit of the panel
+    matters : an error within +- this is small; 5% of the scale when not given
+    """
+    low, high = panel.range
+    matters = 0.05 * (high - low) if matters is None else matters
+    stratum = strata_of(panel, gold)
+    columns = np.concatenate([panel.scores.mean(axis=2, keepdims=True), panel.scores], axis=2)
+    difference = columns - gold.values[..., None]
+    fit = stratified_means(difference, stratum, panel.weights, panel.cluster)
+    severity = 0.0 if raters is None else raters.variance
+    shrunk = [shrink(fit.mean[:, c], steady_variance(fit, c) + severity) for c in range(columns.shape[2])]
+    tasks = (stratum >= 0).sum(axis=0).astype(float)
+    table, open_ = _table(panel, fit, shrunk, severity, matters)
+    between2 = _between(fit, 0)
+    needed = labels_for(fit, matters) - fit.labels
+    more = needed[open_ & (needed > 0)]
+    return LanguageError(
+        table=table,
+        fall=fall_of_error(fit, shrunk[0].estimate, tasks, seed),
+        free=_free(difference, stratum, panel) if len(panel.judges) > 1 else None,
+        between=float(np.sqrt(max(between2, 0.0))),
+        explained=_explained(raters, between2),
+        means=_means(panel, gold, stratum),
+        judges=_judges(panel, gold, stratum, raters),
+        board=None if not systems else _board(panel, gold, systems, stratum),
+        next_labels=int(np.clip(np.max(more), 10, 1000)) if len(more) else 0,
+        matters=matters,
+        notes=(say("humans.skewed"),) if fit.labels[fit.labels > 0].min(initial=99) < 20 else (),
+    )
+
+
+def _table(
+    panel: Panel, fit: Stratified, shrunk: list[Shrunken], severity: float, matters: float
+) -> tuple[pd.DataFrame, NDArray[np.bool_]]:
+    names = [PANEL, *panel.judges]
+    k = len(panel.languages)
+    own_low, own_high = t_interval(fit.mean, np.sqrt(fit.variance), fit.df)
+    frames = []
+    settled = np.zeros(k, bool)
+    for c, name in enumerate(names):
+        s = shrunk[c]
+        se = np.sqrt(s.se**2 + fit.shared[c])
+        half = float(ndtri(0.975)) * se
+        ends = s.estimate - half, s.estimate + half
+        if c == 0:  # settled: all languages at once, beyond zero or within what matters
+            wide = float(ndtri(1 - 0.025 / k)) * se
+            low, high = s.estimate - wide, s.estimate + wide
+            settled = (low > 0) | (high < 0) | ((low > -matters) & (high < matters))
+        frames.append(
+            pd.DataFrame(
+                {
+                    "language": panel.languages, "judge": name, "labels": fit.labels, "shift": fit.mean[:, c],
+                    "low": own_low[:, c], "high": own_high[:, c], "error": s.estimate, "error_low": ends[0],
+                    "error_high": ends[1], "weight": s.weight, "settled": settled if c == 0 else None,
+                }
+            )
+        )  # fmt: skip
+    return pd.concat(frames, ignore_index=True), ~settled & (fit.labels > 0)
+
+
+def _between(fit: Stratified, column: int) -> float:
+    """Variance between languages of the true differences: that of the means less their own error."""
+    x, v = fit.mean[:, column], paired_variance(fit, column)
+    known = np.isfinite(x)
+    return float(np.var(x[known], ddof=1) - v[known].mean()) if known.sum() > 1 else np.nan
+
+
+def _free(difference: Array, stratum: NDArray[np.int64], panel: Panel) -> tuple[float, float, float]:
+    """Share of a judge's squared language error that double centring removes: 1 - that of the panel mean by theirs."""
+
+    def share(keep: NDArray[np.bool_]) -> float:
+        fit = stratified_means(np.where(keep[:, None, None], difference, np.nan), stratum, panel.weights)
+        own = [max(_between(fit, c), 0.0) for c in range(difference.shape[2])]
+        return 1 - own[0] / max(float(np.mean(own[1:])), 1e-12)
+
+    n = len(difference)
+    group = np.unique(panel.cluster, return_inverse=True)[1]
+    group = group % min(GROUPS, int(group.max()) + 1)
+    parts = np.array([share(group != g) for g in range(int(group.max()) + 1)])
+    point = share(np.ones(n, bool))
+    g = len(parts)
+    half = float(stdtrit(g - 1, 0.975) * np.sqrt((g - 1) / g * ((parts - parts.mean()) ** 2).sum()))
+    return point, point - half, min(point + half, 1.0)
+
+
+def _explained(raters: Annotators | None, between2: float) -> tuple[float, float, float]:
+    """Share of the variance between languages that annotators' severity may be, with limits by their spread's."""
+    if raters is None or np.isnan(raters.spread[0]) or not between2 > 0:
+        return (np.nan,) * 3
+    value, low, high = (min(s**2 / max(raters.per_language, 1.0) / between2, 1.0) for s in raters.spread)
+    return value, low, high
+
+
+def _means(panel: Panel, gold: Gold, stratum: NDArray[np.int64]) -> pd.DataFrame:
+    fit = powered_means(gold.values, panel.scores, stratum, panel.weights, panel.cluster)
+    low, high = t_interval(fit.mean[:, 0], np.sqrt(fit.variance[:, 0]), fit.df[:, 0])
+    bottom, top = panel.range
+    own = mean_there(np.where(stratum >= 0, panel.scores.mean(axis=2), np.nan), 0)
+    return pd.DataFrame(
+        {
+            "language": panel.languages, "labels": fit.labels, "panel": own, "humans": fit.mean[:, 0],
+            "low": np.maximum(low, bottom), "high": np.minimum(high, top),
+        }
+    )  # fmt: skip
+
+
+def _judges(panel: Panel, gold: Gold, stratum: NDArray[np.int64], raters: Annotators | None) -> pd.DataFrame:
+    """Correlation of every judge with the labels, shrunk over languages, and which judge is best where."""
+    k, m = len(panel.languages), len(panel.judges)
+    there = gold.there & (stratum >= 0)
+    z, variance, labels = np.full((k, m), np.nan), np.full((k, m), np.nan), np.zeros((k, m), np.int64)
+    for i in range(k):
+        for j in range(m):
+            known = gold.there[:, i] & ~np.isnan(panel.scores[:, i, j]) & (stratum[:, i] >= 0)
+            labels[i, j] = known.sum()
+            if known.sum() >= FEWEST:
+                w = label_weights(stratum, there, panel.weights)[known, i] * panel.weights[known]
+                r = _weighted_correlation(panel.scores[known, i, j], gold.values[known, i], w)
+                z[i, j] = np.arctanh(np.clip(r, -0.999, 0.999))
+                variance[i, j] = (w**2).sum() / w.sum() ** 2 * 1.1
+    perfect = 1.0 if raters is None or np.isnan(raters.reliability) else np.sqrt(max(raters.reliability, 0.05))
+    shrunk = [shrink(z[:, j], variance[:, j]) for j in range(m)] if np.isfinite(z).any() else []
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(-1, k):
+        estimate = np.array([s.mean if i < 0 else s.estimate[i] for s in shrunk]) if shrunk else np.full(m, np.nan)
+        se = np.array(
+            [np.sqrt(np.nanmean(variance[:, j]) / k) if i < 0 else shrunk[j].se[i] for j in range(len(shrunk))]
+        )
+        best, sure = -1, np.nan
+        if shrunk and np.isfinite(estimate).all() and (i < 0 or np.isfinite(z[i]).any()):
+            best = int(estimate.argmax())
+            sure = float((rng.normal(estimate, se, (2000, m)).argmax(axis=1) == best).mean())
+        for j, judge in enumerate(panel.judges):
+            half = 1.96 * se[j] if shrunk else np.nan
+            low, value, high = np.tanh([estimate[j] - half, estimate[j], estimate[j] + half])
+            own = np.tanh(z[i, j]) if i >= 0 else np.nan
+            count = int(labels[:, j].sum()) if i < 0 else int(labels[i, j])
+            rows.append(
+                ("(all)" if i < 0 else panel.languages[i], judge, count, own, value, low, high,
+                 min(value / perfect, 1.0), j == best, sure if j == best else np.nan)
+            )  # fmt: skip
+    columns = ["language", "judge", "labels", "own", "correlation", "low", "high", "disattenuated", "best", "sure"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _weighted_correlation(a: Array, b: Array, w: Array) -> float:
+    x, y = a - w @ a / w.sum(), b - w @ b / w.sum()
+    scale = float(np.sqrt((w @ x**2) * (w @ y**2)))
+    return float(w @ (x * y)) / scale if scale > 0 else 0.0
+
+
+def _board(panel: Panel, gold: Gold, systems: list[str], stratum: NDArray[np.int64]) -> pd.DataFrame:
+    """Systems as humans would rank them: the panel's mean less its error for the system, shrunk over systems."""
+    names, code = np.unique(systems, return_inverse=True)
+    mean = panel.scores.mean(axis=2)
+    own = np.array(
+        [np.nanmean(mean[code == s]) if np.isfinite(mean[code == s]).any() else np.nan for s in range(len(names))]
+    )
+    error, variance = np.full(len(names), np.nan), np.full(len(names), np.nan)
+    count = np.zeros(len(names), np.int64)
+    known = gold.there & ~np.isnan(mean) & (stratum >= 0)
+    w = label_weights(stratum, known, panel.weights) * panel.weights[:, None]
+    d = np.where(w > 0, mean - gold.values, 0.0)
+    for s in range(len(names)):
+        mine = np.where((code == s)[:, None], w, 0.0)
+        total = mine.sum()
+        count[s] = int((mine > 0).sum())
+        if count[s] > 1:
+            error[s] = (mine * d).sum() / total
+            part = np.bincount(panel.cluster, (mine * (d - error[s])).sum(axis=1) / total)
+            free = max(int((np.bincount(panel.cluster, mine.sum(axis=1)) > 0).sum()) - 1, 1)
+            variance[s] = float(part @ part) * (free + 1) / free
+    if not np.isfinite(error).any():
+        return pd.DataFrame()
+    fit = shrink(error, np.where(np.isfinite(variance), np.nanmean(variance * count) / np.maximum(count, 1), np.nan))
+    humans = own - fit.estimate
+    frame = pd.DataFrame(
+        {
+            "system": names, "labels": count, "panel": own, "humans": humans,
+            "low": humans - 1.96 * fit.se, "high": humans + 1.96 * fit.se,
+        }
+    )  # fmt: skip
+    frame["rank"] = frame["humans"].rank(ascending=False, method="min")
+    frame["rank_panel"] = frame["panel"].rank(ascending=False, method="min")
+    best = int(np.nanargmax(humans))
+    frame["tied"] = humans[best] - humans <= 1.96 * np.sqrt(fit.se**2 + fit.se[best] ** 2)
+    return frame.sort_values("rank", kind="stable", ignore_index=True)

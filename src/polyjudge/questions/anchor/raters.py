@@ -1,0 +1,332 @@
+"""The annotators first: do they agree with each other and with themselves, who is harsher, and what that may explain.
+
+A label is a person's. How far annotators of one language are apart bounds what their severity may do to a difference
+between languages: an error of the panel is only what stands out beyond that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import chdtri, stdtr, stdtrit
+from scipy.stats import rankdata
+
+from polyjudge.estimate.kernels import draw_blocks
+from polyjudge.estimate.resample import holm
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.gold import Gold, Ratings
+from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import Say, say
+from polyjudge.questions.anchor.choices import exact_binomial, quantiles
+from polyjudge.questions.anchor.worth import alpha_terms
+from polyjudge.report.result import Result
+
+WELL, POORLY = 0.67, 0.4
+"""Krippendorff's alpha from which labels of single items can be relied on, and below which not even their means."""
+ODD = 0.05
+"""Share of the scale by which an annotator must be harsher or milder than the others to be called odd."""
+FEWEST = 8
+"""Items that two annotators must share for their kappa and correlation to be printed."""
+LEVELS = 11
+"""Different labels up to which a scale is ordinal."""
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Annotators(Result):
+    """How far annotators agree.
+
+    table : annotator, language, labels, severity (points above or below the language's mean), low, high, against (the
+        others), looks (items seen twice), same (share of them with the same answer), same_low, same_high, correlation
+        (with the mean of the others), odd ("harsh", "mild", "noisy" or "")
+    pairs : language, first, second, items, kappa (quadratic weights), low, high
+    alpha : Krippendorff's, within languages, for the scale of the labels, with its interval by tasks
+    spread : sd of annotators of one language, in points, with limits; `explains` is what that may be of the sd between
+        languages (divided by the root of annotators per language), `share` its share of the square, with limits
+    """
+
+    table: pd.DataFrame
+    pairs: pd.DataFrame
+    alpha: tuple[float, float, float]
+    by_language: pd.DataFrame
+    spread: tuple[float, float, float]
+    per_language: float
+    linked: int
+    """Annotators who labelled in more than one language."""
+    reliability: float
+    """Of the mean label of an item: what a perfect judge's correlation with it would be, squared."""
+    notes: tuple[Say, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """well, enough, poor or alone (nothing was labelled twice)."""
+        value = self.alpha[0]
+        return "alone" if np.isnan(value) else "well" if value >= WELL else "enough" if value >= POORLY else "poor"
+
+    @property
+    def variance(self) -> float:
+        """Of the mean over the annotators of a language, from their severity."""
+        return 0.0 if np.isnan(self.spread[0]) else self.spread[0] ** 2 / max(self.per_language, 1.0)
+
+
+def annotators(
+    panel: Panel, gold: Gold, guess: Array | None = None, *, resamples: int = 1000, seed: int = 7
+) -> Annotators | None:
+    """Agreement of the annotators of labels; None where the labels do not say whose they are.
+
+    guess : (n, k) what the judges say of each item: severity is then told from the items an annotator happened to get
+    """
+    r = gold.ratings
+    if r is None or not len(r.value):
+        return None
+    first = ~r.again
+    grid, who = _grid(r, first, panel.shape[:2])
+    low, high = (-1.0, 1.0) if gold.kind == "preference" else panel.range
+    values = grid
+    if len(np.unique(r.value)) <= LEVELS and gold.kind == "score":
+        ranks = np.full(grid.shape, np.nan)
+        ranks[~np.isnan(grid)] = rankdata(grid[~np.isnan(grid)])  # Krippendorff's ordinal distance is that of midranks
+        values = ranks
+    alpha, by_language = _alphas(values, panel, resamples, seed)
+    fit = _severity(grid, who, np.zeros(panel.shape[:2]) if guess is None else guess, len(r.names))
+    table = _table(r, fit, high - low)
+    pairs = _pairs(grid, who, panel, r.names)
+    means = np.bincount(fit.language, minlength=panel.shape[1])
+    languages = pd.Series(r.language).groupby(r.annotator).nunique()
+    noise = float(np.nanmean(fit.noise)) if np.isfinite(fit.noise).any() else np.nan
+    return Annotators(
+        table=_odd(table, grid, who, r.names, high - low)
+        .assign(language=lambda t: [panel.languages[i] for i in t["place"]])
+        .drop(columns=["place", "p"]),
+        pairs=pairs,
+        alpha=alpha,
+        by_language=by_language,
+        spread=_spread(fit),
+        per_language=float(means[means > 0].mean()) if means.any() else 1.0,
+        linked=int((languages > 1).sum()),
+        reliability=_reliability(grid, noise),
+        notes=(say("raters.alone"),) if np.isnan(alpha[0]) else (),
+    )
+
+
+def _grid(r: Ratings, use: NDArray[np.bool_], shape: tuple[int, int]) -> tuple[Array, NDArray[np.int64]]:
+    """Labels by task, language and place (n, k, q), NaN where there is none, and whose each is (-1: nobody's)."""
+    task, language = r.task[use], r.language[use]
+    key = task * shape[1] + language
+    order = np.lexsort((r.annotator[use], key))
+    start = np.r_[True, np.diff(key[order]) > 0]
+    place = np.arange(len(key)) - np.maximum.accumulate(np.where(start, np.arange(len(key)), 0))
+    q = int(place.max(initial=0)) + 1
+    grid, who = np.full((*shape, q), np.nan), np.full((*shape, q), -1, np.int64)
+    at = (task[order], language[order], place)
+    grid[at], who[at] = r.value[use][order], r.annotator[use][order]
+    return grid, who
+
+
+def _alphas(values: Array, panel: Panel, resamples: int, seed: int) -> tuple[tuple[float, float, float], pd.DataFrame]:
+    terms = alpha_terms(values)
+    flat = terms.reshape(len(terms), -1)
+
+    def alpha(weights: Array) -> tuple[Array, Array]:
+        """(R, k) of each language, and (R,) within all of them together."""
+        size, first, second, inside = np.moveaxis((weights @ flat).reshape(-1, *terms.shape[1:]), -1, 0)
+        around = second - first**2 / np.maximum(size, 1)
+        expected = around * np.where(size > 1, size / np.maximum(size - 1, 1e-9), 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            own = np.where(expected > 0, 1 - inside / expected, np.nan)
+            return own, 1 - inside.sum(axis=1) / np.where(expected.sum(axis=1) > 0, expected.sum(axis=1), np.nan)
+
+    point = alpha(panel.weights[None])
+    drawn = [alpha(c * panel.weights) for c in draw_blocks(len(flat), resamples, seed, panel.cluster)]
+    ends = [quantiles(np.concatenate([d[i] for d in drawn])) for i in range(2)]
+    frame = pd.DataFrame(
+        {"language": panel.languages, "alpha": point[0][0], "alpha_low": ends[0][0], "alpha_high": ends[0][1]}
+    )
+    return (float(point[1][0]), float(ends[1][0]), float(ends[1][1])), frame
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Fit:
+    """Severity of every annotator in every language: rows (q,) with the covariance within a language."""
+
+    language: NDArray[np.int64]
+    annotator: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    severity: Array
+    se: Array
+    against: Array
+    """Against the mean of the others, with its error."""
+    against_se: Array
+    noise: Array
+    squares: float
+    expected: float
+    df: int
+
+
+def _severity(grid: Array, who: NDArray[np.int64], guess: Array, names: int) -> _Fit:
+    """Annotators' means of label less guess, by generalised least squares with random items, about their mean."""
+    rest = grid - guess[..., None]
+    item, error = _components(rest, who, names)
+    rows: list[tuple[Any, ...]] = []
+    squares = expected = 0.0
+    df = 0
+    for i in range(grid.shape[1]):
+        mine = np.unique(who[:, i][who[:, i] >= 0])
+        if len(mine) < 2:
+            rows += [(i, a, int((who[:, i] == a).sum()), *(np.nan,) * 4) for a in mine]
+            continue
+        hot = (who[:, i, :, None] == mine).astype(float) * ~np.isnan(rest[:, i])[..., None]
+        there = hot.sum(axis=1)
+        count = there.sum(axis=1)
+        part = item / (error + count * item) if error + item > 0 else np.zeros(len(count))
+        y = (hot * np.nan_to_num(rest[:, i])[..., None]).sum(axis=1)
+        normal = np.diag(there.sum(axis=0)) - (there * part[:, None]).T @ there
+        right = y.sum(axis=0) - there.T @ (part * y.sum(axis=1))
+        inverse = np.linalg.pinv(normal)
+        mean, cov = inverse @ right, inverse * max(error, 1e-12)
+        a = len(mine)
+        centre = np.eye(a) - 1 / a
+        own, own_cov = centre @ mean, centre @ cov @ centre
+        squares, expected, df = squares + float(own @ own), expected + float(np.trace(own_cov)), df + a - 1
+        se, factor = np.sqrt(np.diag(own_cov)), a / (a - 1)
+        rows += [(i, mine[j], int(there[:, j].sum()), own[j], se[j], factor * own[j], factor * se[j]) for j in range(a)]
+    columns = [np.array(c) for c in zip(*rows, strict=True)] if rows else [np.zeros(0)] * 7
+    return _Fit(
+        language=columns[0].astype(np.int64), annotator=columns[1].astype(np.int64), labels=columns[2].astype(np.int64),
+        severity=columns[3].astype(float), se=columns[4].astype(float), against=columns[5].astype(float),
+        against_se=columns[6].astype(float), noise=np.array([error]), squares=squares, expected=expected, df=df,
+    )  # fmt: skip
+
+
+def _components(rest: Array, who: NDArray[np.int64], names: int) -> tuple[float, float]:
+    """Variance of items about the guess, and of single labels about their item; by annotator means taken out."""
+    k = rest.shape[1]
+    code = np.where(who >= 0, who * k + np.arange(k)[None, :, None], names * k)
+    known = ~np.isnan(rest)
+    total = np.bincount(code[known], rest[known], names * k + 1)
+    count = np.bincount(code[known], minlength=names * k + 1)
+    left = np.where(known, rest - (total / np.maximum(count, 1))[code], np.nan)
+    both = known.sum(axis=2)
+    free = max(int((count > 0).sum()), 1)
+    whole = float(np.nansum(left**2)) / max(int(known.sum()) - free, 1)
+    several = both > 1
+    if several.sum() < 3:
+        return whole / 2, whole / 2
+    inside = np.where(
+        several[..., None], left - np.nanmean(np.where(several[..., None], left, 0.0), axis=2)[..., None], 0
+    )
+    lost = 1 + free / max(int(several.sum()), 1)
+    error = float(np.nansum(inside**2)) / max(float((both[several] - 1).sum()), 1.0) * min(lost, 2.0)
+    return max(whole - error, 0.0), max(error, 1e-12)
+
+
+def _spread(fit: _Fit, level: float = 0.95) -> tuple[float, float, float]:
+    """Sd of annotators of one language, with limits by chi-squared after sampling is taken off."""
+    if fit.df < 1:
+        return (np.nan,) * 3
+    square, noise = fit.squares / fit.df, fit.expected / fit.df
+    ends = [square * fit.df / chdtri(fit.df, tail) - noise for tail in ((1 - level) / 2, (1 + level) / 2)]
+    low, value, high = (float(np.sqrt(max(x, 0.0))) for x in (ends[0], square - noise, ends[1]))
+    return value, low, high
+
+
+def _table(r: Ratings, fit: _Fit, width: float) -> pd.DataFrame:
+    again: dict[tuple[int, int, int], list[float]] = {}
+    for t, i, a, value in zip(r.task, r.language, r.annotator, r.value, strict=True):
+        again.setdefault((int(t), int(i), int(a)), []).append(float(value))
+    tolerance = 1e-9 * width if len(np.unique(r.value)) <= LEVELS else 0.1 * width
+    looks, same = np.zeros(len(r.names)), np.zeros(len(r.names))
+    for (_, _, a), values in again.items():
+        if len(values) > 1:
+            looks[a] += 1
+            same[a] += abs(values[1] - values[0]) <= tolerance
+    t = stdtrit(np.maximum(fit.labels - 1, 1), 0.975)
+    share = np.divide(same, looks, out=np.full(len(looks), np.nan), where=looks > 0)
+    bounds = exact_binomial(np.nan_to_num(share), looks)
+    return pd.DataFrame(
+        {
+            "annotator": [r.names[a] for a in fit.annotator],
+            "place": fit.language,
+            "labels": fit.labels,
+            "severity": fit.severity,
+            "low": fit.severity - t * fit.se,
+            "high": fit.severity + t * fit.se,
+            "against": fit.against,
+            "p": 2 * stdtr(np.maximum(fit.labels - 1, 1), -np.abs(fit.against / np.maximum(fit.against_se, 1e-300))),
+            "looks": looks[fit.annotator].astype(int),
+            "same": share[fit.annotator],
+            "same_low": bounds[0][fit.annotator],
+            "same_high": bounds[1][fit.annotator],
+        }
+    )
+
+
+def _odd(
+    table: pd.DataFrame, grid: Array, who: NDArray[np.int64], names: tuple[str, ...], width: float
+) -> pd.DataFrame:
+    """Who is clearly harsher, milder or noisier than the others of the language."""
+    correlation, ends = [], []
+    for name, place in zip(table["annotator"], table["place"], strict=True):
+        mine = who[:, place] == names.index(name)
+        own = np.nanmax(np.where(mine, grid[:, place], -np.inf), axis=1)
+        others = np.where(mine | np.isnan(grid[:, place]), np.nan, grid[:, place])
+        shared = mine.any(axis=1) & ~np.isnan(others).all(axis=1)
+        value, end = np.nan, np.nan
+        if shared.sum() >= FEWEST:
+            a, b = own[shared], np.nanmean(others[shared], axis=1)
+            if np.ptp(a) > 0 and np.ptp(b) > 0:
+                value = float(np.corrcoef(a, b)[0, 1])
+                end = float(np.tanh(np.arctanh(np.clip(value, -0.999, 0.999)) + 1.96 / np.sqrt(shared.sum() - 3)))
+        correlation.append(value)
+        ends.append(end)
+    usual = float(np.nanmedian(correlation)) if np.isfinite(correlation).any() else np.nan
+    p = holm(table["p"].fillna(1.0).to_numpy()) if len(table) else np.zeros(0)
+    far = (p < 0.05) & (table["against"].abs() > ODD * width)
+    noisy = np.array(ends) < usual / 2
+    odd = np.where(far, np.where(table["against"] < 0, "harsh", "mild"), np.where(noisy, "noisy", ""))
+    return table.assign(correlation=correlation, odd=odd)
+
+
+def _pairs(grid: Array, who: NDArray[np.int64], panel: Panel, names: tuple[str, ...]) -> pd.DataFrame:
+    """Kappa with quadratic weights of every two annotators of a language, with a jackknife interval over items."""
+    rows = []
+    for i, language in enumerate(panel.languages):
+        mine = np.unique(who[:, i][who[:, i] >= 0])
+        by = [np.nanmax(np.where(who[:, i] == a, grid[:, i], -np.inf), axis=1) for a in mine]
+        for x in range(len(mine)):
+            for y in range(x + 1, len(mine)):
+                both = np.isfinite(by[x]) & np.isfinite(by[y])
+                found = _kappa(by[x][both], by[y][both]) if both.sum() >= FEWEST else (np.nan,) * 3
+                rows.append((language, names[mine[x]], names[mine[y]], int(both.sum()), *found))
+    return pd.DataFrame(rows, columns=["language", "first", "second", "items", "kappa", "low", "high"])
+
+
+def _kappa(a: Array, b: Array) -> tuple[float, float, float]:
+    n = len(a)
+    terms = np.stack([np.ones(n), a, b, a * a, b * b, (a - b) ** 2], 1)
+
+    def value(sums: Array) -> Array:
+        count, x, y, xx, yy, apart = np.moveaxis(sums, -1, 0)
+        expected = xx / count + yy / count - 2 * x * y / count**2
+        return np.where(expected > 1e-12, 1 - apart / count / np.where(expected > 1e-12, expected, 1.0), np.nan)
+
+    total = terms.sum(axis=0)
+    point, parts = float(value(total)), value(total - terms)
+    se = float(np.sqrt((n - 1) / n * np.nansum((parts - np.nanmean(parts)) ** 2))) if np.isfinite(point) else np.nan
+    half = float(stdtrit(n - 1, 0.975)) * se
+    return point, point - half, min(point + half, 1.0)
+
+
+def _reliability(grid: Array, noise: float) -> float:
+    """Share of the variance of items' mean labels, within languages, that is not the noise of single labels."""
+    count = (~np.isnan(grid)).sum(axis=2)
+    several = (count > 1).sum()
+    if several < 3 or np.isnan(noise):
+        return np.nan
+    mean = np.where(count > 0, np.nansum(grid, axis=2) / np.maximum(count, 1), np.nan)
+    total = float(np.nanmean(np.nanvar(mean, axis=0, ddof=1))) if (count > 0).sum() > grid.shape[1] else np.nan
+    lost = noise * float((1 / count[count > 0]).mean())
+    return float(np.clip(1 - lost / total, 0.0, 1.0)) if total > 0 else np.nan
