@@ -7,8 +7,8 @@ import numpy as np
 import polyjudge as pj
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.gold import Gold
-from polyjudge.questions.anchor.helped import whom_it_helps
 from polyjudge.questions.anchor.distance import language_means
+from polyjudge.questions.anchor.helped import whom_it_helps
 
 
 def lone_judge(

@@ -23,8 +23,7 @@ from polyjudge.panel.errors import PolyjudgeWarning
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
 from polyjudge.questions.anchor.choices import share_interval
-from polyjudge.questions.anchor.distance import language_means, ppi_mean
-from polyjudge.questions.anchor.distance import shared_shift
+from polyjudge.questions.anchor.distance import language_means, ppi_mean, shared_shift
 from polyjudge.questions.audit.audit import audit
 from polyjudge.questions.audit.bounded import bounded
 from polyjudge.questions.audit.explain import explain

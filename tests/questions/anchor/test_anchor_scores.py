@@ -17,9 +17,9 @@ from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.gold import Gold, align_gold, judge_as_gold
 from polyjudge.panel.say import word
+from polyjudge.questions.anchor.distance import shared_shift
 from polyjudge.questions.anchor.helped import cell_factors, whom_it_helps
 from polyjudge.questions.anchor.worth import panel_worth
-from polyjudge.questions.anchor.distance import shared_shift
 from polyjudge.report import report_of
 from refusals import refused
 
