@@ -15,13 +15,14 @@ from pathlib import Path
 
 import numpy as np
 from scipy.special import ndtr
+from scipy.stats import false_discovery_control
 
-import polyjudge as pj
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.estimate.resample import benjamini_hochberg, selected_p, upper_tail
+from polyjudge.estimate.resample import selected_p, upper_tail
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.panel import Panel
-from polyjudge.questions.audit.reversal import pair_gaps
+from polyjudge.questions.audit import uncertainty
+from polyjudge.questions.audit.orders import pair_gaps
 
 K, M = 8, 6
 SIZES = (30, 55, 200)
@@ -108,7 +109,7 @@ def band_coverage(scenario: str, n: int, panels: int, resamples: int = 1000, see
     covered, pointwise, width = [], [], []
     for i in range(panels):
         scores, means = draw(np.random.default_rng([seed, n, i]), n)
-        result = pj.uncertainty(Panel.from_array(scores), resamples=resamples, seed=i)
+        result = uncertainty(Panel.from_array(scores), resamples=resamples, seed=i)
         truth, limits = double_centre(means).ravel(), result.cells[LIMITS].to_numpy().T
         band, own = ((low <= truth) & (truth <= high) for low, high in (limits[:2], limits[2:]))
         covered.append(bool(band.all()))
@@ -143,8 +144,8 @@ def reversal_error(kind: str, n: int, panels: int, seed: int = 0) -> dict[str, f
         upper, lower, at = mean.argmax(axis=0), mean.argmin(axis=0), np.arange(mean.shape[1])
         turns = (mean[upper, at] > 0) & (mean[lower, at] < 0)
         naive = np.where(turns, np.maximum(above[upper, at], below[lower, at]), 1.0)
-        published += bool((benjamini_hochberg(naive) <= 0.05).any())
-        selected += bool((benjamini_hochberg(selected_p(above, below)) <= 0.05).any())
+        published += bool((false_discovery_control(naive) <= 0.05).any())
+        selected += bool((false_discovery_control(selected_p(above, below)) <= 0.05).any())
     return {"published": published / panels, "selected": selected / panels}
 
 

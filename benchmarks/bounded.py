@@ -20,6 +20,7 @@ import numpy as np
 import polyjudge as pj
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.arrays import Array
+from polyjudge.questions.audit import bounded
 
 K, M = 8, 6
 SCENARIOS = {
@@ -49,7 +50,7 @@ def draw(
 def trial(seed: int, n: int, **scenario: float) -> dict[str, float]:
     """Coverage of the band and of the cells' own intervals; panels in which a cell is clear in logits, in points."""
     panel, beta = draw(np.random.default_rng(seed), n, **scenario)  # type: ignore[arg-type]
-    found = pj.bounded(panel, seed=seed)
+    found = bounded(panel, seed=seed)
     cells, truth = found.cells, beta.ravel()
     return {
         "band": float(((cells["band_low"] <= truth) & (truth <= cells["band_high"])).all()),

@@ -32,6 +32,7 @@ from polyjudge.collect.calls import prepare
 from polyjudge.collect.prompts import render
 from polyjudge.collect.store import Answer, ItemRow, Usage, Writer, create_store
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.questions.audit import uncertainty
 
 LANGUAGES = ["en", "ar", "tr", "zh", "hi", "ja", "es", "sw"]
 FAULTS = {
@@ -49,7 +50,7 @@ FAULTS = {
 def recovery(panel: pj.Panel, planted: dict[str, Any]) -> dict[str, float]:
     """How the estimated interaction compares with the planted one."""
     beta = double_centre(np.array([[planted["cells"][x][j] for j in panel.judges] for x in panel.languages]))
-    table = pj.uncertainty(panel, resamples=500).to_frame()
+    table = uncertainty(panel, resamples=500).to_frame()
     estimate, se = (table[c].to_numpy().reshape(beta.shape) for c in ("interaction", "se"))
     inside = (table["band_low"].to_numpy() <= beta.ravel()) & (beta.ravel() <= table["band_high"].to_numpy())
     return {

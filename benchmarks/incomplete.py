@@ -19,6 +19,7 @@ import polyjudge as pj
 from polyjudge.calibrate.shrinkage import shrinkage as shrink
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre, kendall_tau
+from polyjudge.questions.audit import uncertainty
 
 DEVAI = Path(__file__).resolve().parents[2] / "shared/data/devai/run_level_scores.csv"
 
@@ -60,7 +61,7 @@ def coverage(panels: int = 1000) -> None:
             estimate = estimate_interaction(panel)
             cells.append(np.abs(estimate.interaction - true) <= stdtrit(estimate.df, 0.975) * estimate.se)
             if seed % 5 == 0:
-                frame = pj.uncertainty(panel, resamples=500, seed=seed).to_frame()
+                frame = uncertainty(panel, resamples=500, seed=seed).to_frame()
                 t = true.ravel()
                 band.append(((frame["band_low"] <= t) & (t <= frame["band_high"])).all())
         print(f"{tasks:5} {k:2} {m:2} {missing:8.0%}  {noise:15} {np.mean(cells):6.3f}  {np.mean(band):5.3f}")

@@ -16,7 +16,7 @@ from scipy.special import fdtrc
 import polyjudge as pj
 from polyjudge.estimate.components import replicate_noise, sums_of_squares, three_way_p
 from polyjudge.panel.arrays import Array
-from polyjudge.questions.audit.reversal import additive_null, count_reversals, unequal_null
+from polyjudge.questions.audit.orders import additive_null, count_reversals, unequal_null
 
 K, M = 8, 6
 DRAWS = 199

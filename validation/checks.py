@@ -25,14 +25,13 @@ from polyjudge.panel.panel import Panel
 from polyjudge.questions.anchor.choices import share_interval
 from polyjudge.questions.anchor.distance import language_means, ppi_mean, shared_shift
 from polyjudge.questions.audit.audit import audit
-from polyjudge.questions.audit.bounded import bounded
-from polyjudge.questions.audit.explain import explain
+from polyjudge.questions.audit.explanation import explain
+from polyjudge.questions.audit.latent import bounded
 from polyjudge.questions.audit.main_effects import language_effect
 from polyjudge.questions.audit.matters import certificate
-from polyjudge.questions.audit.missingness import missingness
-from polyjudge.questions.audit.reversal import rank_reversals
-from polyjudge.questions.audit.ties import order_judges, tied_sets
-from polyjudge.questions.audit.variance import variance
+from polyjudge.questions.audit.missing import missingness
+from polyjudge.questions.audit.orders import order_judges, rank_reversals, tied_sets
+from polyjudge.questions.audit.variation import variance
 from polyjudge.questions.compare.held_out import full_gain
 from polyjudge.questions.drift.drift import drift
 from polyjudge.questions.judges.choose import choose

@@ -11,6 +11,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.errors import CalibratorError
+from polyjudge.questions.audit import explain
 from polyjudge.questions.drift.drift import drift
 from refusals import refused
 
@@ -58,7 +59,7 @@ def test_nothing_moves_in_an_additive_panel() -> None:
 
 def test_it_names_what_explain_names(devai_like: pj.Panel) -> None:
     cal = pj.SparseCalibrator().fit(devai_like)
-    frame = pj.explain(devai_like).to_frame()
+    frame = explain(devai_like).to_frame()
     assert np.array_equal(frame["named"].to_numpy(), cal.named_.to_numpy().ravel())
     assert frame["excess"].to_numpy() == pytest.approx(cal.excess_.to_numpy().ravel())
 

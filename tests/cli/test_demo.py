@@ -15,6 +15,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.errors import UsageError
+from polyjudge.questions.audit import rank_reversals, uncertainty
 from polyjudge.questions.compare.recovery import recovery
 from polyjudge.samples import make, sample_csv, sample_truth
 from refusals import lacks, refused
@@ -38,12 +39,12 @@ def test_the_sample_panel_and_its_truth() -> None:
     assert truth.to_numpy().sum() == pytest.approx(0, abs=1e-9)
     estimate = pj.ConsensusCalibrator().fit(panel).interaction_
     assert np.abs(estimate - truth).to_numpy().max() < 3
-    assert pj.rank_reversals(panel).count >= 5
+    assert rank_reversals(panel).count >= 5
 
 
 def test_recovery_counts_hits_and_errors() -> None:
     panel, truth = pj.simulate_panel(seed=1)
-    estimate = pj.uncertainty(panel)
+    estimate = uncertainty(panel)
     right = recovery(estimate, truth.interaction)
     assert right.inside >= 40
     assert right.in_band

@@ -17,6 +17,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.panel.files import safe_csv
 from polyjudge.paper.reproduction import notes
+from polyjudge.questions.audit import explain
 from polyjudge.read.writers import write_calibrated
 from polyjudge.report import report_of
 from polyjudge.report.schema import to_json
@@ -125,7 +126,7 @@ def test_counts_are_whole_numbers(panel: pj.Panel) -> None:
 def test_an_explanation_without_places_has_no_section_of_them() -> None:
     """Neither an empty section, nor what the panel would be without no place at all."""
     calm = pj.simulate_panel(20, 3, 3, seed=1, interaction=0.0)[0]
-    (only,) = report_of(pj.explain(calm, resamples=20)).sections
+    (only,) = report_of(explain(calm, resamples=20)).sections
     assert [b.name for b in only.blocks] == ["explained"]
     assert only.says == ()
 

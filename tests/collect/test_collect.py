@@ -16,6 +16,7 @@ import polyjudge as pj
 from polyjudge.collect import collect, load_plan, read_summary
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.errors import CollectError, PanelError
+from polyjudge.questions.audit import uncertainty
 from refusals import lacks, refused
 
 LANGUAGES = ["en", "ar", "zh", "sw"]
@@ -44,7 +45,7 @@ def rows(run: Path, query: str) -> list[Any]:
 def agrees(panel: pj.Panel, planted: dict[str, Any]) -> float:
     """The largest distance of the estimated from the planted interaction, in standard errors."""
     beta = double_centre(np.array([[planted["cells"][l][j] for j in panel.judges] for l in panel.languages]))  # noqa: E741
-    table = pj.uncertainty(panel).to_frame()
+    table = uncertainty(panel).to_frame()
     estimate, se = (table[c].to_numpy().reshape(beta.shape) for c in ("interaction", "se"))
     assert np.abs(double_centre(beta[::-1]) - estimate).max() > 4 * se.max() or beta.shape[0] < 3
     return float(np.abs((estimate - beta) / se).max())

@@ -14,8 +14,9 @@ from polyjudge.estimate.deviations import (
     additive,
     best_line,
     choose,
+    choose_each,
     dimensions,
-    half_samples,
+    half_masks,
     least_absolute,
     offset_maps,
     refit,
@@ -135,16 +136,16 @@ def test_small_and_odd_shapes_have_an_answer(k: int, m: int) -> None:
     fault[0, 0] = 40
     u = units(30, k, m, fault, 1)
     assert choose(u).kind != "none"
-    assert len(half_samples(u, 20)) == 20
+    assert len(choose_each(u, half_masks(30, 20))) == 20
 
 
 def test_the_same_seed_gives_the_same_choice_however_it_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     fault = np.zeros((8, 6))
     fault[2, 3] = 9
     u = units(40, 8, 6, fault, 2)
-    whole = [(r.kind, r.named.tolist()) for r in half_samples(u, 30, seed=3)]
+    whole = [(r.kind, r.named.tolist()) for r in choose_each(u, half_masks(40, 30, seed=3), seed=3)]
     monkeypatch.setattr("polyjudge.estimate.deviations.BATCH", 1)
-    assert whole == [(r.kind, r.named.tolist()) for r in half_samples(u, 30, seed=3)]
+    assert whole == [(r.kind, r.named.tolist()) for r in choose_each(u, half_masks(40, 30, seed=3), seed=3)]
 
 
 def test_a_few_hundred_clean_panels_name_no_cell() -> None:

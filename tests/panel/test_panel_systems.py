@@ -42,7 +42,7 @@ def test_shares_at_the_ends_are_of_single_scores() -> None:
     scores[0] = 100.0
     panel = pj.Panel.from_array(scores, systems="abcd")
     assert panel.singles.shape == (30, 2, 3, 4)
-    from polyjudge.questions.audit.sensitivity import pile_up
+    from polyjudge.questions.audit.robustness import pile_up
 
     found = pile_up(panel).set_index("judge")["floor"]
     assert found["judge2"] == pytest.approx(0.25, abs=0.02)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import polyjudge as pj
 from polyjudge.panel.arrays import Array
+from polyjudge.questions.audit import rank_reversals, uncertainty
 
 QUICK = {"max_examples": 15, "deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
 
@@ -29,7 +30,7 @@ def panel_of(seed: int) -> pj.Panel:
 
 
 def cells(panel: pj.Panel, seed: int = 1) -> pd.DataFrame:
-    return pj.uncertainty(panel, resamples=100, seed=seed).to_frame().set_index(["language", "judge"])
+    return uncertainty(panel, resamples=100, seed=seed).to_frame().set_index(["language", "judge"])
 
 
 @given(seed=seeds)
@@ -41,8 +42,8 @@ def test_order_of_labels_does_not_matter(seed: int) -> None:
     first, second = cells(panel), cells(turned).reindex(cells(panel).index)
     numbers = ["interaction", "se", "low", "high", "band_low", "band_high"]
     np.testing.assert_allclose(first[numbers], second[numbers], rtol=1e-7, atol=1e-9)
-    assert pj.rank_reversals(panel, draws=100, resamples=100).count == (
-        pj.rank_reversals(turned, draws=100, resamples=100).count
+    assert rank_reversals(panel, draws=100, resamples=100).count == (
+        rank_reversals(turned, draws=100, resamples=100).count
     )
 
 

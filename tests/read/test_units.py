@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import polyjudge as pj
+from polyjudge.questions.audit import uncertainty
 
 
 @cache
@@ -40,8 +41,8 @@ def test_the_reader_makes_these_units() -> None:
 
 def test_standard_errors_of_1000_units_are_those_of_the_tasks() -> None:
     panel, _ = pj.simulate_panel(20_000, 4, 3, seed=2, noise="heteroskedastic")
-    by_task = pj.uncertainty(panel, resamples=200).to_frame()
-    by_unit = pj.uncertainty(hashed(panel, 1000), resamples=200).to_frame()
+    by_task = uncertainty(panel, resamples=200).to_frame()
+    by_unit = uncertainty(hashed(panel, 1000), resamples=200).to_frame()
     np.testing.assert_allclose(by_unit["interaction"], by_task["interaction"], atol=1e-10)
     ratio = by_unit["se"] / by_task["se"]
     assert abs(float(np.median(ratio)) - 1) < 0.05
@@ -57,7 +58,7 @@ def test_intervals_from_units_cover_the_truth() -> None:
     for seed in range(simulations):
         panel, truth = pj.simulate_panel(1000, 4, 3, seed=seed)
         planted = truth.interaction.to_numpy().ravel()
-        found = pj.uncertainty(hashed(panel, 250), resamples=200, seed=seed).to_frame()
+        found = uncertainty(hashed(panel, 250), resamples=200, seed=seed).to_frame()
         inside += int(((found["low"] <= planted) & (planted <= found["high"])).sum())
         bands += bool(((found["band_low"] <= planted) & (planted <= found["band_high"])).all())
     assert 0.93 <= inside / (12 * simulations) <= 0.97

@@ -12,6 +12,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.say import Say, word
+from polyjudge.questions.audit import explain
 from polyjudge.report import report_of, tables, terminal
 from polyjudge.report.markdown import markdown
 from polyjudge.report.sections import SEVERITIES, Report, Step, Table, find
@@ -162,7 +163,7 @@ def test_a_command_to_paste_is_never_broken() -> None:
 def test_no_label_is_cut_on_a_wide_panel() -> None:
     """Judges that do not fit the width continue in a further table, in full."""
     panel, _ = pj.simulate_panel(tasks=12, languages=12, judges=25, interaction=6.0, seed=1)
-    text = repr(pj.explain(panel, resamples=20))
+    text = repr(explain(panel, resamples=20))
     assert all(re.search(rf"\b{label}\b", text) for label in (*panel.languages, *panel.judges))
     assert "…" not in text
 

@@ -15,6 +15,7 @@ from polyjudge.calibrate.base import read_numbers
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.estimate.deviations import Kind, Units, choose, sized
 from polyjudge.estimate.incomplete import estimate_interaction
+from polyjudge.estimate.levels import deciding_units
 from polyjudge.estimate.resample import check_level
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.labels import clean
@@ -58,7 +59,7 @@ class SparseCalibrator(ConsensusCalibrator):
         super()._fit(panel)
         estimate = estimate_interaction(panel)
         units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
-        reading = choose(units, self.level, self.seed)
+        reading = choose(deciding_units(panel, units, self.seed)[0], self.level, self.seed)
         (excess,), (named,) = sized(units, estimate.interaction[None], [reading])
         self.kind_, self.excess_ = reading.kind, panel.matrix(excess)
         self.named_ = panel.matrix(named.astype(np.float64)).astype(bool)

@@ -25,8 +25,6 @@ FOUND: dict[str, tuple[str, str]] = {
 }
 """Command -> its group and its module, which has a function, or a Typer app with commands of its own, of that name."""
 MOVING = {
-    "explain": ("decide", "polyjudge.questions.audit.explain_command"),
-    "gate": ("decide", "polyjudge.questions.audit.gate_command"),
     "choose": ("decide", "polyjudge.questions.judges.command"),
     "swap": ("decide", "polyjudge.questions.judges.swap_command"),
     "replay": ("collect", "polyjudge.questions.plan.replay_command"),

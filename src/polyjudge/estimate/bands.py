@@ -193,7 +193,7 @@ def band_critical(
     return mixed, "studentised bootstrap and Bonferroni t"
 
 
-def own_critical(critical: float, n: int, tasks: NDArray[np.int64]) -> Array:
+def own_critical(critical: float, n: int, tasks: Array) -> Array:
     """The critical value of each cell, (cells,): the same tail probability with as many tasks as inform the cell."""
     tail = stdtr(n - 1, -critical)
     return np.maximum(critical, -stdtrit(tasks - 1, tail)) if tail > 0 else np.full(tasks.shape, critical)

@@ -316,18 +316,17 @@ def choose(units: Units, level: float = 0.95, seed: int = 7) -> Reading:
     return choose_each(units, np.ones((1, len(units.values)), bool), level, seed)[0]
 
 
-def half_samples(units: Units, draws: int, level: float = 0.95, seed: int = 7) -> list[Reading]:
-    """The explanation of random halves of the tasks.
+def half_masks(g: int, draws: int, seed: int = 7) -> NDArray[np.bool_]:
+    """Random halves of g groups of tasks: (draws, g).
 
     Halves, not bootstraps: a bootstrap adds its own noise to that of the panel, so that in a panel without any fault it
     would find one most of the time (stability selection; Meinshausen and Buehlmann 2010).
     """
-    g = len(units.values)
     rng = np.random.default_rng([seed, 11])
     kept = np.zeros((draws, g), bool)
     for row in kept:
         row[rng.permutation(g)[: max(2, -(-g // 2))]] = True
-    return choose_each(units, kept, level, seed)
+    return kept
 
 
 def choose_each(units: Units, kept: NDArray[np.bool_], level: float = 0.95, seed: int = 7) -> list[Reading]:

@@ -319,16 +319,29 @@ def sampling_panel(panel: Panel) -> Panel:
     return known
 
 
-def informing(panel: Panel) -> NDArray[np.int64]:
-    """(k, m) number of units, or clusters of them, behind each cell, which sets the degrees of freedom."""
+def informing(panel: Panel) -> Array:
+    """(k, m) number of units, or clusters of them, behind each cell; one less are the degrees of freedom.
+
+    Clusters of unequal size count as fewer: as many equal ones as would know the error as well.
+    """
     _, k, m = panel.shape
+    weights = sum_clusters(panel.weights, panel.cluster)
+    fewer = effective_units(weights) / len(weights) if panel.clustered else 1.0
     if panel.complete:
-        return np.full((k, m), int(panel.cluster.max()) + 1)
-    if not panel.clustered:
-        return np.maximum(estimate_interaction(panel).tasks, 2)
-    there = sum_clusters((~np.isnan(panel.scores)).astype(np.float64), panel.cluster) > 0
-    out: NDArray[np.int64] = np.maximum(there.sum(axis=0), 2)
-    return out
+        return np.full((k, m), fewer * len(weights))
+    there = estimate_interaction(panel).tasks
+    if panel.clustered:
+        there = (sum_clusters((~np.isnan(panel.scores)).astype(np.float64), panel.cluster) > 0).sum(axis=0)
+    return np.maximum(fewer * there.astype(np.float64), 2.0)
+
+
+def effective_units(weights: Array) -> float:
+    """One more than the degrees of freedom of the error of a weighted mean (Bell and McCaffrey, for CR2)."""
+    share = weights / weights.sum()
+    if np.ptp(weights) == 0:
+        return float(len(weights))
+    crossed = share**2 / np.maximum(1 - share, 1e-9)
+    return 1 + 1 / float((share**2).sum() + crossed.sum() ** 2 - (crossed**2).sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,7 +65,7 @@ def order_pairs(
     resamples: int = 1000,
     seed: int = 7,
     joint: bool = False,
-    tasks: NDArray[np.int64] | None = None,
+    tasks: Array | None = None,
     gap: float = 0.0,
 ) -> PairOrder:
     """Order of q things in s scopes from their values per task, (n, s, q).
@@ -102,7 +102,7 @@ def order_pairs(
 
 
 def _block(
-    values: Array, weights: Array, i: NDArray[np.int64], j: NDArray[np.int64], tasks: NDArray[np.int64] | None,
+    values: Array, weights: Array, i: NDArray[np.int64], j: NDArray[np.int64], tasks: Array | None,
     gap: float, resamples: int, seed: int,
 ) -> dict[str, NDArray[Any]]:  # fmt: skip
     """The pairs (i, j): arrays (s, p) and (p,) of `PairOrder`, their sign tests `signs` (s, p), and the largest |t| by

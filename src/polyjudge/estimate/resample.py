@@ -40,11 +40,22 @@ def mean_and_se(values: Array, weights: Array, cluster: NDArray[np.int64] | None
     flat = values.reshape(n, -1)
     share = weights / weights.sum()
     mean = share @ flat
-    spread = sum(share[part] ** 2 @ (flat[part] - mean) ** 2 for part in row_blocks(flat))
-    se = np.sqrt(n / (n - 1) * spread)
+    even = np.ptp(weights) == 0
+    noise = share**2 if even else noise_shares(weights)
+    spread = sum(noise[part] @ (flat[part] - mean) ** 2 for part in row_blocks(flat))
+    se = np.sqrt(n / (n - 1) * spread if even else spread)
     # Rounding leaves a trace where every task has the same value: that trace is no spread.
     se[se <= 1e-13 * np.maximum(flat.max(axis=0), -flat.min(axis=0))] = 0.0
     return mean.reshape(values.shape[1:]), se.reshape(values.shape[1:])
+
+
+def noise_shares(weights: Array) -> Array:
+    """What the squared deviation of each unit adds to the variance of the weighted mean: (n,), n / (n - 1) / n^2 each
+    where all weigh the same. A heavy unit draws the mean towards itself: its deviation counts for more (CR2)."""
+    share = weights / weights.sum()
+    n = len(weights)
+    out: Array = n / (n - 1) * share**2 if np.ptp(weights) == 0 else share**2 / np.maximum(1 - share, 1e-9)
+    return out
 
 
 def mean_of_known(values: Array, panel: Panel) -> tuple[Array, Array, Array]:
@@ -165,14 +176,11 @@ def selected_p(above: Array, below: Array) -> Array:
     return out
 
 
-def benjamini_hochberg(p: Array) -> Array:
-    """Adjusted p-values that control the false discovery rate, over the last axis."""
-    size = p.shape[-1]
-    order = np.argsort(-p, axis=-1)
-    scaled = np.take_along_axis(p, order, axis=-1) * size / np.arange(size, 0, -1)
-    out = np.empty(p.shape)
-    np.put_along_axis(out, order, np.minimum(np.minimum.accumulate(scaled, axis=-1), 1.0), axis=-1)
-    return out
+def false_discovery(p: Array) -> Array:
+    """Adjusted p-values that control the false discovery rate, over the last axis (Benjamini and Hochberg)."""
+    from scipy.stats import false_discovery_control  # takes most of a second to import
+
+    return np.asarray(false_discovery_control(p, axis=-1), np.float64)
 
 
 def holm(p: Array) -> Array:
@@ -190,6 +198,13 @@ def check_level(level: float) -> float:
     if not 0.5 <= level < 1:
         raise UsageError(f"level is a confidence level of at least 0.5 and under 1 (usually 0.95), not {level}.")
     return level
+
+
+def check_alpha(alpha: float) -> float:
+    """The error level, or an error when it is none."""
+    if not 0 < alpha < 0.5:
+        raise UsageError(f"alpha must lie between 0 and 0.5, not {alpha}.")
+    return alpha
 
 
 def check_resamples(resamples: int, least: int = 100) -> int:

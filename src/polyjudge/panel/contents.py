@@ -43,6 +43,10 @@ class Summary(Record):
     """Scores that were asked for."""
     unanswered: int = 0
     """Answers of systems that no judge scored."""
+    constant: bool = False
+    """Whether all scores are equal."""
+    whole: bool = True
+    """Whether every judge scored every answer."""
     reading: Reading | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,6 +66,8 @@ class Summary(Record):
             source=panel.reading.words() if panel.reading is not None else "",
             looks=panel.looks,
             unanswered=panel.unanswered,
+            constant=panel.observed_range[1] - panel.observed_range[0] <= panel.tie_gap,
+            whole=panel.complete and panel.systems_complete,
             reading=panel.reading,
         )
 

@@ -22,8 +22,8 @@ from polyjudge.paper.requirements import GROUPS, Requirements
 from polyjudge.paper.score_information import Information, information
 from polyjudge.paper.top_judge import TARGET, Decisions, decisions
 from polyjudge.paper.unseen import unseen_language
-from polyjudge.questions.audit.reversal import RankReversals, rank_reversals
-from polyjudge.questions.audit.variance import Variance, variance
+from polyjudge.questions.audit.orders import RankReversals, rank_reversals
+from polyjudge.questions.audit.variation import Variance, variance
 from polyjudge.questions.compare.held_out import Comparison, compare
 
 IDENTITIES = {

@@ -14,8 +14,8 @@ from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.panel import Panel
 from polyjudge.paper.printed import Table
-from polyjudge.questions.audit.gates import pass_rates, spread
-from polyjudge.questions.audit.sensitivity import link_functions, spearman
+from polyjudge.questions.audit.pass_rates import pass_rates, spread
+from polyjudge.questions.audit.robustness import link_functions, spearman
 
 GATES = {10.0: (34.8, 21.5), 25.0: (27.9, 16.4), 50.0: (12.1, 7.6)}
 """Threshold -> spread of pass rates over languages in percentage points, raw and calibrated, as the authors give it."""

@@ -19,4 +19,10 @@ WORDS: dict[str, Template] = {
     "more-findings": "{count} more remarks: --full",
     "details.python": "All details: .to_html('{command}.html')",
     "details": "All details: --full. As a page: -o {command}/",
+    "read.looks": lambda v: (
+        "The collection could stop at {looks} looks. The 95% intervals here do not allow for that."
+        if v["level"] is None
+        else f"The collection could stop at {{looks}} looks, so each interval is at {100 * v['level']:.4g}%: together "
+        f"they keep {100 * (1 - (1 - v['level']) * v['looks']):.4g}%."
+    ),
 }

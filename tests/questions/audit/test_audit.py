@@ -108,7 +108,7 @@ def test_three_way_is_found() -> None:
 def test_no_replicates_says_what_is_left_out() -> None:
     panel, _ = pj.simulate_panel(20, 3, 3, seed=1)
     audit = pj.audit(panel, resamples=100)
-    assert set(audit.left_out) == {"three-way test"}
+    assert set(audit.left_out) == {"three-way"}
     assert word(say("three-way.no-replicates")) in " ".join(shown(audit).split())
 
 

@@ -9,7 +9,8 @@ import polyjudge as pj
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.ordinal import _evaluate
 from polyjudge.panel.arrays import Array
-from polyjudge.questions.audit.bounded import asks, bounded
+from polyjudge.questions.audit import uncertainty
+from polyjudge.questions.audit.latent import asks, bounded
 from polyjudge.report import report_of
 from refusals import refused
 
@@ -50,7 +51,7 @@ def test_intervals_hold_planted_cells() -> None:
     own, band = [], []
     for seed in range(40):
         panel, beta = draw(seed, 30, 3, 3, 2 if seed % 2 else 5, 0.6)
-        cells = pj.bounded(panel, resamples=200).cells
+        cells = bounded(panel, resamples=200).cells
         own.append(((cells["low"] <= beta.ravel()) & (beta.ravel() <= cells["high"])).mean())
         band.append(((cells["band_low"] <= beta.ravel()) & (beta.ravel() <= cells["band_high"])).all())
     assert 0.92 <= np.mean(own) <= 0.985  # of 360 correlated cells, standard error about 1.5%
@@ -60,7 +61,7 @@ def test_intervals_hold_planted_cells() -> None:
 def test_an_interaction_that_the_floor_makes_does_not_survive() -> None:
     """Latent scores are additive; in points the floor makes a clear interaction of them."""
     panel, _ = draw(0, 600, 3, 3, 5, floor=2.0)
-    found = pj.bounded(panel)
+    found = bounded(panel)
     assert found.reason == "few-levels"
     assert found.cells["linear_clear"].sum() >= 4
     assert found.cells["latent"].abs().max() < 0.5
@@ -68,7 +69,10 @@ def test_an_interaction_that_the_floor_makes_does_not_survive() -> None:
     assert found.count("lost") > 0
     assert found.verdict.code == "bounded.fails"
     audit = pj.audit(panel, resamples=100)
-    assert "bounded-fails" in [f.code for f in audit.findings]
+    assert audit.explanation.latent  # it is decided without the ends, and nothing is off
+    assert audit.explanation.kind == "none"
+    assert "bounded-fails" not in [f.code for f in audit.findings]
+    assert audit.advice.state == "ends"
     assert audit.to_dict()["bounded"]["survives"] is False
     report = report_of(audit)
     assert report is not None
@@ -78,11 +82,11 @@ def test_an_interaction_that_the_floor_makes_does_not_survive() -> None:
 def test_one_that_is_there_survives_and_steps_do_not_matter() -> None:
     """The model sees the order of levels alone: any increasing rewriting of the scores gives the same."""
     panel, beta = draw(5, 200, 3, 4, 5, 0.8)
-    found = pj.bounded(panel, resamples=200)
+    found = bounded(panel, resamples=200)
     assert found.survives
     assert np.corrcoef(found.cells["latent"], beta.ravel())[0, 1] > 0.95
     bent = panel.with_scores(np.exp(panel.scores))
-    np.testing.assert_allclose(pj.bounded(bent, resamples=200).cells["latent"], found.cells["latent"])
+    np.testing.assert_allclose(bounded(bent, resamples=200).cells["latent"], found.cells["latent"])
     assert found.verdict.code == "bounded.survives"
 
 
@@ -90,7 +94,7 @@ def test_a_cell_with_all_scores_at_one_end_has_a_wide_interval() -> None:
     panel, _ = draw(2, 30, 3, 3, 2)
     scores = panel.scores.copy()
     scores[:, 0, 0] = 1.0
-    found = pj.bounded(pj.Panel.from_array(scores))
+    found = bounded(pj.Panel.from_array(scores))
     assert found.cells["separated"].tolist() == [True] + [False] * 8
     assert np.isfinite(found.cells["latent"]).all()
     assert found.cells["se"][0] > 1.2 * found.cells["se"][1:].max()
@@ -100,7 +104,7 @@ def test_a_cell_with_all_scores_at_one_end_has_a_wide_interval() -> None:
 def test_scores_are_cut_by_the_stated_rule() -> None:
     rng = np.random.default_rng(1)
     scores = np.clip(rng.normal(20, 30, (40, 3, 3)), 0, None)
-    found = pj.bounded(pj.Panel.from_array(scores))
+    found = bounded(pj.Panel.from_array(scores))
     assert found.reason == "ends"
     assert found.binned
     assert len(found.levels) == 6
@@ -114,16 +118,16 @@ def test_holes_clusters_systems_and_errors() -> None:
     panel, _ = draw(4, 24, 3, 3, 5)
     scores = panel.scores.copy()
     scores[:3, 1, 1] = np.nan
-    assert np.isfinite(pj.bounded(pj.Panel.from_array(scores)).cells["se"]).all()
+    assert np.isfinite(bounded(pj.Panel.from_array(scores)).cells["se"]).all()
     # The same answers twice in clusters of two bring no news: standard errors stay as they were.
     twice = np.concatenate([panel.scores, panel.scores])
     pairs = np.tile(np.arange(24), 2)
     clustered = pj.Panel.from_array(twice, clusters=[f"c{i}" for i in range(24)], cluster=pairs)
-    np.testing.assert_allclose(pj.bounded(clustered).cells["se"], pj.bounded(panel).cells["se"], rtol=1e-5)
+    np.testing.assert_allclose(bounded(clustered).cells["se"], bounded(panel).cells["se"], rtol=1e-5)
     two = pj.Panel.from_array(np.stack([panel.scores, panel.scores[::-1]], axis=1), systems=["a", "b"])
-    assert pj.bounded(two).tasks == 24
+    assert bounded(two).tasks == 24
     scores[:, 1, 1] = np.nan
     with refused(pj.PanelError, "judge2", "language2"):
-        bounded(pj.Panel.from_array(scores), linear=pj.uncertainty(panel))
+        bounded(pj.Panel.from_array(scores), linear=uncertainty(panel))
     with refused(pj.PanelError, "equal"):
-        pj.bounded(pj.Panel.from_array(np.ones((5, 2, 2))))
+        bounded(pj.Panel.from_array(np.ones((5, 2, 2))))

@@ -10,8 +10,8 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.questions.audit.conclusions import _checks, _missing, _three_way
-from polyjudge.questions.audit.missingness import missingness
-from polyjudge.questions.audit.variance import variance
+from polyjudge.questions.audit.missing import missingness
+from polyjudge.questions.audit.variation import variance
 
 
 def test_a_healthy_panel_passes_the_strictest_gate(cli: Callable[..., object], tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from polyjudge.estimate.incomplete import by_cluster, estimate_interaction
 from polyjudge.estimate.kernels import draw_blocks
 from polyjudge.estimate.resample import mean_and_se
 from polyjudge.panel.gold import align_gold
-from polyjudge.questions.audit.ties import tied_sets
+from polyjudge.questions.audit import gates, rank_reversals, uncertainty
+from polyjudge.questions.audit.orders import tied_sets
 from polyjudge.questions.compare.held_out import resample
 from polyjudge.questions.drift.drift import drift
 from polyjudge.simulate import simulate_panel
@@ -33,7 +34,7 @@ def test_the_band_holds_with_clusters_and_not_without(tasks: int, clusters: int)
         panel, truth = simulate_panel(tasks, 5, 5, seed=seed, clusters=clusters, cluster_share=0.3, interaction=3.0)
         planted = truth.interaction.to_numpy().ravel()
         for name, p in (("with", panel), ("without", without(panel)))[: 1 if seed >= 40 else 2]:
-            cells = pj.uncertainty(p, resamples=200, seed=seed).to_frame()
+            cells = uncertainty(p, resamples=200, seed=seed).to_frame()
             low, high = cells[["band_low", "band_high"]].to_numpy().T
             held[name].append(((low <= planted) & (planted <= high)).all())
     assert np.mean(held["with"]) >= 0.93 - 2 * np.sqrt(0.07 * 0.93 / 100)
@@ -60,8 +61,8 @@ def test_cluster_means_as_tasks_give_the_same_answers() -> None:
     scores, weights = by_cluster(panel.scores, panel.weights, panel.cluster)
     means = pj.Panel.from_array(scores, panel.clusters, panel.languages, panel.judges, weights=weights)
     for call in (
-        lambda p: pj.uncertainty(p).to_frame(),
-        lambda p: pj.rank_reversals(p).to_frame(),
+        lambda p: uncertainty(p).to_frame(),
+        lambda p: rank_reversals(p).to_frame(),
         lambda p: tied_sets(p).to_frame(),
         lambda p: pj.compare(p, ["cbc", "judge-only norm"], resamples=64).to_frame()[["gain", "gain_low", "gain_high"]],
     ):
@@ -85,7 +86,7 @@ def test_labels_and_gates_know_clusters() -> None:
         frame = pj.anchor(p, gold, resamples=200).table
         widths.append((frame["raw_high"] - frame["raw_low"]).mean())
     assert widths[0] > widths[1]
-    assert pj.gates(panel, 50, resamples=200).held_out_low <= pj.gates(without(panel), 50, resamples=200).held_out_high
+    assert gates(panel, 50, resamples=200).held_out_low <= gates(without(panel), 50, resamples=200).held_out_high
 
 
 def test_every_analysis_takes_clusters_with_holes() -> None:

@@ -13,7 +13,8 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.errors import PanelError, UsageError
-from polyjudge.questions.audit.explain import parse_cell, without_cells
+from polyjudge.questions.audit import explain
+from polyjudge.questions.audit.explanation import parse_cell, without_cells
 from refusals import refused
 
 LANGUAGES = ["English", "Arabic", "Turkish", "Chinese", "Hindi", "Japanese", "Spanish", "Swahili"]
@@ -28,7 +29,7 @@ def one_cell(size: float = -20.0, seed: int = 1, **more: object) -> pj.Panel:
 
 
 def test_one_broken_cell_is_one_cell() -> None:
-    e = pj.explain(one_cell())
+    e = explain(one_cell())
     assert e.kind == "cell"
     assert e.named == [("Spanish", "b")]
     row = e.to_frame().set_index(["language", "judge"]).loc[("Spanish", "b")]
@@ -43,7 +44,7 @@ def test_one_broken_cell_is_one_cell() -> None:
 
 def test_an_additive_panel_needs_no_explanation() -> None:
     panel, _ = pj.simulate_panel(interaction=0.0, seed=2)
-    e = pj.explain(panel)
+    e = explain(panel)
     assert (e.kind, e.named) == ("none", [])
     assert e.culprits.empty
     assert e.worst.empty
@@ -58,7 +59,7 @@ def test_a_line_is_named_whole(kind: str) -> None:
     else:
         off[5] = [15, -15, 12, -12, 14, -15]
     panel, _ = pj.simulate_panel(languages=LANGUAGES, judges=JUDGES, interaction=off, seed=3)
-    e = pj.explain(panel)
+    e = explain(panel)
     assert e.kind == kind
     assert {j if kind == "judge" else language for language, j in e.named} == {"c" if kind == "judge" else "Japanese"}
     assert len(e.named) == (8 if kind == "judge" else 6)
@@ -66,7 +67,7 @@ def test_a_line_is_named_whole(kind: str) -> None:
 
 
 def test_devai_is_diffuse_and_one_cell_stands_out(devai: pj.Panel) -> None:
-    e = pj.explain(devai)
+    e = explain(devai)
     assert e.kind == "diffuse"
     assert e.named == [("Spanish", "GPT-4o")]
     row = e.culprits.iloc[0]
@@ -81,7 +82,7 @@ def test_devai_is_diffuse_and_one_cell_stands_out(devai: pj.Panel) -> None:
 
 def test_worst_tasks_are_scores_of_the_panel_on_the_side_of_the_fault() -> None:
     panel = one_cell()
-    worst = pj.explain(panel, most=4).worst
+    worst = explain(panel, most=4).worst
     assert len(worst) == 4
     assert (worst["gap"] < 0).all()
     assert worst["gap"].is_monotonic_increasing
@@ -91,25 +92,25 @@ def test_worst_tasks_are_scores_of_the_panel_on_the_side_of_the_fault() -> None:
 
 
 def test_any_cell_may_be_asked_for() -> None:
-    e = pj.explain(one_cell(), cell=("Hindi", "a"))
+    e = explain(one_cell(), cell=("Hindi", "a"))
     assert e.culprits[["language", "judge"]].to_numpy().tolist() == [["Hindi", "a"]]
     assert set(e.worst["language"]) == {"Hindi"}
     assert e.kind == "cell"
     with refused(PanelError, "Klingon", "Swahili"):
-        pj.explain(one_cell(), cell=("Klingon", "a"))
+        explain(one_cell(), cell=("Klingon", "a"))
     with refused(UsageError, "resamples", 3, 20):
-        pj.explain(one_cell(), resamples=3)
+        explain(one_cell(), resamples=3)
 
 
 def test_holes_do_not_hide_a_broken_cell() -> None:
-    e = pj.explain(one_cell(missing=0.1))
+    e = explain(one_cell(missing=0.1))
     assert e.named == [("Spanish", "b")]
     assert e.culprits["missing"].iloc[0] == pytest.approx(0.1, abs=0.1)
     assert not e.worst["score"].isna().any()
 
 
 def test_result_is_plain_data_and_repeatable() -> None:
-    first, second = pj.explain(one_cell(), seed=5), pj.explain(one_cell(), seed=5)
+    first, second = explain(one_cell(), seed=5), explain(one_cell(), seed=5)
     assert first.to_dict() == second.to_dict()
     assert list(first.to_frame().columns)[:5] == ["language", "judge", "excess", "low", "high"]
     assert {"interaction", "named"} <= set(first.to_frame().columns)
@@ -134,7 +135,7 @@ def test_a_judge_that_always_fails_in_a_language_is_that_cell() -> None:
     """Its scores there have no spread at all: weighed by their error alone they would outvote the others."""
     scores = np.random.default_rng(1).normal(50, 8, (40, 5, 5))
     scores[:, 1, 2] = 0.0
-    e = pj.explain(pj.Panel.from_array(scores))
+    e = explain(pj.Panel.from_array(scores))
     assert (e.kind, e.named) == ("cell", [("language2", "judge3")])
     assert e.culprits["excess"].iloc[0] == pytest.approx(-50, abs=4)
 
@@ -143,7 +144,7 @@ def test_most_cells_of_a_faulty_judge_may_be_sound() -> None:
     """Three languages of eight are off: the judge is named, and measured from its other five."""
     off = np.zeros((8, 6))
     off[[1, 4, 6], 2] = -25
-    e = pj.explain(pj.simulate_panel(languages=LANGUAGES, judges=JUDGES, interaction=off, seed=3)[0])
+    e = explain(pj.simulate_panel(languages=LANGUAGES, judges=JUDGES, interaction=off, seed=3)[0])
     assert e.kind == "judge"
     assert np.reshape(e.cells["excess"], (8, 6))[:, 2] == pytest.approx(off[:, 2], abs=5)
 
@@ -154,7 +155,7 @@ def test_the_size_of_a_broken_cell_is_not_drawn_towards_nothing(noise: Any) -> N
     fault = np.zeros((4, 4))
     fault[1, 2] = -12
     rows = [
-        pj.explain(pj.simulate_panel(40, 4, 4, interaction=fault, noise=noise, seed=i)[0], resamples=20).cells.iloc[6]
+        explain(pj.simulate_panel(40, 4, 4, interaction=fault, noise=noise, seed=i)[0], resamples=20).cells.iloc[6]
         for i in range(80)
     ]
     errors = np.array([r["excess"] + 12 for r in rows])
@@ -168,7 +169,7 @@ def test_a_panel_without_its_broken_cell_agrees() -> None:
     keep = np.ones((8, 6), bool)
     keep[6, 1] = False
     assert np.array_equal(rest.scores[:, keep], panel.scores[:, keep])
-    e = pj.explain(rest)
+    e = explain(rest)
     assert e.kind == "none"
     assert np.abs(least_absolute_of(rest)[6, 1]) < 2
     assert any("Spanish" in str(note) for note in rest.notes)
@@ -177,7 +178,7 @@ def test_a_panel_without_its_broken_cell_agrees() -> None:
 
 
 def least_absolute_of(panel: pj.Panel) -> Any:
-    return np.reshape(pj.explain(panel).to_frame()["excess"], panel.shape[1:])
+    return np.reshape(explain(panel).to_frame()["excess"], panel.shape[1:])
 
 
 def test_cells_are_left_out_of_replicates_and_systems_alike() -> None:
@@ -199,12 +200,12 @@ def test_places_are_read_even_with_commas_in_names() -> None:
 
 def test_command(cli: Any, tmp_path: Path) -> None:
     one_cell().to_long().to_csv(tmp_path / "scores.csv", index=False)
-    done = cli("explain", tmp_path / "scores.csv")
+    done = cli("audit", tmp_path / "scores.csv", "--resamples", 100)
     assert done.returncode == 0, done.stderr
     assert "[-" in done.stdout  # the culprit is marked
-    done = cli("explain", tmp_path / "scores.csv", "--cell", "Hindi,a", "--json", "-o", tmp_path / "out")
-    result = json.loads(done.stdout)
-    assert (result["kind"], result["command"]) == ("cell", "explain")
-    assert result["culprits"][0]["language"] == "Hindi"
+    options = ("--resamples", 100, "--cell", "Hindi,a", "--json", "-o", tmp_path / "out")
+    result = json.loads(cli("audit", tmp_path / "scores.csv", *options).stdout)
+    assert (result["explanation"]["kind"], result["cell"]) == ("cell", ["Hindi", "a"])
+    assert result["explanation"]["culprits"][0]["language"] == "Hindi"
     assert (tmp_path / "out" / "report.html").exists()
-    assert cli("explain", tmp_path / "scores.csv", "--cell", "Hindi,ghost").returncode == 2
+    assert cli("audit", tmp_path / "scores.csv", "--cell", "Hindi,ghost").returncode == 2

@@ -17,7 +17,8 @@ from polyjudge.estimate.kernels import double_centre, draw_blocks
 from polyjudge.estimate.passing import Moved
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import UsageError
-from polyjudge.questions.audit.gates import parse_sweep
+from polyjudge.questions.audit import gates
+from polyjudge.questions.audit.pass_rates import parse_sweep
 from refusals import lacks, refused
 
 
@@ -27,7 +28,7 @@ def panel() -> pj.Panel:
 
 
 def test_pass_rates_and_spread_by_hand(panel: pj.Panel) -> None:
-    result = pj.gates(panel, 50, resamples=100)
+    result = gates(panel, 50, resamples=100)
     calibrated = pj.ConsensusCalibrator().fit_transform(panel).scores
     for name, scores in (("raw", panel.scores), ("calibrated", calibrated)):
         rate = (scores > 50).mean(axis=0)
@@ -37,7 +38,7 @@ def test_pass_rates_and_spread_by_hand(panel: pj.Panel) -> None:
 
 
 def test_held_out_is_a_loop_over_the_same_resamples(panel: pj.Panel) -> None:
-    result = pj.gates(panel, 48, base="language2", resamples=100, seed=3)
+    result = gates(panel, 48, base="language2", resamples=100, seed=3)
     reductions, contrast = [], []
     for counts in draw_blocks(30, 100, 3):
         for c in counts:
@@ -62,20 +63,20 @@ def test_weights_count_as_tasks(panel: pj.Panel) -> None:
     w = np.random.default_rng(0).integers(1, 5, 30)
     units = pj.Panel.from_array(panel.scores, weights=w.astype(float))
     repeated = pj.Panel.from_array(np.repeat(panel.scores, w, axis=0))
-    a, b = pj.gates(units, 50, resamples=100), pj.gates(repeated, 50, resamples=100)
+    a, b = gates(units, 50, resamples=100), gates(repeated, 50, resamples=100)
     np.testing.assert_allclose(a.cells["pass_raw"], b.cells["pass_raw"])
     assert a.spread_calibrated == pytest.approx(b.spread_calibrated)
 
 
 def test_a_score_on_the_threshold_fails() -> None:
     scores = np.random.default_rng(0).integers(0, 5, (20, 2, 2)).astype(float)
-    result = pj.gates(pj.Panel.from_array(scores), 3, resamples=100)
+    result = gates(pj.Panel.from_array(scores), 3, resamples=100)
     np.testing.assert_allclose(result.cells["pass_raw"], (scores == 4).mean(axis=0).ravel())
 
 
 @pytest.mark.real_data
 def test_devai_gate(devai: pj.Panel) -> None:
-    result = pj.gates(devai, 25, sweep=parse_sweep("10:70:5"), base="English")
+    result = gates(devai, 25, sweep=parse_sweep("10:70:5"), base="English")
     assert len(result.sweep) == 13
     assert result.spread_raw == pytest.approx(27.88, abs=0.01)
     assert result.spread_calibrated == pytest.approx(16.36, abs=0.01)
@@ -87,14 +88,14 @@ def test_devai_gate(devai: pj.Panel) -> None:
 
 def test_bad_input(panel: pj.Panel) -> None:
     with refused(UsageError, "1e+06", "no"):
-        pj.gates(panel, 1e6)
+        gates(panel, 1e6)
     with refused(UsageError, "-1e+06", "every"):
-        pj.gates(panel, -1e6)
+        gates(panel, -1e6)
     with refused(UsageError, "nan"):
-        pj.gates(panel, float("nan"))
+        gates(panel, float("nan"))
     with refused(UsageError, "Latin", "language4"):
-        pj.gates(panel, 50, base="Latin")
-    notes = pj.gates(panel, 50, sweep=[40, 5000], resamples=100).notes
+        gates(panel, 50, base="Latin")
+    notes = gates(panel, 50, sweep=[40, 5000], resamples=100).notes
     assert [n.code for n in notes] == ["gate.note.outside"]
     for text in ("10:70", "a:b:c", "5:1:1", "1:2:0", "0:1e9:1", "1:nan:1"):
         with refused(UsageError, "sweep", text):
@@ -105,16 +106,19 @@ def test_bad_input(panel: pj.Panel) -> None:
 def test_command(panel: pj.Panel, tmp_path: Path, cli: Callable) -> None:
     path = tmp_path / "scores.csv"
     panel.to_long().to_csv(path, index=False)
-    done = cli("gate", path, "--at", 50, "--sweep", "45:55:5", "--base", "language1", "-o", tmp_path / "out")
+    few = ("--resamples", 100)
+    options = ("--at", 50, "--sweep", "45:55:5", "--base", "language1", "-o", tmp_path / "out", *few)
+    done = cli("audit", path, *options)
     assert done.returncode == 0, done.stderr
-    assert {"gate.json", "gate.csv", "sweep.csv"} <= {p.name for p in (tmp_path / "out").iterdir()}
-    data = json.loads(cli("gate", path, "--at", 50, "--json").stdout)
-    assert data["command"] == "gate"
-    assert data["spread_raw"] == pytest.approx(pj.gates(panel, 50).spread_raw)
-    bad = cli("gate", path, "--at", 5000)
+    assert {"audit.json", "gate.csv", "sweep.csv"} <= {p.name for p in (tmp_path / "out").iterdir()}
+    data = json.loads((tmp_path / "out" / "audit.json").read_text())
+    assert len(data["gates"]["sweep"]) == 3
+    assert data["gates"]["spread_raw"] == pytest.approx(gates(panel, 50).spread_raw)
+    bad = cli("audit", path, "--at", 5000, *few)
     assert bad.returncode == 2
     assert "Traceback" not in bad.stderr
     assert not lacks(bad.stderr, 5000, "no")
+    assert cli("audit", path, "--sweep", "45:55:5", *few).returncode == 2
 
 
 def test_the_spread_is_shown_beside_what_chance_gives() -> None:
@@ -122,40 +126,40 @@ def test_the_spread_is_shown_beside_what_chance_gives() -> None:
     ratios = []
     for seed in range(8):
         noise = pj.Panel.from_array(np.random.default_rng(seed).normal(50, 10, (20, 6, 4)))
-        g = pj.gates(noise, 50, resamples=100)
+        g = gates(noise, 50, resamples=100)
         ratios.append(g.spread_raw / g.spread_chance)
     assert 0.85 < np.mean(ratios) < 1.15
     strong = pj.sample_panel()
-    g = pj.gates(strong, 50, resamples=100)
+    g = gates(strong, 50, resamples=100)
     assert g.spread_chance < 0.6 * g.spread_raw
-    assert g.spread_chance == pj.gates(strong, 50, resamples=100).spread_chance
+    assert g.spread_chance == gates(strong, 50, resamples=100).spread_chance
 
 
 def test_rates_of_units_are_called_so() -> None:
     scores = np.random.default_rng(0).normal(50, 10, (20, 3, 3))
-    assert not pj.gates(pj.Panel.from_array(scores), 50, resamples=100).notes
+    assert not gates(pj.Panel.from_array(scores), 50, resamples=100).notes
     heavy = pj.Panel.from_array(scores, weights=np.full(20, 3.0))
-    assert [n.code for n in pj.gates(heavy, 50, resamples=100).notes] == ["gate.note.units"]
+    assert [n.code for n in gates(heavy, 50, resamples=100).notes] == ["gate.note.units"]
 
 
 def test_at_least_passes_at_the_threshold_and_above_does_not() -> None:
     rng = np.random.default_rng(4)
     panel = pj.Panel.from_array(rng.integers(1, 6, (40, 4, 3)).astype(float))
-    above, least = pj.gates(panel, 4, resamples=100), pj.gates(panel, 4, at_least=True, resamples=100)
+    above, least = gates(panel, 4, resamples=100), gates(panel, 4, at_least=True, resamples=100)
     frame = above.to_frame()
     assert frame["pass_raw"].to_numpy() == pytest.approx((panel.scores > 4).mean(axis=0).ravel())
     assert least.to_frame()["pass_raw"].to_numpy() == pytest.approx((panel.scores >= 4).mean(axis=0).ravel())
     assert (above.at_least, least.at_least) == (False, True)
-    assert pj.gates(panel, 5, at_least=True, resamples=100).to_frame()["pass_raw"].sum() > 0
+    assert gates(panel, 5, at_least=True, resamples=100).to_frame()["pass_raw"].sum() > 0
     with refused(UsageError, 1, "every"):
-        pj.gates(panel, 1, at_least=True, resamples=100)
+        gates(panel, 1, at_least=True, resamples=100)
     with refused(UsageError, 5, "no"):
-        pj.gates(panel, 5, resamples=100)
+        gates(panel, 5, resamples=100)
 
 
 def test_flips_are_counted_out_of_all_decisions() -> None:
     panel, _ = pj.simulate_panel(tasks=40, seed=2, missing=0.05)
-    g = pj.gates(panel, 50, resamples=100)
+    g = gates(panel, 50, resamples=100)
     after = pj.ConsensusCalibrator().fit(panel).transform(panel).scores
     there = ~np.isnan(panel.scores)
     assert g.decisions == there.sum()
@@ -163,13 +167,13 @@ def test_flips_are_counted_out_of_all_decisions() -> None:
     assert g.flip_low < g.flip_share < g.flip_high
     assert g.flip_share == pytest.approx(g.flips / g.decisions)
     nothing = pj.Panel.from_array(np.add.outer(np.arange(40.0), np.zeros((3, 3))))
-    assert pj.gates(nothing, 20, resamples=100).flips == 0
+    assert gates(nothing, 20, resamples=100).flips == 0
 
 
 @pytest.mark.parametrize("dense", [True, False])
 def test_rates_with_holes_are_those_of_comparing_every_score(dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Systems of a task are drawn together; whole tasks are missing in some languages, and scores here and there."""
-    module = sys.modules["polyjudge.questions.audit.gates"]
+    module = sys.modules["polyjudge.questions.audit.pass_rates"]
     frame = pj.simulate_panel(tasks=90, languages=5, judges=2, systems=6, seed=4)[0].to_long()
     rng = np.random.default_rng(4)
     gone = {(t, x) for t in frame["task"].unique() for x in frame["language"].unique() if rng.random() < 0.2}
@@ -186,7 +190,7 @@ def test_rates_with_holes_are_those_of_comparing_every_score(dense: bool, monkey
             for f in fits
         ]
 
-    fast = pj.gates(holed, 50, sweep=[40, 60], resamples=100)
+    fast = gates(holed, 50, sweep=[40, 60], resamples=100)
     monkeypatch.setattr(module, "_by_moves", compared)
-    slow = pj.gates(holed, 50, sweep=[40, 60], resamples=100)
+    slow = gates(holed, 50, sweep=[40, 60], resamples=100)
     pd.testing.assert_frame_equal(fast.sweep, slow.sweep, rtol=1e-9)

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 import polyjudge as pj
-from polyjudge.calibrate.robust import robust
 from polyjudge.estimate.crossfit import crossfit
 from polyjudge.estimate.incomplete import (
     CellRates,
@@ -25,9 +24,10 @@ from polyjudge.estimate.incomplete import (
 )
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.errors import UsageError
-from polyjudge.questions.audit.gates import gates
-from polyjudge.questions.audit.sensitivity import sensitivity
-from polyjudge.questions.audit.variance import variance
+from polyjudge.questions.audit import rank_reversals, tied_sets, uncertainty
+from polyjudge.questions.audit.pass_rates import gates
+from polyjudge.questions.audit.robustness import sensitivity
+from polyjudge.questions.audit.variation import variance
 from polyjudge.questions.plan.planning import plan
 from refusals import lacks, refused
 
@@ -79,7 +79,7 @@ def test_intervals_and_band_cover() -> None:
     point, band = [], []
     for seed in range(60):
         panel, truth = pj.simulate_panel(40, 4, 3, seed=seed, missing=0.2)
-        frame = pj.uncertainty(panel, resamples=200, seed=seed).to_frame()
+        frame = uncertainty(panel, resamples=200, seed=seed).to_frame()
         true = truth.interaction.to_numpy().ravel()
         point.append((frame["low"] <= true) & (true <= frame["high"]))
         band.append(((frame["band_low"] <= true) & (true <= frame["band_high"])).all())
@@ -92,7 +92,7 @@ def test_no_reversals_where_there_is_no_interaction() -> None:
     p_global, found = [], 0
     for seed in range(40):
         panel, _ = pj.simulate_panel(30, 4, 4, seed=seed, interaction=0.0, judge_sd=3, missing=0.2)
-        result = pj.rank_reversals(panel, draws=99, resamples=100, seed=seed)
+        result = rank_reversals(panel, draws=99, resamples=100, seed=seed)
         p_global.append(result.p_global)
         found += result.count_selected > 0
     assert np.mean(np.array(p_global) <= 0.1) <= 0.25
@@ -103,10 +103,10 @@ def test_planted_reversals_are_found_and_ranked() -> None:
     beta = np.zeros((3, 3))
     beta[0] = [12, -12, 0]
     panel, _ = pj.simulate_panel(60, 3, 3, seed=2, interaction=double_centre(beta), judge_sd=1, missing=0.25)
-    result = pj.rank_reversals(panel, draws=199, resamples=100)
+    result = rank_reversals(panel, draws=199, resamples=100)
     assert result.count_selected >= 1
     assert result.p_global <= 0.05
-    ranks = pj.tied_sets(panel)
+    ranks = tied_sets(panel)
     assert ranks.top_set("language1") == ["judge1"]
 
 
@@ -227,11 +227,10 @@ def test_functions_settle_missing_scores_as_the_command_does(lonely: Path, cli: 
     data = json.loads(cli("audit", lonely, "--resamples", "100", "--json").stdout)
     panel = pj.read_panel(lonely)
     assert tuple(pj.audit(lonely, resamples=100).to_dict()["summary"]["notes"]) == tuple(data["summary"]["notes"])
-    for source in (panel, lonely, pd.read_csv(lonely)):
-        found = pj.uncertainty(source, resamples=100).to_dict()
+    for source in (panel, pd.read_csv(lonely)):
+        found = pj.audit(source, resamples=100).uncertainty.to_dict()
         assert json.loads(json.dumps(found, default=float)) == data["uncertainty"]
-    assert pj.variance(lonely).to_frame().equals(pj.variance(panel).to_frame())
     renamed = pd.read_csv(lonely).rename(columns={"judge": "who"})
-    assert robust(renamed, judge="who").to_frame().equals(robust(panel).to_frame())
-    with refused(UsageError, "polyjudge.robust", "judge"):
-        robust(panel, judge="who")
+    assert pj.audit(renamed, judge="who", resamples=100).to_dict()["uncertainty"] == data["uncertainty"]
+    with refused(UsageError, "polyjudge.audit", "judge"):
+        pj.audit(panel, judge="who")

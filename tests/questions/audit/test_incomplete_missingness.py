@@ -9,6 +9,7 @@ from scipy import stats
 import polyjudge as pj
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.panel.errors import UsageError
+from polyjudge.questions.audit import missingness
 from refusals import refused
 
 
@@ -24,7 +25,7 @@ def drop(seed: int, rates: np.ndarray, tasks: int = 60) -> pj.Panel:
 
 def test_rates() -> None:
     panel = drop(1, np.full((4, 3), 0.1))
-    report = pj.missingness(panel, draws=50)
+    report = missingness(panel, draws=50)
     gone = np.isnan(panel.scores)
     assert report.missing == gone.sum()
     assert report.rate == pytest.approx(gone.mean())
@@ -44,7 +45,7 @@ def test_level_and_power() -> None:
     found = {"even": [], "margins": [], "planted": []}  # type: dict[str, list[tuple[float, float]]]
     for seed in range(40):
         for name, rates in (("even", even), ("margins", margins), ("planted", planted)):
-            report = pj.missingness(drop(seed, rates), draws=99, seed=seed)
+            report = missingness(drop(seed, rates), draws=99, seed=seed)
             assert report.p_cell is not None
             assert report.p_interaction is not None
             found[name].append((report.p_cell, report.p_interaction))
@@ -60,12 +61,12 @@ def test_a_system_that_was_not_run_in_a_language_is_no_failed_call() -> None:
     scores = np.array(panel.system_scores)
     scores[:, 0, 1] = np.nan  # not run in language2
     scores[5, 2, 0] = np.nan  # one answer that was lost before it was judged
-    absent = pj.missingness(pj.Panel.from_array(scores, systems=panel.systems), draws=20)
+    absent = missingness(pj.Panel.from_array(scores, systems=panel.systems), draws=20)
     assert (absent.missing, absent.unanswered) == (0, 41)
     assert absent.absent == (("system1", "language2"),)
     assert absent.p_cell is None
     scores[:25, 1, 2, 3] = np.nan  # failed calls of one judge in one language
-    report = pj.missingness(pj.Panel.from_array(scores, systems=panel.systems), draws=99)
+    report = missingness(pj.Panel.from_array(scores, systems=panel.systems), draws=99)
     cells = report.cells.set_index(["language", "judge"])
     assert report.missing == cells.loc[("language3", "judge4"), "missing"] == 25
     assert report.entries == 4 * (3 * 40 * 3 - 41)
@@ -80,7 +81,7 @@ def test_a_system_that_was_not_run_in_a_language_is_no_failed_call() -> None:
 def test_words_name_the_cell() -> None:
     rates = np.full((4, 3), 0.03)
     rates[2, 1] = 0.5
-    report = pj.missingness(drop(3, rates), draws=199)
+    report = missingness(drop(3, rates), draws=199)
     (note,) = report.notes
     assert note.code == "missing.together"
     assert (note.values["judge"], note.values["language"]) == ("judge2", "language3")
@@ -92,7 +93,7 @@ def test_the_sensitivity_range_is_what_imputing_gives() -> None:
     scores = panel.scores.copy()
     scores[:15, 1, 2] = np.nan
     holed = pj.Panel.from_array(scores)
-    report = pj.missingness(holed, draws=20, shift=6.0)
+    report = missingness(holed, draws=20, shift=6.0)
     row = report.cells.query("language == 'language2' and judge == 'judge3'").iloc[0]
     estimate = estimate_interaction(holed)
     filled = scores.copy()
@@ -125,25 +126,25 @@ def test_noise_sd() -> None:
 
 def test_complete_unidentified_and_empty_tasks() -> None:
     full, _ = pj.simulate_panel(10, 3, 3)
-    report = pj.missingness(full)
+    report = missingness(full)
     assert report.p_cell is None
     assert [n.code for n in report.notes] == ["missing.none"]
     scores = full.scores.copy()
     scores[:, 2, 1:] = np.nan
-    lonely = pj.missingness(pj.Panel.from_array(scores), draws=20)
+    lonely = missingness(pj.Panel.from_array(scores), draws=20)
     assert "interaction" not in lonely.cells
     whole = full.scores.copy()
     whole[0] = np.nan
-    assert pj.missingness(pj.Panel.from_array(whole), draws=20).p_cell == 1.0
+    assert missingness(pj.Panel.from_array(whole), draws=20).p_cell == 1.0
 
 
 def test_same_seed_same_answer_and_bad_arguments() -> None:
     panel = drop(5, np.full((4, 3), 0.1))
-    assert pj.missingness(panel, draws=50, seed=3).p_cell == pj.missingness(panel, draws=50, seed=3).p_cell
+    assert missingness(panel, draws=50, seed=3).p_cell == missingness(panel, draws=50, seed=3).p_cell
     with refused(UsageError, "draws", 0):
-        pj.missingness(panel, draws=0)
+        missingness(panel, draws=0)
     with refused(UsageError, "shift", -1):
-        pj.missingness(panel, shift=-1)
+        missingness(panel, shift=-1)
 
 
 @pytest.mark.statistical
@@ -157,7 +158,7 @@ def test_holes_of_one_holder_are_tested_and_the_range_covers(holder: str) -> Non
         part = {"judge": np.s_[:, :, 1], "language": np.s_[:, 2], "cell": np.s_[:, 2, 1]}[holder]
         view = scores[part]
         view[view < np.quantile(view, 0.1)] = np.nan
-        found = pj.missingness(pj.Panel.from_array(scores), draws=49)
+        found = missingness(pj.Panel.from_array(scores), draws=49)
         assert found.p_interaction is not None
         codes |= {note.code for note in found.notes}
         planted = truth.interaction.to_numpy().ravel()

@@ -15,6 +15,7 @@ import polyjudge as pj
 from conftest import need
 from polyjudge.estimate.ordinal import fit_ordinal
 from polyjudge.panel.arrays import Array
+from polyjudge.questions.audit import variance
 
 pytestmark = [pytest.mark.r, pytest.mark.timeout(280)]
 
@@ -93,7 +94,7 @@ def agree(ours: pd.DataFrame, theirs: pd.DataFrame) -> None:
 
 def test_variance_components_are_lme4s(theirs: pd.DataFrame) -> None:
     """On a balanced panel with every component above zero, analysis of variance and REML agree."""
-    agree(pj.variance(plain()).to_frame(), theirs.loc["plain"])
+    agree(variance(plain()).to_frame(), theirs.loc["plain"])
 
 
 def test_variance_components_with_systems_are_lme4s(theirs: pd.DataFrame) -> None:

@@ -8,12 +8,12 @@ from scipy import stats
 
 import polyjudge as pj
 from polyjudge.estimate import resample
-from polyjudge.questions.audit import reversal
+from polyjudge.questions.audit import orders, rank_reversals
 
 
 @pytest.mark.real_data
 def test_published_rows(devai: pj.Panel, published: dict) -> None:
-    result = pj.rank_reversals(devai)
+    result = rank_reversals(devai)
     rows = published["rank_reversal"]["rows"]
     assert result.count == published["rank_reversal"]["reversing_pairs"] == 7
     assert len(result.pairs) == len(rows) == 15
@@ -38,12 +38,8 @@ def test_published_rows(devai: pj.Panel, published: dict) -> None:
 
 
 def test_referees() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        p = rng.random(rng.integers(1, 30)) ** 3
-        np.testing.assert_allclose(resample.benjamini_hochberg(p), stats.false_discovery_control(p))
     panel, _ = pj.simulate_panel(tasks=25, languages=3, judges=4, seed=5)
-    mean, se = reversal.pair_gaps(panel)
+    mean, se = orders.pair_gaps(panel)
     i, j = np.triu_indices(4, 1)
     gaps = panel.scores[..., i] - panel.scores[..., j]
     greater = stats.ttest_1samp(gaps, 0, alternative="greater").pvalue
@@ -62,7 +58,7 @@ def test_selection_valid_p_is_its_formula() -> None:
 
 def test_selected_is_never_below_published() -> None:
     panel, _ = pj.simulate_panel(seed=9)
-    pairs = pj.rank_reversals(panel).pairs
+    pairs = rank_reversals(panel).pairs
     turned = pairs["delta"] > 0
     assert turned.any()
     assert (pairs.loc[turned, "p_selected"] >= pairs.loc[turned, "p_published"] - 1e-12).all()
@@ -71,7 +67,7 @@ def test_selected_is_never_below_published() -> None:
 @pytest.mark.statistical
 def test_global_null_keeps_its_level_and_finds_planted_reversals() -> None:
     p = [
-        pj.rank_reversals(
+        rank_reversals(
             pj.simulate_panel(tasks=20, languages=4, judges=4, judge_sd=2, interaction=0.0, seed=s)[0],
             draws=99,
             resamples=100,
@@ -80,32 +76,32 @@ def test_global_null_keeps_its_level_and_finds_planted_reversals() -> None:
     ]
     assert np.mean(np.array(p) <= 0.1) <= 0.2
     planted, _ = pj.simulate_panel(judge_sd=2, interaction=10.0, seed=1)
-    assert pj.rank_reversals(planted).p_global < 0.01
+    assert rank_reversals(planted).p_global < 0.01
 
 
 def test_normal_limit_is_the_permutation(monkeypatch: pytest.MonkeyPatch) -> None:
     panel, _ = pj.simulate_panel(tasks=60, judge_sd=2, seed=4)
-    exact, how = reversal.additive_null(panel, 2000, 1)
+    exact, how = orders.additive_null(panel, 2000, 1)
     assert how == "permutation"
-    monkeypatch.setattr(reversal, "MOST_PERMUTED", 0)
-    limit, how = reversal.additive_null(panel, 2000, 1)
+    monkeypatch.setattr(orders, "MOST_PERMUTED", 0)
+    limit, how = orders.additive_null(panel, 2000, 1)
     assert how.startswith("normal")
     assert limit.mean() == pytest.approx(exact.mean(), abs=5 * exact.std() / np.sqrt(1000))
 
 
 def test_rank_probabilities_are_distributions_and_share_ties() -> None:
     panel, _ = pj.simulate_panel(tasks=30, languages=3, judges=4, seed=2)
-    frame = pj.rank_reversals(panel).rank_probabilities
+    frame = rank_reversals(panel).rank_probabilities
     for key in (["language", "judge"], ["language", "rank"]):
         np.testing.assert_allclose(frame.groupby(key)["probability"].sum(), 1.0)
-    shares = reversal.rank_shares(np.zeros((3, 1, 2)), 1e-9)
+    shares = orders.rank_shares(np.zeros((3, 1, 2)), 1e-9)
     np.testing.assert_allclose(shares, 0.5)
-    plain = reversal.rank_shares(np.array([[[3.0, 2.0, 1.0]], [[1.0, 2.0, 3.0]]]), 1e-9)[0]
+    plain = orders.rank_shares(np.array([[[3.0, 2.0, 1.0]], [[1.0, 2.0, 3.0]]]), 1e-9)[0]
     np.testing.assert_allclose(plain, [[0.5, 0, 0.5], [0, 1, 0], [0.5, 0, 0.5]])
 
 
 def test_ties_everywhere_give_no_reversal() -> None:
-    result = pj.rank_reversals(pj.Panel.from_array(np.full((10, 3, 3), 2.0)))
+    result = rank_reversals(pj.Panel.from_array(np.full((10, 3, 3), 2.0)))
     assert result.count == 0
     assert (result.pairs["p_selected"] == 1).all()
     assert result.p_global == 1
@@ -116,7 +112,7 @@ def test_rounding_is_no_reversal() -> None:
     scores[:, 0, 0] += 1e-13
     scores[:, 1, 0] -= 1e-13
     scores[:, :, :] += np.arange(10)[:, None, None]
-    assert pj.rank_reversals(pj.Panel.from_array(scores)).count == 0
+    assert rank_reversals(pj.Panel.from_array(scores)).count == 0
 
 
 def test_the_global_verdict_needs_both_kinds_of_noise() -> None:
@@ -126,7 +122,7 @@ def test_the_global_verdict_needs_both_kinds_of_noise() -> None:
     seen = []
     for _ in range(40):
         scores = np.linspace(0, 6, 4) + loud * rng.normal(0, 1, (12, 6, 4))
-        result = pj.rank_reversals(pj.Panel.from_array(scores), draws=99, resamples=100)
+        result = rank_reversals(pj.Panel.from_array(scores), draws=99, resamples=100)
         assert result.p_more == max(result.p_global, result.p_global_unequal)
         seen.append(result.p_more <= 0.05)
     assert np.mean(seen) <= 0.15

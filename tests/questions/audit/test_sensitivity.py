@@ -8,7 +8,8 @@ from scipy.stats import spearmanr
 
 import polyjudge as pj
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.questions.audit.sensitivity import link_functions, pile_up, spearman
+from polyjudge.questions.audit import rank_reversals, sensitivity, uncertainty
+from polyjudge.questions.audit.robustness import link_functions, pile_up, spearman
 
 
 @pytest.fixture(scope="module")
@@ -17,16 +18,16 @@ def panel() -> pj.Panel:
 
 
 def test_left_out_judges_are_smaller_panels(panel: pj.Panel) -> None:
-    result = pj.sensitivity(panel, resamples=100)
+    result = sensitivity(panel, resamples=100)
     for row in result.judges.itertuples():
         rest = panel.select(judges=[j for j in panel.judges if j != row.judge])
         assert row.max_interaction == pytest.approx(np.abs(double_centre(rest.cell_means)).max())
-        assert row.reversing_pairs == pj.rank_reversals(rest, draws=19, resamples=100).count
+        assert row.reversing_pairs == rank_reversals(rest, draws=19, resamples=100).count
         assert row.pairs == 3
 
 
 def test_left_out_tasks_are_smaller_panels(panel: pj.Panel) -> None:
-    result = pj.sensitivity(panel, resamples=100).tasks.set_index("figure")
+    result = sensitivity(panel, resamples=100).tasks.set_index("figure")
     largest = {
         t: np.abs(double_centre(panel.select(tasks=[x for x in panel.tasks if x != t]).cell_means)).max()
         for t in panel.tasks
@@ -54,8 +55,8 @@ def test_a_conclusion_made_by_the_scale_does_not_survive() -> None:
     noise = rng.normal(0, 0.1, (200, 4, 5))
     scores = 100 / (1 + np.exp(-(latent + noise)))
     panel = pj.Panel.from_array(scores, declared_range=(0.0, 100.0))
-    result = pj.sensitivity(panel, resamples=100)
-    assert pj.uncertainty(panel).clear > 10
+    result = sensitivity(panel, resamples=100)
+    assert uncertainty(panel).clear > 10
     assert not result.survives
     assert "logit" in result.verdict.values["links"]
     codes = {f.code for f in pj.audit(panel, resamples=100).findings}
@@ -64,7 +65,7 @@ def test_a_conclusion_made_by_the_scale_does_not_survive() -> None:
 
 @pytest.mark.real_data
 def test_devai_survives_links_and_leans_on_one_judge(devai: pj.Panel) -> None:
-    result = pj.sensitivity(devai)
+    result = sensitivity(devai)
     assert result.survives
     assert (result.links["same_reversals"] == 7).all()
     judges = result.judges.set_index("judge")["max_interaction"]
@@ -85,6 +86,6 @@ def test_pile_up_counts_single_scores() -> None:
 
 
 def test_two_judges_leave_none_out() -> None:
-    result = pj.sensitivity(pj.simulate_panel(10, 3, 2, seed=0)[0], resamples=100)
+    result = sensitivity(pj.simulate_panel(10, 3, 2, seed=0)[0], resamples=100)
     assert len(result.judges) == 0
     assert "sensitivity.two-judges" in [n.code for n in result.notes]

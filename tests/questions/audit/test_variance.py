@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import t
 
 import polyjudge as pj
-from polyjudge.questions.audit.variance import COMPONENTS, three_way_p
+from polyjudge.questions.audit import variance
+from polyjudge.questions.audit.variation import COMPONENTS, three_way_p
 
 MAIN = "C(task) + C(judge) + C(language) + C(replicate) + C(judge):C(language)"
 
@@ -35,7 +36,7 @@ def small(missing: float = 0.0, seed: int = 3) -> pj.Panel:
 
 @pytest.mark.real_data
 def test_published_fit(devai: pj.Panel, published: dict) -> None:
-    result = pj.variance(devai)
+    result = variance(devai)
     assert result.r2_simplified == pytest.approx(published["fit"]["r2_simplified"], abs=1e-6)
     assert result.r2_full == pytest.approx(published["fit"]["r2_full"], abs=1e-6)
     assert result.sse_simplified == pytest.approx(published["fit"]["sse_simplified"], rel=1e-9)
@@ -46,7 +47,7 @@ def test_published_fit(devai: pj.Panel, published: dict) -> None:
 def test_r2_is_statsmodels(missing: float) -> None:
     panel = small(missing)
     frame = panel.to_long()
-    result = pj.variance(panel)
+    result = variance(panel)
     ols = statsmodels().ols
     assert result.fit_method == ("least squares" if missing else "closed form")
     assert result.r2_simplified == pytest.approx(ols(f"score ~ {MAIN}", frame).fit().rsquared, abs=1e-9)
@@ -60,7 +61,7 @@ def test_anova_is_statsmodels() -> None:
     table = anova_lm(
         statsmodels().ols("score ~ C(task)*C(language)*C(judge) + C(replicate)", panel.to_long()).fit(), typ=1
     )
-    ours = pj.variance(panel)
+    ours = variance(panel)
     parts = ours.components.set_index("component")
     for name in COMPONENTS[:-1]:
         row = table.loc[":".join(f"C({x})" for x in name.split(":"))]
@@ -76,7 +77,7 @@ def test_anova_is_statsmodels() -> None:
 def test_noise_with_missing_replicates_is_statsmodels() -> None:
     panel = small(0.3)
     fit = statsmodels().ols("score ~ C(task):C(language):C(judge) + C(replicate)", panel.to_long()).fit()
-    noise = pj.variance(panel).components.set_index("component").loc["noise"]
+    noise = variance(panel).components.set_index("component").loc["noise"]
     assert noise["sum_of_squares"] == pytest.approx(fit.ssr, rel=1e-8)
     assert noise["df"] == fit.df_resid
 
@@ -95,7 +96,7 @@ def test_components_recover_what_was_planted() -> None:
     estimates = []
     for seed in range(20):
         panel, _ = pj.simulate_panel(100, 20, 20, 2, seed, three_way_sd=4, interaction=5.0)
-        estimates.append(pj.variance(panel).components.set_index("component")["variance"])
+        estimates.append(variance(panel).components.set_index("component")["variance"])
     mean = pd.concat(estimates, axis=1).mean(axis=1)
     for name, value in sd.items():
         assert mean[name] == pytest.approx(value**2, rel=0.2), name
@@ -105,7 +106,7 @@ def test_components_recover_what_was_planted() -> None:
 @pytest.mark.statistical
 def test_three_way_is_told_from_noise_without_bias() -> None:
     results = [
-        pj.variance(pj.simulate_panel(40, 5, 5, 2, s, three_way_sd=4)[0]).components.set_index("component")
+        variance(pj.simulate_panel(40, 5, 5, 2, s, three_way_sd=4)[0]).components.set_index("component")
         for s in range(120)
     ]
     ratio = [r.loc["task:language:judge", "variance"] / r.loc["noise", "variance"] for r in results]
@@ -121,9 +122,9 @@ def test_three_way_test_keeps_its_level(loud: float) -> None:
     panels = [pj.Panel.from_array(rng.normal(0, 1, (10, 3, 3, 2)) * spread) for _ in range(300)]
     p = np.array([three_way_p(panel) for panel in panels])
     assert np.mean(p <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
-    assert pj.variance(pj.simulate_panel(20, 3, 3, 2, 1, three_way_sd=16)[0]).three_way_p < 1e-4
+    assert variance(pj.simulate_panel(20, 3, 3, 2, 1, three_way_sd=16)[0]).three_way_p < 1e-4
     if loud > 1:
-        equal = [pj.variance(panel).three_way_p_equal for panel in panels[:50]]
+        equal = [variance(panel).three_way_p_equal for panel in panels[:50]]
         assert np.mean(np.array(equal) <= 0.05) > 0.1
 
 
@@ -155,7 +156,7 @@ def test_three_way_test_with_one_replicate_here_and_there() -> None:
 
 
 def test_without_replicates_it_says_so() -> None:
-    result = pj.variance(pj.simulate_panel(20, 3, 3, seed=1)[0])
+    result = variance(pj.simulate_panel(20, 3, 3, seed=1)[0])
     assert result.three_way_p is None
     assert result.three_way_meaning.code == "three-way.no-replicates"
     assert result.components["component"].iloc[-1] == "task:language:judge + noise"
@@ -165,12 +166,12 @@ def test_without_replicates_it_says_so() -> None:
 def test_units_of_equal_weight_change_no_share() -> None:
     panel, _ = pj.simulate_panel(30, 3, 4, seed=1)
     heavy = pj.Panel.from_array(panel.scores, weights=np.full(30, 4.0))
-    a, b = pj.variance(panel), pj.variance(heavy)
+    a, b = variance(panel), variance(heavy)
     assert a.r2_full == pytest.approx(b.r2_full)
 
 
 def test_equal_scores_have_no_variance() -> None:
-    result = pj.variance(pj.Panel.from_array(np.full((5, 2, 2, 2), 3.0)))
+    result = variance(pj.Panel.from_array(np.full((5, 2, 2, 2), 3.0)))
     assert np.isnan(result.r2_simplified)
     assert result.to_dict()["r2_simplified"] is None
     assert "variance.constant" in [note.code for note in result.notes]

@@ -12,6 +12,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.estimate.bands import free_radius, gaussian_radius
 from polyjudge.panel.errors import UsageError
+from polyjudge.questions.audit import rank_reversals, uncertainty, variance
 from polyjudge.questions.plan.planning import band_radius, decision_study
 from polyjudge.report import report_of
 from refusals import lacks, refused
@@ -42,8 +43,8 @@ def test_expected_cells_agree_with_simulated_panels() -> None:
     cells, found = [], []
     for s in range(60):
         panel, _ = pj.simulate_panel(40, 4, 4, seed=s, interaction=4.0, judge_sd=4.0, noise_sd=8.0, task_judge_sd=0.0)
-        cells.append(pj.uncertainty(panel, resamples=200).clear)
-        found.append(pj.rank_reversals(panel, draws=19, resamples=100).count_selected)
+        cells.append(uncertainty(panel, resamples=200).clear)
+        found.append(rank_reversals(panel, draws=19, resamples=100).count_selected)
     assert np.mean(cells) == pytest.approx(row["expected_cells"], abs=4 * np.std(cells) / np.sqrt(60))
     assert np.mean(found) == pytest.approx(row["expected_reversals"], abs=4 * np.std(found) / np.sqrt(60))
 
@@ -68,7 +69,7 @@ def test_plan_from_devai(devai: pj.Panel) -> None:
 def test_decision_study_by_hand() -> None:
     panel, _ = pj.simulate_panel(40, 4, 5, 2, 3, three_way_sd=4)
     frame, advice = decision_study(panel)
-    v = pj.variance(panel).components.set_index("component")["variance"]
+    v = variance(panel).components.set_index("component")["variance"]
     double = frame[(frame["facet"] == "tasks") & (frame["factor"] == 2)].set_index("order")["reliability"]
     error = v["task:judge"] / 80 + v["language:judge"] / 4 + (v["task:language:judge"] + v["noise"] / 2) / 320
     assert double["judges_overall"] == pytest.approx(v["judge"] / (v["judge"] + error))

@@ -18,6 +18,7 @@ from polyjudge.panel.errors import PanelError
 from polyjudge.panel.say import word
 from polyjudge.questions.systems.leaderboard import leaderboard
 from polyjudge.questions.systems.signal import _ratio_band, signal
+from polyjudge.questions.audit import gates
 from polyjudge.report import report_of
 from polyjudge.report.sections import find
 from refusals import lacks, refused
@@ -592,7 +593,7 @@ def test_moments_of_many_units_are_grouped_without_loss() -> None:
 def test_gates_count_the_decisions_of_every_system() -> None:
     panel, _ = pj.simulate_panel(30, 2, 3, systems=4, seed=1)
     assert panel.system_scores is not None
-    found = pj.gates(panel, 50, resamples=100)
+    found = gates(panel, 50, resamples=100)
     assert found.decisions == 30 * 4 * 2 * 3
     expected = (panel.system_scores > 50).mean(axis=(0, 1))
     np.testing.assert_allclose(found.cells["pass_raw"], expected.ravel())
@@ -603,18 +604,18 @@ def test_gates_count_the_decisions_of_every_system() -> None:
 def test_gates_say_which_system_passes_where() -> None:
     panel, _ = pj.simulate_panel(30, 2, 3, systems=4, system_sd=[9.0, 3, -3, -9], seed=1)
     scores = np.array(panel.system_scores)
-    rows = pj.gates(panel, 50, resamples=100).systems
+    rows = gates(panel, 50, resamples=100).systems
     passed = (scores > 50).mean(axis=3)
     np.testing.assert_allclose(rows["pass_raw"], passed.mean(axis=0).ravel())
     np.testing.assert_allclose(rows["pass_raw_se"], (passed.std(axis=0, ddof=1) / np.sqrt(30)).ravel())
     assert rows["decisions"].tolist() == [30 * 3] * 8
-    assert rows["flips"].sum() == pj.gates(panel, 50, resamples=100).flips > 0
+    assert rows["flips"].sum() == gates(panel, 50, resamples=100).flips > 0
     scores[:, 3, 1] = np.nan  # a system that was not there in a language has no rate there
-    found = pj.gates(pj.Panel.from_array(scores, systems=panel.systems), 50, resamples=100).systems
+    found = gates(pj.Panel.from_array(scores, systems=panel.systems), 50, resamples=100).systems
     assert found[["system", "language"]].apply(tuple, axis=1).tolist()[-2:] == [
         ("system3", "language2"), ("system4", "language1"),
     ]  # fmt: skip
-    assert pj.gates(pj.simulate_panel(30, 2, 3, seed=1)[0], 50, resamples=100).systems.empty
+    assert gates(pj.simulate_panel(30, 2, 3, seed=1)[0], 50, resamples=100).systems.empty
 
 
 def test_labels_may_speak_of_one_systems_answer() -> None:

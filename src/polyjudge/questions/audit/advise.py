@@ -1,33 +1,36 @@
-"""What to do: from the explanation, what matters and what the panel is used for, to a verdict and steps, as data."""
+"""What to do: from what an audit found and what the panel is used for, to a verdict and steps, as data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pandas as pd
 
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.labels import clean
-from polyjudge.panel.panel import Panel
-from polyjudge.panel.say import Say, say
-from polyjudge.panel.scale import scale_of
-from polyjudge.questions.audit.explain import Explanation
-from polyjudge.questions.audit.gates import Gates
-from polyjudge.questions.audit.matters import Certificate
+from polyjudge.panel.say import Say, Words, say
+from polyjudge.questions.audit.matters import FEW_TASKS
 from polyjudge.questions.probe.reaction import VERDICTS, Probe
-from polyjudge.questions.systems.signal import Signal
+from polyjudge.questions.systems.signal import DISAGREE
+from polyjudge.questions.systems.view import agreed, sayings
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, Severity, find
 
+if TYPE_CHECKING:
+    from polyjudge.questions.audit.audit import Audit
+
 Goal = Literal["compare-systems", "gate", "rank-judges", "best-judge-per-language", "panel-mean"]
 GOALS: tuple[Goal, ...] = get_args(Goal)
-State = Literal["blind", "agree", "open", "culprit", "diffuse", "constant"]
-FEW_TASKS = 30
-"""Fewer tasks than this are said to be few."""
+State = Literal["blind", "calm", "open", "culprit", "diffuse", "ends", "constant"]
+Method = Literal["cbc", "sparse"]
 PILED = 0.2
 """A culprit's share at an end of the scale, or missing, is said when it is this much above its judge's elsewhere."""
+SURE = 0.8
+"""A cell that fewer resamples name is off "perhaps"."""
+WORTH = 10
+"""More than so many times the tasks are no plan: then what can be ruled out is said, and no number of tasks."""
 SCORES = "SCORES"
 """Stands in commands for what was read."""
 
@@ -44,16 +47,19 @@ class Advised:
 class Advice(Result):
     """What the panel is good for, and what to do.
 
-    state : "blind" (the judges do not see what they judge), "agree", "open" (cannot tell yet), "culprit", "diffuse", or
-        "constant" (all scores are equal)
-    verdict : at most three findings
+    state : "blind" (the judges do not agree about what they judge), "calm" (no gap changes by what matters), "open"
+        (cannot tell yet), "culprit" (few cells are off), "diffuse" (many are), "ends" (only the ends of the scale make
+        it look so), or "constant" (all scores are equal)
+    method : the calibration that the state calls for; None where none is advised
+    verdict : who wins, whether the judges agree, what no panel can tell, what is off
     uses : goal -> what follows for it; all that apply, or the one asked for
     steps : what to do next, most useful first
     """
 
     state: State
+    method: Method | None
     goal: Goal | None
-    verdict: tuple[Finding, ...]
+    verdict: tuple[Words, ...]
     uses: dict[str, Say]
     steps: tuple[Advised, ...]
 
@@ -70,61 +76,235 @@ def check_goal(goal: str | None) -> Goal | None:
     return goal
 
 
-def advise(
-    panel: Panel,
-    explanation: Explanation,
-    certificate: Certificate,
-    *,
-    signal: Signal | None = None,
-    gates: Gates | None = None,
-    swap: Finding | None = None,
-    ranks: Finding | None = None,
-    goal: Goal | None = None,
-    probes: Probe | None = None,
-) -> Advice:
-    """Verdict, consequences and steps. Every part is a code with values; the words are the report's.
-
-    `swap` is the finding that two judges swap places between languages, `ranks` that the lead of a system hangs on a
-    judge or that two systems change places between languages, if there is one. `probes` tell which deviations are
-    severity, blindness or competence; what to calibrate follows them.
+def advise(a: Audit) -> Advice:
+    """Verdict, consequences and steps. Every part is a code with values; the words stand beside.
 
     >>> import polyjudge as pj
     >>> panel, _ = pj.simulate_panel(tasks=400, interaction=0.0, seed=1)
-    >>> advise(panel, pj.explain(panel), pj.certificate(pj.uncertainty(panel), 4.0)).state
-    'agree'
+    >>> pj.audit(panel, matters=4.0).advice.state
+    'calm'
     """
-    goal = check_goal(goal)
-    low, high = panel.observed_range
-    if high - low <= panel.tie_gap:
-        return Advice(state="constant", goal=goal, uses={}, steps=(), verdict=(find("warning", "constant", score=low),))
-    blind = signal is not None and signal.verdict == "do not agree"
-    found = _found(panel, explanation, certificate)
-    state: State = "blind" if blind else _state(explanation, certificate)
-    verdict = [*_unseen(panel, signal), *found]
-    if swap is not None and swap.matter == "material" and _state(explanation, certificate) == "diffuse":
-        scale = scale_of(panel)
-        gaps = {n: swap.values[n] * scale.factor for n in ("gap_above", "gap_below")}
-        verdict.append(Finding("verdict.swap", {**swap.values, **gaps, "unit": scale.unit}, "serious", "material"))
-    uses = _uses(panel, explanation, certificate, state, signal, gates, ranks)
-    if probes is not None:
-        verdict.insert(1, _probe_verdict(probes))
-        uses["rank-judges"] = say("use.rank.probed", state=_rank(panel, explanation, certificate), **_counts(probes))
-        uses["best-judge-per-language"] = say("use.best.probed", **_counts(probes))
-        if _counts(probes)["competence"]:
-            uses["panel-mean"] = say("use.mean.probed", **_counts(probes))
-    if goal is not None:
-        uses = {goal: uses[goal]}
-    elif not panel.systems:
-        uses.pop("compare-systems")
-    if goal is None and gates is None:
-        uses.pop("gate")
-    return Advice(
-        state=state,
-        goal=goal,
-        verdict=tuple(verdict[:3]),
-        uses=uses,
-        steps=_probe_steps(probes, explanation.named, _steps(panel, explanation, certificate, state, goal, gates)),
-    )
+    if a.constant:
+        said = find("warning", "constant", score=a.summary.low)
+        return Advice(state="constant", method=None, goal=a.goal, uses={}, steps=(), verdict=(said,))
+    fault = fault_of(a)
+    blind = a.signal is not None and a.signal.verdict == DISAGREE
+    state: State = "blind" if blind else fault
+    method: Method | None = {"culprit": "sparse", "diffuse": "cbc"}.get(fault)  # type: ignore[assignment]
+    verdict = [*_agreement(a), *_shared(a), *_found(a, fault)]
+    uses = _uses(a, state, fault)
+    if a.probes is not None:
+        verdict.append(_probe_verdict(a.probes))
+        uses |= _probed_uses(a.probes, fault)
+    if a.goal is not None:
+        uses = {a.goal: uses[a.goal]}
+    else:
+        absent = {"compare-systems": not a.summary.systems or blind, "gate": a.gates is None}
+        uses = {goal: use for goal, use in uses.items() if not absent.get(goal)}
+    steps = _probe_steps(a.probes, a.explanation.named, _steps(a, state, fault))
+    return Advice(state=state, method=method, goal=a.goal, verdict=tuple(verdict), uses=uses, steps=steps)
+
+
+def fault_of(a: Audit) -> State:
+    """What is wrong with languages and judges. What does not matter is no fault, however clear it is.
+
+    A cell that matters by either reading, or two judges that surely swap places, veto calm.
+    """
+    e, c = a.explanation, a.certificate
+    material = c.status == "material" or bool((e.cells["matter"] == "material").any())
+    if e.latent and e.kind == "none" and c.status != "certified":
+        return "ends" if material else "open"
+    if material:
+        return "culprit" if e.named else "diffuse"
+    turned = a.reversals is not None and a.reversals.count_selected > 0
+    return "calm" if c.status == "certified" and not turned else "open"
+
+
+def _agreement(a: Audit) -> list[Words]:
+    """Who wins and how surely; whether the judges agree with each other. First, for it decides most."""
+    if a.systems is not None:
+        said = [s for s in sayings(a.systems) if s.code not in ("systems.no-swap", "systems.shared-error")]
+        return sorted(said, key=lambda s: s.code != "systems.top")  # who wins comes first
+    if a.signal is None:
+        return []
+    lost: list[Words] = [f for f in a.signal.findings if f.code in ("signal-disagree", "signal-judge-odd")]
+    return lost[:1] or [agreed(a.signal)]
+
+
+def _shared(a: Audit) -> list[Finding]:
+    """What no panel can tell: an error that all judges share. Of one maker, or two judges, it is said already."""
+    if a.signal is not None and a.signal.why in ("one maker", "two judges", "one judge"):
+        return []
+    return [find("info", "verdict.shared")]
+
+
+def _found(a: Audit, fault: State) -> list[Finding]:
+    """What is off with the languages and judges."""
+    e, c = a.explanation, a.certificate
+    common: dict[str, Any] = {"delta": c.delta * e.factor, "matters": c.matters * e.factor, "level": c.level}
+    common |= {"cells": len(c.cells), "tasks": c.tasks, "unit": e.unit, "clear": e.clear}
+    out: list[Finding] = []
+    if fault == "calm":
+        out.append(Finding("verdict.calm", common, "info", "negligible"))
+    elif fault == "open":
+        within = c.status == "certified"
+        out.append(Finding("verdict.calm" if within else "verdict.open", common, "notice", "open"))
+    elif fault == "ends":
+        out.append(Finding("verdict.ends", common, "notice", "open"))
+    elif fault == "culprit":
+        kind = "cell" if e.kind in ("diffuse", "none") else e.kind
+        out.append(Finding(f"verdict.{kind}", _culprit(e), "serious", "material"))
+    if fault == "diffuse" or (fault == "culprit" and e.kind == "diffuse"):
+        judges = c.cells.loc[c.cells["matter"] == "material", "judge"].drop_duplicates().tolist()
+        # With a culprit its traces in other cells are no faults of theirs.
+        count = e.material_without if e.named else c.counts["material"]
+        values = {**common, "count": count, "judges": judges, "panel": len(a.summary.judges), "also": bool(e.named)}
+        if not count and not e.named:
+            out.append(Finding("verdict.gap", {**common, **_gap(a)}, "serious", "material"))
+        elif count:
+            out.append(Finding("verdict.diffuse", values, "warning" if e.named else "serious", "material"))
+    if len(a.summary.judges) == 2 and fault in ("culprit", "diffuse"):
+        out.append(find("notice", "verdict.two-judges", judges=list(a.summary.judges)))
+    swap = next((f for f in a.concluded if f.code == "reversal"), None)
+    if swap is not None and fault in ("diffuse", "open") and (swap.matter == "material" or fault == "open"):
+        gaps = {n: swap.values[n] * e.factor for n in ("gap_above", "gap_below")}
+        severity: Severity = "serious" if fault == "diffuse" else "notice"
+        out.append(Finding("verdict.swap", {**swap.values, **gaps, "unit": e.unit}, severity, swap.matter))
+    return out
+
+
+def _gap(a: Audit) -> dict[str, Any]:
+    """The gap that surely changes most: who is how much further above whom, and where."""
+    v, factor = a.certificate.change, a.explanation.factor
+    turned = v["change"] < 0
+    out = {"above": v["language_b" if turned else "language_a"], "below": v["language_a" if turned else "language_b"]}
+    size = {"change": abs(v["change"]) * factor, "low": v["low"] * factor, "high": v["high"] * factor}
+    return {"judge_i": v["judge_i"], "judge_j": v["judge_j"], **out, **size}
+
+
+def _culprit(e: Any) -> dict[str, Any]:
+    """The furthest named cell with its numbers, and all that are named."""
+    cells = e.cells[e.cells["named"]]
+    first = e.named_cells.iloc[0]
+    out: dict[str, Any] = {name: first[name] for name in ("language", "judge")}
+    out |= {name: float(first[name]) * e.factor for name in ("excess", "low", "high")}
+    out |= {"named": e.named, "unit": e.unit, "share": float(first["share"]), "sure": bool(first["share"] >= SURE)}
+    rows: list[dict[str, Any]] = cells.to_dict("records")
+    for side, row in (("lowest", min(rows, key=_excess)), ("highest", max(rows, key=_excess))):
+        out[side] = {"language": row["language"], "judge": row["judge"], "excess": row["excess"] * e.factor}
+    out["piled"] = None
+    for name, end in (("missing", None), ("floor", e.scale.low), ("ceiling", e.scale.high)):
+        share, elsewhere = float(first[name]), float(first[f"{name}_elsewhere"])
+        # Two values are always at an end of their scale.
+        if share - elsewhere >= PILED and not (e.scale.kind == "binary" and end is not None):
+            out["piled"] = {"what": name, "end": end, "share": share, "elsewhere": elsewhere}
+            break
+    return out
+
+
+def _excess(row: dict[str, Any]) -> float:
+    return float(row["excess"])
+
+
+def _uses(a: Audit, state: State, fault: State) -> dict[str, Say]:
+    """What follows for each use of the panel."""
+    e, c = a.explanation, a.certificate
+    few = fault == "diffuse" and a.summary.tasks < FEW_TASKS
+    said: dict[str, Any] = {"tasks": a.summary.tasks, "delta": c.delta * e.factor, "unit": e.unit}
+    if fault == "diffuse" and a.held_out.advice is not None:
+        gain = a.held_out.advice
+        said |= {"advised": gain.calibrate, **{n: gain.text.values.get(n) for n in CLOSER}, "factor": e.factor}
+    return {
+        "compare-systems": _compare(a, state),
+        "gate": _gate(a, state, fault),
+        "rank-judges": say(f"use.one.{'few' if few else fault}", blind=state == "blind", **said),
+        "best-judge-per-language": say("use.best"),
+        "panel-mean": _mean(a, state, fault),
+    }
+
+
+CLOSER = ("closer", "closer_low", "closer_high")
+
+
+def _compare(a: Audit, state: State) -> Say:
+    if state == "blind":
+        return say("use.compare.blind", systems=len(a.summary.systems))
+    if not a.summary.systems:
+        return say("use.compare.none")
+    return say("use.compare.mean" if a.summary.whole else "use.compare.missing")
+
+
+def _gate(a: Audit, state: State, fault: State) -> Say:
+    g = a.gates
+    if g is None:
+        return say("use.gate.none")
+    values: dict[str, Any] = {"flips": g.flips, "decisions": g.decisions, "share": g.flip_share, "low": g.flip_low}
+    values |= {"high": g.flip_high, "narrows": bool(g.held_out_low > 0), "mark": g.threshold, "at_least": g.at_least}
+    values["levels"] = a.explanation.scale.kind in ("binary", "likert")
+    return say(f"use.gate.{'blind' if state == 'blind' else fault}", **values)
+
+
+def _mean(a: Audit, state: State, fault: State) -> Say:
+    """The consensus calibration leaves the panel mean as it is; a broken cell does not."""
+    e = a.explanation
+    if fault == "culprit" and e.kind not in ("judge", "language"):
+        first = e.named_cells.iloc[0]
+        pull = {n: float(first[n]) * e.factor / len(a.summary.judges) for n in ("excess", "low", "high")}
+        return say("use.mean.culprit", language=first["language"], judge=first["judge"], unit=e.unit, **pull)
+    if state == "blind":
+        return say("use.mean.blind", by_task=a.signal is None or bool(a.signal.by_task))
+    return Finding("use.mean.nothing", {}, "info", None, arithmetic=True)
+
+
+def _steps(a: Audit, state: State, fault: State) -> tuple[Advised, ...]:
+    """Commands in the order in which they help."""
+    c, few = a.certificate, a.summary.tasks < FEW_TASKS
+    out: list[Advised] = []
+    if fault == "culprit":
+        out += _culprit_steps(a)[: 1 if state == "blind" else None]
+    if state == "blind":
+        out.append(_step("step.probe", "probe", "make", "ITEMS", "-o", "probes.jsonl"))
+    elif fault == "diffuse" and not few and a.goal not in ("panel-mean", "best-judge-per-language"):
+        out.append(_step("step.calibrate", "calibrate", SCORES, "-o", "calibrated.csv"))
+    if (fault == "diffuse" and few) or (fault in ("open", "ends") and state != "blind"):
+        needed = c.tasks_needed
+        if needed is None or needed <= WORTH * c.tasks:  # more tasks do not make judges agree, nor do thousands
+            radius = ("--radius", f"{c.matters:.3g}")
+            out.append(_step("step.plan", "plan", "--from", SCORES, *radius, needed=needed))
+    if a.gates is not None and state != "blind" and a.goal == "gate":
+        out.append(_step("step.gate", "audit", SCORES, "--at", f"{a.gates.threshold:g}", "--full"))
+    if a.goal == "compare-systems" and a.summary.systems and state != "blind":
+        out.append(_step("step.systems", "systems", SCORES))
+    out.append(_step("step.labels", "label", "make", SCORES, "-o", "labels"))
+    if fault == "calm" and state != "blind":
+        out.append(_step("step.baseline", "calibrate", SCORES, "--save", "baseline.json"))
+    return tuple(out)
+
+
+def _culprit_steps(a: Audit) -> list[Advised]:
+    """Look at the worst answers; leave the cells out; or correct them alone."""
+    e = a.explanation
+    language, judge = e.named[0]
+    out = [_step("step.read-worst", "audit", SCORES, "--cell", f"{language},{judge}")]
+    if e.kind == "judge":
+        out.append(_step("step.without", "audit", SCORES, "--judges", _others(a.summary.judges, judge)))
+    elif e.kind == "language":
+        out.append(_step("step.without", "audit", SCORES, "--languages", _others(a.summary.languages, language)))
+    else:
+        drops = [word for cell in e.named for word in ("--drop", ",".join(cell))]
+        out.append(_step("step.without", "audit", SCORES, *drops))
+    return [*out, _step("step.correct-alone", "calibrate", SCORES, "--method", "sparse", "-o", "corrected.csv")]
+
+
+def _step(code: str, *command: str, **values: Any) -> Advised:
+    return Advised(why=say(code, **values), command=("polyjudge", *command))
+
+
+def _others(labels: tuple[str, ...], one: str) -> str:
+    return ",".join(x for x in labels if x != one)
+
+
+# --- probes ---
 
 
 def _counts(p: Probe) -> dict[str, Any]:
@@ -144,6 +324,16 @@ def _probe_verdict(p: Probe) -> Finding:
     return Finding("verdict.probes", {**values, "tasks": p.tasks}, "serious" if grave else "info")
 
 
+def _probed_uses(p: Probe, fault: State) -> dict[str, Say]:
+    """What probes change of the consequences."""
+    values = _counts(p)
+    out = {
+        "rank-judges": say("use.one.probed", state=fault, **values),
+        "best-judge-per-language": say("use.best.probed", **values),
+    }
+    return out | ({"panel-mean": say("use.mean.probed", **values)} if values["competence"] else {})
+
+
 def _probe_steps(p: Probe | None, named: Sequence[tuple[str, str]], steps: tuple[Advised, ...]) -> tuple[Advised, ...]:
     """Blind places are left out first; nothing is calibrated that probes call competence."""
     if p is None:
@@ -151,7 +341,7 @@ def _probe_steps(p: Probe | None, named: Sequence[tuple[str, str]], steps: tuple
     values = _counts(p)
     gone = {"step.probe"}
     if not values["reacts"] or values["competence"]:
-        gone |= {"step.calibrate", "step.compare", "step.correct-alone", "step.without"}
+        gone |= {"step.calibrate", "step.correct-alone", "step.without"}
     if set(named) <= set(values["blind_places"]):
         gone |= {"step.without", "step.correct-alone"}
     kept = tuple(s for s in steps if s.why.code not in gone)
@@ -159,204 +349,3 @@ def _probe_steps(p: Probe | None, named: Sequence[tuple[str, str]], steps: tuple
         drops = [word for place in values["blind_places"] for word in ("--drop", ",".join(map(str, place)))]
         kept = (_step("step.without-blind", "audit", SCORES, *drops), *kept)
     return kept
-
-
-def _state(e: Explanation, c: Certificate) -> State:
-    """Whatever is certified agrees, however clear it is: what does not matter is no fault."""
-    if c.status == "certified":
-        return "agree"
-    if c.status == "open":
-        return "open"
-    return "culprit" if e.named else "diffuse"
-
-
-def _unseen(panel: Panel, s: Signal | None) -> list[Finding]:
-    """What the judges do not see: everywhere, in some languages, or one judge alone. First, for it decides most."""
-    if s is None:
-        return []
-    if s.verdict == "do not agree":
-        return [_blind(panel, s)]
-    return [f for f in s.findings if f.code in ("signal-disagree", "signal-judge-odd")][:1]
-
-
-def _blind(panel: Panel, s: Signal) -> Finding:
-    most = float(s.languages["one_high"].max())
-    return find(
-        "serious", "verdict.blind", one=float(s.mean_one), low=float(s.mean_one_low), high=float(s.mean_one_high),
-        most=most, by_task=bool(s.by_task), systems=len(panel.systems), languages=len(panel.languages),
-    )  # fmt: skip
-
-
-def _found(panel: Panel, e: Explanation, c: Certificate) -> list[Finding]:
-    """What is wrong with the languages and judges, in at most two findings."""
-    scale = scale_of(panel)
-    common: dict[str, Any] = {"delta": c.delta * scale.factor, "matters": c.matters * scale.factor, "level": c.level}
-    common |= {"cells": len(c.cells), "tasks": c.tasks, "unit": scale.unit}
-    if c.status == "certified":
-        return [Finding("verdict.agree", {**common, "clear": e.clear}, "info", "negligible")]
-    if c.status == "open":
-        values = {**common, "needed": c.tasks_needed, "kind": e.kind, "clear": e.clear}
-        values |= {"few": c.tasks < FEW_TASKS}
-        return [Finding("verdict.open", values, "notice", "open")]
-    out = []
-    severity: Severity = "serious"
-    if e.named:
-        out.append(
-            Finding(f"verdict.{'cell' if e.kind == 'diffuse' else e.kind}", _culprit(panel, e), severity, "material")
-        )
-    if e.kind in ("diffuse", "none"):
-        judges = c.cells.loc[c.cells["matter"] == "material", "judge"].drop_duplicates().tolist()
-        # With a culprit its traces in other cells are no faults of theirs.
-        count = e.material_without if e.named else c.counts["material"]
-        values = {**common, "count": count, "judges": judges, "panel": len(panel.judges), "also": bool(e.named)}
-        if count:
-            out.append(Finding("verdict.diffuse", values, "warning" if e.named else severity, "material"))
-    if len(panel.judges) == 2:
-        out.append(find("notice", "verdict.two-judges", judges=list(panel.judges)))
-    elif e.kind in ("cell", "cells", "judge", "language"):
-        rest = {"largest": e.largest * scale.factor, "without": e.largest_without * scale.factor, "unit": scale.unit}
-        out.append(find("info", "verdict.rest", clear=e.clear_without, kind=e.kind, **rest))
-    return out
-
-
-def _culprit(panel: Panel, e: Explanation) -> dict[str, Any]:
-    """The furthest named cell with its numbers, and all that are named."""
-    scale = scale_of(panel)
-    first = e.culprits.iloc[0]
-    out: dict[str, Any] = {name: first[name] for name in ("language", "judge")}
-    out |= {name: float(first[name]) * scale.factor for name in ("excess", "low", "high")}
-    out |= {"named": e.named, "unit": scale.unit, "stability": e.stability}
-    rows: list[dict[str, Any]] = e.cells[e.cells["named"]].to_dict("records")  # type: ignore[assignment]
-    for side, row in (("lowest", min(rows, key=_excess)), ("highest", max(rows, key=_excess))):
-        out[side] = {"language": row["language"], "judge": row["judge"], "excess": row["excess"] * scale.factor}
-    out["piled"] = None
-    for name, end in (("missing", None), ("floor", scale.low), ("ceiling", scale.high)):
-        share, elsewhere = float(first[name]), float(first[f"{name}_elsewhere"])
-        # Two values are always at an end of their scale.
-        if share - elsewhere >= PILED and not (scale.kind == "binary" and end is not None):
-            out["piled"] = {"what": name, "end": end, "share": share, "elsewhere": elsewhere}
-            break
-    return out
-
-
-def _excess(row: dict[str, Any]) -> float:
-    return float(row["excess"])
-
-
-def _uses(
-    panel: Panel,
-    e: Explanation,
-    c: Certificate,
-    state: State,
-    signal: Signal | None,
-    gates: Gates | None,
-    ranks: Finding | None,
-) -> dict[str, Say]:
-    """What follows for each use of the panel."""
-    fault = "blind" if state == "blind" else _state(e, c)
-    return {
-        "compare-systems": _compare(panel, state, signal, ranks),
-        "gate": _gate(fault, signal, gates),
-        "rank-judges": say(
-            f"use.rank.{_rank(panel, e, c)}",
-            tasks=panel.n_tasks,
-            matters=c.matters * e.factor,
-            unit=e.unit,
-            blind=state == "blind",
-        ),
-        "best-judge-per-language": say("use.best", blind=state == "blind"),
-        "panel-mean": _mean(panel, e, c, signal if state == "blind" else None),
-    }
-
-
-def _rank(panel: Panel, e: Explanation, c: Certificate) -> str:
-    """The state, but that few tasks do not pay for a calibration."""
-    state = _state(e, c)
-    return "few" if state == "diffuse" and panel.n_tasks < FEW_TASKS else state
-
-
-def _compare(panel: Panel, state: State, signal: Signal | None, ranks: Finding | None) -> Say:
-    if state == "blind":
-        return say("use.compare.blind", systems=len(panel.systems))
-    if not panel.systems:
-        return say("use.compare.none")
-    whole = panel.complete and panel.systems_complete
-    doubt = signal is not None and signal.verdict == "cannot tell"
-    named = ("winner", "rival", "judge", "system_i", "system_j", "higher_in", "lower_in")
-    values = {} if ranks is None else {x: v for x, v in ranks.values.items() if x in named}
-    return say(
-        "use.compare.mean" if whole else "use.compare.missing", doubt=doubt, systems=len(panel.systems), **values
-    )
-
-
-def _gate(fault: str, signal: Signal | None, gates: Gates | None) -> Say:
-    if gates is None:
-        return say("use.gate.none")
-    values: dict[str, Any] = {"flips": gates.flips, "decisions": gates.decisions, "share": gates.flip_share}
-    values |= {"low": gates.flip_low, "high": gates.flip_high, "narrows": bool(gates.held_out_low > 0)}
-    values |= {"mark": gates.threshold, "at_least": gates.at_least, "by_task": signal is None or bool(signal.by_task)}
-    return say(f"use.gate.{fault}", **values)
-
-
-def _mean(panel: Panel, e: Explanation, c: Certificate, blind: Signal | None) -> Say:
-    """The consensus calibration leaves the panel mean as it is; a broken cell does not. The mean of `blind` judges is
-    blind."""
-    if _state(e, c) == "culprit" and e.kind not in ("judge", "language"):
-        scale, first = scale_of(panel), e.culprits.iloc[0]
-        pull = {n: float(first[n]) * scale.factor / len(panel.judges) for n in ("excess", "low", "high")}
-        return say("use.mean.culprit", language=first["language"], judge=first["judge"], unit=scale.unit, **pull)
-    if blind is not None:
-        return say("use.mean.blind", by_task=bool(blind.by_task))
-    return Finding("use.mean.nothing", {}, "info", None, arithmetic=True)
-
-
-def _steps(
-    panel: Panel, e: Explanation, c: Certificate, state: State, goal: Goal | None, gates: Gates | None
-) -> tuple[Advised, ...]:
-    """Commands in the order in which they help."""
-    fault = _state(e, c)
-    out: list[Advised] = []
-    if fault == "culprit":
-        language, judge = str(e.culprits.iloc[0]["language"]), str(e.culprits.iloc[0]["judge"])
-        out.append(_step("step.read-worst", "explain", SCORES, "--cell", f"{language},{judge}"))
-        if e.kind == "judge":
-            out.append(_step("step.without", "audit", SCORES, "--judges", _others(panel.judges, judge)))
-        elif e.kind == "language":
-            out.append(_step("step.without", "audit", SCORES, "--languages", _others(panel.languages, language)))
-        else:
-            drops = [word for cell in e.named for word in ("--drop", ",".join(cell))]
-            out.append(_step("step.without", "audit", SCORES, *drops))
-        out.append(_step("step.correct-alone", "calibrate", SCORES, "--method", "sparse", "-o", "corrected.csv"))
-    if state == "blind":
-        out.append(_step("step.probe", "probe", "make", "ITEMS", "-o", "probes.jsonl"))
-    few = panel.n_tasks < FEW_TASKS
-    if fault == "diffuse" and few:
-        out.append(_step("step.plan", "plan", "--from", SCORES, "--radius", f"{c.matters:.3g}", needed=None))
-    elif fault == "diffuse" and state != "blind" and goal not in ("panel-mean", "best-judge-per-language"):
-        out.append(_step("step.calibrate", "calibrate", SCORES, "-o", "calibrated.csv"))
-        out.append(_step("step.compare", "compare", SCORES))
-    if fault == "open" and state != "blind":  # more tasks do not make judges see
-        out.append(_step("step.plan", "plan", "--from", SCORES, "--radius", f"{c.matters:.3g}", needed=c.tasks_needed))
-    if state == "agree":
-        out.append(_step("step.baseline", "calibrate", SCORES, "--save", "baseline.json"))
-    return (*out, *_for_goal(panel, state, goal, gates))
-
-
-def _for_goal(panel: Panel, state: State, goal: Goal | None, gates: Gates | None) -> tuple[Advised, ...]:
-    """The command that answers what the user wants the panel for."""
-    if goal == "compare-systems" and panel.systems and state != "blind":
-        return (_step("step.systems", "systems", SCORES),)
-    if goal == "gate" and gates is not None and state != "blind":
-        side = ("--at-least",) if gates.at_least else ()
-        return (_step("step.gate", "gate", SCORES, "--at", f"{gates.threshold:g}", *side),)
-    if goal == "best-judge-per-language":
-        return (_step("step.labels", "anchor", SCORES, "LABELS"),)
-    return ()
-
-
-def _step(code: str, *command: str, **values: Any) -> Advised:
-    return Advised(why=say(code, **values), command=("polyjudge", *command))
-
-
-def _others(labels: tuple[str, ...], one: str) -> str:
-    return ",".join(x for x in labels if x != one)

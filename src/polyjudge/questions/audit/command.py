@@ -19,7 +19,14 @@ def audit(
     at_least: Annotated[
         bool, Option("--at-least/--above", help="A task passes at that score too (>=), or only above it (>).")
     ] = False,
+    sweep: Annotated[str | None, Option(metavar="FIRST:LAST:STEP", help="More pass marks, as 10:70:5.")] = None,
     base: Annotated[str | None, Option(help="Language the gate contrasts with the others.")] = None,
+    cell: Annotated[
+        str | None, Option(metavar="LANGUAGE,JUDGE", help="Describe this cell, off or not, and show its answers.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, Option(metavar="LANGUAGE,JUDGE", help="Leave out this cell. May be given several times.")
+    ] = None,
     matters: o.Matters = None,
     goal: Annotated[
         str | None,
@@ -29,9 +36,6 @@ def audit(
             help="What the panel is for: compare-systems, gate (with --at), rank-judges, best-judge-per-language or "
             "panel-mean. The advice is then about that alone.",
         ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None, Option(metavar="LANGUAGE,JUDGE", help="Leave out this place. May be given several times.")
     ] = None,
     probes: Annotated[
         str | None, Option(metavar="SCORES", help="Scores of probes (or a run that has them): error or competence?")
@@ -45,7 +49,8 @@ def audit(
     """
     from polyjudge.questions.audit.advise import check_goal
     from polyjudge.questions.audit.audit import audit as analyse
-    from polyjudge.questions.audit.explain import parse_cell, without_cells
+    from polyjudge.questions.audit.explanation import parse_cell, without_cells
+    from polyjudge.questions.audit.pass_rates import parse_sweep
     from polyjudge.questions.emit import emit
     from polyjudge.read import read_probes
 
@@ -59,7 +64,9 @@ def audit(
         resamples=resamples,
         threshold=at,
         at_least=at_least,
+        sweep=parse_sweep(sweep) if sweep else (),
         base=base,
+        cell=None if cell is None else parse_cell(cell, panel),
         matters=matters,
         goal=check_goal(goal),
         probes=None if probes is None else read_probes(probes),
@@ -77,4 +84,6 @@ def _tables(result: Audit) -> dict[str, Any]:
     if result.reversals is not None and result.ranks is not None:
         tables["reversals"] = result.reversals.to_frame()
         tables["ranks"] = result.ranks.to_frame().drop(columns="tied_with")
+    if result.gates is not None:
+        tables |= {"gate": result.gates.cells, "sweep": result.gates.sweep}
     return tables if result.probes is None else {**tables, "probes": result.probes.cells}

@@ -2,79 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from polyjudge.estimate.bands import Uncertainty
-from polyjudge.panel.panel import Panel
-from polyjudge.panel.say import Say
 from polyjudge.panel.scale import Scale
-from polyjudge.questions.audit.bounded import Bounded
-from polyjudge.questions.audit.gates import Gates
-from polyjudge.questions.audit.matters import Certificate
-from polyjudge.questions.audit.missingness import Missingness
-from polyjudge.questions.audit.reversal import RankReversals
-from polyjudge.questions.audit.sensitivity import Sensitivity
-from polyjudge.questions.audit.ties import TiedSets
-from polyjudge.questions.audit.variance import Variance
+from polyjudge.questions.audit.matters import FEW_TASKS, Certificate
+from polyjudge.questions.audit.missing import Missingness
+from polyjudge.questions.audit.orders import RankReversals, TiedSets
+from polyjudge.questions.audit.pass_rates import Gates
+from polyjudge.questions.audit.robustness import Sensitivity
+from polyjudge.questions.audit.variation import Variance
 from polyjudge.questions.compare.held_out import Comparison
+from polyjudge.questions.systems.signal import DISAGREE
 from polyjudge.questions.systems.systems import Systems
 from polyjudge.report.sections import SEVERITIES, Finding, Matter, Severity, find, ranked
 
-
-def conclude(
-    panel: Panel,
-    language_effect: pd.DataFrame,
-    left_out: Mapping[str, Say | str],
-    *,
-    uncertainty: Uncertainty,
-    reversals: RankReversals | None,
-    ranks: TiedSets | None,
-    held_out: Comparison,
-    variance: Variance | None,
-    sensitivity: Sensitivity,
-    gates: Gates | None,
-    missingness: Missingness | None = None,
-    bounded: Bounded | None = None,
-    systems: Systems | None = None,
-) -> list[Finding]:
-    """The findings of an audit, most severe first."""
-    low, high = panel.observed_range
-    if high - low <= panel.tie_gap:
-        return [find("warning", "constant", score=low)]
-    # Advice about calibrating yields to a panel that does not see what it judges.
-    blind = systems is not None and systems.signal.verdict == "do not agree"
-    alpha = (1 - uncertainty.level) / _checks(variance, missingness, systems)
-    out = [
-        *([] if systems is None else _of_systems(systems, alpha)),
-        *([] if reversals is None else _reversal(reversals, alpha)),
-        *(f for f in _gain(held_out) if not blind or f.code not in ADVICE),
-        *_cells(uncertainty),
-        # Of very few tasks the lowest and highest scores seen are no ends of a scale.
-        *(_ends(sensitivity) if panel.n_tasks >= TOO_FEW_TASKS else []),
-        *([find("warning", "bounded-fails", **bounded.verdict.values)] if bounded and not bounded.survives else []),
-        # What drives the interaction is only asked where there is one beyond noise.
-        *(_sensitivity(sensitivity) if uncertainty.clear else []),
-        *([] if variance is None else _three_way(variance, alpha)),
-        *_missing(missingness, alpha),
-        *_gates(gates),
-        *([] if ranks is None else [*_order(ranks), *_contaminated(ranks)]),
-        *_shift(language_effect),
-    ]
-    if panel.n_tasks < FEW_TASKS:
-        out.append(find("notice", "few-tasks", tasks=panel.n_tasks, enough=FEW_TASKS))
-    out += [find("info", f"left-out-{part}", part=part, why=why) for part, why in left_out.items()]
-    return ranked(out)
+if TYPE_CHECKING:
+    from polyjudge.questions.audit.audit import Audit
 
 
-FEW_TASKS = 20
 TOO_FEW_TASKS = 10
 ADVICE = ("accuracy-gain", "do-not-calibrate")
 """Findings that advise for or against calibrating."""
 END_SHARE = 0.5
 """Share of scores at one end of the scale from which a judge is called near it."""
+
+
+def conclude(a: Audit) -> list[Finding]:
+    """The findings of an audit, most severe first."""
+    if a.constant:
+        return [find("warning", "constant", score=a.summary.low)]
+    s, c = a.summary, a.uncertainty
+    # Advice about calibrating yields to a panel whose judges do not agree about what they judge.
+    blind = a.signal is not None and a.signal.verdict == DISAGREE
+    alpha = (1 - a.level) / _checks(a.variance, a.missingness, a.systems)
+    out = [
+        *([] if a.systems is None else _of_systems(a.systems, alpha)),
+        *([] if a.reversals is None else _reversal(a.reversals, alpha)),
+        *(f for f in _gain(a.held_out) if not blind or f.code not in ADVICE),
+        *_cells(c),
+        # Of very few tasks the lowest and highest scores seen are no ends of a scale.
+        *(_ends(a.sensitivity) if s.tasks >= TOO_FEW_TASKS else []),
+        *_bounded(a),
+        # What drives the interaction is only asked where there is one beyond noise.
+        *(_sensitivity(a.sensitivity) if c.clear else []),
+        *([] if a.variance is None else _three_way(a.variance, alpha)),
+        *_missing(a.missingness, alpha),
+        *_gates(a.gates),
+        *([] if a.ranks is None else [*_order(a.ranks), *_contaminated(a.ranks)]),
+        *_shift(a.language_effect),
+    ]
+    if s.tasks < FEW_TASKS:
+        out.append(find("notice", "few-tasks", tasks=s.tasks, enough=FEW_TASKS))
+    out += [find("info", "left-out", part=part, why=str(why)) for part, why in a.left_out.items()]
+    out = weigh(out, a.certificate, a.explanation.scale)
+    return ranked([*out, *(() if a.probes is None else a.probes.findings)])
+
+
+def _bounded(a: Audit) -> list[Finding]:
+    """The linear conclusion is made by the ends of the scale. Not said where the explanation allows for them."""
+    b = a.bounded
+    if b is None or b.survives or a.explanation.latent:
+        return []
+    return [find("warning", "bounded-fails", **b.verdict.values)]
 
 
 def _checks(variance: Variance | None, missingness: Missingness | None, systems: Systems | None) -> int:
@@ -89,15 +82,11 @@ def _checks(variance: Variance | None, missingness: Missingness | None, systems:
 
 def _of_systems(s: Systems, alpha: float) -> list[Finding]:
     """What is said of systems; a warning must stand at the level that all checks of an audit leave it."""
-    out = []
-    for f in s.findings:
-        p = f.values["p"] if f.code == "systems-swap-language" else None
-        if f.code == "favour-own-family":
-            p = f.values["p"]
-        if f.severity == "warning" and p is not None and p > alpha:
-            f = replace(f, severity="notice")
-        out.append(f)
-    return out
+    tested = ("systems-swap-language", "favour-own-family")
+    return [
+        replace(f, severity="notice") if f.severity == "warning" and f.code in tested and f.values["p"] > alpha else f
+        for f in s.findings
+    ]
 
 
 def _reversal(r: RankReversals, alpha: float) -> list[Finding]:
@@ -250,7 +239,7 @@ def _contaminated(ranks: TiedSets) -> list[Finding]:
 
 OF_CELLS = frozenset(
     {"reversal", "reversal-global", "reversal-unsure", "interaction", "no-clear-cell", "one-judge-drives"}
-    | {"depends-on-scale", "bounded-fails", "scale-use", "one-pattern"}
+    | {"depends-on-scale", "bounded-fails"}
 )
 """Findings about how far cells are off: they weigh as much as the cells matter."""
 OF_ENDS = frozenset({"near-floor", "near-ceiling", "cell-at-floor", "cell-at-ceiling"})
@@ -262,7 +251,7 @@ def weigh(findings: list[Finding], certificate: Certificate, scale: Scale) -> li
     A swap of places matters when both gaps do. Two values always lie at the ends of their scale: no finding.
     """
     out = []
-    matter: Matter = {"certified": "negligible", "refuted": "material", "open": "open"}[certificate.status]  # type: ignore[assignment]
+    matter: Matter = {"certified": "negligible", "material": "material", "open": "open"}[certificate.status]  # type: ignore[assignment]
     most: Severity = {"negligible": "info", "open": "notice", "material": "serious"}[matter]  # type: ignore[assignment]
     for f in findings:
         if f.code in OF_ENDS and scale.kind == "binary":

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 
-from polyjudge.estimate.bands import Uncertainty
+from polyjudge.estimate.bands import Uncertainty, uncertainty
+from polyjudge.estimate.resample import check_level
+from polyjudge.estimate.tetrads import gap_changes
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.scale import scale_of
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Matter
 
+FEW_TASKS = 30
+"""Fewer tasks than this are said to be few."""
 SHARE_OF_SCALE = 0.02
 """What matters when the user does not say: this share of the score scale."""
-Status = Literal["certified", "refuted", "open"]
+MOST = 10.0
+"""Errors that a change may seem to be at most where nothing is off: a plan needs a number."""
+Status = Literal["certified", "material", "open"]
 
 
 def what_matters(panel: Panel, matters: float | None = None) -> float:
@@ -42,16 +50,21 @@ def materiality(low: float, high: float, matters: float) -> Matter:
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Certificate(Result):
-    """How far any judge can be off in any language, all cells at once.
+    """How far a gap between two judges may change between two languages.
 
-    delta : the smallest number of points such that the band of every cell lies within +-delta
-    status : "certified" (delta is at most `matters`), "refuted" (the band of a cell lies beyond it) or "open"
+    delta : no gap changes by more than this, in points, at the level (one-sided)
+    change : of the gap that surely changes most: language_a, language_b, judge_i, judge_j, change (gap in a less that
+        in b), low and high (limits of its size; the lower one allows for the number of gaps)
+    exact : delta bounds changes too rare to be seen, not the spread over tasks
+    status : "certified" (delta is at most `matters`), "material" (the band of a cell lies beyond it, or a gap surely
+        changes by more) or "open"
     cells : language, judge, interaction, band_low, band_high, matter
-    tasks_needed : tasks that would certify an open panel, with the probability `level`, if nothing is off; None when
-        it is closed
+    tasks_needed : tasks at which an open panel would be certified if nothing is off; None when it is closed
     """
 
     delta: float
+    change: dict[str, Any]
+    exact: bool
     matters: float
     status: Status
     level: float
@@ -66,26 +79,46 @@ class Certificate(Result):
         return {kind: int((self.cells["matter"] == kind).sum()) for kind in kinds}
 
 
-def certificate(u: Uncertainty, matters: float) -> Certificate:
-    """The certificate of invariance of a panel whose interaction has the bands of `u`.
+def certificate(
+    panel: Panel, matters: float | None = None, *, level: float = 0.95, bands: Uncertainty | None = None
+) -> Certificate:
+    """What can be ruled out of a panel: changes of gaps between judges, from one language to another.
+
+    matters : smallest effect in points that counts; 2% of the scale unless given
+    bands : the `uncertainty` of the same panel, where it is at hand
 
     >>> import polyjudge as pj
-    >>> panel, _ = pj.simulate_panel(tasks=400, interaction=0.0, seed=1)
-    >>> certificate(pj.uncertainty(panel), matters=3.0).status
+    >>> panel, _ = pj.simulate_panel(tasks=600, interaction=0.0, seed=1)
+    >>> certificate(panel, matters=4.0).status
     'certified'
     """
-    cells = u.cells[["language", "judge", "interaction", "band_low", "band_high"]].copy()
-    low, high = cells["band_low"].to_numpy(), cells["band_high"].to_numpy()
-    found = [materiality(a, b, matters) for a, b in zip(low, high, strict=True)]
-    cells["matter"] = found
-    delta = float(np.maximum(np.abs(low), np.abs(high)).max())
-    status: Status = "refuted" if "material" in found else "open" if "open" in found else "certified"
+    matters = what_matters(panel, matters)
+    bands = bands or uncertainty(panel, level=check_level(level))
+    cells = bands.cells[["language", "judge", "interaction", "band_low", "band_high"]].copy()
+    ends = zip(cells["band_low"], cells["band_high"], strict=True)
+    cells["matter"] = [materiality(low, high, matters) for low, high in ends]
+    found = gap_changes(panel, level)
+    delta, surest = found.widest.high, found.surest
+    status: Status = "certified" if delta <= matters else "open"
+    if (cells["matter"] == "material").any() or surest.low > matters:
+        status = "material"
     needed = None
     if status == "open" and matters > 0:
-        # At this size the band is half as wide as what matters. If nothing is off, estimate and band together then stay
-        # within it as often as the band holds.
-        widest = float((high - low).max()) / 2
-        needed = int(np.ceil(u.tasks * max((2 * widest / matters) ** 2, 1.0))) if np.isfinite(widest) else None
+        # If nothing is off the largest change seen is about as many errors as the band over all cells has.
+        reach = (found.widest.high - abs(found.widest.change)) * (1 + min(bands.critical, MOST) / ndtri(level))
+        times = delta / matters if found.exact else (reach / matters) ** 2
+        needed = math.ceil(panel.n_tasks * max(times, 1.0))
+    (a, b), (i, j) = surest.languages, surest.judges
+    change = {"language_a": panel.languages[a], "language_b": panel.languages[b]}
+    change |= {"judge_i": panel.judges[i], "judge_j": panel.judges[j]}
     return Certificate(
-        delta=delta, matters=matters, status=status, level=u.level, tasks=u.tasks, tasks_needed=needed, cells=cells
+        delta=delta,
+        change=change | {"change": surest.change, "low": surest.low, "high": surest.high},
+        exact=found.exact,
+        matters=matters,
+        status=status,
+        level=level,
+        tasks=panel.n_tasks,
+        tasks_needed=needed,
+        cells=cells,
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from polyjudge.panel.say import Template, Values, names, plural
-from polyjudge.questions.audit.bounded_words import WORDS as bounded_words
-from polyjudge.questions.audit.explain_words import WORDS as explain_words
-from polyjudge.questions.audit.gates_words import WORDS as gates_words
+import math
+from collections.abc import Sequence
+
+from polyjudge.panel.numbers import missing, number, percent
+from polyjudge.panel.say import Template, Values, names, places, plural, readings
+from polyjudge.questions.compare.words import GAIN
 
 SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -13,6 +15,190 @@ SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "
 def few(count: int) -> str:
     """A small count in words."""
     return SMALL[count] if 0 <= count < len(SMALL) else f"{count:,}"
+
+
+def about(value: float, low: float, high: float, sign: bool = False) -> str:
+    """A value with its interval, rounded to the first digit that the interval leaves sure.
+
+    >>> about(31.12, 25.17, 32.88), about(0.031, 0.012, 0.049)
+    ('31 [25, 33]', '0.03 [0.01, 0.05]')
+    """
+    half = abs(high - low) / 2
+    digits = min(6, max(0, -math.floor(math.log10(half)))) if half > 0 else 1
+    return f"{number(value, digits, sign)} [{number(low, digits, sign)}, {number(high, digits, sign)}]"
+
+
+def off(v: Values) -> str:
+    """Points below or above what the other judges say, with the interval."""
+    low, high = sorted((abs(v["low"]), abs(v["high"])))
+    if v["low"] <= 0 <= v["high"]:  # the interval has both sides
+        return f"{about(v['excess'], v['low'], v['high'], True)} {v['unit']} from what the other judges"
+    side = "below" if v["excess"] < 0 else "above"
+    return f"{about(abs(v['excess']), low, high)} {v['unit']} {side} what the other judges"
+
+
+def _perhaps(v: Values) -> str:
+    return "" if v["sure"] else "Perhaps "
+
+
+def _count(v: Values) -> str:
+    """How many cells are named, as the sentence begins."""
+    count = few(len(v["named"]))
+    return count.capitalize() if v["sure"] else count
+
+
+def _named(v: Values) -> str:
+    """How often resamples name it, where that is a doubt."""
+    return "" if v["sure"] else f" ({percent(v['share'])} of resamples name it)"
+
+
+def _shape(v: Values) -> str:
+    """Tasks x systems x languages x judges x replicates, each that there is."""
+    parts = {"task": v["tasks"], "system": v["systems"], "language": v["languages"], "judge": v["judges"]}
+    parts["replicate"] = v["replicates"]
+    return " x ".join(f"{count:,} {plural(count, name, name + 's')}" for name, count in parts.items() if count)
+
+
+def _gate_use(v: Values) -> str:
+    """The use, with the pass mark."""
+    return f"To gate at {v['mark']:g} or more" if v["at_least"] else f"To gate above {v['mark']:g}"
+
+
+def _place(named: Sequence[tuple[str, str]]) -> str:
+    return names([f"{judge} in {language}" for language, judge in named])
+
+
+def _piled(v: Values) -> str:
+    """Where a culprit's scores are heaped up, or gone."""
+    piled = v["piled"]
+    if piled is None:
+        return ""
+    share, elsewhere = percent(piled["share"]), percent(piled["elsewhere"])
+    if piled["what"] == "missing":
+        return f" {share} of its scores there are missing, elsewhere {elsewhere}."
+    return f" {share} of its scores there are {number(piled['end'], 0)}, elsewhere {elsewhere}."
+
+
+def _open(v: Values) -> str:
+    start = "No judge is clearly off from the others" if not v["clear"] else "Judges are a little off from each other"
+    return (
+        f"{start} in {'any language' if not v['clear'] else 'some languages'}. {{tasks}} tasks cannot rule out that a "
+        "gap between two judges changes by {delta:points} {unit} from one language to another."
+    )
+
+
+def _diffuse(v: Values) -> str:
+    judges = "spread over all judges" if len(v["judges"]) == v["panel"] else f"by {names(v['judges'])}"
+    count = f"{{count}} of {{cells}} cells are off by more than {{matters:.2g}} {{unit}}, {judges}"
+    return f"Beyond that, {count}." if v["also"] else f"Language changes your judges: {count}."
+
+
+def _probed(v: Values) -> str:
+    if not v["reacts"]:
+        return "Probes: no judge surely notices damage. Do not use these scores."
+    if not v["of"]:
+        blind = f" But {places(v['blind_places'])} cannot see: leave out." if v["blind_places"] else ""
+        return f"Probes ({{tasks}} tasks): no deviation that matters needs a reading.{blind}"
+    return "Probes ({tasks} tasks): " + readings(v)
+
+
+def _rank_probed(v: Values) -> str:
+    start = "To use one judge: "
+    if not v["reacts"]:
+        return start + "do not. No judge surely notices damage."
+    if v["competence"]:
+        return start + f"do not calibrate {places(v['competence_places'])}; it sees where most others do not."
+    if v["blind_places"]:
+        return start + "leave out the places that cannot see, then look again."
+    if v["of"] and v["severity"] == v["of"]:
+        return start + "calibrate. Probes say the deviations are severity, so it is safe."
+    return start + ("probes leave open what the deviations are; labels decide." if v["of"] else "as the scores are.")
+
+
+def _one_diffuse(v: Values) -> str:
+    if v.get("advised") and v.get("closer") is not None:
+        near = about(*(v[n] * v["factor"] for n in ("closer", "closer_low", "closer_high")))
+        return f"To use one judge: calibrate. Picked at random it comes {near} {{unit}} closer to the mean of all."
+    return "To use one judge: calibrating does not surely bring it closer to the mean of all; score more tasks."
+
+
+def _gate_diffuse(v: Values) -> str:
+    if v["levels"]:
+        turned = "Calibrating shifts scores off their levels and turns {flips} of {decisions} decisions"
+        return f"{_gate_use(v)} with one judge: move its pass mark, not the scores. {turned}."
+    start = f"{_gate_use(v)} with one judge: calibrat"
+    turned = "{flips} of {decisions} decisions ({share/low/high:share})"
+    if v["narrows"]:
+        return f"{start}e, it turns {turned}."
+    return f"{start}ing would turn {turned}, but does not surely narrow the gap between languages."
+
+
+def _gate_spread(v: Values) -> str:
+    chance = "" if missing(v["chance"]) else " By chance alone it would be {chance:.1f}."
+    return (
+        "The same judge passes {raw/raw_low/raw_high:.1f} percentage points more tasks in its best language than in "
+        f"its worst.{chance}"
+    )
+
+
+def _gate_gain(v: Values) -> str:
+    if v["low"] > 0:
+        return "Calibrating takes {reduction/low/high:.1f} percentage points off that gap on tasks it has not seen."
+    if v["high"] < 0:
+        wider = f"{-v['reduction']:.1f} [{-v['high']:.1f}, {-v['low']:.1f}]"
+        return (
+            f"Do not calibrate for this gate: it widens that gap by {wider} percentage points on tasks it has not seen."
+        )
+    return (
+        "Calibrating does not surely narrow that gap on tasks it has not seen: {reduction/low/high:+.1f} percentage "
+        "points."
+    )
+
+
+def _side(v: Values) -> str:
+    return "at or above" if v["at_least"] else "above"
+
+
+def _ends_why(v: Values) -> str:
+    start = {
+        "two-levels": "The scores have two levels",
+        "few-levels": "The scores have {levels} levels",
+        "ends": "Many scores lie at an end of the scale",
+        None: "The scale does not ask for it",
+    }[v["reason"]]
+    cut = ", cut into {levels} levels" if v["binned"] else ""
+    if v["reason"] is None:
+        return f"{start}: here are the same comparisons on a scale without ends{cut}."
+    return (
+        f"{start}, so points near an end are squeezed, which can look like a language effect or hide one. Here are the "
+        f"same comparisons on a scale without ends{cut}."
+    )
+
+
+def _survives(v: Values) -> str:
+    if not v["linear"]:
+        return "The conclusion survives: on a scale without ends no judge is surely off in any language either."
+    kept = v["linear"] - v["lost"] - v["turned"]
+    text = f"The conclusion survives on a scale without ends: {kept} of {{linear}} clear cells stay on their side"
+    gone = plural(v["lost"], " ({lost} may be an effect of the ends)", " ({lost} may be effects of the ends)")
+    return text + (gone if v["lost"] else "") + "."
+
+
+def _fails(v: Values) -> str:
+    if not v["linear"]:
+        return (
+            "The ends of the scale hide something: in points no cell is clear, but on a scale without ends {judge} in "
+            "{language} is ({latent/band_low/band_high:+.1f} logits). Do not certify this panel by points alone."
+        )
+    turned = f" {{turned}} {plural(v['turned'], 'lies', 'lie')} on the other side." if v["turned"] else ""
+    if v["agrees"] == "same":
+        largest = " The largest, {judge} in {language}, stays."
+    else:
+        largest = " The largest, {judge} in {language}, is among them ({latent/band_low/band_high:+.1f} logits)."
+    return (
+        "The conclusion may be made by the ends of the scale: {lost} of {linear} clear cells vanish on a scale without "
+        f"ends.{turned}{largest} Score tasks that are neither too hard nor too easy before you calibrate."
+    )
 
 
 def _reversal(v: Values) -> str:
@@ -79,31 +265,25 @@ def _end(end: str) -> Template:
     )
 
 
-GAIN = {
-    "gain.advised": "If you use a single judge, calibrate: one picked at random comes "
-    "{closer/closer_low/closer_high:points} points closer to the panel. If you average the judges, nothing changes. "
-    "Which judge gains most needs labels.",
-    "gain.open": "Do not calibrate: it may only add noise (squared distance to the panel falls by "
-    "{gain/low/high:+points}, which includes 0). More tasks, or shrinkage, may show a gain.",
-    "gain.loss": "Do not calibrate: it adds error (squared distance to the panel changes by {gain/low/high:+points}). "
-    "More tasks, or shrinkage, may show a gain.",
-    "gain.too-few": "Do not calibrate: {tasks} tasks are too few to measure what it gains.",
-}
 SCALES = {
     "binary": "Yes or no",
-    "likert": "A rating from {low:.4g} to {high:.4g}",
+    "likert": "Ratings",
     "percent": "A scale of 0 to 100",
     "open": "An open scale",
 }
-LEFT_OUT = "Left out: {part}. {why:text}"
+PARTS = {
+    "systems": "who wins, and whether the judges agree about the systems",
+    "signal": "whether the judges agree about the tasks",
+    "reversals": "the order of the judges, and who swaps places",
+    "levels": "the same on a scale without ends",
+    "three-way": "the test of effects of single tasks",
+    "variance": "what the variance consists of",
+    "gates": "the gate",
+}
 
 WORDS: dict[str, Template] = {
-    **GAIN,
-    "gain.scope": "The gain is that of one judge drawn at random: it comes nearer to the panel mean, and so on average "
-    "to any truth that is the same for all judges. Who uses the panel mean gains exactly 0. A given judge may gain or "
-    "lose, and only labels tell. Shifts of all judges of a language alike are not counted: they need labels too.",
     # findings
-    "constant": "All scores are {score}: there is nothing to compare or to calibrate.",
+    "constant": "All scores are {score}: whether the judges agree, and what language does to them, cannot be told.",
     "reversal": _reversal,
     "reversal-unsure": _reversal_unsure,
     "no-reversal": "No two of your judges swap places between languages ({pairs} pairs).",
@@ -148,7 +328,7 @@ WORDS: dict[str, Template] = {
     ),
     "shift-of-one-judge": lambda v: (
         "In {language} the judges do not shift together: their mean moves by {effect/low/high:+points} points, their "
-        "median by {median:+points}. {odd} makes the difference; look there first (polyjudge explain)."
+        "median by {median:+points}. {odd} makes the difference; look there first."
         + (" The same holds for {others}." if v["others"] else "")
     ),
     "contaminated": lambda v: (
@@ -160,23 +340,23 @@ WORDS: dict[str, Template] = {
         + ("their order." if v["judge"] is None else "its rank.")
     ),
     "few-tasks": "With {tasks} tasks every interval is wide. Plan for {enough} or more: polyjudge plan --from SCORES",
-    "left-out-three-way test": LEFT_OUT,
-    "left-out-variance": LEFT_OUT,
-    "left-out-bounded": LEFT_OUT,
-    "left-out-gate spread": LEFT_OUT,
-    "left-out-gate": LEFT_OUT,
-    "left-out-rank reversals": LEFT_OUT,
-    "left-out-signal": LEFT_OUT,
-    "left-out-systems": LEFT_OUT,
+    "left-out": lambda v: f"Left out: {PARTS[v['part']]}. {{why:text}}",
+    "left-out.refused": "{text:text}",
     "left-out.three-way": "It needs replicates to tell the task's own language effect from noise.",
-    "left-out.gate-spread": "All scores are equal, so no threshold divides them.",
     # what is read
-    "read.scale": lambda v: f"{SCALES[v['scale']]}; effects of {{matters:.2g}} {{unit}} or more matter (--matters).",
-    "read.looks": lambda v: (
-        "The collection could stop at {looks} looks. The 95% intervals here do not allow for that."
-        if v["level"] is None
-        else f"The collection could stop at {{looks}} looks, so each interval is at {100 * v['level']:.4g}%: together "
-        f"they keep {100 * (1 - (1 - v['level']) * v['looks']):.4g}%."
+    "audit.read": lambda v: (
+        _shape(v)
+        + (": {scores} scores from {low:.4g} to {high:.4g}, " if v["high"] > v["low"] else ": {scores} scores, ")
+        + ("none missing." if not v["missing"] else "{missing} of {entries} missing.")
+        + (" {unanswered} answers no judge scored." if v["unanswered"] else "")
+    ),
+    "read.scale": lambda v: (
+        f"{SCALES[v['scale']]}. "
+        + (
+            "You said that differences of {matters:.2g} {unit} or more matter."
+            if v["said"]
+            else "Differences of {matters:.2g} {unit} or more are taken to matter (--matters)."
+        )
     ),
     "audit.title": "Audit of {judges} judges in {languages} languages",
     "audit.names": "{what}: {names:text}",
@@ -280,7 +460,188 @@ WORDS: dict[str, Template] = {
         + ("holds" if v["in_band"] else "does not hold")
         + " all of them at once."
     ),
+    # verdict, uses, steps, explanation
+    "verdict.shared": "An error that all judges share would not show here; 50 labels a language would tell.",
+    "verdict.calm": "No gap between two judges changes by more than {delta:points} {unit} from one language to another "
+    "({level:share}).",
+    "verdict.open": _open,
+    "verdict.ends": "Gaps between judges change by up to {delta:points} {unit} from one language to another, but the "
+    "ends of the scale explain that: on a scale without ends judges and languages add up.",
+    "verdict.cell": lambda v: f"{_perhaps(v)}{{judge}} is off in {{language}}: {off(v)} say{_named(v)}.{_piled(v)}",
+    "verdict.cells": lambda v: (
+        f"{_perhaps(v)}{_count(v)} cells are off from the other judges: {_place(v['named'])}. Furthest is "
+        f"{{judge}} in {{language}}, {off(v)} say{_named(v)}.{_piled(v)}"
+    ),
+    "verdict.judge": lambda v: (
+        f"{_perhaps(v)}{{judge}} reacts to language unlike the other judges, most in {{language}}: {off(v)} "
+        f"say{_named(v)}."
+    ),
+    "verdict.language": lambda v: (
+        f"{_perhaps(v)}In {{language}} the judges part as in no other language, most {{judge}}: {off(v)} "
+        f"say{_named(v)}. Check the prompt in {{language}}."
+    ),
+    "verdict.diffuse": _diffuse,
+    "verdict.gap": lambda v: (
+        "Language changes your judges: {judge_i} stands "
+        + about(v["change"], v["low"], v["high"])
+        + " {unit} higher against {judge_j} in {above} than in {below}."
+    ),
+    "verdict.swap": "{judge_i} is {gap_above:points} {unit} above {judge_j} in {above} and {gap_below:points} below it "
+    "in {below}. That is no accident ({p:p}).",
+    "verdict.two-judges": "With two judges nobody can tell which of them is off: add a third.",
+    "verdict.probes": _probed,
+    "use.compare.blind": lambda v: (
+        f"To compare {'systems' if v['systems'] else 'tasks'}: not with this panel. Nothing that is done to its scores "
+        "helps."
+    ),
+    "use.compare.none": "To compare systems: these scores do not say which system they are of. Name that column: "
+    "--system NAME.",
+    "use.compare.mean": "To compare systems: average the judges. Calibrating cannot change their order.",
+    "use.compare.missing": "To compare systems: calibrate first. Scores are missing, so a system may meet harsher "
+    "judges than another.",
+    "use.gate.none": "To gate: name the pass mark with --at, and see how many decisions depend on the language.",
+    "use.gate.blind": lambda v: f"{_gate_use(v)}: not with this panel. Its judges do not agree about what passes.",
+    "use.gate.calm": lambda v: (
+        f"{_gate_use(v)}: use the scores as they are. Calibrating would turn {{flips}} of {{decisions}} decisions."
+    ),
+    "use.gate.open": lambda v: f"{_gate_use(v)}: use the scores as they are until more tasks are scored.",
+    "use.gate.ends": lambda v: f"{_gate_use(v)}: use the scores as they are.",
+    "use.gate.culprit": lambda v: f"{_gate_use(v)}: mend or leave out what is off first.",
+    "use.gate.diffuse": _gate_diffuse,
+    "use.one.calm": "To use one judge: any, as it is. Judges further apart than {delta:points} {unit} in one language "
+    "stand in the same order in every other; it is one of leniency, not of quality.",
+    "use.one.open": lambda v: (
+        "To use one judge: as it is" + ("." if v["blind"] else "; more tasks would tell what language does to it.")
+    ),
+    "use.one.ends": "To use one judge: as it is. Calibrating would correct the ends of the scale, not the judge.",
+    "use.one.culprit": "To use one judge: leave out what is off, or correct it alone.",
+    "use.one.diffuse": _one_diffuse,
+    "use.one.few": "To use one judge: score more tasks first. {tasks} are too few to calibrate on.",
+    "use.one.probed": _rank_probed,
+    "use.best": "Which judge is best in a language only labels or probes can tell; means show who is lenient.",
+    "use.best.probed": lambda v: (
+        "To pick a judge for a language: probes show who notices damage, not who is best."
+        + (f" Leave out {places(v['blind_places'])}." if v["blind_places"] and v["reacts"] else "")
+    ),
+    "use.mean.probed": lambda v: (
+        f"To average the judges: not where most of them are blind. There {places(v['competence_places'])} sees more "
+        "than the mean."
+    ),
+    "use.mean.blind": lambda v: (
+        f"To average the judges: their mean says no more about the {'tasks' if v['by_task'] else 'systems'} than they."
+    ),
+    "use.mean.nothing": "To average the judges: as they are. Calibrating changes nothing there, by arithmetic.",
+    "use.mean.culprit": lambda v: (
+        f"To average the judges: {{judge}} pulls {{language}} {'down' if v['excess'] < 0 else 'up'} by "
+        f"{about(abs(v['excess']), *sorted((abs(v['low']), abs(v['high']))))} {{unit}}."
+    ),
+    "step.without-blind": "See the panel without the places that cannot see",
+    "step.read-worst": "Read the answers that move it most",
+    "step.without": "See the panel without it",
+    "step.correct-alone": "Or correct it alone",
+    "step.calibrate": "Calibrate",
+    "step.plan": lambda v: "Plan more tasks" + ("" if v["needed"] is None else f" (about {number(v['needed'], 0)})"),
+    "step.baseline": "Keep this as your baseline, to compare later scores with (polyjudge drift)",
+    "step.systems": "See the leaderboard in full",
+    "step.gate": "See the pass rates by language",
+    "step.labels": "Label fifty a language",
+    "step.probe": "See whether they notice quality: damage some responses (ITEMS: your tasks with them)",
+    "explain.kind.none": "Nothing: judges and languages add up, within noise.",
+    "explain.kind.cell": "One place: {judge} in {language}.",
+    "explain.kind.cells": lambda v: f"A few places: {_place(v['named'])}.",
+    "explain.kind.judge": "One judge: {judge}.",
+    "explain.kind.language": "One language: {language}.",
+    "explain.kind.diffuse": lambda v: (
+        "Everything a little: no few places explain it"
+        + (f", though {_place(v['named'])} stands out." if v["named"] else ".")
+    ),
+    "explain.stability": "{stability:share} of {resamples} random halves of the tasks say the same.",
+    "explain.cell": lambda v: (
+        f"{{judge}} in {{language}}: {off(v)} than the other judges and languages lead to expect (double centring "
+        "says {interaction:+points})."
+    ),
+    "explain.shares": lambda v: (
+        "Scores at the lowest value: {floor:share} there, {floor_elsewhere:share} in its other languages; at the "
+        "highest: {ceiling:share} and {ceiling_elsewhere:share}; missing: {missing:share} and "
+        "{missing_elsewhere:share}."
+    ),
+    "explain.shares-chart": lambda v: (
+        "Each small picture shows how often a judge gave which score in a language."
+        + (f" In the accent colour: {_place(v['named'])}." if v["named"] else "")
+    ),
+    "explain.shares-missing": "Missing: {missing:share} of its scores there, {missing_elsewhere:share} in its other "
+    "languages.",
+    "explain.without": "Without the places named, the largest deviation falls from {largest:points} to "
+    "{without:points} {unit}, and {clear_without} of {cells} cells are clear of noise instead of {clear}.",
+    "explain.majority": "This rests on the majority: it shows who differs, not who is right. Labels or probes decide.",
+    "explain.worst": "Tasks that show it most: the score, and what the other judges and languages lead to expect",
+    "explain.alt": lambda v: (
+        "How far each judge is off in each language, beyond its own and the language's level."
+        + (" The culprit is framed." if v["named"] else "")
+    ),
+    "explain.grid": lambda v: (
+        f"{v['unit'].capitalize()} that `calibrate{' --method sparse' if v['method'] == 'sparse' else ''}` takes off"
+        + (" ({shown} of {languages} languages, those furthest off)" if v["shown"] < v["languages"] else "")
+    ),
+    "explain.grid-note": lambda v: "; ".join(
+        text
+        for text, there in (
+            ("[ ] named in {share:share} of resamples", v["share"] is not None),
+            (". less than {matters:.2g} {unit}" if v["method"] == "cbc" else ". nothing", v["small"]),
+        )
+        if there
+    ),
+    "explain.cells": "Every place: the sparse reading with its {level:share} interval, and double centring with its "
+    "band",
+    "explain.certificate": lambda v: (
+        "At {level:share} no gap between two judges changes by more than {delta:points} {unit} from one language to "
+        "another"
+        + (" (the limit of changes too rare to be seen)" if v["exact"] else "")
+        + ". Surest is that of {judge_i} and {judge_j}, by {change:+points} between {language_b} and {language_a}. "
+        "{material} of {cells} cells are off by more than {matters:.2g} {unit} for sure, {open} may be, {negligible} "
+        "are not."
+        + (
+            ""
+            if v["needed"] is None
+            else " If nothing is off, about {needed} tasks would bring it below {matters:.2g}."
+        )
+    ),
+    # gates
+    "gate.flips": lambda v: (
+        "Calibrating turns no decision."
+        if v["flips"] == 0
+        else "Calibrating turns {flips} of {decisions} decisions ({share/low/high:share})."
+    ),
+    "gate.spread": _gate_spread,
+    "gate.gain": _gate_gain,
+    "gate.rates-chart": "From {low:share} ({low_judge} in {low_language}) to {high:share} ({high_judge} in "
+    "{high_language}).",
+    "gate.rates": lambda v: f"Pass rates {_side(v)} {{threshold}}, {{stage}}, % of tasks",
+    "gate.systems": lambda v: f"Answers of each system that pass {_side(v)} {{threshold}}, over its judges",
+    "gate.same-tasks": "On the same tasks the gap after calibrating is {calibrated/low/high:.1f} points.",
+    "gate.held-out": "On left-out tasks it is {raw:.1f} points raw and {calibrated:.1f} calibrated ({resamples} "
+    "resamples of the tasks, {level:share} intervals).",
+    "gate.scope": "Calibration shifts all scores of a judge in a language alike, so their order stays. What all judges "
+    "share in a language stays too. Equal pass rates are consistent ones; which rate is right needs labels.",
+    "gate.sweep-chart": "For each judge the largest less the smallest pass rate over languages, averaged over judges. "
+    "Raw it reaches {raw:.1f} percentage points, calibrated {calibrated:.1f}. Bands are {level:share} intervals over "
+    "resampled tasks.",
+    "gate.contrast": "{base} less the mean of the other languages, percentage points",
+    "gate.note.outside": "{count} thresholds of the sweep lie outside the scores [{low}, {high}] and were left out.",
+    "gate.note.fewer-resamples": "{made} of {asked} resamples were made, to bound the time on {units} units.",
+    "gate.note.missing": "Scores are missing: pass rates are least-squares estimates with task and cell effects.",
+    "gate.note.units": "Units hold several tasks: each passes by the mean of its tasks, so these are rates of units.",
+    # a scale without ends
+    "bounded.title": "On a scale without ends",
+    "bounded.why": _ends_why,
+    "bounded.survives": _survives,
+    "bounded.fails": _fails,
+    "bounded-fails": _fails,
+    "bounded.method": "An ordinal mixed model (cumulative logit; two levels: logistic) by marginal likelihood. "
+    "Answers differ by {unit_sd:.1f} logits (standard deviation). Errors come from the spread over tasks, and the "
+    "band holds for all cells at once. A cell that is clear on one scale agrees when the other has it on the same "
+    "side and its own interval there excludes 0.",
+    "bounded.separated": "All scores lie at one end in {count} of {cells} cells. How far off they are is known from "
+    "one side only: half a score on the next level was added, and the model's own error is used.",
+    "bounded.part": "Fitted to {part} of {units} answers drawn at random.",
 }
-WORDS |= bounded_words
-WORDS |= explain_words
-WORDS |= gates_words

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from polyjudge.panel.say import Template
 
+GAIN = {
+    "gain.advised": "If you use a single judge, calibrate: one picked at random comes "
+    "{closer/closer_low/closer_high:points} points closer to the panel. If you average the judges, nothing changes. "
+    "Which judge gains most needs labels.",
+    "gain.open": "Do not calibrate: it may only add noise (squared distance to the panel falls by "
+    "{gain/low/high:+points}, which includes 0). More tasks, or shrinkage, may show a gain.",
+    "gain.loss": "Do not calibrate: it adds error (squared distance to the panel changes by {gain/low/high:+points}). "
+    "More tasks, or shrinkage, may show a gain.",
+    "gain.too-few": "Do not calibrate: {tasks} tasks are too few to measure what it gains.",
+}
+
 WORDS: dict[str, Template] = {
+    **GAIN,
+    "gain.scope": "The gain is that of one judge drawn at random: it comes nearer to the panel mean, and so on average "
+    "to any truth that is the same for all judges. Who uses the panel mean gains exactly 0. A given judge may gain or "
+    "lose, and only labels tell. Shifts of all judges of a language alike are not counted: they need labels too.",
     "held-out.skipped": lambda v: (
         "{skipped} of {resamples} resamples drew every task"
         + ("" if v["complete"] else " or do not identify the interaction")

@@ -22,8 +22,8 @@ from polyjudge.estimate.incomplete import sampling_panel
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.pairs import check_pairs
 from polyjudge.estimate.resample import (
-    benjamini_hochberg,
     check_level,
+    false_discovery,
     jackknife,
     mean_and_se,
     selected_p,
@@ -352,7 +352,7 @@ def _expected(world: _World, n: int, level: float, draws: int, seed: int) -> tup
     cells = (beta_t > world.wider * bonferroni_t(n, k * m, level)).sum(axis=(1, 2))
     gap_t = (estimate[..., i] - estimate[..., j]) / np.maximum(gap_sd * wobble / math.sqrt(n), tiny)
     p = selected_p(stdtr(n - 1, -gap_t), stdtr(n - 1, gap_t))
-    found = (benjamini_hochberg(p) <= 1 - level).sum(axis=1)
+    found = (false_discovery(p) <= 1 - level).sum(axis=1)
     d = truth[..., i] - truth[..., j]
     true = ((d.max(axis=1) > 0) & (d.min(axis=1) < 0)).sum(axis=1)
     return cells.astype(float), found.astype(float), true.astype(float)

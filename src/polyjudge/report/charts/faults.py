@@ -41,8 +41,8 @@ def deviations(
         for test, width in (("datum.named", 3), (IS_CHOSEN, 1.5))
     ]
     chart = sized([rectangles(base, tint), *text, *frames], judges, narrow=12, high=28)
-    framed_words = "framed: the culprit; " if data["named"].any() else ""
-    small = f". within {matters:.2g}, or noise" if matters else ". within noise"
+    framed_words = "framed: named; " if data["named"].any() else ""
+    small = (f". within {matters:.2g}" if matters else ". within noise") if bool(cells["small"].any()) else ""
     first = note or f"{unit} beyond the judge's and the language's own level"
     return finish(chart, title, [first, framed_words + small])
 

@@ -23,8 +23,8 @@ from polyjudge.estimate.resample import (
 from polyjudge.panel.arrays import Array, ratio, row_blocks
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.audit.gates import pass_rates, spread
-from polyjudge.questions.audit.reversal import count_reversals, reversals
+from polyjudge.questions.audit.orders import count_reversals, reversals
+from polyjudge.questions.audit.pass_rates import pass_rates, spread
 from polyjudge.report.result import Result
 
 SURVIVES = 0.9

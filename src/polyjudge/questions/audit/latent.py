@@ -8,38 +8,20 @@ logistic one) has no ends. See docs/inference.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
 from polyjudge.estimate.bands import Uncertainty, band_critical, own_critical, uncertainty
-from polyjudge.estimate.incomplete import informing, sum_clusters
+from polyjudge.estimate.incomplete import informing
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.estimate.ordinal import OrdinalFit, fit_ordinal
+from polyjudge.estimate.levels import Latent, Reason, asks, latent_cells
 from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se
-from polyjudge.panel.arrays import Array
-from polyjudge.panel.budget import require_time
-from polyjudge.panel.errors import PanelError
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.panel.scale import FEW, MOST_STEPS
 from polyjudge.report.result import Result
 
-Reason = Literal["two-levels", "few-levels", "ends"]
-END = 0.2
-"""Share of all scores on one end of the scale from which the ends are called heavy ..."""
-JUDGE_END = 0.5
-"""... or share of one judge's scores."""
-OWN_LEVEL = 0.05
-"""A lowest or highest score with at least this share of all scores is a level of its own where scores are cut."""
-INNER = 5
-"""Levels that the other scores are cut into, each with about as many scores."""
-FEWEST = 10
-"""Tasks from which the lowest and highest scores seen count as ends of a scale."""
-MOST_TERMS = 500_000
-"""Above this many unit x cell x level entries a random part of the units is fitted."""
 KEPT = 0.5
 """The linear conclusion survives only if at least this share of its clear cells stays clear."""
 
@@ -86,27 +68,14 @@ class Bounded(Result):
         return int((self.cells["agrees"] == agrees).sum())
 
 
-def asks(panel: Panel) -> Reason | None:
-    """Why the scores want a model of levels: two levels, few levels, or many scores at an end. None: they do not."""
-    low, high = panel.observed_range
-    if not np.all(panel.weights == 1) or high - low <= panel.tie_gap:
-        return None
-    scores = panel.singles
-    some = scores.ravel()[:: max(1, scores.size // FEW)]
-    known = np.unique(some[~np.isnan(some)])
-    if len(known) <= MOST_STEPS:
-        return "two-levels" if len(known) == 2 else "few-levels"
-    if panel.n_tasks < FEWEST:
-        return None
-    at_ends = [scores <= low + panel.tie_gap, scores >= high - panel.tie_gap]
-    scored = (~np.isnan(scores)).sum(axis=(0, 1, 3))
-    shares = np.array([end.sum(axis=(0, 1, 3)) for end in at_ends])
-    heavy = (shares.sum(axis=1) >= END * scored.sum()).any() or (shares >= JUDGE_END * scored).any()
-    return "ends" if heavy else None
-
-
 def bounded(
-    panel: Panel, *, level: float = 0.95, resamples: int = 1000, seed: int = 7, linear: Uncertainty | None = None
+    panel: Panel,
+    *,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 7,
+    linear: Uncertainty | None = None,
+    latent: Latent | None = None,
 ) -> Bounded:
     """The interaction on the latent scale of an ordinal (or binary) mixed model, and whether the linear one survives.
 
@@ -115,6 +84,7 @@ def bounded(
     level : confidence level of every interval and of the band
     resamples, seed : of the task bootstrap behind the band
     linear : the linear result to compare with; `uncertainty` of the same panel when not given
+    latent : the fitted model of levels of the same panel, where it is at hand
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(scale="integer", steps=5, seed=1)
@@ -123,22 +93,11 @@ def bounded(
     """
     check_level(level)
     check_resamples(resamples)
-    if not np.all(panel.weights == 1):
-        raise PanelError("A model of levels needs single tasks; units that hold several have no levels.")
-    cells_of = float(panel.shape[1] * panel.shape[2])
-    require_time(cells_of**3 / 64, f"A model of levels with {cells_of:,.0f} cells")
+    latent = latent or latent_cells(panel, seed)
     linear = linear or uncertainty(panel, level=level, resamples=resamples, seed=seed)
-    answers, notes = _part(panel.by_system(), seed)
-    scores = answers.singles
-    edges, levels, binned = _levels(scores, panel)
+    fit, notes = latent.fit, list(latent.notes)
     _, k, m = panel.shape
-    counts = _counts(scores, edges)
-    if (empty := counts.sum(axis=(0, 2)) == 0).any():
-        at = divmod(int(empty.argmax()), m)
-        place = f"{panel.judges[at[1]]} in {panel.languages[at[0]]}"
-        raise PanelError(f"A model of levels needs scores in every cell, and {place} has none.")
-    fit = fit_ordinal(counts)
-    cells, critical = _cells(panel, fit, answers, level, resamples, seed)
+    cells, critical = _cells(panel, latent, level, resamples, seed)
     own = linear.cells
     cells["linear"], cells["linear_clear"] = own["interaction"].to_numpy(), own["clear"].to_numpy(dtype=bool)
     cells["agrees"] = _agrees(cells, own)
@@ -148,9 +107,9 @@ def bounded(
     verdict, survives = _verdict(cells)
     return Bounded(
         cells=cells,
-        levels=levels,
+        levels=latent.levels,
         reason=asks(panel),
-        binned=binned,
+        binned=latent.binned,
         cuts=tuple(map(float, fit.cuts)),
         unit_sd=fit.sigma,
         log_likelihood=fit.log_likelihood,
@@ -163,60 +122,12 @@ def bounded(
     )
 
 
-def _part(answers: Panel, seed: int) -> tuple[Panel, list[Say]]:
-    """The answers, or whole clusters of them drawn at random where there are very many."""
-    n, k, m = answers.shape
-    most = max(FEWEST, MOST_TERMS // (k * m * (MOST_STEPS - 1)))
-    if n <= most:
-        return answers, []
-    clusters = int(answers.cluster.max()) + 1
-    drawn = np.random.default_rng([seed, 19]).permutation(clusters)[: max(FEWEST, clusters * most // n)]
-    keep = np.isin(answers.cluster, drawn)
-    part = answers.select(tasks=[t for t, kept in zip(answers.tasks, keep, strict=True) if kept])
-    return part, [say("bounded.part", part=int(keep.sum()), units=n)]
-
-
-def _levels(scores: Array, panel: Panel) -> tuple[Array, pd.DataFrame, bool]:
-    """Edges between levels, what each level holds, and whether scores were cut into levels."""
-    known, count = np.unique(scores[~np.isnan(scores)], return_counts=True)
-    binned = len(known) > MOST_STEPS
-    if binned:
-        low, high = count[0] >= OWN_LEVEL * count.sum(), count[-1] >= OWN_LEVEL * count.sum()
-        inner = slice(1 if low else 0, len(known) - (1 if high else 0))
-        place = np.cumsum(count[inner]) / count[inner].sum()
-        cut = np.searchsorted(place, np.arange(1, INNER) / INNER - 1e-12) + inner.start
-        last = np.unique([*([0] if low else []), *cut, *([len(known) - 2] if high else [])])
-        last = last[last < len(known) - 1]
-    else:
-        last = np.arange(len(known) - 1)
-    if len(last) == 0:
-        raise PanelError("All scores are equal: there are no levels to tell apart.")
-    edges = (known[last] + known[last + 1]) / 2
-    starts = np.concatenate([[0], last + 1])
-    share = np.add.reduceat(count, starts) / count.sum()
-    ends = np.concatenate([last, [len(known) - 1]])
-    table = {"level": np.arange(1, len(starts) + 1), "low": known[starts], "high": known[ends], "share": share}
-    return edges, pd.DataFrame(table), binned
-
-
-def _counts(scores: Array, edges: Array) -> Array:
-    """Number of single scores on each level: (n, k, m, q) -> (n, k * m, levels)."""
-    n, k, m, _ = scores.shape
-    there = ~np.isnan(scores)
-    code = np.searchsorted(edges, np.where(there, scores, 0.0))
-    out = np.stack([((code == c) & there).sum(axis=3) for c in range(len(edges) + 1)], axis=-1)
-    return out.reshape(n, k * m, -1).astype(np.float64)
-
-
-def _cells(
-    panel: Panel, fit: OrdinalFit, answers: Panel, level: float, resamples: int, seed: int
-) -> tuple[pd.DataFrame, float]:
+def _cells(panel: Panel, model: Latent, level: float, resamples: int, seed: int) -> tuple[pd.DataFrame, float]:
     """The interaction in logits with its intervals: task influences take the place of task values (section 4)."""
     _, k, m = panel.shape
-    influence = sum_clusters(fit.influence, answers.cluster)
-    g = len(influence)
-    latent = double_centre(fit.cells.reshape(k, m)).ravel()
-    values = latent + g * double_centre(influence.reshape(g, k, m)).reshape(g, -1)
+    fit, g = model.fit, len(model.values)
+    latent = double_centre(model.cells).ravel()
+    values = double_centre(model.values).reshape(g, -1)
     ones = np.ones(g)
     _, se = mean_and_se(values, ones)
     # All scores at one end leave no spread over tasks to go by: the model's own error stands in.

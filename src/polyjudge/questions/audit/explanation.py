@@ -13,9 +13,22 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from polyjudge.estimate.bands import Uncertainty, uncertainty
-from polyjudge.estimate.deviations import Kind, Units, choose, half_samples, offset_maps, refit, sized, sparse_reading
+from polyjudge.estimate.deviations import (
+    Kind,
+    Reading,
+    Units,
+    choose,
+    choose_each,
+    half_masks,
+    named_cells,
+    offset_maps,
+    refit,
+    sized,
+    sparse_reading,
+)
 from polyjudge.estimate.incomplete import estimate_interaction, informing
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.levels import Latent, deciding_units
 from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.budget import require_time
@@ -33,6 +46,9 @@ SMALL = 100
 """Panels of up to this many cells get all the resamples asked for; larger ones four in ten of them ..."""
 LARGE = 10_000
 """... and still larger ones two in ten."""
+STEPS = 10
+MOST_CELLS = 150
+"""Panels with more cells show only those that are asked for."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -43,16 +59,20 @@ class Explanation(Result):
     stability : share of random halves of the tasks that give the same kind and the same cells
     cells : language, judge, excess (points off the additive panel that fits most cells: the sparse reading), low, high,
         interaction (double centred), band_low, band_high, named, matter
+    latent : whether the cells were chosen on a scale without ends, because scores are heaped at an end
     culprits : of the named cells (at most 12), or of the cell asked for: language, judge, excess, low, high,
-        interaction, share (of resamples in which it is the furthest off), and floor, ceiling, missing (shares of its
+        interaction, share (of random halves of the tasks that name it), and floor, ceiling, missing (shares of its
         scores), each with the same of the judge's other languages (`_elsewhere`)
+    named_cells : `culprits` where no cell was asked for
     worst : the tasks that show it most: task, language, judge, score, expected, gap
     """
 
     kind: Kind
     stability: float
+    latent: bool
     cells: pd.DataFrame
     culprits: pd.DataFrame
+    named_cells: pd.DataFrame
     worst: pd.DataFrame
     largest: float
     """Largest |interaction|, double centred, in points."""
@@ -97,6 +117,7 @@ def explain(
     most: int = 5,
     seed: int = 7,
     bands: Uncertainty | None = None,
+    latent: Latent | None = None,
 ) -> Explanation:
     """Ask which explanation of the interaction fits: none, one cell, a few cells, one judge, one language, diffuse.
 
@@ -109,10 +130,10 @@ def explain(
     cell : (language, judge) to describe, whether it is off or not
     matters : smallest effect in points that counts; 2% of the scale unless given
     level : confidence of intervals and of naming a cell
-    resamples : halves of the tasks behind `stability`; twice as many bootstraps behind `share`, and in a diffuse panel
-        behind the intervals of `excess`, which are else Student's t
+    resamples : halves of the tasks behind `stability` and `share`; in a diffuse panel twice as many bootstraps behind
+        the intervals of `excess`, which are else Student's t
     most : worst tasks listed for each culprit
-    bands : the `uncertainty` of the same panel, where it is at hand
+    bands, latent : the `uncertainty` and the model of levels of the same panel, where they are at hand
 
     >>> import numpy as np, polyjudge as pj
     >>> fault = np.zeros((8, 6)); fault[6, 1] = -20
@@ -134,15 +155,13 @@ def explain(
     matters = what_matters(panel, matters)
     bands = bands or uncertainty(panel, level=level, seed=seed)
     units = Units.of(estimate.influence, estimate.cell_influence, panel.weights, panel.cluster)
-    reading = choose(units, level, seed)
+    deciding, on_latent = deciding_units(panel, units, seed, latent)
+    reading = choose(deciding, level, seed)
     (excess,), (named,) = sized(units, estimate.interaction[None], [reading])
-    agreeing = [
-        r.kind == reading.kind and np.array_equal(r.named, reading.named)
-        for r in half_samples(units, resamples, level, seed)
-    ]
-    drawn = sparse_reading(bootstrap_means(units.values, units.share, 2 * resamples, seed), units.lad)
+    agreeing, naming = _halves(deciding, units, reading, resamples, level, seed)
     tasks = refit(units, units.values, reading)
     if tasks is None:
+        drawn = sparse_reading(bootstrap_means(units.values, units.share, 2 * resamples, seed), units.lad)
         limits = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
     else:
         half = stdtrit(informing(panel) - 1, (1 + level) / 2) * mean_and_se(tasks, units.share)[1]
@@ -150,13 +169,14 @@ def explain(
     cells = _cells(bands, excess, limits, named, matters)
     asked = named if cell is None else _one(panel, cell)
     kind = reading.kind if cell is None else "cell"
-    furthest = np.abs(drawn).reshape(len(drawn), -1).argmax(axis=1)
     left, se = mean_and_se(_left(units.values, units.lad, named, reading.kind), units.share)
     return Explanation(
         kind=reading.kind,
-        stability=float(np.mean(agreeing)),
+        stability=agreeing,
+        latent=on_latent,
         cells=cells,
-        culprits=_culprits(panel, cells, asked, np.bincount(furthest, minlength=k * m) / len(drawn)),
+        culprits=_culprits(panel, cells, asked, naming.ravel()),
+        named_cells=_culprits(panel, cells, named, naming.ravel()),
         worst=_worst(panel, _gaps(estimate.influence, units.lad, asked, kind), asked, cells, most),
         largest=float(np.abs(estimate.interaction).max()),
         largest_without=float(np.abs(left).max()),
@@ -169,6 +189,21 @@ def explain(
         resamples=resamples,
         seed=seed,
     )
+
+
+def _halves(
+    deciding: Units, units: Units, reading: Reading, draws: int, level: float, seed: int
+) -> tuple[float, Array]:
+    """Share of random halves of the tasks that give the same explanation, and that name each cell, (k, m)."""
+    kept = half_masks(len(deciding.values), draws, seed)
+    found = choose_each(deciding, kept, level, seed)
+    same = np.mean([r.kind == reading.kind and np.array_equal(r.named, reading.named) for r in found])
+    if len(units.values) != len(deciding.values):  # a part of the tasks was fitted: its halves are no halves of all
+        return float(same), np.mean([r.named for r in found], axis=0)
+    shares = kept * units.share
+    means = np.tensordot(shares / shares.sum(axis=1, keepdims=True), units.values, 1)
+    lad = sparse_reading(means, units.lad)
+    return float(same), np.mean([named_cells(r, x) for r, x in zip(found, lad, strict=True)], axis=0)
 
 
 def without_cells(panel: Panel, cells: list[tuple[str, str]]) -> Panel:
@@ -271,12 +306,12 @@ def _left(values: Array, lad: Array, named: NDArray[np.bool_], kind: Kind) -> Ar
     return values - double_centre(_gaps(values, lad, named, kind))
 
 
-def _culprits(panel: Panel, cells: pd.DataFrame, named: NDArray[np.bool_], furthest: Array) -> pd.DataFrame:
+def _culprits(panel: Panel, cells: pd.DataFrame, named: NDArray[np.bool_], naming: Array) -> pd.DataFrame:
     """The numbers of the named cells, beside those of the same judge in its other languages."""
     at = np.flatnonzero(named)
     at = at[np.argsort(-cells["excess"].abs().to_numpy()[at], kind="stable")][:MOST_SHOWN]
     out = cells.iloc[at][["language", "judge", "excess", "low", "high", "interaction"]].reset_index(drop=True)
-    out["share"] = furthest[at]
+    out["share"] = naming[at]
     for name, count, of in _shares(panel):
         language, judge = np.divmod(at, panel.shape[2])
         there = of[:, judge].sum(axis=0) - of[language, judge]
@@ -326,3 +361,40 @@ def _worst(panel: Panel, gaps: Array, named: NDArray[np.bool_], cells: pd.DataFr
     if not parts:
         return pd.DataFrame(columns=["task", "language", "judge", "score", "expected", "gap"])
     return pd.concat(parts, ignore_index=True)
+
+
+def distribution(panel: Panel, cells: NDArray[np.bool_] | None = None) -> pd.DataFrame:
+    """Shares of the single scores: language, judge, low, high, share.
+
+    cells : (k, m) cells to show in a panel of more than `MOST_CELLS`, with those around them left out
+
+    Binary and rating scales have one step for each value (`low` equals `high`); other scales ten equal ones.
+    """
+    scale = scale_of(panel)
+    values = panel.finest
+    first = 2 if panel.system_scores is not None else 1
+    values = np.moveaxis(values, (first, first + 1), (0, 1))
+    k, m = values.shape[:2]
+    flat = values.reshape(k, m, -1)
+    whole = scale.kind in ("binary", "likert")
+    if whole:
+        low = np.unique(flat[~np.isnan(flat)])
+        high = low
+    else:
+        edges = np.linspace(scale.low, scale.high if scale.width > 0 else scale.low + 1, STEPS + 1)
+        low, high = edges[:-1], edges[1:]
+    shown = np.ones((k, m), bool)
+    if k * m > MOST_CELLS:
+        shown = np.zeros((k, m), bool) if cells is None else cells
+    rows = []
+    for i, j in np.argwhere(shown):
+        there = flat[i, j][~np.isnan(flat[i, j])]
+        if whole:
+            counts = (there[:, None] == low).sum(axis=0)
+        else:
+            counts = np.histogram(np.clip(there, low[0], high[-1]), np.append(low, high[-1]))[0]
+        share = counts / max(len(there), 1)
+        rows += [
+            (panel.languages[i], panel.judges[j], a, b, s) for a, b, s in zip(low, high, share.tolist(), strict=True)
+        ]
+    return pd.DataFrame(rows, columns=["language", "judge", "low", "high", "share"])
