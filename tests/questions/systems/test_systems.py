@@ -16,9 +16,9 @@ from polyjudge.estimate.covariance import Moments, one_factor
 from polyjudge.estimate.families import families
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.say import word
+from polyjudge.questions.audit import gates
 from polyjudge.questions.systems.leaderboard import leaderboard
 from polyjudge.questions.systems.signal import _ratio_band, signal
-from polyjudge.questions.audit import gates
 from polyjudge.report import report_of
 from polyjudge.report.sections import find
 from refusals import lacks, refused

@@ -124,7 +124,8 @@ def _agreement(a: Audit) -> list[Words]:
     """Who wins and how surely; whether the judges agree with each other. First, for it decides most."""
     if a.systems is not None:
         said = [s for s in sayings(a.systems) if s.code not in ("systems.no-swap", "systems.shared-error")]
-        return sorted(said, key=lambda s: s.code != "systems.top")  # who wins comes first
+        first: list[Words] = [s for s in said if s.code == "systems.top"]  # who wins
+        return [*first, *(s for s in said if s not in first)]
     if a.signal is None:
         return []
     lost: list[Words] = [f for f in a.signal.findings if f.code in ("signal-disagree", "signal-judge-odd")]

@@ -13,7 +13,6 @@ from polyjudge.questions.audit.details import cell_says, sections
 from polyjudge.questions.compare.recovery import Recovery
 from polyjudge.questions.probe import view as probe
 from polyjudge.questions.systems import view as systems
-from polyjudge.questions.systems.signal import DISAGREE
 from polyjudge.report.build import by_size, chart, fields, frame_of, marked_grid, notes, table, value_says
 from polyjudge.report.charts.interaction import ROOMY
 from polyjudge.report.charts.ranks import BEFORE
@@ -94,7 +93,7 @@ def _beside(audit: Audit) -> tuple[Block, ...]:
     """Who notices damage, with probes; who wins, when the judges agree on that; else how the judges rank."""
     if audit.probes is not None:
         return (probe.sight(audit.probes),)
-    if audit.systems is not None and audit.systems.signal.verdict != "do not agree":
+    if audit.systems is not None and audit.systems.signal.verdict != DISAGREE:
         return (systems.board(audit.systems.leaderboard),)
     if audit.ranks is None or len(audit.summary.judges) > ROOMY:
         return ()
