@@ -17,8 +17,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from anchor_truth import lone_judge, ppi_coverage, verdict_rates
-from polyjudge.questions.anchor.helped import whom_it_helps
 from polyjudge.questions.anchor.distance import shared_shift
+from polyjudge.questions.anchor.helped import whom_it_helps
 
 
 def shift_coverage(panels: int, labels: int) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from polyjudge.questions.audit.details import cell_says, sections
 from polyjudge.questions.compare.recovery import Recovery
 from polyjudge.questions.probe import view as probe
 from polyjudge.questions.systems import view as systems
+from polyjudge.questions.systems.signal import DISAGREE
 from polyjudge.report.build import by_size, chart, fields, frame_of, marked_grid, notes, table, value_says
 from polyjudge.report.charts.interaction import ROOMY
 from polyjudge.report.charts.ranks import BEFORE
