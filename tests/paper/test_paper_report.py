@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from polyjudge.questions.audit.gates import gates
 
 import polyjudge as pj
 from polyjudge.panel.errors import PanelError
@@ -18,6 +17,7 @@ from polyjudge.paper import paper_report, unseen_language
 from polyjudge.paper.inputs import devai_panel
 from polyjudge.paper.metadata import metadata
 from polyjudge.paper.two_arms import two_arms
+from polyjudge.questions.audit.pass_rates import gates
 from refusals import refused
 
 Run = Callable[..., Any]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from polyjudge.questions.audit.explain import without_cells
 
 import polyjudge as pj
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.reading import Unclear
+from polyjudge.questions.audit.explanation import without_cells
 from polyjudge.read.formats.excel import write_excel
 from refusals import refused
 

@@ -25,9 +25,9 @@ from polyjudge.paper.score_information import information
 from polyjudge.paper.top_judge import decisions
 from polyjudge.paper.two_arms import two_arms
 from polyjudge.paper.unseen import unseen_language
-from polyjudge.questions.audit.gates import gates
-from polyjudge.questions.audit.reversal import rank_reversals
-from polyjudge.questions.audit.variance import variance
+from polyjudge.questions.audit.orders import rank_reversals
+from polyjudge.questions.audit.pass_rates import gates
+from polyjudge.questions.audit.variation import variance
 from polyjudge.questions.compare.held_out import GAIN_SCOPE, compare
 from polyjudge.report.charts.vega import Picture
 from polyjudge.report.result import Result
