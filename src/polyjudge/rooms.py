@@ -6,6 +6,7 @@ command and its words are found through this list.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
@@ -35,9 +36,9 @@ ADDED: dict[str, list[str]] = {
     "words": [
         "polyjudge.panel.notes",
         "polyjudge.read.words",
-        "polyjudge.calibrate.words",
         "polyjudge.report.words",
         *(f"polyjudge.questions.{name}.words" for name in QUESTIONS),
+        "polyjudge.calibrate.words",
         "polyjudge.collect.words",
         "polyjudge.paper.words",
     ],
@@ -49,6 +50,11 @@ ADDED: dict[str, list[str]] = {
 """What is added -> the modules that bring it, imported when it is first asked for."""
 
 
+def each(kind: str) -> Iterator[ModuleType]:
+    """The modules that bring something of a kind, each imported when it is its turn."""
+    return map(import_module, ADDED[kind])
+
+
 def load(kind: str) -> list[ModuleType]:
-    """The modules that bring something of a kind."""
-    return [import_module(name) for name in ADDED[kind]]
+    """The same, all at once."""
+    return list(each(kind))

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import helmert
 
 from polyjudge.panel.arrays import Array
 
@@ -20,6 +19,8 @@ RANK_TOLERANCE = 1e-9
 
 def basis(k: int, m: int, design: Design) -> Array:
     """(p, k, m) orthonormal cell matrices: doubly centred for "paired", centred for "additive"."""
+    from scipy.linalg import helmert  # takes long to load, and complete panels do without
+
     if design == "paired":
         rows, columns = helmert(k), helmert(m)
         paired: Array = np.einsum("al,bc->ablc", rows, columns).reshape(-1, k, m)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from polyjudge.estimate.designs import CHUNK_BYTES, RANK_TOLERANCE, Design, basis, distinct, normal_matrices
 from polyjudge.panel.arrays import Array
@@ -61,8 +60,10 @@ def task_parts(panel: Panel) -> list[Mask]:
 
 
 def _task_parts(patterns: Array) -> list[Mask]:
+    from scipy.sparse import csr_matrix  # takes longer to load than most panels take to read
+
     tasks = csr_matrix(patterns.reshape(len(patterns), -1) > 0)
-    return _masks(csr_matrix((tasks.T @ tasks) > 0), _any(patterns > 0, 0))
+    return _masks((tasks.T @ tasks) > 0, _any(patterns > 0, 0))
 
 
 def grid_parts(there: Mask) -> list[Mask]:
@@ -70,12 +71,15 @@ def grid_parts(there: Mask) -> list[Mask]:
     language, judge = np.indices(there.shape).reshape(2, -1)
     joined = (language[:, None] == language) | (judge[:, None] == judge)
     filled = there.ravel()
-    return _masks(csr_matrix(joined & filled[:, None] & filled), there)
+    return _masks(joined & filled[:, None] & filled, there)
 
 
-def _masks(graph: csr_matrix, there: Mask) -> list[Mask]:
+def _masks(graph: Any, there: Mask) -> list[Mask]:
     """Connected components of a graph of cells as masks, without the cells that have no score."""
-    count, label = connected_components(graph, directed=False)
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    count, label = connected_components(csr_matrix(graph), directed=False)
     parts = [(label == i).reshape(there.shape) & there for i in range(count)]
     return sorted((part for part in parts if part.any()), key=lambda part: -int(part.sum()))
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from polyjudge.panel import numbers as n
 from polyjudge.panel.labels import clean
-from polyjudge.rooms import load
+from polyjudge.rooms import each
 
 Values = Mapping[str, Any]
 """What a sentence speaks of, by name."""
@@ -80,20 +80,28 @@ def say(code: str, **values: Any) -> Say:
     return Say(code, values)
 
 
-@cache
-def _templates() -> dict[str, Template]:
-    out: dict[str, Template] = {}
-    for topic in load("words"):
-        for code, template in topic.WORDS.items():
-            if code in out:
-                raise ValueError(f"The code {code} is worded twice.")
-            out[code] = template
-    return out
+_worded: dict[str, Template] = {}
+_rooms = each("words")
+"""Rooms whose words are not known yet: each is looked into only when a code is not found in those below it."""
+
+
+def _template(code: str) -> Template:
+    while code not in _worded:
+        room = next(_rooms, None)
+        if room is None:
+            raise KeyError(code)
+        for other, template in room.WORDS.items():
+            if other in _worded:
+                raise ValueError(f"The code {other} is worded twice.")
+            _worded[other] = template
+    return _worded[code]
 
 
 def codes() -> set[str]:
     """Every code that has words."""
-    return set(_templates())
+    with suppress(KeyError):
+        _template("")
+    return set(_worded)
 
 
 def word(what: Words) -> str:
@@ -104,7 +112,7 @@ def word(what: Words) -> str:
     """
     if isinstance(what, str):
         return what
-    template = _templates()[what.code]
+    template = _template(what.code)
     if callable(template):
         template = template(what.values)
     if what.noun != LANGUAGE:

@@ -14,7 +14,6 @@ from typer import Context
 from polyjudge.panel.files import atomic_write, new_folder, safe_csv
 from polyjudge.panel.labels import clean, shell
 from polyjudge.questions.options import Output, Severity
-from polyjudge.report.schema import envelope, to_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +43,7 @@ def emit(
     more : fields of the JSON before those of the result
     """
     from polyjudge.report import report_of
+    from polyjudge.report.schema import envelope
 
     report = report_of(result, panel)
     assert report is not None, type(result)
@@ -113,6 +113,7 @@ def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], opti
     from polyjudge.report.export import save_figures
     from polyjudge.report.markdown import markdown
     from polyjudge.report.page.render import command_line, render_report
+    from polyjudge.report.schema import to_json
 
     texts = {
         "report.html": render_report(report, command_line()),
@@ -148,6 +149,8 @@ def print_written(written: Any) -> None:
 
 def print_json(result: dict[str, Any], command: str = "") -> None:
     """Print a result as JSON, in the frame of a command when one is given."""
+    from polyjudge.report.schema import envelope, to_json
+
     text = to_json(envelope(command, result) if command else result, indent=1) + "\n"
     if (sys.stdout.encoding or "utf-8").lower().startswith("utf"):
         sys.stdout.write(text)

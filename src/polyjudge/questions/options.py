@@ -236,7 +236,8 @@ class Output(Overwrite, Json):
 
 OUTPUTS = {"output": "-o"} | {name: f"--{name}" for name in ("save", "page", "write", "export", "junit")}
 """Parameters that name a place to write to, whatever the command."""
-INPUTS = ("SCORES", "CAL", "GOLD", "FILE", "PLAN")
+INPUTS = ("SCORES", "CAL", "GOLD", "FILE", "PLAN", "LABELS")
+"""How options are shown that name what is read, as every argument does."""
 RUN = "RUN"
 """How a parameter is shown that names a collection run, which is read and written."""
 
@@ -248,9 +249,10 @@ def _check_paths(command: str, parameters: Sequence[Any], given: Mapping[str, An
     """
     shown = {p.name: p.metavar for p in parameters}
     named = {n: v for n, v in given.items() if isinstance(v, (str, Path)) and str(v)}
-    runs = [Path(v) / "*" for n, v in named.items() if shown[n] == RUN]
     outputs = {OUTPUTS[n]: v for n, v in named.items() if n in OUTPUTS and shown[n] != RUN}
-    check_apart(outputs, [*runs, *(v for n, v in named.items() if n not in OUTPUTS and shown[n] in INPUTS)])
+    read = {p.name for p in parameters if p.param_type_name == "argument" or p.metavar in (RUN, *INPUTS)}
+    inputs = [v for n, v in named.items() if n in read and (n not in OUTPUTS or shown[n] == RUN)]
+    check_apart(outputs, [*inputs, *(Path(v) / "*" for v in inputs if os.path.isdir(v))])
     overwrite = bool(given.get("overwrite"))
     for option, path in outputs.items():
         if option == "-o" and shown["output"] == "DIR":
