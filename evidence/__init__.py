@@ -1,0 +1,1 @@
+"""polyjudge held against people: public sets with judges and human labels on the same items."""
