@@ -316,7 +316,8 @@ def _scope_tables(
     above = np.concatenate([x.above for x in scopes])
     i, j = pair_index(len(panel.systems))
     difference, se = (np.concatenate(x) for x in zip(*((x.mean, x.se) for x in scopes), strict=True))
-    half = np.concatenate([x.critical for x in scopes])[:, None] * se
+    with np.errstate(invalid="ignore"):  # too few tasks for a limit, and two systems that never differ
+        half = np.concatenate([x.critical for x in scopes])[:, None] * se
     holds, hangs = _hangs(above[:, i, j] | above[:, j, i], difference, without)
     above[:, i, j] &= holds
     above[:, j, i] &= holds
