@@ -17,7 +17,7 @@ import numpy as np
 
 import polyjudge as pj
 from polyjudge.questions.judges.choose import choose
-from polyjudge.questions.judges.swap import swap
+from polyjudge.questions.judges.swap import swap_judges
 
 TASKS, SYSTEMS, LANGUAGES, JUDGES = 150, 4, 3, 5
 SD = 10.0
@@ -121,7 +121,7 @@ def border(panels: int, languages: int, systems: int, alone: bool) -> float:
         scores = 50 + SD * rng.normal(size=(*shape, 1)) + 4 * rng.normal(size=(*shape, 3))
         scores[:, 0, 0, 1] += 3.0 if alone else 6.0
         panel = pj.Panel.from_array(scores, judges=["a", "b", "c"], systems=[f"s{i}" for i in range(systems)])
-        accepted += swap(panel, "a", "b", matters=3.0, alone=alone).answer == "accepted"
+        accepted += swap_judges(panel, "a", "b", matters=3.0, alone=alone).answer == "accepted"
     return accepted / panels
 
 

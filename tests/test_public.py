@@ -171,7 +171,7 @@ def test_the_store_of_an_adaptive_run_gets_the_level_that_its_looks_left(panel: 
         pj.gates(bought, 50.0, **few),
         pj.explain(bought, **few),
         pj.systems(compared, **few),
-        pj.swap(bought, *panel.judges[:2]),
+        pj.judges(bought, swap=panel.judges[:2]),
         pj.drift(pj.ConsensusCalibrator().fit(panel), bought),
     ):
         assert result.level == pytest.approx(0.99), type(result)

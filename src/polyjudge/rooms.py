@@ -24,7 +24,7 @@ QUESTIONS: dict[str, Question] = {
     "audit": Question("decide", {"audit": "audit"}),
     "systems": Question("decide", {"systems": "systems"}),
     "compare": Question("decide", {"compare": "held_out"}),
-    "judges": Question("decide", {"choose": "choose", "swap": "swap"}),
+    "judges": Question("decide", {"judges": "judges"}),
     "label": Question("decide", {"label": "label"}),
     "anchor": Question("decide", {"anchor": "anchors"}),
     "probe": Question("decide", {"probe": "reaction"}),

@@ -24,11 +24,7 @@ FOUND: dict[str, tuple[str, str]] = {
     "paper": ("paper", "polyjudge.paper.command"),
 }
 """Command -> its group and its module, which has a function, or a Typer app with commands of its own, of that name."""
-MOVING = {
-    "choose": ("decide", "polyjudge.questions.judges.command"),
-    "swap": ("decide", "polyjudge.questions.judges.swap_command"),
-    "replay": ("collect", "polyjudge.questions.plan.replay_command"),
-}
+MOVING = {}
 COMMANDS = {name: place for group in GROUPS for name, place in {**FOUND, **MOVING}.items() if place[0] == group}
 RENAMED = {
     "explain": "audit SCORES --cell LANGUAGE,JUDGE",

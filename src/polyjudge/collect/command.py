@@ -14,7 +14,7 @@ from typer import Argument, Context, Option
 from polyjudge.panel.errors import UsageError
 from polyjudge.questions import options as o
 from polyjudge.questions.emit import show
-from polyjudge.questions.plan.replay_command import Questions, Until
+from polyjudge.questions.plan.command import Questions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 FailOn = StrEnum("FailOn", "missing")
 """What makes a run end with exit code 1."""
+Until = StrEnum("Until", "settled")
+"""When an adaptive run stops."""
 
 
 RetryMissing = Annotated[

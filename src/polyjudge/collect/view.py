@@ -12,7 +12,7 @@ from polyjudge.collect.summary import Progress, Summary
 from polyjudge.panel.labels import clean, shell
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
-from polyjudge.questions.plan.replay_view import questions_section
+from polyjudge.questions.plan.view import questions_section
 from polyjudge.report.build import fields, table
 from polyjudge.report.schema import envelope
 from polyjudge.report.sections import Report, Section, Step, Table

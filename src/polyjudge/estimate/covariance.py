@@ -5,11 +5,12 @@ A unit is a task, or a cluster of tasks. Totals of resampled units are matrix pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
@@ -259,6 +260,21 @@ def shared_errors(r: Array, groups: NDArray[np.bool_], level: float) -> list[tup
         left_out |= np.outer(groups[best[0]], groups[best[0]])
         free = [g for g in free if not (groups[g] & groups[best[0]]).any()]
     return named
+
+
+def group_table(
+    makers: Mapping[str, str], groups: NDArray[np.bool_], named: list[tuple[int, float, float, float]]
+) -> pd.DataFrame:
+    """Named groups: judges (names with " + "), size, correlation, low, high, family (where all have one maker).
+
+    makers : of each judge, in the order of the panel
+    """
+    rows = []
+    for g, *ends in named:
+        judges = [j for j, inside in zip(makers, groups[g], strict=True) if inside]
+        made = {makers[j] for j in judges}
+        rows.append((" + ".join(judges), len(judges), *ends, made.pop() if len(made) == 1 else ""))
+    return pd.DataFrame(rows, columns=["judges", "size", "correlation", "low", "high", "family"])
 
 
 def loadings(r: Array, skip: NDArray[np.bool_], start: Array) -> Array:

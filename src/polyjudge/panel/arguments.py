@@ -37,13 +37,13 @@ KINDS: dict[str, tuple[Kind, ...]] = {
     **dict.fromkeys(
         ("interaction_sd", "judge_sd", "half_width", "language_sd", "task_sd", "noise_sd", "three_way_sd"), (NUMBER,)
     ),
-    **dict.fromkeys(("at_least", "alone", "clip"), (YES,)),
+    **dict.fromkeys(("at_least", "alone", "guard", "clip"), (YES,)),
     **dict.fromkeys(("base", "trusted", "out", "into", "kind", "goal", "contradictions", "questions"), (TEXT,)),
     **dict.fromkeys(("task", "language", "judge", "score", "replicate", "group", "system", "cluster"), (TEXT,)),
     **dict.fromkeys(("weight", "language_from", "judge_from", "wide", "decimal", "winner"), (TEXT,)),
     **dict.fromkeys(("swapped", "format", "metric", "duplicates", "incomplete", "engine"), (TEXT,)),
     **dict.fromkeys(("families", "prices"), (DICTIONARY,)),
-    **dict.fromkeys(("range", "score_range"), (PAIR,)),
+    **dict.fromkeys(("range", "score_range", "swap"), (PAIR,)),
     **dict.fromkeys(("tasks", "languages", "judges", "systems"), (WHOLE, LIST)),
     **dict.fromkeys(("replicates", "steps", "clusters"), (WHOLE,)),
     **dict.fromkeys(("missing", "mean", "low", "high", "cluster_share"), (NUMBER,)),

@@ -59,6 +59,10 @@ CALIBRATED = Option(
     help="Calibrated scores in the shape they came in: .csv, .jsonl, .json (also .gz), .xlsx, .parquet, a folder, or "
     "::TABLE beside the database table that is read.",
 )
+Families = Annotated[
+    str | None,
+    Option(metavar="NAME=MAKER,...", help="Makers of judges and systems, where their names do not tell."),
+]
 NewColumn = Annotated[str, Option(help="Name of the new column; of wide tables, ending of the new columns.")]
 Clip = Annotated[
     bool, Option("--clip", help="Cut calibrated scores to the scale. Then the mean over the judges no longer stays.")
@@ -347,6 +351,17 @@ def parse_range(text: str | None, flag: str = "--range") -> tuple[float, float] 
     except ValueError:
         raise UsageError(f"{flag} takes two numbers with a colon between them, such as 0:100, not {text!r}.") from None
     return low, high
+
+
+def parse_families(text: str | None) -> dict[str, str]:
+    """NAME=MAKER pairs, with commas between them."""
+    out = {}
+    for part in text.split(",") if text else []:
+        name, equals, family = part.partition("=")
+        if not equals or not name.strip() or not family.strip():
+            raise UsageError(f"--families takes NAME=MAKER pairs with commas between them, not {part!r}.")
+        out[name.strip()] = family.strip()
+    return out
 
 
 def load_probes(ctx: Context, scores: str) -> Panel:

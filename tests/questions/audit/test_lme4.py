@@ -16,6 +16,7 @@ from conftest import need
 from polyjudge.estimate.ordinal import fit_ordinal
 from polyjudge.panel.arrays import Array
 from polyjudge.questions.audit import variance
+from polyjudge.questions.plan.separate import system_variance
 
 pytestmark = [pytest.mark.r, pytest.mark.timeout(280)]
 
@@ -98,7 +99,7 @@ def test_variance_components_are_lme4s(theirs: pd.DataFrame) -> None:
 
 
 def test_variance_components_with_systems_are_lme4s(theirs: pd.DataFrame) -> None:
-    agree(pj.system_variance(systems()).to_frame(), theirs.loc["systems"])
+    agree(system_variance(systems()).to_frame(), theirs.loc["systems"])
 
 
 @pytest.mark.parametrize(("name", "levels"), [("four", 4), ("two", 2)])

@@ -18,6 +18,8 @@ from polyjudge.estimate.passing import Passing
 from polyjudge.panel import budget as memory
 from polyjudge.panel.budget import allowed, budget, require, require_time
 from polyjudge.panel.errors import TooWide
+from polyjudge.questions.judges.choose import choose
+from polyjudge.questions.systems.signal import signal
 from polyjudge.report import report_of
 from refusals import refused
 
@@ -138,7 +140,7 @@ def test_missing_scores_in_hundreds_of_cells_are_not_solved_again_in_every_resam
 @pytest.mark.parametrize("shape", [(2, 2, 1500), (2, 5, 600)])
 def test_judges_in_thousands_are_not_compared_by_other_commands_either(shape: tuple[int, int, int]) -> None:
     panel = noise(*shape)
-    for work in (lambda: pj.choose(panel), lambda: pj.signal(panel), lambda: pj.compare(panel, "judge-aware btl")):
+    for work in (lambda: choose(panel), lambda: signal(panel), lambda: pj.compare(panel, "judge-aware btl")):
         with at_most(100 * MB), refused(TooWide, shape[2], "--judges"):
             work()
 

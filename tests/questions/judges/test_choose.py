@@ -11,8 +11,9 @@ import polyjudge as pj
 from conftest import shared_file
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.gold import Gold
-from polyjudge.questions.judges.choose import ALL, cheapest, choose
-from polyjudge.questions.judges.swap import swap
+from polyjudge.questions.judges.choose import ALL, choose
+from polyjudge.questions.judges.judges import judges as asked
+from polyjudge.questions.judges.swap import swap_judges
 from polyjudge.report import report_of
 from refusals import refused
 
@@ -103,27 +104,14 @@ def test_a_judge_that_hardly_sees_does_not_win_by_hardly_moving() -> None:
     assert (result.frontier["error_low"] < result.frontier["error"]).all()
 
 
-def test_the_cheapest_panel_for_a_difference_of_systems() -> None:
-    sees, noise = np.array([1.0, 1.0, 1.0, 1.0, 0.0]), np.array([4.0, 10.0, 10.0, 10.0, 1.0])
-    panel = planted(sees=sees, noise=noise)
-    found = pj.separate(panel, 2.0, prices={"judge1": 0.02, **dict.fromkeys(panel.judges[1:], 0.01)})
-    assert "judge5" not in found.kept
-    assert found.kept_cost < found.cost
-    # what judge1 needs alone: noise of the quality in a task, and of its own scores in three languages
-    assert cheapest(panel.select(judges=["judge1", "judge2"]), 2.0, 2.8, {"judge1": 0.0, "judge2": 1.0})[
-        1
-    ] == pytest.approx((2.8 / 2) ** 2 * 2 * (100 + 16 / 3), rel=0.25)
-    choice = next(s for s in report_of(found).verdict if s.code == "separate.choice")  # type: ignore[union-attr]
-    assert (choice.values["cost"], choice.values["full"]) == (found.kept_cost, found.cost)
-    assert choice.values["priced"]
-
-
-def test_near_copies_are_named_and_do_not_vouch_for_each_other() -> None:
+def test_near_copies_are_named_as_either_and_not_demoted() -> None:
     result = choose(planted(copies=True), max_judges=2, budget=2.0 * 4 * 3)
-    named = result.copies[result.copies["copy"]]
-    assert list(zip(named["judge_i"], named["judge_j"], strict=True)) == [("judge1", "judge2")]
-    assert result.recommended["judges"].iloc[0] != "judge1 + judge2"
-    assert not choose(planted()).copies["copy"].any()
+    assert result.groups["judges"].tolist() == ["judge1 + judge2"]
+    assert result.kept == ("judge1", "judge2")
+    assert result.rests_on == "judge1 + judge2"
+    said = [f.code for f in report_of(asked(planted(copies=True), max_judges=2, budget=24.0)).findings]
+    assert said == ["choose-one-group", "choose-group"]
+    assert choose(planted()).groups.empty
 
 
 def test_a_blind_judge_is_left_out() -> None:
@@ -238,22 +226,22 @@ def shifted(gap: float, seed: int = 0, tasks: int = 200) -> pj.Panel:
 
 
 def test_a_swap_is_accepted_refused_or_open() -> None:
-    assert swap(shifted(0.0), "a", "b", matters=3.0, alone=True).answer == "accepted"
-    assert swap(shifted(8.0), "a", "b", matters=3.0, alone=True).answer == "refused"
-    result = swap(shifted(2.5), "a", "b", matters=3.0, alone=True)
+    assert swap_judges(shifted(0.0), "a", "b", matters=3.0, alone=True).answer == "accepted"
+    assert swap_judges(shifted(8.0), "a", "b", matters=3.0, alone=True).answer == "refused"
+    result = swap_judges(shifted(2.5), "a", "b", matters=3.0, alone=True)
     assert result.answer == "open"
     assert result.needed is not None
     assert result.needed > result.tasks
 
 
 def test_in_the_panel_mean_a_swap_counts_by_its_share() -> None:
-    alone = swap(shifted(8.0), "a", "b", matters=3.0, alone=True).changes["change"]
-    shared = swap(shifted(8.0), "a", "b", matters=3.0).changes["change"]
+    alone = swap_judges(shifted(8.0), "a", "b", matters=3.0, alone=True).changes["change"]
+    shared = swap_judges(shifted(8.0), "a", "b", matters=3.0).changes["change"]
     assert shared.to_numpy() == pytest.approx(alone.to_numpy() / 2)
 
 
 def test_pass_rates_are_compared_at_a_threshold() -> None:
-    kinds = swap(shifted(0.0), "a", "b", matters=3.0, threshold=50.0).changes["kind"]
+    kinds = swap_judges(shifted(0.0), "a", "b", matters=3.0, threshold=50.0).changes["kind"]
     assert set(kinds) == {"language", "system difference", "pass rate"}
 
 
@@ -262,7 +250,7 @@ def test_pass_rates_are_compared_at_a_threshold() -> None:
 def test_swap_keeps_its_level_at_the_border() -> None:
     """The true change is just `matters`: accepted in at most 5% of 400 panels, within Monte-Carlo error."""
     accepted = sum(
-        swap(shifted(3.0, seed=s, tasks=100), "a", "b", matters=3.0, alone=True).answer == "accepted"
+        swap_judges(shifted(3.0, seed=s, tasks=100), "a", "b", matters=3.0, alone=True).answer == "accepted"
         for s in range(400)
     )
     assert accepted / 400 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
@@ -270,8 +258,8 @@ def test_swap_keeps_its_level_at_the_border() -> None:
 
 def test_bad_swaps_are_refused() -> None:
     with refused(PanelError, "z", "a, b, c"):
-        swap(shifted(0.0), "a", "z")
+        swap_judges(shifted(0.0), "a", "z")
     with refused(UsageError, "itself"):
-        swap(shifted(0.0), "a", "a")
+        swap_judges(shifted(0.0), "a", "a")
     with refused(UsageError, "matters", -1.0):
-        swap(shifted(0.0), "a", "b", matters=-1.0)
+        swap_judges(shifted(0.0), "a", "b", matters=-1.0)

@@ -29,10 +29,10 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_choose_says_whom_to_keep_and_writes_it(cli: Run, scores: Path, tmp_path: Path) -> None:
     (tmp_path / "prices.csv").write_text("judge,price\na,1\nb,1\nc,1\nd,9\n")
-    done = cli("choose", scores, "--prices", tmp_path / "prices.csv", "--budget", 18, "-o", tmp_path / "out")
+    done = cli("judges", scores, "--prices", tmp_path / "prices.csv", "--budget", 18, "-o", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
-    result = json.loads((tmp_path / "out" / "choose.json").read_text())
+    result = json.loads((tmp_path / "out" / "judges.json").read_text())
     assert result["rule"] == "budget"
     assert result["recommended"][0]["judges"] == "a + b + c"
     assert {p.name for p in (tmp_path / "out").iterdir()} >= {"summary.md", "subsets.csv", "best.csv", "frontier.csv"}
@@ -50,27 +50,31 @@ def test_choose_says_whom_to_keep_and_writes_it(cli: Run, scores: Path, tmp_path
 def test_bad_prices_are_one_clear_error(cli: Run, scores: Path, tmp_path: Path, text: str, named: Any) -> None:
     path = tmp_path / ("p.json" if text.startswith("{") else "p.csv")
     path.write_text(text)
-    done = cli("choose", scores, "--prices", path)
+    done = cli("judges", scores, "--prices", path)
     assert done.returncode == 2
     assert not lacks(done.stderr, *named)
-    assert cli("choose", scores, "--prices", tmp_path / "absent.csv").returncode == 2
+    assert cli("judges", scores, "--prices", tmp_path / "absent.csv").returncode == 2
 
 
 def test_swap_answers_and_fails_when_asked(cli: Run, scores: Path) -> None:
-    done = cli("swap", scores, "--from", "a", "--to", "b", "--matters", 50, "--json")
-    assert json.loads(done.stdout)["answer"] == "accepted"
-    assert cli("swap", scores, "--from", "a", "--to", "b", "--matters", 0.01, "--fail-on", "warning").returncode == 1
-    assert cli("swap", scores, "--from", "a", "--to", "nobody").returncode == 2
+    done = cli("judges", scores, "--swap", "a=b", "--matters", 50, "--json")
+    found = json.loads(done.stdout)
+    assert (found["asked"], found["answer"]) == ("swap", "accepted")
+    assert found["blind_spot"] == pytest.approx(1 - 0.05 ** (1 / 60))
+    assert cli("judges", scores, "--swap", "a=b", "--matters", 0.01, "--fail-on", "warning").returncode == 1
+    assert cli("judges", scores, "--swap", "a=nobody").returncode == 2
+    assert cli("judges", scores, "--swap", "a").returncode == 2
+    assert cli("judges", scores, "--guard").returncode == 2
 
 
 def test_replay_counts_what_would_have_been_bought(cli: Run, scores: Path) -> None:
-    done = cli("replay", scores, "--until", "settled", "--matters", 5, "--json")
+    done = cli("plan", "--replay", scores, "--matters", 5, "--json")
     result = json.loads(done.stdout)
-    assert result["planned_looks"] == [24, 60]
+    assert result["planned_looks"] == [30, 60]
     assert 0 < result["share"] <= 1
     assert len(result["questions"]) == 2 * 6
-    assert cli("replay", scores, "--questions", "gate").returncode == 2
-    assert cli("replay", scores, "--questions", "gate", "--at", 50).returncode == 0
+    assert cli("plan", "--replay", scores, "--questions", "gate").returncode == 2
+    assert cli("plan", "--replay", scores, "--questions", "gate", "--at", 50, "--guard").returncode == 0
 
 
 def test_probes_are_made_and_read(cli: Run, tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_an_end_that_is_out_of_reach_is_not_infinite() -> None:
     panel, _ = pj.simulate_panel(30, 2, 3, seed=1)
     rows = [(t, lang, float(i % 7) * 10) for i, t in enumerate(panel.tasks) for lang in panel.languages]
     gold = pj.align_gold(panel, pd.DataFrame(rows, columns=["task", "language", "score"]))
-    table = pj.label_budget(panel, gold, half_width=0.1).to_frame()
+    table = label_budget(panel, gold, half_width=0.1).to_frame()
     assert table["with_panel"].isna().all()
     assert not np.isinf(table.select_dtypes("number").to_numpy(float)).any()
 

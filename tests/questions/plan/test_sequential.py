@@ -33,8 +33,10 @@ def scores(seed: int = 0, gaps: tuple[float, ...] = (0.0, 10.0, 10.5), sd: float
 
 def test_looks_double_and_end_with_all_tasks() -> None:
     assert planned_looks(1536) == (24, 48, 96, 192, 384, 768, 1536)
+    assert planned_looks(600) == (38, 75, 150, 300, 600)
     assert planned_looks(24) == (24,)
-    assert planned_looks(47) == (47,)
+    assert planned_looks(46) == (46,)
+    assert planned_looks(47) == (24, 47)
 
 
 def test_the_order_is_a_permutation_fixed_by_the_seed_and_keeps_clusters_together() -> None:

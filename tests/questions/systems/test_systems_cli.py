@@ -46,7 +46,7 @@ def test_terminal_and_families(scores: Path, cli: Cli) -> None:
     assert "gpt-x" in done.stdout
     wrong = cli("systems", scores, "--families", "gpt-x")
     assert wrong.returncode == 2
-    assert "NAME=FAMILY" in wrong.stderr
+    assert "NAME=MAKER" in wrong.stderr
 
 
 def test_without_systems_it_says_how_to_name_them(cli: Cli, tmp_path: Path) -> None:

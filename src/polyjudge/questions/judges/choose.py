@@ -4,45 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from polyjudge.estimate.covariance import correlations
-from polyjudge.estimate.families import families
+from polyjudge.estimate.covariance import candidate_groups, correlations, group_table, shared_errors
+from polyjudge.estimate.families import families as find_families
 from polyjudge.estimate.kernels import pair_index, stream
 from polyjudge.estimate.resample import check_level
-from polyjudge.panel.arrays import Array
-from polyjudge.panel.errors import PanelError, UsageError
-from polyjudge.panel.gold import Gold
-from polyjudge.panel.panel import Panel
-from polyjudge.questions.judges.subsets import (
+from polyjudge.estimate.subsets import (
+    FOLDS,
     Masks,
-    Moments,
+    TaskMoments,
     check_width,
     draws_of,
     errors_of,
+    fold_of,
     loadings_of,
     moments_of,
     quadratic,
     reliability_of,
-    slopes_of,
+    subsets_of,
+    sure_slopes,
+    task_prices,
 )
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.gold import Gold
+from polyjudge.panel.panel import Panel
 from polyjudge.report.result import Result
 
 ALL = "(all)"
-MOST_FOR_ALL = 12
-"""Up to this many judges every subset is tried; beyond it judges are added one by one, the best first."""
-FOLDS = 10
 PAIRS = 5000
 """Pairs of labelled tasks in a language on whose order panels and labels are compared; of more, a random sample."""
-COPY = 0.3
-"""Two judges are near copies when their errors surely correlate by more than this, beyond what all judges share."""
-FEWEST_FOR_COPIES = 4
-"""With three judges a shared error of two cannot be told from a third that sees less."""
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -55,7 +51,8 @@ class Choice(Result):
     best : the best subset of each size by language, with `in_sample` and `held_out` reliability and its interval
     frontier : subsets over all languages that no other beats in both cost and error, with error_low and error_high
     recommended : language, judges, reliability, error, cost; languages that need another panel than the whole
-    copies : judge_i, judge_j, correlation of errors, low, high, family (where both have one maker), copy (bool)
+    groups : judges that agree with each other more than with the rest, as in `group_table`: they see more, or share an
+        error; none is valued less for it
     weighting : weights that beat equal ones on left-out tasks: kind ("reliability", gain in reliability, or "labels",
         gain in points nearer to the labels), judge, weight, gain, low, high; empty if none does
     """
@@ -64,8 +61,10 @@ class Choice(Result):
     best: pd.DataFrame
     frontier: pd.DataFrame
     recommended: pd.DataFrame
-    copies: pd.DataFrame
+    groups: pd.DataFrame
     weighting: pd.DataFrame
+    makers: dict[str, str]
+    """Maker of each judge."""
     rule: str
     """Why the recommended panel was chosen: "budget", "matters", "target" or "noise"."""
     full_cost: float
@@ -77,6 +76,21 @@ class Choice(Result):
     tasks: int
     systems: bool
 
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The recommended judges over all languages."""
+        return tuple(self.recommended["judges"].iloc[0].split(" + "))
+
+    @property
+    def rests_on(self) -> str:
+        """The maker, or the group, whose judges alone are kept; "" where there are others. What they agree on may be an
+        error they share."""
+        makers = {self.makers[j] for j in self.kept}
+        if len(self.kept) > 1 and len(makers) == 1:
+            return makers.pop()
+        inside = [g for g in self.groups["judges"] if set(self.kept) <= set(g.split(" + "))]
+        return inside[0] if inside and len(self.kept) > 1 else ""
+
 
 def choose(
     panel: Panel,
@@ -87,6 +101,7 @@ def choose(
     budget: float | None = None,
     target: float | None = None,
     max_judges: int | None = None,
+    families: Mapping[str, str] | None = None,
     level: float = 0.95,
     resamples: int = 200,
     seed: int = 7,
@@ -101,37 +116,39 @@ def choose(
     budget : recommend the best panel that costs at most this much a task
     target : recommend the cheapest panel whose standard error of a system difference is at most this
     max_judges : try no larger subset
+    families : makers of judges by name; found from the names where not given
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=60, judges=4, seed=1)
     >>> int(choose(panel).best["size"].max())
     4
     """
+    makers = find_families(panel.judges, families)
     check_level(level)
     check_width(panel, resamples)
     price = task_prices(panel, prices)
     moments = moments_of(panel)
-    n, _, k, m = moments.deviations.shape
+    (n, _, k, m), tasks = moments.deviations.shape, moments.tasks
     weights = np.asarray(panel.weights, float)
     v, u = moments.covariance(weights), moments.within(weights)
     draws, drawn_u = draws_of(moments, weights, resamples, seed)
-    copies, is_copy = _copies(panel, v, draws, level)
-    z, exhaustive = _subsets(v, is_copy, max_judges or m)
-    slopes, drawn_slopes = _slopes(v, draws, is_copy, level)
-    value = reliability_of(v, z, is_copy), errors_of(u, slopes, z, n)
-    drawn = np.stack([reliability_of(draws[:, language], z, is_copy).T for language in range(k)])
+    z, exhaustive = subsets_of(v, max_judges or m)
+    slopes, drawn_slopes = sure_slopes(v, draws, level)
+    value = reliability_of(v, z), errors_of(u, slopes, z, tasks)
+    drawn = np.stack([reliability_of(draws[:, language], z).T for language in range(k)])
     subsets = _table(panel, z, value, drawn, z @ price, level)
     if gold is not None:
         subsets = subsets.join(_against_labels(panel, moments, gold, z, seed))
-    held = _held_out(moments, weights, z, is_copy, n, seed)
+    held = _held_out(moments, weights, z, seed)
     best = _best(panel, z, value[0], held, level)
     row, rule = _recommend(z, value, drawn, z @ price * k, matters, budget, target)
     return Choice(
         subsets=subsets,
         best=best,
-        frontier=_frontier(subsets, lambda rows: errors_of(drawn_u, drawn_slopes, z[rows], n)[:, -1], level),
+        frontier=_frontier(subsets, lambda rows: errors_of(drawn_u, drawn_slopes, z[rows], tasks)[:, -1], level),
         recommended=_recommended(panel, z, row, value, drawn, z @ price, level),
-        copies=copies,
+        groups=_groups(v, draws, makers, level),
+        makers=makers,
         weighting=_weighting(panel, moments, weights, z[row], gold, level, seed),
         rule=rule,
         full_cost=float(price.sum() * k),
@@ -143,166 +160,36 @@ def choose(
     )
 
 
-def cheapest(
-    panel: Panel, points: float, sigmas: float, prices: Mapping[str, float] | None = None, seed: int = 7
-) -> tuple[tuple[str, ...], int, float]:
-    """The judges that tell systems `points` apart at the least cost: their names, tasks and cost.
-
-    sigmas : standard errors that `points` must be, by level and power. Tasks and cost of the chosen judges are measured
-    on tasks that did not choose them.
-    """
-    price = task_prices(panel, prices) * len(panel.languages)
-    moments = moments_of(panel)
-    weights = np.asarray(panel.weights, float)
-    v = moments.covariance(weights)
-    draws, _ = draws_of(moments, weights, 100, seed)
-    is_copy = _copies(panel, v, draws, 0.95)[1]
-    z, _ = _subsets(v, is_copy, len(panel.judges))
-    slopes = _slopes(v, draws, is_copy, 0.95)[0]
-    flat = bool((slopes == 1).all())
-
-    def per_task(chosen: NDArray[np.bool_], by: Array, rows: Masks) -> Array:
-        """Squared error of a difference from one task, over all languages."""
-        more = float(chosen.sum() / max(chosen.sum() - 1, 1))
-        out: Array = more * errors_of(moments.within(weights * chosen), by, rows, 1.0)[-1] ** 2
-        return out
-
-    fold = _fold_of(moments, seed)
-    left = []
-    for f in range(int(fold.max()) + 1):
-        by = slopes if flat else slopes_of(moments.covariance(weights * (fold != f)), is_copy)
-        pick = int(np.argmin(per_task(fold != f, by, z) * (z @ price)))
-        left.append(float(per_task(fold == f, by, z[[pick]])[0]) * (fold == f).mean())
-    best = int(np.argmin(per_task(np.ones(len(fold), bool), slopes, z) * (z @ price)))
-    tasks = max(2, int(np.ceil(sigmas**2 * sum(left) / points**2)))
-    kept = tuple(name for name, there in zip(panel.judges, z[best], strict=True) if there)
-    return kept, tasks, tasks * float(z[best] @ price)
-
-
-def _subsets(v: Array, copies: Masks, most: int) -> tuple[Masks, bool]:
-    """Subsets as rows of booleans: all up to `most` judges, or those of a greedy search from the best pair."""
-    m = v.shape[-1]
-    if m <= MOST_FOR_ALL:
-        rows = [c for size in range(1, min(most, m) + 1) for c in combinations(range(m), size)]
-        return _rows(rows, m), True
-    tried: list[tuple[int, ...]] = [(j,) for j in range(m)] + list(combinations(range(m), 2))
-    values = reliability_of(v, _rows(tried, m), copies).mean(axis=0)
-    held = tried[m + int(np.argmax(values[m:]))]
-    while len(held) < min(most, m):
-        step = [tuple(sorted((*held, j))) for j in range(m) if j not in held]
-        held = step[int(np.argmax(reliability_of(v, _rows(step, m), copies).mean(axis=0)))]
-        tried += step
-    return _rows(list(dict.fromkeys(tried)), m), False
-
-
-def _rows(subsets: list[tuple[int, ...]], m: int) -> Masks:
-    out = np.zeros((len(subsets), m), bool)
-    for row, members in enumerate(subsets):
-        out[row, list(members)] = True
-    return out
-
-
-# --- figures of subsets ---
-
-
-def _copies(panel: Panel, v: Array, draws: Array, level: float) -> tuple[pd.DataFrame, Masks]:
-    """Correlation of every two judges' errors beyond what all judges see, languages pooled; and who are copies."""
-    m = v.shape[-1]
-    i, j = pair_index(m)
-    is_copy = np.zeros((m, m), bool)
-    if m < FEWEST_FOR_COPIES:
-        nan = np.full(len(i), np.nan)
-        return _copy_table(panel, nan, nan, nan, np.zeros(len(i), bool)), is_copy
+def _groups(v: Array, draws: Array, makers: Mapping[str, str], level: float) -> pd.DataFrame:
+    """Judges that agree with each other more than with the rest, languages pooled."""
     pooled = np.concatenate([correlations(v).mean(axis=0)[None], correlations(draws).mean(axis=1)])
-    left_out = np.zeros((m, m), bool)
-    value = np.zeros((len(pooled), len(i)))
-    critical = stdtrit(max(2, len(draws) - 1), 1 - (1 - level) / len(i))
-    for _ in range(m):  # the clearest pair is named, leaves the fit, and the others are measured without it
-        common = _loadings(pooled, left_out, np.full(pooled.shape[:-1], 0.5))
-        for p in range(len(i)):
-            if not left_out[i[p], j[p]]:
-                skip = left_out.copy()
-                skip[i[p], j[p]] = skip[j[p], i[p]] = True
-                value[:, p] = _error_correlation(pooled, skip, common, int(i[p]), int(j[p]))
-        se = value[1:].std(axis=0, ddof=1)
-        lower = value[0] - critical * se
-        new = np.where(left_out[i, j], -np.inf, lower)
-        worst = int(np.argmax(new))
-        if new[worst] <= COPY:
-            break
-        left_out[i[worst], j[worst]] = left_out[j[worst], i[worst]] = True
-    named = left_out[i, j]
-    is_copy[i[named], j[named]] = is_copy[j[named], i[named]] = True
-    return _copy_table(panel, value[0], lower, value[0] + critical * se, named), is_copy
-
-
-def _copy_table(panel: Panel, value: Array, low: Array, high: Array, named: Masks) -> pd.DataFrame:
-    i, j = pair_index(len(panel.judges))
-    names = np.array(panel.judges, object)
-    clip, made = np.clip, families(panel.judges)
-    return pd.DataFrame(
-        {
-            "judge_i": names[i],
-            "judge_j": names[j],
-            "correlation": clip(value, -1, 1),
-            "low": clip(low, -1, 1),
-            "high": clip(high, -1, 1),
-            "family": [made[a] if made[a] == made[b] else "" for a, b in zip(names[i], names[j], strict=True)],
-            "copy": named,
-        }
-    )
-
-
-def _error_correlation(r: Array, skip: Masks, start: Array, i: int, j: int) -> Array:
-    """Correlation of the errors of judges i and j; one factor is fitted to all pairs but `skip`: (R, m, m) -> (R,)."""
-    f = _loadings(r, skip, start)
-    error = np.sqrt((1 - f[:, i] ** 2) * (1 - f[:, j] ** 2))
-    return np.clip((r[:, i, j] - f[:, i] * f[:, j]) / np.maximum(error, 0.05), -1, 1)
-
-
-def _loadings(r: Array, skip: Masks, start: Array, rounds: int = 60) -> Array:
-    """Loadings of one factor behind the correlations but `skip`: (R, m, m) -> (R, m)."""
-    used = (~skip & ~np.eye(r.shape[-1], dtype=bool)).astype(float)
-    seen = r * used
-    f = start
-    for _ in range(rounds):
-        top = (seen @ f[..., None])[..., 0]
-        new: Array = 0.5 * f + 0.5 * np.clip(top / np.maximum((f**2) @ used, 1e-9), -0.999, 0.999)
-        if np.abs(new - f).max() < 1e-6:
-            return new
-        f = new
-    return f
+    candidates = candidate_groups(pooled[0])
+    return group_table(makers, candidates, shared_errors(pooled, candidates, level))
 
 
 # --- held out ---
 
 
-def _fold_of(moments: Moments, seed: int) -> NDArray[np.int64]:
-    """(n,) the fold of each task; tasks of a cluster stay together."""
-    order = stream(seed, 0, "folds").permutation(moments.size)
-    return (order % min(FOLDS, moments.size))[moments.cluster]
-
-
-def _held_out(moments: Moments, weights: Array, z: Masks, copies: Masks, n: int, seed: int) -> Array:
+def _held_out(moments: TaskMoments, weights: Array, z: Masks, seed: int) -> Array:
     """Reliability of the best subset of each size, chosen without the tasks it is measured on: (k + 1, sizes, 2).
 
     The last axis is the figure and its standard error (jackknife over folds). Row k is over all languages.
     """
-    fold = _fold_of(moments, seed)
+    fold = fold_of(moments, seed)
     size = z.sum(axis=1)
     sizes = np.unique(size)
     k = moments.deviations.shape[2]
     # shared and total of the chosen subset's mean, for the language of the scope, or for each when it is all of them
     parts = np.zeros((int(fold.max()) + 1, k + 1, len(sizes), k, 2))
     for f in range(len(parts)):
-        trained = reliability_of(moments.covariance(weights * (fold != f)), z, copies)
+        trained = reliability_of(moments.covariance(weights * (fold != f)), z)
         left = moments.covariance(weights * (fold == f))
         amount = weights[fold == f].sum() / weights.sum()
         for position, wanted in enumerate(sizes):
             rows = np.flatnonzero(size == wanted)
             picks = [int(np.argmax(x)) for x in (*trained[:, rows], trained[:, rows].mean(axis=0))]
             total = quadratic(left, z[rows[picks]]) / wanted**2  # (k, k + 1)
-            shared = reliability_of(left, z[rows[picks]], copies) * total
+            shared = reliability_of(left, z[rows[picks]]) * total
             parts[f, :, position] = amount * np.stack([shared.T, total.T], axis=-1)
     whole = parts.sum(axis=0)
     again = np.stack([_scopes(whole - part) for part in parts])
@@ -344,24 +231,6 @@ def _names(panel: Panel, mask: Masks) -> str:
 # --- tables and the recommendation ---
 
 
-def task_prices(panel: Panel, prices: Mapping[str, float] | None) -> Array:
-    """What a task costs in a language by each judge: a score for every system and replicate."""
-    return prices_of(panel, prices) * max(1, len(panel.systems)) * max(1, len(panel.replicates))
-
-
-def prices_of(panel: Panel, prices: Mapping[str, float] | None) -> Array:
-    """What one score by each judge costs, in the panel's order; 1 where no prices are known."""
-    if prices is None:
-        return np.ones(len(panel.judges))
-    lacking = [j for j in panel.judges if j not in prices]
-    if lacking:
-        raise UsageError(f"No price for {', '.join(lacking[:5])}. Give the cost of one score for every judge.")
-    price = np.array([float(prices[j]) for j in panel.judges])
-    if not (np.isfinite(price).all() and (price >= 0).all()):
-        raise UsageError("Prices are numbers of at least 0.")
-    return price
-
-
 def _table(panel: Panel, z: Masks, value: tuple[Array, Array], drawn: Array, cost: Array, level: float) -> pd.DataFrame:
     reliability, error = value
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=-1)  # (k, S) each
@@ -394,15 +263,6 @@ def _frontier(subsets: pd.DataFrame, drawn: Callable[[NDArray[np.int64]], Array]
     frame = frame[frame["error"] < best.shift(fill_value=np.inf)]
     ends = np.quantile(drawn(frame.index.to_numpy()), [(1 - level) / 2, (1 + level) / 2], axis=0)
     return frame.assign(error_low=ends[0], error_high=ends[1]).reset_index(drop=True)
-
-
-def _slopes(v: Array, draws: Array, copies: Masks, level: float) -> tuple[Array, Array]:
-    """Slopes of the judges (k, m) and of every draw; all are 1 where the judges do not surely see anything."""
-    other = ~copies & ~np.eye(v.shape[-1], dtype=bool)
-    shared = (draws * other).sum(axis=(-1, -2)).mean(axis=1)
-    if np.quantile(shared, (1 - level) / 2) <= 0:
-        return np.ones(v.shape[:-1]), np.ones(draws.shape[:-1])
-    return slopes_of(v, copies), slopes_of(draws, copies)
 
 
 def _recommend(
@@ -460,7 +320,7 @@ def _recommended(
 # --- labels and weights ---
 
 
-def _against_labels(panel: Panel, moments: Moments, gold: Gold, z: Masks, seed: int) -> pd.DataFrame:
+def _against_labels(panel: Panel, moments: TaskMoments, gold: Gold, z: Masks, seed: int) -> pd.DataFrame:
     """Held-out squared error of every subset's mean against the labels, and agreement on the order of tasks.
 
     The mean difference of panel and labels in a language is fitted on the other folds, so that a judge's leniency
@@ -468,7 +328,7 @@ def _against_labels(panel: Panel, moments: Moments, gold: Gold, z: Masks, seed: 
     """
     if gold.kind != "score":
         raise UsageError("Choosing by labels needs scores as labels, not preferences.")
-    fold = _fold_of(moments, seed)
+    fold = fold_of(moments, seed)
     scores, labels = panel.scores, gold.values
     k = len(panel.languages)
     share = (z / z.sum(axis=1, keepdims=True)).T
@@ -502,16 +362,16 @@ def _against_labels(panel: Panel, moments: Moments, gold: Gold, z: Masks, seed: 
 
 
 def _weighting(
-    panel: Panel, moments: Moments, weights: Array, mask: Masks, gold: Gold | None, level: float, seed: int
+    panel: Panel, moments: TaskMoments, weights: Array, mask: Masks, gold: Gold | None, level: float, seed: int
 ) -> pd.DataFrame:
     """Weights for the recommended panel, by reliability and by labels, that beat equal ones on left-out tasks."""
     members = np.flatnonzero(mask)
     rows: list[tuple[str, str, float, float, float, float]] = []
     found = []
     if len(members) >= 3:  # the reliability of two judges does not say which of them errs
-        found.append(("reliability", *_by_reliability(moments, weights, members, _fold_of(moments, seed))))
+        found.append(("reliability", *_by_reliability(moments, weights, members, fold_of(moments, seed))))
     if gold is not None and len(members) >= 2:
-        found += [("labels", *x) for x in _by_labels(panel, gold, members, _fold_of(moments, seed))]
+        found += [("labels", *x) for x in _by_labels(panel, gold, members, fold_of(moments, seed))]
     for kind, gains, final in found:
         gain, se = float(np.mean(gains)), float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
         half = float(stdtrit(len(gains) - 1, (1 + level) / 2)) * se
@@ -522,7 +382,7 @@ def _weighting(
 
 
 def _by_reliability(
-    moments: Moments, weights: Array, members: NDArray[np.int64], fold: NDArray[np.int64]
+    moments: TaskMoments, weights: Array, members: NDArray[np.int64], fold: NDArray[np.int64]
 ) -> tuple[list[float], Array]:
     """Reliability gained over equal weights in each left-out fold, and the weights of all tasks."""
 
@@ -577,7 +437,7 @@ def _nearest(errors: Array) -> Array:
 
 def _optimal(v: Array) -> Array:
     """Weights of at least 0, summing to 1, that make the mean follow what the judges share: loading over error."""
-    f = loadings_of(v, ~np.eye(len(v), dtype=bool))
+    f = loadings_of(v)
     error = np.maximum(np.diag(v) - f**2, 0.05 * np.diag(v))
     raw = np.maximum(f / error, 0.0)
     return raw / raw.sum() if raw.sum() > 0 else np.full(len(v), 1 / len(v))

@@ -6,9 +6,11 @@ from typing import Any
 
 import pandas as pd
 
+from polyjudge.estimate.covariance import FEWEST_FOR_GROUPS
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
 from polyjudge.questions.judges.choose import ALL, Choice
+from polyjudge.questions.judges.judges import Judges
 from polyjudge.questions.judges.swap import Swap
 from polyjudge.report.build import by_size, chart, fields, frame_of, pivot, table
 from polyjudge.report.sections import Block, Chart, Finding, Grid, Report, Section, find, ranked
@@ -17,10 +19,7 @@ BEST = (
     "judges = size:count | best panel of that size = judges | reliability, left-out tasks = held_out/low/high:ratio.3 "
     "| same tasks (flatters) = in_sample:ratio.3"
 )
-COPIES = (
-    "judge = judge_i:judge | and = judge_j:judge | correlation of errors = correlation/low/high:ratio.2 "
-    "| of one maker = family | near copies = copy:yes"
-)
+GROUPS = "judges | correlation of errors = correlation/low/high:ratio.2 | of one maker = family:label"
 WEIGHTS = {
     "reliability": "judge | weight:share | reliability gained, left-out tasks = gain/low/high:ratio.3",
     "labels": "judge | weight:share | points nearer, left-out tasks = gain/low/high:points",
@@ -31,12 +30,16 @@ CHANGES = (
 )
 
 
-def build(result: Choice | Swap, panel: Panel | None = None) -> Report:
+def build(result: Judges, panel: Panel | None = None) -> Report:
     """The panel to keep, or whether a swap is safe."""
-    return _choice(result, panel) if isinstance(result, Choice) else _swap(result, panel)
+    frame = frame_of("judges", result, panel)
+    if result.choice is not None:
+        return _choice(result.choice, frame)
+    assert result.swap is not None
+    return _swap(result.swap, frame)
 
 
-def _choice(c: Choice, panel: Panel | None) -> Report:
+def _choice(c: Choice, frame: dict[str, Any]) -> Report:
     kept = c.recommended.iloc[0]
     size = int(kept["judges"].count(" + ")) + 1
     at = c.best[(c.best["language"] == ALL) & (c.best["size"] == size)].iloc[0]
@@ -48,20 +51,22 @@ def _choice(c: Choice, panel: Panel | None) -> Report:
         verdict.append(say("choose.language", language=first["language"], judges=first["judges"], more=len(others) - 1))
     best = c.best[c.best["language"] == ALL]
     return Report(
-        **frame_of("choose", c, panel),
+        **frame,
         title=say("choose.title"),
         verdict=tuple(verdict),
         picture=(table("best", say("choose.best"), best, BEST),),
         beside=(_frontier_chart(c),),
-        findings=tuple(ranked(_copies(c))),
+        findings=tuple(ranked(_groups(c))),
         sections=(_frontier(c), _languages(c), _trust(c)),
     )
 
 
-def _copies(c: Choice) -> list[Finding]:
-    named = c.copies[c.copies["copy"]].rename(columns={"judge_i": "first", "judge_j": "second", "correlation": "value"})
-    names = ("first", "second", "value", "low", "high", "family")
-    return [find("notice", "choose-copies", **fields(row, *names)) for _, row in named.iterrows()]
+def _groups(c: Choice) -> list[Finding]:
+    out = [find("notice", "choose-one-group", group=c.rests_on)] if c.rests_on else []
+    for _, row in c.groups.iterrows():
+        values = fields(row, "correlation", "low", "high", "family")
+        out.append(find("notice", "choose-group", judges=row["judges"].split(" + "), **values))
+    return out
 
 
 def _frontier_chart(c: Choice) -> Chart:
@@ -115,30 +120,30 @@ def _heatmap(cells: pd.DataFrame, name: str, title: str, percent: float) -> Char
 def _trust(c: Choice) -> Section:
     says: list[Say] = [say("choose.scope", systems=c.systems, level=c.level)]
     blocks: list[Block] = []
-    if c.copies["correlation"].isna().all():
-        says.append(say("choose.few-for-copies"))
-    else:
-        blocks.append(table("copies", say("choose.copies"), c.copies, COPIES))
+    if len(c.makers) < FEWEST_FOR_GROUPS:
+        says.append(say("choose.few-for-groups"))
+    elif len(c.groups):
+        blocks.append(table("groups", say("choose.groups"), c.groups, GROUPS))
     for kind, frame in c.weighting.groupby("kind", sort=False):
         blocks.append(table(f"weights-{kind}", say("choose.weights", kind=kind), frame, WEIGHTS[str(kind)]))
     if c.weighting.empty:
         says.append(say("choose.equal"))
-    return Section(name="trust", title="Copies and weights", says=tuple(says), blocks=tuple(blocks))
+    return Section(name="trust", title="Groups and weights", says=tuple(says), blocks=tuple(blocks))
 
 
-def _swap(s: Swap, panel: Panel | None) -> Report:
+def _swap(s: Swap, frame: dict[str, Any]) -> Report:
     changes = by_size(s.changes, "change")
     worst = fields(changes.iloc[0], "change", "low", "high", "kind", "language", "first", "second")
     severity: Any = {"accepted": "info", "refused": "serious", "open": "warning"}[s.answer]
     answer = find(severity, f"swap.{s.answer}", **fields(s, "out", "into", "matters", "tasks", "needed"), **worst)
     moves = table("changes", say("swap.changes", share=s.share, level=2 * s.level - 1), changes, CHANGES)
     return Report(
-        **frame_of("swap", s, panel),
+        **frame,
         title=say("swap.title", out=s.out, into=s.into),
-        verdict=(answer, say("swap.scope", share=s.share)),
+        verdict=(answer, say("swap.blind-spot", **fields(s, "blind_spot", "blind_points", "guard", "share"))),
         findings=(answer,),
         sections=(Section(name="changes", title="What would change", blocks=(moves,)),),
     )
 
 
-VIEWS = {Choice: build, Swap: build}
+VIEWS = {Judges: build}

@@ -45,6 +45,14 @@ def _open(v: Values) -> str:
     )
 
 
+def _blind_spot(v: Values) -> str:
+    one_in = max(1, round(1 / v["blind_spot"]))
+    unseen = f"Failures on fewer than 1 of {one_in} tasks would not have shown"
+    guarded = " (the intervals allow for that)." if v["guard"] else " (--guard allows for that)."
+    whom = "" if v["share"] < 1 else " This is for someone who uses that judge alone."
+    return f"{unseen}; they could move a difference by {{blind_points:points}} points{guarded}{whom}"
+
+
 WORDS: dict[str, Template] = {
     "choose.title": "Which judges to keep",
     "choose.keep": _keep,
@@ -58,8 +66,8 @@ WORDS: dict[str, Template] = {
     ),
     "choose.single": "Agreement of each judge with the others, by language",
     "choose.per-cost": "The same per unit of cost, % of the best",
-    "choose.copies": "Errors that two judges share beyond what all judges see",
-    "choose.few-for-copies": "With fewer than four judges, shared errors of two cannot be told from the third's.",
+    "choose.groups": "Judges that agree with each other more than with the rest",
+    "choose.few-for-groups": "With fewer than four judges, shared errors of two cannot be told from the third's.",
     "choose.weights": "Weights by {kind} beat equal ones on left-out tasks",
     "choose.equal": "Equal weights are as good as any on left-out tasks.",
     "choose.scope": lambda v: (
@@ -68,14 +76,12 @@ WORDS: dict[str, Template] = {
             if v["systems"]
             else "There are no systems, so reliability is agreement about the tasks. "
         )
-        + "Panels are measured on other tasks than they were chosen on ({level:share} intervals over tasks). Near "
-        "copies do not vouch for each other. Agreement is not accuracy: labels decide that (--gold)."
+        + "Panels are measured on other tasks than they were chosen on ({level:share} intervals over tasks). "
+        "Agreement is not accuracy: judges that share an error agree too, and labels decide (--gold)."
     ),
-    "choose-copies": lambda v: (
-        "{first} and {second}"
-        + (" (both {family:text})" if v["family"] else "")
-        + " are near copies: their errors correlate by {value/low/high:.2f}. Keep one."
-    ),
+    "choose-group": "{judges} agree with each other more than with the rest (their errors correlate by "
+    "{correlation/low/high:.2f}): they see more, or they share an error. Labels tell (--gold).",
+    "choose-one-group": "All kept judges are of one maker or group ({group:text}): an error they share would not show.",
     "choose.heatmap-alt": "From {low:.2f} to {high:.2f}.",
     "swap.title": "May {into} replace {out}?",
     "swap.accepted": "Yes: with {into} in place of {out} nothing moves by more than {matters} points. The largest "
@@ -84,10 +90,6 @@ WORDS: dict[str, Template] = {
         f"No: with {{into}} in place of {{out}} {_where(v)} moves by {{change/low/high:+points}} points."
     ),
     "swap.open": _open,
-    "swap.scope": lambda v: (
-        "This is for someone who uses that judge alone."
-        if v["share"] == 1
-        else "This is for the mean of all judges, where each counts for {share:share}."
-    ),
+    "swap.blind-spot": _blind_spot,
     "swap.changes": "Changes, largest first, {level:share} intervals (two one-sided tests)",
 }

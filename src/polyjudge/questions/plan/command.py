@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Context, Option
 
@@ -14,6 +15,8 @@ from polyjudge.rooms import load
 if TYPE_CHECKING:
     from polyjudge.panel.panel import Panel
 
+Questions = StrEnum("Questions", "judges systems cells gate")
+"""What an adaptive collection wants to know."""
 Prices = Annotated[
     Path | None, Option(metavar="FILE", help="With --from: what one score costs, CSV with judge, price.")
 ]
@@ -37,6 +40,16 @@ def plan(
     half_width: Annotated[
         float | None, Option(help="With --labels: half-width wanted for each language's mean.")
     ] = None,
+    replay: Annotated[
+        str | None, Option(metavar="SCORES", help="What adaptive collection would have bought of these scores.")
+    ] = None,
+    questions: Annotated[Questions, Option(help="With --replay: what is to be settled.")] = Questions.judges,
+    matters: o.Matters = None,
+    at: Annotated[float | None, Option(help="With --replay: the threshold of the gate.")] = None,
+    at_least: Annotated[bool, Option("--at-least/--above", help="Pass at the threshold too, or above it.")] = False,
+    first: Annotated[int, Option(min=2, help="With --replay: tasks before the first look, at least.")] = 24,
+    guard: Annotated[bool, Option("--guard", help="With --replay: allow for failures too rare to have shown.")] = False,
+    families: o.Families = None,
     prices: Prices = None,
     next_labels: Annotated[int, Option(min=1, help="With --labels: labels to share out next.")] = 100,
     seed: o.Seed = 7,
@@ -51,6 +64,9 @@ def plan(
     from polyjudge.questions.plan.planning import plan as run
     from polyjudge.questions.plan.separate import separate as tell_apart
 
+    if replay is not None:
+        rule = {"matters": matters, "threshold": at, "at_least": at_least, "first": first, "guard": guard}
+        return _replay(ctx, replay, questions=questions.value, seed=seed, **rule)
     _one_target(labels, half_width, radius)
     panel = _pilot(ctx, source)
     if labels is not None and separate is None:
@@ -59,7 +75,7 @@ def plan(
     if separate is not None:
         if panel is None or labels is not None:
             raise UsageError("--separate plans from a pilot with systems: add --from SCORES, without --labels.")
-        apart = tell_apart(panel, separate, prices=costs, seed=seed)
+        apart = tell_apart(panel, separate, prices=costs, families=o.parse_families(families), seed=seed)
         return emit(ctx, apart, panel, tables={"plan": apart.table, "variance": apart.variance.components})
     result = run(
         panel,
@@ -74,6 +90,15 @@ def plan(
         seed=seed,
     )
     emit(ctx, result, panel, tables={"plan": result.table})
+
+
+def _replay(ctx: Context, scores: str, **settings: Any) -> None:
+    from polyjudge.questions.emit import emit
+    from polyjudge.questions.plan.sequential import replay as run
+
+    panel = o.load(ctx, scores)
+    result = run(panel, **settings)
+    emit(ctx, result, panel, tables={"looks": result.looks, "questions": result.to_frame()})
 
 
 def _pilot(ctx: Context, source: str | None) -> Panel | None:

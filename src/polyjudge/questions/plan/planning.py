@@ -29,11 +29,11 @@ from polyjudge.estimate.resample import (
     selected_p,
     task_interactions,
 )
+from polyjudge.estimate.subsets import prices_of
 from polyjudge.panel.arrays import Array, ratio
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.judges.choose import prices_of
 from polyjudge.report.result import Result
 
 MOST_TASKS = 10_000_000
@@ -164,7 +164,11 @@ def _needed(world: _World, width: float | None, level: float) -> pd.DataFrame:
     ]
     if width is not None:
         bounds.append(("distribution-free", np.nan, lambda n: free_radius(width, n, k, m, level)))
-    rows = [(name, sigma, _smallest(radius, world.radius)) for name, sigma, radius in bounds]
+
+    def needed(radius: Callable[[int], float]) -> int | None:
+        return smallest(lambda n: radius(n) <= world.radius, MOST_TASKS)
+
+    rows = [(name, sigma, needed(radius)) for name, sigma, radius in bounds]
     return pd.DataFrame(rows, columns=["bound", "sigma", "tasks"]).astype({"tasks": "Int64"})
 
 
@@ -192,16 +196,16 @@ def band_radius(sd: float, n: float, k: int, m: int, level: float) -> float:
     return bonferroni_t(int(n), k * m, level) * sd / math.sqrt(n)
 
 
-def _smallest(radius: Callable[[int], float], target: float) -> int | None:
-    """The smallest number of tasks (at least 2) with a radius at or under the target; None beyond `MOST_TASKS`."""
+def smallest(enough: Callable[[int], bool], most: int) -> int | None:
+    """The smallest number (at least 2) that is enough, where every larger one is too; None beyond `most`."""
     low, high = 1, 2
-    while radius(high) > target:
+    while not enough(high):
         low, high = high, high * 2
-        if high > MOST_TASKS:
+        if high > most:
             return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if radius(middle) <= target else (middle, high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 
 

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
 
-from polyjudge.estimate.resample import check_level, jackknife, mean_and_se
+from polyjudge.estimate.covariance import require_systems
+from polyjudge.estimate.families import families as find_families
+from polyjudge.estimate.kernels import stream
+from polyjudge.estimate.resample import check_level, jackknife, leave_out, mean_and_se
+from polyjudge.estimate.subsets import (
+    Masks,
+    draws_of,
+    errors_of,
+    fold_of,
+    moments_of,
+    slopes_of,
+    subsets_of,
+    sure_slopes,
+    task_prices,
+)
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.panel import Panel
-from polyjudge.questions.judges.choose import cheapest, task_prices
-from polyjudge.questions.systems.leaderboard import require_systems
+from polyjudge.questions.plan.planning import MOST_TASKS, smallest
 from polyjudge.report.result import Result
 
 AXES = ("task", "system", "language", "judge")
 GROUPS = 50
 NOISE = "noise"
+DRAWS = 4000
+"""Simulated studies behind a number of tasks: its power is known to within a percent."""
+PILOT = 0.8
+"""One-sided level of the limit of the pilot's variance that is planned with."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -46,8 +64,9 @@ class SystemVariance(Result):
 class Separation(Result):
     """How many tasks tell two systems apart that differ by `points`.
 
-    table : judges, languages, tasks (needed with these judges and languages), floor (smallest difference that any
-        number of tasks can show, where judges and languages stand for others like them)
+    table : judges (two or more: the taste of one ranks nothing), languages, tasks (needed with these judges and
+        languages), floor (smallest difference that any number of tasks can show, where judges and languages stand for
+        others like them)
     """
 
     table: pd.DataFrame
@@ -64,14 +83,14 @@ class Separation(Result):
     """The judge without whom the pilot does not tell them apart, though it does with all; "" for none."""
     tasks: int
     """Tasks of the pilot."""
-    needed: int
-    """Tasks needed with the judges and languages of the pilot."""
+    needed: int | None
+    """Tasks needed with the judges and languages of the pilot; None where no number is enough."""
     kept: tuple[str, ...]
     """The judges that tell such systems apart at the least cost; measured on tasks that did not choose them."""
-    kept_tasks: int
-    kept_cost: float
+    kept_tasks: int | None
+    kept_cost: float | None
     """In the unit of the prices; scores where there are none."""
-    cost: float
+    cost: float | None
     """The same of all judges on the tasks that they need."""
     priced: bool
 
@@ -126,13 +145,18 @@ def separate(
     level: float = 0.95,
     most: int = 2,
     prices: Mapping[str, float] | None = None,
+    families: Mapping[str, str] | None = None,
     seed: int = 7,
 ) -> Separation:
     """How many tasks, judges and languages separate the two best systems when they differ by `points`, from a pilot.
 
+    Told apart means what a leaderboard means by it: every two systems at once, and also without any one judge or maker.
+    The pilot's variance is an estimate: its upper limit is planned with.
+
     power : chance of telling them apart
     most : judges and languages are tabulated up to this many times the pilot's
     prices : what one score by each judge costs; every score counts 1 without them
+    families : makers of judges by name; found from the names where not given
     """
     check_level(level)
     if not points > 0:
@@ -141,38 +165,37 @@ def separate(
         raise UsageError(f"power is a chance from 0.5 to under 1 (usually 0.8), not {power:g}.")
     found = system_variance(panel, level=level)
     scores = require_systems(panel, "Planning for systems")
-    z = float(ndtri((1 + level) / 2) + ndtri(power))
     k, m = len(panel.languages), len(panel.judges)
+    ask = _Ask(points=points, power=power, level=level, systems=len(panel.systems), seed=seed)
+    makers = list(find_families(panel.judges, families).values())
+    repeats = max(len(panel.replicates), 1) if found.replicated else 1
+    margin = _upper(panel, scores, level=PILOT)
 
-    def sd(axis: str, judges: int, languages: int) -> float:
-        """Sd of a difference of two systems: per task (axis "task:"), or what judges and languages leave in it."""
-        parts = {
-            f"{axis}system": 1.0 if axis else 0.0,
-            f"{axis}system:language": 1 / languages,
-            f"{axis}system:judge": 1 / judges,
-            f"{axis}system:language:judge": 1 / (languages * judges),
-        }
-        total = sum(share * found.of(name) for name, share in parts.items())
-        if axis:
-            repeats = max(len(panel.replicates), 1) if found.replicated else 1
-            total += found.of(NOISE) / (languages * judges * repeats)
-        return float(np.sqrt(2 * total))
+    def spread(languages: int) -> tuple[float, float, float]:
+        """Variance of a difference of two systems in a task: what judges share and what is each one's own; and the
+        variance of the judges' own tastes."""
+        shared = found.of("task:system") + found.of("task:system:language") / languages
+        own = found.of("task:system:judge") + found.of("task:system:language:judge") / languages
+        own += found.of(NOISE) / (languages * repeats)
+        taste = found.of("system:judge") + found.of("system:language:judge") / languages
+        return 2 * shared * margin, 2 * own * margin, 2 * taste
+
+    def floor(judges: int, languages: int) -> float:
+        """The smallest difference that any number of tasks can show, where judges and languages stand for others."""
+        left = found.of("system:language") / languages + spread(languages)[2] / 2 / judges
+        return ask.sigmas * float(np.sqrt(2 * left))
 
     rows = [
-        {
-            "judges": j,
-            "languages": spoken,
-            "tasks": max(2, int(np.ceil((z * sd("task:", j, spoken) / points) ** 2))),
-            "floor": z * sd("", j, spoken),
-        }
+        (j, spoken, ask.tasks(*spread(spoken), makers if j == m else list(range(j))), floor(j, spoken))
         for spoken in sorted({1, k, most * k})
-        for j in sorted({1, *range(2, m + 1), most * m})
+        for j in sorted({min(2, m), *range(2, m + 1), most * m})
     ]
     best, gap, se, hangs_on = _two_best(panel, scores, float(ndtri((1 + level) / 2)))
-    needed = max(2, int(np.ceil((z * sd("task:", m, k) / points) ** 2)))
+    needed = ask.tasks(*spread(k), makers)
+    kept, kept_tasks, kept_cost = _cheapest(panel, ask, spread(k), makers, prices)
+    each = float(task_prices(panel, prices).sum()) * k
     return Separation(
-        **_choice(panel, points, z, prices, needed, seed),
-        table=pd.DataFrame(rows),
+        table=pd.DataFrame(rows, columns=["judges", "languages", "tasks", "floor"]).astype({"tasks": "Int64"}),
         variance=found,
         points=points,
         power=power,
@@ -183,29 +206,125 @@ def separate(
         hangs_on=hangs_on,
         tasks=len(scores),
         needed=needed,
+        kept=kept,
+        kept_tasks=kept_tasks,
+        kept_cost=kept_cost,
+        cost=None if needed is None else needed * each,
+        priced=prices is not None,
     )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Ask:
+    """Two systems that differ by `points`, to be told apart among `systems` with this power."""
+
+    points: float
+    power: float
+    level: float
+    systems: int
+    seed: int
+
+    @cached_property
+    def critical(self) -> float:
+        """What |t| of a pair must exceed among all pairs at once, with many tasks."""
+        z = stream(self.seed, 0, "largest of all pairs").standard_normal((DRAWS, self.systems))
+        return float(np.quantile((z.max(axis=1) - z.min(axis=1)) / np.sqrt(2), self.level))
+
+    @property
+    def sigmas(self) -> float:
+        """Standard errors that `points` must be where nobody is left out."""
+        return self.critical + float(ndtri(self.power))
+
+    def tasks(self, shared: float, own: float, taste: float, makers: Sequence[object]) -> int | None:
+        """Tasks needed by judges of these makers; None where no number is enough.
+
+        shared, own : variance of the difference in a task that judges have in common, and that of each judge
+        taste : variance of what a judge finds between two systems on every task, beyond the others
+        """
+        m = len(makers)
+        alone = ~np.eye(m, dtype=bool) if m > 1 else np.zeros((0, m), bool)
+        each = np.array([[x != maker for x in makers] for maker in dict.fromkeys(makers)])
+        each = each[(each.sum(axis=1) > 0) & (each.sum(axis=1) < m - 1)]
+        kept = np.concatenate([np.ones((1, m), bool), alone, each]).astype(float)  # (x, m): who judges
+        size = kept.sum(axis=1)
+        rng = stream(self.seed, m, "judges and tasks")
+        tastes = np.sqrt(taste) * rng.standard_normal((DRAWS, m))
+        true = self.points + (tastes - tastes.mean(axis=1, keepdims=True)) @ kept.T / size
+        luck = np.sqrt(shared) * rng.standard_normal((DRAWS, 1))
+        luck = luck + np.sqrt(own) * rng.standard_normal((DRAWS, m)) @ kept.T / size
+        error = np.sqrt(shared + own / size)
+
+        def enough(n: int) -> bool:
+            lead = true + (luck - self.critical * error) / np.sqrt(n)
+            return bool((lead > 0).all(axis=1).mean() >= self.power)
+
+        return smallest(enough, MOST_TASKS)
+
+
+def _upper(panel: Panel, scores: Array, level: float) -> float:
+    """The upper limit of the variance of a system difference over its estimate: jackknife of its logarithm."""
+    means = scores.mean(axis=(2, 3))
+    deviations = means - means.mean(axis=1, keepdims=True)
+    square = ((deviations - deviations.mean(axis=0)) ** 2).sum(axis=1)
+    left = np.log(np.maximum(leave_out(square, cluster=panel.cluster), 1e-300))
+    left -= np.log(np.maximum(leave_out(np.ones(len(square)), cluster=panel.cluster), 1))
+    g = len(left)
+    se = float(np.sqrt((g - 1) / g * ((left - left.mean()) ** 2).sum()))
+    return float(np.exp(stdtrit(g - 1, level) * se))
 
 
 def _two_best(panel: Panel, scores: Array, z: float) -> tuple[tuple[str, str], float, float, str]:
     """The two best systems of the pilot, their difference and its standard error, and the judge it hangs on."""
     first, second = (int(i) for i in np.argsort(-scores.mean(axis=(0, 2, 3)), kind="stable")[:2])
     gaps = (scores[:, first] - scores[:, second]).mean(axis=1)  # (n, m)
-    without = (gaps.sum(axis=1, keepdims=True) - gaps) / (gaps.shape[1] - 1)
+    names = panel.systems[first], panel.systems[second]
+    without = (gaps.sum(axis=1, keepdims=True) - gaps) / max(gaps.shape[1] - 1, 1)
     mean, se = mean_and_se(np.column_stack([gaps.mean(axis=1), without]), panel.weights, panel.cluster)
     lead = mean - z * se
     worst = int(lead[1:].argmin())
-    hangs = bool(lead[0] > 0 >= lead[1 + worst])
-    names = panel.systems[first], panel.systems[second]
+    hangs = gaps.shape[1] > 1 and bool(lead[0] > 0 >= lead[1 + worst])
     return names, float(mean[0]), float(se[0]), panel.judges[worst] if hangs else ""
 
 
-def _choice(
-    panel: Panel, points: float, z: float, prices: Mapping[str, float] | None, needed: int, seed: int
-) -> dict[str, Any]:
-    """The cheapest judges for the difference, and what all of them cost on the tasks that they need."""
-    kept, tasks, cost = cheapest(panel, points, z, prices, seed)
-    each = float(task_prices(panel, prices).sum()) * len(panel.languages)
-    return {"kept": kept, "kept_tasks": tasks, "kept_cost": cost, "cost": needed * each, "priced": prices is not None}
+def _cheapest(
+    panel: Panel, ask: _Ask, spread: tuple[float, float, float], makers: list[str], prices: Mapping[str, float] | None
+) -> tuple[tuple[str, ...], int | None, float | None]:
+    """The judges that tell the systems apart at the least cost: their names, tasks and cost.
+
+    At least two, for the taste of one judge ranks nothing. Their variance is measured on tasks that did not choose
+    them; how much of it they share is that of all judges.
+    """
+    if len(panel.judges) < 2:
+        return panel.judges, None, None
+    price = task_prices(panel, prices) * len(panel.languages)
+    moments = moments_of(panel)
+    weights = np.asarray(panel.weights, float)
+    v = moments.covariance(weights)
+    z, _ = subsets_of(v, len(panel.judges))
+    z = z[z.sum(axis=1) >= 2]
+    slopes = sure_slopes(v, draws_of(moments, weights, 100, ask.seed)[0], 0.95)[0]
+    flat = bool((slopes == 1).all())
+
+    def per_task(chosen: NDArray[np.bool_], by: Array, rows: Masks) -> Array:
+        """Squared error of a difference from one task, over all languages."""
+        more = float(chosen.sum() / max(chosen.sum() - 1, 1))
+        out: Array = more * errors_of(moments.within(weights * chosen), by, rows, 1.0)[-1] ** 2
+        return out
+
+    fold = fold_of(moments, ask.seed)
+    left = []
+    for f in range(int(fold.max()) + 1):
+        by = slopes if flat else slopes_of(moments.covariance(weights * (fold != f)))
+        pick = int(np.argmin(per_task(fold != f, by, z) * (z @ price)))
+        left.append(float(per_task(fold == f, by, z[[pick]])[0]) * (fold == f).mean())
+    best = z[int(np.argmin(per_task(np.ones(len(fold), bool), slopes, z) * (z @ price)))]
+    names = tuple(name for name, there in zip(panel.judges, best, strict=True) if there)
+    shared, own, taste = spread
+    whole = shared + own / len(names)
+    scale = sum(left) / whole if whole > 0 else 1.0
+    made = [maker for maker, there in zip(makers, best, strict=True) if there]
+    tasks = ask.tasks(shared * scale, own * scale, taste, made)
+    return names, tasks, None if tasks is None else tasks * float(best @ price)
 
 
 def _subsets(size: int) -> list[tuple[int, ...]]:

@@ -1,9 +1,9 @@
 """Buy scores only as long as a question is open: the rule of adaptive collection (docs/methods.md, section 21).
 
-Tasks are bought in random order, in looks planned before the first call (doubling counts). At each look every open
-question gets an interval, all of them at once, at level 1 - alpha / looks, so that all claims of a run together hold at
-the level asked for. A question is settled when its interval excludes 0 or lies inside +-matters. What no open
-question needs is no longer bought. The rule is pure: state and scores in, state and what to buy next out.
+Tasks are bought in random order, in looks planned before the first call (counts that double up to the plan). At each
+look every open question gets an interval, all of them at once, at level 1 - alpha / looks, so that all claims of a run
+together hold at the level asked for. A question is settled when its interval excludes 0 or lies inside +-matters. What
+no open question needs is no longer bought. The rule is pure: state and scores in, state and what to buy next out.
 """
 
 from __future__ import annotations
@@ -34,16 +34,15 @@ FEWEST_CHANGES = 10
 
 
 def planned_looks(tasks: int, first: int = FIRST_LOOK) -> tuple[int, ...]:
-    """Counts of tasks at which the rule looks: doubling, the last one is all tasks.
+    """Counts of tasks at which the rule looks: from all tasks back by halves, so that no step more than doubles.
 
-    >>> planned_looks(100)
-    (24, 48, 100)
+    >>> planned_looks(600)
+    (38, 75, 150, 300, 600)
     """
-    looks = []
-    while first <= tasks / 2:
-        looks.append(first)
-        first *= 2
-    return (*looks, tasks)
+    looks = [tasks]
+    while -(-looks[0] // 2) >= first:
+        looks.insert(0, -(-looks[0] // 2))
+    return tuple(looks)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -104,11 +103,27 @@ class Purchase:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sequential:
-    """The rule of one collection; `sequential` says what the settings are.
+    """The rule of adaptive collection as an object: state and scores in, what to buy next out.
+
+    `order()` says in which order to take the tasks, `looks` after how many it looks. `start()` is the first state;
+    `next(state)` what to buy (tasks `start` to `stop` of the order, in `cells`, (systems, languages, judges)), None at
+    the end; `look(state, scores)` the state after it, with scores (tasks, languages, judges) or (tasks, systems,
+    languages, judges) of all tasks so far, NaN where nothing was bought; `table(state)` the answers. A state is plain
+    values: `to_dict()` and `from_dict()`.
+
+    questions : "judges" (the order of every two judges in each language), "systems" (of every two systems in each
+        language, panel mean), "cells" (the interaction of every language and judge), "gate" (the same for pass rates,
+        in percentage points)
+    tasks : how many may be bought in all
+    matters : the smallest difference of interest, in points
+    level : of all claims of the run together
+    threshold, at_least : of the gate; a score passes when it is above (or at least) the threshold
+    first : fewest tasks at the first look
+    resamples, seed : of the intervals and of the order in which tasks are bought
 
     >>> rule = Sequential(languages=("en", "de"), judges=("a", "b"), tasks=100, matters=3.0)
     >>> rule.next(rule.start()).calls
-    96
+    100
     """
 
     languages: tuple[str, ...]
@@ -121,6 +136,10 @@ class Sequential:
     threshold: float | None = None
     at_least: bool = False
     first: int = FIRST_LOOK
+    width: float | None = None
+    """Of the scale: what a failed call can move a score by."""
+    guard: bool = False
+    """Whether intervals allow for failures too rare to have shown."""
     resamples: int = 1000
     seed: int = 7
 
@@ -133,6 +152,8 @@ class Sequential:
             raise UsageError("A gate needs its threshold (--at), and only a gate has one.")
         if not (np.isfinite(self.matters) and self.matters > 0):
             raise UsageError(f"matters is the smallest difference you care about, above 0; not {self.matters}.")
+        if self.guard and self.width is None:
+            raise UsageError("A guard against rare failures needs the width of the scale.")
         if not 0.5 <= self.level < 1:
             raise UsageError(f"level is a confidence level of at least 0.5 and under 1, not {self.level}.")
         if self.tasks < self.first or self.first < 2:
@@ -147,6 +168,12 @@ class Sequential:
     def looks(self) -> tuple[int, ...]:
         """Counts of tasks at which the rule looks."""
         return planned_looks(self.tasks, self.first)
+
+    def unseen(self, units: int, alpha: float) -> float:
+        """Points by which failures that have not shown on so many tasks (clusters) could move a difference: their share
+        is below 1 - alpha^(1 / units), about 3 in `units`."""
+        width = 100.0 if self.questions == "gate" else self.width
+        return np.nan if width is None else width * (1 - alpha ** (1 / units))
 
     def order(self, clusters: Clusters | None = None) -> NDArray[np.int64]:
         """Positions of the tasks in the order in which they are bought; tasks of one cluster stay together."""
@@ -221,18 +248,23 @@ class Sequential:
         which = np.flatnonzero(state.open)
         values = self.values(scores)[:, which]
         alpha = (1 - self.level) / len(self.looks)
-        return self.settle(
-            state, values, *simultaneous(values, clusters, alpha, self.resamples, self.seed + state.look)
-        )
+        found = simultaneous(values, clusters, alpha, self.resamples, self.seed + state.look)
+        units = n if clusters is None else len(np.unique(np.asarray(clusters)))
+        return self.settle(state, values, *found, self.unseen(units, alpha) if self.guard else 0.0)
 
-    def settle(self, state: State, values: Array, centre: Array, se: Array, critical: float) -> State:
-        """The state after a look that found these means, standard errors and half-width of the open questions."""
+    def settle(
+        self, state: State, values: Array, centre: Array, se: Array, critical: float, more: float = 0.0
+    ) -> State:
+        """The state after a look that found these means, standard errors and half-width of the open questions.
+
+        more : points added to every half-width
+        """
         which = np.flatnonzero(state.open)
         middle = (np.nanmedian if np.isnan(values).any() else np.median)(values, axis=0)
         moved = (np.abs(values - middle) > 0).sum(axis=0)
         sure = (moved >= FEWEST_CHANGES) & np.isfinite(critical) & (se > 0)
         half = np.full(len(which), np.inf)
-        half[sure] = critical * se[sure]
+        half[sure] = critical * se[sure] + more
         columns: dict[str, list[Any]] = {
             name: list(getattr(state, name)) for name in ("verdict", "settled_at", "estimate", "low", "high")
         }
@@ -389,6 +421,15 @@ class Replay(Result):
         """Of the scores of the whole panel."""
         return float(self.looks["share"].iloc[-1])
 
+    @property
+    def blind_spot(self) -> dict[str, float | bool] | None:
+        """Of the answer that took the fewest tasks: those tasks, and the points by which failures that have not shown
+        on them could move it. None where nothing was settled or the scale is not known."""
+        settled = [x for x in self.state.settled_at if x]
+        tasks = self.rule.looks[min(settled) - 1] if settled else 0
+        points = self.rule.unseen(tasks, 1 - self.rule.level) if tasks else np.nan
+        return None if np.isnan(points) else {"tasks": tasks, "points": points, "guard": self.rule.guard}
+
     def differences(self) -> tuple[Array, Array]:
         """What each question is about, from all scores bought: estimate (q,) and standard error (q,)."""
         centre, se, _, _ = _parts(self.rule.values(self.bought), self.clusters)
@@ -424,6 +465,7 @@ class Replay(Result):
             "questions": plain(self.to_frame()),
             "calls": self.calls,
             "share": self.share,
+            "blind_spot": self.blind_spot,
         }
 
 
@@ -450,6 +492,8 @@ def _first_less_all(replay: Replay, values: Array, centre: Array, questions: NDA
     sure = (se > 0) & (moved * counts[:, None] >= FEWEST_CHANGES)  # as in the run
     half = np.full(se.shape, np.inf)
     np.multiply(se, np.array(replay.state.critical)[:taken, None], out=half, where=sure)
+    if rule.guard:
+        half += np.array([rule.unseen(int(x), (1 - rule.level) / len(rule.looks)) for x in units])[:, None]
     walk = error - np.take_along_axis(error, np.broadcast_to(stop, (runs, 1, len(stop))), axis=1)
     free, own = (_open(np.abs(centre + x), half, rule.matters) for x in (error, walk))
     each = np.arange(len(stop))
@@ -561,48 +605,6 @@ def _longer(clusters: Clusters, size: int) -> NDArray[np.int64]:
     return np.concatenate([codes, more])
 
 
-def sequential(
-    *,
-    languages: Sequence[str],
-    judges: Sequence[str],
-    tasks: int,
-    matters: float,
-    systems: Sequence[str] = (),
-    questions: Questions = "judges",
-    level: float = 0.95,
-    threshold: float | None = None,
-    at_least: bool = False,
-    first: int = FIRST_LOOK,
-    resamples: int = 1000,
-    seed: int = 7,
-) -> Sequential:
-    """The rule of adaptive collection as an object: state and scores in, what to buy next out.
-
-    `order()` says in which order to take the tasks, `looks` after how many it looks. `start()` is the first state;
-    `next(state)` what to buy (tasks `start` to `stop` of the order, in `cells`, (systems, languages, judges)), None at
-    the end; `look(state, scores)` the state after it, with scores (tasks, languages, judges) or (tasks, systems,
-    languages, judges) of all tasks so far, NaN where nothing was bought; `table(state)` the answers. A state is plain
-    values: `to_dict()` and `from_dict()`.
-
-    Parameters
-    ----------
-    questions : "judges" (the order of every two judges in each language), "systems" (of every two systems in each
-        language, panel mean), "cells" (the interaction of every language and judge), "gate" (the same for pass rates,
-        in percentage points)
-    tasks : how many may be bought in all
-    matters : the smallest difference of interest, in points
-    level : of all claims of the run together
-    threshold, at_least : of the gate; a score passes when it is above (or at least) the threshold
-    first : tasks at the first look
-    resamples, seed : of the intervals and of the order in which tasks are bought
-    """
-    return Sequential(
-        languages=tuple(languages), judges=tuple(judges), systems=tuple(systems), tasks=tasks, matters=matters,
-        questions=questions, level=level, threshold=threshold, at_least=at_least, first=first, resamples=resamples,
-        seed=seed,
-    )  # fmt: skip
-
-
 def replay(
     panel: Panel,
     *,
@@ -612,12 +614,14 @@ def replay(
     threshold: float | None = None,
     at_least: bool = False,
     first: int = FIRST_LOOK,
+    guard: bool = False,
     resamples: int = 1000,
     seed: int = 7,
 ) -> Replay:
     """Run the rule over a panel that is already there: what would it have bought, and claimed?
 
     matters : in points, 2% of the scale by default (of 100 percentage points for a gate)
+    guard : allow for failures too rare to have shown
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=60, languages=2, judges=3, seed=1)
@@ -637,6 +641,8 @@ def replay(
         threshold=threshold,
         at_least=at_least,
         first=first,
+        width=high - low,
+        guard=guard,
         resamples=resamples,
         seed=seed,
     )

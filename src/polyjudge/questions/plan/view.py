@@ -1,4 +1,4 @@
-"""What a plan says: tasks needed, or human labels needed."""
+"""What a plan says: tasks needed, human labels needed, systems told apart, adaptive collection replayed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pandas as pd
 from polyjudge.panel.numbers import missing
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
-from polyjudge.questions.plan import replay_view, separate_view
 from polyjudge.questions.plan.labels import LabelBudget
 from polyjudge.questions.plan.planning import Plan
 from polyjudge.questions.plan.separate import Separation
@@ -21,12 +20,8 @@ from polyjudge.report.sections import Chart, Report, Section
 FACETS = ("tasks", "languages", "replicates", "judges")
 
 
-def build(result: Plan | LabelBudget, panel: Panel | None = None) -> Report:
-    """A plan of tasks or of labels."""
-    return _labels(result, panel) if isinstance(result, LabelBudget) else _tasks(result, panel)
-
-
-def _tasks(p: Plan, panel: Panel | None) -> Report:
+def tasks_needed(p: Plan, panel: Panel | None = None) -> Report:
+    """How many tasks a panel needs, and what they buy."""
     needed = table(
         "needed",
         say("plan.needed", **fields(p, "radius", "languages", "judges", "level")),
@@ -101,7 +96,8 @@ def _study(decision: pd.DataFrame) -> Section:
     return Section(name="decision", title="Which to buy more of", blocks=(study,))
 
 
-def _labels(b: LabelBudget, panel: Panel | None) -> Report:
+def labels_needed(b: LabelBudget, panel: Panel | None = None) -> Report:
+    """How many labels the languages need."""
     shown = {f"{x}_text": [_count(row, x) for _, row in b.table.iterrows()] for x in ("labels_only", "with_panel")}
     frame = b.table.assign(**shown)
     needed = table(
@@ -154,4 +150,103 @@ def _count(row: pd.Series[Any], name: str) -> str:
     return text(None) if missing(row[name]) else f"{text(row[name])} (likely {likely})"
 
 
-VIEWS = {Replay: replay_view.build, Separation: separate_view.build, Plan: build, LabelBudget: build}
+def _judges_curve(frame: pd.DataFrame) -> Chart:
+    """Tasks needed against judges, a line for each number of languages."""
+    frame = frame[frame["tasks"].notna()]
+    few, many = int(frame["judges"].min()), int(frame["judges"].max())
+    most, least = (frame.loc[frame["judges"] == end, "tasks"] for end in (few, many))
+    return chart(
+        "tasks-needed",
+        "curves",
+        say("separate.curve"),
+        say("separate.curve-chart", most=int(most.max()), least=int(least.min()), few=few, many=many),
+        frame=frame.assign(which=frame["languages"].astype(str) + " languages"),
+        x="judges",
+        y="tasks",
+        by="which",
+        title="Tasks needed",
+        x_title="judges",
+        y_title="tasks",
+    )
+
+
+def separated(result: Separation, panel: Panel | None = None) -> Report:
+    """Tasks needed now, what more judges would change, and where the scores vary."""
+    needed = result.table
+    variance = result.variance.components.sort_values("share", ascending=False, kind="stable")
+    components = say("separate.components")
+    shares = "component | share/low/high:share | points squared = variance:number"
+    head = "judges:count | languages:count | tasks:count | floor, points = floor:points"
+    shown = needed.assign(tasks=pd.to_numeric(needed["tasks"], errors="coerce").astype(float))
+    return Report(
+        **frame_of("plan", result, panel),
+        title=say("separate.title"),
+        verdict=_apart(result, panel),
+        picture=(table("tasks", say("separate.table"), shown, head, most=60),),
+        beside=(_judges_curve(needed),) if needed["tasks"].notna().any() else (),
+        sections=(
+            Section(
+                name="components",
+                title=components,
+                says=(say("separate.scope"),),
+                blocks=(table("variance", components, variance, shares, most=20),),
+            ),
+        ),
+    )
+
+
+def _apart(s: Separation, panel: Panel | None) -> tuple[Words, ...]:
+    """How many tasks, at what cost, what the pilot tells already, and what more judges would change."""
+    first, second = s.best
+    half = 1.96 * s.se
+    known = s.table[s.table["tasks"].notna()]
+    pilot = known[known["languages"] == (len(panel.languages) if panel is not None else known["languages"].max())]
+    judges = len(panel.judges) if panel is not None else int(s.table["judges"].max()) // 2
+    ends = {"low": s.difference - half, "high": s.difference + half}
+    says: list[Words] = [say("separate.needed", **fields(s, "points", "needed", "power", "level"))]
+    if s.kept_tasks is not None and s.cost is not None:
+        cost = {"cost": s.kept_cost, "full": s.cost, "tasks": s.kept_tasks}
+        says.append(say("separate.choice", judges=s.kept, all=judges, priced=s.priced, **cost))
+    pair = {"first": first, "second": second, "judge": s.hangs_on}
+    says.append(say("separate.now", **pair, **ends, **fields(s, "tasks", "difference")))
+    if len(pilot) > 1:
+        few, many = pilot.iloc[0], pilot.iloc[-1]
+        values = {"few": few["judges"], "few_tasks": few["tasks"], "many": many["judges"], "many_tasks": many["tasks"]}
+        says.append(say("separate.judges", **{name: int(value) for name, value in values.items()}))
+    return tuple(says)
+
+
+def replayed(result: Replay, panel: Panel | None = None) -> Report:
+    """What was settled for how many calls."""
+    last = result.looks.iloc[-1]
+    verdict = say(
+        "replay.saved",
+        settled=int(last["settled"]),
+        of=len(result.state.verdict),
+        open=int(last["open"]),
+        **fields(result, "share", "calls"),
+        **fields(result.rule, "questions", "matters", "level"),
+    )
+    blind = () if result.blind_spot is None else (say("replay.blind-spot", **result.blind_spot),)
+    head = "look:count | tasks:count | settled:count | open:count | scores bought = calls:count | of all = share:share"
+    return Report(
+        **frame_of("plan", result, panel),
+        title=say("replay.title"),
+        verdict=(verdict, *blind),
+        picture=(table("looks", say("replay.looks"), result.looks, head),),
+        sections=(questions_section(result.to_frame(), folded=True),),
+    )
+
+
+def questions_section(answers: pd.DataFrame, folded: bool) -> Section:
+    """What was asked, and the answers."""
+    head = (
+        "language | first:label | second:label | answer = verdict | difference = estimate/low/high:+points "
+        "| at look = settled_at:count | in the end = final:+points"
+    )
+    answered = table("questions", say("replay.questions"), answers, head)
+    scope = (say("replay.scope"),)
+    return Section(name="questions", title="The questions", says=scope, blocks=(answered,), folded=folded)
+
+
+VIEWS = {Replay: replayed, Separation: separated, Plan: tasks_needed, LabelBudget: labels_needed}

@@ -80,8 +80,12 @@ def _choice(v: Values) -> str:
 
 WORDS: dict[str, Template] = {
     "separate.title": "Plan: tell systems apart",
-    "separate.needed": "To tell two systems {points} points apart you need {needed} tasks with these judges and "
-    "languages ({power:share} of the time, {level:share} sure).",
+    "separate.needed": lambda v: (
+        "No number of tasks surely tells two systems {points} points apart with these judges: their tastes differ more."
+        if v["needed"] is None
+        else "To tell two systems {points} points apart you need {needed} tasks with these judges and languages "
+        "({power:share} of the time, {level:share} sure, among all systems and whichever judge or maker is left out)."
+    ),
     "separate.choice": _choice,
     "separate.now": lambda v: (
         "Your {tasks} tasks already tell {first} and {second} apart"
@@ -141,6 +145,11 @@ WORDS: dict[str, Template] = {
     "adaptive.expected": _expected,
     "replay.title": "Adaptive collection, replayed",
     "replay.saved": _saved,
+    "replay.blind-spot": lambda v: (
+        f"Failures on fewer than 1 of {max(1, round(v['tasks'] / 3))} tasks would not have shown where {{tasks}} tasks "
+        "settled an answer; they could move it by {points:points} points"
+        + (" (the intervals allow for that)." if v["guard"] else " (--guard allows for that).")
+    ),
     "replay.looks": "Looks, planned before the first call",
     "replay.questions": "What was asked, and the answer when it was settled",
     "replay.scope": "above, below: the first surely has the higher mean, or the lower. tied: surely no further apart "

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from typer import Context, Option
+from typer import Context
 
 from polyjudge.questions import options as o
 
@@ -12,9 +10,7 @@ from polyjudge.questions import options as o
 def systems(
     ctx: Context,
     scores: o.Scores,
-    families: Annotated[
-        str | None, Option(metavar="NAME=FAMILY,...", help="Makers of judges and systems, where names do not tell.")
-    ] = None,
+    families: o.Families = None,
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,
 ) -> None:
@@ -22,18 +18,11 @@ def systems(
 
     Example: polyjudge systems scores.csv --system model
     """
-    from polyjudge.panel.errors import UsageError
     from polyjudge.questions.emit import emit
-    from polyjudge.questions.systems.systems import systems as analyse
+    from polyjudge.questions.systems.systems import systems as analysis
 
-    given = {}
-    for part in families.split(",") if families else []:
-        name, equals, family = part.partition("=")
-        if not equals or not name.strip() or not family.strip():
-            raise UsageError(f"--families takes NAME=FAMILY pairs with commas between them, not {part!r}.")
-        given[name.strip()] = family.strip()
     panel = o.load(ctx, scores, inside=True)
-    result = o.run(analyse, panel, families=given, resamples=resamples, seed=seed)
+    result = o.run(analysis, panel, families=o.parse_families(families), resamples=resamples, seed=seed)
     tables = {
         "leaderboard": result.leaderboard.systems,
         "swaps": result.leaderboard.swaps,

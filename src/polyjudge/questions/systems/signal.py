@@ -18,6 +18,7 @@ from polyjudge.estimate.covariance import (
     Moments,
     candidate_groups,
     correlations,
+    group_table,
     least_without_group,
     off_and_on,
     one_factor,
@@ -213,7 +214,7 @@ def signal(
         languages=by_language,
         slopes=_slopes(panel, full, drawn, _agreeing(limits, least), level),
         families=pd.DataFrame({"judge": list(of), "family": list(of.values())}),
-        groups=_groups(panel, of, asked.groups, named),
+        groups=group_table(of, asked.groups, named),
         **means,
         verdict=overall[0],
         why=reason[0],
@@ -386,17 +387,6 @@ def _informing(panel: Panel) -> NDArray[np.int64]:
         varies = np.where(there, panel.system_scores, -np.inf).max(axis=1) - low > panel.tie_gap
     out: NDArray[np.int64] = (varies.sum(axis=-1) >= 2).sum(axis=0)
     return out
-
-
-def _groups(
-    panel: Panel, of: Mapping[str, str], groups: NDArray[np.bool_], named: list[tuple[int, float, float, float]]
-) -> pd.DataFrame:
-    rows = []
-    for g, value, low, high in named:
-        judges = [j for j, inside in zip(panel.judges, groups[g], strict=True) if inside]
-        made = {of[j] for j in judges}
-        rows.append((" + ".join(judges), len(judges), value, low, high, made.pop() if len(made) == 1 else ""))
-    return pd.DataFrame(rows, columns=["judges", "size", "correlation", "low", "high", "family"])
 
 
 def _agreeing(limits: dict[str, Array], least: float) -> NDArray[np.bool_]:
