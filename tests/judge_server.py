@@ -128,6 +128,7 @@ class Server(asyncio.Protocol):
                 **self.counts(),
                 "distinct": len(self.asked),
                 "most": self.state["most"],
+                "billed": [self.state.get("billed_in", 0), self.state.get("billed_out", 0)],
                 "keys": self.state.get("keys", 0),
                 "batches": len(Batches.all),
                 "batched": sum(len(b["lines"]) for b in Batches.all.values()),
@@ -175,7 +176,7 @@ class Server(asyncio.Protocol):
         """Forget what was asked."""
         self.asked.clear()
         self.requests.clear()
-        self.state.update(most=0, answered=0, keys=0)
+        self.state.update(most=0, answered=0, keys=0, billed_in=0, billed_out=0)
         self.bodies.clear()
         Batches.all.clear()
 
@@ -217,12 +218,16 @@ class Server(asyncio.Protocol):
             return self.send(
                 429, '{"error": {"message": "slow down"}}', f"Retry-After: {self.config['retry_after']}\r\n"
             )
-        if "response_format" in request and model in self.config.get("unstructured", ()):
-            return self.send(400, '{"error": {"message": "response_format json_schema is not supported"}}')
+        if (said := self.objection(request, prompt)) is not None:
+            return self.send(400, json.dumps({"error": {"message": said}}))
+        self.size = len(prompt) // 4
+        if isinstance(asked, list):
+            self.size += sum(len(str(message["content"])) for message in asked[:-1]) // 4
+        self.bill(self.size)
         if self.odd(fault):
             return None
         if fault and fault.isdigit():
-            return self.send(int(fault), json.dumps({"error": {"message": f"fault {fault}"}}))
+            return self.send(int(fault), json.dumps({"error": {"message": f"The model {model} has fault {fault}"}}))
         if fault == "hang":
             await asyncio.sleep(self.config.get("hang", 3600))
             return self.transport.abort()
@@ -233,18 +238,34 @@ class Server(asyncio.Protocol):
             return self.transport.abort()
         if fault == "malformed":
             return self.send(200, '{"choices": [{"message": ')
-        text = {"empty": "", "prose": "A fine piece of work that I enjoyed."}.get(fault or "")
+        text = {"empty": "", "prose": "A fine piece of work that I enjoyed."}.get(fault or "", self.config.get("says"))
         if text is None:
             text = self.planted.answer(model, prompt)
         if fault == "long":
             text = text[: text.index(":") + 3]
         self.state["answered"] += 1
         content = [{"type": "text", "text": text}] if fault == "list" else text
-        stop = "length" if fault == "long" else "stop"
+        stop = "length" if fault == "long" else self.config.get("stop", "stop")
         body = json.dumps(self.whole(model, prompt, content, stop, fault, bool(request.get("logprobs"))))
         if fault == "slow":
             return await self.trickle(body)
         self.send(200, body)
+
+    def objection(self, request: dict[str, Any], prompt: str) -> str | None:
+        """What the service does not accept."""
+        model = request["model"]
+        if "temperature" in request and model in self.config.get("untempered", ()):
+            return "Unsupported value: 'temperature' does not support 0 with this model. Only the default is supported."
+        if any(f"[[{task} " in prompt for task in self.config.get("too_long", ())):
+            return "This model's maximum context length is 8192 tokens."
+        if "response_format" in request and model in self.config.get("unstructured", ()):
+            return "response_format json_schema is not supported"
+        return None
+
+    def bill(self, tokens_in: int) -> None:
+        """What a call truly costs, whatever the reply says, also when nobody waits for it any more."""
+        self.state["billed_in"] = self.state.get("billed_in", 0) + tokens_in
+        self.state["billed_out"] = self.state.get("billed_out", 0) + self.config.get("output", 20)
 
     def odd(self, fault: str | None) -> bool:
         """Replies that are no chat completion."""
@@ -272,9 +293,10 @@ class Server(asyncio.Protocol):
             choice["logprobs"] = {"content": spread(content)}
         answer = {
             "id": "x", "object": "chat.completion", "created": 0, "model": name, "choices": [choice],
-            "usage": {"prompt_tokens": len(prompt) // 4, "completion_tokens": 20, "total_tokens": 99},
         }  # fmt: skip
-        answer["usage"] |= self.config.get("usage", {})
+        spent = [getattr(self, "size", len(prompt) // 4), self.config.get("output", 20)]
+        answer["usage"] = dict(zip(("prompt_tokens", "completion_tokens"), spent, strict=True))
+        answer["usage"] |= {"total_tokens": sum(spent)} | self.config.get("usage", {})
         if fault == "nousage":
             answer["usage"] = None
         if self.config.get("echo"):  # a service that sends a key back in a field of its own
@@ -348,6 +370,8 @@ class Batches:
             return cls.create(http, json.loads(body), anthropic)
         if len(parts) == 1:
             return http.send(200, json.dumps({"data": [cls.show(b) for b in cls.all.values()], "has_more": False}))
+        if parts[1] in http.config.get("gone", ()):
+            return http.send(404, '{"error": {"message": "No batch found"}}')
         batch = cls.all[parts[1]]
         if parts[-1] == "results":
             return http.send(200, "\n".join(json.dumps(cls.anthropic(http, line)) for line in batch["lines"]))
@@ -364,10 +388,16 @@ class Batches:
         else:
             lines = [json.loads(line) for line in cls.files[request["input_file_id"]].splitlines() if line.strip()]
         batch = {
-            "id": f"batch-{len(cls.all)}", "lines": lines, "metadata": request.get("metadata"), "anthropic": anthropic,
+            "id": f"batch-{len(cls.all)}", "lines": lines, "anthropic": anthropic, "file": request.get("input_file_id"),
+            "metadata": None if http.config.get("no_metadata") else request.get("metadata"),
             "until": time.time() + http.config.get("batch_delay", 0.0),
         }  # fmt: skip
         cls.all[batch["id"]] = batch
+        for line in lines:
+            http.bill(len(str(line)) // 4)
+        if http.config.get("create_500"):  # it was made, and the reply says that it failed
+            http.config["create_500"] = False
+            return http.send(500, '{"error": {"message": "upstream"}}')
         if http.config.get("drop_created"):  # it was made, and the reply is lost
             http.config["drop_created"] = False
             http.transport.abort()
@@ -390,7 +420,7 @@ class Batches:
             }
         return {
             "id": batch["id"], "status": "completed" if done else "in_progress", "metadata": batch["metadata"],
-            "output_file_id": batch.get("output"),
+            "output_file_id": batch.get("output"), "input_file_id": batch["file"],
         }  # fmt: skip
 
     @classmethod

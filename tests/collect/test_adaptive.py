@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 from collections.abc import Iterator
@@ -13,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import judge_server as js
 import polyjudge as pj
-from polyjudge.collect import Summary, collect, load_plan
+from polyjudge.collect import Summary, collect, load_plan, read_summary
 from polyjudge.collect.adaptive import audited_scores, collect_until
 from polyjudge.collect.runs import read_run
 from polyjudge.panel.errors import CollectError
@@ -40,10 +42,11 @@ def planted() -> dict[str, Any]:
     return config
 
 
-def run(path: Path, folder: Path, tell: Any = None, **more: Any) -> Summary:
-    return collect_until(
-        load_plan(path), folder, {**SETTINGS, **more}, lambda f: read_run(f, every=True).frame, tell=tell
-    )
+def run(path: Path, folder: Path, tell: Any = None, max_cost: float | None = None, **more: Any) -> Summary:
+    def read(folder: Path) -> pd.DataFrame:
+        return read_run(folder, every=True).frame
+
+    return collect_until(load_plan(path), folder, {**SETTINGS, **more}, read, tell=tell, max_cost=max_cost)
 
 
 def verdicts(summary: Summary) -> list[str]:
@@ -207,3 +210,87 @@ def test_options_of_the_rule_need_until(tmp_path: Path) -> None:
     raw = json.loads(path.read_text())
     path.write_text(json.dumps({**raw, "until": {"questions": "colours"}}))
     assert js.command("collect", path, "--dry-run").returncode == 2
+
+
+def _changed(path: Path, change: Any) -> Path:
+    raw = json.loads(path.read_text())
+    change(raw)
+    other = path.with_name("changed.json")
+    other.write_text(json.dumps(raw))
+    return other
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path, Any]]:
+    """A run that money stopped after its first look."""
+    folder = tmp_path_factory.mktemp("begun")
+    config = planted()
+    with js.running(config) as server:
+        path = js.write_plan(folder, server.url, "rating", config)
+        summary = run(path, folder / "run", max_cost=0.045)
+        assert summary.adaptive is not None
+        assert summary.adaptive.look == 1
+        yield path, folder / "run", server
+
+
+def test_questions_are_those_that_a_run_was_begun_with(begun: Any, tmp_path: Path) -> None:
+    path, folder, server = begun
+    asked = server.stats()["total"]
+    added: Any = {"name": "new", "model": "openai-api/local/new"}
+    changes = [
+        (lambda raw: raw["judges"].append(added), "new"),
+        (lambda raw: raw["judges"].__setitem__(0, added), "new"),
+        (lambda raw: raw.update(languages=["en", "tr"]), "tr"),
+    ]
+    for change, name in changes:
+        rows = [json.loads(line) for line in (path.parent / "items.jsonl").read_text().splitlines()]
+        more = [{**row, "language": "tr"} for row in rows if row["language"] == "en"]
+        (path.parent / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, *more]))
+        with refused(CollectError, name, "--until", "-o"):
+            run(_changed(path, change), folder)
+        (path.parent / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert server.stats()["total"] == asked
+    assert [j for j in read_summary(folder).judges["judge"]] == [
+        j["name"] for j in json.loads(path.read_text())["judges"]
+    ]
+
+
+def test_judges_may_be_reordered_and_left_out(begun: Any, tmp_path: Path) -> None:
+    path, folder, _ = begun
+    for name in ("whole", "turned", "less"):
+        shutil.copytree(folder, tmp_path / name)
+    whole = run(path, tmp_path / "whole")
+    turned = run(_changed(path, lambda raw: raw["judges"].reverse()), tmp_path / "turned")
+    assert whole.adaptive is not None
+    assert turned.adaptive is not None
+    pd.testing.assert_frame_equal(whole.adaptive.answers, turned.adaptive.answers)
+    gone = json.loads(path.read_text())["judges"][-1]["name"]
+    less = run(_changed(path, lambda raw: raw["judges"].pop()), tmp_path / "less")
+    assert less.adaptive is not None
+    left = less.adaptive.answers
+    assert gone not in set(left["first"]) | set(left["second"])
+    known = whole.adaptive.answers
+    early = known[(known["settled_at"] == 1) & (known["first"] != gone) & (known["second"] != gone)]
+    columns = ["language", "first", "second", "verdict", "settled_at"]
+    assert set(early[columns].itertuples(index=False, name=None)) <= set(
+        left[columns].itertuples(index=False, name=None)
+    )
+
+
+def test_a_plan_is_made_ready_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from polyjudge.collect import calls, runner, store
+
+    loaded: list[str] = []
+    opened: list[str] = []
+    monkeypatch.setattr(calls, "load_items", lambda plan: (loaded.append("x"), real(plan))[1])
+    real = __import__("polyjudge.collect.items", fromlist=["load_items"]).load_items
+    before = store._checked
+    monkeypatch.setattr(store, "_checked", lambda *a: (opened.append("x"), before(*a))[1])
+    assert runner.prepare is calls.prepare
+    config = planted()
+    with js.running(config) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", config)
+        summary = run(path, tmp_path / "run")
+    assert summary.adaptive is not None
+    assert len(loaded) == 1
+    assert len(opened) == 1 + 2 * summary.adaptive.look  # and for each look one while asking, one for the scores

@@ -147,3 +147,41 @@ def test_providers_without_batches_are_refused_with_a_reason(tmp_path: Path) -> 
         assert server.stats()["total"] == 0
     assert not lacks(summary.aside["ja"], "vllm", "batches")
     assert "jb" in summary.aside
+
+
+@pytest.mark.parametrize("prefix", ["openai-api/local", "anthropic"])
+@pytest.mark.parametrize("trouble", [{"create_500": True}, {"drop_created": True}])
+def test_a_batch_that_was_made_all_the_same_is_not_paid_twice(
+    tmp_path: Path, prefix: str, trouble: dict[str, Any]
+) -> None:
+    planted = js.plant("rating", 10, ["en", "ar"], ["ja", "jb"])
+    with js.running({**planted, **trouble, "no_metadata": True}) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"batch": True, "batch_poll": 0.05})
+        models(path, prefix)
+        assert collect(load_plan(path), tmp_path / "run").complete
+        assert server.stats()["batched"] == 40
+
+
+def test_a_batch_that_vanished_is_asked_anew_and_said(tmp_path: Path) -> None:
+    planted = js.plant("rating", 4, ["en", "ar"], ["ja"])
+    with js.running({**planted, "gone": ["batch-0"]}) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"batch": True, "batch_poll": 0.05})
+        summary = collect(load_plan(path), tmp_path / "run")
+        assert summary.complete
+        assert server.stats()["batched"] == 16
+    kinds = rows(tmp_path / "run", "select distinct kind, estimated from errors")
+    assert kinds == [("batch", 1)]
+    assert rows(tmp_path / "run", "select note from batches where id = 1")[0][0].startswith("gone")
+
+
+@pytest.mark.parametrize("output", [20, 30_000])
+def test_few_batches_and_no_more_than_the_limit(tmp_path: Path, output: int) -> None:
+    planted = js.plant("rating", 20, ["en", "ar"], ["ja"])
+    with js.running({**planted, "output": output}) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"batch": True, "batch_poll": 0.02})
+        each = (330 + 2 * output) / 2e6
+        collect(load_plan(path), tmp_path / "run", max_cost=25 * each)
+        stats = server.stats()
+        assert stats["batches"] <= 5
+        tokens_in, tokens_out = stats["billed"]
+        assert (tokens_in + 2 * tokens_out) / 2e6 <= 25 * each * 1.1

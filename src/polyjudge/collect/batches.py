@@ -268,7 +268,7 @@ class BatchDesk:
                 size += len(line)
                 file.write(line)
                 records += self.run.note_item(call.place)
-            if not batch.calls:
+            if not batch.calls or (rest and len(batch.calls) < TRIAL and not trial):  # no crumbs: each is a day's wait
                 if not self.open:
                     self.run.stopping = "cost"
                 return False

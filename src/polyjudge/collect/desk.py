@@ -79,6 +79,8 @@ class Desk:
         """Output tokens of a call, on average."""
         self.stretch = 1.0
         """Input tokens over the most that was expected, at the worst."""
+        self.filled = 1.0
+        """The same on average."""
         self.flying = self.most_flying = 0
         self.dearest = 0.0
         """Dollars of the dearest call."""
@@ -95,10 +97,10 @@ class Desk:
 
     def worst(self, prices: Prices, high: float, batch: bool = False) -> float:
         """Dollars that a call with at most so many expected input tokens may cost."""
-        output = self.worst_output
+        stretch, output = self.stretch, self.worst_output
         if batch and self.known >= 10:  # many calls together: the mean of them is known better than the worst
-            output = min(output, ROOM * self.each)
-        return prices.cost(self.judge.name, high * self.stretch, output, batch=batch) or 0.0
+            stretch, output = min(stretch, ROOM * self.filled), min(output, ROOM * self.each)
+        return prices.cost(self.judge.name, high * stretch, output, batch=batch) or 0.0
 
     def learn(self, tokens_in: float, high: float, tokens_out: float) -> None:
         """A reply said what it took."""
@@ -107,6 +109,7 @@ class Desk:
         self.longest = max(self.longest, tokens_out)
         if high > 0:
             self.stretch = max(self.stretch, tokens_in / high)
+            self.filled += (tokens_in / high - self.filled) / max(1, min(self.known, 100))
 
     @property
     def rated(self) -> bool:

@@ -209,8 +209,8 @@ def _first_calls(f: FirstCalls) -> Report:
     verdict += [say("first.note", judge=j, note=n, value=v) for j, n, v in f.notes.itertuples(index=False)]
     if f.one_rubric:
         verdict.append(say("collect.one-rubric", names=", ".join(map(clean, f.one_rubric))))
-    columns = "seconds:2 | tokens in = input_tokens:count | out = output_tokens:count | cost:money"
-    shown = table("calls", "First calls", f.calls, f"judge | language | problem | score:2 | {columns}")
+    columns = "seconds:number.2 | tokens in = input_tokens:count | out = output_tokens:count | cost:money"
+    shown = table("calls", "First calls", f.calls, f"judge | language | problem | score:number.2 | {columns}")
     return Report(
         command="collect",
         title=say("first.title", name=f.name),
