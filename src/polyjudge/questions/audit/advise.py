@@ -19,7 +19,7 @@ from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, Severity, find
 
 if TYPE_CHECKING:
-    from polyjudge.questions.audit.audit import Audit
+    from polyjudge.questions.audit.audit import Audit, Inside
 
 Goal = Literal["compare-systems", "gate", "rank-judges", "best-judge-per-language", "panel-mean"]
 GOALS: tuple[Goal, ...] = get_args(Goal)
@@ -33,6 +33,7 @@ WORTH = 10
 """More than so many times the tasks are no plan: then what can be ruled out is said, and no number of tasks."""
 SCORES = "SCORES"
 """Stands in commands for what was read."""
+LABEL = ("label", "make", SCORES, "--items", "ITEMS", "-o", "labels")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +106,28 @@ def advise(a: Audit) -> Advice:
     return Advice(state=state, method=method, goal=a.goal, verdict=tuple(verdict), uses=uses, steps=steps)
 
 
+def advise_inside(a: Inside) -> Advice:
+    """The same where nothing can be compared between languages."""
+    if a.constant:
+        said = find("warning", "constant", score=a.summary.low)
+        return Advice(state="constant", method=None, goal=a.goal, uses={}, steps=(), verdict=(said,))
+    blind = a.signal is not None and a.signal.verdict == DISAGREE
+    uses = {"compare-systems": say("use.compare.inside"), "best-judge-per-language": say("use.best")}
+    if not a.summary.systems or blind:
+        uses.pop("compare-systems")
+    if len(a.summary.judges) < 2:
+        uses.pop("best-judge-per-language")
+    if a.goal is not None:
+        uses = {a.goal: uses.get(a.goal, say("use.inside"))}
+    steps = [_step("step.systems", "systems", SCORES)] if a.summary.systems and not blind else []
+    steps.append(_step("step.labels", *LABEL))
+    inside = find("info", "verdict.inside", **a.left_out["languages"].values)
+    verdict = (*_agreement(a), *_shared(a), inside)
+    return Advice(
+        state="blind" if blind else "open", method=None, goal=a.goal, verdict=verdict, uses=uses, steps=tuple(steps)
+    )
+
+
 def fault_of(a: Audit) -> State:
     """What is wrong with languages and judges. What does not matter is no fault, however clear it is.
 
@@ -120,7 +143,7 @@ def fault_of(a: Audit) -> State:
     return "calm" if c.status == "certified" and not turned else "open"
 
 
-def _agreement(a: Audit) -> list[Words]:
+def _agreement(a: Inside) -> list[Words]:
     """Who wins and how surely; whether the judges agree with each other. First, for it decides most."""
     if a.systems is not None:
         said = [s for s in sayings(a.systems) if s.code not in ("systems.no-swap", "systems.shared-error")]
@@ -132,7 +155,7 @@ def _agreement(a: Audit) -> list[Words]:
     return lost[:1] or [agreed(a.signal)]
 
 
-def _shared(a: Audit) -> list[Finding]:
+def _shared(a: Inside) -> list[Finding]:
     """What no panel can tell: an error that all judges share. Of one maker, or two judges, it is said already."""
     if a.signal is not None and a.signal.why in ("one maker", "two judges", "one judge"):
         return []
@@ -276,7 +299,7 @@ def _steps(a: Audit, state: State, fault: State) -> tuple[Advised, ...]:
         out.append(_step("step.gate", "audit", SCORES, "--at", f"{a.gates.threshold:g}", "--full"))
     if a.goal == "compare-systems" and a.summary.systems and state != "blind":
         out.append(_step("step.systems", "systems", SCORES))
-    out.append(_step("step.labels", "label", "make", SCORES, "-o", "labels"))
+    out.append(_step("step.labels", *LABEL))
     if fault == "calm" and state != "blind":
         out.append(_step("step.baseline", "calibrate", SCORES, "--save", "baseline.json"))
     return tuple(out)

@@ -19,8 +19,8 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.progress import Stages, stages
 from polyjudge.panel.records import plain
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.audit.advise import Advice, Goal, advise, check_goal
-from polyjudge.questions.audit.conclusions import conclude
+from polyjudge.questions.audit.advise import Advice, Goal, advise, advise_inside, check_goal
+from polyjudge.questions.audit.conclusions import conclude, conclude_inside
 from polyjudge.questions.audit.explanation import Explanation, distribution, explain
 from polyjudge.questions.audit.latent import Bounded, bounded
 from polyjudge.questions.audit.main_effects import judge_effect, language_effect
@@ -35,7 +35,7 @@ from polyjudge.questions.probe.reaction import Probe, probe
 from polyjudge.questions.systems.signal import Signal, signal
 from polyjudge.questions.systems.systems import Systems, systems
 from polyjudge.report.result import Result
-from polyjudge.report.sections import Finding
+from polyjudge.report.sections import Finding, ranked
 
 STAGES = 11
 """Analyses of every audit: the length of its progress bar, but for a gate, levels and missing scores."""
@@ -43,11 +43,79 @@ CAVEATS = (say("caveat.leniency"), say("caveat.shared-shift"), say("caveat.unsee
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
-class Audit(Result):
+class Inside(Result):
+    """What an audit finds inside languages: all that there is where one language, one judge or languages without common
+    tasks leave nothing to compare between them. What needs that is None, and `left_out` says why."""
+
+    summary: Summary
+    systems: Systems | None = None
+    """Whether the judges agree about the systems, who wins and who favours whom; None for a panel without systems, or
+    with too many judges to compare."""
+    signal: Signal | None = None
+    """Whether the judges agree about what they judge; None where too many judges would have to be compared."""
+    left_out: dict[str, Say] = field(default_factory=dict)
+    """Part -> why it could not be had."""
+    goal: Goal | None = None
+    seed: int
+    level: float
+    calibrator: ConsensusCalibrator | None = None
+    language_effect: pd.DataFrame | None = None
+    judge_effect: pd.DataFrame | None = None
+    uncertainty: Uncertainty | None = None
+    explanation: Explanation | None = None
+    certificate: Certificate | None = None
+    held_out: Comparison | None = None
+    sensitivity: Sensitivity | None = None
+    distribution: pd.DataFrame | None = None
+    reversals: RankReversals | None = None
+    ranks: TiedSets | None = None
+    variance: Variance | None = None
+    gates: Gates | None = None
+    missingness: Missingness | None = None
+    bounded: Bounded | None = None
+    probes: Probe | None = None
+
+    @property
+    def constant(self) -> bool:
+        """Whether all scores are equal."""
+        return self.summary.constant
+
+    @cached_property
+    def concluded(self) -> list[Finding]:
+        """What the sections say, most severe first."""
+        return conclude_inside(self)
+
+    @cached_property
+    def advice(self) -> Advice:
+        """Verdict, what follows for each use, and what to do next."""
+        return advise_inside(self)
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """The verdict and what the sections say, most severe first."""
+        verdict = [f for f in self.advice.verdict if isinstance(f, Finding)]
+        return ranked([*verdict, *(f for f in self.concluded if f not in verdict)])
+
+    @property
+    def caveats(self) -> tuple[Say, ...]:
+        """What no audit of scores can show."""
+        return CAVEATS
+
+    def to_frame(self) -> pd.DataFrame:
+        """The findings."""
+        return pd.DataFrame([(f.severity, f.code, f.text) for f in self.findings], columns=["severity", "code", "text"])
+
+    def to_dict(self) -> dict[str, Any]:
+        derived = {name: plain(getattr(self, name)) for name in ("findings", "advice", "caveats")}
+        stored = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "calibrator"}
+        return {**derived, **stored, "calibrator": None if self.calibrator is None else self.calibrator.to_dict()}
+
+
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
+class Audit(Inside):
     """Everything an audit found. Each section is a result of its own; a section that could not be had is None and
     `left_out` says why: what compares every two of thousands is left out, all else is there."""
 
-    summary: Summary
     calibrator: ConsensusCalibrator
     language_effect: pd.DataFrame
     """The shared shift of each language, with interval: language, effect, se, low, high; by the median over judges:
@@ -63,11 +131,6 @@ class Audit(Result):
     sensitivity: Sensitivity
     distribution: pd.DataFrame
     """Shares of scores by cell: language, judge, low, high, share."""
-    systems: Systems | None = None
-    """Whether the judges agree about the systems, who wins and who favours whom; None for a panel without systems, or
-    with too many judges to compare."""
-    signal: Signal | None = None
-    """Whether the judges agree about what they judge; None where too many judges would have to be compared."""
     reversals: RankReversals | None = None
     ranks: TiedSets | None = None
     variance: Variance | None = None
@@ -79,20 +142,10 @@ class Audit(Result):
     """The interaction on a scale without ends; None where the scale does not ask for it."""
     probes: Probe | None = None
     """Whether the judges notice damage, and what that makes of the interaction; None without probes."""
-    left_out: dict[str, Say] = field(default_factory=dict)
-    """Part -> why it could not be had."""
     cell: tuple[str, str] | None = None
     """The language and judge that were asked for."""
-    goal: Goal | None = None
     matters_said: bool = False
     """Whether the user said what matters."""
-    seed: int
-    level: float
-
-    @property
-    def constant(self) -> bool:
-        """Whether all scores are equal."""
-        return self.summary.constant
 
     @cached_property
     def concluded(self) -> list[Finding]:
@@ -103,27 +156,6 @@ class Audit(Result):
     def advice(self) -> Advice:
         """Verdict, what follows for each use, and what to do next."""
         return advise(self)
-
-    @cached_property
-    def findings(self) -> list[Finding]:
-        """The verdict and what the sections say, most severe first."""
-        verdict = [f for f in self.advice.verdict if isinstance(f, Finding)]
-        every = [*verdict, *(f for f in self.concluded if f not in verdict)]
-        return sorted(every, key=lambda f: -f.weight)
-
-    @property
-    def caveats(self) -> tuple[Say, ...]:
-        """What no audit of scores can show."""
-        return CAVEATS
-
-    def to_frame(self) -> pd.DataFrame:
-        """The findings."""
-        return pd.DataFrame([(f.severity, f.code, f.text) for f in self.findings], columns=["severity", "code", "text"])
-
-    def to_dict(self) -> dict[str, Any]:
-        derived = {name: plain(getattr(self, name)) for name in ("findings", "advice", "caveats")}
-        stored = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name != "calibrator"}
-        return {**derived, **stored, "calibrator": self.calibrator.to_dict()}
 
 
 def audit(
@@ -140,7 +172,7 @@ def audit(
     goal: Goal | None = None,
     cell: tuple[str, str] | None = None,
     probes: Panel | None = None,
-) -> Audit:
+) -> Audit | Inside:
     """Audit a panel: does language change the judges' ranking, how much, where, and how sure is that?
 
     Parameters
@@ -167,6 +199,8 @@ def audit(
     if threshold is None and (base is not None or len(sweep) or check_goal(goal) == "gate"):
         raise UsageError("A gate needs its pass mark: give a threshold too (--at).")
     check_goal(goal)
+    if panel.apart or min(panel.shape[1:]) < 2:
+        return _inside(panel, goal, level=level, resamples=resamples, seed=seed)
     said, matters = matters is not None, what_matters(panel, matters)
     lacks = not ((panel.complete and panel.systems_complete) or panel.by_design)
     levels = asks(panel) is not None
@@ -221,6 +255,19 @@ def audit(
             seed=seed,
             level=level,
         )
+
+
+def _inside(panel: Panel, goal: Goal | None, **common: Any) -> Inside:
+    """The audit of a panel in which nothing can be compared between languages."""
+    why = "judge" if len(panel.judges) < 2 else "language" if len(panel.languages) < 2 else "apart"
+    with stages(1) as run:
+        part = _Parts(run)
+        part.left_out["languages"] = say("left-out.inside", why=why, judges=panel.judges, languages=panel.languages)
+        judged = part("systems", systems, panel, **common) if panel.systems else None
+        alone = part("signal", signal, panel, refused=True, **common) if not panel.systems else None
+    options = {"goal": goal, "seed": common["seed"], "level": common["level"]}
+    agreed = alone if judged is None else judged.signal
+    return Inside(summary=Summary.of(panel), systems=judged, signal=agreed, left_out=part.left_out, **options)
 
 
 class _Parts:

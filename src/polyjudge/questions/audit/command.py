@@ -9,7 +9,7 @@ from typer import Context, Option
 from polyjudge.questions import options as o
 
 if TYPE_CHECKING:
-    from polyjudge.questions.audit.audit import Audit
+    from polyjudge.questions.audit.audit import Audit, Inside
 
 
 def audit(
@@ -54,7 +54,7 @@ def audit(
     from polyjudge.questions.emit import emit
     from polyjudge.read import read_probes
 
-    panel = o.load(ctx, scores)
+    panel = o.load(ctx, scores, inside=True)
     if drop:
         panel = without_cells(panel, [parse_cell(place, panel) for place in drop])
     result = o.run(
@@ -74,8 +74,10 @@ def audit(
     emit(ctx, result, panel, tables=_tables(result))
 
 
-def _tables(result: Audit) -> dict[str, Any]:
+def _tables(result: Audit | Inside) -> dict[str, Any]:
     """What is written beside the page."""
+    if result.explanation is None or result.uncertainty is None:
+        return {} if result.systems is None else {"leaderboard": result.systems.leaderboard.systems}
     tables = {
         "cells": result.uncertainty.to_frame(),
         "explained": result.explanation.to_frame(),

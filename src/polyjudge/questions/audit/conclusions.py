@@ -21,7 +21,7 @@ from polyjudge.questions.systems.systems import Systems
 from polyjudge.report.sections import SEVERITIES, Finding, Matter, Severity, find, ranked
 
 if TYPE_CHECKING:
-    from polyjudge.questions.audit.audit import Audit
+    from polyjudge.questions.audit.audit import Audit, Inside
 
 
 TOO_FEW_TASKS = 10
@@ -60,6 +60,15 @@ def conclude(a: Audit) -> list[Finding]:
     out += [find("info", "left-out", part=part, why=str(why)) for part, why in a.left_out.items()]
     out = weigh(out, a.certificate, a.explanation.scale)
     return ranked([*out, *(() if a.probes is None else a.probes.findings)])
+
+
+def conclude_inside(a: Inside) -> list[Finding]:
+    """The findings of an audit inside languages."""
+    if a.constant:
+        return [find("warning", "constant", score=a.summary.low)]
+    alpha = (1 - a.level) / _checks(None, None, a.systems)
+    out = [] if a.systems is None else _of_systems(a.systems, alpha)
+    return ranked([*out, *(find("info", "left-out", part=part, why=str(why)) for part, why in a.left_out.items())])
 
 
 def _bounded(a: Audit) -> list[Finding]:

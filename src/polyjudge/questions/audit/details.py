@@ -11,7 +11,7 @@ import pandas as pd
 from polyjudge.panel.labels import label, labels
 from polyjudge.panel.numbers import number
 from polyjudge.panel.say import Say, Words, say
-from polyjudge.questions.audit.audit import Audit
+from polyjudge.questions.audit.audit import Audit, Inside
 from polyjudge.questions.audit.explanation import Explanation
 from polyjudge.questions.audit.latent import Bounded
 from polyjudge.questions.audit.missing import Missingness
@@ -41,7 +41,7 @@ def sections(a: Audit) -> tuple[Section, ...]:
         _places(a),
         cells_section(a),
         *([] if a.probes is None else [probe.section(a.probes)]),
-        *(replace(section, folded=True) for section in _judged(a)),
+        *(replace(section, folded=True) for section in judged(a)),
         _panel(a),
         _ranks(a),
         _interaction(a),
@@ -112,8 +112,8 @@ def cells_section(a: Audit) -> Section:
     return Section(name="places", title="Every place", says=tuple(says), blocks=(places,))
 
 
-def _judged(audit: Audit) -> tuple[Section, ...]:
-    """Whether the judges see, and with systems who wins and who favours whom."""
+def judged(audit: Inside) -> tuple[Section, ...]:
+    """Whether the judges agree, and with systems who wins and who favours whom."""
     if audit.systems is not None:
         return systems.sections(audit.systems)
     if audit.signal is None:
@@ -320,7 +320,7 @@ def _probabilities(audit: Audit) -> Section:
     return Section(name="probabilities", title=title, blocks=(ranks, top))
 
 
-def _absent(audit: Audit, part: str, title: str, name: str | None = None) -> Section:
+def _absent(audit: Inside, part: str, title: str, name: str | None = None) -> Section:
     return Section(name=name or part, title=title, absent=audit.left_out[part])
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from polyjudge.panel.labels import shell
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
 from polyjudge.questions.audit.advise import SCORES, Advised
-from polyjudge.questions.audit.audit import Audit
-from polyjudge.questions.audit.details import cell_says, sections
+from polyjudge.questions.audit.audit import Audit, Inside
+from polyjudge.questions.audit.details import cell_says, judged, sections
 from polyjudge.questions.compare.recovery import Recovery
 from polyjudge.questions.probe import view as probe
 from polyjudge.questions.systems import view as systems
@@ -45,16 +47,45 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     )
 
 
-def _read(a: Audit) -> tuple[Words, ...]:
+def build_inside(result: Inside, panel: Panel | None = None) -> Report:
+    """The same where nothing can be compared between languages: agreement, leaderboard, labels."""
+    s, advice = result.summary, result.advice
+    frame = frame_of("audit", result, panel)
+    frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
+    frame["read"] = _read(result)
+    board: tuple[Block, ...] = ()
+    if result.systems is not None and advice.state != "blind":
+        board = (replace(systems.board(result.systems.leaderboard), most=MOST_LANGUAGES),)
+    return Report(
+        **frame | {"judges": s.judges},
+        title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
+        verdict=advice.verdict,
+        picture=board,
+        uses=tuple(advice.uses.values()),
+        next=steps(advice.steps, s.source or SCORES),
+        findings=tuple(result.findings),
+        brief=True,
+        sections=(
+            *(replace(x, folded=True) for x in judged(result)),
+            Section(name="limits", title="What this does not show", says=result.caveats),
+        ),
+    )
+
+
+def _read(a: Inside) -> tuple[Words, ...]:
     """One line of what was read; what was done to it, where anything was."""
-    s, e = a.summary, a.explanation
+    s = a.summary
     shape = {n: len(getattr(s, n)) for n in ("systems", "languages", "judges", "replicates")}
     counts = fields(s, "tasks", "scores", "missing", "entries", "unanswered", "low", "high")
     first = say("audit.read", **shape, **counts)
-    scale = say("read.scale", matters=e.matters * e.factor, unit=e.unit, said=a.matters_said, **fields(s, "scale"))
+    scale: list[Words] = []
+    if isinstance(a, Audit):
+        e = a.explanation
+        size = {"matters": e.matters * e.factor, "unit": e.unit, "said": a.matters_said}
+        scale.append(say("read.scale", **size, **fields(s, "scale")))
     looked = (say("read.looks", looks=s.looks, level=a.level),) if s.looks > 1 else ()
     done = () if s.reading is None else value_says(s.reading)
-    return first, *done, *looked, scale, *notes(s.notes)
+    return first, *done, *looked, *scale, *notes(s.notes)
 
 
 def corrections(a: Audit) -> tuple[Chart, ...]:
@@ -72,22 +103,23 @@ def corrections(a: Audit) -> tuple[Chart, ...]:
     cells["small"] = (cells["excess"].abs() < (matters if method == "cbc" else 1e-12)) & ~cells["named"]
     if cells["small"].all():
         cells["small"] = False
-    shown = _furthest(cells)
+    shown, more = _furthest(cells)
     share = float(e.named_cells["share"].min()) if cells["named"].any() and len(e.named_cells) else None
     values = {"method": method, "unit": e.unit, "matters": matters}
-    heading = say("explain.grid", shown=shown["language"].nunique(), languages=cells["language"].nunique(), **values)
+    heading = say("explain.grid", shown=shown["language"].nunique(), more=more, **values)
     note = say("explain.grid-note", share=share, small=bool(shown["small"].any()), **values)
     alt = say("explain.alt", named=bool(cells["named"].any()), **values)
     grid = marked_grid("corrections", heading, shown, note)
-    more = {"matters": matters, "unit": e.unit, "title": "What calibrating takes off", "note": str(heading)}
-    return (chart("corrections", "deviations", heading, alt, grid, cells=cells, **more),)
+    drawn = {"matters": matters, "unit": e.unit, "title": "What calibrating takes off", "note": str(heading)}
+    return (chart("corrections", "deviations", heading, alt, grid, cells=cells, **drawn),)
 
 
-def _furthest(cells: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the languages that have something to take off, at most `MOST_LANGUAGES`, in their order."""
+def _furthest(cells: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """The rows of the languages that have something to take off, at most `MOST_LANGUAGES`, in their order; and how many
+    more there are."""
     size = cells[~cells["small"]].assign(size=cells["excess"].abs()).groupby("language")["size"].max()
     kept = size.sort_values(ascending=False, kind="stable").index[:MOST_LANGUAGES]
-    return cells[cells["language"].isin(kept)]
+    return cells[cells["language"].isin(kept)], len(size) - len(kept)
 
 
 def _beside(audit: Audit) -> tuple[Block, ...]:
@@ -134,4 +166,4 @@ def recovery_section(found: Recovery) -> Section:
     )
 
 
-VIEWS = {Audit: build}
+VIEWS = {Audit: build, Inside: build_inside}

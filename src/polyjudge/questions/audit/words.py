@@ -271,7 +271,13 @@ SCALES = {
     "percent": "A scale of 0 to 100",
     "open": "An open scale",
 }
+INSIDE = {
+    "judge": "There is one judge ({judges}): what language does to a judge takes two to compare.",
+    "language": "There is one language ({languages}): what compares languages is left out.",
+    "apart": "The languages share no tasks: what compares languages task by task is left out.",
+}
 PARTS = {
+    "languages": "what compares languages",
     "systems": "who wins, and whether the judges agree about the systems",
     "signal": "whether the judges agree about the tasks",
     "reversals": "the order of the judges, and who swaps places",
@@ -341,6 +347,7 @@ WORDS: dict[str, Template] = {
     ),
     "few-tasks": "With {tasks} tasks every interval is wide. Plan for {enough} or more: polyjudge plan --from SCORES",
     "left-out": lambda v: f"Left out: {PARTS[v['part']]}. {{why:text}}",
+    "left-out.inside": lambda v: INSIDE[v["why"]],
     "left-out.refused": "{text:text}",
     "left-out.three-way": "It needs replicates to tell the task's own language effect from noise.",
     # what is read
@@ -358,7 +365,10 @@ WORDS: dict[str, Template] = {
             else "Differences of {matters:.2g} {unit} or more are taken to matter (--matters)."
         )
     ),
-    "audit.title": "Audit of {judges} judges in {languages} languages",
+    "audit.title": lambda v: (
+        f"Audit of {{judges}} {plural(v['judges'], 'judge', 'judges')} in {{languages}} "
+        f"{plural(v['languages'], 'language', 'languages')}"
+    ),
     "audit.names": "{what}: {names:text}",
     # sections
     "audit.effects-chart": lambda v: (
@@ -488,7 +498,9 @@ WORDS: dict[str, Template] = {
     ),
     "verdict.swap": "{judge_i} is {gap_above:points} {unit} above {judge_j} in {above} and {gap_below:points} below it "
     "in {below}. That is no accident ({p:p}).",
-    "verdict.two-judges": "With two judges nobody can tell which of them is off: add a third.",
+    "verdict.inside": lambda v: INSIDE[v["why"]],
+    "use.inside": "What compares languages and judges cannot be answered with these scores.",
+    "verdict.two-judges": "Which of the two judges is off nobody can tell from their scores.",
     "verdict.probes": _probed,
     "use.compare.blind": lambda v: (
         f"To compare {'systems' if v['systems'] else 'tasks'}: not with this panel. Nothing that is done to its scores "
@@ -497,6 +509,7 @@ WORDS: dict[str, Template] = {
     "use.compare.none": "To compare systems: these scores do not say which system they are of. Name that column: "
     "--system NAME.",
     "use.compare.mean": "To compare systems: average the judges. Calibrating cannot change their order.",
+    "use.compare.inside": "To compare systems: average the judges, and compare inside a language.",
     "use.compare.missing": "To compare systems: calibrate first. Scores are missing, so a system may meet harsher "
     "judges than another.",
     "use.gate.none": "To gate: name the pass mark with --at, and see how many decisions depend on the language.",
@@ -557,8 +570,8 @@ WORDS: dict[str, Template] = {
     ),
     "explain.stability": "{stability:share} of {resamples} random halves of the tasks say the same.",
     "explain.cell": lambda v: (
-        f"{{judge}} in {{language}}: {off(v)} than the other judges and languages lead to expect (double centring "
-        "says {interaction:+points})."
+        f"{{judge}} in {{language}}: {off(v)} and its other languages lead to expect (double centring: "
+        "{interaction:+points})."
     ),
     "explain.shares": lambda v: (
         "Scores at the lowest value: {floor:share} there, {floor_elsewhere:share} in its other languages; at the "
@@ -581,7 +594,7 @@ WORDS: dict[str, Template] = {
     ),
     "explain.grid": lambda v: (
         f"{v['unit'].capitalize()} that `calibrate{' --method sparse' if v['method'] == 'sparse' else ''}` takes off"
-        + (" ({shown} of {languages} languages, those furthest off)" if v["shown"] < v["languages"] else "")
+        + (" ({shown} languages; {more} more are off less)" if v["more"] else "")
     ),
     "explain.grid-note": lambda v: "; ".join(
         text
