@@ -12,10 +12,9 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.say import Say, word
-from polyjudge.questions.audit import explain
 from polyjudge.report import report_of, tables, terminal
 from polyjudge.report.markdown import markdown
-from polyjudge.report.sections import SEVERITIES, Report, Step, Table, find
+from polyjudge.report.sections import SEVERITIES, Finding, Report, Step, Table, find
 
 
 def test_a_panel_that_reverses() -> None:
@@ -23,23 +22,23 @@ def test_a_panel_that_reverses() -> None:
     report = report_of(audit)
     assert report is not None
     assert report.verdict == audit.advice.verdict
-    assert [f.code for f in audit.advice.verdict] == ["verdict.diffuse", "verdict.swap"]
-    swap = audit.advice.verdict[1]
+    assert [s.code for s in audit.advice.verdict][-3:] == ["verdict.shared", "verdict.diffuse", "verdict.swap"]
+    swap = audit.advice.verdict[-1]
     assert [swap.values[n] for n in ("judge_i", "judge_j", "above", "below")] == [
         "Aster",
         "Dahlia",
         "English",
         "Spanish",
     ]
-    assert all(f in audit.findings for f in audit.advice.verdict)
-    assert [step.command.split()[1] for step in report.next] == ["calibrate", "compare"]
+    assert all(f in audit.findings for f in audit.advice.verdict if isinstance(f, Finding))
+    assert [step.command.split()[1] for step in report.next] == ["calibrate", "label"]
 
 
 def test_a_panel_without_interaction_is_calm() -> None:
     panel, _ = pj.simulate_panel(tasks=40, languages=4, judges=4, interaction=0.0, seed=5)
     audit = pj.audit(panel, resamples=200)
-    assert audit.advice.state in ("agree", "open")
-    assert max(f.weight for f in audit.advice.verdict) <= SEVERITIES.index("notice")
+    assert audit.advice.state in ("calm", "open")
+    assert max(f.weight for f in audit.advice.verdict if isinstance(f, Finding)) <= SEVERITIES.index("notice")
     about_cells = [f for f in audit.findings if f.matter is not None]
     assert all(f.severity in ("info", "notice") for f in about_cells)
 
@@ -70,7 +69,6 @@ def test_every_renderer_shows_the_same_first_screen(name: str, tmp_path: Path) -
     audit = pj.audit(panel, resamples=100, **options)
     report = report_of(audit, panel)
     assert report is not None
-    assert "s.csv" in word(report.read[0])
     assert "(grader)" in word(report.read[0])
     page, shown = html_text(audit.to_html()), repr(audit)
     every = [terminal.text(report), shown, markdown(report), html_text(audit._repr_html_()), page]
@@ -79,7 +77,7 @@ def test_every_renderer_shows_the_same_first_screen(name: str, tmp_path: Path) -
         for screen in screens:
             assert squeeze(word(sentence)) in screen
     for step in report.next:
-        assert all(squeeze(step.command) in screen for screen in screens)
+        assert all(squeeze(step.command) in screens[i] for i in (0, 2, 4))  # in Python advice is Python
     assert "--full" not in shown
     assert ".to_html('audit.html')" in shown
 
@@ -87,9 +85,9 @@ def test_every_renderer_shows_the_same_first_screen(name: str, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "code", "values", "command"),
     [
-        ("null", "use.compare.none", {}, "calibrate"),
-        ("cell, gate", "use.gate.culprit", {"mark": 50, "at_least": True}, "gate SCORES --at 50 --at-least"),
-        ("blind", "use.best", {"blind": True}, "anchor SCORES LABELS"),
+        ("null", "use.compare.none", {}, "label make"),
+        ("cell, gate", "use.gate.culprit", {"mark": 50, "at_least": True}, "audit SCORES --at 50"),
+        ("blind", "use.best", {}, "label make"),
         ("blind, gate", "use.gate.blind", {"mark": 60, "at_least": False}, "probe make"),
     ],
 )
@@ -110,7 +108,8 @@ def test_the_goal_decides_what_is_said_and_done(name: str, code: str, values: di
 def test_binary_scores_never_speak_of_points_on_the_first_screen() -> None:
     scores, _ = first_screens()["binary"]
     audit = pj.audit(pj.Panel.from_array(scores), resamples=100)
-    assert {f.values["unit"] for f in audit.advice.verdict} == {"percentage points"}
+    units = {f.values["unit"] for f in audit.advice.verdict if isinstance(f, Say) and "unit" in f.values}
+    assert units == {"percentage points"}
     text = repr(audit)
     assert not re.findall(r"(?<!ercentage) points", " ".join(text.split()))
 
@@ -163,7 +162,7 @@ def test_a_command_to_paste_is_never_broken() -> None:
 def test_no_label_is_cut_on_a_wide_panel() -> None:
     """Judges that do not fit the width continue in a further table, in full."""
     panel, _ = pj.simulate_panel(tasks=12, languages=12, judges=25, interaction=6.0, seed=1)
-    text = repr(explain(panel, resamples=20))
+    text = terminal.text(report_of(pj.audit(panel, resamples=100)), full=True)  # type: ignore[arg-type]
     assert all(re.search(rf"\b{label}\b", text) for label in (*panel.languages, *panel.judges))
     assert "…" not in text
 

@@ -77,7 +77,9 @@ def _read(a: Inside) -> tuple[Words, ...]:
     s = a.summary
     shape = {n: len(getattr(s, n)) for n in ("systems", "languages", "judges", "replicates")}
     counts = fields(s, "tasks", "scores", "missing", "entries", "unanswered", "low", "high")
-    first = say("audit.read", **shape, **counts)
+    named = {} if s.reading is None else {r.role: r.column for r in s.reading.roles if r.how != "column names"}
+    columns = {f"{role}_column": named.get(role, "") for role in ("system", "language", "judge")}
+    first = say("audit.read", **shape, **counts, **columns)
     scale: list[Words] = []
     if isinstance(a, Audit):
         e = a.explanation

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from polyjudge.panel.labels import clean
 from polyjudge.panel.numbers import missing, number, percent
-from polyjudge.panel.say import Template, Values, names, places, plural, readings
+from polyjudge.panel.say import Template, Values, escape, names, places, plural, readings
 from polyjudge.questions.compare.words import GAIN
 
 SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -56,7 +57,15 @@ def _shape(v: Values) -> str:
     """Tasks x systems x languages x judges x replicates, each that there is."""
     parts = {"task": v["tasks"], "system": v["systems"], "language": v["languages"], "judge": v["judges"]}
     parts["replicate"] = v["replicates"]
-    return " x ".join(f"{count:,} {plural(count, name, name + 's')}" for name, count in parts.items() if count)
+    return " x ".join(
+        f"{count:,} {plural(count, name, name + 's')}{_column(name, v)}" for name, count in parts.items() if count
+    )
+
+
+def _column(name: str, v: Values) -> str:
+    """The column of something, where it is called otherwise."""
+    column = v.get(f"{name}_column")
+    return f" ({escape(clean(column))})" if column and column != name else ""
 
 
 def _gate_use(v: Values) -> str:

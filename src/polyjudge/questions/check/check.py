@@ -85,7 +85,11 @@ def answers(panel: Panel) -> pd.DataFrame:
         gone = [x for axis in ("languages", "judges") for x in getattr(panel, axis) if x not in getattr(part, axis)]
         rows += [(c, True, str(say("check.without", labels=gone)) if gone else "") for c in CROSSED]
     except PanelError as error:
-        rows += [(c, False, str(error)) for c in CROSSED]
+        inside = panel.apart or min(panel.shape[1:]) < 2  # an audit says what it can inside a language
+        alone = str(say("check.inside"))
+        rows += [
+            (c, inside, alone if inside else str(error)) if c == "audit" else (c, False, str(error)) for c in CROSSED
+        ]
     ranks = bool(panel.systems) and len(panel.judges) > 1
     rows.append(("systems", ranks, "" if ranks else str(say("check.no_systems"))))
     return pd.DataFrame(rows, columns=["command", "able", "why"])

@@ -17,6 +17,7 @@ WORDS: dict[str, Template] = {
     ),
     "check.useless": "It can be read, but no command can answer from it.",
     "check.unable": lambda v: names(v["commands"], 6) + " cannot answer: {why:text}",
+    "check.inside": "only what stays inside a language",
     "check.without": "without {labels}, which missing scores leave unknown",
     "check.no_systems": "there are no systems to rank by at least two judges",
     "check.answers": "What each command can answer",
