@@ -6,7 +6,7 @@ sum of squares is the standard error, and estimates that share tasks are correla
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -18,16 +18,23 @@ from polyjudge.calibrate.base import as_panel, read_numbers
 from polyjudge.calibrate.consensus import ConsensusCalibrator, Weights
 from polyjudge.calibrate.robust import Location
 from polyjudge.calibrate.shrinkage import Shrink
+from polyjudge.estimate.few_labels import Fall, fall_of_error, shrink, steady_variance, stratified_means
 from polyjudge.estimate.incomplete import sum_clusters
-from polyjudge.panel.arrays import Array
+from polyjudge.estimate.severity import severity_variance, strata_of
+from polyjudge.panel.adjustment import Adjustment
+from polyjudge.panel.arrays import Array, mean_there, ratio
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
-from polyjudge.panel.gold import Gold, align_gold
+from polyjudge.panel.gold import Gold, align_gold, by_answer
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
+from polyjudge.panel.say import Say, say
 from polyjudge.read.scores import read_gold
 
 Remove = Literal["none", "centred", "all"]
 REMOVE: tuple[Remove, ...] = ("none", "centred", "all")
+Map = Literal["auto", "shift", "slope"]
+MAPS: tuple[Map, ...] = ("auto", "shift", "slope")
+FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -112,22 +119,27 @@ def estimate_shift(panel: Panel, gold: Gold, fewest: int = 2) -> ShiftEstimate:
 
 
 class AnchoredCalibrator(ConsensusCalibrator):
-    """Consensus-based calibration that knows human scores.
+    """Calibration by human scores: the interaction of the panel, and what all judges share in a language.
 
     Parameters
     ----------
-    shift : what to remove besides the interaction. "none" leaves the shared shift of each language in, as CBC does.
-        "centred" removes what a language's shift differs from the mean shift, so that languages become comparable.
-        "all" removes the whole shift, so that the panel mean stands where the humans do.
+    shift : what to remove besides the interaction. "all" removes the panel's shift against the humans, so that the
+        panel mean stands where they do; "centred" what a language's shift differs from the mean shift, so that
+        languages become comparable; "none" leaves the shared shift in, as CBC does.
+    pool : shrink the shifts of languages to their mean, by REML; the annotators' own severity is part of the error. A
+        language without labels gets the mean. Without it each language has its own shift and needs two labels
+    map : "shift" moves scores only; "slope" also stretches or shrinks every judge's scores to the humans' scale, by one
+        slope for all languages; "auto" takes the slope where left-out labels say that it is better
 
-    Fitted attributes beyond those of CBC: `shift_` (panel mean minus human by language, points; NaN without labels),
-    `shift_se_`, `labels_`. Labelled tasks must be a random part of all tasks.
+    Fitted attributes beyond those of CBC: `shift_` (panel mean minus human by language, points, as it is removed),
+    `shift_se_`, `labels_`, `slope_` (by judge), `tau_` (sd between languages), `fall_` (the language error before and
+    after, on other tasks). Labels of any tasks are taken as drawn at random; those of `label make` by their strata.
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=20, languages=2, judges=3)
     >>> gold = [(t, l, 50.0 + i) for i, t in enumerate(panel.tasks) for l in panel.languages]
     >>> labels = pd.DataFrame(gold, columns=["task", "language", "score"])
-    >>> anchored = AnchoredCalibrator(shift="all").fit(panel, labels).transform(panel)
+    >>> anchored = AnchoredCalibrator(pool=False, map="shift").fit(panel, labels).transform(panel)
     >>> bool(np.allclose(anchored.scores.mean(axis=(0, 2)), 59.5))
     True
     """
@@ -136,7 +148,11 @@ class AnchoredCalibrator(ConsensusCalibrator):
     shift_: pd.Series[float]
     shift_se_: pd.Series[float]
     labels_: pd.Series[int]
+    slope_: pd.Series[float]
+    tau_: float = 0.0
+    fall_: Fall | None = None
     _estimate: ShiftEstimate | None = None
+    _weight: Array | None = None
 
     def __init__(
         self,
@@ -144,12 +160,17 @@ class AnchoredCalibrator(ConsensusCalibrator):
         shrinkage: Shrink = "none",
         location: Location = "mean",
         *,
-        shift: Remove = "none",
+        shift: Remove = "all",
+        pool: bool = True,
+        map: Map = "auto",
     ) -> None:
         super().__init__(weights, shrinkage, location)
         if shift not in REMOVE:
             raise UsageError(f"shift must be 'none', 'centred' or 'all', not {shift!r}.")
+        if map not in MAPS:
+            raise UsageError(f"map must be 'auto', 'shift' or 'slope', not {map!r}.")
         self.shift: Remove = shift
+        self.pool, self.map = pool, map
 
     def fit(self, panel: Any, gold: Any = None, trusted: str | None = None, **columns: Any) -> Self:
         """Estimate the interaction from the panel and the shift from labels, or from a `trusted` judge of the panel."""
@@ -161,26 +182,71 @@ class AnchoredCalibrator(ConsensusCalibrator):
         if trusted is not None:
             if trusted not in panel.judges:
                 raise PanelError(f"No judge {clean(trusted)!r} in this panel.")
-            labels = Gold("score", panel.scores[:, :, panel.judges.index(trusted)], panel.languages)
+            units, labels = panel, Gold("score", panel.scores[:, :, panel.judges.index(trusted)], panel.languages)
         else:
             gold = read_gold(gold) if isinstance(gold, str | Path) else gold
-            labels = align_gold(panel, gold, kind=None if isinstance(gold, Gold) else "score")
-        estimate = self._estimate = estimate_shift(panel, labels)
+            units, gold = by_answer(panel, gold)
+            labels = align_gold(units, gold, kind=None if isinstance(gold, Gold) else "score")
+        stratum = strata_of(units, labels)
+        slope = np.ones(len(panel.judges))
+        if self.shift != "none" and self.map != "shift" and trusted is None:
+            slope = choose_slope(units, labels, stratum, always=self.map == "slope")
+        self.slope_ = pd.Series(slope, index=pd.Index(panel.judges, name="judge"), name="slope")
         super().fit(panel)
+        self._fit_shift(self._mapped(units), labels, stratum)
+        return self
+
+    def _mapped(self, panel: Panel) -> Panel:
+        slope = self.slope_.to_numpy()
+        if (slope == 1).all():
+            return panel
+        return panel.adjusted(np.zeros(panel.shape[1:]), np.broadcast_to(1 / slope, panel.shape[1:]))
+
+    def _fit(self, panel: Panel) -> None:
+        panel = self._mapped(panel)
+        if min(panel.shape[1:]) > 1 and not panel.apart:
+            super()._fit(panel)
+            return
+        means = mean_there(panel.scores, 0)  # one judge, or languages without common tasks: nothing to centre
+        k, m = means.shape
+        grand = float(np.nanmean(means))
+        self.interaction_, self.se_ = panel.matrix(np.zeros((k, m))), None
+        self.judge_weights_ = pd.Series(1 / m, index=self.interaction_.columns, name="weight")
+        self.language_effect_ = pd.Series(
+            np.nan_to_num(mean_there(means, 1) - grand), index=self.interaction_.index, name="language_effect"
+        )
+        self.judge_effect_ = pd.Series(
+            np.nan_to_num(mean_there(means, 0) - grand), index=self.interaction_.columns, name="judge_effect"
+        )
+        self.grand_mean_, self.shrunk_, self.memory_ = grand, 0.0, None
+        self.counts_ = panel.matrix((~np.isnan(panel.scores)).sum(axis=0))
+
+    def _fit_shift(self, units: Panel, labels: Gold, stratum: NDArray[np.int64]) -> None:
         index = self.interaction_.index
-        at = index[estimate.languages]
-        self.shift_ = pd.Series(np.nan, index=index, name="shift")
-        self.shift_se_ = pd.Series(np.nan, index=index, name="shift_se")
-        self.labels_ = pd.Series(0, index=index, name="labels")
-        self.shift_[at], self.shift_se_[at] = estimate.shift, np.sqrt(estimate.variance)
-        self.labels_[at] = estimate.labels
+        self._estimate = estimate_shift(units, labels, fewest=1)
+        difference = units.scores.mean(axis=2) - labels.values
+        found = stratified_means(difference[..., None], stratum, units.weights, units.cluster)
+        mean, se, self._weight = found.mean[:, 0], np.sqrt(found.variance[:, 0]), None
+        if self.pool:
+            fit = shrink(mean, steady_variance(found) + severity_variance(units, labels))
+            mean, se = fit.estimate, np.sqrt(fit.se**2 + found.shared[0])
+            self.tau_, self._weight = fit.tau, fit.weight
+        self.shift_ = pd.Series(mean, index=index, name="shift")
+        self.shift_se_ = pd.Series(se, index=index, name="shift_se")
+        self.labels_ = pd.Series(found.labels, index=index, name="labels")
         bare = [clean(x) for x in index[self.shift_.isna()]]
         if bare and self.shift != "none":
             raise CalibratorError(
-                f"The shift of {', '.join(bare)} is not known: each language needs at least two human scores on tasks "
-                "that every judge has scored. Label some, leave the language out (panel.select), or use shift='none'."
+                f"The shift of {', '.join(bare)} is not known: "
+                + ("some language" if self.pool else "each language")
+                + " needs at least two human scores on tasks that every judge has scored. Label some, leave the "
+                "language out (panel.select), or use shift='none'."
             )
-        return self
+        self.fall_ = None
+        if self.shift != "none" and len(index) > 1:
+            tasks = (stratum >= 0).sum(axis=0).astype(float)
+            fall = fall_of_error(found, mean, tasks, 7)
+            self.fall_ = fall if np.isfinite(fall.removed[0]) else None
 
     @property
     def name(self) -> str:
@@ -189,29 +255,63 @@ class AnchoredCalibrator(ConsensusCalibrator):
     def resampled(self, panel: Panel, drawn: Array) -> Array:
         """Interaction and shift of R resamples; a resample without labels of a language has no shift there."""
         out = super().resampled(panel, drawn)
-        if self._estimate is None or len(self._estimate.used) != len(panel.tasks):
+        estimate = self._estimate
+        if estimate is None or len(estimate.used) != len(panel.tasks):
             raise CalibratorError("An anchored calibrator is compared on the panel and labels it was fitted on.")
+        if not (self.slope_ == 1).all():
+            raise CalibratorError("Only a shift is compared by resampling: fit it with map='shift'.")
         if self.shift == "none":
             return out
-        shift = np.nan_to_num(self._estimate.resample(drawn / panel.weights))
+        shift = np.nan_to_num(estimate.resample(drawn / panel.weights))
+        if self._weight is not None:
+            centre = shift.mean(axis=1, keepdims=True)
+            shift = centre + self._weight[estimate.languages] * (shift - centre)
         out -= out.mean(axis=-1, keepdims=True)
         removed = shift - (shift.mean(axis=1, keepdims=True) if self.shift == "centred" else 0.0)
-        out[:, self._estimate.languages] += removed[..., None]
+        out[:, estimate.languages] += removed[..., None]
         return out
 
     @property
     def correction_(self) -> pd.DataFrame:
-        """What is subtracted from each cell: the interaction, and the shift that was asked for."""
+        """What is subtracted from each cell, after its slope: the interaction, and the shift that was asked for."""
         if self.shift == "none":
             return self.interaction_
         removed = self.shift_ - (self.shift_.mean() if self.shift == "centred" else 0.0)
         # variance weights leave a constant per language in the interaction; the labels decide that constant here
         return self.interaction_.sub(self.interaction_.mean(axis=1), axis=0).add(removed, axis=0)
 
+    @property
+    def adjustment_(self) -> Adjustment:
+        plain, slope = super().adjustment_, self.slope_.to_numpy()
+        if (slope == 1).all():
+            return plain
+        return replace(plain, shift=plain.shift / slope, scale=np.broadcast_to(1 / slope, plain.shift.shape).copy())
+
+    def cautions(self, panel: Panel) -> tuple[Say, ...]:
+        """What it does to the language error, what it is unsure of, and what every calibrator says."""
+        out: list[Say] = []
+        if self.fall_ is not None:
+            fall = self.fall_
+            names = ("removed", "low", "high")
+            ends = dict(zip(names, fall.removed, strict=True))
+            out.append(say("calibrate.fall", before=fall.before[0], after=fall.after[0], **ends))
+        bare = [str(x) for x in self.labels_.index[self.labels_ == 0]]
+        if bare and self.shift != "none":
+            half = 1.96 * float(self.shift_se_[bare].max())
+            out.append(say("calibrate.no-labels", languages=bare, half=half))
+        if not (self.slope_ == 1).all():
+            out.append(say("calibrate.slope", low=float(self.slope_.min()), high=float(self.slope_.max())))
+        return (*out, *super().cautions(panel))
+
     def _fields(self) -> dict[str, Any]:
         known = self.shift_.notna()
         return super()._fields() | {
             "remove_shift": self.shift,
+            "pool": self.pool,
+            "map": self.map,
+            "slope": self.slope_.tolist(),
+            "tau": self.tau_,
+            "fall": None if self.fall_ is None else [list(x) for x in astuple(self.fall_)],
             "shift": [float(x) if ok else None for x, ok in zip(self.shift_, known, strict=True)],
             "shift_se": [float(x) if ok else None for x, ok in zip(self.shift_se_, known, strict=True)],
             "labels": [int(x) for x in self.labels_],
@@ -220,9 +320,16 @@ class AnchoredCalibrator(ConsensusCalibrator):
     @classmethod
     def _read(cls, data: dict[str, Any], languages: pd.Index[str], judges: pd.Index[str]) -> Self:
         out = super()._read(data, languages, judges)
-        if data["remove_shift"] not in REMOVE:
-            raise ValueError("remove_shift is unknown")
-        out.shift = data["remove_shift"]
+        if data["remove_shift"] not in REMOVE or data["map"] not in MAPS:
+            raise ValueError("remove_shift or map is unknown")
+        out.shift, out.pool, out.map = data["remove_shift"], bool(data["pool"]), data["map"]
+        out.slope_ = pd.Series(read_numbers(data, "slope", (len(judges),)), index=judges, name="slope")
+        if not (out.slope_ > 0).all():
+            raise ValueError("a slope is not above 0")
+        out.tau_ = float(read_numbers(data, "tau", ()))
+        if data["fall"] is not None:
+            parts = read_numbers(data, "fall", (3, 3)).tolist()
+            out.fall_ = Fall(before=tuple(parts[0]), after=tuple(parts[1]), removed=tuple(parts[2]))
         for name in ("shift", "shift_se", "labels"):
             given = data[name]
             numbers = read_numbers({name: [0 if x is None else x for x in given]}, name, (len(languages),))
@@ -232,3 +339,46 @@ class AnchoredCalibrator(ConsensusCalibrator):
         if out.shift != "none" and out.shift_.isna().any():
             raise ValueError("a shift is missing that is to be removed")
         return out
+
+
+def choose_slope(panel: Panel, gold: Gold, stratum: NDArray[np.int64], always: bool = False) -> Array:
+    """(m,) slope of labels on each judge's scores within languages; 1 unless left-out labels gain by it.
+
+    Labels are left out fold by fold, all of a cluster together. A slope is taken when the fall of the squared error is
+    more than one standard error above 0: the simpler map has the benefit of the doubt.
+    """
+    there = gold.there & ~np.isnan(panel.scores).any(axis=2) & (stratum >= 0)
+    slope = _slopes(panel.scores, gold.values, there)
+    if always or there.sum() < 2 * FOLDS:
+        return slope if always else np.ones(len(slope))
+    fold = panel.cluster % FOLDS
+    gain = np.zeros(len(panel.tasks))
+    for f in range(FOLDS):
+        rest = there & (fold != f)[:, None]
+        out = there & (fold == f)[:, None]
+        if not out.any() or rest.sum() < FOLDS:
+            continue
+        errors = []
+        for b in (np.ones(len(slope)), _slopes(panel.scores, gold.values, rest)):
+            d = panel.scores * b - gold.values[..., None]
+            found = stratified_means(np.where(rest[..., None], d, np.nan), stratum, panel.weights, fewest=1)
+            level = np.stack(
+                [shrink(found.mean[:, j], steady_variance(found, j)).estimate for j in range(len(b))], axis=1
+            )
+            errors.append(np.where(out[..., None], d - level, 0.0) ** 2)
+        gain += (errors[0] - errors[1]).mean(axis=2).sum(axis=1)
+    used = np.bincount(panel.cluster, there.sum(axis=1)) > 0
+    total = np.bincount(panel.cluster, gain)[used]
+    se = float(np.std(total, ddof=1) / np.sqrt(len(total))) if len(total) > 1 else np.inf
+    return slope if float(total.mean()) > se else np.ones(len(slope))
+
+
+def _slopes(scores: Array, labels: Array, there: NDArray[np.bool_]) -> Array:
+    """(m,) least squares within languages, kept between a twentieth and three."""
+    x = np.where(there[..., None], scores, np.nan)
+    y = np.where(there, labels, np.nan)
+    x = np.where(there[..., None], x - mean_there(x, 0), 0.0)
+    y = np.where(there, y - mean_there(y, 0), 0.0)
+    square = (x**2).sum(axis=(0, 1))
+    found = ratio((x * y[..., None]).sum(axis=(0, 1)), square, 1.0)
+    return np.where(found > 0.05, np.minimum(found, 3.0), 1.0)

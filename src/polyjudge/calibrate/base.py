@@ -276,8 +276,8 @@ def read_labels(data: dict[str, Any], field: str) -> list[str]:
     value = data[field]
     if not isinstance(value, list) or not all(isinstance(x, str) for x in value):
         raise ValueError(f"{field} must be a list of strings")
-    if len(set(value)) != len(value) or len(value) < 2:
-        raise ValueError(f"{field} must be at least two and differ from each other")
+    if len(set(value)) != len(value) or not value:
+        raise ValueError(f"{field} must be at least one and differ from each other")
     return value
 
 

@@ -19,6 +19,16 @@ def _more(v: Values) -> str:
 
 
 WORDS: dict[str, Template] = {
+    "calibrate.fall": lambda v: (
+        "Against labels of other tasks the language error falls from {before:points} to {after:points} points "
+        "({removed/low/high:share} of it removed)."
+        if v["low"] > 0
+        else "Whether these labels lower the language error cannot be told: {removed/low/high:share} of it removed."
+    ),
+    "calibrate.no-labels": "{languages} have no labels: the mean shift of the others is removed there, and may be off "
+    "by {half:points} points.",
+    "calibrate.slope": "Scores are also stretched to the humans' scale, by {low:.2f} to {high:.2f}: left-out labels "
+    "gain by it.",
     "calibrate.outside": lambda v: (
         "{count} of {of} calibrated scores lay beyond the scale ({low:g} to {high:g}) and were cut: the mean over the "
         "judges moves."

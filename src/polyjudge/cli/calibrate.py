@@ -29,7 +29,8 @@ def calibrate(
         bool, Option("--shrink", help="Take off what looks like noise: for few tasks and many cells.")
     ] = False,
     labels: Annotated[
-        Path | None, Option(metavar="FILE", help="Human scores: also remove what all judges share in a language.")
+        Path | None,
+        Option(metavar="FILE", help="Human scores, or the folder of label make: remove what judges share."),
     ] = None,
     mark: Annotated[
         float | None, Option(metavar="LEVEL", help="For a gate: move its mark cell by cell, not the scores.")
@@ -60,7 +61,7 @@ def calibrate(
     if target is not None and extend is None:
         raise UsageError("--target belongs to --extend.")
     everything = o.read(ctx, scores)
-    panel = everything if extend else settle_incomplete(everything)
+    panel = everything if extend else settle_incomplete(everything, inside=labels is not None)
     scale = scale_of(panel)
     if clip and mark is not None:
         raise UsageError("--mark leaves the scores as they are: there is nothing to --clip.")
@@ -99,7 +100,7 @@ def _fitted(
         wider, extension = widen(load_consensus(extend), panel, target)
         return wider, (extension,)
     if labels is not None:
-        return AnchoredCalibrator(shift="centred").fit(panel, labels), ()
+        return AnchoredCalibrator().fit(panel, labels), ()
     if method is not None:
         return find_methods(method)[0].fit(panel), ()
     return ConsensusCalibrator(shrinkage="auto" if shrink else "none").fit(panel), ()

@@ -230,9 +230,11 @@ def fall_of_error(fit: Stratified, correction: Array, tasks: Array, seed: int, l
     Observed differences are x = e + noise, about their means over languages. Two unknown numbers settle both errors:
     how the noise goes with e, and its mean square. Both are drawn from what the labels say of the noise.
 
-    tasks : (k,) tasks of each language: the fewer have no label, the more their own mean varies
+    tasks : (k,) tasks of each language: the fewer have no label, the more their own mean varies. Languages with less
+        than a quarter of the usual number of labels are left out
     """
     known = np.isfinite(fit.mean[:, 0])
+    known &= fit.labels >= np.median(fit.labels[known]) / 4 if known.any() else known  # few labels tell too little
     if known.sum() < 2:
         return Fall(before=(np.nan,) * 3, after=(np.nan,) * 3, removed=(np.nan,) * 3)
     labels = fit.labels[known]

@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 
 from polyjudge.estimate.crossfit import FOLDS, CrossFit, crossfit, no_crossfit
 from polyjudge.estimate.resample import tracked_draws
+from polyjudge.estimate.severity import guess_of, strata_of
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.gold import Contradictions, Gold, Kind, align_gold, by_answer, judge_as_gold, stratified_sample
@@ -41,7 +42,7 @@ from polyjudge.questions.anchor.distance import (
     shared_shift,
 )
 from polyjudge.questions.anchor.helped import Helped, whom_it_helps
-from polyjudge.questions.anchor.humans import LanguageError, guess_of, language_error, strata_of
+from polyjudge.questions.anchor.humans import LanguageError, language_error
 from polyjudge.questions.anchor.raters import Annotators, annotators
 from polyjudge.questions.anchor.worth import PanelWorth, panel_worth
 from polyjudge.report.result import Result

@@ -15,7 +15,6 @@ from polyjudge.estimate.few_labels import (
     Shrunken,
     Stratified,
     fall_of_error,
-    judge_weights,
     labels_for,
     paired_variance,
     powered_means,
@@ -24,6 +23,7 @@ from polyjudge.estimate.few_labels import (
     stratified_means,
     t_interval,
 )
+from polyjudge.estimate.severity import strata_of
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
@@ -71,20 +71,6 @@ class LanguageError(Result):
 
     def to_frame(self) -> pd.DataFrame:
         return self.table
-
-
-def strata_of(panel: Panel, gold: Gold) -> NDArray[np.int64]:
-    """The strata of the labels, or one for all tasks that have a panel mean."""
-    if gold.stratum is not None:
-        return gold.stratum
-    return np.where(np.isnan(panel.scores).any(axis=2), -1, 0)
-
-
-def guess_of(panel: Panel, gold: Gold) -> Array:
-    """(n, k) what the judges' scores say of each label; 0 for preferences and where nothing can be learnt."""
-    if gold.kind != "score" or gold.there.sum() < FEWEST:
-        return np.zeros(panel.shape[:2])
-    return np.nan_to_num(panel.scores @ judge_weights(gold.values, panel.scores, strata_of(panel, gold)))
 
 
 def language_error(

@@ -7,16 +7,16 @@ between languages: an error of the panel is only what stands out beyond that.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import chdtri, stdtr, stdtrit
+from scipy.special import stdtr, stdtrit
 from scipy.stats import rankdata
 
 from polyjudge.estimate.kernels import draw_blocks
 from polyjudge.estimate.resample import holm
+from polyjudge.estimate.severity import Severity, annotator_spread, label_grid, severity
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold, Ratings
 from polyjudge.panel.panel import Panel
@@ -82,8 +82,7 @@ def annotators(
     r = gold.ratings
     if r is None or not len(r.value):
         return None
-    first = ~r.again
-    grid, who = _grid(r, first, panel.shape[:2])
+    grid, who = label_grid(r, panel.shape[:2])
     low, high = (-1.0, 1.0) if gold.kind == "preference" else panel.range
     values = grid
     if len(np.unique(r.value)) <= LEVELS and gold.kind == "score":
@@ -91,10 +90,9 @@ def annotators(
         ranks[~np.isnan(grid)] = rankdata(grid[~np.isnan(grid)])  # Krippendorff's ordinal distance is that of midranks
         values = ranks
     alpha, by_language = _alphas(values, panel, resamples, seed)
-    fit = _severity(grid, who, np.zeros(panel.shape[:2]) if guess is None else guess, len(r.names))
+    fit = severity(grid, who, np.zeros(panel.shape[:2]) if guess is None else guess, len(r.names))
     table = _table(r, fit, high - low)
     pairs = _pairs(grid, who, panel, r.names)
-    means = np.bincount(fit.language, minlength=panel.shape[1])
     languages = pd.Series(r.language).groupby(r.annotator).nunique()
     noise = float(np.nanmean(fit.noise)) if np.isfinite(fit.noise).any() else np.nan
     return Annotators(
@@ -104,26 +102,12 @@ def annotators(
         pairs=pairs,
         alpha=alpha,
         by_language=by_language,
-        spread=_spread(fit),
-        per_language=float(means[means > 0].mean()) if means.any() else 1.0,
+        spread=annotator_spread(fit),
+        per_language=fit.per_language,
         linked=int((languages > 1).sum()),
         reliability=_reliability(grid, noise),
         notes=(say("raters.alone"),) if np.isnan(alpha[0]) else (),
     )
-
-
-def _grid(r: Ratings, use: NDArray[np.bool_], shape: tuple[int, int]) -> tuple[Array, NDArray[np.int64]]:
-    """Labels by task, language and place (n, k, q), NaN where there is none, and whose each is (-1: nobody's)."""
-    task, language = r.task[use], r.language[use]
-    key = task * shape[1] + language
-    order = np.lexsort((r.annotator[use], key))
-    start = np.r_[True, np.diff(key[order]) > 0]
-    place = np.arange(len(key)) - np.maximum.accumulate(np.where(start, np.arange(len(key)), 0))
-    q = int(place.max(initial=0)) + 1
-    grid, who = np.full((*shape, q), np.nan), np.full((*shape, q), -1, np.int64)
-    at = (task[order], language[order], place)
-    grid[at], who[at] = r.value[use][order], r.annotator[use][order]
-    return grid, who
 
 
 def _alphas(values: Array, panel: Panel, resamples: int, seed: int) -> tuple[tuple[float, float, float], pd.DataFrame]:
@@ -148,92 +132,7 @@ def _alphas(values: Array, panel: Panel, resamples: int, seed: int) -> tuple[tup
     return (float(point[1][0]), float(ends[1][0]), float(ends[1][1])), frame
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _Fit:
-    """Severity of every annotator in every language: rows (q,) with the covariance within a language."""
-
-    language: NDArray[np.int64]
-    annotator: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    severity: Array
-    se: Array
-    against: Array
-    """Against the mean of the others, with its error."""
-    against_se: Array
-    noise: Array
-    squares: float
-    expected: float
-    df: int
-
-
-def _severity(grid: Array, who: NDArray[np.int64], guess: Array, names: int) -> _Fit:
-    """Annotators' means of label less guess, by generalised least squares with random items, about their mean."""
-    rest = grid - guess[..., None]
-    item, error = _components(rest, who, names)
-    rows: list[tuple[Any, ...]] = []
-    squares = expected = 0.0
-    df = 0
-    for i in range(grid.shape[1]):
-        mine = np.unique(who[:, i][who[:, i] >= 0])
-        if len(mine) < 2:
-            rows += [(i, a, int((who[:, i] == a).sum()), *(np.nan,) * 4) for a in mine]
-            continue
-        hot = (who[:, i, :, None] == mine).astype(float) * ~np.isnan(rest[:, i])[..., None]
-        there = hot.sum(axis=1)
-        count = there.sum(axis=1)
-        part = item / (error + count * item) if error + item > 0 else np.zeros(len(count))
-        y = (hot * np.nan_to_num(rest[:, i])[..., None]).sum(axis=1)
-        normal = np.diag(there.sum(axis=0)) - (there * part[:, None]).T @ there
-        right = y.sum(axis=0) - there.T @ (part * y.sum(axis=1))
-        inverse = np.linalg.pinv(normal)
-        mean, cov = inverse @ right, inverse * max(error, 1e-12)
-        a = len(mine)
-        centre = np.eye(a) - 1 / a
-        own, own_cov = centre @ mean, centre @ cov @ centre
-        squares, expected, df = squares + float(own @ own), expected + float(np.trace(own_cov)), df + a - 1
-        se, factor = np.sqrt(np.diag(own_cov)), a / (a - 1)
-        rows += [(i, mine[j], int(there[:, j].sum()), own[j], se[j], factor * own[j], factor * se[j]) for j in range(a)]
-    columns = [np.array(c) for c in zip(*rows, strict=True)] if rows else [np.zeros(0)] * 7
-    return _Fit(
-        language=columns[0].astype(np.int64), annotator=columns[1].astype(np.int64), labels=columns[2].astype(np.int64),
-        severity=columns[3].astype(float), se=columns[4].astype(float), against=columns[5].astype(float),
-        against_se=columns[6].astype(float), noise=np.array([error]), squares=squares, expected=expected, df=df,
-    )  # fmt: skip
-
-
-def _components(rest: Array, who: NDArray[np.int64], names: int) -> tuple[float, float]:
-    """Variance of items about the guess, and of single labels about their item; by annotator means taken out."""
-    k = rest.shape[1]
-    code = np.where(who >= 0, who * k + np.arange(k)[None, :, None], names * k)
-    known = ~np.isnan(rest)
-    total = np.bincount(code[known], rest[known], names * k + 1)
-    count = np.bincount(code[known], minlength=names * k + 1)
-    left = np.where(known, rest - (total / np.maximum(count, 1))[code], np.nan)
-    both = known.sum(axis=2)
-    free = max(int((count > 0).sum()), 1)
-    whole = float(np.nansum(left**2)) / max(int(known.sum()) - free, 1)
-    several = both > 1
-    if several.sum() < 3:
-        return whole / 2, whole / 2
-    inside = np.where(
-        several[..., None], left - np.nanmean(np.where(several[..., None], left, 0.0), axis=2)[..., None], 0
-    )
-    lost = 1 + free / max(int(several.sum()), 1)
-    error = float(np.nansum(inside**2)) / max(float((both[several] - 1).sum()), 1.0) * min(lost, 2.0)
-    return max(whole - error, 0.0), max(error, 1e-12)
-
-
-def _spread(fit: _Fit, level: float = 0.95) -> tuple[float, float, float]:
-    """Sd of annotators of one language, with limits by chi-squared after sampling is taken off."""
-    if fit.df < 1:
-        return (np.nan,) * 3
-    square, noise = fit.squares / fit.df, fit.expected / fit.df
-    ends = [square * fit.df / chdtri(fit.df, tail) - noise for tail in ((1 - level) / 2, (1 + level) / 2)]
-    low, value, high = (float(np.sqrt(max(x, 0.0))) for x in (ends[0], square - noise, ends[1]))
-    return value, low, high
-
-
-def _table(r: Ratings, fit: _Fit, width: float) -> pd.DataFrame:
+def _table(r: Ratings, fit: Severity, width: float) -> pd.DataFrame:
     again: dict[tuple[int, int, int], list[float]] = {}
     for t, i, a, value in zip(r.task, r.language, r.annotator, r.value, strict=True):
         again.setdefault((int(t), int(i), int(a)), []).append(float(value))

@@ -82,9 +82,9 @@ def _humans_say(result: Anchor) -> list[Words]:
         ends.append((part["language"].iloc[0], part["error"].iloc[0]) if len(part) else (None, 0.0))
     out: list[Words] = [say("humans.error", above=ends[0], below=ends[1])]
     if np.isfinite(h.fall.removed[0]):
-        free = None if h.free is None else max(h.free[0], 0.0)
-        fall = _triple("removed low high", h.fall.removed)
-        out.append(say("humans.fall", free=free, before=h.fall.before[0], after=h.fall.after[0], **fall))
+        fall = _triple("removed low high", h.fall.removed) | {"before": h.fall.before[0], "after": h.fall.after[0]}
+        free = {"free": None} if h.free is None else _triple("free free_low free_high", h.free)
+        out.append(say("humans.fall", **fall, **free))
     if h.board is not None and len(h.board):
         tied = h.board.loc[h.board["tied"], "system"].tolist()
         own = h.board.sort_values("rank_panel", kind="stable")["system"].iloc[0]

@@ -58,7 +58,11 @@ def _error(v: Values) -> str:
 
 
 def _fall(v: Values) -> str:
-    free = "" if v["free"] is None else "Calibrating without labels removes {free:share} of a judge's language error; "
+    free = (
+        ""
+        if v["free"] is None
+        else "Calibrating without labels removes {free/free_low/free_high:share} of a judge's error; "
+    )
     if not v["low"] > 0:
         whether = "whether correcting by these labels brings the languages together cannot be told yet."
         return free + (whether if free else whether.capitalize())

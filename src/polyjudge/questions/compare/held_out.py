@@ -177,7 +177,7 @@ def compare(
     """
     wanted: list[Any] = [*find_methods(methods)]
     if gold is not None:
-        wanted.append(AnchoredCalibrator(shift="centred").fit(panel, gold))
+        wanted.append(AnchoredCalibrator(shift="centred", map="shift").fit(panel, gold))
     chosen, left = _usable(find_methods(wanted), panel, everything=methods is None or methods == "all")
     estimate = estimate or estimate_interaction(panel).resample
     resamples = resamples if draws is None else len(draws)

@@ -1,0 +1,152 @@
+"""Severity of annotators: how far each is above or below the others of a language, from labels of some items by some.
+
+An annotator's mean of label less what the judges say of the item, by generalised least squares with random items: so
+it uses both items that several have labelled and items that only one has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtri
+
+from polyjudge.estimate.few_labels import judge_weights
+from polyjudge.panel.arrays import Array
+from polyjudge.panel.gold import Gold, Ratings
+from polyjudge.panel.panel import Panel
+
+FEWEST = 10
+"""Labels from which the judges' scores are weighed against them."""
+
+
+def strata_of(panel: Panel, gold: Gold) -> NDArray[np.int64]:
+    """The strata of the labels, or one for all tasks that have a panel mean."""
+    if gold.stratum is not None:
+        return gold.stratum
+    return np.where(np.isnan(panel.scores).any(axis=2), -1, 0)
+
+
+def guess_of(panel: Panel, gold: Gold) -> Array:
+    """(n, k) what the judges' scores say of each label; 0 for preferences and where nothing can be learnt."""
+    if gold.kind != "score" or gold.there.sum() < FEWEST:
+        return np.zeros(panel.shape[:2])
+    return np.nan_to_num(panel.scores @ judge_weights(gold.values, panel.scores, strata_of(panel, gold)))
+
+
+def severity_variance(panel: Panel, gold: Gold) -> float:
+    """Variance that the annotators' severity gives to the mean label of a language; 0 where they are not known."""
+    r = gold.ratings
+    if r is None or not len(r.value):
+        return 0.0
+    fit = severity(*label_grid(r, panel.shape[:2]), guess_of(panel, gold), len(r.names))
+    spread = annotator_spread(fit)[0]
+    return 0.0 if np.isnan(spread) else spread**2 / max(fit.per_language, 1.0)
+
+
+def label_grid(r: Ratings, shape: tuple[int, int]) -> tuple[Array, NDArray[np.int64]]:
+    """First looks by task, language and place (n, k, q), NaN where there is none, and whose they are (-1: nobody's)."""
+    use = ~r.again
+    task, language = r.task[use], r.language[use]
+    key = task * shape[1] + language
+    order = np.lexsort((r.annotator[use], key))
+    start = np.r_[True, np.diff(key[order]) > 0]
+    place = np.arange(len(key)) - np.maximum.accumulate(np.where(start, np.arange(len(key)), 0))
+    q = int(place.max(initial=0)) + 1
+    grid, who = np.full((*shape, q), np.nan), np.full((*shape, q), -1, np.int64)
+    at = (task[order], language[order], place)
+    grid[at], who[at] = r.value[use][order], r.annotator[use][order]
+    return grid, who
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Severity:
+    """Severity of every annotator in every language: rows (q,) with the covariance within a language."""
+
+    language: NDArray[np.int64]
+    annotator: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    severity: Array
+    se: Array
+    against: Array
+    """Against the mean of the others, with its error."""
+    against_se: Array
+    noise: Array
+    squares: float
+    expected: float
+    df: int
+
+    @property
+    def per_language(self) -> float:
+        """Annotators of a language, on average."""
+        count = np.bincount(self.language) if len(self.language) else np.zeros(0)
+        return float(count[count > 0].mean()) if count.any() else 1.0
+
+
+def severity(grid: Array, who: NDArray[np.int64], guess: Array, names: int) -> Severity:
+    """Annotators' means of label less guess, by generalised least squares with random items, about their mean."""
+    rest = grid - guess[..., None]
+    item, error = _components(rest, who, names)
+    rows: list[tuple[Any, ...]] = []
+    squares = expected = 0.0
+    df = 0
+    for i in range(grid.shape[1]):
+        mine = np.unique(who[:, i][who[:, i] >= 0])
+        if len(mine) < 2:
+            rows += [(i, a, int((who[:, i] == a).sum()), *(np.nan,) * 4) for a in mine]
+            continue
+        hot = (who[:, i, :, None] == mine).astype(float) * ~np.isnan(rest[:, i])[..., None]
+        there = hot.sum(axis=1)
+        count = there.sum(axis=1)
+        part = item / (error + count * item) if error + item > 0 else np.zeros(len(count))
+        y = (hot * np.nan_to_num(rest[:, i])[..., None]).sum(axis=1)
+        normal = np.diag(there.sum(axis=0)) - (there * part[:, None]).T @ there
+        right = y.sum(axis=0) - there.T @ (part * y.sum(axis=1))
+        inverse = np.linalg.pinv(normal)
+        mean, cov = inverse @ right, inverse * max(error, 1e-12)
+        a = len(mine)
+        centre = np.eye(a) - 1 / a
+        own, own_cov = centre @ mean, centre @ cov @ centre
+        squares, expected, df = squares + float(own @ own), expected + float(np.trace(own_cov)), df + a - 1
+        se, factor = np.sqrt(np.diag(own_cov)), a / (a - 1)
+        rows += [(i, mine[j], int(there[:, j].sum()), own[j], se[j], factor * own[j], factor * se[j]) for j in range(a)]
+    columns = [np.array(c) for c in zip(*rows, strict=True)] if rows else [np.zeros(0)] * 7
+    return Severity(
+        language=columns[0].astype(np.int64), annotator=columns[1].astype(np.int64), labels=columns[2].astype(np.int64),
+        severity=columns[3].astype(float), se=columns[4].astype(float), against=columns[5].astype(float),
+        against_se=columns[6].astype(float), noise=np.array([error]), squares=squares, expected=expected, df=df,
+    )  # fmt: skip
+
+
+def _components(rest: Array, who: NDArray[np.int64], names: int) -> tuple[float, float]:
+    """Variance of items about the guess, and of single labels about their item; by annotator means taken out."""
+    k = rest.shape[1]
+    code = np.where(who >= 0, who * k + np.arange(k)[None, :, None], names * k)
+    known = ~np.isnan(rest)
+    total = np.bincount(code[known], rest[known], names * k + 1)
+    count = np.bincount(code[known], minlength=names * k + 1)
+    left = np.where(known, rest - (total / np.maximum(count, 1))[code], np.nan)
+    both = known.sum(axis=2)
+    free = max(int((count > 0).sum()), 1)
+    whole = float(np.nansum(left**2)) / max(int(known.sum()) - free, 1)
+    several = both > 1
+    if several.sum() < 3:
+        return whole / 2, whole / 2
+    inside = np.where(
+        several[..., None], left - np.nanmean(np.where(several[..., None], left, 0.0), axis=2)[..., None], 0
+    )
+    lost = 1 + free / max(int(several.sum()), 1)
+    error = float(np.nansum(inside**2)) / max(float((both[several] - 1).sum()), 1.0) * min(lost, 2.0)
+    return max(whole - error, 0.0), max(error, 1e-12)
+
+
+def annotator_spread(fit: Severity, level: float = 0.95) -> tuple[float, float, float]:
+    """Sd of annotators of one language, with limits by chi-squared after sampling is taken off."""
+    if fit.df < 1:
+        return (np.nan,) * 3
+    square, noise = fit.squares / fit.df, fit.expected / fit.df
+    ends = [square * fit.df / chdtri(fit.df, tail) - noise for tail in ((1 - level) / 2, (1 + level) / 2)]
+    low, value, high = (float(np.sqrt(max(x, 0.0))) for x in (ends[0], square - noise, ends[1]))
+    return value, low, high
