@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import sqlite3
@@ -14,7 +15,8 @@ import pytest
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect.first_calls import first_calls
-from polyjudge.collect.plan import load_plan
+from polyjudge.collect.models import Ask, Problem, make_asker
+from polyjudge.collect.plan import Judge, load_plan
 from polyjudge.collect.runner import collect
 from polyjudge.collect.store import FILE
 from polyjudge.panel.errors import CollectError
@@ -116,6 +118,42 @@ def test_an_inspect_scorer_is_a_judge(tmp_path: Path) -> None:
     assert [wide[f"t000{i}", "en"] for i in range(4)] == [1, 1, 5, 1]
     answer = rows(tmp_path / "run", "select answer from answers where task = 't0002' limit 1")[0][0]
     assert json.loads(answer)["reason"] == "Do t0002."
+
+
+# --- the clients of other providers ---
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "bedrock/anthropic.claude-3-haiku-20240307-v1:0", "openai/azure/gpt-4o", "perplexity/sonar", "sambanova/x",
+        "inspect/openai/gpt-4o", "inspect/together/x", "inspect/fireworks/x", "inspect/deepseek/x", "azureai/gpt-4o",
+        "google/gemini-2.5-flash", "inspect/anthropic/claude-haiku-4-5", "inspect/mistral/x", "inspect/groq/x",
+    ],
+)  # fmt: skip
+def test_the_client_of_every_provider_is_made_and_asks(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No keyword of another version: with its package there, each sends one request, which nobody answers."""
+    for name in ("OPENAI", "PERPLEXITY", "SAMBANOVA", "TOGETHER", "FIREWORKS", "DEEPSEEK", "GOOGLE", "ANTHROPIC",
+                 "GROQ", "MISTRAL", "AZUREAI", "AZUREAI_OPENAI"):  # fmt: skip
+        monkeypatch.setenv(f"{name}_API_KEY", "local-key-0123456789")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "local-key-0123456789")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    judge = Judge.model_validate({"model": model, "base_url": "http://127.0.0.1:9", "timeout": 20})
+
+    async def ask() -> None:
+        asker = make_asker(judge, None, None, ["127.0.0.1:9"])
+        try:
+            await asker.ask(Ask("Hello"))
+        finally:
+            await asker.close()
+
+    with pytest.raises(Problem) as caught:
+        asyncio.run(ask())
+    if "requires optional dependencies" in caught.value.message:
+        pytest.skip(caught.value.message[:80])
+    assert "keyword" not in caught.value.message
+    assert caught.value.kind not in ("setup", "TypeError", "AttributeError"), caught.value.message
 
 
 # --- the first calls ---

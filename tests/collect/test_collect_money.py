@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import collect, load_plan, read_summary
-from polyjudge.collect.cost import Prices
+from polyjudge.collect.cost import Prices, load_prices
 from polyjudge.collect.languages import SHIPPED
 from polyjudge.collect.plan import Price
 from polyjudge.collect.preview import preview
@@ -193,3 +194,36 @@ def test_token_estimates_know_their_range() -> None:
     assert unknown[1] <= middle < unknown[2]
     assert unknown[2] > 3 * unknown[1]  # tokenizers differ that much in Hindi
     assert all(sum(characters("abc def", code).values()) == 7 for code in SHIPPED)
+
+
+def test_the_shipped_prices_know_what_people_use(tmp_path: Path) -> None:
+    planted = js.plant("rating", 1, ["en", "ar"], ["ja"])
+    path = js.write_plan(tmp_path, "https://judges.example/v1", "rating", planted)
+    raw = json.loads(path.read_text())
+    del raw["defaults"]["price"]
+    known = {
+        "openai/gpt-4o": (2.5, 10.0, 1.25),
+        "openrouter/openai/gpt-4o-mini": (0.15, 0.6, 0.075),
+        "openrouter/anthropic/claude-sonnet-4.5": (3.0, 15.0, 0.3),
+        "inspect/google/gemini-2.5-pro": (1.25, 10.0, 0.125),
+        "ollama/llama3:8b": (0.0, 0.0, None),
+        "openai-api/here/own": (0.0, 0.0, None),
+    }
+    raw["judges"] = [{"model": model, "name": model} for model in (*known, "openai-api/there/own", "python:a.b:c")]
+    raw["defaults"] |= {"base_url": None}
+    raw["judges"][5] |= {"base_url": "http://localhost:8000/v1"}
+    path.write_text(json.dumps(raw))
+    prices = load_prices(load_plan(path))
+    found = {name: None if p is None else (p.input, p.output, p.cached) for name, p in prices.by_judge.items()}
+    assert found == {**known, "openai-api/there/own": None, "python:a.b:c": None}
+    assert prices.by_judge["openrouter/anthropic/claude-sonnet-4.5"].write == 3.75
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", prices.date)
+
+
+def test_every_class_of_tokens_has_its_price() -> None:
+    prices = Prices("", {"j": Price(input=1, output=10, cached=0.1, write=2, reasoning=20)})
+    assert prices.cost("j", 1e6, 1e6, cached=4e5, written=1e5, reasoning=5e5) == pytest.approx(
+        0.5 + 0.04 + 0.2 + 5 + 10
+    )
+    plain = Prices("", {"j": Price(input=1, output=10)})
+    assert plain.cost("j", 1e6, 1e6, cached=4e5, written=1e5, reasoning=5e5) == pytest.approx(0.9 + 0.125 + 10)

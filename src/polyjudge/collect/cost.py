@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -81,8 +82,9 @@ def _look_up(judge: Judge, known: Mapping[str, Any], where: str) -> Price | None
     name = judge.model.removeprefix("inspect/")
     if not judge.code:
         while name:
-            if name in known:
-                return _price(known[name], f"{where}: {name}")
+            for spelt in (name, re.sub(r"(?<=\d)\.(?=\d)", "-", name)):  # routers write claude-sonnet-4.6
+                if spelt in known:
+                    return _price(known[spelt], f"{where}: {spelt}")
             _, _, name = name.partition("/")
         home = judge.model.split("/")[0] in FREE and judge.base_url is None
         if home or (judge.base_url is not None and is_loopback(judge.base_url)):

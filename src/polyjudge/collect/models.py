@@ -53,8 +53,6 @@ _SENT = {
     "reasoning_effort": "reasoning_effort", "verbosity": "verbosity", "logit_bias": "logit_bias",
 }  # fmt: skip
 _OWN = ("system_message", "extra_body", "extra_headers")
-_REPEATING = ("openai", "openai-api", "azureai", "anthropic", "groq", "together", "openrouter", "fireworks", "deepseek")
-"""Providers of inspect-ai whose clients repeat by themselves and can be told not to."""
 _TOO_LONG = re.compile(r"context|too long|too large|too many tokens|max(imum)? (input|prompt|request)|exceed", re.I)
 _STRUCTURE = re.compile(r"response_format|json_schema|structured|output_config|guided|grammar", re.IGNORECASE)
 _UNKNOWN = re.compile(
@@ -362,11 +360,13 @@ class InspectAsker(Asker):
         if self.schema is not None:
             self._schema = ResponseSchema(name="verdict", json_schema=JSONSchema.model_validate(dict(self.schema)))
         arguments = {"base_url": judge.base_url, "config": GenerateConfig(max_retries=0), "memoize": False}
-        quiet = {"max_retries": 0} if self.model.split("/")[0] in _REPEATING else {}
         try:
-            self._api = get_model(self.model, **arguments, **quiet, **judge.model_args).api
+            self._api = get_model(self.model, **arguments, **judge.model_args).api
         except Exception as error:  # a missing key or package, an unknown provider, a bad argument
             raise unusable(_words(error)) from None
+        client = getattr(self._api, "client", None)
+        if hasattr(client, "max_retries"):  # clients that repeat by themselves are told not to
+            client.max_retries = 0
 
     async def ask(self, ask: Ask) -> Reply:
         from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
