@@ -112,7 +112,7 @@ def test_verdicts_of_what_does_not_hold(rows: pd.DataFrame) -> None:
     ]
     assert set(rows.loc[identities, "verdict"]) == {"identity"}
     artefacts = ["bound > radius", "bound > sigma_all_scores", "bound > tasks_for_half_of_max_beta"]
-    artefacts += [f"rank_reversal > rows > {i} > 3" for i in (0, 1, 2, 3, 5, 7, 10)]
+    artefacts += [f"rank_reversal > rows > {i} > 3" for i in (7, 10)]
     assert set(rows.loc[artefacts, "verdict"]) == {"artefact"}
     assert set(rows[rows.index.str.startswith("decisions > cbc")]["verdict"]) == {"reproduced"}
     for key in artefacts:
@@ -142,7 +142,6 @@ def test_corrected_values(result: Reproduction, rows: pd.DataFrame, devai: pj.Pa
 
 def test_published_draws_give_the_published_digits(rows: pd.DataFrame) -> None:
     """Where only the draws are random, the published seeds leave nothing but rounding."""
-    full = rows["computed"] - rows["published"].where(rows["published"].map(lambda v: isinstance(v, float)))
     same = [
         *(f"held_out > methods > dawid-skene > {i}" for i in range(4)),
         *(f"information > {x}" for x in ("null_mean", "debiased", "interval > 0", "interval > 1")),
@@ -156,7 +155,7 @@ def test_published_draws_give_the_published_digits(rows: pd.DataFrame) -> None:
         "ablation_judges > tau > 2",
         "ablation_tasks > mean_abs_beta_error > 0",
     ]
-    assert full[same].abs().max() < 1e-6
+    assert (rows.loc[same, "computed"] - rows.loc[same, "published"]).abs().max() < 1e-6
 
 
 def test_other_draws_agree_within_monte_carlo_error(devai_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_without_the_panel(sample: pd.DataFrame) -> None:
     rows = result.ledger.rows.set_index("key")
     beta = rows[rows.index.str.startswith("beta_hat")]
     assert len(beta) == 35
-    assert set(beta["verdict"]) == {"file check"}
+    assert set(beta["verdict"]) == {"reproduced"}
     assert set(beta["basis"]) == {"published matrix"}
     assert rows.loc["full_fit > raw", "verdict"] == "reproduced"
     assert rows.loc["full_fit > judge_aware_btl", "verdict"] == "reproduced"

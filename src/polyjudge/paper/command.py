@@ -44,6 +44,9 @@ def reproduce(
         Path | None,
         Option(metavar="PATH", help="Verdicts on single requirements (devai): the authors' folder, or one CSV file."),
     ] = None,
+    replication: Annotated[
+        Path | None, Option(metavar="FILE", help="The authors' repeat calls (devai): replication_scores.csv.")
+    ] = None,
     full: Annotated[bool, Option("--full", help="Show every table and every row.")] = False,
     output: o.Folder = None,
     figures: Annotated[str, FIGURES] = "svg,png,pdf",
@@ -61,7 +64,7 @@ def reproduce(
     from polyjudge.paper.run import reproduce as run
 
     formats = _formats(figures)
-    more = {"labels": labels, "instances": instances, "judgments": judgments}
+    more = {"labels": labels, "instances": instances, "judgments": judgments, "replication": replication}
     result = run(benchmark.value, data, anchor, **more, offline=offline, seed=seed)
     _emit(ctx, result, "reproduce", output, formats, full)
     if result.ledger.counts["differs"]:

@@ -35,7 +35,10 @@ FULL_FIT = "1 by identity I3: after subtracting its own interaction every langua
 CONSISTENCY = "Consistency between languages, not accuracy."
 SEVERITY = "The order of mean scores: how lenient a judge is, not how good."
 NEED_INSTANCES = "Needs the benchmark's requirements: give them with --instances, or let them be fetched."
-NEED_JUDGMENTS = "Needs verdicts on single requirements, which are not among the released scores: --judgments FILE."
+NEED_JUDGMENTS = (
+    "Needs verdicts on single requirements: --judgments with data/internal_benchmark/judgments of the authors' "
+    "repository."
+)
 TYPE_MAP = 'By category, and for "Other" as the released code assigns them; the map stands in docs/paper.md.'
 NEED_TOKENS = "Needs token counts and prices, which are not among the released scores."
 BARE = "Printed as published where values that differ by rounding only count as different."
@@ -50,6 +53,8 @@ class Types:
 
     requirements: Requirements | None = None
     tau: dict[str, dict[str, float]] | None = None
+    dawid_skene: float | None = None
+    """Held-out tau of Dawid-Skene on single requirements, as the text of the paper describes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,12 +225,12 @@ def _reversals(book: dict[str, Any], found: Findings) -> Answers:
         out[(*here, "0")] = label(f"{name}: first judge", row["judge_i"])
         out[(*here, "1")] = label(f"{name}: second judge", row["judge_j"])
         out[(*here, "2")] = Answer(f"{name}: reversal strength (points squared)", row["delta"])
-        verdict = "holds" if row["reverses"] else "does not hold at 5%"
+        verdict = "holds, with another p" if row["reverses"] else "does not hold at 5%"
         out[(*here, "3")] = Answer(
             f"{name}: adjusted p",
             row["p_published"],
-            "artefact" if turns else "reproduced",
-            corrected=f"p = {row['p_selected']:.2g}, {verdict}" if turns else "",
+            "artefact" if turns and not row["reverses"] else "reproduced",
+            corrected=f"{verdict}: p = {row['p_selected']:.2g}" if turns else "",
             reading="The two languages were picked from the same data; the corrected p allows for that."
             if turns
             else "1 by definition where nothing reverses.",
@@ -437,7 +442,7 @@ def _information(found: Findings) -> Answers:
         ("debiased",): Answer("information, debiased (nats)", nats["debiased"], corrected=with_ties, reading=BARE),
         ("interval", "0"): Answer("low end of the debiased information", nats["low"]),
         ("interval", "1"): Answer("high end of the debiased information", nats["high"]),
-        ("p",): Answer("p of the information", nats["p"], reading=least),
+        ("p",): Answer("p of the information", "< 0.002" if nats["p"] < 0.002 else f"{nats['p']:.3g}", reading=least),
     }
     return {("information", *path): answer for path, answer in answers.items()}
 
@@ -486,7 +491,8 @@ def elsewhere(book: dict[str, Any], found: Findings) -> Answers:
     out["cost", "mrewardbench_panel", "0"] = Answer(
         "mrewardbench panel: calls",
         2 * other["items_per_language"] * len(other["languages"]) * len(other["judges"]),
+        "identity",
         basis="published sizes",
-        reading="Two calls, chosen and rejected, for each item, language and judge.",
+        reading="Two calls, chosen and rejected, for each item, language and judge: a product of published sizes.",
     )
     return out

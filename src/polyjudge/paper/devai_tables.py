@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -28,6 +29,7 @@ def reproduce_devai(
     *,
     labels: pd.DataFrame | None = None,
     types: Types | None = None,
+    replication: str | Path | None = None,
     seed: int | None = None,
     more: tuple[str, ...] = (),
 ) -> Reproduction:
@@ -37,7 +39,8 @@ def reproduce_devai(
     ----------
     panel : of `sources.devai_panel`
     labels : human verdicts, of `labels.read_labels`: does the panel see, and whom does calibration help?
-    types : the requirements by type, and the ablation of their groups
+    types : the requirements by type, the ablation of their groups, Dawid-Skene on them
+    replication : the authors' repeat calls
     seed : own random draws from this seed; without it the published draws are used
     more : notes
     """
@@ -45,8 +48,12 @@ def reproduce_devai(
     check = None if labels is None else check_labels(panel, labels)
     return Reproduction(
         ledger=settle("devai", answer(found, types)),
-        corrections=(*corrections(found), *seen(found, check)),
-        tables=(*_tables(found), follow_up(panel), *(() if check is None else (_labels_table(check),))),
+        corrections=(*corrections(found, types or Types()), *seen(found, check)),
+        tables=(
+            *_tables(found),
+            follow_up(panel, found.reversals, replication),
+            *(() if check is None else (_labels_table(check),)),
+        ),
         figures=_figures(found),
         inputs={"scores": panel.fingerprint},
         notes=(*notes(seed), *more, *(() if check is None else (CAVEAT,))),

@@ -1,10 +1,16 @@
-"""What the authors found later on the same scores, beside what polyjudge computes.
+"""What the authors found later on the same scores (`data/later.json`), beside what polyjudge computes.
 
-From their repository (docs/RELEASE_AUDIT.md and paper/analysis/aamas_2027/results, commit 63acdc8): the gates agree;
-the logit link does not, because it is told differently how far a score of 0 or 100 lies from the others.
+The logit link is told differently how far a score of 0 or 100 lies from the others: the authors cut it off at 0.0001,
+polyjudge moves it half a task inwards; both are given.
 """
 
 from __future__ import annotations
+
+import json
+from decimal import Decimal
+from importlib.resources import files
+from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,47 +19,139 @@ from scipy.special import logit
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.panel import Panel
+from polyjudge.paper.inputs import table_of
 from polyjudge.paper.printed import Table
-from polyjudge.questions.audit.pass_rates import pass_rates, spread
+from polyjudge.questions.audit.orders import RankReversals
+from polyjudge.questions.audit.pass_rates import gates, pass_rates, spread
 from polyjudge.questions.audit.robustness import link_functions, spearman
 
-GATES = {10.0: (34.8, 21.5), 25.0: (27.9, 16.4), 50.0: (12.1, 7.6)}
-"""Threshold -> spread of pass rates over languages in percentage points, raw and calibrated, as the authors give it."""
-LINKS = {"logit, clipped at 1e-4": (0.818, 5.0), "logit, squeezed by half a task": None}
-"""Spearman with the linear cells, and sign changes among cells of a point or more."""
 CLIP = 1e-4
+OWN = "logit, squeezed by half a task"
+"""What polyjudge takes as the logit."""
+NOTE = (
+    "Gates in percentage points, cells in points. Spearman and sign changes (cells of a point or more) compare the "
+    "interaction on another scale with the linear one. Scores of 0 and 100 have no logit: the authors cut them off at "
+    "0.0001, polyjudge moves them half a task inwards, and whether the linear conclusion survives hangs on that. Three "
+    "values that the authors give with bootstrap intervals differ in the last digit. "
+    "The repeat calls are 1,440 new ones, ten tasks of MetaGPT; they need the authors' replication_scores.csv "
+    "(--replication). These are descriptions of this panel, so they have no interval; polyjudge audit gives them with "
+    "one."
+)
 
 
-def follow_up(panel: Panel) -> Table:
-    """Gate spreads and the two logit links, the authors' figures beside ours."""
-    linear = double_centre(panel.cell_means)
-    rows: list[tuple[object, ...]] = []
-    for q, theirs in GATES.items():
-        for name, value, beta in (("raw", theirs[0], 0.0), ("calibrated", theirs[1], linear)):
-            scores = panel.scores - beta
-            mine = float(spread(pass_rates(panel, scores > q + panel.tie_gap)[0]))
-            rows.append((f"spread of pass rates over {q:.0f} (points), {name}", value, mine))
-    clipped = logit(np.clip(panel.scores / 100, CLIP, 1 - CLIP))
-    for (name, later), bent in zip(LINKS.items(), (clipped, link_functions(panel)["logit"](panel.scores)), strict=True):
-        found = _agreement(linear, double_centre(bent.mean(axis=0)))
-        for what, theirs_then, now in zip(("Spearman", "sign changes"), later or (None, None), found, strict=True):
-            rows.append((f"{name}: {what}", theirs_then, now))
-    frame = pd.DataFrame(rows, columns=["quantity", "authors_later", "computed"])
-    return Table(
-        "follow_up",
-        "What the authors found later on the same scores",
-        frame,
-        {"authors_later": 3, "computed": 3},
-        "Spearman and sign changes (cells of a point or more) compare the interaction on the logit scale with the "
-        "linear "
-        "one. Scores of 0 and 100 have no logit: the authors cut them off at 0.0001, polyjudge moves them half a task "
-        "inwards. Whether the linear conclusion survives hangs on that choice. These are descriptions of this panel, "
-        "so "
-        "they have no interval; polyjudge audit and polyjudge gate give them with intervals.",
-    )
+def later_values() -> dict[str, float]:
+    """Quantity -> what the authors print of it."""
+    text = (files("polyjudge.paper") / "data" / "later.json").read_text(encoding="utf-8")
+    out: dict[str, float] = json.loads(text)["values"]
+    return out
 
 
-def _agreement(linear: Array, other: Array) -> tuple[float, float]:
-    large = np.abs(linear) >= 1
-    flips = float((np.sign(linear) != np.sign(other))[large].sum())
-    return float(spearman(linear.reshape(1, -1), other.reshape(1, -1))[0]), flips
+def follow_up(panel: Panel, reversals: RankReversals, replication: str | Path | None = None) -> Table:
+    """The authors' figures beside ours; `agrees`: ours prints as theirs."""
+    theirs = later_values()
+    mine = {**_gates(panel), **_left_out(panel), **_descriptions(panel), **_links(panel)}
+    mine["p of the number of reversals"] = reversals.p_global
+    mine |= {} if replication is None else _repeat_calls(panel, replication)
+    names = [*theirs, *(name for name in mine if name not in theirs)]
+    rows = [(name, theirs.get(name), mine.get(name), agrees(theirs.get(name), mine.get(name))) for name in names]
+    frame = pd.DataFrame(rows, columns=["quantity", "authors_later", "computed", "agrees"])
+    title = "What the authors found later on the same scores"
+    return Table("follow_up", title, frame, {"authors_later": 3, "computed": 3}, NOTE)
+
+
+def agrees(theirs: float | None, mine: float | None) -> str:
+    """Whether a value prints as theirs: within half a unit of their last digit."""
+    if theirs is None or mine is None:
+        return ""
+    unit = 10.0 ** int(Decimal(repr(theirs)).as_tuple().exponent)
+    return "yes" if abs(mine - theirs) <= 0.5 * unit * (1 + 1e-9) else "no"
+
+
+def _spread(panel: Panel, scores: Array, q: float) -> float:
+    return float(spread(pass_rates(panel, scores > q + panel.tie_gap)[0]))
+
+
+def _gates(panel: Panel) -> dict[str, float]:
+    means = panel.cell_means
+    beta, shift = double_centre(means), (means.mean(axis=1) - means.mean())[:, None]
+    rest = panel.select(judges=[b for b in panel.judges if b != "GPT-4o"])
+    out = {}
+    for q in (10, 25, 50):
+        for name, off in (("raw", 0.0), ("each language centred", shift), ("calibrated", beta)):
+            out[f"gate {q}: spread, {name}"] = _spread(panel, panel.scores - off, q)
+        for name, less in (("raw", 0.0), ("calibrated", double_centre(rest.cell_means))) if q < 50 else ():
+            out[f"gate {q}: spread without GPT-4o, {name}"] = _spread(rest, rest.scores - less, q)
+    rates = panel.matrix(pass_rates(panel, panel.scores > 25 + panel.tie_gap)[0] * 100)
+    for language in ("Hindi", "Spanish"):
+        out[f"gate 25: GPT-4o passes in {language} (%)"] = float(rates["GPT-4o"][language])
+    for judge in ("GPT-4o", "Gemini", "GPT-5.4"):
+        column = rates[judge].to_numpy(float)
+        english = float(column[panel.languages.index("English")])
+        out[f"gate 25: {judge}, localised less English"] = (float(column.sum()) - english) / (len(column) - 1) - english
+    out["gate 25: reduction on left-out tasks"] = gates(panel, 25.0).held_out_reduction
+    angle = np.arcsin(np.sqrt(panel.scores / 100))
+    turned = 100 * np.sin(np.clip(angle - double_centre(angle.mean(axis=0)), 0, np.pi / 2)) ** 2
+    out["gate 25: reduction, arcsine scale"] = _spread(panel, panel.scores, 25) - _spread(panel, turned, 25)
+    return out
+
+
+def _left_out(panel: Panel) -> dict[str, float]:
+    beta = panel.matrix(double_centre(panel.cell_means))
+    out = {}
+    for b, judge in enumerate(panel.judges):
+        out[f"{judge}: mean score"] = float(panel.cell_means[:, b].mean())
+        out[f"{judge}: zero cells (%)"] = float((panel.scores[..., b] <= panel.tie_gap).mean() * 100)
+        out[f"{judge}: largest own cell"] = float(beta[judge].abs().max())
+        means = np.delete(panel.cell_means, b, axis=1)
+        gaps = [means[:, i] - means[:, j] for i, j in combinations(range(means.shape[1]), 2)]
+        out[f"without {judge}: reversing pairs"] = sum(bool(g.min() < 0 < g.max()) for g in gaps)
+        out[f"without {judge}: largest cell"] = float(np.abs(double_centre(means)).max())
+    n = len(panel.tasks)
+    largest = [np.abs(double_centre(np.delete(panel.scores, t, axis=0).mean(axis=0))).max() for t in range(n)]
+    out["one task left out: smallest largest cell"] = float(min(largest))
+    out["one task left out: largest largest cell"] = float(max(largest))
+    return out
+
+
+def _descriptions(panel: Panel) -> dict[str, float]:
+    assert panel.replicate_scores is not None
+    means = panel.matrix(panel.cell_means)
+    shift = means.mean(axis=1) - means.to_numpy().mean()
+    each = double_centre(panel.scores)
+    cell = panel.languages.index("Spanish"), panel.judges.index("GPT-4o")
+    frameworks = panel.replicate_scores.mean(axis=(0, 2))  # language x framework
+    judged = panel.replicate_scores.mean(axis=(0, 1))  # judge x framework
+    return {
+        "shared shift, Hindi": float(shift["Hindi"]),
+        "shared shift, Spanish": float(shift["Spanish"]),
+        "shared shift, range": float(shift.max() - shift.min()),
+        "tasks on which GPT-4o in Spanish is below 0": int((each[:, cell[0], cell[1]] < 0).sum()),
+        "root mean square of a task's own interaction": float(np.sqrt(((each - each.mean(axis=0)) ** 2).mean())),
+        "largest gap of two frameworks in a language": float(np.ptp(frameworks, axis=1).max()),
+        "largest cell of judge and framework": float(np.abs(double_centre(judged)).max()),
+    }
+
+
+def _links(panel: Panel) -> dict[str, float]:
+    linear, ours = double_centre(panel.cell_means), link_functions(panel)
+    scales = {
+        "arcsine": np.arcsin(np.sqrt(panel.scores / 100)),
+        "percentile ranks": pd.Series(panel.scores.ravel()).rank(pct=True).to_numpy().reshape(panel.shape),
+        "logit, clipped at 1e-4": logit(np.clip(panel.scores / 100, CLIP, 1 - CLIP)),
+        OWN: ours["logit"](panel.scores),
+    }
+    out: dict[str, float] = {}
+    for name, bent in scales.items():
+        other = double_centre(bent.mean(axis=0))
+        out[f"{name}: Spearman"] = float(spearman(linear.reshape(1, -1), other.reshape(1, -1))[0])
+        out[f"{name}: sign changes"] = int((np.sign(linear) != np.sign(other))[np.abs(linear) >= 1].sum())
+    return out
+
+
+def _repeat_calls(panel: Panel, path: str | Path) -> dict[str, float]:
+    """Sd over repeats of the same call, averaged over cells, and its ratio to the largest interaction."""
+    table, _ = table_of(path, ["task", "language", "evaluator", "repeat", "score"], "replication_scores.csv")
+    each = table.groupby(["language", "evaluator", "task"])["score"].std(ddof=1)
+    sd = float(each.groupby(level=["language", "evaluator"]).mean().mean())
+    largest = float(np.abs(double_centre(panel.cell_means)).max())
+    return {"repeat calls: mean sd": sd, "repeat calls: ratio to the largest cell": sd / largest}

@@ -111,8 +111,8 @@ def settle(benchmark: Benchmark, answers: Mapping[Path, Answer]) -> Ledger:
 
 
 def _row(benchmark: Benchmark, path: Path, expected: float | str | None, answer: Answer) -> dict[str, object]:
-    printed, half, difference, tolerance = expected, 0.0, None, None
-    if isinstance(expected, (int, float)):
+    printed, half, difference, tolerance = published.TEXTS.get(published.key(path), expected), 0.0, None, None
+    if isinstance(printed, (int, float)) and isinstance(expected, (int, float)):
         printed, half = published.printed(benchmark, path, expected)
         if isinstance(answer.value, (int, float)):
             difference, tolerance = float(answer.value) - printed, answer.tolerance(half)

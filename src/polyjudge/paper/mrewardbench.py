@@ -141,12 +141,12 @@ def _matrices(book: dict[str, Any], external: External | None, means: pd.DataFra
             for b in row:
                 value = None if table is None else float(table.loc[language, b])
                 out[name, language, b] = _of_panel(f"{word}, {language} x {b}", value)
-    why = "Double centring of the published means: it checks the published file."
+    why = "Double centring of the published means, against the published matrix: two releases that agree."
     for language, cells in zip(means.index, double_centre(means.to_numpy()), strict=True):
         for b, value in zip(means.columns, cells.tolist(), strict=True):
             text = f"interaction, {language} x {b}"
             out["beta_hat", language, b] = (
-                _of_panel(text, value) if external else Answer(text, value, "file check", MATRIX, reading=why)
+                _of_panel(text, value) if external else Answer(text, value, "reproduced", MATRIX, reading=why)
             )
     return out
 
@@ -300,6 +300,7 @@ def _corrections(means: pd.DataFrame, external: External | None, anchor: HumanAn
             "true by arithmetic for any scores",
             FULL_FIT,
             '"an in-sample sanity check, not an independent generalization estimate"',
+            '"On the full fitting panels, CBC yields τ=1 by construction"',
         ),
         Correction(
             "Calibrated order of the judges",
@@ -318,7 +319,8 @@ def _retracted(anchor: HumanAnchor) -> Correction:
         f"{total['raw']} and {total['calibrated']} of {total['rows']}: {_rate(anchor, 'raw')} and "
         f"{_rate(anchor, 'calibrated')}; {total['changed']} decisions changed; {total['rounding']} ties got a "
         f"sign by rounding, {total['counted']} of them were counted as agreement",
-        f"{anchor.proof} The authors have retracted the gain (docs/RELEASE_AUDIT.md of their repository).",
+        anchor.proof,
+        later='"We retract the earlier accuracy gain and make no human-accuracy claim for CBC."',
     )
 
 

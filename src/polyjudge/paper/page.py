@@ -30,7 +30,7 @@ The calibrator comes from a paper:
 {PAPER}.
 `polyjudge paper reproduce` computes its numbers again from the scores that its authors released, and keeps a ledger:
 what was published, what comes out, and what it means. {{said}}
-This page is made from that ledger, by `python -m polyjudge.paper.page`.
+This page is made from that ledger, by `python -m polyjudge.paper.page`. [The paper](paper.md) says how to read it.
 
 ```bash
 polyjudge paper reproduce devai -o paper              # fetches the scores once
@@ -41,12 +41,12 @@ polyjudge paper reproduce mrewardbench --offline --anchor human_anchor_sample.cs
 
 The folder gets the report as a page (`report.html`) and as Markdown, `ledger.csv`, the tables as CSV, Markdown and
 LaTeX, and the figures as SVG, PNG and PDF. The exit code is 0 only if nothing that claims to be reproduced differs.
+Other data are refused: `polyjudge paper report SCORES` writes the same tables for a panel of your own.
 
-Without
-`--data` a file is fetched from the authors' repository
-(KurbanIntelligenceLab/multilingual-judge-calibration) at commit `{COMMIT[:12]}`, checked by its content (shape,
-labels, and for DevAI all 48 interaction cells) and kept in the user's cache (`POLYJUDGE_CACHE` moves it). A file that
-fails the check is never used. The files are `{FILES["devai"]}` and
+Without `--data` a file is fetched from the authors' repository (KurbanIntelligenceLab/multilingual-judge-calibration)
+at commit `{COMMIT[:12]}`, checked by its content (shape, labels, and for DevAI all 48 interaction cells) and kept in
+the user's cache (`POLYJUDGE_CACHE` moves it). A file that fails the check is never used. The files are
+`{FILES["devai"]}` and
 `{FILES["mrewardbench"]}`.
 
 Without any file, what follows from the published matrices can still be computed:
@@ -62,26 +62,25 @@ result = reproduce("mrewardbench", offline=True)
 print(result.ledger.counts)
 ```
 
-"Reproduced" is said of a number that is computed here and prints as in the paper: it lies within half a unit of the "
-"last
-printed digit. Random parts use the published draws. `--seed N` takes other draws instead; a random number may then lie
-{{reach:.0f}} standard deviations of the difference of two runs further away, as measured over 100 other seeds
+"Reproduced" is said of a number that is computed here and prints as in the paper: it lies within half a unit of the
+last printed digit. Random parts use the published draws. `--seed N` takes other draws instead; a random number may
+then lie {{reach:.0f}} standard deviations of the difference of two runs further away, as measured over 100 other seeds
 (`data/scatter.json`), and the output says so. Settings and names that are taken over, and the 48 interaction cells by
-which the file is recognised, have marks of their own and count as nothing. Places say where the paper prints a
-number; what
-only the released results or the released code hold is marked so and compared at the digits that the paper prints of its
-kind.
+which the file is recognised, have marks of their own and count as nothing. Places say where the paper prints a number;
+what only the released results or the released code hold is marked so and compared at the digits that the paper prints
+of its kind.
 
 With the scores the benchmark's requirements and human labels are fetched (metauto-ai/agent-as-a-judge, commit
-`{LABELS_COMMIT[:12]}`); `--instances FILE` and `--labels FILE` name files. They show whether the panel sees the
-work, who
-agrees with the humans and whom calibration helps. Verdicts on single requirements are not released: with a file of your
-own (`--judgments FILE` with task, framework, language, backbone, requirement_id, satisfied) the ablation by requirement
-type is computed too.
+`{LABELS_COMMIT[:12]}`); `--instances FILE` and `--labels FILE` name files. They show whether the judges agree about the
+work, who agrees with the humans and whom calibration helps. Verdicts on single requirements stand in
+`data/internal_benchmark/judgments/` of the authors' repository, one file for each run: `--judgments FOLDER` computes
+the ablation by requirement type and Dawid-Skene on requirements from them (or from a CSV file of your own with task,
+framework, language, backbone, requirement_id, satisfied). `--replication FILE` reads their repeat calls
+(`replication_scores.csv`).
 
 This page was made from the DevAI scores, requirements and labels and the authors' human-anchor sample, without the
-M-RewardBench panel. With the panel the rest is computed as well, and the human-anchor sample is drawn from it with the
-published seed.
+single verdicts, the repeat calls and the M-RewardBench panel. With the panel the rest is computed as well, and the
+human-anchor sample is drawn from it with the published seed.
 """
 
 HUMAN_ANCHOR = """## The human anchor, end to end
@@ -90,8 +89,7 @@ The paper's strongest external claim was that calibration raises agreement with 
 The decision is the sign of the mean margin over the judges. Calibration subtracts a matrix whose sum over judges is
 zero, so it cannot move that mean. What moved it was rounding: a mean of exactly 0 became about 1e-17, and its sign was
 counted as agreement. 64 of the 700 margins were ties; rounding turned 55 into agreement and 9 the other way. The
-authors have
-retracted the gain (docs/RELEASE_AUDIT.md of their repository).
+authors have retracted the gain (docs/RELEASE_AUDIT.md of their repository).
 
 """
 
@@ -134,8 +132,10 @@ def _verdicts(*results: Reproduction) -> str:
 def _corrections(*results: Reproduction) -> str:
     out = ["## What does not hold, what is arithmetic, and what can be said instead\n"]
     for r in results:
-        rows = pd.DataFrame([(c.claim, c.published, c.conceded or "–", c.correct, c.why) for c in r.corrections])
-        rows.columns = pd.Index(["claim", "published", "the paper concedes", "instead", "why"])
+        rows = pd.DataFrame(
+            [(c.claim, c.published, c.conceded or "–", c.later or "–", c.correct, c.why) for c in r.corrections],
+            columns=["claim", "published", "the paper concedes", "its authors later", "instead", "why"],
+        )
         out.append(f"{NAMES[r.ledger.benchmark]}:\n\n{markdown_table(rows)}")
     return "\n".join(out)
 

@@ -80,7 +80,6 @@ DECIMALS: dict[Benchmark, tuple[tuple[str, int], ...]] = {
     "devai": (
         (r"rank_reversal > rows > \d+ > 2|bound > radius|cost > mrewardbench_panel > 3", 1),
         (r"rank_reversal > rows > \d+ > 3", -1),
-        (r"information > p", 6),
         (r"decisions > cbc > accuracy_interval", 4),
         (r"decisions > \w+ > accuracy", 3),
         (r"beta_hat|rank_reversal|bound|decisions|cost|ablation_tasks > mean|fit > ss", 2),
@@ -89,6 +88,10 @@ DECIMALS: dict[Benchmark, tuple[tuple[str, int], ...]] = {
     "mrewardbench": ((r"raw_mean_margin|beta_hat", 6), (r"judge_aware_btl|human_anchor > by", 2), (r"", 3)),
 }
 """The decimals that the paper prints, and for released results those it prints of their kind. -1: as stored."""
+
+
+TEXTS = {"information > p": "< 0.002"}
+"""Numbers that the paper prints as a limit. What is computed is said in the same way."""
 
 
 def load(benchmark: Benchmark) -> dict[str, Any]:
@@ -132,7 +135,7 @@ def printed(benchmark: Benchmark, path: Path, value: float) -> tuple[float, floa
     if decimals < 0:
         exponent = exact.normalize().as_tuple().exponent
         assert isinstance(exponent, int)
-        decimals = -exponent
+        decimals = max(-exponent, 3)  # p = 1.000
     return float(round(exact, decimals)), 0.5 * 10.0**-decimals
 
 

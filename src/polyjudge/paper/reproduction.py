@@ -27,6 +27,8 @@ class Correction:
     why: str
     conceded: str = ""
     """What the paper itself says against it."""
+    later: str = ""
+    """What its authors say about it in their later manuscript and notes."""
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)

@@ -18,7 +18,7 @@ import pandas as pd
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
-from polyjudge.paper.draws import plain_draws
+from polyjudge.paper.draws import held_out_draws, plain_draws
 from polyjudge.paper.inputs import array_of, table_of
 from polyjudge.questions.compare.held_out import compare
 
@@ -42,6 +42,17 @@ GROUPS = {"operational": ("Data Loading", "Training"), "semantic": ("Model Const
 RESAMPLES, SEED = 200, 9
 """Of the published ablation."""
 JUDGMENT_COLUMNS = ["task", "framework", "language", "backbone", "requirement_id", "satisfied"]
+
+
+MODELS = {
+    "gpt-4o": "GPT-4o",
+    "gpt-5.4": "GPT-5.4",
+    "claude-sonnet-4.6": "Sonnet",
+    "gemini-3-flash-preview": "Gemini",
+    "deepseek-v3.2": "DeepSeek",
+    "qwen3.5-9b": "Qwen",
+}
+"""Folder of a judge in the authors' repository -> its name in the released scores."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +104,16 @@ def typed(instances: list[dict[str, Any]]) -> Requirements:
     return Requirements(pd.DataFrame(rows, columns=["task", "requirement_id", "category", "type"]))
 
 
-def read_judgments(path: str | Path, requirements: Requirements) -> pd.DataFrame:
-    """Verdicts on single requirements: task, framework, language, backbone, requirement_id, satisfied 0 or 1."""
-    table, where = table_of(path, JUDGMENT_COLUMNS, "verdicts, one row for each requirement,")
+def read_judgments(path: str | Path, requirements: Requirements, panel: Panel) -> pd.DataFrame:
+    """Verdicts on single requirements: the authors' folder, or a CSV file of them.
+
+    The folder holds MODEL/LANGUAGE/FRAMEWORK/gray_box/TASK.json, one file for each run; the file has task, framework,
+    language, backbone, requirement_id and satisfied (0, 1 or empty).
+    """
+    if Path(path).is_dir():
+        table, where = _folder(Path(path), panel), clean(str(path), 300)
+    else:
+        table, where = table_of(path, JUDGMENT_COLUMNS, "verdicts, one row for each requirement,")
     if not table["satisfied"].dropna().isin([0, 1]).all() or table.duplicated(JUDGMENT_COLUMNS[:5]).any():
         raise PanelError(f"{where}: `satisfied` must be 0, 1 or empty, once for each run and requirement.")
     joined = table.merge(requirements.table, how="left", on=["task", "requirement_id"])
@@ -107,6 +125,46 @@ def read_judgments(path: str | Path, requirements: Requirements) -> pd.DataFrame
             f"{clean(row['requirement_id'])} of {clean(row['task'])}."
         )
     return joined
+
+
+def _folder(folder: Path, panel: Panel) -> pd.DataFrame:
+    """The verdicts of a folder of runs; its shares of satisfied requirements must be the released scores."""
+    rows = []
+    for model, judge in MODELS.items():
+        for language in panel.languages:
+            for framework in panel.replicates:
+                for path in sorted((folder / model / language / framework / "gray_box").glob("*.json")):
+                    rows += [(framework, language, judge, *row) for row in _run(path)]
+    assert panel.replicate_scores is not None
+    table = pd.DataFrame(rows, columns=["framework", "language", "backbone", "task", "requirement_id", "satisfied"])
+    keys = ["task", "language", "backbone", "framework"]
+    share = table.groupby(keys, sort=False)["satisfied"].mean().mul(100)
+    where = clean(str(folder), 300)
+    axes = [panel.tasks, panel.languages, panel.judges, panel.replicates]
+    known = [table[name].isin(axis).all() for name, axis in zip(keys, axes, strict=True)]
+    if len(share) != panel.n_scores or not all(known):
+        first = "/".join([*MODELS][:1]) + f"/{panel.languages[0]}/{panel.replicates[0]}/gray_box"
+        raise PanelError(
+            f"{where} has {len(share)} runs of the released {panel.n_scores}. It should hold {first}/TASK.json and so "
+            "on: data/internal_benchmark/judgments of the authors' repository."
+        )
+    off = np.abs(array_of(share.reset_index(), keys, axes, "satisfied") - panel.replicate_scores) > 1e-6
+    if off.any():
+        raise PanelError(f"{where}: {int(off.sum())} runs do not give the released score. It is another release.")
+    return table
+
+
+def _run(path: Path) -> list[tuple[str, int, int]]:
+    """Task, requirement and verdict of one run."""
+    try:
+        run = json.loads(path.read_text(encoding="utf-8"))
+        task = str(run.get("name", path.stem))
+        return [(task, int(s["requirement_index"]), int(bool(s.get("satisfied", False)))) for s in run["judge_stats"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise PanelError(
+            f"{clean(str(path), 300)} is not a run of the authors: it needs `judge_stats` with `requirement_index` and "
+            f"`satisfied` ({clean(error, 80)})."
+        ) from None
 
 
 def slice_panel(judgments: pd.DataFrame, panel: Panel, types: tuple[str, ...]) -> Panel:
@@ -132,3 +190,15 @@ def ablate_types(judgments: pd.DataFrame, panel: Panel, seed: int | None = None)
         table = compare(part, ["raw", "cbc"], RESAMPLES, SEED, draws=draws).table.set_index("method")["tau"]
         out[name] = {"raw": float(table["raw"]), "cbc": float(table["cbc"])}
     return out
+
+
+def requirement_dawid_skene(judgments: pd.DataFrame, panel: Panel) -> float:
+    """Held-out tau of Dawid-Skene with single requirements as items, on the draws of the main comparison."""
+    names = judgments["framework"] + "/" + judgments["requirement_id"].astype(str)
+    rows = judgments.assign(item=names, score=judgments["satisfied"] * 100.0)
+    axes = [panel.tasks, panel.languages, panel.judges, sorted(names.unique())]
+    array = array_of(rows, ["task", "language", "backbone", "item"], axes, "score")
+    whole = Panel.from_array(array, *axes, declared_range=(0.0, 100.0))
+    n, k, m = panel.shape
+    drawn, _ = held_out_draws(n, k, m)
+    return float(compare(whole, ["dawid-skene"], draws=drawn).table["tau"].iloc[0])

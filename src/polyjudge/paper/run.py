@@ -35,6 +35,7 @@ def reproduce(
     labels: str | Path | None = None,
     instances: str | Path | None = None,
     judgments: str | Path | None = None,
+    replication: str | Path | None = None,
     offline: bool = False,
     seed: int | None = None,
 ) -> Reproduction:
@@ -45,7 +46,9 @@ def reproduce(
     data : the released scores; without it they are fetched once into the user's cache
     anchor : the human-anchor sample (M-RewardBench only)
     labels, instances : human labels and requirements of the DevAI benchmark; fetched together with the scores
-    judgments : own verdicts on single requirements (DevAI), for the ablation by requirement type
+    judgments : verdicts on single requirements (DevAI): the authors' folder or a CSV file of your own, for the
+        ablation by requirement type and Dawid-Skene on requirements
+    replication : the authors' repeat calls (DevAI, replication_scores.csv)
     offline : never use the network. M-RewardBench then falls back to the published matrices
     seed : own random draws; by default the published seeds are used
     """
@@ -54,10 +57,12 @@ def reproduce(
             raise UsageError(
                 "The human anchor belongs to M-RewardBench: polyjudge paper reproduce mrewardbench --anchor FILE"
             )
-        return _devai(data, labels, instances, judgments, offline, seed)
+        return _devai(data, labels, instances, judgments, replication, offline, seed)
     if benchmark == "mrewardbench":
-        if labels or instances or judgments:
-            raise UsageError("Labels, instances and judgments belong to DevAI: polyjudge paper reproduce devai.")
+        if labels or instances or judgments or replication:
+            raise UsageError(
+                "Labels, instances, judgments and replication belong to DevAI: polyjudge paper reproduce devai."
+            )
         return _mrewardbench(data, anchor, offline, seed)
     raise UsageError(f"The paper has the benchmarks devai and mrewardbench, not {benchmark!r}.")
 
@@ -67,13 +72,20 @@ def _devai(
     labels: str | Path | None,
     instances: str | Path | None,
     judgments: str | Path | None,
+    replication: str | Path | None,
     offline: bool,
     seed: int | None,
 ) -> Reproduction:
     from polyjudge.paper.devai import Types
     from polyjudge.paper.devai_tables import reproduce_devai
     from polyjudge.paper.human_labels import read_labels
-    from polyjudge.paper.requirements import ablate_types, read_instances, read_judgments, typed
+    from polyjudge.paper.requirements import (
+        ablate_types,
+        read_instances,
+        read_judgments,
+        requirement_dawid_skene,
+        typed,
+    )
 
     fetching = data is None and not offline
     if data is None and offline:
@@ -88,15 +100,17 @@ def _devai(
         have = fetch_labels(panel.tasks, panel.replicates)
     instances, labels = instances or (have and have[0]), labels or (have and have[1])
     requirements = typed(read_instances(instances)) if instances else None
-    tau = None
+    tau = by_requirement = None
     if judgments is not None:
         if requirements is None:
             raise UsageError("--judgments needs the benchmark's requirements: add --instances FILE.")
-        tau = ablate_types(read_judgments(judgments, requirements), panel, seed)
+        verdicts = read_judgments(judgments, requirements, panel)
+        tau, by_requirement = ablate_types(verdicts, panel, seed), requirement_dawid_skene(verdicts, panel)
     return reproduce_devai(
         panel,
         labels=read_labels(labels, panel) if labels else None,
-        types=Types(requirements, tau),
+        types=Types(requirements, tau, by_requirement),
+        replication=replication,
         seed=seed,
         more=() if labels else (NO_LABELS,),
     )

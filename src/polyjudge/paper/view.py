@@ -90,7 +90,7 @@ def _sections(result: Reproduction) -> list[Section]:
             for reading, g in lacking.groupby("reading", sort=False)
         )
         out.append(Section(name="needs", title="What needs data that is not here", says=says, folded=False))
-    wrong = tuple(say("paper.conceded" if c.conceded else "paper.correction", **asdict(c)) for c in result.corrections)
+    wrong = tuple(say("paper.correction", **asdict(c)) for c in result.corrections)
     title = "What does not hold, what is arithmetic, and what can be said instead"
     out.append(Section(name="corrections", title=title, says=wrong, folded=False))
     out.append(Section(name="notes", title="Notes", says=result.notes, folded=False))

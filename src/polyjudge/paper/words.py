@@ -14,9 +14,12 @@ WORDS: dict[str, Template] = {
     "Calibration brings {helped:count} of {cells:count} cells nearer to them and {hurt:count} further away.",
     "paper.differs": "{count:count} values differ from the paper.",
     "paper.needs": "{count:count} values ({places:text}): {reading:text}",
-    "paper.correction": "{claim:text}. Published: {published:text}. Instead: {correct:text}. Why: {why:text}",
-    "paper.conceded": "{claim:text}. Published: {published:text}. The paper concedes: {conceded:text}. Instead: "
-    "{correct:text}. Why: {why:text}",
+    "paper.correction": lambda v: (
+        "{claim:text}. Published: {published:text}. "
+        + ("The paper concedes: {conceded:text}. " if v["conceded"] else "")
+        + ("The authors later: {later:text}. " if v["later"] else "")
+        + "Instead: {correct:text}. Why: {why:text}"
+    ),
     "paper.report": "The paper's tables: {tasks:count} tasks, {languages:count} languages, {judges:count} judges.",
     "paper.left-out": "Left out ({part:text}): {why:text}",
     "metadata.few": "With {languages} languages only a variable that explains more than {smallest:share} of the "
