@@ -50,7 +50,7 @@ def test_gates_say_which_system_passes_where() -> None:
 
 def test_a_blind_panel_is_the_audits_most_serious_finding_and_silences_advice(frameworks: pj.Panel) -> None:
     found = pj.audit(frameworks, resamples=100)
-    assert found.findings[0].code == "verdict.blind"
+    assert found.findings[0].code == "signal-disagree"
     assert found.findings[0].severity == "serious"
     blind = next(f for f in found.findings if f.code == "signal-disagree")
     assert set(blind.values["languages"]) == set(frameworks.languages)
@@ -62,11 +62,3 @@ def test_an_audit_without_systems_says_nothing_about_them(devai_like: pj.Panel) 
     found = pj.audit(devai_like, resamples=100)
     assert found.systems is None
     assert not any(code.startswith(("signal", "systems", "favour")) for code in codes(found))
-
-
-def test_a_lead_that_hangs_on_a_judge_is_said_by_the_advice() -> None:
-    taste = np.zeros((3, 4))
-    taste[0, 2] = 12
-    panel, _ = pj.simulate_panel(200, 2, 4, systems="abc", system_sd=[0.0, 0, -20], judge_system=taste, seed=3)
-    use = pj.audit(panel, resamples=100).advice.uses["compare-systems"]
-    assert [use.values[x] for x in ("winner", "rival", "judge")] == ["a", "b", "judge3"]

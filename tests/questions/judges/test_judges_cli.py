@@ -1,4 +1,4 @@
-"""The commands about judges as a user runs them: choose, swap, probe, replay."""
+"""The command about judges as a user runs it, and the replay of a plan."""
 
 from __future__ import annotations
 
@@ -75,30 +75,3 @@ def test_replay_counts_what_would_have_been_bought(cli: Run, scores: Path) -> No
     assert len(result["questions"]) == 2 * 6
     assert cli("plan", "--replay", scores, "--questions", "gate").returncode == 2
     assert cli("plan", "--replay", scores, "--questions", "gate", "--at", 50, "--guard").returncode == 0
-
-
-def test_probes_are_made_and_read(cli: Run, tmp_path: Path) -> None:
-    texts = json.loads((Path(__file__).parents[2] / "collect" / "probe_texts.json").read_text(encoding="utf-8"))
-    rows = [
-        {"id": f"t{t}", "language": language, "prompt": "?", "response": texts[language][t % 2] * (1 + t // 2)}
-        for language in ("English", "Thai")
-        for t in range(12)
-    ]
-    items = tmp_path / "items.jsonl"
-    items.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows), encoding="utf-8")
-    done = cli("probe", "make", items, "-o", tmp_path / "probes.jsonl", "--tasks", 10)
-    assert done.returncode == 0, done.stderr
-    made = [json.loads(line) for line in (tmp_path / "probes.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert len(made) == 10 * 2 * 6
-    rng = np.random.default_rng(1)
-    lines = ["task,language,judge,system,score"]
-    for row in made:
-        for judge in ("sees", "blind", "sees too"):
-            fall = 0 if judge == "blind" else 10 * row["severity"]
-            lines.append(f"{row['id']},{row['language']},{judge},{row['version']},{70 - fall + rng.normal(0, 4):.2f}")
-    (tmp_path / "scores.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    result = json.loads(cli("probe", "read", tmp_path / "scores.csv", "--json").stdout)
-    sight = {(c["language"], c["judge"]): c["sight"] for c in result["cells"]}
-    assert sight["Thai", "blind"] == "blind"
-    assert sight["Thai", "sees"] == sight["English", "sees too"] == "sees"
-    assert cli("probe", "make", items).returncode == 2

@@ -16,7 +16,7 @@ from polyjudge.estimate.label_budget import labels_needed, powered_variance
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.gold import Gold
 from polyjudge.questions.anchor.distance import ppi_mean
-from polyjudge.questions.plan.labels import label_budget
+from polyjudge.questions.plan.label_plan import label_budget
 from polyjudge.report import report_of
 from refusals import refused
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Context, Option
 
@@ -12,12 +13,39 @@ from polyjudge.questions import options as o
 from polyjudge.rooms import load
 
 
+@dataclass(frozen=True)
+class Change(o.Group):
+    """One judge in place of another."""
+
+    swap: Annotated[
+        str | None, Option(metavar="OLD=NEW", help="May judge NEW take the place of judge OLD? Nothing else is asked.")
+    ] = None
+    at: Annotated[float | None, Option(help="With --swap: also compare pass rates above this score.")] = None
+    alone: Annotated[
+        bool, Option("--alone", help="With --swap: the judge is used by itself, not in the mean of the panel.")
+    ] = False
+    guard: Annotated[
+        bool, Option("--guard", help="With --swap: allow for failures too rare to have shown on these tasks.")
+    ] = False
+
+    def asked(self) -> dict[str, Any]:
+        """What the user asked, as arguments of `judges`."""
+        if self.swap is None:
+            if self.at is not None or self.alone or self.guard:
+                raise UsageError("--at, --alone and --guard belong to a swap: add --swap OLD=NEW.")
+            return {}
+        old, equals, new = self.swap.partition("=")
+        if not equals or not old or not new:
+            raise UsageError(f"--swap takes two judges, OLD=NEW, not {self.swap!r}.")
+        return {"swap": (old, new), "threshold": self.at, "alone": self.alone, "guard": self.guard}
+
+
+OPTIONS = (Change, o.Columns, o.Reading, o.Output)
+
+
 def judges(
     ctx: Context,
     scores: o.Scores,
-    swap: Annotated[
-        str | None, Option(metavar="OLD=NEW", help="May judge NEW take the place of judge OLD? Nothing else is asked.")
-    ] = None,
     prices: Annotated[
         Path | None, Option(metavar="FILE", help="Cost of one score by each judge: CSV or JSON with judge, price.")
     ] = None,
@@ -30,13 +58,6 @@ def judges(
     target: Annotated[float | None, Option(help="Cheapest panel with this error of a system difference.")] = None,
     max_judges: Annotated[int | None, Option(min=1, help="Try no larger panel.")] = None,
     families: o.Families = None,
-    at: Annotated[float | None, Option(help="With --swap: also compare pass rates above this score.")] = None,
-    alone: Annotated[
-        bool, Option("--alone", help="With --swap: the judge is used by itself, not in the mean of the panel.")
-    ] = False,
-    guard: Annotated[
-        bool, Option("--guard", help="With --swap: allow for failures too rare to have shown on these tasks.")
-    ] = False,
     resamples: Annotated[int, Option(min=100, help="Resamples of the tasks.")] = 200,
     seed: o.Seed = 7,
 ) -> None:
@@ -51,29 +72,19 @@ def judges(
     from polyjudge.questions.judges.judges import judges as analysis
     from polyjudge.read.scores import read_gold
 
-    pair = None
-    if swap is not None:
-        old, equals, new = swap.partition("=")
-        if not equals or not old or not new:
-            raise UsageError(f"--swap takes two judges, OLD=NEW, not {swap!r}.")
-        pair = old, new
-    elif at is not None or alone or guard:
-        raise UsageError("--at, --alone and --guard belong to a swap: add --swap OLD=NEW.")
+    change = Change.of(ctx).asked()
     panel = o.load(ctx, scores, inside=True)
     result = o.run(
         analysis,
         panel,
-        swap=pair,
-        prices=None if pair else load("prices")[0].read_prices(prices, scores),
+        prices=None if change else load("prices")[0].read_prices(prices, scores),
         gold=None if gold is None else align_gold(panel, read_gold(gold)),
         matters=matters,
         budget=budget,
         target=target,
         max_judges=max_judges,
         families=o.parse_families(families),
-        threshold=at,
-        alone=alone,
-        guard=guard,
+        **change,
         resamples=resamples,
         seed=seed,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +23,24 @@ Prices = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class Rule(o.Group):
+    """Adaptive collection over scores that are already there."""
+
+    replay: Annotated[
+        str | None, Option(metavar="SCORES", help="What adaptive collection would have bought of these scores.")
+    ] = None
+    questions: Annotated[Questions, Option(help="With --replay: what is to be settled.")] = Questions.judges
+    matters: o.Matters = None
+    at: Annotated[float | None, Option(help="With --replay: the threshold of the gate.")] = None
+    at_least: Annotated[bool, Option("--at-least/--above", help="Pass at the threshold too, or above it.")] = False
+    first: Annotated[int, Option(min=2, help="With --replay: tasks before the first look, at least.")] = 24
+    guard: Annotated[bool, Option("--guard", help="With --replay: allow for failures too rare to have shown.")] = False
+
+
+OPTIONS = (Rule, o.Columns, o.Reading, o.Output)
+
+
 def plan(
     ctx: Context,
     judge_count: Annotated[int | None, Option(help="Number of judges.")] = None,
@@ -40,15 +59,6 @@ def plan(
     half_width: Annotated[
         float | None, Option(help="With --labels: half-width wanted for each language's mean.")
     ] = None,
-    replay: Annotated[
-        str | None, Option(metavar="SCORES", help="What adaptive collection would have bought of these scores.")
-    ] = None,
-    questions: Annotated[Questions, Option(help="With --replay: what is to be settled.")] = Questions.judges,
-    matters: o.Matters = None,
-    at: Annotated[float | None, Option(help="With --replay: the threshold of the gate.")] = None,
-    at_least: Annotated[bool, Option("--at-least/--above", help="Pass at the threshold too, or above it.")] = False,
-    first: Annotated[int, Option(min=2, help="With --replay: tasks before the first look, at least.")] = 24,
-    guard: Annotated[bool, Option("--guard", help="With --replay: allow for failures too rare to have shown.")] = False,
     families: o.Families = None,
     prices: Prices = None,
     next_labels: Annotated[int, Option(min=1, help="With --labels: labels to share out next.")] = 100,
@@ -64,9 +74,8 @@ def plan(
     from polyjudge.questions.plan.planning import plan as run
     from polyjudge.questions.plan.separate import separate as tell_apart
 
-    if replay is not None:
-        rule = {"matters": matters, "threshold": at, "at_least": at_least, "first": first, "guard": guard}
-        return _replay(ctx, replay, questions=questions.value, seed=seed, **rule)
+    if Rule.of(ctx).replay is not None:
+        return _replay(ctx, Rule.of(ctx), seed)
     _one_target(labels, half_width, radius)
     panel = _pilot(ctx, source)
     if labels is not None and separate is None:
@@ -92,12 +101,14 @@ def plan(
     emit(ctx, result, panel, tables={"plan": result.table})
 
 
-def _replay(ctx: Context, scores: str, **settings: Any) -> None:
+def _replay(ctx: Context, rule: Rule, seed: int) -> None:
     from polyjudge.questions.emit import emit
-    from polyjudge.questions.plan.sequential import replay as run
+    from polyjudge.questions.plan.sequential import replay
 
-    panel = o.load(ctx, scores)
-    result = run(panel, **settings)
+    panel = o.load(ctx, str(rule.replay))
+    settings: dict[str, Any] = {n: getattr(rule, n) for n in ("matters", "at_least", "first", "guard")}
+    settings |= {"questions": rule.questions.value, "threshold": rule.at}
+    result = replay(panel, seed=seed, **settings)
     emit(ctx, result, panel, tables={"looks": result.looks, "questions": result.to_frame()})
 
 
@@ -121,7 +132,7 @@ def _labels(ctx: Context, panel: Panel | None, gold: str, half_width: float | No
     """Labels per language for a target half-width, from the pilot labels in the file `gold`."""
     from polyjudge.panel.gold import align_gold
     from polyjudge.questions.emit import emit
-    from polyjudge.questions.plan.labels import label_budget
+    from polyjudge.questions.plan.label_plan import label_budget
     from polyjudge.read.scores import read_gold
 
     if panel is None:

@@ -163,36 +163,19 @@ def separate(
         raise UsageError(f"points is the difference to be told, above 0, not {points:g}.")
     if not 0.5 <= power < 1:
         raise UsageError(f"power is a chance from 0.5 to under 1 (usually 0.8), not {power:g}.")
-    found = system_variance(panel, level=level)
     scores = require_systems(panel, "Planning for systems")
+    found = system_variance(panel, level=level)
     k, m = len(panel.languages), len(panel.judges)
     ask = _Ask(points=points, power=power, level=level, systems=len(panel.systems), seed=seed)
     makers = list(find_families(panel.judges, families).values())
     repeats = max(len(panel.replicates), 1) if found.replicated else 1
-    margin = _upper(panel, scores, level=PILOT)
-
-    def spread(languages: int) -> tuple[float, float, float]:
-        """Variance of a difference of two systems in a task: what judges share and what is each one's own; and the
-        variance of the judges' own tastes."""
-        shared = found.of("task:system") + found.of("task:system:language") / languages
-        own = found.of("task:system:judge") + found.of("task:system:language:judge") / languages
-        own += found.of(NOISE) / (languages * repeats)
-        taste = found.of("system:judge") + found.of("system:language:judge") / languages
-        return 2 * shared * margin, 2 * own * margin, 2 * taste
-
-    def floor(judges: int, languages: int) -> float:
-        """The smallest difference that any number of tasks can show, where judges and languages stand for others."""
-        left = found.of("system:language") / languages + spread(languages)[2] / 2 / judges
-        return ask.sigmas * float(np.sqrt(2 * left))
-
-    rows = [
-        (j, spoken, ask.tasks(*spread(spoken), makers if j == m else list(range(j))), floor(j, spoken))
-        for spoken in sorted({1, k, most * k})
-        for j in sorted({min(2, m), *range(2, m + 1), most * m})
-    ]
+    pilot = _Pilot(found, repeats, _upper(panel, scores, PILOT))
+    grid = [(j, x) for x in sorted({1, k, most * k}) for j in sorted({min(2, m), *range(2, m + 1), most * m})]
+    tasks = [ask.tasks(*pilot.spread(x), makers if j == m else range(j)) for j, x in grid]
+    rows = [(*at, n, ask.sigmas * pilot.left(*at)) for at, n in zip(grid, tasks, strict=True)]
     best, gap, se, hangs_on = _two_best(panel, scores, float(ndtri((1 + level) / 2)))
-    needed = ask.tasks(*spread(k), makers)
-    kept, kept_tasks, kept_cost = _cheapest(panel, ask, spread(k), makers, prices)
+    needed = ask.tasks(*pilot.spread(k), makers)
+    kept, kept_tasks, kept_cost = _cheapest(panel, ask, pilot.spread(k), makers, prices)
     each = float(task_prices(panel, prices).sum()) * k
     return Separation(
         table=pd.DataFrame(rows, columns=["judges", "languages", "tasks", "floor"]).astype({"tasks": "Int64"}),
@@ -212,6 +195,31 @@ def separate(
         cost=None if needed is None else needed * each,
         priced=prices is not None,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Pilot:
+    """What a pilot says of the spread of a difference of two systems."""
+
+    found: SystemVariance
+    repeats: int
+    margin: float
+    """Upper limit of its variance over the estimate."""
+
+    def spread(self, languages: int) -> tuple[float, float, float]:
+        """Variance of a difference of two systems in a task: what judges share and what is each one's own; and the
+        variance of the judges' own tastes."""
+        of = self.found.of
+        shared = of("task:system") + of("task:system:language") / languages
+        own = of("task:system:judge") + of("task:system:language:judge") / languages
+        own += of(NOISE) / (languages * self.repeats)
+        taste = of("system:judge") + of("system:language:judge") / languages
+        return 2 * shared * self.margin, 2 * own * self.margin, 2 * taste
+
+    def left(self, judges: int, languages: int) -> float:
+        """Sd of a difference that no number of tasks lowers, where judges and languages stand for others like them."""
+        variance = 2 * self.found.of("system:language") / languages + self.spread(languages)[2] / judges
+        return float(np.sqrt(variance))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
