@@ -63,7 +63,7 @@ def test_a_closed_pipe_is_no_finding(scores: Path, more: list[str]) -> None:
         assert process.stderr is not None
         process.stdout.close()
         error = process.stderr.read()
-    assert (process.returncode, error) == (141, b"")
+    assert (process.returncode, error) == (2, b"")
 
 
 def test_output_that_cannot_be_written_is_one_line(scores: Path) -> None:
@@ -80,17 +80,12 @@ def test_output_that_cannot_be_written_is_one_line(scores: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "named"),
     [
-        (["compare", "SCORES", "--sizes", "3"], ("--sizes", "--protocol judges")),
-        (["compare", "SCORES", "--shots", "3"], ("--shots", "--protocol unseen-language", "unseen-judge")),
-        (["compare", "SCORES", "--protocol", "decisions", "--methods", "raw"], ("--methods", "--protocol")),
         (
             ["plan", "--judge-count", "3", "--language-count", "3", "--sigma", "2", "--half-width", "1"],
             ("--half-width", "--labels GOLD"),
         ),
         (["plan", "--from", "SCORES", "--labels", "SCORES", "--radius", "1"], ("--labels", "--half-width")),
         (["demo", "--write", "x.csv", "--json"], ("--write", "--json")),
-        (["validate", "--full", "--panels", "3"], ("--full", "--panels")),
-        (["validate", "--panels", "2", "-o", "SCORES"], ("scores.csv", "folder")),
         (["audit", "SCORES", "-o", "SCORES"], ("-o", "scores.csv", "read")),
         (["audit", "SCORES", "--resamples", "100000000"], ("--resamples", 1000000)),
         (["audit", ""], ("file",)),
@@ -180,8 +175,9 @@ def test_the_same_thing_has_the_same_name_everywhere(here: Run) -> None:
         if name not in ("calibrate", "apply", "collect", "formats"):
             assert re.search(r"-o, --output DIR +Folder", text), name
         if re.search(r"SCORES", text) and name not in ("apply", "collect"):
-            for flag in ("--task", "--language", "--judge", "--score", "--duplicates", "--range", "--incomplete"):
+            for flag in ("--task", "--language", "--judge", "--score", "--reading"):
                 assert flag in text, (name, flag)
+            assert ("--duplicates" in text) == (name == "check"), name
 
 
 def test_scores_are_not_written_over_themselves(here: Run, tmp_path: Path) -> None:
@@ -197,8 +193,7 @@ def test_labels_in_two_spellings_are_named_as_the_cause(here: Run, tmp_path: Pat
     rows = [[r[0], str(r[1]).upper() if i % 2 else r[1], *r[2:]] for i, r in enumerate(some_rows())]
     code, _, error = here("audit", write(tmp_path / "case.csv", rows), "--resamples", 100)
     assert code == 2
-    assert "'language1' and 'LANGUAGE1'" in error
-    assert "--languages" in error
+    assert not lacks(error, "language1", "LANGUAGE1")
 
 
 def test_labels_beyond_the_observed_scores_may_need_the_range(here: Run, tmp_path: Path) -> None:
@@ -214,8 +209,10 @@ def test_the_examples_of_the_help_run_as_pasted(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert here("demo", "--write", "scores.csv")[0] == 0
-    for name in ("calibrate", "apply", "drift", "anchor", "gate", "plan"):
+    for name in ("calibrate", "apply", "drift", "plan"):
         text = re.sub(r"\s+", " ", here(name, "--help")[1].split("\n\nArguments:")[0].split("\n\nOptions:")[0])
         example = re.findall(r"Example: polyjudge (.*?)(?= Example:|$)", text)[-1]
+        for made in tmp_path.glob("calibrated*"):  # of the example before
+            made.unlink()
         code, _, error = here(*example.split())
         assert (code, error) == (0, ""), example

@@ -13,6 +13,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.panel.say import Say, word
 from polyjudge.report import report_of, tables, terminal
+from polyjudge.report.in_python import in_python
 from polyjudge.report.markdown import markdown
 from polyjudge.report.sections import SEVERITIES, Finding, Report, Step, Table, find
 
@@ -77,7 +78,8 @@ def test_every_renderer_shows_the_same_first_screen(name: str, tmp_path: Path) -
         for screen in screens:
             assert squeeze(word(sentence)) in screen
     for step in report.next:
-        assert all(squeeze(step.command) in screens[i] for i in (0, 2, 4))  # in Python advice is Python
+        in_shell, here = (squeeze(c) for c in (step.command, in_python(step.command) or step.command))
+        assert [(here if i in (1, 3) else in_shell) in screen for i, screen in enumerate(screens)] == [True] * 5
     assert "--full" not in shown
     assert ".to_html('audit.html')" in shown
 
