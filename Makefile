@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 unexport PYTHONDONTWRITEBYTECODE  # tests start hundreds of processes: compile the source once
 
-.PHONY: demo test validate evidence cluster lint bench docs readme fuzz lock lowest dist clean
+.PHONY: demo test mutate validate evidence cluster lint bench docs readme fuzz lock lowest dist clean
 
 demo: .venv/demo.stamp
 	$(BIN)/polyjudge demo
@@ -30,6 +30,10 @@ lint: .venv/test.stamp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	@$(BIN)/python tools/audit.py
+
+# Alterations of every question that its tests should notice; more of them: make mutate ARGS="--sample 20".
+mutate: .venv/test.stamp
+	$(BIN)/python tools/mutate.py $(ARGS)
 
 bench: .venv/test.stamp
 	$(BIN)/python benchmarks/bench.py $(ARGS)

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 from audit import audit
+from mutate import applied, mutants, sample, survives
 from sbom import sbom
 
+from polyjudge.rooms import QUESTIONS
 from refusals import lacks, refused
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,6 +51,27 @@ def test_the_bill_of_materials_names_every_pinned_package() -> None:
     names = {c["name"]: c for c in bill["components"]}
     assert names["numpy"]["purl"].startswith("pkg:pypi/numpy@")
     assert all(c["properties"] for c in bill["components"])
+
+
+def test_every_question_can_be_altered_and_the_copy_is_python(tmp_path: Path) -> None:
+    for question in QUESTIONS:
+        (mutant,) = sample(question, 1, 3)
+        applied(mutant, tmp_path / question)
+        changed = tmp_path / question / "polyjudge" / mutant.file
+        compile(changed.read_text("utf-8"), str(changed), "exec")
+        assert changed.read_bytes() != (ROOT / "src" / "polyjudge" / mutant.file).read_bytes()
+        assert sample(question, 1, 3) == [mutant]
+
+
+def test_an_alteration_is_noticed_by_a_test_of_it_alone(tmp_path: Path) -> None:
+    file = Path("panel/numbers.py")
+    (sign,) = [m for m in mutants(file) if m.old == "100 * share" and "round" not in m.new][:1]
+    good, blind = tmp_path / "test_good.py", tmp_path / "test_blind.py"
+    text = "from polyjudge.panel.numbers import percent\ndef test_it(): assert percent(0.613) == '61%'\n"
+    good.write_text(text)
+    blind.write_text(text.replace("percent(0.613) == '61%'", "True"))
+    assert not survives(sign, [str(good)])
+    assert survives(sign, [str(blind)])
 
 
 def test_a_refusal_must_name_its_data_as_words_of_their_own() -> None:

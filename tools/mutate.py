@@ -1,213 +1,138 @@
-"""The tester tested: alter the code in known ways and see that `polyjudge validate` notices each.
+"""The tests tested: alter one place of a question at random, run its tests, and print what nobody noticed.
 
-    python tools/mutate.py                     # every mutant, up to the panels of the full level
-    python tools/mutate.py --page docs/validation.md
-    python tools/mutate.py --panels 100 "band 8% too narrow"
+    python tools/mutate.py                        # two alterations of every question, seed of the day's choice: --seed
+    python tools/mutate.py audit --sample 20      # twenty of one question
 
-A mutant is one replacement in a copy of the source. Only the scenario that should notice is run, with 100 panels, then
-400, then 2,000, until the quantity named fails by the limits of the full run.
+An alteration is one operator, comparison, number or word of a sentence in a copy of the package. The quick tests of
+the question run against that copy. Survivors are printed with their line; the exit code is 1 when there are any.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import ast
 import os
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCE = ROOT / "src" / "polyjudge"
-STAGES = (100, 400, 2000)
-BOUNDS = 500
-"""Limits of a full run, at least: what a mutant must fail by is what the full run fails by."""
-TESTED = "## The tester tested"
+PACKAGE = Path("src/polyjudge")
+QUICK = "not slow and not statistical and not browser and not real_data and not spark and not postgres and not r"
+SWAPPED: dict[type, type] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Lt: ast.GtE, ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """In `file`, `old` (which stands there once) becomes `new`; `scenario` should show it by `quantity`."""
+    """In `file` of the package the text from one place to another becomes `new`."""
 
-    name: str
-    file: str
+    file: Path
+    line: int
+    start: int
+    end: int
     old: str
     new: str
-    scenario: str
-    quantity: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.old.strip()}  ->  {self.new.strip()}"
 
 
-MUTANTS = (
-    Mutant("band 8% too narrow", "analyse/uncertainty.py",
-           "band = (critical if panel.complete", "band = 0.92 * (critical if panel.complete",
-           "none", "any cell called off, none is"),
-    Mutant("intervals at 90% instead of 95%", "analyse/uncertainty.py",
-           "half = stdtrit(informing(panel).ravel() - 1, (1 + level) / 2) * safe",
-           "half = stdtrit(informing(panel).ravel() - 1, 0.95) * safe", "large", "interval coverage"),
-    Mutant("interaction shrunk by a tenth", "analyse/uncertainty.py",
-           "deviations = task_interactions(panel)\n", "deviations = 0.9 * task_interactions(panel)\n",
-           "certificate", "largest bias (standard errors)"),
-    Mutant("clusters ignored", "estimate/incomplete.py",
-           "    if not panel.clustered:\n        return whole\n", "    if True:\n        return whole\n",
-           "12 clusters of 5", "band coverage"),
-    Mutant("gain x 10", "estimate/gain.py", "estimate = float(gain(size, noise))",
-           "estimate = 10 * float(gain(size, noise))", "large", "gain interval, coverage"),
-    Mutant("gain in sample instead of unbiased", "estimate/gain.py", "2 * keep * (size - noise)", "2 * keep * size",
-           "none", "bias of the gain (standard errors)"),
-    Mutant("rank sets shifted by one", "analyse/ties.py", "low, high = 1 + better.sum(axis=1)",
-           "low, high = 2 + better.sum(axis=1)", "small", "rank sets, coverage"),
-    Mutant("swaps without allowing for their choice", "analyse/reversal.py",
-           "p_selected = np.maximum(order.p_above, order.p_below)", "p_selected = p_published",
-           "one language apart", "false swaps"),
-    Mutant("three-way p halved", "analyse/variance.py", "return float(stdtr(even, -mean[0] / se[0]))",
-           "return float(stdtr(even, -mean[0] / se[0])) / 2", "none", "three-way test rejects"),
-    Mutant("scale-use p halved", "analyse/structure.py", "p = float(2 * stdtr(", "p = float(stdtr(",
-           "no scale use", "scale use claimed, none is"),
-    Mutant("missing-scores p halved", "analyse/missingness.py",
-           "return float((statistic >= statistic[-1] - 1e-9).sum() / (1 + draws))",
-           "return float((statistic >= statistic[-1] - 1e-9).sum() / (1 + draws)) / 2",
-           "10% missing", "holes at random called dependent"),
-    Mutant("holes of one judge called harmless", "analyse/missingness.py",
-           "np.count_nonzero(lost.sum(axis=1))) == 1", "np.count_nonzero(lost.sum(axis=1))) == 0",
-           "a judge hides its low scores", "holes not at random are said"),
-    Mutant("sensitivity to holes left out", "analyse/missingness.py",
-           "reach = worst * shift + ", "reach = 0 * shift + ",
-           "a cell hides its low scores", "sensitivity range, coverage"),
-    Mutant("certificate of the estimate, not of its band", "analyse/matters.py",
-           "delta = float(np.maximum(np.abs(low), np.abs(high)).max())", "delta = float(np.abs(low + high).max() / 2)",
-           "certificate", "certified bound holds"),
-    Mutant("certificate from single intervals", "analyse/matters.py",
-           'low, high = cells["band_low"].to_numpy(), cells["band_high"].to_numpy()',
-           'low, high = u.cells["low"].to_numpy(), u.cells["high"].to_numpy()',
-           "certificate at the edge", "certificate refuted at the edge"),
-    Mutant("PPI with z instead of t", "analyse/ppi.py", "half = float(stdtrit(df, (1 + level) / 2)) * se",
-           "half = 1.96 * se", "10 labels, scores", "PPI mean, coverage"),
-    Mutant("PPI without the labels at the ends", "analyse/ppi.py", "if ends is not None and at_ends(y, ends):",
-           "if False:", "10 labels, 98% pass", "PPI interval, coverage"),
-    Mutant("shares as if of twice the decisions", "analyse/agreement.py",
-           "n = np.where(some, product / np.where(", "n = np.where(some, 2 * product / np.where(",
-           "decisions 90% right, 20 tasks", "share of right decisions, coverage"),
-    Mutant("shifts by the median judge at 80%", "analyse/effects.py", "(1 + level) / 2) * np.median(drawn",
-           "0.9) * np.median(drawn", "language shift", "shift by the median judge, coverage"),
-    Mutant("labels of the hardest tasks not compared", "analyse/ppi.py",
-           "p = float(2 * stdtr(df, -abs(a - b) / variance**0.5))", "p = 1.0",
-           "labels of the hardest tasks", "labels of the hardest tasks noticed"),
-    Mutant("drift at 85% instead of 95%", "calibrate/drift.py", "alarms = round(1 - check_level(level), 12) / nights",
-           "alarms = 3 * round(1 - check_level(level), 12) / nights",
-           "drift, nothing", "drift alarms, nothing changed"),
-    Mutant("nights not paid for", "calibrate/drift.py", "alarms = (1 - check_level(level)) / nights",
-           "alarms = 1 - check_level(level)", "a year of nights, Gaussian", "drift alarms in a year of nights"),
-    Mutant("signal with the wrong sign", "analyse/signal.py", 'out = {"one": ratio(off, on)',
-           'out = {"one": ratio(-off, on)', "systems", "signal interval, coverage"),
-    Mutant("leaderboard from single comparisons", "estimate/pairs.py", '"largest": np.abs(null).max(axis=2)',
-           '"largest": np.abs(null)[..., 0]', "systems, tied", "leaderboard ranks, coverage"),
-    Mutant("sequential level not spent over the looks", "analyse/sequential.py",
-           "alpha = (1 - self.level) / len(self.looks)", "alpha = 1 - self.level",
-           "sequential looks", "a look claims what is not so"),
-    Mutant("broken cell named one place off", "analyse/explain.py",
-           "cells = _cells(bands, excess, limits, named, matters)\n",
-           "cells = _cells(bands, excess, limits, np.roll(named, 1, axis=1), matters)\n",
-           "one broken cell", "the broken cell is named"),
-    Mutant("size of a broken cell drawn towards 0", "estimate/sparse.py",
-           'if reading.kind == "diffuse":\n', "if True:\n", "one broken cell", "how far it is off, coverage"),
-    Mutant("near copies not told apart", "analyse/choose.py", "if new[worst] <= COPY:", "if new[worst] <= -9:",
-           "no copies", "judges on their own called copies"),
-    Mutant("advice not to calibrate is a warning", "analyse/conclusions.py", 'gain = find("info", code',
-           'gain = find("info" if c.advice.calibrate else "warning", code',
-           "calm, 20 tasks", "audits without a warning"),
-)  # fmt: skip
-
-CHILD = """
-import json, sys
-from validation.scenarios import SCENARIOS
-from validation.suite import _batch, judge
-from validation.promises import chances
-name, quantity, stages, bounds = json.loads(sys.argv[1])
-s = next(s for s in SCENARIOS if s.name == name)
-trials, row = [], None
-for panels in stages:
-    own = max(2, round(s.share * panels))
-    trials += _batch((s, 7, len(trials), own - len(trials)))
-    row = next(r for r in judge(s, trials, chances(bounds)) if r["quantity"] == quantity)
-    if row["verdict"] == "fail":
-        break
-print(json.dumps({k: row[k] for k in ("value", "panels", "verdict", "limit")}))
-"""
+def mutants(file: Path, root: Path = ROOT) -> Iterator[Mutant]:
+    """Every alteration of a file, in the order of its lines."""
+    text = (root / PACKAGE / file).read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    skipped = {id(c) for node in ast.walk(tree) for c in _not_code(node)}
+    starts = [0]
+    for line in text.encode().splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    for node in ast.walk(tree):
+        new = None if id(node) in skipped else _altered(node)
+        if new is not None and isinstance(node, ast.expr) and node.end_lineno and node.end_col_offset is not None:
+            start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+            old = text.encode()[start:end].decode()
+            yield Mutant(file, node.lineno, start, end, old, f"({new})" if not isinstance(node, ast.Constant) else new)
 
 
-def alter(mutant: Mutant, folder: Path) -> None:
+def _not_code(node: ast.AST) -> Iterator[ast.AST]:
+    """What only describes: docstrings, annotations, and the parts of f-strings."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        yield node.value
+    for name in ("annotation", "returns"):
+        note = getattr(node, name, None)
+        if note is not None:
+            yield from ast.walk(note)
+    if isinstance(node, ast.JoinedStr):
+        yield from ast.walk(node)
+
+
+def _altered(node: ast.AST) -> str | None:
+    if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in SWAPPED:
+        other = ast.parse(ast.unparse(node), mode="eval").body
+        other.op = SWAPPED[type(node.op)]()  # type: ignore[attr-defined]
+        return ast.unparse(other)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in SWAPPED:
+        other = ast.parse(ast.unparse(node), mode="eval").body
+        other.ops = [SWAPPED[type(node.ops[0])]()]  # type: ignore[attr-defined]
+        return ast.unparse(other)
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return repr(node.value + 1)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and "{" in node.value:
+        return repr("altered")  # a sentence that speaks of values
+    return None
+
+
+def applied(mutant: Mutant, folder: Path, root: Path = ROOT) -> None:
     """A copy of the package with the alteration, in `folder`."""
-    shutil.copytree(SOURCE, folder / "polyjudge", ignore=shutil.ignore_patterns("__pycache__"))
-    file = folder / "polyjudge" / mutant.file
-    text = file.read_text(encoding="utf-8")
-    if text.count(mutant.old) != 1:
-        raise SystemExit(
-            f"{mutant.name}: {mutant.old!r} stands {text.count(mutant.old)} times in {mutant.file}, not once"
-        )
-    file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    shutil.copytree(root / PACKAGE, folder / "polyjudge", ignore=shutil.ignore_patterns("__pycache__"))
+    path = folder / "polyjudge" / mutant.file
+    text = path.read_bytes()
+    path.write_bytes(text[: mutant.start] + mutant.new.encode() + text[mutant.end :])
 
 
-def run(mutant: Mutant, stages: Sequence[int] = STAGES) -> dict[str, object]:
-    """What the validation says of the altered code: value, panels, verdict, limit."""
+def survives(mutant: Mutant, tests: list[str], seconds: float = 600) -> bool:
+    """Whether the tests pass on the altered copy. Tests that hang or cannot start have noticed."""
     with tempfile.TemporaryDirectory() as name:
-        alter(mutant, Path(name))
-        what = json.dumps([mutant.scenario, mutant.quantity, list(stages), BOUNDS])
-        environment = {**os.environ, "PYTHONPATH": name, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        done = subprocess.run(
-            [sys.executable, "-c", CHILD, what], env=environment, cwd=name, capture_output=True, text=True, check=False
-        )
-        if done.returncode:  # an altered program that stops is noticed too
-            return {"value": float("nan"), "panels": 0, "verdict": "error", "limit": None, "why": done.stderr[-300:]}
-        found: dict[str, object] = json.loads(done.stdout)
-        return found
+        applied(mutant, Path(name))
+        environment = {**os.environ, "PYTHONPATH": f"{name}:{ROOT}", "OPENBLAS_NUM_THREADS": "1"}
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", QUICK, *tests]
+        try:
+            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=seconds, check=False)
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode in (0, 5)  # 5: there was no test
 
 
-def table(found: Sequence[tuple[Mutant, dict[str, object]]]) -> str:
-    """The section of the page."""
-    caught = sum(r["verdict"] == "fail" for _, r in found)
-    lines = [
-        TESTED,
-        "",
-        f"`tools/mutate.py` alters the code in {len(found)} ways and runs the scenario that should notice, with 100 "
-        f"panels, then 400, then 2,000 (a slow check gets its share of them). {caught} of {len(found)} are noticed.",
-        "",
-        "| alteration | scenario | quantity | sound code keeps to | altered | panels | noticed |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for m, r in found:
-        limit = "–" if r["limit"] is None else f"{r['limit']:.3f}"
-        told = "yes" if r["verdict"] == "fail" else "NO"
-        lines.append(
-            f"| {m.name} | {m.scenario} | {m.quantity} | {limit} | {r['value']:.3f} | {r['panels']} | {told} |"
-        )
-    return "\n".join(lines) + "\n"
+def sample(question: str, size: int, seed: int) -> list[Mutant]:
+    """So many alterations of a question, from all of its modules."""
+    folder = ROOT / PACKAGE / "questions" / question
+    every = [m for f in sorted(folder.glob("*.py")) for m in mutants(f.relative_to(ROOT / PACKAGE))]
+    return random.Random(f"{question} {seed}").sample(every, min(size, len(every)))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="only these mutants")
-    parser.add_argument("--panels", type=int, help="only this many panels")
-    parser.add_argument("--page", type=Path, help="the page whose section is written anew")
-    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("questions", nargs="*", help="only these; all by default")
+    parser.add_argument("--sample", type=int, default=2, help="alterations of each question")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--workers", type=int, default=1)
     given = parser.parse_args()
-    wanted = [m for m in MUTANTS if not given.names or m.name in given.names]
-    stages = (given.panels,) if given.panels else STAGES
-    found = []
+    folders = sorted(p.name for p in (ROOT / PACKAGE / "questions").iterdir() if p.is_dir() and p.name[0] != "_")
+    chosen = [(q, m) for q in given.questions or folders for m in sample(q, given.sample, given.seed)]
     with ThreadPoolExecutor(given.workers) as pool:
-        for mutant, result in zip(wanted, pool.map(lambda m: run(m, stages), wanted), strict=True):
-            found.append((mutant, result))
-            print(f"{mutant.name}: {result}", flush=True)
-    if given.page:
-        text = given.page.read_text(encoding="utf-8")
-        head, _, rest = text.partition(TESTED) if TESTED in text else text.partition("## Scenarios")
-        tail = rest[rest.index("## Scenarios") :] if "## Scenarios" in rest else "## Scenarios" + rest
-        given.page.write_text(head + table(found) + "\n" + tail, encoding="utf-8")
-    return int(any(r["verdict"] != "fail" for _, r in found))
+        alive = list(pool.map(lambda x: survives(x[1], [f"tests/questions/{x[0]}"]), chosen))
+    for (question, mutant), lives in zip(chosen, alive, strict=True):
+        print(f"{question:8} {'SURVIVED' if lives else 'noticed '} {mutant}", flush=True)
+    print(f"{len(alive) - sum(alive)} of {len(alive)} alterations were noticed (seed {given.seed}).")
+    return int(any(alive))
 
 
 if __name__ == "__main__":
