@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,28 @@ def test_a_session_only_reads(filled: str) -> None:
     with pytest.raises(Exception, match="read-only"), con.cursor() as cursor:
         cursor.execute("DELETE FROM scores")
     con.rollback()
+
+
+def test_a_view_that_writes_does_not(filled: str) -> None:
+    """It switches the session's setting off at the first reading, to write at the next."""
+    import psycopg
+
+    with psycopg.connect(filled, autocommit=True) as con:
+        con.execute("CREATE TABLE victims (x int)")
+        con.execute(
+            "CREATE FUNCTION evil() RETURNS text LANGUAGE plpgsql AS $$ BEGIN "
+            "PERFORM set_config('default_transaction_read_only', 'off', false); "
+            "BEGIN PERFORM set_config('transaction_read_only', 'off', true); EXCEPTION WHEN OTHERS THEN NULL; END; "
+            "BEGIN INSERT INTO victims VALUES (1); EXCEPTION WHEN OTHERS THEN NULL; END; RETURN 'x'; END $$"
+        )
+        con.execute(
+            "CREATE VIEW trap AS SELECT task, language, judge, score, evil() AS e FROM scores WHERE evil() = 'x'"
+        )
+        with suppress(pj.PolyjudgeError):
+            pj.read_panel(f"{filled}::trap", system="")
+        assert con.execute("SELECT count(*) FROM victims").fetchone() == (0,)
+        con.execute("DROP VIEW trap")
+        con.execute("DROP TABLE victims")
 
 
 def test_a_table_beside_the_source(filled: str, long: pd.DataFrame) -> None:

@@ -104,8 +104,8 @@ def on_server(
     place = f"{name(schema)}.{name(new)}" if schema else name(new)
     con = held.get_backend().con
     con.rollback()
+    con.read_only = False
     with foreign_errors("the PostgreSQL database"), con.transaction(), con.cursor() as cursor:
-        cursor.execute("SET TRANSACTION READ WRITE")
         cursor.execute("SELECT to_regclass(%s), obj_description(to_regclass(%s))", (place, place))
         there, comment = cursor.fetchone()
         _check_ours(new, [] if there is None else [comment], overwrite)

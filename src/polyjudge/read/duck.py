@@ -31,16 +31,18 @@ from polyjudge.panel.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel.files import check_name, literal, matches
 from polyjudge.panel.labels import clean
 from polyjudge.panel.small_files import check_ordinary
-from polyjudge.read.limits import LONG_LINE, check_text
+from polyjudge.read.limits import LONG_LINE, SECONDS, weigh
 
 ENGINE_MEMORY = 1200 << 20
 """The engine works in this much unless the user gives a budget. What does not fit goes to the temporary folder."""
-VIEW_SECONDS = 60.0
-"""A view of somebody's database may run this long: it is a program of theirs."""
 VIEW_SPILL = "4GB"
 """Rows of a view may take this much of the disk."""
-LONGEST_VALUE = 1 << 24
+LONGEST_VALUE = 1 << 20
 """Bytes of one value of a database: labels and scores are short."""
+SQLITE_MEMORY = 256 << 20
+"""Bytes that SQLite itself may take, for sorting and views."""
+CHUNK_BYTES = 64 << 20
+"""Bytes of rows of a database that are held at once."""
 
 SMALL = 8 << 20
 """Bytes of files that are read by the engine that is running already, with one thread."""
@@ -178,7 +180,7 @@ def time_limit(interrupt: Callable[[], None], where: str) -> Iterator[None]:
         late.set()
         interrupt()
 
-    timer = threading.Timer(VIEW_SECONDS, stop)
+    timer = threading.Timer(SECONDS, stop)
     timer.daemon = True
     timer.start()
     try:
@@ -186,7 +188,7 @@ def time_limit(interrupt: Callable[[], None], where: str) -> Iterator[None]:
     except Exception:
         if late.is_set():
             raise PanelError(
-                f"The view {where} did not end within {VIEW_SECONDS:g} seconds. Copy it into a table and read that."
+                f"The view {where} did not end within {SECONDS:g} seconds. Copy it into a table and read that."
             ) from None
         raise
     finally:
@@ -444,7 +446,7 @@ def _csv_relation(path: Path, head: Head) -> str:
 
 def _csv(paths: list[Path], where: str) -> Source:
     for path in paths:
-        check_text(path)
+        weigh(path)
     heads = [csv_head(p) for p in paths]
     columns = heads[0].columns
     chosen, parts = ", ".join(map(name, columns)), []
@@ -465,7 +467,7 @@ def _csv(paths: list[Path], where: str) -> Source:
 def _json(paths: list[Path], where: str) -> Source:
     for path in paths:
         if path.name.lower().endswith(".gz"):
-            check_text(path)
+            weigh(path)
     con = connect(_size(paths))
     files = _list(paths)
     found = con.sql(
@@ -541,7 +543,8 @@ def _duckdb(paths: list[Path], where: str, table: str | None) -> Source:
     names = {(r[1] if r[0] == "main" else f"{r[0]}.{r[1]}"): r for r in rows}
     schema, table_name, kind = names[_pick(list(names), table, where)]
     relation = f"scores_db.{name(schema)}.{name(table_name)}"
-    columns = list(con.sql(f"SELECT * FROM {relation} LIMIT 0").columns)
+    with time_limit(con.interrupt, where):  # what a view and its macros stand for may be a program without end
+        columns = list(con.sql(f"SELECT * FROM {relation} LIMIT 0").columns)
     is_view = kind == "view"
     row = None if is_view else "rowid"
     return Source(con, relation, columns, where, row, spool=is_view, is_view=is_view, table=(schema, table_name))
@@ -565,6 +568,7 @@ def _open_sqlite(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=10, check_same_thread=False)
     db.execute("PRAGMA trusted_schema = OFF")
     db.execute("PRAGMA query_only = ON")
+    db.execute(f"PRAGMA hard_heap_limit = {SQLITE_MEMORY}")
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
     return db
 
@@ -670,7 +674,7 @@ def head_columns(source: Source, most: int) -> dict[str, list[Any]]:
     if source.relation.startswith("sqlite::"):
         with closing(_open_sqlite(source.files[0])) as db, time_limit(db.interrupt, source.where):
             table = source.relation.removeprefix("sqlite::")
-            rows = db.execute(f"SELECT * FROM {name(table)} LIMIT {most}").fetchall()
+            rows = next(_chunks(db.execute(f"SELECT * FROM {name(table)} LIMIT {most}")), [])
     else:
         chosen = ", ".join(map(name, source.columns))
         with time_limit(source.con.interrupt, source.where):
@@ -708,7 +712,7 @@ def _registrable(frame: Any, columns: Sequence[str]) -> Any:
         return frame.select(list(columns)).to_arrow()
     by_name = {str(c): frame[c] for c in frame.columns}
     parts = {c: by_name[c] if isinstance(by_name[c], pd.Series) else pd.Series(by_name[c].to_list()) for c in columns}
-    return pd.DataFrame({c: _column(series.reset_index(drop=True)) for c, series in parts.items()})
+    return pd.DataFrame({c: _column(series.reset_index(drop=True).rename(c)) for c, series in parts.items()})
 
 
 def _column(series: Any) -> Any:
@@ -719,6 +723,8 @@ def _column(series: Any) -> Any:
         return series
     missing = series.isna().to_numpy()
     kinds = {type(v) for v, gone in zip(series, missing, strict=True) if not gone}
+    if str in kinds:
+        _check_characters(series)
     if kinds <= {str} or kinds <= {bool}:
         return series
     if kinds <= {int, float} and any(isinstance(v, float) and abs(v) >= EXACT for v in series):
@@ -729,10 +735,22 @@ def _column(series: Any) -> Any:
     return pd.Series(texts, dtype=object)
 
 
+def _check_characters(series: Any) -> None:
+    """Refuse half of a surrogate pair, which JSON can hold and no engine takes."""
+    try:
+        "".join(v for v in series if isinstance(v, str)).encode()
+    except UnicodeEncodeError as error:
+        broken = clean(error.object[max(error.start - 20, 0) : error.end])
+        raise PanelError(
+            f"Column {clean(series.name)!r} holds half of a surrogate pair, which is no character ({broken}). Write "
+            "the file with its right encoding."
+        ) from None
+
+
 def _object_text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return json.dumps(value, default=str) if isinstance(value, (dict, list)) else str(value)
+    return json.dumps(value, default=str, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
 
 
 def _spool_sqlite(source: Source, columns: Sequence[str]) -> None:
@@ -746,9 +764,26 @@ def _spool_sqlite(source: Source, columns: Sequence[str]) -> None:
         time_limit(db.interrupt, source.where) if source.is_view else nullcontext(),
     ):
         cursor = db.execute(f"SELECT {', '.join(map(name, columns))} FROM {name(table)}")
-        while rows := cursor.fetchmany(CHUNK):
+        left = budget()
+        for rows in _chunks(cursor):
+            left -= sum(len(v) for row in rows for v in row if isinstance(v, (str, bytes)))
+            if source.is_view and left < 0:
+                raise PanelError(f"The view {source.where} gives more text than memory. Copy it into a table.")
             texts = [[_text(v) for v in column] for column in zip(*rows, strict=True)]
             _append(con, pd.DataFrame(dict(zip(columns, texts, strict=True)), dtype=object))
+
+
+def _chunks(cursor: Any) -> Iterator[list[Any]]:
+    """Rows of a cursor, as many at once as memory holds whatever their length."""
+    rows, size = [], 0
+    for row in cursor:
+        rows.append(row)
+        size += sum(len(v) for v in row if isinstance(v, (str, bytes)))
+        if len(rows) == CHUNK or size > CHUNK_BYTES:
+            yield rows
+            rows, size = [], 0
+    if rows:
+        yield rows
 
 
 def _text(value: Any) -> str | None:

@@ -1,13 +1,19 @@
-"""Limits on text files, so that a crafted one is refused at once instead of filling memory or time."""
+"""The one budget of every reader: what a file may grow to, how long it may take, how much memory it may fill."""
 
 from __future__ import annotations
 
-import zipfile
+import json
+import subprocess
+import sys
+import threading
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from polyjudge.panel.budget import budget, require
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 
@@ -25,50 +31,77 @@ LARGEST_SCORE = 1e30
 """Larger scores are refused: their fourth powers are added up."""
 LONGEST_LABEL = 1000
 """Characters of the name of a task, language or judge. Longer ones are texts in the wrong column."""
+SECONDS = 60.0
+"""What others' programs (views, readers of spreadsheets) may take."""
+PER_VALUE, PER_BYTE = 300, 4
+"""Bytes that a value of JSON, and a byte of its text, take once it is read: measured with the smallest values."""
+CHILD_LEAST = 1 << 30
+"""A reader in a process of its own gets at least this much: its libraries alone take a good part."""
 
 
-def check_text(path: Path) -> None:
-    """Refuse a packed file that expands beyond all measure, and a CSV file whose first or last line is no row."""
-    if path.name.lower().endswith(".gz"):
-        _check_expansion(path)
-        return
-    with path.open("rb") as file:
-        check_header(file.read(HEADER_BYTES + 1), path)
-        file.seek(max(path.stat().st_size - 2 * LINE_BYTES, 0))
-        _check_last_line(file.read(), path)
+@dataclass(frozen=True)
+class Weight:
+    """What a text file holds, unpacked: its bytes, and the values of JSON it could hold."""
+
+    size: int
+    values: int
 
 
-def check_header(start: bytes, path: Path) -> None:
-    """`start` is the first part of the text, longer than the limit where the text is."""
-    if len(start) > HEADER_BYTES and b"\n" not in start and b"\r" not in start:
-        raise PanelError(
-            f"The first line of {clean(str(path), 200)} is longer than {HEADER_BYTES // 1024} KiB, so it is no header "
-            "of a score table. Check that the file has line ends and one row per score."
-        )
+def weigh(path: Path) -> Weight:
+    """One pass over a text file. Refuses a packed one that expands beyond all measure, and CSV whose first or last line
+    is no row."""
+    stat = path.stat()
+    return _weighed(str(path), stat.st_size, stat.st_mtime_ns)
 
 
-def _check_last_line(end: bytes | bytearray, path: Path) -> None:
-    """`end` is the last part of the text, longer than the limit where the text is."""
-    line = end.rstrip(b"\r\n")
-    if len(line) - 1 - max(line.rfind(b"\n"), line.rfind(b"\r")) > LINE_BYTES:
-        raise PanelError(f"The last line of {clean(str(path), 200)} {LONG_LINE}")
-
-
-def _check_expansion(path: Path) -> None:
-    shown = clean(str(path), 200)
-    start, end = b"", bytearray()
+@lru_cache(maxsize=64)
+def _weighed(name: str, size: int, changed: int) -> Weight:
+    path, shown = Path(name), clean(name, 200)
+    plain = path.name.lower().removesuffix(".gz")
+    is_json = plain.endswith((".jsonl", ".ndjson", ".json"))
+    start, end, total, values = b"", bytearray(), 0, 0
     try:
         with path.open("rb") as file:
-            for text in unpacked(file, shown):
-                start = start if len(start) > HEADER_BYTES else start + text[: HEADER_BYTES + 1]
-                end += text
-                if len(end) > 4 * LINE_BYTES:
-                    del end[: -2 * LINE_BYTES]
-    except zlib.error as error:
-        raise PanelError(f"{shown} cannot be read: it is not a whole gzip file ({error}).") from None
-    if not path.name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson", ".json")):
-        check_header(start, path)
-        _check_last_line(end, path)
+            if path.name.lower().endswith(".gz"):
+                blocks = unpacked(file, shown)
+            elif is_json:
+                blocks = iter(lambda: file.read(1 << 22), b"")
+            else:  # its ends are enough: a table may have many GB
+                start = file.read(HEADER_BYTES + 1)
+                file.seek(max(size - 2 * LINE_BYTES, 0))
+                blocks = iter([file.read()])
+            for text in blocks:
+                total += len(text)
+                if is_json:
+                    values += sum(map(text.count, (b",", b"{", b"[")))
+                else:
+                    start = start if len(start) > HEADER_BYTES else start + text[: HEADER_BYTES + 1]
+                    end += text
+                    if len(end) > 4 * LINE_BYTES:
+                        del end[: -2 * LINE_BYTES]
+    except (zlib.error, OSError) as error:
+        raise PanelError(f"{shown} cannot be read, or is no whole gzip file: {clean(error, 80)}.") from None
+    if not is_json:
+        _check_lines(start, end, shown)
+    return Weight(total, values)
+
+
+def _check_lines(start: bytes, end: bytearray, shown: str) -> None:
+    """`start` and `end` are the ends of the text, longer than the limits where the text is."""
+    if len(start) > HEADER_BYTES and b"\n" not in start and b"\r" not in start:
+        raise PanelError(
+            f"The first line of {shown} is longer than {HEADER_BYTES // 1024} KiB, so it is no header of a score "
+            "table. Check that the file has line ends and one row per score."
+        )
+    line = end.rstrip(b"\r\n")
+    if len(line) - 1 - max(line.rfind(b"\n"), line.rfind(b"\r")) > LINE_BYTES:
+        raise PanelError(f"The last line of {shown} {LONG_LINE}")
+
+
+def require_json(path: Path) -> None:
+    """An error when JSON that is read as a whole would take more memory than the budget."""
+    weight = weigh(path)
+    require(weight.size * PER_BYTE + weight.values * PER_VALUE, f"Reading {clean(path, 200)}")
 
 
 def unpacked(file: BinaryIO, shown: str) -> Iterator[bytes]:
@@ -81,7 +114,10 @@ def unpacked(file: BinaryIO, shown: str) -> Iterator[bytes]:
             text = unpack.decompress(block, 1 << 22)
             grown += len(text)
             if grown > EXPANSION * WINDOW:
-                raise too_large(shown)
+                raise PanelError(
+                    f"{shown} grows more than {EXPANSION} times when it is unpacked, which no score table does. If it "
+                    "is one all the same, unpack it first."
+                )
             yield text
             if unpack.eof:
                 block = unpack.unused_data.lstrip(b"\0")
@@ -92,47 +128,37 @@ def unpacked(file: BinaryIO, shown: str) -> Iterator[bytes]:
             packed = grown = 0
 
 
-def too_large(shown: str) -> PanelError:
-    """The error of a packed file that grows beyond all measure."""
-    return PanelError(
-        f"{shown} grows more than {EXPANSION} times when it is unpacked, which no score table does. If it is one all "
-        "the same, unpack it first."
-    )
-
-
-def check_archive(path: Path) -> None:
-    """Refuse a zip archive (an Inspect log) whose parts are larger than they say, or that grows beyond all measure."""
-    shown = clean(str(path), 200)
-    most = EXPANSION * max(path.stat().st_size, 1 << 16)
+def in_child(kind: str, given: list[str], shown: str, seconds: float = SECONDS) -> Iterator[Any]:
+    """What a reader of others finds, read in a process that ends when it takes too much memory or time."""
+    most = max(budget(), CHILD_LEAST)
+    command = [sys.executable, str(Path(__file__).with_name("child.py")), str(most), kind, *given]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    late = threading.Timer(seconds, child.kill)
+    late.daemon = True
+    late.start()
+    assert child.stdout is not None
+    left, ended = most // PER_BYTE, False
     try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(part.file_size for part in archive.infolist()) > most:
-                raise too_large(shown)
-            for part in archive.infolist():
-                if part.compress_type == zipfile.ZIP_DEFLATED:
-                    most -= _unpacked_size(archive, part, most)
-                if most < 0:
-                    raise too_large(shown)
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError) as error:
-        raise PanelError(f"{shown} is not a whole log: {clean(error, 120)}.") from None
-
-
-def _unpacked_size(archive: zipfile.ZipFile, part: zipfile.ZipInfo, most: int) -> int:
-    """Bytes that a part really unpacks to, counted along the stream: the size it declares may be a lie."""
-    head = archive.open(part)
-    head.close()  # checks the part's own header
-    raw = archive.fp
-    assert raw is not None
-    raw.seek(part.header_offset + 26)
-    name, extra = (int.from_bytes(raw.read(2), "little") for _ in range(2))
-    raw.seek(part.header_offset + 30 + name + extra)
-    unpack, left, size = zlib.decompressobj(-15), part.compress_size, 0
-    while left > 0 and size <= most and not unpack.eof:
-        block = raw.read(min(left, 1 << 16))
-        if not block:
-            break
-        left -= len(block)
-        while block and size <= most:
-            size += len(unpack.decompress(block, 1 << 22))
-            block = unpack.unconsumed_tail
-    return size
+        for line in child.stdout:
+            left -= len(line) + line.count(b",") * PER_VALUE // PER_BYTE
+            if left < 0:
+                break
+            value = json.loads(line)
+            if isinstance(value, dict):
+                raise PanelError(f"{shown} cannot be read: {clean(value['error'], 200)}.")
+            yield value
+        ended = left >= 0
+    finally:
+        timely = late.is_alive()
+        late.cancel()
+        if not ended:
+            child.kill()
+        child.stdout.close()
+        child.wait()
+    if not timely:
+        raise PanelError(f"{shown} was not read within {seconds:g} seconds. Save its scores as CSV.")
+    if left < 0 or child.returncode:
+        raise PanelError(
+            f"{shown} needs more memory than may be used ({most >> 20} MB). Save its scores as CSV, or allow more "
+            "(POLYJUDGE_MEMORY=8GB)."
+        )

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 import pandas as pd
 
 from polyjudge.panel.adjustment import quote
+from polyjudge.panel.budget import budget, shown
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.files import check_name, matches
 from polyjudge.panel.labels import clean
@@ -33,6 +34,8 @@ from polyjudge.read.formats.nested import unfold
 from polyjudge.rooms import load
 
 STDIN = "-"
+STDIN_BUDGETS = 8
+"""Standard input is copied to the disk, up to so many times the memory that may be used."""
 _JSON = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
 
@@ -201,8 +204,15 @@ def _spool_stdin(stdin: TextIO | None) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="polyjudge-stdin-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     held = folder / "input"
+    left = STDIN_BUDGETS * budget()
     with held.open("wb") as file:
-        shutil.copyfileobj(stdin.buffer, file)
+        while block := stdin.buffer.read(1 << 20):
+            left -= len(block)
+            if left < 0:
+                raise UsageError(
+                    f"Standard input has more than {shown(STDIN_BUDGETS * budget())}. Name a file instead."
+                )
+            file.write(block)
     with held.open("rb") as file:
         head = file.read(64)
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()

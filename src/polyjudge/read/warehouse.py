@@ -45,9 +45,9 @@ def connect(address: str, table: str | None, engine: str) -> Any:
     with foreign_errors(f"the {scheme} database"):
         backend = ibis.connect(address)
         if scheme.startswith("postgres"):
-            with backend.con.cursor() as cursor:
-                cursor.execute("SET default_transaction_read_only = on")
-            backend.con.commit()
+            backend.con.rollback()
+            # Of every transaction, and each begun by us: a view may switch the session's own setting off.
+            backend.con.autocommit, backend.con.read_only = False, True
         return backend.table(plain, database=schema or None)
 
 

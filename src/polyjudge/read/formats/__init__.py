@@ -66,8 +66,9 @@ def tool_files(source: str | Path) -> list[Path]:
         for pattern in ("*.eval", "*.seg.score", "samples_*.jsonl", "*.jsonl", "*.json"):
             found = matches(os.path.join(glob.escape(text), "**", pattern))
             if found:
-                return found
+                return found if all(path.is_file() for path in found) else []
         return []
     if glob.has_magic(text) and not os.path.exists(text):
-        return matches(text)
+        found = matches(text)
+        return found if all(path.is_file() for path in found) else []
     return [Path(text)] if os.path.isfile(text) else []

@@ -13,16 +13,14 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.panel.columns import USUAL
-from polyjudge.panel.errors import PanelError
+from polyjudge.panel.errors import PanelError, PolyjudgeError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.say import Say
 from polyjudge.read.duck import FILE
 from polyjudge.read.formats.names import part_of
-from polyjudge.read.limits import check_text
+from polyjudge.read.limits import require_json, weigh
 
 PEEK = 1 << 20
-LARGEST = 1 << 30
-"""A JSON document is read as a whole; beyond this it has to be JSON lines or Parquet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,22 +105,29 @@ class Format:
     fits: Callable[[Peek], bool]
     rows: Callable[[Path], Iterable[dict[str, Any]]]
     """The scores of one file as rows: roles by name, metadata as dotted names."""
+    several: Callable[[Sequence[Path]], Iterable[tuple[Path, dict[str, Any]]]] | None = None
+    """The same of several files together, where that is cheaper."""
     finish: Callable[[pd.DataFrame], ToolScores] = lambda frame: ToolScores(frame=tidy(frame))
     """What is settled over all files together."""
+
+    def all_rows(self, paths: Sequence[Path]) -> Iterable[tuple[Path, dict[str, Any]]]:
+        """The rows of all files, each with its file."""
+        if self.several is not None:
+            return self.several(paths)
+        return ((path, row) for path in paths for row in self.rows(path))
 
 
 def open_text(path: Path) -> Any:
     """A text file in UTF-8, unpacked where it is packed and does not expand beyond all measure."""
     if path.name.lower().endswith(".gz"):
-        check_text(path)
+        weigh(path)
         return gzip.open(path, "rt", encoding="utf-8")
     return path.open(encoding="utf-8")
 
 
 def document(path: Path) -> Any:
     """A file as one JSON document, or None when it is none."""
-    if path.stat().st_size > LARGEST:
-        raise PanelError(f"{clean(path, 200)} is one JSON document of more than 1 GiB. Write it as JSON lines.")
+    require_json(path)
     try:
         with open_text(path) as file:
             return json.load(file)
@@ -222,11 +227,15 @@ def read_tool(tool: Format, paths: Sequence[Path]) -> ToolScores:
     try:
         peeks = [Peek([path]) for path in paths if ".json" in path.name.lower()]
         check_pages([peek.record for peek in peeks if not peek.in_lines], clean(paths[0], 200))
-        rows = [{FILE: str(path), **row} for path in paths for row in tool.rows(path)]
+        for peek in peeks:
+            require_json(peek.path)  # its rows are held, whatever they were in
+        rows = [{FILE: str(path), **row} for path, row in tool.all_rows(paths)]
         if not rows:
             raise PanelError(f"The {tool.title} hold no score.")
         return tool.finish(pd.DataFrame(rows))
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except PolyjudgeError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError, OverflowError) as error:
         raise PanelError(
             f"The files look like {tool.title}, but are not what is expected there ({clean(repr(error), 120)}). If "
             "they are a plain table, say --format json or csv."
@@ -236,7 +245,7 @@ def read_tool(tool: Format, paths: Sequence[Path]) -> ToolScores:
 def tidy(frame: pd.DataFrame) -> pd.DataFrame:
     """Labels as text, without columns that are empty throughout and roles that hold one value."""
     frame = frame.dropna(axis=1, how="all")
-    for role in ("task", "language", "judge", "system", "replicate"):
+    for role in ("task", "language", "judge", "system", "replicate", "metric"):
         if role in frame:
             there = frame[role].notna()
             frame[role] = frame[role].astype(object).where(~there, frame[role].map(text_of)).where(there, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,28 +13,27 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pandas as pd
 
+from polyjudge.panel.columns import usual_columns
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
-from polyjudge.read.duck import check_names
+from polyjudge.read.duck import EXACT, MOST_ABOVE, check_names
 from polyjudge.read.formats.languages import all_languages
+from polyjudge.read.limits import in_child
 
 SUFFIXES = (".xlsx", ".xls", ".xlsb", ".xlsm", ".ods")
-SHEET = "sheet"
-"""Column with the name of the sheet, where several sheets are read together."""
+SHEETS = ("sheet", "judge (sheet)")
+"""Column with the name of the sheet, where several sheets are read together: one for each language, or each judge."""
 
 
 def read_excel(path: Path, sheet: str | None) -> pd.DataFrame:
-    """A sheet by name, the only one that is filled, or all sheets when each is named after a language."""
+    """A sheet by name, the only one that is filled, or all sheets of one layout when each is of a language or judge."""
     shown = clean(path, 200)
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook
-    except ImportError:
-        raise UsageError(f"{shown} is a spreadsheet. Reading it needs: pip install 'polyjudge[excel]'.") from None
-    try:
-        book = CalamineWorkbook.from_path(str(path))
-        sheets = {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
-    except (CalamineError, OSError, ValueError) as error:
-        raise PanelError(f"{shown} cannot be read as a spreadsheet: {clean(error, 120)}.") from None
+    if not find_spec("python_calamine"):
+        raise UsageError(f"{shown} is a spreadsheet. Reading it needs: pip install 'polyjudge[excel]'.")
+    found = in_child("excel", [str(path), *([sheet] if sheet else [])], shown)
+    sheets: dict[str, list[list[Any]]] = {name: [] for name in next(found)}
+    for name, row in found:
+        sheets[name].append(row)
     if sheet is not None:
         if sheet not in sheets:
             raise PanelError(f"{shown} has no sheet {clean(sheet)!r}. Its sheets are {', '.join(map(clean, sheets))}.")
@@ -41,10 +41,13 @@ def read_excel(path: Path, sheet: str | None) -> pd.DataFrame:
     filled = {name: rows for name, rows in sheets.items() if len(rows) > 1}
     if len(filled) == 1:
         return _frame(next(iter(filled.values())), shown)
-    if len(filled) > 1 and all_languages(filled):
-        frames = [_frame(rows, f"{shown}, sheet {name}").assign(**{SHEET: name}) for name, rows in filled.items()]
-        if len({tuple(f.columns) for f in frames}) == 1:
-            return pd.concat(frames, ignore_index=True)
+    if len(filled) > 1:
+        frames = {name: _frame(rows, f"{shown}, sheet {name}") for name, rows in filled.items()}
+        columns = list(next(iter(frames.values())).columns)
+        by_judge = not usual_columns("judge", columns) and bool(usual_columns("language", columns))
+        if all(list(f.columns) == columns for f in frames.values()) and (all_languages(frames) or by_judge):
+            title = SHEETS[by_judge and not all_languages(frames)]
+            return pd.concat([f.assign(**{title: name}) for name, f in frames.items()], ignore_index=True)
     if not filled:
         raise PanelError(f"{shown} has no filled sheet.")
     raise PanelError(
@@ -54,8 +57,11 @@ def read_excel(path: Path, sheet: str | None) -> pd.DataFrame:
 
 
 def _frame(rows: list[list[Any]], where: str) -> pd.DataFrame:
-    """The first filled row is the header; whole numbers lose the decimal point a spreadsheet gives them."""
-    rows = [row for row in rows if any(cell not in ("", None) for cell in row)]
+    """The first row that fills a table is the header, titles above it are none; whole numbers lose the decimal point a
+    spreadsheet gives them."""
+    widths = [sum(cell not in ("", None) for cell in row) for row in rows]
+    start = next((i for i, w in enumerate(widths[:MOST_ABOVE]) if w > 1), 0) if max(widths, default=0) > 1 else 0
+    rows = rows[start:]
     if len(rows) < 2:
         raise PanelError(f"{where} has no rows below its header.")
     header = [str(cell).strip() for cell in rows[0]]
@@ -67,7 +73,7 @@ def _frame(rows: list[list[Any]], where: str) -> pd.DataFrame:
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
         return int(value)
     return None if value == "" else value
 
@@ -83,7 +89,7 @@ def write_excel(path: Path, columns: list[str], blocks: Iterable[list[tuple[Any,
 
     Text is text, never a formula.
     """
-    at = columns.index(SHEET) if SHEET in columns else None
+    at = next((columns.index(title) for title in SHEETS if title in columns), None)
     sheets: dict[str, list[tuple[Any, ...]]] = {}
     for row in chain.from_iterable(blocks):
         sheets.setdefault("Scores" if at is None else str(row[at]), []).append(row)

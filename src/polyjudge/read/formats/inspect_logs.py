@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from polyjudge.panel.budget import budget
-from polyjudge.panel.budget import shown as size_shown
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.say import say
 from polyjudge.read.formats.base import Format, Peek, ToolScores, flat, pick, tidy
-from polyjudge.read.limits import check_archive
+from polyjudge.read.limits import SECONDS, in_child
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 """Inspect's letter grades: correct, partial, incorrect, no answer."""
@@ -32,28 +31,24 @@ def fits(peek: Peek) -> bool:
     )
 
 
-def _check_size(path: Path) -> None:
-    """Refuse a log that would fill memory: it is read as a whole, and takes about ten times its text."""
-    if path.suffix == ".eval":
-        check_archive(path)
-    elif path.stat().st_size > budget() // 10:
-        raise PanelError(
-            f"{clean(path, 200)} is too large to read in {size_shown(budget())} of memory. Raise --memory."
-        )
+def several(paths: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The scores of logs, read in a process of its own: a log is read as a whole, and may unpack to anything."""
+    if not find_spec("inspect_ai"):
+        raise PanelError("Reading Inspect logs needs inspect-ai: pip install 'polyjudge[collect]'.")
+    shown = clean(paths[0] if len(paths) == 1 else f"{paths[0].parent} ({len(paths)} logs)", 200)
+    for path, row in in_child("inspect", list(map(str, paths)), shown, seconds=SECONDS * 10):
+        yield Path(path), row
 
 
-def rows(path: Path) -> Iterator[dict[str, Any]]:
+def rows_of(path: Path) -> Iterator[dict[str, Any]]:
     """The scores of one log.
 
     The judge is the model a scorer grades with, else the model in the role `grader`, else the scorer where samples have
     several. The evaluated model is what is judged, unless the user says that it judges. The language comes from
     `language` (or `lang`, `locale`) in the sample's metadata, the task's arguments or the eval's metadata.
     """
-    try:
-        from inspect_ai.log import read_eval_log
-    except ImportError:
-        raise PanelError("Reading Inspect logs needs inspect-ai: pip install 'polyjudge[collect]'.") from None
-    _check_size(path)
+    from inspect_ai.log import read_eval_log
+
     try:
         log = read_eval_log(str(path))
     except Exception as error:  # a broken or foreign file, whatever the reader makes of it
@@ -171,6 +166,7 @@ FORMAT = Format(
     "language: metadata of the sample, arguments of the task",
     needs="pip install 'polyjudge[collect]'; language in the samples' metadata or -T language=en",
     fits=fits,
-    rows=rows,
+    rows=rows_of,
+    several=several,
     finish=finish,
 )
