@@ -96,6 +96,7 @@ class Runner:
             "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
             "RECORD": str(folder / "record"),
             "RUNNER_TEMP": str(folder / "temp"),
+            "GITHUB_ACTION_PATH": str(ROOT),
             "PYTHONPATH": packages,  # what the package needs is here already: nothing is fetched
             "PIP_NO_DEPS": "1",
             "PIP_NO_INDEX": "1",
@@ -146,7 +147,7 @@ def test_the_action_on_a_pull_request(scores: Path, wheel: Path, tmp_path: Path)
     assert runner.run() == [("Install", 0), ("Audit", 0), ("Comment", 0), ("Result", 1)]
     assert (tmp_path / "temp" / "polyjudge" / "bin" / "polyjudge").exists()
     said = (tmp_path / "record").read_text().splitlines()
-    assert said == ["t0ken", "pr", "comment", "17", "--repo", "owner/name", "--body-file", "audit/summary.md"]
+    assert said == ["t0ken", "pr", "comment", "17", "--repo", "owner/name", "--body-file=audit/summary.md"]
     assert runner.files["GITHUB_STEP_SUMMARY"].read_text() == (tmp_path / "audit" / "summary.md").read_text()
     assert json.loads((tmp_path / "audit" / "audit.json").read_text())["summary"]["judges"] == ["Aster", "Cobalt"]
     assert ET.parse(tmp_path / "audit.xml").getroot().tag == "testsuites"
@@ -156,19 +157,23 @@ def test_the_action_on_a_push_and_on_a_bad_file(tmp_path: Path) -> None:
     """No comment without a pull request; `never` passes; a file that cannot be read fails with 2."""
     panel, _ = pj.simulate_panel(tasks=6, languages=2, judges=2, seed=1)
     panel.to_long().to_csv(tmp_path / "scores.csv", index=False)
-    for name, file, code in (("good", tmp_path / "scores.csv", 0), ("bad", tmp_path / "none.csv", 2)):
+    cases = [("good", tmp_path / "scores.csv", 0), ("bad", tmp_path / "none.csv", 2), ("option", "--help", 2)]
+    for name, file, code in cases:
         folder = tmp_path / name
         folder.mkdir()
-        runner = Runner(folder, {"scores": str(file), "fail-on": "never", "options": "--resamples 100"})
+        runner = Runner(folder, {"scores": str(file), "fail-on": "never"})  # everything else by default
         program = folder / "temp" / "polyjudge" / "bin" / "polyjudge"
         program.parent.mkdir(parents=True)  # the wheel is installed in the test above
         program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT / "src"}" exec "{sys.executable}" -m polyjudge "$@"\n')
         program.chmod(0o755)
         runner.inputs |= {"python": "true"}
-        (program.parent / "pip").write_text("#!/bin/sh\n")
+        (program.parent / "pip").write_text('#!/bin/sh\necho "$@" >> "$RECORD.pip"\n')
         (program.parent / "pip").chmod(0o755)
         assert runner.run() == [("Install", 0), ("Audit", 0), ("Result", code)]
         assert not (folder / "record").exists()
+        installed = (folder / "record.pip").read_text().splitlines()
+        assert installed[0] == f"install --quiet --require-hashes -r {ROOT}/requirements/run.txt"
+        assert installed[1] == f"install --quiet --no-deps --no-build-isolation -- {ROOT}"
 
 
 def test_the_action_never_puts_an_input_into_its_scripts() -> None:

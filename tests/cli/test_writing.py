@@ -108,3 +108,43 @@ def test_no_output_takes_the_place_of_an_input(
     assert done.returncode == 2
     assert "Choose" in done.stderr
     assert everything(place) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (("audit", "scores.csv", "--resamples", 100, "--junit", "mine"), "mine"),
+        (("calibrate", "scores.csv", "--save", "mine"), "mine"),
+        (("apply", "cal.json", "scores.csv", "-o", "mine.csv"), "mine.csv"),
+        (("demo", "--write", "mine.csv"), "mine.csv"),
+    ],
+)
+def test_a_file_that_is_not_ours_is_replaced_only_when_asked(
+    place: Path, cli: Run, monkeypatch: pytest.MonkeyPatch, command: tuple[object, ...], name: str
+) -> None:
+    monkeypatch.chdir(place)
+    (place / name).write_text("of the user\n")
+    before = everything(place)
+    done = cli(*command)
+    assert done.returncode == 2
+    assert "--overwrite" in done.stderr
+    assert everything(place) == before
+    assert cli(*command, "--overwrite").returncode == 0
+    assert (place / name).read_text() != "of the user\n"
+    if name == "mine":  # JSON and XML say whose they are: replaced the next time without asking
+        assert cli(*command).returncode == 0
+
+
+def test_an_audit_that_is_compared_is_not_written_over(place: Path, cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    for folder in ("a", "b"):
+        assert cli("audit", "scores.csv", "--resamples", 100, "-o", folder).returncode == 0
+    before = everything(place)
+    for old, new in (("a", "b"), ("a/audit.json", "b/audit.json")):
+        assert cli("drift", old, new, "--junit", "a/audit.json", "--overwrite").returncode == 2
+    assert everything(place) == before
+
+
+def test_the_sample_is_written_again(tmp_path: Path, cli: Run) -> None:
+    for _ in range(2):
+        assert cli("demo", "--write", tmp_path / "scores.csv").returncode == 0

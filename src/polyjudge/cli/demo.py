@@ -31,13 +31,14 @@ def demo(
     if write is not None:
         from polyjudge.panel.errors import UsageError
         from polyjudge.panel.files import atomic_path
+        from polyjudge.panel.labels import clean
 
-        if o.Output.of(ctx) != o.Output():
+        if o.Output.of(ctx) not in (o.Output(), o.Output(overwrite=True)):
             raise UsageError("--write only writes the sample scores: leave out --json, -o and --figures, or --write.")
 
         with atomic_path(write) as part:
             part.write_bytes(sample_csv())
-        typer.echo(f"wrote the sample scores to {write}", err=True)
+        typer.echo(f"wrote the sample scores to {clean(write, 400)}", err=True)
         return
 
     from dataclasses import replace

@@ -37,6 +37,8 @@ OURS = re.compile(
     re.DOTALL,
 )
 """How a file that polyjudge wrote begins: JSON with our name, or findings as JUnit XML."""
+SAMPLE = b"task,language,judge,replicate,score\ntask01,English,Aster,"
+"""How the embedded sample begins."""
 
 
 # --- single files ---
@@ -119,7 +121,7 @@ def check_new(option: str, path: str | Path, overwrite: bool) -> None:
         return
     with suppress(OSError), path.open("rb") as file:
         head = file.read(4096)
-        if not head or OURS.match(head):
+        if not head or OURS.match(head) or head.startswith(SAMPLE):
             return
     raise UsageError(
         f"{option} {_shown(path)} is there already, and nothing in it says that polyjudge wrote it. Name a new file, "
