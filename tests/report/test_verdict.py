@@ -88,7 +88,7 @@ def test_every_renderer_shows_the_same_first_screen(name: str, tmp_path: Path) -
     ("name", "code", "values", "command"),
     [
         ("null", "use.compare.none", {}, "label make"),
-        ("cell, gate", "use.gate.culprit", {"mark": 50, "at_least": True}, "audit SCORES --at 50"),
+        ("cell, gate", "use.gate.culprit", {"mark": 50, "at_least": True}, "audit SCORES --cell"),
         ("blind", "use.best", {}, "label make"),
         ("blind, gate", "use.gate.blind", {"mark": 60, "at_least": False}, "probe make"),
     ],

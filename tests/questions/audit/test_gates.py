@@ -39,7 +39,7 @@ def test_pass_rates_and_spread_by_hand(panel: pj.Panel) -> None:
 
 def test_held_out_is_a_loop_over_the_same_resamples(panel: pj.Panel) -> None:
     result = gates(panel, 48, base="language2", resamples=100, seed=3)
-    reductions, contrast = [], []
+    reductions = []
     for counts in draw_blocks(30, 100, 3):
         for c in counts:
             left = panel.scores[c == 0]
@@ -51,12 +51,38 @@ def test_held_out_is_a_loop_over_the_same_resamples(panel: pj.Panel) -> None:
                 return 100 * float(np.mean(rate.max(axis=0) - rate.min(axis=0)))
 
             reductions.append(spread(left) - spread(shifted))
-            rate = (drawn > 48).mean(axis=(0, 2))
-            contrast.append(100 * (rate[1] - np.delete(rate, 1).mean()))
     assert result.held_out_reduction == pytest.approx(np.mean(reductions))
     assert (result.held_out_low, result.held_out_high) == pytest.approx(tuple(np.quantile(reductions, [0.025, 0.975])))
-    last = result.contrast.iloc[-1]
-    assert (last["raw_low"], last["raw_high"]) == pytest.approx(tuple(np.quantile(contrast, [0.025, 0.975])))
+
+
+def test_the_contrast_of_a_base_language_has_score_limits(panel: pj.Panel) -> None:
+    found = gates(panel, 48, base="language2", resamples=200, seed=3).contrast.iloc[-1]
+    rate = (panel.scores > 48).mean(axis=(0, 2))
+    assert found["raw"] == pytest.approx(100 * (rate[1] - np.delete(rate, 1).mean()))
+    assert found["raw_low"] < found["raw"] < found["raw_high"]
+    passing = np.ones((40, 3, 2))
+    passing[0, 0, 0] = 0.0  # forty tasks, one failure: no limit of zero width, and none beyond 100
+    near = gates(pj.Panel.from_array(passing), 0.5, base="language2", resamples=100).contrast
+    assert (near["raw_high"] - near["raw_low"] > 5).all()
+    assert near["raw_high"].max() <= 100
+
+
+@pytest.mark.statistical
+def test_the_contrast_holds_its_level_where_nearly_all_pass() -> None:
+    held = []
+    for seed in range(100):
+        rng = np.random.default_rng([seed, 3])
+        z = np.sqrt(0.5) * (rng.normal(size=(40, 1, 1)) + rng.normal(size=(40, 4, 3)))
+        c = gates(pj.Panel.from_array((z < 1.476).astype(float)), 0.5, base="language1", resamples=100).contrast
+        held.append(((c["raw_low"] <= 0) & (c["raw_high"] >= 0))[:3].mean())
+    assert np.mean(held) >= 0.93
+
+
+def test_few_flips_do_not_bound_what_is_rarer(panel: pj.Panel) -> None:
+    nothing = pj.Panel.from_array(np.add.outer(np.arange(40.0), np.zeros((3, 3))))
+    g = gates(nothing, 20, resamples=100)
+    assert g.flips == 0
+    assert g.flip_high == pytest.approx(1 - 0.025 ** (1 / 40))
 
 
 def test_weights_count_as_tasks(panel: pj.Panel) -> None:

@@ -295,8 +295,6 @@ def _steps(a: Audit, state: State, fault: State) -> tuple[Advised, ...]:
         if needed is None or needed <= WORTH * c.tasks:  # more tasks do not make judges agree, nor do thousands
             radius = ("--radius", f"{c.matters:.3g}")
             out.append(_step("step.plan", "plan", "--from", SCORES, *radius, needed=needed))
-    if a.gates is not None and state != "blind" and a.goal == "gate":
-        out.append(_step("step.gate", "audit", SCORES, "--at", f"{a.gates.threshold:g}", "--full"))
     if a.goal == "compare-systems" and a.summary.systems and state != "blind":
         out.append(_step("step.systems", "systems", SCORES))
     out.append(_step("step.labels", *LABEL))

@@ -20,6 +20,7 @@ from polyjudge.estimate.incomplete import CellRates, Holes, InteractionEstimate,
 from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre
 from polyjudge.estimate.passing import Moved, Passing
 from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se, tracked_draws
+from polyjudge.estimate.tetrads import FEW_CHANGES, upper_share
 from polyjudge.panel.arrays import Array, row_blocks
 from polyjudge.panel.budget import require_time
 from polyjudge.panel.errors import PanelError, UsageError
@@ -64,7 +65,7 @@ class Gates(Result):
     held_out_high: float
     base: str | None
     contrast: pd.DataFrame | None
-    """Pass rate of the base language less the mean of the others, in percentage points, with task-bootstrap limits."""
+    """Pass rate of the base language less the mean of the others, in percentage points, with score limits."""
     sweep: pd.DataFrame
     resamples: int
     level: float
@@ -133,7 +134,9 @@ def gates(
     cells = panel.long(**rates, **errors)
     contrast = None
     if wanted is not None:
-        contrast = _contrast(panel, wanted[1], {"raw": pass_raw, "calibrated": pass_calibrated}, draws, tails)
+        marks = {"raw": before, "calibrated": after}
+        means = {"raw": pass_raw, "calibrated": pass_calibrated}
+        contrast = _contrast(panel, wanted[1], marks, means, draws, level)
     return Gates(
         threshold=float(threshold),
         cells=cells,
@@ -214,14 +217,20 @@ def _flips(panel: Panel, before: NDArray[np.bool_], after: NDArray[np.bool_], le
     count = there.sum(axis=(1, 2))
     turned = ((before != after) & there).sum(axis=(1, 2))
     used = count > 0
-    share, se = mean_and_se((turned[used] / count[used])[:, None], panel.weights[used] * count[used])
-    half = float(stdtrit(int(used.sum()) - 1, (1 + level) / 2) * se[0])
+    cluster = np.unique(panel.cluster[used], return_inverse=True)[1]
+    share, se = mean_and_se((turned[used] / count[used])[:, None], panel.weights[used] * count[used], cluster)
+    units = int(cluster.max()) + 1
+    half = float(stdtrit(units - 1, (1 + level) / 2) * se[0])
+    high = float(share[0]) + half
+    moved = np.count_nonzero(np.bincount(cluster, turned[used]))
+    if moved < FEW_CHANGES:  # few tasks hold all that turns: their spread does not bound what is rarer still
+        high = max(high, float(upper_share(np.array([moved]), units, (1 + level) / 2)[0]))
     return {
         "decisions": int(count.sum()),
         "flips": int(turned.sum()),
         "flip_share": float(share[0]),
         "flip_low": max(0.0, float(share[0]) - half),
-        "flip_high": min(1.0, float(share[0]) + half),
+        "flip_high": min(1.0, high),
     }
 
 
@@ -388,14 +397,54 @@ def _apart(rates: Array, base: int) -> Array:
 
 
 def _contrast(
-    panel: Panel, base: int, means: dict[str, Array], draws: dict[str, Array], tails: list[float]
-) -> pd.DataFrame:
-    """The contrast of every judge and of the mean of the judges, with its limits over resamples."""
+    panel: Panel, base: int, marks: dict[str, NDArray[np.bool_]], means: dict[str, Array], draws: dict[str, Array],
+    level: float,
+) -> pd.DataFrame:  # fmt: skip
+    """The contrast of every judge and of the mean of the judges, with score limits; with holes those of resamples."""
     columns: dict[str, object] = {"judge": [*panel.judges, "(mean of judges)"]}
     for name in ("raw", "calibrated"):
-        low, high = np.quantile(draws[f"contrast_{name}"], tails, axis=0)
+        drawn = draws[f"contrast_{name}"]
+        if panel.complete:
+            low, high = _score_limits(panel, marks[name], base, drawn.std(axis=0, ddof=1), level)
+        else:
+            low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
         columns |= {name: _apart(means[name], base), f"{name}_low": low, f"{name}_high": high}
     return pd.DataFrame(columns)
+
+
+def _score_limits(
+    panel: Panel, passed: NDArray[np.bool_], base: int, spread: Array, level: float
+) -> tuple[Array, Array]:
+    """Limits of base less the others, in points, from the score limits of both rates (Newcombe 1998, paired): (m + 1,).
+
+    Near 0% or 100% tasks that differ are few, and limits from their spread alone miss too often. `spread` (m + 1,) is
+    the standard error over resamples, which knows that the calibration was estimated: limits are as much wider.
+    """
+    values = passed.astype(np.float64)
+    pair = np.stack([values[:, base], np.delete(values, base, axis=1).mean(axis=1)], axis=1)  # (n, 2, m)
+    pair = np.concatenate([pair, pair.mean(axis=2, keepdims=True)], axis=2)
+    both = np.concatenate([pair, pair[:, :1] - pair[:, 1:]], axis=1)
+    rates, errors = mean_and_se(both, panel.weights, panel.cluster)
+    (a, b), (se_a, se_b, se) = rates[:2], errors
+    units = float(panel.cluster.max() + 1)
+    t = float(stdtrit(units - 1, (1 + level) / 2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        together = np.where(se_a * se_b > 0, (se_a**2 + se_b**2 - se**2) / (2 * se_a * se_b), 0.0)
+    (low_a, high_a), (low_b, high_b) = (_wilson(p, e, units, t) for p, e in ((a, se_a), (b, se_b)))
+
+    def reach(first: Array, second: Array) -> Array:
+        return np.sqrt(np.maximum(first**2 - 2 * together * first * second + second**2, 0.0))
+
+    wider = np.maximum(1.0, np.divide(spread / 100, se, out=np.ones_like(se), where=se > 0))
+    below, above = reach(a - low_a, high_b - b) * wider, reach(high_a - a, b - low_b) * wider
+    return 100 * np.maximum(a - b - below, -1), 100 * np.minimum(a - b + above, 1)
+
+
+def _wilson(p: Array, se: Array, units: float, t: float) -> tuple[Array, Array]:
+    """Score limits of rates whose standard error is that of as many independent tasks."""
+    n = np.clip(np.divide(p * (1 - p), se**2, out=np.full_like(p, units), where=se > 0), 1.0, 1e9)
+    middle, half = p + t**2 / (2 * n), t * np.sqrt(p * (1 - p) / n + t**2 / (4 * n**2))
+    return (middle - half) / (1 + t**2 / n), (middle + half) / (1 + t**2 / n)
 
 
 def parse_sweep(text: str) -> list[float]:

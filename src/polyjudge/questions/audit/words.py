@@ -565,7 +565,6 @@ WORDS: dict[str, Template] = {
     "step.plan": lambda v: "Plan more tasks" + ("" if v["needed"] is None else f" (about {number(v['needed'], 0)})"),
     "step.baseline": "Keep this as your baseline, to compare later scores with (polyjudge drift)",
     "step.systems": "See the leaderboard in full",
-    "step.gate": "See the pass rates by language",
     "step.labels": "Label fifty a language",
     "step.probe": "See whether they notice quality: damage some responses (ITEMS: your tasks with them)",
     "explain.kind.none": "Nothing: judges and languages add up, within noise.",
