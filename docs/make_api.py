@@ -8,12 +8,10 @@ from pathlib import Path
 import polyjudge
 
 GROUPS = {
-    "Scores in": "read_panel check Panel simulate_panel sample_panel read_gold align_gold",
-    "The audit and its parts": "audit Audit Finding difference uncertainty rank_reversals tied_sets variance structure "
-    "information gates sensitivity missingness",
-    "Calibration": "ConsensusCalibrator SparseCalibrator AnchoredCalibrator load_calibrator shrinkage robust drift",
-    "Held-out comparison": "compare unseen_language unseen_judge decisions ablate pairwise",
-    "Human labels": "anchor agreement whom_it_helps shared_shift language_means ppi_mean panel_worth label_budget",
+    "Scores in": "read_panel check Panel simulate_panel sample_panel",
+    "Questions": "audit systems compare judges label anchor probe plan replay drift",
+    "Calibration": "ConsensusCalibrator SparseCalibrator AnchoredCalibrator load_calibrator",
+    "Reports": "read_report",
     "Errors": "PolyjudgeError PanelError",
 }
 """Group -> names. A name that stands nowhere comes under "More analyses"."""

@@ -11,6 +11,7 @@ import numpy as np
 
 with atheris.instrument_imports(include=["polyjudge"]):
     import polyjudge as pj
+    from polyjudge.questions.audit.explanation import explain
     from polyjudge.report.page import render
 
 from harness import fuzz
@@ -50,7 +51,7 @@ def elements(names: list[str], whole: bool) -> Counter[str]:
     panel = pj.Panel.from_array(SCORES, list("abcdef"), names[:2], names[2:])
     found = Elements()
     render.can_draw = lambda: whole
-    result = pj.audit(panel, resamples=100, permutations=20) if whole else pj.explain(panel, resamples=20)
+    result = pj.audit(panel, resamples=100) if whole else explain(panel, resamples=20)
     found.feed(result.to_html() or "")
     return found.risky
 

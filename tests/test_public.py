@@ -60,9 +60,7 @@ WRONG = {"level": "high", "resamples": 1.5, "seed": None, "matters": "x", "thres
 )
 def test_options_of_the_wrong_kind_are_named(panel: pj.Panel, name: str, option: str) -> None:
     own, wrong = own_options(name), WRONG[option]
-    needed = {n: pj.align_gold(panel, gold(panel)) for n, p in own.items() if n == "gold" and p.default is p.empty}
-    needed |= {n: 50.0 for n, p in own.items() if p.default is p.empty and str(p.annotation) == "float"}
-    needed |= {"cal": pj.ConsensusCalibrator().fit(panel)} if "cal" in own else {}
+    needed = {"cal": pj.ConsensusCalibrator().fit(panel)} if "cal" in own else {}
     needed |= {n: panel.judges[0] for n in ("out", "into") if n in own}
     with refused(UsageError, f"polyjudge.{name}", option, wrong):
         getattr(pj, name)(panel=panel, **needed | {option: wrong})
@@ -89,9 +87,9 @@ def test_calibrators_take_what_functions_take(panel: pj.Panel, tmp_path: Path) -
 def test_labels_are_a_table_or_a_path(panel: pj.Panel, tmp_path: Path) -> None:
     table = gold(panel)
     table.to_csv(tmp_path / "g.csv", index=False)
-    expected = pj.shared_shift(panel, pj.align_gold(panel, table)).to_frame()
-    for labels in (table, polars.from_pandas(table), tmp_path / "g.csv"):
-        pd.testing.assert_frame_equal(pj.shared_shift(panel.to_frame(), labels).to_frame(), expected)
+    expected = pj.anchor(panel, table, resamples=100).to_dict()
+    for labels in (polars.from_pandas(table), tmp_path / "g.csv"):
+        assert pj.anchor(panel, labels, resamples=100).to_dict() == expected
     with refused(UsageError, "labels", 3):
         pj.anchor(panel, 3)
 
@@ -105,9 +103,9 @@ def test_every_kind_of_scores_with_the_same_column_arguments(panel: pj.Panel, ki
     }
     source = source[kind]
     columns = {} if kind == "panel" else {"judge": "who"}
-    expected = pj.uncertainty(panel, resamples=100).to_frame()
-    found = pj.uncertainty(source, resamples=100, **columns).to_frame().set_index(["language", "judge"])
-    wanted = expected.set_index(["language", "judge"]).loc[found.index]
+    few = {"resamples": 100}
+    found = pj.audit(source, **few, **columns).uncertainty.cells.set_index(["language", "judge"])
+    wanted = pj.audit(panel, **few).uncertainty.cells.set_index(["language", "judge"]).loc[found.index]
     np.testing.assert_allclose(found["interaction"], wanted["interaction"], atol=1e-9)
     cal = pj.ConsensusCalibrator().fit(panel)
     assert pj.drift(cal, source, **columns).p_global == pytest.approx(pj.drift(cal, panel).p_global)
@@ -122,7 +120,7 @@ def test_every_kind_of_scores_with_the_same_column_arguments(panel: pj.Panel, ki
         (lambda p: pj.audit(p, judge="who"), ("polyjudge.audit", "judge")),
         (lambda p: pj.audit(p, nonsense=1), ("polyjudge.audit", "nonsense")),
         (lambda p: pj.audit(p.to_frame(), nonsense=1), ("polyjudge.audit", "nonsense")),
-        (lambda p: pj.uncertainty(p, resamples=100).plot("nothing"), ("Uncertainty", "nothing")),
+        (lambda p: pj.audit(p, resamples=100).plot("nothing"), ("Audit", "nothing")),
         (lambda p: pj.check(p, nonsense=1), ("polyjudge.check", "nonsense")),
         (lambda p: pj.drift(3, p), ("polyjudge.drift", "cal", "int")),
         (lambda p: pj.read_panel(p.to_frame(), languages="en"), ("languages", "en")),
@@ -167,15 +165,11 @@ def test_the_store_of_an_adaptive_run_gets_the_level_that_its_looks_left(panel: 
     few: dict[str, Any] = {"resamples": 100}
     for result in (
         pj.audit(bought, **few),
-        pj.uncertainty(bought, **few),
-        pj.gates(bought, 50.0, **few),
-        pj.explain(bought, **few),
         pj.systems(compared, **few),
         pj.judges(bought, swap=panel.judges[:2]),
         pj.drift(pj.ConsensusCalibrator().fit(panel), bought),
     ):
         assert result.level == pytest.approx(0.99), type(result)
-    assert pj.uncertainty(bought, level=0.9, **few).level == pytest.approx(0.98)
-    assert pj.rank_reversals(bought, **few).alpha == pytest.approx(0.01)
+    assert pj.audit(bought, level=0.9, **few).level == pytest.approx(0.98)
     assert pj.plan(bought, draws=100).level == 0.95
-    assert pj.uncertainty(panel, **few).level == 0.95
+    assert pj.audit(panel, **few).level == 0.95

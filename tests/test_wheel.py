@@ -81,7 +81,7 @@ def test_the_wheel_in_an_empty_environment(python: Path, tmp_path: Path) -> None
         panel = pj.sample_panel()
         frame = panel.to_frame()
         same = pj.read_panel(frame).shape == panel.shape
-        print(json.dumps([pj.__file__, absent, same, pj.explain(frame)._repr_html_()]))"""
+        print(json.dumps([pj.__file__, absent, same, pj.audit(frame, resamples=100)._repr_html_()]))"""
     done = run(python, "-c", code, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     where, absent, same, shown = json.loads(done.stdout)

@@ -32,35 +32,12 @@ _PUBLIC = {
         for name, module in question.names.items()
     },
 }
-_MOVING = {
-    "missingness": "polyjudge.questions.audit.missing",
-    "certificate": "polyjudge.questions.audit.matters",
-    "explain": "polyjudge.questions.audit.explanation",
-    "bounded": "polyjudge.questions.audit.latent",
-    "uncertainty": "polyjudge.estimate.bands",
-    "rank_reversals": "polyjudge.questions.audit.orders",
-    "tied_sets": "polyjudge.questions.audit.orders",
-    "variance": "polyjudge.questions.audit.variation",
-    "gates": "polyjudge.questions.audit.pass_rates",
-    "sensitivity": "polyjudge.questions.audit.robustness",
-    "Audit": "polyjudge.questions.audit.audit",
-    "Finding": "polyjudge.report.sections",
-    "agreement": "polyjudge.questions.anchor.choices",
-    "read_gold": "polyjudge.read.scores",
-    "align_gold": "polyjudge.panel.gold",
-    "shared_shift": "polyjudge.questions.anchor.distance",
-    "panel_worth": "polyjudge.questions.anchor.worth",
-    "whom_it_helps": "polyjudge.questions.anchor.helped",
-    "language_means": "polyjudge.questions.anchor.distance",
-    "ppi_mean": "polyjudge.questions.anchor.distance",
-}
-
 __all__ = ["__version__", *sorted(_PUBLIC)]
 
 
 def __getattr__(name: str) -> Any:
     try:
-        module = {**_PUBLIC, **_MOVING}[name]
+        module = _PUBLIC[name]
     except KeyError:
         raise AttributeError(f"module 'polyjudge' has no attribute {name!r}") from None
     found = getattr(import_module(module), name)

@@ -173,7 +173,7 @@ def test_bad_input(table: pd.DataFrame, cal: pj.ConsensusCalibrator, tmp_path: P
         write_calibrated(cal, source, tmp_path / "out.csv", column="code")
     with refused(UsageError, "out.docx", ".csv"):
         write_calibrated(cal, source, tmp_path / "out.docx")
-    with refused(UsageError, "--partition-by"):
+    with refused(UsageError, "partition_by"):
         write_calibrated(cal, source, tmp_path / "out.csv", partition_by="language")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("keep me")

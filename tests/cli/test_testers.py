@@ -18,6 +18,7 @@ import polyjudge as pj
 from polyjudge.panel.files import safe_csv
 from polyjudge.paper.reproduction import notes
 from polyjudge.questions.audit import explain
+from polyjudge.read.scores import read_gold
 from polyjudge.read.writers import write_calibrated
 from polyjudge.report import report_of
 from polyjudge.report.schema import to_json
@@ -37,7 +38,7 @@ def test_gold_from_a_database(panel: pj.Panel, tmp_path: Path) -> None:
     gold = panel.to_long().groupby(["task", "language"], sort=False)["score"].mean().reset_index()
     with sqlite3.connect(tmp_path / "gold.sqlite") as db:
         gold.to_sql("labels", db, index=False)
-    read = pj.read_gold(f"{tmp_path / 'gold.sqlite'}::labels")
+    read = read_gold(f"{tmp_path / 'gold.sqlite'}::labels")
     assert read["task"].tolist() == gold["task"].tolist()
     assert read["score"].astype(float).tolist() == pytest.approx(gold["score"].tolist())
     assert pj.anchor(panel, read, resamples=100).labels.sum() == len(gold)

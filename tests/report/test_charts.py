@@ -14,13 +14,14 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.labels import labels
+from polyjudge.questions.audit.audit import Audit
 from polyjudge.report import charts, report_of
 from polyjudge.report.build import pivot
 from polyjudge.report.charts.theme import CATEGORIES, DARK, LIGHT
 
 
 @pytest.fixture(scope="module")
-def audit() -> pj.Audit:
+def audit() -> Audit:
     return pj.audit(pj.sample_panel(), resamples=100)
 
 
@@ -30,7 +31,7 @@ def rows(chart: Any) -> pd.DataFrame:
     return pd.DataFrame(max(sets, key=len))
 
 
-def test_heatmap_has_a_symmetric_scale_and_every_cell(audit: pj.Audit) -> None:
+def test_heatmap_has_a_symmetric_scale_and_every_cell(audit: Audit) -> None:
     chart = charts.interaction_heatmap(audit.uncertainty.cells, 0.95)
     data = rows(chart)
     assert len(data) == 48
@@ -49,7 +50,7 @@ def test_heatmap_takes_a_bare_frame() -> None:
     assert "verdict" not in rows(chart)
 
 
-def test_ranks_before_are_raw_and_after_are_one_order(audit: pj.Audit) -> None:
+def test_ranks_before_are_raw_and_after_are_one_order(audit: Audit) -> None:
     before, after = (
         rows(charts.rank_lines(audit.ranks.table, "before")),
         rows(charts.rank_lines(audit.ranks.table, "after")),
@@ -60,14 +61,14 @@ def test_ranks_before_are_raw_and_after_are_one_order(audit: pj.Audit) -> None:
     assert after.groupby("judge")["rank"].nunique().max() == 1
 
 
-def test_rank_probabilities_leave_out_only_what_is_tiny(audit: pj.Audit) -> None:
+def test_rank_probabilities_leave_out_only_what_is_tiny(audit: Audit) -> None:
     data = rows(charts.rank_probabilities(audit.reversals.rank_probabilities))
     total = data.groupby(["scope", "judge"])["probability"].sum()
     assert len(total) == 9 * 6
     assert total.between(0.97, 1.001).all()
 
 
-def test_every_chart_is_as_the_schema_of_vega_lite_says(audit: pj.Audit) -> None:
+def test_every_chart_is_as_the_schema_of_vega_lite_says(audit: Audit) -> None:
     report = report_of(audit, pj.sample_panel())
     assert report is not None
     drawn = [picture for block in report.charts for picture in charts.draw(block)]

@@ -12,6 +12,7 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.errors import UsageError
+from polyjudge.questions.audit.audit import Audit
 from polyjudge.report.schema import SCHEMA, envelope, to_json
 from refusals import lacks, refused
 
@@ -26,11 +27,11 @@ def fields(value: Any, at: str = "") -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def audit() -> pj.Audit:
+def audit() -> Audit:
     return pj.audit(pj.simulate_panel(tasks=12, languages=2, judges=3, seed=1)[0], resamples=100)
 
 
-def test_a_report_of_the_first_version_opens(audit: pj.Audit) -> None:
+def test_a_report_of_the_first_version_opens(audit: Audit) -> None:
     first = pj.read_report(FIRST)
     assert first["schema"] == 1
     assert first["command"] == "audit"
@@ -41,7 +42,7 @@ def test_a_report_of_the_first_version_opens(audit: pj.Audit) -> None:
         assert kept <= now, sorted(kept - now)
 
 
-def test_a_page_opens_as_its_json(audit: pj.Audit, tmp_path: Path) -> None:
+def test_a_page_opens_as_its_json(audit: Audit, tmp_path: Path) -> None:
     audit.to_html(tmp_path / "report.html")
     (tmp_path / "audit.json").write_text(to_json(envelope("audit", audit.to_dict())), encoding="utf-8")
     assert pj.read_report(tmp_path / "report.html") == pj.read_report(tmp_path / "audit.json")
@@ -62,7 +63,7 @@ def test_what_is_no_report_of_this_version_is_refused(content: str, tmp_path: Pa
 
 
 def test_the_first_version_is_compared_with_the_present_one(
-    audit: pj.Audit, tmp_path: Path, cli: Callable[..., subprocess.CompletedProcess[str]]
+    audit: Audit, tmp_path: Path, cli: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     (tmp_path / "audit.json").write_text(to_json(envelope("audit", audit.to_dict())), encoding="utf-8")
     done = cli("drift", FIRST, tmp_path)

@@ -24,6 +24,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.cli import main
 from polyjudge.panel.labels import label, short
+from polyjudge.questions.audit.audit import Audit
 from polyjudge.report import charts, report_of, terminal
 from polyjudge.report.export import chart_bytes
 from polyjudge.report.page.render import command_line
@@ -49,11 +50,11 @@ def panel() -> pj.Panel:
 
 
 @pytest.fixture(scope="module")
-def audit(panel: pj.Panel) -> pj.Audit:
+def audit(panel: pj.Panel) -> Audit:
     return pj.audit(panel, resamples=100)
 
 
-def test_terminal_text_is_plain_and_narrow(audit: pj.Audit) -> None:
+def test_terminal_text_is_plain_and_narrow(audit: Audit) -> None:
     report = report_of(audit)
     assert report is not None
     text = terminal.text(report, full=True)
@@ -150,7 +151,7 @@ def assert_harmless(svg: bytes) -> ElementTree.Element:
     return root
 
 
-def test_figures_hold_names_as_text(audit: pj.Audit) -> None:
+def test_figures_hold_names_as_text(audit: Audit) -> None:
     chart = charts.interaction_heatmap(audit.uncertainty.cells)
     text = "".join(assert_harmless(chart_bytes(chart, "svg")).itertext())
     assert "</script><img src=x" in text
@@ -168,7 +169,7 @@ class Tags(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
 
-def test_page_source_has_only_its_own_elements(audit: pj.Audit, tmp_path: Path) -> None:
+def test_page_source_has_only_its_own_elements(audit: Audit, tmp_path: Path) -> None:
     audit.to_html(tmp_path / "page.html")
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
     parser = Tags()
@@ -186,7 +187,7 @@ def test_page_source_has_only_its_own_elements(audit: pj.Audit, tmp_path: Path) 
     assert not CONTROL.search(html.replace("\n", "").replace("\t", ""))
 
 
-def test_notebook_form_has_no_scripts(audit: pj.Audit) -> None:
+def test_notebook_form_has_no_scripts(audit: Audit) -> None:
     html = audit._repr_html_()
     parser = Tags()
     parser.feed(html)

@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page
 
 import polyjudge as pj
 from polyjudge.panel.labels import label
+from polyjudge.questions.audit.audit import Audit
 from polyjudge.report.schema import SCHEMA
 
 pytestmark = pytest.mark.slow
@@ -129,12 +130,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def audit() -> pj.Audit:
+def audit() -> Audit:
     return pj.audit(pj.sample_panel(), threshold=50, base="English", resamples=100)
 
 
 @pytest.fixture(scope="module")
-def demo(audit: pj.Audit, folder: Path) -> Path:
+def demo(audit: Audit, folder: Path) -> Path:
     path = folder / "demo.html"
     audit.to_html(path)
     return path
@@ -151,12 +152,12 @@ def hostile(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def small_audit() -> pj.Audit:
+def small_audit() -> Audit:
     return pj.audit(pj.simulate_panel(tasks=5, languages=2, judges=2, seed=1)[0], resamples=100)
 
 
 @pytest.fixture(scope="module")
-def small(small_audit: pj.Audit, folder: Path) -> Path:
+def small(small_audit: Audit, folder: Path) -> Path:
     path = folder / "small.html"
     small_audit.to_html(path)
     return path
@@ -356,7 +357,7 @@ def test_labels_do_not_overlap_on_a_large_page(hostile_page: Opened) -> None:
         assert opened.js(overlaps, chart) == [], chart
 
 
-def test_the_results_can_be_saved_and_read_again(small_audit: pj.Audit, small: Path, small_page: Opened) -> None:
+def test_the_results_can_be_saved_and_read_again(small_audit: Audit, small: Path, small_page: Opened) -> None:
     page = small_page.page
     with page.expect_download() as saved:
         page.evaluate("() => document.getElementById('save').click()")
@@ -383,7 +384,7 @@ def test_a_page_is_printed(small_page: Opened) -> None:
     assert small_page.page.pdf(format="A4").startswith(b"%PDF")
 
 
-def test_json_in_the_page_is_the_result(audit: pj.Audit, demo_page: Opened) -> None:
+def test_json_in_the_page_is_the_result(audit: Audit, demo_page: Opened) -> None:
     kept = results(demo_page.page)
     frame = {"schema": SCHEMA, "command": "audit", "polyjudge": pj.__version__}
     assert kept == json.loads(json.dumps({**frame, **audit.to_dict()}))

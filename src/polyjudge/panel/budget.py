@@ -9,7 +9,7 @@ from pathlib import Path
 from polyjudge.panel.errors import TooWide, UsageError
 
 VARIABLE = "POLYJUDGE_MEMORY"
-"""Environment variable with the budget, such as 4GB; --memory sets it."""
+"""Environment variable with the budget, such as 4GB."""
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 LEAST = 256 << 20
@@ -57,7 +57,7 @@ def require(size: float, what: str) -> None:
     if size > budget():
         raise TooWide(
             f"{what} would take {shown(size)} of memory, and {shown(budget())} may be used. Read fewer languages or "
-            "judges (--languages, --judges), or allow more (--memory)."
+            "judges (--languages, --judges), or allow more (POLYJUDGE_MEMORY=16GB)."
         )
 
 

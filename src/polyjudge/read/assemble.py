@@ -380,7 +380,7 @@ def _hashed(
     if labels.group and not labels.by_task:
         raise PanelError(
             f"{engine.where} has {n} tasks and groups that divide the rows inside tasks, which are not kept beyond "
-            f"max_units ({size}). Raise max_units (--max-units), or read one group at a time."
+            f"max_units ({size}). Raise max_units, or read one group at a time."
         )
     units = engine.hashed_units(size, labels)
     entries = engine.entries(units, labels, duplicates)

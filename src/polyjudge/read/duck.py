@@ -260,7 +260,7 @@ def engine_errors(where: str) -> Iterator[None]:
     except sqlite3.Error as error:
         raise PanelError(f"{where} cannot be read as an SQLite database: {clean(error, 200)}.") from None
     except MemoryError:
-        raise PanelError(f"{where} does not fit into memory. Lower max_units (--max-units).") from None
+        raise PanelError(f"{where} does not fit into memory. Lower max_units.") from None
 
 
 def explain(message: str, where: str) -> str:

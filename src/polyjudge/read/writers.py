@@ -286,7 +286,7 @@ def _format(output: Path, partition_by: str | None) -> str:
             "without an ending) of Parquet files, or ::TABLE beside a DuckDB or PostgreSQL table."
         )
     if partition_by is not None:
-        raise UsageError("--partition-by needs a folder as output: a name without an ending.")
+        raise UsageError("partition_by needs a folder as output: a name without an ending.")
     return found
 
 

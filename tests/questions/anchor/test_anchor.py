@@ -21,7 +21,8 @@ from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.gold import align_gold, proportional, stratified_sample
 from polyjudge.panel.panel import Grouping
 from polyjudge.panel.say import word
-from polyjudge.questions.anchor.choices import decide
+from polyjudge.questions.anchor.choices import agreement, decide
+from polyjudge.read.scores import read_gold
 from polyjudge.report import report_of
 from refusals import lacks, refused
 
@@ -50,14 +51,14 @@ def labels_for(panel: pj.Panel, share: float = 1.0, seed: int = 1, values: tuple
 def test_the_published_sample_agrees_481_times_before_and_after() -> None:
     rows = pd.read_csv(shared_file("data/mrewardbench/human_anchor_sample.csv"))
     for column in ("raw_margin", "cbc_margin"):
-        result = pj.agreement(rows[column], np.ones(len(rows)), range=(1, 10))
+        result = agreement(rows[column], np.ones(len(rows)), range=(1, 10))
         assert (result.agree, result.labels, result.ties) == (481, 700, 64)
     # what the paper counted: without a tolerance rounding decides
     assert int((rows["cbc_margin"] > 0).sum()) == 536
 
 
 def test_agreement_interval_is_the_exact_binomial() -> None:
-    result = pj.agreement([1, 1, 1, -1, 0, 2], [1, 1, -1, -1, 1, 0], range=(0, 5))
+    result = agreement([1, 1, 1, -1, 0, 2], [1, 1, -1, -1, 1, 0], range=(0, 5))
     assert (result.agree, result.ties, result.labels, result.half_credit) == (3, 1, 5, 0.7)
     expected = binomtest(3, 5).proportion_ci(method="exact")
     assert (result.low, result.high) == pytest.approx((expected.low, expected.high))
@@ -76,12 +77,12 @@ def test_agreement_interval_is_the_exact_binomial() -> None:
 )
 def test_agreement_refuses(margins: list[float], gold: list[float], range_: tuple[float, float], named: Any) -> None:
     with refused(UsageError, *named):
-        pj.agreement(margins, gold, range=range_)
+        agreement(margins, gold, range=range_)
 
 
 def test_no_public_function_lets_rounding_decide() -> None:
     """The paper's mistake cannot be asked for, and rounding noise on the margins changes nothing."""
-    for function in (pj.agreement, pj.anchor):
+    for function in (agreement, pj.anchor):
         assert not {"tolerance", "tol", "gap", "ties"} & set(inspect.signature(function).parameters)
     panel = margins_panel()
     noise = np.random.default_rng(0).normal(0, 1e-16, panel.shape)
@@ -349,7 +350,7 @@ def test_files_keep_names_as_they_are_written(kind: str, tmp_path: Path) -> None
         gold.to_json(path, orient="records", lines=True)
     else:
         gold.to_csv(path, index=False)
-    labels = align_gold(panel, pj.read_gold(path))
+    labels = align_gold(panel, read_gold(path))
     assert labels.there.sum() == 2
     assert (labels.values[0, 0], labels.values[2, 1]) == (1, -1)
     assert "gold.one-side" not in [n.code for n in labels.notes]
@@ -358,12 +359,12 @@ def test_files_keep_names_as_they_are_written(kind: str, tmp_path: Path) -> None
 def test_files_that_are_no_labels(tmp_path: Path) -> None:
     (tmp_path / "none.csv").write_text("")
     with refused(PanelError, "none.csv", "empty"):
-        pj.read_gold(tmp_path / "none.csv")
+        read_gold(tmp_path / "none.csv")
     (tmp_path / "latin.csv").write_bytes("task,language,preference\ncaf\xe9,fr,1\n".encode("latin-1"))
     with refused(PanelError, "latin.csv", 2, "UTF-8"):
-        pj.read_gold(tmp_path / "latin.csv")
+        read_gold(tmp_path / "latin.csv")
     with refused(PanelError, "absent.csv"):
-        pj.read_gold(tmp_path / "absent.csv")
+        read_gold(tmp_path / "absent.csv")
 
 
 # --- command line ---

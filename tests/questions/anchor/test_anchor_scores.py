@@ -358,7 +358,7 @@ def test_command_shows_every_part(tmp_path: Path, cli: Any) -> None:
 def test_intervals_of_the_gain_have_the_level_asked_for() -> None:
     panel, _ = pj.simulate_panel(60, 3, 3, seed=1)
     rows = [(t, lang, 50.0 + 3 * np.sin(i)) for i, t in enumerate(panel.tasks) for lang in panel.languages]
-    gold = pj.align_gold(panel, pd.DataFrame(rows, columns=["task", "language", "score"]))
-    wide, narrow = (pj.whom_it_helps(panel, gold, level=x, resamples=500).cells for x in (0.99, 0.5))
+    gold = align_gold(panel, pd.DataFrame(rows, columns=["task", "language", "score"]))
+    wide, narrow = (whom_it_helps(panel, gold, level=x, resamples=500).cells for x in (0.99, 0.5))
     ratio = (wide["high"] - wide["low"]) / (narrow["high"] - narrow["low"])
     assert ratio.median() > 2.5  # 3.8 for a normal law

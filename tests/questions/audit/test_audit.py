@@ -11,12 +11,13 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.say import say, word
+from polyjudge.questions.audit.audit import Audit
 from polyjudge.report import report_of, terminal
 from polyjudge.report.schema import SCHEMA
 from polyjudge.report.sections import SEVERITIES, Finding, ranked
 
 
-def shown(audit: pj.Audit) -> str:
+def shown(audit: Audit) -> str:
     report = report_of(audit)
     assert report is not None
     return terminal.text(report, full=True)
@@ -28,11 +29,11 @@ def panel() -> pj.Panel:
 
 
 @pytest.fixture(scope="module")
-def audit(panel: pj.Panel) -> pj.Audit:
+def audit(panel: pj.Panel) -> Audit:
     return pj.audit(panel, threshold=50, base="language1")
 
 
-def test_audit_holds_its_sections_and_is_plain_json(audit: pj.Audit) -> None:
+def test_audit_holds_its_sections_and_is_plain_json(audit: Audit) -> None:
     data = json.loads(json.dumps(audit.to_dict(), allow_nan=False))
     sections = {"summary", "calibrator", "language_effect", "judge_effect", "uncertainty", "reversals", "ranks"}
     sections |= {"held_out", "variance", "sensitivity", "gates", "caveats", "findings"}
@@ -42,7 +43,7 @@ def test_audit_holds_its_sections_and_is_plain_json(audit: pj.Audit) -> None:
     assert data["held_out"]["advice"]["text"]
 
 
-def test_findings_are_ranked_and_known(audit: pj.Audit) -> None:
+def test_findings_are_ranked_and_known(audit: Audit) -> None:
     weights = [f.weight for f in audit.findings]
     assert weights == sorted(weights, reverse=True)
     assert {f.severity for f in audit.findings} <= set(SEVERITIES)
@@ -60,7 +61,7 @@ def test_audit_is_deterministic(panel: pj.Panel) -> None:
     assert one["uncertainty"]["critical"] != other["uncertainty"]["critical"]
 
 
-def test_text_says_what_must_be_said(audit: pj.Audit) -> None:
+def test_text_says_what_must_be_said(audit: Audit) -> None:
     text = " ".join(shown(audit).split())
     for said in (*audit.caveats, audit.held_out.scope, *audit.findings):
         assert str(said) in text, said.code

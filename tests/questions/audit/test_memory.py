@@ -148,7 +148,7 @@ def test_judges_in_thousands_are_not_compared_by_other_commands_either(shape: tu
 def test_the_budget_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLYJUDGE_MEMORY", "1GB")
     require(1 << 29, "This")
-    with refused(TooWide, "2.0 GB", "1.0 GB", "--memory"):
+    with refused(TooWide, "2.0 GB", "1.0 GB", "POLYJUDGE_MEMORY=16GB"):
         require(2 << 30, "This")
     require_time(memory.MOST_COMPARED, "This")
     with refused(TooWide, "3e+08", "--judges"):

@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 import polyjudge as pj
 from polyjudge.estimate.label_budget import labels_needed, powered_variance
 from polyjudge.panel.errors import UsageError
-from polyjudge.panel.gold import Gold
+from polyjudge.panel.gold import Gold, align_gold
 from polyjudge.questions.anchor.distance import ppi_mean
 from polyjudge.questions.plan.label_plan import label_budget
 from polyjudge.report import report_of
@@ -144,7 +144,7 @@ def test_command(tmp_path: Path, cli: Any) -> None:
 def test_an_end_that_is_out_of_reach_is_not_infinite() -> None:
     panel, _ = pj.simulate_panel(30, 2, 3, seed=1)
     rows = [(t, lang, float(i % 7) * 10) for i, t in enumerate(panel.tasks) for lang in panel.languages]
-    gold = pj.align_gold(panel, pd.DataFrame(rows, columns=["task", "language", "score"]))
+    gold = align_gold(panel, pd.DataFrame(rows, columns=["task", "language", "score"]))
     table = label_budget(panel, gold, half_width=0.1).to_frame()
     assert table["with_panel"].isna().all()
     assert not np.isinf(table.select_dtypes("number").to_numpy(float)).any()

@@ -30,9 +30,10 @@ class Recovery(Result):
 def recovery(estimate: Uncertainty, planted: pd.DataFrame) -> Recovery:
     """Compare an estimated interaction with the planted one (a language x judge table with the same labels).
 
-    >>> import polyjudge as pj
-    >>> panel, truth = pj.simulate_panel(seed=1)
-    >>> bool(recovery(pj.uncertainty(panel), truth.interaction).largest_error < 5)
+    >>> from polyjudge.estimate.bands import uncertainty
+    >>> from polyjudge.simulate import simulate_panel
+    >>> panel, truth = simulate_panel(seed=1)
+    >>> bool(recovery(uncertainty(panel), truth.interaction).largest_error < 5)
     True
     """
     frame = estimate.to_frame()
