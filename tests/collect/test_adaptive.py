@@ -170,7 +170,7 @@ def test_the_command_says_each_look_and_what_it_saved(tmp_path: Path) -> None:
         assert not lacks(done.stderr, "1 of 3", 24)
         assert re.search(r" \d+ calls \(\d+ to \d+\), \$\S+ \(\$\S+ to \$\S+\)\.", done.stderr)
         panel = pj.read_panel(tmp_path / "run")
-        for command in (["audit"], ["gate", "--at", 2], ["explain"]):
+        for command in (["audit"], ["audit", "--at", 2]):
             shown = words(js.command(command[0], tmp_path / "run", *command[1:]).stdout)
             assert word(say("read.looks", looks=3, level=1 - 0.05 / 3)) in shown, command
         not_allowed = word(say("read.looks", looks=3, level=None))

@@ -113,7 +113,7 @@ def test_a_run_brings_its_own_prices(run: tuple[Path, Path]) -> None:
     con.close()
     prices = read_prices(None, folder)
     assert prices == pytest.approx({judge: cost / (2 * (TASKS + PROBED * VERSIONS)) for judge, cost in spent.items()})
-    result = json.loads(command("choose", folder, "--json").stdout)
+    result = json.loads(command("judges", folder, "--json").stdout)
     assert result["full_cost"] == pytest.approx(2 * sum(spent.values()) / (2 * (TASKS + PROBED * VERSIONS)))
 
 

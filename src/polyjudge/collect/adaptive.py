@@ -12,18 +12,17 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from polyjudge.collect.calls import Call, Remaining, Work, begin
-from polyjudge.collect.cost import Estimate
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.runner import Asking, opened, ready, sit
-from polyjudge.collect.store import FILE, damaged, read_meta, write_meta
-from polyjudge.collect.summary import ADAPTIVE, Summary, summarise
+from polyjudge.collect.store import ADAPTIVE, FILE, damaged, read_meta, write_meta
+from polyjudge.collect.summary import Summary, summarise
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.labels import clean
@@ -31,6 +30,9 @@ from polyjudge.panel.records import plain
 from polyjudge.panel.say import Say, say
 from polyjudge.questions.plan.sequential import Purchase, Sequential, State, forecast, replay_of
 from polyjudge.report.result import Result
+
+if TYPE_CHECKING:
+    from polyjudge.collect.preview import Estimate
 
 Read = Callable[[Path], pd.DataFrame]
 """The scores of a run folder: task, [system], language, judge, score."""

@@ -97,8 +97,7 @@ def collect(
 
     Example: polyjudge collect plan.yaml -o run/ --max-cost 20 && polyjudge audit run/
     """
-    from polyjudge.collect import load_plan, read_summary
-    from polyjudge.report import report_of
+    from polyjudge.collect import load_plan
 
     as_json = o.Json.of(ctx).as_json
     if plan is None and output is None:
@@ -118,6 +117,8 @@ def collect(
     if output is None:
         raise UsageError("Say where the run is kept: -o RUN (or --dry-run to see what the plan would do).")
     if plan is None:
+        from polyjudge.collect import read_summary
+
         summary = read_summary(output)
     else:
         read = load_plan(plan)
@@ -127,6 +128,8 @@ def collect(
         from polyjudge.collect.runs import export_run
 
         export_run(output, export)
+    from polyjudge.report import report_of
+
     show(report_of(summary), as_json, full=True)
     if summary.stopped == "interrupted":
         raise typer.Exit(130)

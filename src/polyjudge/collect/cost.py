@@ -10,14 +10,10 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from polyjudge.collect.plan import Judge, Plan, Price, parse_price, read_text
 from polyjudge.collect.secrets import is_loopback
-from polyjudge.collect.tokens import tokens
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.labels import clean
-from polyjudge.report.result import Result
 
 OUTPUT_GUESS = {"after": 100.0, "first": 300.0, "none": 12.0}
 """Output tokens guessed per call before anything is known, by where the reason stands (the paper's calls took 94)."""
@@ -96,46 +92,6 @@ def _price(entry: Any, where: str) -> Price:
     if isinstance(entry, list):  # the shipped map: values in the order of the fields
         entry = {k: v for k, v in zip(Price.model_fields, entry, strict=False) if v is not None}
     return parse_price(entry, where)
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Estimate(Result):
-    """What a run will take: calls, tokens and dollars per judge. `input_low`, `input_high`, `cost_low` and `cost_high`
-    are the range of what may come: a third either way for a measured tokenizer, from the leanest to the largest
-    otherwise. The output is a guess, or what was learnt from the run so far (`learnt`), and has no range."""
-
-    judges: pd.DataFrame
-    price_date: str
-
-
-def estimate(
-    plan: Plan, prices: Prices, calls: int, characters: dict[str, int], learnt: Mapping[str, Learnt]
-) -> Estimate:
-    """The estimate for `calls` calls to every judge with these characters in all of their prompts."""
-    rows: list[dict[str, Any]] = []
-    for judge in plan.judges:
-        middle, low, high = tokens(characters, judge.model)
-        output = calls * (learnt[judge.name].mean if judge.name in learnt else expected_output(judge, plan))
-        rows.append(
-            {
-                "judge": judge.name,
-                "model": judge.model,
-                "calls": calls,
-                "input_tokens": round(middle),
-                "input_low": round(low),
-                "input_high": round(high),
-                "output_tokens": round(output),
-                "learnt": judge.name in learnt,
-                "batch": judge.batch,
-                "cost": prices.cost(judge.name, middle, output, batch=judge.batch),
-                "cost_low": prices.cost(judge.name, low, output, batch=judge.batch),
-                "cost_high": prices.cost(judge.name, high, output, batch=judge.batch),
-            }
-        )
-    frame = pd.DataFrame(rows)
-    for column in ("cost", "cost_low", "cost_high"):
-        frame[column] = frame[column].astype(float)
-    return Estimate(frame, prices.date)
 
 
 def expected_output(judge: Judge, plan: Plan) -> float:

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -25,8 +25,8 @@ DAMAGE = ("drop", "shuffle", "truncate", "swap", "other", "language")
 PLACEBO = ("lines", "spacing", "wrap", "quotes")
 WIDTH = 64
 """Characters of a line that is wrapped."""
-TRIES = 12
-"""Choices of words among which the one nearest to the share is taken."""
+TRIES, NEAR = 12, 0.01
+"""Choices of words that are tried, and how near to the share one is good enough."""
 SHORT = 4
 """A word of fewer letters before a full stop may be an abbreviation."""
 _STOPPED = """etc approx incl ca usw evtl inkl ungef bspw ej pág aprox núm art cap ed vol ex pag ecc sig dott prof örn
@@ -138,11 +138,16 @@ class Cut:
     sentence: list[int]
     size: list[int]
 
-    @property
+    @cached_property
     def total(self) -> int:
         return sum(self.size)
 
+    def share(self, some: Sequence[int]) -> float:
+        """The share of the text that some of its words are."""
+        return sum(self.size[i] for i in some) / max(1, self.total)
 
+
+@lru_cache(maxsize=64)
 def cut(text: str) -> Cut:
     """A text in words, sentence by sentence."""
     words: list[str] = []
@@ -192,12 +197,15 @@ def damaged(source: Source, kind: str, share: float, rng: np.random.Generator) -
         keep = _nearest(text, list(range(len(text.words))), (1 - share) * text.total)
         edited = sorted({*range(len(text.words))} - {*keep})
     else:
-        tries = (chosen(text, share, rng, together=kind in ("other", "language")) for _ in range(TRIES))
-        edited = min(
-            tries, key=lambda some: round(abs(sum(text.size[i] for i in some) / max(1, text.total) - share), 2)
-        )
+        edited = []
+        for _ in range(TRIES):  # the choice of words that comes nearest to the share
+            some = chosen(text, share, rng, together=kind in ("other", "language"))
+            if abs(text.share(some) - share) < abs(text.share(edited) - share) - 1e-9:
+                edited = some
+            if abs(text.share(edited) - share) < NEAR:
+                break
     new = _EDIT[kind](source, text, edited, rng) if edited else list(text.words)
-    return "".join(new), sum(text.size[i] for i in edited) / max(1, text.total)
+    return "".join(new), text.share(edited)
 
 
 def _drop(source: Source, text: Cut, edited: list[int], rng: np.random.Generator) -> list[str]:

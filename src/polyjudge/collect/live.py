@@ -8,14 +8,12 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Group
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from polyjudge.panel.labels import clean
-from polyjudge.panel.numbers import money, number
-from polyjudge.report.console import make_console
 
 if TYPE_CHECKING:
     from polyjudge.collect.desk import Status
@@ -27,7 +25,9 @@ def watching(file: IO[str]) -> Iterator[Callable[[list[Status]], None] | None]:
     if not file.isatty():
         yield progress_lines(file)
         return
-    with Live(console=make_console(file), auto_refresh=False, transient=True) as live:
+    with Live(
+        console=Console(file=file, highlight=False, markup=False, emoji=False), auto_refresh=False, transient=True
+    ) as live:
         yield lambda judges: live.update(live_table(judges), refresh=True)
 
 
@@ -39,6 +39,8 @@ def progress_lines(file: IO[str], every: float = 30.0) -> Callable[[list[Status]
         nonlocal last
         if time.monotonic() - last < every:
             return
+        from polyjudge.panel.numbers import money  # pandas; the first call does not wait for it
+
         last = time.monotonic()
         done, total = sum(j.done for j in judges), sum(j.total for j in judges)
         known = [j.cost for j in judges if j.cost is not None]
@@ -55,6 +57,8 @@ def progress_lines(file: IO[str], every: float = 30.0) -> Callable[[list[Status]
 
 def live_table(judges: list[Status]) -> Group:
     """One row for each judge (done, failed, rate, tokens, cost so far, time left), and the last error of each."""
+    from polyjudge.panel.numbers import money, number
+
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in ("judge", "done", "failed", "retries", "a second", "tokens", "cost", "left"):
         table.add_column(name, justify="left" if name == "judge" else "right", no_wrap=True)

@@ -365,7 +365,7 @@ class InspectAsker(Asker):
         except Exception as error:  # a missing key or package, an unknown provider, a bad argument
             raise unusable(_words(error)) from None
         client = getattr(self._api, "client", None)
-        if hasattr(client, "max_retries"):  # clients that repeat by themselves are told not to
+        if client is not None and hasattr(client, "max_retries"):  # clients that repeat by themselves are told not to
             client.max_retries = 0
 
     async def ask(self, ask: Ask) -> Reply:

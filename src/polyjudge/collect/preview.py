@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,18 +12,58 @@ import pandas as pd
 
 from polyjudge.collect.adaptive import Expected, expected
 from polyjudge.collect.calls import Work, prepare
-from polyjudge.collect.cost import Estimate, Learnt, estimate, learnt_output
+from polyjudge.collect.cost import Learnt, Prices, expected_output, learnt_output
 from polyjudge.collect.languages import phrases, shipped
 from polyjudge.collect.models import Problem, make_asker
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.prompts import parts, render
 from polyjudge.collect.store import FILE, damaged, open_store
-from polyjudge.collect.tokens import characters
+from polyjudge.collect.tokens import characters, tokens
 from polyjudge.panel.arrays import Array
 from polyjudge.report.result import Result
 
 SAMPLE = 1000
 """Items whose prompts are measured; of more, this many evenly spaced ones stand for all."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Estimate(Result):
+    """What a run will take: calls, tokens and dollars per judge. `input_low`, `input_high`, `cost_low` and `cost_high`
+    are the range of what may come: a third either way for a measured tokenizer, from the leanest to the largest
+    otherwise. The output is a guess, or what was learnt from the run so far (`learnt`), and has no range."""
+
+    judges: pd.DataFrame
+    price_date: str
+
+
+def estimate(
+    plan: Plan, prices: Prices, calls: int, characters: dict[str, int], learnt: Mapping[str, Learnt]
+) -> Estimate:
+    """The estimate for `calls` calls to every judge with these characters in all of their prompts."""
+    rows: list[dict[str, Any]] = []
+    for judge in plan.judges:
+        middle, low, high = tokens(characters, judge.model)
+        output = calls * (learnt[judge.name].mean if judge.name in learnt else expected_output(judge, plan))
+        rows.append(
+            {
+                "judge": judge.name,
+                "model": judge.model,
+                "calls": calls,
+                "input_tokens": round(middle),
+                "input_low": round(low),
+                "input_high": round(high),
+                "output_tokens": round(output),
+                "learnt": judge.name in learnt,
+                "batch": judge.batch,
+                "cost": prices.cost(judge.name, middle, output, batch=judge.batch),
+                "cost_low": prices.cost(judge.name, low, output, batch=judge.batch),
+                "cost_high": prices.cost(judge.name, high, output, batch=judge.batch),
+            }
+        )
+    frame = pd.DataFrame(rows)
+    for column in ("cost", "cost_low", "cost_high"):
+        frame[column] = frame[column].astype(float)
+    return Estimate(frame, prices.date)
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polyjudge.collect.batches import BatchDesk
 from polyjudge.collect.calls import Call, InOrder, Order, Remaining, Work, begin, prepare
@@ -26,6 +26,7 @@ from polyjudge.collect.plan import Judge, Plan
 from polyjudge.collect.prompts import render
 from polyjudge.collect.secrets import known_secrets
 from polyjudge.collect.store import (
+    ADAPTIVE,
     FILE,
     Answer,
     Failure,
@@ -40,9 +41,11 @@ from polyjudge.collect.store import (
     open_store,
     read_meta,
 )
-from polyjudge.collect.summary import ADAPTIVE, Summary, summarise
 from polyjudge.collect.tokens import characters, tokens
 from polyjudge.panel.errors import CollectError
+
+if TYPE_CHECKING:
+    from polyjudge.collect.summary import Summary
 
 LONGEST_BACKOFF = 60.0
 UNREACHABLE = 3
@@ -123,6 +126,8 @@ def sit(
                 run = Run(work, remaining, (order or InOrder)(remaining), writer, reader, asking)
             with _rare_garbage_collection():
                 ended = asyncio.run(run.go())
+    from polyjudge.collect.summary import summarise  # pandas; the first call does not wait for it
+
     with damaged(folder / FILE):
         return summarise(con, folder, ended)
 
@@ -295,8 +300,8 @@ class Run:
 
     async def _tick(self) -> None:
         while self.asking.watch is not None:
-            self.asking.watch([desk.status for desk in self.desks])
             await asyncio.sleep(0.25)
+            self.asking.watch([desk.status for desk in self.desks])
 
     async def _worker(self, desk: Desk) -> None:
         shared = next((limits.slots for limits in desk.limits if limits.slots is not None), None)

@@ -29,6 +29,8 @@ from polyjudge.panel.labels import clean
 
 SCHEMA = 2
 FILE, LOCK = "store.sqlite", "store.lock"
+ADAPTIVE = "adaptive"
+"""Where a store keeps the plan and the state of an adaptive run."""
 KEY = "task, system, replicate, repeat, language, judge, part"
 _TABLES = """
 create table meta (key text primary key, value text not null, checksum text not null) without rowid;

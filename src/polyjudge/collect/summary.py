@@ -14,14 +14,12 @@ import pandas as pd
 
 from polyjudge.collect.cost import Prices, usage
 from polyjudge.collect.plan import Price
-from polyjudge.collect.store import FILE, KEY, damaged, open_store, read_meta
+from polyjudge.collect.store import ADAPTIVE, FILE, KEY, damaged, open_store, read_meta
 from polyjudge.report.result import Result
 
 DRAWS = 4000
 ALARM = 0.01
 """Missing answers are called uneven when chance alone is less likely than this (shared out over the tests)."""
-ADAPTIVE = "adaptive"
-"""Where the store keeps the plan and the state of an adaptive run."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
