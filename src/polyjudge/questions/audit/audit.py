@@ -34,6 +34,7 @@ from polyjudge.questions.compare.held_out import Comparison, compare
 from polyjudge.questions.probe.reaction import Probe, probe
 from polyjudge.questions.systems.signal import Signal, signal
 from polyjudge.questions.systems.systems import Systems, systems
+from polyjudge.read.spoken import read_texts
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, ranked
 
@@ -74,6 +75,7 @@ class Inside(Result):
     missingness: Missingness | None = None
     bounded: Bounded | None = None
     probes: Probe | None = None
+    answers: pd.DataFrame | None = None
 
     @property
     def constant(self) -> bool:
@@ -142,6 +144,8 @@ class Audit(Inside):
     """The interaction on a scale without ends; None where the scale does not ask for it."""
     probes: Probe | None = None
     """Whether the judges notice damage, and what that makes of the interaction; None without probes."""
+    answers: pd.DataFrame | None = None
+    """`explanation.worst` with the texts that could be had: prompt, response, reason; None where there are none."""
     cell: tuple[str, str] | None = None
     """The language and judge that were asked for."""
     matters_said: bool = False
@@ -171,6 +175,7 @@ def audit(
     matters: float | None = None,
     goal: Goal | None = None,
     cell: tuple[str, str] | None = None,
+    items: Any = None,
     probes: Panel | None = None,
 ) -> Audit | Inside:
     """Audit a panel: does language change the judges' ranking, how much, where, and how sure is that?
@@ -188,6 +193,8 @@ def audit(
     goal : what the panel is used for: "compare-systems", "gate", "rank-judges", "best-judge-per-language" or
         "panel-mean". The advice is then about that alone
     cell : (language, judge) to describe, whether it is off or not
+    items : a file or frame with the texts of answers, where the scores' own file has none: task, and language, system,
+        judge where texts differ by them; prompt, response, reason
     probes : scores of probes (clean, damaged and placebo versions as systems): they tell severity from blindness and
         competence, and the advice about calibrating follows them
 
@@ -249,12 +256,21 @@ def audit(
             bounded=None if model is None else run("levels", bounded, panel, linear=bands, latent=model, **common),
             probes=_probed(panel, probes, matters, level),
             left_out=part.left_out,
+            answers=_texts(panel, found.worst, items),
             cell=cell,
             goal=goal,
             matters_said=said,
             seed=seed,
             level=level,
         )
+
+
+def _texts(panel: Panel, worst: pd.DataFrame, items: Any) -> pd.DataFrame | None:
+    """The answers that move cells most, with their texts."""
+    if worst.empty:
+        return None
+    texts = read_texts(panel, worst, items)
+    return pd.concat([worst, texts], axis=1) if len(texts.columns) and texts.notna().to_numpy().any() else None
 
 
 def _inside(panel: Panel, goal: Goal | None, **common: Any) -> Inside:

@@ -24,6 +24,9 @@ def audit(
     cell: Annotated[
         str | None, Option(metavar="LANGUAGE,JUDGE", help="Describe this cell, off or not, and show its answers.")
     ] = None,
+    items: Annotated[
+        str | None, Option(metavar="FILE", help="Texts of the answers (task, response, reason), if they are elsewhere.")
+    ] = None,
     drop: Annotated[
         list[str] | None, Option(metavar="LANGUAGE,JUDGE", help="Leave out this cell. May be given several times.")
     ] = None,
@@ -67,6 +70,7 @@ def audit(
         sweep=parse_sweep(sweep) if sweep else (),
         base=base,
         cell=None if cell is None else parse_cell(cell, panel),
+        items=items,
         matters=matters,
         goal=check_goal(goal),
         probes=None if probes is None else read_probes(probes),
@@ -81,7 +85,7 @@ def _tables(result: Audit | Inside) -> dict[str, Any]:
     tables = {
         "cells": result.uncertainty.to_frame(),
         "explained": result.explanation.to_frame(),
-        "worst": result.explanation.worst,
+        "worst": result.explanation.worst if result.answers is None else result.answers,
     }
     if result.reversals is not None and result.ranks is not None:
         tables["reversals"] = result.reversals.to_frame()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.panel.labels import label, labels
+from polyjudge.panel.labels import clean, label, labels
 from polyjudge.panel.numbers import number
 from polyjudge.panel.say import Say, Words, say
 from polyjudge.questions.audit.audit import Audit, Inside
@@ -30,6 +30,9 @@ SPREAD = (
     "| calibrated = spread_calibrated/_low/_high:percent "
     "| taken off, left-out tasks = held_out_reduction/held_out_low/held_out_high:+percent"
 )
+MOST_ANSWERS = 10
+LONGEST = 300
+"""Characters of a text that are shown; all of it is in worst.csv."""
 PASSES = "passes, raw = pass_raw±_se:share | passes, calibrated = pass_calibrated±_se:share"
 AGREES = {"same": "yes", "lost": "only in points", "new": "only in logits", "turned": "opposite"}
 
@@ -38,6 +41,7 @@ def sections(a: Audit) -> tuple[Section, ...]:
     """Every section, in the order of use."""
     limits = [] if a.probes is None else [say("probe.scope", tasks=a.probes.tasks)]
     return (
+        *([answers_section(a)] if len(a.explanation.worst) else []),
         _places(a),
         cells_section(a),
         *([] if a.probes is None else [probe.section(a.probes)]),
@@ -88,9 +92,23 @@ def culprit_blocks(e: Explanation) -> list[Block]:
     """The worst tasks of the places."""
     if not len(e.worst):
         return []
-    expected, gap = column("expected:points", like=("score",)), column("gap:+points", like=("score",))
-    head = "task:label | language | judge | score:points"
-    return [table("worst", say("explain.worst"), e.worst, head, expected, gap, most=60)]
+    more = [column(f"{name}:points", like=("score",)) for name in ("others", "expected")]
+    head = "task:label | " + ("system | " if "system" in e.worst else "") + "language | judge | score:points"
+    return [table("worst", say("explain.worst"), e.worst, head, *more, column("gap:+points", like=("score",)), most=60)]
+
+
+def answers_section(a: Audit) -> Section:
+    """The answers that move a cell most, with their texts where there are any: cut, and nothing in them runs."""
+    says: list[Words] = []
+    for number_, (_, row) in enumerate([] if a.answers is None else a.answers.head(MOST_ANSWERS).iterrows(), 1):
+        place = {"task": row["task"], "system": row.get("system"), "number": number_}
+        says.append(say("answer.scores", **place, **fields(row, "language", "judge", "score", "others")))
+        for text in ("prompt", "response", "reason"):
+            if isinstance(row.get(text), str) and row[text].strip():
+                says.append(say(f"answer.{text}", text=clean(row[text], LONGEST), judge=row["judge"]))
+    title = "The answers that move it most"
+    blocks = tuple(culprit_blocks(a.explanation))
+    return Section(name="answers", title=title, says=tuple(says), blocks=blocks, folded=a.cell is None)
 
 
 def cells_section(a: Audit) -> Section:
@@ -128,7 +146,7 @@ def judged(audit: Inside) -> tuple[Section, ...]:
 def _places(audit: Audit) -> Section:
     """The culprits: their numbers, worst tasks and scores."""
     e = audit.explanation
-    blocks: list[Block] = culprit_blocks(e)
+    blocks: list[Block] = []
     if len(audit.distribution):
         caption, alt = "Scores of every judge in every language.", say("explain.shares-chart", named=e.named)
         blocks.append(chart("score-shares", "score_shares", caption, alt, frame=audit.distribution, named=e.named))

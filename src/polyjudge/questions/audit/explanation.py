@@ -6,6 +6,7 @@ See docs/methods.md, section 18.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +31,7 @@ from polyjudge.estimate.incomplete import estimate_interaction, informing
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.levels import Latent, deciding_units
 from polyjudge.estimate.resample import bootstrap_means, check_level, mean_and_se
-from polyjudge.panel.arrays import Array
+from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.budget import require_time
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
@@ -64,7 +65,8 @@ class Explanation(Result):
         interaction, share (of random halves of the tasks that name it), and floor, ceiling, missing (shares of its
         scores), each with the same of the judge's other languages (`_elsewhere`)
     named_cells : `culprits` where no cell was asked for
-    worst : the tasks that show it most: task, language, judge, score, expected, gap
+    worst : the answers that move it most: task, (system,) language, judge, score, others (mean of the other judges of
+        the same answer), expected, gap
     """
 
     kind: Kind
@@ -114,7 +116,7 @@ def explain(
     matters: float | None = None,
     level: float = 0.95,
     resamples: int = 100,
-    most: int = 5,
+    most: int = 10,
     seed: int = 7,
     bands: Uncertainty | None = None,
     latent: Latent | None = None,
@@ -132,7 +134,7 @@ def explain(
     level : confidence of intervals and of naming a cell
     resamples : halves of the tasks behind `stability` and `share`; in a diffuse panel twice as many bootstraps behind
         the intervals of `excess`, which are else Student's t
-    most : worst tasks listed for each culprit
+    most : answers listed for each cell
     bands, latent : the `uncertainty` and the model of levels of the same panel, where they are at hand
 
     >>> import numpy as np, polyjudge as pj
@@ -337,30 +339,28 @@ def _shares(panel: Panel) -> list[tuple[str, Array, Array]]:
 
 
 def _worst(panel: Panel, gaps: Array, named: NDArray[np.bool_], cells: pd.DataFrame, most: int) -> pd.DataFrame:
-    """The tasks whose scores in the named cells lie furthest to the side on which the cell is off."""
-    parts = []
+    """The answers whose scores in the named cells lie furthest to the side on which the cell is off."""
+    head = ["task", *(["system"] if panel.systems else []), "language", "judge", "score", "others", "expected", "gap"]
+    rows: list[tuple[Any, ...]] = []
     for at in np.flatnonzero(named) if np.all(panel.weights == 1) else []:
         language, judge = divmod(int(at), panel.shape[2])
-        score = panel.scores[:, language, judge]
+        there = panel.scores[:, None] if panel.system_scores is None else panel.system_scores
+        own, others = there[:, :, language, judge], mean_there(np.delete(there[:, :, language], judge, axis=2), 2)
+        if panel.system_scores is None:
+            gap = gaps[:, None, language, judge]
+        else:  # an answer is measured by what its judge usually gives beside the others
+            rest = mean_there(np.delete(there, judge, axis=3), 3)
+            usual = np.delete(there[..., judge] - rest, language, axis=2)
+            gap = own - others - float(np.nanmean(usual))
         side = np.sign(cells["excess"].iloc[at]) or 1.0
-        gap = np.where(np.isnan(score), np.nan, gaps[:, language, judge])
-        order = np.argsort(-side * gap, kind="stable")[:most]
-        order = order[~np.isnan(gap[order]) & (side * gap[order] > 0)]
-        parts.append(
-            pd.DataFrame(
-                {
-                    "task": [panel.tasks[i] for i in order],
-                    "language": panel.languages[language],
-                    "judge": panel.judges[judge],
-                    "score": score[order],
-                    "expected": score[order] - gap[order],
-                    "gap": gap[order],
-                }
-            )
-        )
-    if not parts:
-        return pd.DataFrame(columns=["task", "language", "judge", "score", "expected", "gap"])
-    return pd.concat(parts, ignore_index=True)
+        gap = np.where(np.isnan(own), np.nan, gap)
+        order = np.argsort(-side * gap, axis=None, kind="stable")[:most]
+        for t, s in zip(*np.unravel_index(order, gap.shape), strict=True):
+            if side * gap[t, s] > 0:
+                place = (panel.tasks[t], *((panel.systems[s],) if panel.systems else ()))
+                size = (own[t, s], others[t, s], own[t, s] - gap[t, s], gap[t, s])
+                rows.append((*place, panel.languages[language], panel.judges[judge], *map(float, size)))
+    return pd.DataFrame(rows, columns=head)
 
 
 def distribution(panel: Panel, cells: NDArray[np.bool_] | None = None) -> pd.DataFrame:

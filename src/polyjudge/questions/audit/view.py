@@ -32,7 +32,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
     frame["read"] = _read(result)
     asked = result.cell is not None
-    every = sections(result)
+    todo = tuple(x for x in advice.steps if not (asked and x.why.code == "step.read-worst"))
     return Report(
         **frame | {"judges": s.judges},
         title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
@@ -40,10 +40,12 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         picture=() if advice.state == "constant" else corrections(result),
         beside=() if advice.state == "constant" else _beside(result),
         uses=() if asked else tuple(advice.uses.values()),
-        next=steps(advice.steps, s.source or SCORES),
+        next=steps(
+            tuple(x for x in advice.steps if not (asked and x.why.code == "step.read-worst")), s.source or SCORES
+        ),
         findings=tuple(result.findings),
         brief=True,
-        sections=every,
+        sections=sections(result),
     )
 
 

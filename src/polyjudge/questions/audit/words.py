@@ -595,7 +595,15 @@ WORDS: dict[str, Template] = {
     "explain.without": "Without the places named, the largest deviation falls from {largest:points} to "
     "{without:points} {unit}, and {clear_without} of {cells} cells are clear of noise instead of {clear}.",
     "explain.majority": "This rests on the majority: it shows who differs, not who is right. Labels or probes decide.",
-    "explain.worst": "Tasks that show it most: the score, and what the other judges and languages lead to expect",
+    "explain.worst": "The score, the mean of the other judges of the same answer, and what they lead to expect",
+    "answer.scores": lambda v: (
+        "{number}. {task}"
+        + (", {system}" if v["system"] is not None else "")
+        + ", {language}: {judge} gave {score:points}, the others {others:points} on average."
+    ),
+    "answer.prompt": "Asked: {text:text}",
+    "answer.response": "Answered: {text:text}",
+    "answer.reason": "{judge}: {text:text}",
     "explain.alt": lambda v: (
         "How far each judge is off in each language, beyond its own and the language's level."
         + (" The culprit is framed." if v["named"] else "")
