@@ -40,9 +40,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         picture=() if advice.state == "constant" else corrections(result),
         beside=() if advice.state == "constant" else _beside(result),
         uses=() if asked else tuple(advice.uses.values()),
-        next=steps(
-            tuple(x for x in advice.steps if not (asked and x.why.code == "step.read-worst")), s.source or SCORES
-        ),
+        next=steps(todo, s.source or SCORES),
         findings=tuple(result.findings),
         brief=True,
         sections=sections(result),
@@ -160,12 +158,12 @@ def recovery_section(found: Recovery) -> Section:
         **fields(found, "inside", "level", "in_band"),
     )
     head = "language | judge | planted:+points | estimated:+points | error:+points"
-    caption = "Planted and estimated interaction, largest first, in points"
+    caption = "What `calibrate` takes off, planted and estimated, largest first, in points"
     return Section(
         name="recovery",
         title="How close the estimate came to the planted truth",
         says=(words,),
-        blocks=(table("recovery", caption, cells, head),),
+        blocks=(table("recovery", caption, cells, head, most=8),),
         folded=False,
     )
 
