@@ -294,3 +294,18 @@ def test_a_plan_is_made_ready_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert summary.adaptive is not None
     assert len(loaded) == 1
     assert len(opened) == 1 + 2 * summary.adaptive.look  # and for each look one while asking, one for the scores
+
+
+def test_what_rare_failures_could_hide_is_said(finished: Finished, tmp_path: Path) -> None:
+    summary = read_summary(finished.folder)
+    assert summary.adaptive is not None
+    assert summary.adaptive.blind_spot is None  # without the width of the scale nobody can tell
+    config = planted()
+    with js.running(config) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", config, until={"matters": 0.6, "seed": 3})
+        js.command("collect", path, "-o", tmp_path / "run", "--guard")
+    found = read_summary(tmp_path / "run").adaptive
+    assert found is not None
+    assert found.blind_spot is not None
+    assert found.blind_spot["guard"]
+    assert found.blind_spot["points"] == pytest.approx(4 * (1 - 0.05 ** (1 / found.blind_spot["tasks"])))

@@ -181,9 +181,10 @@ def collect_until(
             scores = bought.scores(read(folder), purchase.stop)
             clusters = None if bought.clusters is None else bought.clusters[: purchase.stop]
             state = bought.rule.look(state, scores, clusters)
-            note = _note(settings, bought, state)
+            note, so_far = _note(settings, bought, state), replay_of(bought.rule, state, scores, clusters)
+            note["blind_spot"] = plain(so_far.blind_spot)
             if bought.rule.next(state) is None:  # what all scores together say
-                note["final"] = plain(replay_of(bought.rule, state, scores, clusters).unbiased()[0])
+                note["final"] = plain(so_far.unbiased()[0])
             write_meta(con, ADAPTIVE, note)
             if tell is not None:
                 tell(_line(bought, state, purchase, summary, scores, clusters))
@@ -352,8 +353,8 @@ def _note(settings: dict[str, Any], bought: _Bought, state: State) -> dict[str, 
 
 
 def with_defaults(settings: dict[str, Any], scale: tuple[float, float]) -> dict[str, Any]:
-    """Settings with `matters` at 2% of the scale (of 100 percentage points for a gate) where it is not given."""
-    if settings.get("matters") is None:
-        width = 100.0 if settings.get("threshold") is not None else scale[1] - scale[0]
-        settings = {**settings, "matters": 0.02 * width}
-    return settings
+    """Settings with the width of the scale (100 percentage points for a gate), and `matters` at 2% of it where it is not
+    given."""
+    width = 100.0 if settings.get("threshold") is not None else scale[1] - scale[0]
+    given = {name: value for name, value in settings.items() if value is not None}
+    return {"matters": 0.02 * width, "width": width, **given}

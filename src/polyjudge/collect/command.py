@@ -56,6 +56,7 @@ class Adaptive(o.Group):
     questions: Annotated[Questions | None, Option(help="What is to be settled.")] = None
     matters: o.Matters = None
     at: Annotated[float | None, Option(help="The threshold, for --questions gate.")] = None
+    guard: Annotated[bool, Option("--guard", help="Allow for failures too rare to have shown.")] = False
     pilot: Annotated[
         str | None,
         Option(metavar="SCORES", help="With --dry-run --until: earlier scores, or an audit, to simulate the run."),
@@ -65,7 +66,9 @@ class Adaptive(o.Group):
     def given(self) -> dict[str, Any]:
         """Settings of the rule that the user named."""
         named = {"questions": self.questions and self.questions.value, "matters": self.matters, "threshold": self.at}
-        return {name: value for name, value in named.items() if value is not None}
+        return {name: value for name, value in named.items() if value is not None} | (
+            {"guard": True} if self.guard else {}
+        )
 
 
 OPTIONS = (o.Json, Adaptive)
@@ -173,7 +176,7 @@ def _settings(plan: Plan, options: Adaptive) -> dict[str, Any] | None:
     """Settings of the rule from the options, else from the plan's `until`; None for an ordinary run."""
     if options.until is None and plan.until is None:
         if options.given:
-            raise UsageError("--questions, --matters and --at go with --until settled.")
+            raise UsageError("--questions, --matters, --at and --guard go with --until settled.")
         return None
     from polyjudge.collect.adaptive import with_defaults
 

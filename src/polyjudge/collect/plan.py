@@ -264,6 +264,7 @@ class Until(_Part):
     threshold: float | None = None
     at_least: bool = False
     first: Annotated[int, Field(ge=2)] = 24
+    guard: bool = False
     seed: Annotated[int, Field(ge=0)] = 7
 
 

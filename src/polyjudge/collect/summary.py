@@ -25,11 +25,13 @@ ALARM = 0.01
 @dataclass(frozen=True, repr=False, eq=False)
 class Progress(Result):
     """Where an adaptive run stands. `answers`: language, first, second, verdict, settled_at (look), estimate, low and
-    high at that look, and at the end `final`: from all scores bought, less what stopping adds."""
+    high at that look, and at the end `final`: from all scores bought, less what stopping adds. `blind_spot`: failures
+    too rare to have shown (on so many tasks, worth so many points, whether the intervals allow for them)."""
 
     answers: pd.DataFrame
     look: int
     looks: int
+    blind_spot: dict[str, Any] | None = None
 
     @property
     def open(self) -> pd.DataFrame:
@@ -170,7 +172,8 @@ def read_progress(con: sqlite3.Connection) -> Progress | None:
     for name in ("verdict", "settled_at", "estimate", "low", "high"):
         frame[name] = state[name] if name in ("verdict", "settled_at") else pd.Series(state[name], dtype=float)
     frame["final"] = pd.Series(kept.get("final") or [None] * len(frame), dtype=float)
-    return Progress(answers=frame, look=int(state["look"]), looks=len(kept["looks"]))
+    look, looks = int(state["look"]), len(kept["looks"])
+    return Progress(answers=frame, look=look, looks=looks, blind_spot=kept.get("blind_spot"))
 
 
 def _judges(

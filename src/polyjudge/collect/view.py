@@ -37,6 +37,8 @@ def _summary(s: Summary) -> Report:
     verdict: list[Words] = []
     if s.adaptive is not None:
         verdict.append(_progress(s, s.adaptive))
+        if s.adaptive.blind_spot is not None:
+            verdict.append(say("replay.blind-spot", **s.adaptive.blind_spot))
     elif s.complete:
         calls = int(s.judges["calls"].sum())
         verdict.append(say("collect.complete", calls=calls, missing=s.missing, refused=s.refused))
