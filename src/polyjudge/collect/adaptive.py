@@ -353,8 +353,7 @@ def _note(settings: dict[str, Any], bought: _Bought, state: State) -> dict[str, 
 
 
 def with_defaults(settings: dict[str, Any], scale: tuple[float, float]) -> dict[str, Any]:
-    """Settings with the width of the scale (100 percentage points for a gate), and `matters` at 2% of it where it is not
-    given."""
+    """Settings with the width of the scale (100 points for a gate), and `matters` at 2% of it where it is not given."""
     width = 100.0 if settings.get("threshold") is not None else scale[1] - scale[0]
     given = {name: value for name, value in settings.items() if value is not None}
     return {"matters": 0.02 * width, "width": width, **given}
