@@ -99,6 +99,13 @@ def open_table(
 
 
 def _open_frame(source: Any) -> Opened:
+    if isinstance(source, (list, dict)):
+        try:
+            source = pd.DataFrame(source)
+        except (ValueError, TypeError) as error:
+            raise UsageError(f"This {type(source).__name__} is no table: {clean(error, 100)}.") from None
+    if isinstance(source, (pd.Series, pd.DataFrame)):
+        source = _plain(source)
     kind = type(source).__module__.split(".")[0]
     if kind in ("duckdb", "_duckdb"):
         source = source.df()
@@ -130,6 +137,17 @@ def chosen_rows(opened: Opened, only: Mapping[str, str]) -> Opened:
         source.row, source.first_line, source.spool = "rowid", None, True
         opened = replace(opened, source=source)
     return opened
+
+
+def _plain(table: pd.Series[Any] | pd.DataFrame) -> pd.DataFrame:
+    """A data frame whose labels are columns: levels of an index become some, levels of columns are joined."""
+    frame = table.to_frame("score" if table.name is None else table.name) if isinstance(table, pd.Series) else table
+    if isinstance(frame.columns, pd.MultiIndex):
+        frame = frame.set_axis(["_".join(str(x) for x in names if str(x)) for names in frame.columns], axis=1)
+    named = [str(name) for name in frame.index.names if name is not None]
+    if isinstance(frame.index, pd.MultiIndex) or (named and not set(named) & set(map(str, frame.columns))):
+        frame = frame.reset_index()
+    return frame
 
 
 def file_of(address: str) -> str | None:

@@ -75,7 +75,7 @@ WORDS: dict[str, Template] = {
     "read.wide": "Scores stand in several columns, named {pattern}.",
     "read.map": _map,
     "read.percent": "Percent signs were dropped: 85% is 85.",
-    "read.out_of": "Scores out of {most:g} are read as numbers from 0 to {most:g}.",
+    "read.out_of": "Scores out of {most:g} are read as plain numbers: 3/{most:g} is 3.",
     "read.comma": "Commas are read as decimal commas: 1,5 is one and a half.",
     "read.absent": lambda v: "Read as missing: " + names([f"{w} ({c})" for w, c in v["words"].items()]) + ".",
     "read.margins": _margins,

@@ -11,12 +11,14 @@ from polyjudge.panel.files import matches
 from polyjudge.panel.labels import clean
 from polyjudge.read.formats import (
     deepeval,
+    fastchat,
     inspect_logs,
     langfuse,
     lm_eval,
     mlflow,
     mt_metrics,
     openai_evals,
+    otel,
     phoenix,
     promptfoo,
 )
@@ -31,6 +33,8 @@ TOOLS: tuple[Format, ...] = (
     phoenix.FORMAT,
     langfuse.FORMAT,
     openai_evals.FORMAT,
+    fastchat.FORMAT,
+    otel.FORMAT,
     mt_metrics.FORMAT,
 )
 TABLES = {

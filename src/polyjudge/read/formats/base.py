@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import csv
 import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +20,7 @@ from polyjudge.panel.labels import clean
 from polyjudge.panel.say import Say
 from polyjudge.read.duck import FILE
 from polyjudge.read.formats.names import part_of
-from polyjudge.read.limits import require_json, weigh
+from polyjudge.read.limits import LINE_BYTES, require_json, weigh
 
 PEEK = 1 << 20
 
@@ -196,6 +198,30 @@ def check_pages(pages: Sequence[Any], shown: str) -> None:
         )
 
 
+def table_rows(path: Path) -> Iterator[dict[str, str]]:
+    """The rows of a CSV file that a data frame was saved as, all of them text."""
+    csv.field_size_limit(LINE_BYTES)
+    with open_text(path) as file:
+        for number, row in enumerate(csv.DictReader(file), 2):
+            if None in row or None in row.values():
+                raise PanelError(f"{clean(path, 200)}, row {number} has more or fewer fields than the header.")
+            yield row
+
+
+def parsed(value: Any) -> Any:
+    """A list or dictionary that a cell of a data frame holds, as JSON or as Python writes it."""
+    if not isinstance(value, str):
+        return value
+    for read in (json.loads, ast.literal_eval):
+        try:
+            found = read(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(found, (dict, list)):
+            return found
+    raise ValueError(f"neither a list nor a dictionary: {clean(value, 60)}")
+
+
 def flat(value: Mapping[str, Any], prefix: str = "", depth: int = 4) -> dict[str, Any]:
     """Nested mappings as dotted columns; lists are left out.
 
@@ -235,7 +261,7 @@ def read_tool(tool: Format, paths: Sequence[Path]) -> ToolScores:
         return tool.finish(pd.DataFrame(rows))
     except PolyjudgeError:
         raise
-    except (LookupError, TypeError, AttributeError, ValueError, RecursionError, OverflowError) as error:
+    except (csv.Error, LookupError, TypeError, AttributeError, ValueError, RecursionError, OverflowError) as error:
         raise PanelError(
             f"The files look like {tool.title}, but are not what is expected there ({clean(repr(error), 120)}). If "
             "they are a plain table, say --format json or csv."

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from polyjudge.read.formats.base import Format, Peek, by_metric, flat, number_or_word, pick, records
+from polyjudge.read.formats.base import Format, Peek, by_metric, flat, number_or_word, parsed, pick, records, table_rows
 
 
 def fits(peek: Peek) -> bool:
-    """A trace with assessments, as `Trace.to_json` or `search_traces` writes it."""
+    """A trace with assessments, as `Trace.to_json` or `search_traces` writes it, also as CSV."""
+    if {"trace_id", "assessments"} <= set(peek.header):
+        return True
     return isinstance(peek.record, dict) and {"assessments", "trace_id"} <= _info(peek.record).keys()
 
 
@@ -22,11 +23,15 @@ def _info(trace: dict[str, Any]) -> dict[str, Any]:
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
     """One row for each feedback of each trace; expectations are ground truth and are left out."""
-    for trace in records(path):
+    is_table = path.name.lower().removesuffix(".gz").endswith(".csv")
+    for trace in table_rows(path) if is_table else records(path):
         info = _info(trace)
-        found = info.get("assessments") or []
-        tags, about = info.get("tags") or {}, info.get("trace_metadata") or info.get("request_metadata") or {}
-        for one in json.loads(found) if isinstance(found, str) else found:
+        found = parsed(info.get("assessments") or [])
+        tags, about = (
+            parsed(info.get("tags") or {}),
+            parsed(info.get("trace_metadata") or info.get("request_metadata") or {}),
+        )
+        for one in found:
             feedback, source, own = one.get("feedback"), one.get("source") or {}, one.get("metadata") or {}
             if feedback is None or one.get("valid") is False:
                 continue
@@ -47,7 +52,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 FORMAT = Format(
     name="mlflow",
     title="MLflow traces with assessments",
-    files="traces as JSON lines or a JSON list (`Trace.to_json`, `mlflow traces search --output json`)",
+    files="traces as JSON lines, a JSON list (`Trace.to_json`), or `search_traces()` saved as CSV",
     reads="judge: source_id of a feedback, or its name where all have one source; task and language: tags or metadata",
     needs="tags or metadata task and language on traces or feedback, else --task and --language tags.NAME",
     fits=fits,

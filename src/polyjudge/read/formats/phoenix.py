@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from polyjudge.read.formats.base import Format, Peek, by_metric, flat, number_or_word, pick, records
+from polyjudge.read.formats.base import Format, Peek, by_metric, flat, number_or_word, parsed, pick, records, table_rows
 
 
 def fits(peek: Peek) -> bool:
@@ -36,26 +33,15 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 
 def _notes(path: Path) -> Iterator[Mapping[str, Any]]:
     if path.name.lower().removesuffix(".gz").endswith(".csv"):
-        for row in pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records"):
-            about = row.get("metadata") or "{}"
+        for row in table_rows(path):
             yield {
-                **{str(k): v for k, v in row.items()},
+                **row,
                 "name": row.get("annotation_name"),
                 "result": {"score": row.get("result.score"), "label": row.get("result.label")},
-                "metadata": _parsed(str(about)),
+                "metadata": parsed(row.get("metadata") or "{}"),
             }
     else:
         yield from records(path)
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    for attempt in (text, text.replace("'", '"').replace("None", "null")):
-        try:
-            found = json.loads(attempt)
-        except ValueError:
-            continue
-        return found if isinstance(found, dict) else {}
-    return {}
 
 
 FORMAT = Format(

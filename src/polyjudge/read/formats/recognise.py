@@ -32,6 +32,8 @@ NO_JUDGE = words(
 """Columns beside those of judges that are summaries or labels."""
 MODEL = ("model", "model_name", "model_id", "evaluated_model")
 """Columns that may name what judges or what is judged."""
+REPEAT = "polyjudge_repeat"
+"""Column with the place of a score in its list."""
 SHOWN = 8
 """Labels of a role that a reading shows."""
 FAR = 5.0
@@ -81,7 +83,8 @@ class _Draft:
     spread: Spread | None = None
     pair: Pair | None = None
     by_row: bool = False
-    questions: list[Say] | None = None
+    lists: bool = False
+    """Each score is a list: repeats of one measurement."""
     format: str = ""
 
     def missing(self) -> list[str]:
@@ -111,6 +114,9 @@ def recognise(
     if asked.names.get("task") is None and needs:
         _join_tasks(draft, frame)
     _find_shape(draft)
+    if "score" in draft.roles.found and draft.spread is None:
+        place = draft.roles.found["score"][0]
+        draft.lists = place.plain and "replicate" not in draft.roles.found and table.holds_lists(place.text)
     reading = _reading(draft, shown or source.where)
     if reading.questions:
         raise Unclear(message(reading, table.names) + (f" This format needs: {needs}." if needs else ""), reading)
@@ -119,6 +125,8 @@ def recognise(
         if source.spool:
             duck.spool(source, needed, frame)
             source.spool = False
+        if draft.lists:
+            _open_lists(draft)
         return _settle(draft, duck.column_types(source), weight, reading)
 
 
@@ -350,6 +358,20 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
     return Understood(source=turned, columns=columns, reading=reading, limits=read.limits, layout=layout)
 
 
+def _open_lists(draft: _Draft) -> None:
+    """A row for each number of a list of scores; its place in the list is the replicate."""
+    source, score = draft.table.source, draft.roles.found["score"][0].column
+    plain = f"replace(replace(CAST({name(score)} AS VARCHAR), 'None', 'null'), 'nan', 'null')"
+    order = f" ORDER BY {source.row}" if source.row else ""
+    source.con.execute(
+        f"CREATE TEMP TABLE listed AS SELECT * EXCLUDE ({name(score)}, polyjudge_list), "
+        f"unnest(polyjudge_list) AS {name(score)}, generate_subscripts(polyjudge_list, 1) AS {REPEAT} "
+        f"FROM (SELECT *, json_extract_string({plain}, '$[*]') AS polyjudge_list FROM {source.relation}{order})"
+    )
+    source.relation, source.row, source.first_line = "listed", "rowid", None
+    draft.roles.found["replicate"] = (Place(REPEAT), "content")
+
+
 def _titles(draft: _Draft, keys: Mapping[str, str]) -> dict[str, str]:
     """Role -> name of its column after reshaping: the user's own where no other column has it."""
     taken = {"score", "line", "cell", ROW, *(draft.spread.roles if draft.spread else ())}
@@ -390,7 +412,7 @@ def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Va
     words = source.con.execute(
         f"SELECT t, count(*) FROM ({one}) WHERE {is_word} GROUP BY t ORDER BY 2 DESC, 1 LIMIT {v.MOST_WORDS}"
     ).fetchall()
-    names = ("least", "most", "plain", "pointed", "outside", "percent", "comma", "thousands", "parts")
+    names = ("least", "most", "lowest", "plain", "pointed", "outside", "percent", "comma", "thousands", "parts")
     profile = v.Profile(**dict(zip(names, found, strict=True)), words={str(t): int(n) for t, n in words})
 
     return v.recognise(profile, given, draft.asked.decimal, where, lambda some: _where(source, texts, some))

@@ -15,7 +15,7 @@ from polyjudge.panel.reading import ROLES, How
 from polyjudge.panel.say import Say
 from polyjudge.read.formats.languages import all_languages
 from polyjudge.read.formats.names import compile_pattern, guess_spread, part_of, task_and_language
-from polyjudge.read.formats.table import Place, Table, file_place
+from polyjudge.read.formats.table import Place, Table, file_place, is_nested
 
 OTHER = re.compile(
     r"(n_|num_|count|tokens?|cost|price|latency|time|timestamp|date|duration|seconds|length|len|seed|temperature|top_p|"
@@ -79,7 +79,7 @@ def find_roles(table: Table, asked: Asked) -> Roles:
         if f"{{{role}}}" in roles.patterns.get(other, "") and role not in roles.found:
             roles.patterns[role] = roles.patterns[other]
             roles.found[role] = (from_pattern(table, role, roles.patterns[other]), "pattern")
-    flat = [n for n in table.names if not any(isinstance(v, (dict, list)) for v in table.values(n)[:20])]
+    flat = [n for n in table.names if table.holds_lists(n) or not any(map(is_nested, table.values(n)[:20]))]
     for role in USUAL:
         if role not in roles.found and role not in absent:
             _by_usual_name(table, roles, role, flat)

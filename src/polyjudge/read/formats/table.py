@@ -18,6 +18,8 @@ from polyjudge.read.formats.values import ABSENT, COMMA, NO, OUT_OF, PERCENT, YE
 
 SAMPLE = 2000
 DEPTH = 4
+LIST = r"\[\s*(-?[0-9.]+(e[-+]?[0-9]+)?|null|None|nan)(\s*,\s*(-?[0-9.]+(e[-+]?[0-9]+)?|null|None|nan))*\s*\]"
+"""A list of numbers, as JSON or Python writes it."""
 MOST_LEAVES = 400
 
 
@@ -128,12 +130,22 @@ class Table:
         texts = self.texts(text)
         return bool(texts) and all(map(could_be_score, texts))
 
+    def holds_lists(self, text: str) -> bool:
+        """Whether all that the sample holds there are lists of numbers: several scores of one answer."""
+        texts = self.texts(text)[:200]
+        return bool(texts) and all(re.fullmatch(LIST, t.strip()) for t in texts)
+
     def is_row_number(self, text: str) -> bool:
         """A nameless or running number, as a spreadsheet or a data frame's index leaves it."""
         if re.fullmatch(r"(unnamed.*|index|row|#|column0+|)", text.strip().lower()):
             return True
         texts = self.texts(text)
         return len(texts) > 2 and texts in [[str(i + start) for i in range(len(texts))] for start in (0, 1)]
+
+
+def is_nested(value: Any) -> bool:
+    """Something with parts."""
+    return isinstance(value, (dict, list))
 
 
 def _descend(path: tuple[str, ...], value: Mapping[str, Any], out: dict[str, tuple[str, ...]]) -> None:

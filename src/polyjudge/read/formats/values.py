@@ -6,6 +6,7 @@ Only readings that leave no doubt are made by themselves, and each is said. Ever
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -55,6 +56,8 @@ class Profile:
     least: float | None = None
     most: float | None = None
     """Of what these are out of."""
+    lowest: float | None = None
+    """The lowest score of these."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +117,8 @@ def profile_sql(text: str, given: Mapping[str, float | None]) -> tuple[str, str]
         number = f"({number} AND ({number_sql(text)}) NOT IN ({', '.join(map(repr, stated))}))"
     percent, comma, parts = (f"regexp_full_match({text}, {quote(p)})" for p in (PERCENT, COMMA, OUT_OF))
     whole = f"try_cast(nullif(regexp_extract({text}, {quote(f'^{OUT_OF}$')}, 2), '') AS DOUBLE)"
-    counts = f"min({whole}) AS least, max({whole}) AS most, " + ", ".join(
+    part = f"try_cast(replace(nullif(regexp_extract({text}, {quote(f'^{OUT_OF}$')}, 1), ''), ',', '.') AS DOUBLE)"
+    counts = f"min({whole}) AS least, max({whole}) AS most, min({part}) AS lowest, " + ", ".join(
         f"count_if({condition}) AS {name}"
         for name, condition in {
             "plain": number,
@@ -219,7 +223,10 @@ def recognise(
         kind = "percent"
     words_only = kind in ("words", "map") and not (found.plain or found.percent or found.comma or found.parts)
     scale = [v for v in {**mapping, **given}.values() if v is not None] if words_only else []
-    scale = [0.0, found.most] if found.most else scale
+    if found.most and (found.lowest or 0.0) < 1:
+        scale = [0.0, found.most]
+    elif found.most:  # 1/5 to 5/5: that 0/5 can be is not said, unless the column's name says where the scale begins
+        scale = [1.0, found.most] if re.search(rf"\b1\s*(-|–|to|\.\.)\s*{found.most:g}\b", where) else []
     limits = (min(scale), max(scale)) if len(set(scale)) > 1 else None
     return Values(
         kind=kind, comma=comma, percent=bool(found.percent), mapping=mapping, missing=missing, limits=limits,

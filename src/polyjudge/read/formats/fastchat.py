@@ -1,0 +1,52 @@
+"""FastChat judgments (MT-bench): pairs, whose two games are the two orders of showing, and single grades."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from polyjudge.read.formats.base import Format, Peek, ToolScores, records, tidy
+
+
+def fits(peek: Peek) -> bool:
+    """A judge with its prompt, and winners of games or a model with its score."""
+    found = peek.entry
+    return isinstance(found.get("judge"), list) and {"question_id", "tstamp"} <= found.keys()
+
+
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    """One row for each game of a pair (its winner is turned back by FastChat itself), or for each grade."""
+    for one in records(path):
+        common = {"task": one["question_id"], "turn": one.get("turn", 1), "judge": one["judge"][0]}
+        if "model_1" not in one:
+            score = one.get("score")
+            yield {**common, "system": one.get("model"), "score": None if score == -1 else score}
+            continue
+        for game in ("g1", "g2"):
+            if f"{game}_winner" in one:
+                winner = one[f"{game}_winner"]
+                names = {"model_1": one["model_1"], "model_2": one["model_2"]}
+                yield {**common, **names, "winner": None if winner == "error" else winner, "replicate": game}
+
+
+def finish(frame: pd.DataFrame) -> ToolScores:
+    """Turns of a question are tasks of one cluster."""
+    if frame["turn"].nunique() > 1:
+        frame["cluster"] = frame["task"].astype(str)
+        frame["task"] = frame["cluster"] + " turn " + frame["turn"].astype(str)
+    return ToolScores(frame=tidy(frame.drop(columns="turn")))
+
+
+FORMAT = Format(
+    name="fastchat",
+    title="FastChat judgments",
+    files="MODEL_pair.jsonl and MODEL_single.jsonl of gen_judgment.py",
+    reads="judge: the judging model; task: question and turn; systems: the models; both games of a pair as replicates",
+    needs="the language in the files' names (--language-from 'judgments_{language}.jsonl')",
+    fits=fits,
+    rows=rows,
+    finish=finish,
+)
