@@ -412,7 +412,19 @@ def _values(draft: _Draft, source: Source, texts: list[str], where: str) -> v.Va
     words = source.con.execute(
         f"SELECT t, count(*) FROM ({one}) WHERE {is_word} GROUP BY t ORDER BY 2 DESC, 1 LIMIT {v.MOST_WORDS}"
     ).fetchall()
-    names = ("least", "most", "lowest", "plain", "pointed", "outside", "percent", "comma", "thousands", "parts")
+    names = (
+        "least",
+        "most",
+        "lowest",
+        "highest",
+        "plain",
+        "pointed",
+        "outside",
+        "percent",
+        "comma",
+        "thousands",
+        "parts",
+    )
     profile = v.Profile(**dict(zip(names, found, strict=True)), words={str(t): int(n) for t, n in words})
 
     return v.recognise(profile, given, draft.asked.decimal, where, lambda some: _where(source, texts, some))

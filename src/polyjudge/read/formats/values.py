@@ -57,7 +57,8 @@ class Profile:
     most: float | None = None
     """Of what these are out of."""
     lowest: float | None = None
-    """The lowest score of these."""
+    highest: float | None = None
+    """The scores of these."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,17 +119,20 @@ def profile_sql(text: str, given: Mapping[str, float | None]) -> tuple[str, str]
     percent, comma, parts = (f"regexp_full_match({text}, {quote(p)})" for p in (PERCENT, COMMA, OUT_OF))
     whole = f"try_cast(nullif(regexp_extract({text}, {quote(f'^{OUT_OF}$')}, 2), '') AS DOUBLE)"
     part = f"try_cast(replace(nullif(regexp_extract({text}, {quote(f'^{OUT_OF}$')}, 1), ''), ',', '.') AS DOUBLE)"
-    counts = f"min({whole}) AS least, max({whole}) AS most, min({part}) AS lowest, " + ", ".join(
-        f"count_if({condition}) AS {name}"
-        for name, condition in {
-            "plain": number,
-            "pointed": f"{number} AND contains({text}, '.')",
-            "outside": f"{number} AND try_cast({text} AS DOUBLE) NOT IN (0, 1)",
-            "percent": percent,
-            "comma": comma,
-            "thousands": f"regexp_full_match({text}, {quote(THOUSANDS)})",
-            "parts": parts,
-        }.items()
+    counts = (
+        f"min({whole}) AS least, max({whole}) AS most, min({part}) AS lowest, max({part}) AS highest, "
+        + ", ".join(
+            f"count_if({condition}) AS {name}"
+            for name, condition in {
+                "plain": number,
+                "pointed": f"{number} AND contains({text}, '.')",
+                "outside": f"{number} AND try_cast({text} AS DOUBLE) NOT IN (0, 1)",
+                "percent": percent,
+                "comma": comma,
+                "thousands": f"regexp_full_match({text}, {quote(THOUSANDS)})",
+                "parts": parts,
+            }.items()
+        )
     )
     return counts, f"{text} <> '' AND NOT coalesce({number} OR {percent} OR {comma} OR {parts}, false)"
 
@@ -223,7 +227,7 @@ def recognise(
         kind = "percent"
     words_only = kind in ("words", "map") and not (found.plain or found.percent or found.comma or found.parts)
     scale = [v for v in {**mapping, **given}.values() if v is not None] if words_only else []
-    if found.most and (found.lowest or 0.0) < 1:
+    if found.most and ((found.lowest or 0.0) < 1 or (found.highest or 0.0) > found.most):
         scale = [0.0, found.most]
     elif found.most:  # 1/5 to 5/5: that 0/5 can be is not said, unless the column's name says where the scale begins
         scale = [1.0, found.most] if re.search(rf"\b1\s*(-|–|to|\.\.)\s*{found.most:g}\b", where) else []
