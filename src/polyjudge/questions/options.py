@@ -382,6 +382,17 @@ def load(ctx: Context, scores: str, inside: bool = False) -> Panel:
     return settle_incomplete(read(ctx, scores), inside)
 
 
+def load_criteria(ctx: Context, scores: str, criterion: str | None, criteria: str | None) -> dict[str, Panel]:
+    """The panels of all criteria: criterion -> Panel; one under "" where there is only one."""
+    from polyjudge.estimate.identify import settle_incomplete
+    from polyjudge.read.criteria import read_criteria
+
+    columns = criteria.split(",") if criteria is not None else None
+    said = {**Reading.of(ctx).arguments(), **vars(Columns.of(ctx))}
+    found = _said_aloud(lambda: read_criteria(scores, criterion=criterion, criteria=columns, **said))
+    return {name: settle_incomplete(panel, inside=True) for name, panel in found.items()}
+
+
 def run(analysis: Callable[..., T], *given: Any, **options: Any) -> T:
     """Call an analysis of a panel that `load` read, at the level that the looks of an adaptive collection left."""
     from polyjudge.panel.arguments import run as call
@@ -392,17 +403,23 @@ def run(analysis: Callable[..., T], *given: Any, **options: Any) -> T:
 
 def read(ctx: Context, scores: str) -> Panel:
     """Read a panel with the columns and the options of reading that the user gave."""
+    from polyjudge.read import read_panel
+
+    return _said_aloud(lambda: read_panel(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx))))
+
+
+def _said_aloud(reading: Callable[[], T]) -> T:
+    """What the reading gives; its warnings go to the terminal."""
     import warnings
 
     from polyjudge.panel.errors import PolyjudgeWarning
-    from polyjudge.read import read_panel
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PolyjudgeWarning)
-        panel = read_panel(scores, **Reading.of(ctx).arguments(), **vars(Columns.of(ctx)))
+        found = reading()
     for warning in caught:
         if issubclass(warning.category, PolyjudgeWarning):
             print(f"polyjudge: warning: {visible(str(warning.message))}", file=sys.stderr)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return panel
+    return found

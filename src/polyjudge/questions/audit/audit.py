@@ -22,6 +22,7 @@ from polyjudge.panel.say import Say, say
 from polyjudge.questions.audit.advise import Advice, Goal, advise, advise_inside, check_goal
 from polyjudge.questions.audit.conclusions import conclude, conclude_inside
 from polyjudge.questions.audit.explanation import Explanation, distribution, explain
+from polyjudge.questions.audit.inside import means_inside
 from polyjudge.questions.audit.latent import Bounded, bounded
 from polyjudge.questions.audit.main_effects import judge_effect, language_effect
 from polyjudge.questions.audit.matters import Certificate, certificate, what_matters
@@ -56,6 +57,9 @@ class Inside(Result):
     """Whether the judges agree about what they judge; None where too many judges would have to be compared."""
     left_out: dict[str, Say] = field(default_factory=dict)
     """Part -> why it could not be had."""
+    means: pd.DataFrame | None = None
+    """Inside languages: language, judge, mean, low, high, tasks; with a gate pass_rate, pass_low, pass_high."""
+    threshold: float | None = None
     goal: Goal | None = None
     seed: int
     level: float
@@ -207,7 +211,7 @@ def audit(
         raise UsageError("A gate needs its pass mark: give a threshold too (--at).")
     check_goal(goal)
     if panel.apart or min(panel.shape[1:]) < 2:
-        return _inside(panel, goal, level=level, resamples=resamples, seed=seed)
+        return _inside(panel, goal, (threshold, at_least), level=level, resamples=resamples, seed=seed)
     said, matters = matters is not None, what_matters(panel, matters)
     lacks = not ((panel.complete and panel.systems_complete) or panel.by_design)
     levels = asks(panel) is not None
@@ -273,7 +277,7 @@ def _texts(panel: Panel, worst: pd.DataFrame, items: Any) -> pd.DataFrame | None
     return pd.concat([worst, texts], axis=1) if len(texts.columns) and texts.notna().to_numpy().any() else None
 
 
-def _inside(panel: Panel, goal: Goal | None, **common: Any) -> Inside:
+def _inside(panel: Panel, goal: Goal | None, gate: tuple[float | None, bool], **common: Any) -> Inside:
     """The audit of a panel in which nothing can be compared between languages."""
     why = "judge" if len(panel.judges) < 2 else "language" if len(panel.languages) < 2 else "apart"
     with stages(1) as run:
@@ -283,7 +287,8 @@ def _inside(panel: Panel, goal: Goal | None, **common: Any) -> Inside:
         alone = part("signal", signal, panel, refused=True, **common) if not panel.systems else None
     options = {"goal": goal, "seed": common["seed"], "level": common["level"]}
     agreed = alone if judged is None else judged.signal
-    return Inside(summary=Summary.of(panel), systems=judged, signal=agreed, left_out=part.left_out, **options)
+    found: dict[str, Any] = {"systems": judged, "signal": agreed, "means": means_inside(panel, common["level"], *gate)}
+    return Inside(summary=Summary.of(panel), left_out=part.left_out, threshold=gate[0], **found, **options)
 
 
 class _Parts:

@@ -30,6 +30,10 @@ def audit(
     drop: Annotated[
         list[str] | None, Option(metavar="LANGUAGE,JUDGE", help="Leave out this cell. May be given several times.")
     ] = None,
+    criterion: Annotated[str | None, Option(help="Column of criteria; each is audited, on one screen.")] = None,
+    criteria: Annotated[
+        str | None, Option(metavar="A,B,...", help="Score columns, one for each criterion, instead.")
+    ] = None,
     matters: o.Matters = None,
     goal: Annotated[
         str | None,
@@ -52,36 +56,41 @@ def audit(
     """
     from polyjudge.questions.audit.advise import check_goal
     from polyjudge.questions.audit.audit import audit as analyse
+    from polyjudge.questions.audit.criteria import audit_criteria
     from polyjudge.questions.audit.explanation import parse_cell, without_cells
     from polyjudge.questions.audit.pass_rates import parse_sweep
     from polyjudge.questions.emit import emit
     from polyjudge.read import read_probes
 
-    panel = o.load(ctx, scores, inside=True)
+    panels = o.load_criteria(ctx, scores, criterion, criteria)
     if drop:
-        panel = without_cells(panel, [parse_cell(place, panel) for place in drop])
-    result = o.run(
-        analyse,
-        panel,
-        seed=seed,
-        resamples=resamples,
-        threshold=at,
-        at_least=at_least,
-        sweep=parse_sweep(sweep) if sweep else (),
-        base=base,
-        cell=None if cell is None else parse_cell(cell, panel),
-        items=items,
-        matters=matters,
-        goal=check_goal(goal),
-        probes=None if probes is None else read_probes(probes),
-    )
+        panels = {c: without_cells(p, [parse_cell(place, p) for place in drop]) for c, p in panels.items()}
+    panel = next(iter(panels.values()))
+    options: dict[str, Any] = {
+        "seed": seed,
+        "resamples": resamples,
+        "threshold": at,
+        "at_least": at_least,
+        "sweep": parse_sweep(sweep) if sweep else (),
+        "base": base,
+        "cell": None if cell is None else parse_cell(cell, panel),
+        "items": items,
+        "matters": matters,
+        "goal": check_goal(goal),
+        "probes": None if probes is None else read_probes(probes),
+    }
+    if len(panels) > 1:
+        joint = audit_criteria(panels, **options)
+        return emit(ctx, joint, panel, tables={"criteria": joint.table, "alike": joint.same})
+    result = o.run(analyse, panel, **options)
     emit(ctx, result, panel, tables=_tables(result))
 
 
 def _tables(result: Audit | Inside) -> dict[str, Any]:
     """What is written beside the page."""
     if result.explanation is None or result.uncertainty is None:
-        return {} if result.systems is None else {"leaderboard": result.systems.leaderboard.systems}
+        inside = {} if result.means is None else {"means": result.means}
+        return inside if result.systems is None else {**inside, "leaderboard": result.systems.leaderboard.systems}
     tables = {
         "cells": result.uncertainty.to_frame(),
         "explained": result.explanation.to_frame(),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
 from polyjudge.panel.labels import shell
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
+from polyjudge.questions.audit import criteria_view
 from polyjudge.questions.audit.advise import SCORES, Advised
 from polyjudge.questions.audit.audit import Audit, Inside
 from polyjudge.questions.audit.details import cell_says, judged, sections
@@ -59,7 +61,7 @@ def build_inside(result: Inside, panel: Panel | None = None) -> Report:
     return Report(
         **frame | {"judges": s.judges},
         title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
-        verdict=advice.verdict,
+        verdict=(*advice.verdict, *_passes(result)),
         picture=board,
         uses=tuple(advice.uses.values()),
         next=steps(advice.steps, s.source or SCORES),
@@ -67,9 +69,31 @@ def build_inside(result: Inside, panel: Panel | None = None) -> Report:
         brief=True,
         sections=(
             *(replace(x, folded=True) for x in judged(result)),
+            *_means(result),
             Section(name="limits", title="What this does not show", says=result.caveats),
         ),
     )
+
+
+def _means(a: Inside) -> tuple[Section, ...]:
+    """Mean scores, and pass rates where there is a gate."""
+    if a.means is None:
+        return ()
+    head = "language | judge | mean/low/high:points | tasks:count"
+    head += "" if a.threshold is None else " | passes = pass_rate/pass_low/pass_high:share"
+    rows = table("means", say("inside.means", level=a.level), a.means, head, most=60)
+    return (Section(name="means", title="Mean scores", blocks=(rows,)),)
+
+
+def _passes(a: Inside) -> tuple[Words, ...]:
+    """Between which shares scores pass the gate."""
+    if a.means is None or a.threshold is None:
+        return ()
+    ordered = a.means.sort_values("pass_rate")
+    ends: dict[str, Any] = {}
+    for end, row in (("low", ordered.iloc[0]), ("high", ordered.iloc[-1])):
+        ends |= {end: row["pass_rate"], f"{end}_judge": row["judge"], f"{end}_language": row["language"]}
+    return (say("inside.passes", mark=a.threshold, **ends),)
 
 
 def _read(a: Inside) -> tuple[Words, ...]:
@@ -168,4 +192,4 @@ def recovery_section(found: Recovery) -> Section:
     )
 
 
-VIEWS = {Audit: build, Inside: build_inside}
+VIEWS: dict[type, Any] = {Audit: build, Inside: build_inside, criteria_view.Criteria: criteria_view.build_criteria}

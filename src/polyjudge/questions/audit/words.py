@@ -296,6 +296,17 @@ PARTS = {
     "gates": "the gate",
 }
 
+
+def _wins(v: Values) -> str:
+    """Who is first by which criterion."""
+    wins = v["wins"]
+    mean = f" By the mean of the criteria: {names(v['mean'])}." if v["mean"] else ""
+    if len(wins) == 1:
+        return f"{names(next(iter(wins)).split(', '))} may be best by every criterion." + mean
+    parts = [f"{names(first.split(', '), 2)} by {names(by, 3)}" for first, by in wins.items()]
+    return f"The criteria do not name the same systems as best: {'; '.join(parts[:4])}." + mean
+
+
 WORDS: dict[str, Template] = {
     # findings
     "constant": "All scores are {score}: whether the judges agree, and what language does to them, cannot be told.",
@@ -673,4 +684,34 @@ WORDS: dict[str, Template] = {
     "bounded.separated": "All scores lie at one end in {count} of {cells} cells. How far off they are is known from "
     "one side only: half a score on the next level was added, and the model's own error is used.",
     "bounded.part": "Fitted to {part} of {units} answers drawn at random.",
+    # panels of other shapes
+    "inside.passes": lambda v: (
+        "At the mark of {mark:g} pass between "
+        "{low:share} ({low_judge} in {low_language}) and {high:share} ({high_judge} in {high_language})."
+    ),
+    "inside.means": "Mean scores, {level:share} intervals over tasks",
+    "criteria.title": "Audit of {criteria} criteria",
+    "criteria.rows": "Each criterion by itself; all intervals together hold at {level:share}",
+    "criteria.alike": "Correlation of what two criteria say of the answers, {level:share} intervals",
+    "criteria.how": "Products of different judges only, so that what one judge adds to both criteria does not count.",
+    "criteria.one": "{criterion}",
+    "criteria.wins": _wins,
+    "criteria.agreement": lambda v: (
+        (
+            "The judges agree with each other about every criterion"
+            if not v["unsure"]
+            else f"The judges do not surely agree about {names(v['unsure'])}"
+        )
+        + ("; least about {criterion} ({agreement/low/high:.2f})." if v["known"] else ".")
+    ),
+    "criteria.off": lambda v: (
+        "The trouble is in {criterion}: {judge} is {excess/excess_low/excess_high:+points} points off from the other "
+        "judges in {language}." + ("" if v["count"] == 1 else " {count} of {criteria} criteria have such a cell.")
+    ),
+    "criteria.calm": "No gap between two judges changes by more than {delta:points} points between languages, by any "
+    "criterion (most by {criterion}).",
+    "criteria.same": lambda v: (
+        "{criterion_a} and {criterion_b} say the same of the answers ({correlation/low/high:.2f}): one would do."
+        + ("" if v["count"] == 1 else f" So do {v['count'] - 1} other pairs.")
+    ),
 }
