@@ -69,6 +69,12 @@ class LanguageError(Result):
     matters: float
     notes: tuple[Say, ...] = ()
 
+    @property
+    def by_annotators(self) -> bool:
+        """Whether severity of the annotators may be most of the differences between languages: that cannot be ruled
+        out, and it is a good part of them."""
+        return self.explained[0] >= 0.25 and self.explained[2] >= 0.5
+
     def to_frame(self) -> pd.DataFrame:
         return self.table
 
@@ -171,9 +177,10 @@ def _free(difference: Array, stratum: NDArray[np.int64], panel: Panel) -> tuple[
 
 def _explained(raters: Annotators | None, between2: float) -> tuple[float, float, float]:
     """Share of the variance between languages that annotators' severity may be, with limits by their spread's."""
-    if raters is None or np.isnan(raters.spread[0]) or not between2 > 0:
+    if raters is None or np.isnan(raters.spread[0]) or np.isnan(between2):
         return (np.nan,) * 3
-    value, low, high = (min(s**2 / max(raters.per_language, 1.0) / between2, 1.0) for s in raters.spread)
+    parts = (s**2 / max(raters.per_language, 1.0) for s in raters.spread)
+    value, low, high = (min(p / between2, 1.0) if between2 > p else float(p > 0) for p in parts)
     return value, low, high
 
 

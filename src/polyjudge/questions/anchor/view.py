@@ -65,9 +65,9 @@ def _raters_say(result: Anchor) -> list[Words]:
     odd = odd.loc[odd["against"].abs().sort_values(ascending=False).index]
     if len(odd):
         out.append(say("raters.odd", who=list(zip(odd["annotator"], odd["odd"], odd["against"], strict=True))))
-    if h is not None and h.explained[0] >= 0.2:
-        spread = _triple("spread spread_low spread_high", r.spread)
-        out.append(say("raters.explained", **_triple("share low high", h.explained), **spread))
+    if h is not None and (h.by_annotators or h.explained[0] >= 0.2):
+        values = _triple("spread spread_low spread_high", r.spread) | _triple("share low high", h.explained)
+        out.append(say("raters.explained", most=h.by_annotators, **values))
     return out
 
 
@@ -113,7 +113,7 @@ def _steps(result: Anchor) -> tuple[Step, ...]:
     if h.next_labels:
         more = f"polyjudge label make SCORES -o LABELS --more --per-language {h.next_labels}"
         steps.append(Step(why=say("humans.more"), command=more))
-    trusted = (r is None or r.verdict != "poor") and not h.explained[0] >= 0.5
+    trusted = (r is None or r.verdict != "poor") and not h.by_annotators
     if trusted and h.fall.removed[1] > 0:
         command = "polyjudge calibrate SCORES --labels LABELS --save calibrator.json"
         steps.append(Step(why=say("humans.save"), command=command))

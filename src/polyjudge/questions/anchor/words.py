@@ -32,9 +32,10 @@ def _odd_raters(v: Values) -> str:
 
 
 def _explained(v: Values) -> str:
-    if v["share"] >= 0.5:
+    if v["most"]:
         return (
-            "Most of the difference between languages may be your annotators: those of one language differ by "
+            ("Most" if v["share"] >= 0.5 else "Much")
+            + " of the difference between languages may be your annotators: those of one language differ by "
             "{spread/spread_low/spread_high:points} points among themselves, which may be {share/low/high:share} "
             "of it. Do not correct the panel by it before annotators of two languages have labelled the same items "
             "(label make --link)."
