@@ -16,9 +16,10 @@ from typing import Any
 
 import pandas as pd
 
-from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel.gold import CUTS
 from polyjudge.panel.labels import clean, some
+from polyjudge.read.formats.excel import read_excel
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "polyjudge-labels", 1
@@ -175,7 +176,7 @@ def _answers(path: Path, folder: Path, manifest: dict[str, Any], odd: list[str])
         return
     try:
         records = list(READERS[path.suffix.lower()](path))
-    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+    except (OSError, ValueError, KeyError, TypeError, csv.Error, PolyjudgeError) as error:
         odd.append(f"{clean(name)} cannot be read ({clean(error, 80)}).")
         return
     when = f"{path.stat().st_mtime:020.3f}"
@@ -242,10 +243,8 @@ def _csv(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _excel(path: Path) -> Iterator[dict[str, Any]]:
-    for sheet in pd.read_excel(path, sheet_name=None, dtype=str, keep_default_na=False).values():
-        names = {column: str(column).strip().lower() for column in sheet.columns}
-        for record in sheet.rename(columns=names).to_dict("records"):
-            yield {str(name): value for name, value in record.items()}
+    for record in read_excel(path, None).astype(object).to_dict("records"):
+        yield {str(name).strip().lower(): value for name, value in record.items()}
 
 
 READERS = {".json": _json, ".jsonl": _json, ".csv": _csv, ".tsv": _csv, ".xlsx": _excel}

@@ -57,8 +57,10 @@ def allocate(size: Codes, spread: Array, total: int, taken: Codes | None = None)
     >>> allocate(np.array([100, 100]), np.array([1.0, 3.0]), 40)
     array([10, 30])
     """
-    floor = np.minimum(size, LEAST) if taken is None else np.maximum(np.minimum(size, LEAST), taken)
-    total = int(min(max(total, floor.sum()), size.sum()))
+    taken = np.zeros_like(size) if taken is None else taken
+    total = int(min(max(total, taken.sum()), size.sum()))
+    floors = (np.maximum(np.minimum(size, least), taken) for least in range(LEAST, -1, -1))
+    floor = next(f for f in floors if f.sum() <= total)
     out, free = floor.astype(float), np.ones(len(size), bool)
     want = size * np.maximum(spread, 1e-12)
     while free.any():
@@ -67,8 +69,8 @@ def allocate(size: Codes, spread: Array, total: int, taken: Codes | None = None)
         if not (low.any() or high.any()):
             out = np.where(free, share, out)
             break
-        pinned = low if low.any() else high
-        out[pinned] = (floor if low.any() else size)[pinned]
+        pinned = high if high.any() else low
+        out[pinned] = (size if high.any() else floor)[pinned]
         free &= ~pinned
     whole = np.floor(out + 1e-9).astype(np.int64)
     for i in np.argsort(-(out - whole), kind="stable")[: total - int(whole.sum())]:

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import pandas as pd
 
-from polyjudge.panel.files import atomic_path, safe_csv, spreadsheet_safe, write_texts
+from polyjudge.panel.files import atomic_path, safe_csv, write_texts
+from polyjudge.read.formats.excel import write_excel
 
 LONGEST_CELL = 32_000
 """Characters that a spreadsheet's cell holds."""
@@ -125,11 +125,9 @@ def _sheet(shown: Shown) -> pd.DataFrame:
 
 
 def _excel(sheet: pd.DataFrame, path: Path) -> None:
-    if find_spec("openpyxl") is None:
-        return
-    cut = sheet.map(lambda x: spreadsheet_safe(CONTROL.sub("\ufffd", x)[:LONGEST_CELL]))
-    with atomic_path(path) as part, part.open("wb") as file:
-        cut.to_excel(file, index=False, engine="openpyxl")
+    rows = [tuple(CONTROL.sub("\ufffd", x)[:LONGEST_CELL] for x in row) for row in sheet.itertuples(index=False)]
+    with atomic_path(path) as part:
+        write_excel(part, [*map(str, sheet.columns)], [rows])
 
 
 def _label_studio(shown: Shown) -> list[dict[str, Any]]:

@@ -1,0 +1,171 @@
+"""Annotators first: alpha, kappa, consistency and severity, against plain computations and planted annotators."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from conftest import shared_file
+from polyjudge.panel.gold import align_gold
+from polyjudge.questions.anchor import annotators
+from polyjudge.questions.anchor.raters import _kappa
+
+
+def _labels(seed: int, severity: list[float], n: int = 80, k: int = 3, share: float = 0.5, noise: float = 6.0) -> tuple[
+    pj.Panel, pd.DataFrame
+]:  # fmt: skip
+    """Three annotators in each of k languages; those of the first have a planted severity."""
+    rng = np.random.default_rng(seed)
+    truth = rng.uniform(10, 90, (n, k))
+    panel = pj.Panel.from_array(truth[..., None] + rng.normal(0, 10, (n, k, 2)), declared_range=(-50, 150))
+    rows = []
+    for t in range(n):
+        for i in range(k):
+            who = range(3) if rng.random() < share else [int(rng.integers(3))]
+            for a in who:
+                value = truth[t, i] + rng.normal(0, noise) + (severity[a] if i == 0 else 0.0)
+                rows.append((panel.tasks[t], panel.languages[i], f"{panel.languages[i]}-{a}", value))
+    return panel, pd.DataFrame(rows, columns=["task", "language", "annotator", "score"])
+
+
+def _plain_alpha(units: list[list[float]], distance: object) -> float:
+    """Krippendorff's alpha from the coincidences of all values, as defined."""
+    units = [u for u in units if len(u) > 1]
+    n = sum(map(len, units))
+    observed = sum(2 * sum(distance(a, b) for a, b in combinations(u, 2)) / (len(u) - 1) for u in units) / n  # type: ignore[operator]
+    every = [x for u in units for x in u]
+    expected = 2 * sum(distance(a, b) for a, b in combinations(every, 2)) / (n * (n - 1))  # type: ignore[operator]
+    return 1 - observed / expected
+
+
+def test_alpha_is_krippendorffs_for_numbers_and_for_levels() -> None:
+    panel, labels = _labels(0, [0, 0, 0], n=25, k=1)
+    found = annotators(panel, align_gold(panel, labels), resamples=50)
+    units = labels.groupby("task")["score"].apply(list).tolist()
+    assert found.alpha[0] == pytest.approx(_plain_alpha(units, lambda a, b: (a - b) ** 2))
+    levels = labels.assign(score=(labels["score"] / 30).round() * 30)
+    found = annotators(panel, align_gold(panel, levels), resamples=50)
+    units = levels.groupby("task")["score"].apply(list).tolist()
+    every = np.array([x for u in units for x in u])  # ordinal: ranks from all labels, singles included
+
+    def ordinal(a: float, b: float) -> float:
+        low, high = sorted((a, b))
+        between = ((every >= low) & (every <= high)).sum()
+        return float(between - ((every == low).sum() + (every == high).sum()) / 2) ** 2 if a != b else 0.0
+
+    assert found.alpha[0] == pytest.approx(_plain_alpha(units, ordinal))
+    assert found.alpha[1] < found.alpha[0] < found.alpha[2]
+
+
+def test_kappa_is_cohens_with_quadratic_weights() -> None:
+    rng = np.random.default_rng(1)
+    a = rng.integers(0, 3, 60)
+    b = np.where(rng.random(60) < 0.6, a, rng.integers(0, 3, 60))
+    table = np.zeros((3, 3))
+    np.add.at(table, (a, b), 1)
+    w = (np.arange(3)[:, None] - np.arange(3)) ** 2
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / 60
+    value, low, high = _kappa(a.astype(float), b.astype(float))
+    assert value == pytest.approx(1 - (w * table).sum() / (w * expected).sum())
+    assert low < value < high
+
+
+def test_a_severe_annotator_is_found_and_others_are_not() -> None:
+    hits = wrong = 0
+    for seed in range(25):
+        panel, labels = _labels(seed, [-20.0, 0.0, 0.0])
+        gold = align_gold(panel, labels)
+        table = annotators(panel, gold, panel.scores.mean(axis=2), resamples=20).table
+        odd = table[table["odd"] != ""]
+        hits += "language1-0" in odd.loc[odd["odd"] == "harsh", "annotator"].tolist()
+        wrong += (~odd["language"].eq("language1")).sum()
+        mine = table.set_index("annotator").loc["language1-0"]
+        assert mine["low"] < mine["severity"] < mine["high"]
+    assert hits >= 24
+    assert wrong <= 2
+
+
+def test_severity_is_the_planted_one_with_an_interval_that_covers() -> None:
+    held, spreads = [], []
+    for seed in range(60):
+        panel, labels = _labels(100 + seed, [6.0, -3.0, -3.0], share=0.4)
+        found = annotators(panel, align_gold(panel, labels), panel.scores.mean(axis=2), resamples=20)
+        mine = found.table[found.table["language"] == "language1"].sort_values("annotator")
+        held.append(((mine["low"] <= [6, -3, -3]) & (mine["high"] >= [6, -3, -3])).mean())
+        spreads.append(found.spread[0] ** 2)
+    assert np.mean(held) >= 0.92
+    assert np.mean(spreads) == pytest.approx((36 + 9 + 9) / 2 / 3, rel=0.25), "pooled over three languages"
+
+
+def test_own_consistency_is_counted_on_second_looks() -> None:
+    panel, labels = _labels(3, [0, 0, 0], n=30)
+    labels["score"] = (labels["score"] > 50) * 100.0
+    mine = labels[labels["annotator"] == "language1-0"].head(8)
+    again = mine.assign(score=np.where(np.arange(8) < 6, mine["score"], 100 - mine["score"]))
+    found = annotators(panel, align_gold(panel, pd.concat([labels, again])), resamples=20).table.set_index("annotator")
+    row = found.loc["language1-0"]
+    assert (row["looks"], row["same"]) == (8, 0.75)
+    assert 0.3 < row["same_low"] < 0.75 < row["same_high"] < 1
+    assert found.loc["language2-0", "looks"] == 0
+
+
+def test_labels_of_nobody_in_particular_have_no_annotators() -> None:
+    panel, labels = _labels(4, [0, 0, 0])
+    one = labels.groupby(["task", "language"], as_index=False)["score"].mean()
+    assert annotators(panel, align_gold(panel, one)) is None
+    result = pj.anchor(panel, one, resamples=20)
+    assert result.raters is None
+    assert result.humans is not None
+
+
+@pytest.fixture(scope="module")
+def pariksha() -> tuple[pj.Panel, pd.DataFrame]:
+    scores = pd.read_csv(Path(shared_file("data/pariksha/judge_scores.csv.gz"))).query("criterion == 'task'")
+    labels = pd.read_csv(Path(shared_file("data/pariksha/human_labels.csv.gz")))
+    labels = labels[["task", "system", "language", "annotator", "task_quality"]]
+    panel = pj.read_panel(scores.drop(columns=["type", "criterion"]), range=(0, 2))
+    return panel, labels.rename(columns={"task_quality": "score"})
+
+
+def test_on_pariksha_the_first_screen_says_that_it_may_be_the_annotators(
+    pariksha: tuple[pj.Panel, pd.DataFrame],
+) -> None:
+    """One judge, languages with tasks of their own; annotators of a language differ as much as languages do."""
+    result = pj.anchor(*pariksha, resamples=50)
+    assert result.raters is not None
+    assert result.humans is not None
+    assert 50 * result.raters.spread[0] == pytest.approx(11.2, abs=1.2)
+    assert 50 * result.humans.between == pytest.approx(7.4, abs=1.0)
+    assert result.humans.by_annotators
+    report = str(result)
+    assert report.index("annotators agree") < report.index("Against them")
+    from polyjudge.report import report_of
+
+    said = report_of(result)
+    assert said is not None
+    codes = [getattr(s, "code", "") for s in said.verdict]
+    assert codes.index("raters.explained") < codes.index("humans.error")
+    assert not any("calibrate" in step.command for step in said.next), "nobody is sent to correct by it"
+    assert result.humans.table["weight"].max() < 0.5, "shrinkage knows their variance"
+    assert len(result.humans.board) == 30  # type: ignore[arg-type]
+
+
+def test_on_rtplx_the_labels_remove_what_no_panel_sees() -> None:
+    scores = pd.read_csv(Path(shared_file("data/rtplx/judge_scores.csv.gz"))).query("category == 'IdentityAttack'")
+    labels = pd.read_csv(Path(shared_file("data/rtplx/human_labels.csv.gz"))).query("category == 'IdentityAttack'")
+    some = labels[labels["task"].isin(sorted(labels["task"].unique())[::19])]
+    panel = pj.read_panel(scores.drop(columns="category"), range=(0, 100))
+    result = pj.anchor(panel, some.drop(columns="category").rename(columns={"label": "score"}), resamples=50)
+    humans = result.humans
+    assert humans is not None
+    assert humans.between == pytest.approx(12.1, abs=2.5)
+    assert not humans.by_annotators
+    assert humans.fall.removed[0] > 0.8
+    assert humans.free is not None
+    assert humans.free[0] < 0.2
+    assert humans.judges.set_index(["language", "judge"]).loc[("(all)", "GPT-4"), "best"]
