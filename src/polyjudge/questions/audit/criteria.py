@@ -17,6 +17,8 @@ from polyjudge.questions.systems.leaderboard import Leaderboard, leaderboard
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding
 
+APART = 1.5
+"""Criteria whose scales are more than this many times as wide as another's are not averaged: the wide ones decide."""
 SAME = 0.9
 """Criteria whose correlation surely lies above this say the same thing."""
 
@@ -30,7 +32,7 @@ class Criteria(Result):
         off), delta (how far a gap between two judges may change), severity (of its worst finding)
     same : criterion_a, criterion_b, correlation, low, high (of what they say of the answers, free of what single judges
         add to both), alike (surely above 0.9)
-    mean : leaderboard of the plain mean over criteria, where they have one scale and there are systems
+    mean : leaderboard of the plain mean over criteria, where their scales are about as wide and there are systems
     """
 
     table: pd.DataFrame
@@ -108,7 +110,8 @@ def _row(name: str, one: Audit | Inside) -> dict[str, Any]:
 def _mean(panels: Mapping[str, Panel], level: float, resamples: int, seed: int) -> Leaderboard | None:
     """Who wins by the plain mean over criteria, as people average them, over answers that have all of them."""
     first = next(iter(panels.values()))
-    if not first.systems or len({p.range for p in panels.values()}) > 1:
+    widths = [high - low for low, high in (p.range for p in panels.values())]
+    if not first.systems or max(widths) > APART * min(widths):
         return None
     keys = ["task", "system", "language", "judge"]
     rows = pd.concat([p.to_long()[[*keys, "score"]].groupby(keys, sort=False).mean() for p in panels.values()])

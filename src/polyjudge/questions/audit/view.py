@@ -10,9 +10,10 @@ import pandas as pd
 from polyjudge.panel.labels import shell
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
-from polyjudge.questions.audit import criteria_view
 from polyjudge.questions.audit.advise import SCORES, Advised
 from polyjudge.questions.audit.audit import Audit, Inside
+from polyjudge.questions.audit.criteria import Criteria
+from polyjudge.questions.audit.criteria_view import build_criteria
 from polyjudge.questions.audit.details import cell_says, judged, sections
 from polyjudge.questions.compare.recovery import Recovery
 from polyjudge.questions.probe import view as probe
@@ -192,4 +193,4 @@ def recovery_section(found: Recovery) -> Section:
     )
 
 
-VIEWS: dict[type, Any] = {Audit: build, Inside: build_inside, criteria_view.Criteria: criteria_view.build_criteria}
+VIEWS: dict[type, Any] = {Audit: build, Inside: build_inside, Criteria: build_criteria}
