@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import resource
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,12 +28,11 @@ from polyjudge.paper import Reproduction, devai_tables, published
 from polyjudge.paper import inputs as sources
 from polyjudge.paper.devai import Findings, analyse, answer, requirements_behind
 from polyjudge.paper.ledger import measured_scatter, settle
-from polyjudge.paper.page import page
 from polyjudge.paper.printed import Table, latex_text, markdown_text, shown
 from polyjudge.paper.run import reproduce, write
-from polyjudge.paper.scatter import scatter
 from refusals import lacks
 
+ROOT = Path(__file__).parents[2]
 Call = Callable[..., tuple[int, str, str]]
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -172,7 +172,7 @@ def test_other_draws_agree_within_monte_carlo_error(devai_path: Path) -> None:
 
 def test_the_measured_scatter_is_that_of_draws(devai: pj.Panel) -> None:
     """Against three seeds of its own: of the order of the stored one, and only random numbers have any."""
-    few = scatter(devai, range(5, 8))
+    few = runpy.run_path(str(ROOT / "benchmarks/scatter.py"))["scatter"](devai, range(5, 8))
     known = measured_scatter()
     assert not any(key.startswith(("fit", "bound", "beta_hat", "rank_reversal")) for key in known)
     ratio = np.array([few[k] / known[k] for k in known if k in few])
@@ -402,9 +402,10 @@ def test_bad_input_is_one_paragraph(
 def test_the_page_is_up_to_date(result: Reproduction, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("POLYJUDGE_CACHE", str(tmp_path))
     sample = shared_file("data/mrewardbench/human_anchor_sample.csv")
+    page = runpy.run_path(str(ROOT / "docs/make_reproduce.py"))["page"]
     text = page(result, reproduce("mrewardbench", anchor=sample, offline=True))
     stored = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text(encoding="utf-8")
-    assert text == stored, "run python -m polyjudge.paper.page"
+    assert text == stored, "run docs/make_reproduce.py"
 
 
 def test_writing_refuses_unknown_formats_before_anything_is_written(result_like: Reproduction, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from polyjudge.panel.say import say
 from polyjudge.paper import figures, published
 from polyjudge.paper.ablations import JUDGES_IDENTITY
 from polyjudge.paper.corrections import corrections, seen
-from polyjudge.paper.devai import Findings, Types, analyse, answer, elsewhere, with_binomial
+from polyjudge.paper.devai import Findings, Types, analyse, answer, calls, with_binomial
 from polyjudge.paper.follow_up import follow_up
 from polyjudge.paper.human_labels import CAVEAT, LabelCheck, check_labels
 from polyjudge.paper.ledger import settle
@@ -181,9 +181,7 @@ def _beside(old: Mapping[str, Any] | pd.DataFrame, new: pd.DataFrame, names: dic
 
 
 def _cost(book: dict[str, Any], found: Findings) -> Table:
-    calls = elsewhere(book, found)
-    names = ("three_language_extension", "mrewardbench_panel")
-    rows = [(name.replace("_", " "), *book["cost"][name], calls["cost", name, "0"].value) for name in names]
+    rows = [(name.replace("_", " "), *book["cost"][name], n) for name, n in calls(found).items()]
     millions = ["input_tokens_millions", "output_tokens_millions"]
     return Table(
         "cost",

@@ -78,5 +78,13 @@ def summary(values: Array) -> tuple[float, float, float]:
     return float(values.mean()), float(low), float(high)
 
 
+def of_draws(draws: Array, seed: int = 0, repeats: int = 200) -> tuple[float, float, float]:
+    """Scatter of the mean and of the 2.5 and 97.5 percentiles of independent draws, by resampling them."""
+    rng = np.random.default_rng(seed)
+    again = draws[rng.integers(len(draws), size=(repeats, len(draws)))]
+    mean, ends = again.mean(axis=1).std(ddof=1), np.percentile(again, [2.5, 97.5], axis=1).std(axis=1, ddof=1)
+    return float(mean), float(ends[0]), float(ends[1])
+
+
 def _count(drawn: NDArray[np.int64], tasks: int) -> Counts:
     return np.bincount(drawn, minlength=tasks)

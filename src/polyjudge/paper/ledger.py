@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -145,10 +146,58 @@ def within(width: float) -> float:
 
 
 def measured_scatter() -> dict[str, float]:
-    """Standard deviation of every random DevAI value over independent draws, as `polyjudge.paper.scatter` found it."""
+    """Standard deviation of every random DevAI value over independent draws, as `benchmarks/scatter.py` found it."""
     text = (files("polyjudge.paper") / "data" / "scatter.json").read_text(encoding="utf-8")
     out: dict[str, float] = json.loads(text)["sd"]
     return out
+
+
+def worded(
+    given: Mapping[Path, Answer], taken: Mapping[Path, float | str | None], words: Mapping[str, str | Sequence[str]]
+) -> Answers:
+    """The answers with the wording of `data/answers.json`: number, kind and reading where they say none themselves.
+
+    Settings come from `taken`, the published values. `words`: what templates may speak of; of a list by the kind of row
+    the one at the row's place.
+    """
+    text = (files("polyjudge.paper") / "data" / "answers.json").read_text(encoding="utf-8")
+    rules = [(re.compile(pattern), *more) for pattern, *more in json.loads(text)]
+    out: Answers = {}
+    for path in {**taken, **given}:
+        key = published.key(path)
+        match, number, kind, reading = _rule(rules, key)
+        answer = given.get(path)
+        if answer is None:
+            if kind != "setting":
+                continue
+            answer = Answer("", taken[path], "setting", "setting")
+        last = match.groups()[-1] if match.groups() else ""
+        known = {n: w if isinstance(w, str) else "" for n, w in words.items()}
+        known["place"] = str(int(path[-1]) + 1) if path[-1].isdigit() else ""
+        known["part"] = PARTS[int(last)] if last.isdigit() and int(last) < len(PARTS) else ""
+        names = words.get(path[0], ())
+        known["name"] = names[int(last)] if last.isdigit() and int(last) < len(names) else ""
+        groups = [g.replace("_", " ") if path[0] in ("cost", "requirement_types") else g for g in match.groups()]
+        out[path] = replace(
+            answer,
+            number=answer.number or number.format(*groups, **known),
+            kind=answer.kind if answer.kind != "reproduced" or not kind else kind,
+            basis="label" if kind == "label" and answer.basis == "released scores" else answer.basis,
+            reading=answer.reading or reading.format(**known),
+        )
+    return out
+
+
+PARTS = ("held-out tau", "low end", "high end", "full-fit tau")
+
+
+def _rule(rules: Sequence[Any], key: str) -> tuple[re.Match[str], str, Any, str]:
+    for pattern, number, *more in rules:
+        match = pattern.fullmatch(key)
+        if match:
+            kind, reading = (*more, "", "")[:2]
+            return match, number, kind, reading
+    raise AssertionError(f"no words for {key}")
 
 
 def setting(number: str, value: float | str) -> Answer:

@@ -13,12 +13,11 @@ from polyjudge.panel.arrays import tie_gap
 from polyjudge.panel.panel import Panel
 from polyjudge.paper import figures, published
 from polyjudge.paper.anchor_check import MARGIN_RANGE, HumanAnchor, draw_sample, human_anchor
-from polyjudge.paper.draws import summary
+from polyjudge.paper.draws import of_draws, summary
 from polyjudge.paper.external import External, held_out
 from polyjudge.paper.ledger import Answer, Answers, Kind, label, labels, scattered, setting, settle, within
 from polyjudge.paper.printed import Table
 from polyjudge.paper.reproduction import Correction, Reproduction, notes
-from polyjudge.paper.scatter import of_draws
 
 MATRIX = "published matrix"
 PANEL = "released panel"

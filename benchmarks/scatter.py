@@ -1,6 +1,6 @@
-"""How much the random DevAI values scatter over independent draws: measured once, kept in data/scatter.json.
+"""How much the random DevAI values scatter over independent draws: measured once, kept in the paper's data.
 
-python -m polyjudge.paper.scatter run_level_scores.csv
+python benchmarks/scatter.py run_level_scores.csv src/polyjudge/paper/data/scatter.json
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from polyjudge.panel.arrays import Array
 from polyjudge.panel.files import atomic_write
 from polyjudge.panel.panel import Panel
 from polyjudge.paper import inputs as sources
 from polyjudge.paper import published
+from polyjudge.paper.devai import analyse, answer
 from polyjudge.report.schema import to_json
 
 SEEDS = range(1000, 1100)
@@ -23,8 +23,6 @@ SEEDS = range(1000, 1100)
 
 def scatter(panel: Panel, seeds: range = SEEDS) -> dict[str, float]:
     """Standard deviation over the seeds of every value that they change, by key."""
-    from polyjudge.paper.devai import analyse, answer
-
     runs = [answer(analyse(panel, seed)) for seed in seeds]
     out = {}
     for path, first in runs[0].items():
@@ -35,15 +33,7 @@ def scatter(panel: Panel, seeds: range = SEEDS) -> dict[str, float]:
     return out
 
 
-def of_draws(draws: Array, seed: int = 0, repeats: int = 200) -> tuple[float, float, float]:
-    """Scatter of the mean and of the 2.5 and 97.5 percentiles of independent draws, by resampling them."""
-    rng = np.random.default_rng(seed)
-    again = draws[rng.integers(len(draws), size=(repeats, len(draws)))]
-    mean, ends = again.mean(axis=1).std(ddof=1), np.percentile(again, [2.5, 97.5], axis=1).std(axis=1, ddof=1)
-    return float(mean), float(ends[0]), float(ends[1])
-
-
 if __name__ == "__main__":
     found = scatter(sources.devai_panel(sys.argv[1]))
-    with atomic_write(Path(__file__).parent / "data" / "scatter.json") as file:
+    with atomic_write(Path(sys.argv[2])) as file:
         file.write(to_json({"seeds": [SEEDS.start, SEEDS.stop - 1], "sd": found}, indent=1) + "\n")

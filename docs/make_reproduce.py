@@ -1,7 +1,6 @@
 """The documentation page of the reproduction, made from the ledgers.
 
-python -m polyjudge.paper.page run_level_scores.csv human_labels.csv instances.jsonl human_anchor_sample.csv
-docs/reproduce.md
+python docs/make_reproduce.py run_level_scores.csv human_labels.csv instances.jsonl human_anchor_sample.csv reproduce.md
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ The calibrator comes from a paper:
 {PAPER}.
 `polyjudge paper reproduce` computes its numbers again from the scores that its authors released, and keeps a ledger:
 what was published, what comes out, and what it means. {{said}}
-This page is made from that ledger, by `python -m polyjudge.paper.page`. [The paper](paper.md) says how to read it.
+This page is made from that ledger, by `docs/make_reproduce.py`. [The paper](paper.md) says how to read it.
 
 ```bash
 polyjudge paper reproduce devai -o paper              # fetches the scores once
