@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -307,3 +311,46 @@ def test_a_dry_run_refuses_judges_that_cannot_be_asked(tmp_path: Path, monkeypat
     found = preview(load_plan(path))
     assert set(found.unusable) == {"unknown", "keyless", "nowhere", "code"}
     assert found.one_rubric == ["tr"]
+
+
+def test_a_response_that_was_not_asked_for_is_no_answer(tmp_path: Path) -> None:
+    """A server that sends one reply too many on a connection, after a while: a score of 1 that belongs to nobody."""
+    planted = js.plant("rating", 6, ["en", "ar"], ["ja"])
+    stray = threading.Thread(
+        target=_stray_server, args=(server := socket.create_server(("127.0.0.1", 0)),), daemon=True
+    )
+    stray.start()
+    path = js.write_plan(
+        tmp_path, f"http://127.0.0.1:{server.getsockname()[1]}/v1", "rating", planted,
+        defaults={"concurrency": 1, "requests_per_minute": 600},
+    )  # fmt: skip
+    assert collect(load_plan(path), tmp_path / "run").complete
+    con = sqlite3.connect(tmp_path / "run" / FILE)
+    assert con.execute("select distinct score from answers").fetchall() == [(5.0,)]
+    con.close()
+    server.close()
+
+
+def _stray_server(server: socket.socket) -> None:
+    def reply(score: int) -> bytes:
+        message = {"role": "assistant", "content": json.dumps({"score": score, "reason": "x"})}
+        body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}], "usage": {}}).encode()
+        return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+    def serve(connection: socket.socket) -> None:
+        data = b""
+        with suppress(OSError):
+            while chunk := connection.recv(65536):
+                data += chunk
+                head, found, rest = data.partition(b"\r\n\r\n")
+                size = re.search(rb"content-length: *(\d+)", head.lower())
+                if not found or size is None or len(rest) < int(size[1]):
+                    continue
+                data = rest[int(size[1]) :]
+                connection.sendall(reply(5))
+                time.sleep(0.02)
+                connection.sendall(reply(1))
+
+    with suppress(OSError):
+        while True:
+            threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()

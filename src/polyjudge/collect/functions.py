@@ -80,6 +80,8 @@ class FunctionAsker(Asker):
             raise self.late(started) from None
         except Problem:
             raise
+        except ImportError as error:
+            raise unusable(_said(error)) from None
         except Exception as error:
             raise Problem(
                 kind=type(error).__name__, message=_said(error), retry=True, paid=True,

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from polyjudge.collect.translate import Translation, parse_judge, read_translations, translate
-from polyjudge.collect.workspace import named_files, read_workspace
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.files import safe_csv, write_texts
 from polyjudge.panel.labels import clean
 from polyjudge.paper.requirements import JUDGMENT_COLUMNS, typed
+from polyjudge.paper.translate import Translation, parse_judge, read_translations, translate
+from polyjudge.paper.workspace import named_files, read_workspace
 
 LANGUAGES = ("English", "Arabic", "Turkish", "Chinese", "Hindi", "Japanese", "Spanish", "Swahili")
 FRAMEWORKS = ("MetaGPT", "GPT-Pilot", "OpenHands")
