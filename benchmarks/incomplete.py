@@ -16,7 +16,6 @@ import numpy as np
 from scipy.special import stdtrit
 
 import polyjudge as pj
-from polyjudge.calibrate.shrinkage import shrinkage as shrink
 from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interaction
 from polyjudge.estimate.kernels import double_centre, kendall_tau
 from polyjudge.questions.audit import uncertainty
@@ -83,10 +82,12 @@ def shrinkage(panels: int = 300) -> None:
             shrunk, plain, hits = [], [], []
             for seed in range(panels):
                 panel, truth = pj.simulate_panel(tasks, k, m, seed=seed, interaction=size, noise=noise)  # type: ignore[arg-type]
-                result = shrink(panel)
-                shrunk.append(((result.interaction - truth.interaction) ** 2).to_numpy().mean())
-                plain.append(((result.plain - truth.interaction) ** 2).to_numpy().mean())
-                hits.append(((result.low <= truth.interaction) & (truth.interaction <= result.high)).to_numpy().mean())
+                auto = pj.ConsensusCalibrator(shrinkage="auto").fit(panel)
+                error = auto.interaction_ - truth.interaction
+                shrunk.append((error**2).to_numpy().mean())
+                left = pj.ConsensusCalibrator().fit(panel).interaction_ - truth.interaction
+                plain.append((left**2).to_numpy().mean())
+                hits.append((error.abs() <= stdtrit(tasks - 1, 0.975) * auto.se_).to_numpy().mean())
             out.append(f"{np.mean(shrunk) / np.mean(plain):5.2f} ({np.mean(hits):.3f})")
         print(f"{tasks:5} {k:2} {m:2}  {noise:15} " + " ".join(out))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 import polyjudge as pj
 from polyjudge.calibrate.shrinkage import Spread, shrinkage
@@ -20,10 +21,11 @@ def errors(interaction: float, panels: int = 60, **options: object) -> tuple[flo
     shrunk, plain, hits = [], [], []
     for seed in range(panels):
         panel, truth = pj.simulate_panel(interaction=interaction, seed=seed, **options)  # type: ignore[arg-type]
-        result = shrinkage(panel)
-        shrunk.append(((result.interaction - truth.interaction) ** 2).to_numpy().mean())
-        plain.append(((result.plain - truth.interaction) ** 2).to_numpy().mean())
-        hits.append(((result.low <= truth.interaction) & (truth.interaction <= result.high)).to_numpy().mean())
+        off = pj.ConsensusCalibrator(shrinkage="auto").fit(panel)
+        error = off.interaction_ - truth.interaction
+        shrunk.append((error**2).to_numpy().mean())
+        plain.append(((pj.ConsensusCalibrator().fit(panel).interaction_ - truth.interaction) ** 2).to_numpy().mean())
+        hits.append((error.abs() <= stdtrit(len(panel.tasks) - 1, 0.975) * off.se_).to_numpy().mean())
     return float(np.mean(shrunk)), float(np.mean(plain)), float(np.mean(hits))
 
 
@@ -47,7 +49,8 @@ def test_two_by_two_is_left_alone() -> None:
     """One free cell cannot borrow from others: shrinking it would be a loss for some truths."""
     panel, _ = pj.simulate_panel(8, 2, 2, seed=1, interaction=0.1)
     assert shrinkage(panel).amount == 0
-    np.testing.assert_allclose(shrinkage(panel).interaction, shrinkage(panel).plain, rtol=1e-12)
+    both = [pj.ConsensusCalibrator(shrinkage=x).fit(panel).interaction_ for x in ("auto", "none")]  # type: ignore[arg-type]
+    np.testing.assert_allclose(*both, rtol=1e-12)
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.2]))
@@ -87,7 +90,11 @@ def test_left_out_gain_is_that_of_the_definition() -> None:
     for t in range(7):
         beta = np.delete(d, t, axis=0).mean(axis=0)
         expected.append((2 * d[t] * beta - beta**2).mean())
-    assert shrinkage(panel).gain_plain == pytest.approx(np.mean(expected))
+    spread = Spread.of(estimate_interaction(panel), panel.weights)
+    assert spread.left_out_gains(np.eye(6)).mean() == pytest.approx(np.mean(expected))
+    kept = spread.kept("auto")
+    gain = (spread.left_out_gains(kept) - spread.left_out_gains(np.eye(6))).mean()
+    assert shrinkage(panel).gain == pytest.approx(gain)
 
 
 @pytest.mark.statistical
@@ -114,7 +121,7 @@ def test_the_calibrator_shrinks_and_remembers(tmp_path) -> None:  # type: ignore
     np.testing.assert_allclose(half.judge_effect_, plain.judge_effect_, atol=1e-12)
     assert half.shrunk_ == pytest.approx(0.5)
     auto = pj.ConsensusCalibrator(shrinkage="auto").fit(panel)
-    np.testing.assert_allclose(auto.interaction_, shrinkage(panel).interaction, atol=1e-12)
+    assert auto.shrunk_ == shrinkage(panel).amount
     auto.save(tmp_path / "cal.json")
     again = pj.load_calibrator(tmp_path / "cal.json")
     assert again.shrunk_ == auto.shrunk_
@@ -127,17 +134,15 @@ def test_the_calibrator_shrinks_and_remembers(tmp_path) -> None:  # type: ignore
 def test_bad_amounts(amount: object) -> None:
     with refused(UsageError, "shrinkage", amount):
         pj.ConsensusCalibrator(shrinkage=amount)  # type: ignore[arg-type]
-    panel, _ = pj.simulate_panel(8, 3, 3)
-    with refused(UsageError, "shrinkage", amount):
-        shrinkage(panel, amount)  # type: ignore[arg-type]
 
 
 def test_identical_tasks_and_no_interaction() -> None:
     """No noise, no interaction: nothing to shrink and no division by zero."""
     flat = pj.Panel.from_array(np.tile(np.add.outer([1.0, 2, 3], [5.0, 6, 9]), (4, 1, 1)))
-    result = shrinkage(flat)
-    assert np.isfinite(result.to_frame()[["interaction", "low", "high"]].to_numpy()).all()
-    assert np.abs(result.interaction.to_numpy()).max() < 1e-12
+    cal = pj.ConsensusCalibrator(shrinkage="auto").fit(flat)
+    assert shrinkage(flat).amount == 0
+    assert np.isfinite(cal.se_.to_numpy()).all()
+    assert np.abs(cal.interaction_.to_numpy()).max() < 1e-12
 
 
 def test_words() -> None:
@@ -147,4 +152,5 @@ def test_words() -> None:
     assert shrinkage(helps).advice.values["proven"] is True
     large, _ = pj.simulate_panel(200, 4, 4, seed=1, interaction=20)
     assert shrinkage(large).advice.code == "shrink.no"
-    assert {"language", "judge", "interaction", "plain", "low", "high"} <= set(shrinkage(helps).to_frame())
+    found = shrinkage(helps)
+    assert found.low < found.gain < found.high

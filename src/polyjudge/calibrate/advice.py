@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polyjudge.calibrate.base import Calibrator
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.calibrate.robust import robust
+from polyjudge.calibrate.robust import odd_cells
 from polyjudge.calibrate.shrinkage import shrinkage
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say
@@ -26,5 +26,5 @@ def advice(calibrator: Calibrator, panel: Panel) -> tuple[Say, ...]:
         better = shrinkage(panel)
         notes += [better.advice] if better.amount else []
         if calibrator.location == "mean":
-            notes += robust(panel).notes[:MOST]
+            notes += odd_cells(panel)[:MOST]
     return tuple(notes)

@@ -7,11 +7,9 @@ they are a check on it, and a choice, not the default.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -19,7 +17,6 @@ from polyjudge.estimate.incomplete import InteractionEstimate, estimate_interact
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.panel import Panel
-from polyjudge.panel.records import Record, stack_cells
 from polyjudge.panel.say import Say, say
 
 Location = Literal["mean", "trimmed", "median_of_means", "huber"]
@@ -34,50 +31,27 @@ APART: dict[Location, float] = {"trimmed": 1.0, "huber": 0.9, "median_of_means":
 deviations of the difference when the noise is normal."""
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Robust(Record):
-    """The interaction by the mean and by three robust estimates; (language x judge) tables, in score points.
-
-    `disagree` marks cells where one of them lies further from the mean than even noise would put it (`APART`).
-    """
-
-    mean: pd.DataFrame
-    trimmed: pd.DataFrame
-    median_of_means: pd.DataFrame
-    huber: pd.DataFrame
-    disagree: pd.DataFrame
-
-    @property
-    def notes(self) -> tuple[Say, ...]:
-        """Where the robust estimates disagree with the mean; empty when they do not."""
-        frame = self.to_frame()
-        frame = frame[frame["disagree"]]
-        rows = frame.drop(columns="disagree").to_dict("records")
-        return tuple(say("robust.apart", **{str(k): v for k, v in row.items()}) for row in rows)
-
-    def to_frame(self) -> pd.DataFrame:
-        """language, judge, mean, trimmed, median_of_means, huber, disagree."""
-        return stack_cells(**{name: getattr(self, name) for name in (*LOCATIONS, "disagree")})
-
-    def __repr__(self) -> str:
-        return "\n".join([super().__repr__(), *map(str, self.notes or (say("robust.agree"),))])
-
-
-def robust(panel: Panel) -> Robust:
-    """Compare the mean interaction with robust estimates of it.
+def odd_cells(panel: Panel) -> tuple[Say, ...]:
+    """Cells where a robust estimate lies further from the mean than even noise would put it (`APART`).
 
     >>> from polyjudge import simulate_panel
-    >>> robust(simulate_panel(tasks=60, seed=1)[0]).notes
+    >>> odd_cells(simulate_panel(tasks=60, seed=1)[0])
     ()
     """
     estimate = estimate_interaction(panel)
     tables = {name: location(estimate, panel.weights, name) for name in LOCATIONS}
-    disagree = np.zeros(estimate.cells.shape, bool)
+    apart = np.zeros(estimate.cells.shape, bool)
     for name, most in APART.items():
-        gap = np.abs(tables[name] - tables["mean"])
-        disagree |= gap > most * estimate.se + 1e-9 * np.ptp(panel.range)
-    labelled = {name: panel.matrix(table) for name, table in tables.items()}
-    return Robust(**labelled, disagree=panel.matrix(disagree))
+        apart |= np.abs(tables[name] - tables["mean"]) > most * estimate.se + 1e-9 * np.ptp(panel.range)
+    return tuple(
+        say(
+            "robust.apart",
+            language=panel.languages[i],
+            judge=panel.judges[j],
+            **{name: float(table[i, j]) for name, table in tables.items()},
+        )
+        for i, j in np.argwhere(apart)
+    )
 
 
 def location(estimate: InteractionEstimate, units: Array, name: Location) -> Array:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from scipy.special import stdtrit
 
 from polyjudge.estimate.designs import basis
@@ -19,7 +18,6 @@ from polyjudge.estimate.incomplete import InteractionEstimate, by_cluster, estim
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.panel import Panel
-from polyjudge.panel.records import Record, stack_cells
 from polyjudge.panel.say import Say, say
 
 Shrink = Literal["none", "auto"] | float
@@ -27,90 +25,38 @@ LEAST = 0.05
 """Taking off a share s is worth about s of the noise variance. Below this "auto" leaves the plain estimate alone."""
 
 
-@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
-class Shrinkage(Record):
-    """Shrunk interaction with intervals, and what shrinking is worth on left-out tasks.
+@dataclass(frozen=True, kw_only=True)
+class Shrinkage:
+    """What shrinking is worth on left-out tasks: `amount`, the share of the interaction it takes off, and `gain`, the
+    further fall of squared error per score, leave-one-task-out, with its interval over tasks."""
 
-    interaction, plain : (language x judge) shrunk and unshrunk cells, in score points
-    low, high : interval of each shrunk cell at `level`: right on average over the cells, not for every single one
-    amount : share of the plain interaction taken off, 0 (nothing) to 1 (all)
-    gain_plain, gain_shrunk : held-out fall of squared error per score, for any truth that is the same for all judges
-    gain_difference, difference_low, difference_high : shrunk less plain, leave-one-task-out, with interval over tasks
-    """
-
-    interaction: pd.DataFrame
-    plain: pd.DataFrame
-    low: pd.DataFrame
-    high: pd.DataFrame
     amount: float
-    gain_plain: float
-    gain_shrunk: float
-    gain_difference: float
-    difference_low: float
-    difference_high: float
+    gain: float
+    low: float
+    high: float
     level: float
 
     @property
     def advice(self) -> Say:
         """Whether to shrink."""
-        if self.amount == 0:
-            return say("shrink.no")
-        return say(
-            "shrink.yes",
-            amount=self.amount,
-            proven=self.difference_low > 0,
-            gain=self.gain_difference,
-            low=self.difference_low,
-            high=self.difference_high,
-            level=self.level,
-        )
-
-    def to_frame(self) -> pd.DataFrame:
-        """language, judge, interaction (shrunk), plain, low, high."""
-        return stack_cells(interaction=self.interaction, plain=self.plain, low=self.low, high=self.high)
-
-    def __repr__(self) -> str:
-        return f"{super().__repr__()}\n{self.advice}"
+        return say("shrink.yes", proven=self.low > 0, **vars(self)) if self.amount else say("shrink.no")
 
 
-def shrinkage(panel: Panel, amount: Shrink = "auto", level: float = 0.95) -> Shrinkage:
-    """Shrink the interaction of a panel towards zero, and say what that is worth.
-
-    amount : "auto" takes the amount with the largest expected held-out gain; a number from 0 to 1 takes that share off
+def shrinkage(panel: Panel, level: float = 0.95) -> Shrinkage:
+    """What `ConsensusCalibrator(shrinkage="auto")` would take off a panel's interaction, and what that is worth.
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=8, interaction=0.5, seed=1)
     >>> shrinkage(panel).amount > 0.5
     True
     """
-    if not 0 < level < 1:
-        raise UsageError(f"level must lie between 0 and 1, not {level}.")
-    check_amount(amount)
-    estimate = estimate_interaction(panel)
-    spread = Spread.of(estimate, panel.weights)
-    kept = spread.kept(amount)
-    shrunk = spread.cells(kept @ spread.centre)
-    error = spread.cell_error(kept)
-    radius = stdtrit(len(spread.share) - 1, (1 + level) / 2) * error
-    plain_gain, shrunk_gain = spread.left_out_gains(np.eye(len(kept))), spread.left_out_gains(kept)
-    difference = shrunk_gain - plain_gain
+    spread = Spread.of(estimate_interaction(panel), panel.weights)
+    kept, share = spread.kept("auto"), spread.share
+    difference = spread.left_out_gains(kept) - spread.left_out_gains(np.eye(len(kept)))
     n = len(difference)
-    share = spread.share
     mean = float(share @ difference)
     half = float(stdtrit(n - 1, (1 + level) / 2) * np.sqrt(n / (n - 1) * (share**2 * (difference - mean) ** 2).sum()))
-    return Shrinkage(
-        interaction=panel.matrix(shrunk),
-        plain=panel.matrix(estimate.interaction),
-        low=panel.matrix(shrunk - radius),
-        high=panel.matrix(shrunk + radius),
-        amount=spread.off(kept),
-        gain_plain=float(share @ plain_gain),
-        gain_shrunk=float(share @ shrunk_gain),
-        gain_difference=mean,
-        difference_low=mean - half,
-        difference_high=mean + half,
-        level=level,
-    )
+    return Shrinkage(amount=spread.off(kept), gain=mean, low=mean - half, high=mean + half, level=level)
 
 
 def shrink(

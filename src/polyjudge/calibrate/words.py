@@ -74,5 +74,4 @@ WORDS: dict[str, Template] = {
     ),
     "robust.apart": "{language} x {judge}: the mean gives {mean:+.2f} but trimmed mean {trimmed:+.2f}, median of means "
     "{median_of_means:+.2f} and Huber {huber:+.2f}: a few tasks carry this cell; look at them before trusting it.",
-    "robust.agree": "Trimmed mean, median of means and Huber agree with the mean.",
 }
