@@ -29,7 +29,7 @@ class TaskMoments:
     """Sums over tasks from which every figure of every subset follows.
 
     products : (n, k, m, m) sum over systems of the product of two judges' deviations in a task, and `counts` the number
-        of systems behind it (one number where every score is there)
+        of systems behind it; their mean, and None, where every score is there
     deviations : (n, s, k, m) scores less the mean over systems (over tasks without systems), 0 where there is none
     there : (n, s, k, m) which scores are there
     cluster : (n,) codes of what is resampled
@@ -37,7 +37,7 @@ class TaskMoments:
     """
 
     products: Array
-    counts: Array | float
+    counts: Array | None
     deviations: Array
     there: NDArray[np.bool_]
     cluster: NDArray[np.int64]
@@ -54,7 +54,7 @@ class TaskMoments:
         """The same of the mean over languages, as one language."""
         mean = self.deviations.mean(axis=2, keepdims=True)
         some = np.asarray(self.there.any(axis=2, keepdims=True))
-        return TaskMoments(_products(mean), float(mean.shape[1]), mean, some, self.cluster, self.by_system)
+        return TaskMoments(_products(mean) / mean.shape[1], None, mean, some, self.cluster, self.by_system)
 
     @cached_property
     def tasks(self) -> Array:
@@ -66,9 +66,7 @@ class TaskMoments:
         """V (..., k, m, m) of what judges say of systems, for weights (..., n) of the tasks."""
         share = weights / weights.sum(axis=-1, keepdims=True)
         total: Array = np.tensordot(share, self.products, axes=1)
-        if isinstance(self.counts, float):
-            return total / self.counts
-        return ratio(total, np.tensordot(share, self.counts, axes=1))
+        return total if self.counts is None else ratio(total, np.tensordot(share, self.counts, axes=1))
 
     def within(self, weights: Array) -> Array:
         """U (..., k + 1, m, m): V less the systems' own means over tasks, and last that of the mean over languages.
@@ -89,7 +87,7 @@ class TaskMoments:
             return u
         share = weights / weights.sum(axis=-1, keepdims=True)
         means = np.tensordot(share, self.deviations, axes=1)  # (..., s, k, m)
-        if not isinstance(self.counts, float):
+        if self.counts is not None:
             means = ratio(means, np.tensordot(share, self.there.astype(float), axes=1))
         systems = means.shape[-3]
         out: Array = (u - np.einsum("...ski,...skj->...kij", means, means) / systems) * systems / (systems - 1)
@@ -103,15 +101,16 @@ def moments_of(panel: Panel) -> TaskMoments:
     over = 0 if panel.system_scores is None else 1
     there = ~np.isnan(scores)
     deviations = np.where(there, scores - mean_there(scores, over, keepdims=True), 0.0)
-    counts: Array | float = float(scores.shape[1]) if there.all() else _products(there.astype(float))
-    if not isinstance(counts, float) and not (counts.sum(axis=0) > 0).all():
+    counts = None if there.all() else _products(there.astype(float))
+    products = _products(deviations) / (scores.shape[1] if counts is None else 1)
+    if counts is not None and not (counts.sum(axis=0) > 0).all():
         raise PanelError(
             "Two judges never scored the same task in one language, so their agreement is not known there."
         )
     language = there.any(axis=(1, 3)).argmax(axis=1) if panel.apart else None
     codes = np.unique(panel.cluster, return_inverse=True)[1]
     by_system = panel.system_scores is not None
-    return TaskMoments(_products(deviations), counts, deviations, there, codes, by_system, language)
+    return TaskMoments(products, counts, deviations, there, codes, by_system, language)
 
 
 def _products(values: Array) -> Array:
