@@ -263,3 +263,41 @@ def test_bad_swaps_are_refused() -> None:
         swap_judges(shifted(0.0), "a", "a")
     with refused(UsageError, "matters", -1.0):
         swap_judges(shifted(0.0), "a", "b", matters=-1.0)
+
+
+def test_a_guard_refuses_what_rare_failures_could_undo() -> None:
+    """The new judge fails on 3 of 100 calls for one system: 1.8 points, where 1.5 are accepted."""
+
+    def accepted(guard: bool) -> int:
+        found = 0
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            scores = 70 + rng.normal(0, 8, (30, 3, 1, 1)) + rng.normal(0, 1, (30, 3, 2, 3))
+            scores[:, 0, 0, 1] -= 60 * (rng.random(30) < 0.03)
+            panel = pj.Panel.from_array(np.clip(scores, 0, 100), systems="abc", declared_range=(0, 100))
+            result = swap_judges(panel, "judge1", "judge2", matters=1.5, alone=True, guard=guard)
+            assert result.blind_points == pytest.approx(100 * (1 - 0.05 ** (1 / 30)))
+            found += result.answer == "accepted"
+        return found
+
+    assert accepted(guard=False) > 2
+    assert accepted(guard=True) == 0
+
+
+def test_languages_without_common_tasks_are_judged_inside_each() -> None:
+    panel = planted(tasks=60).select(languages=["language1", "language2"])
+    scores = np.full((120, 4, 2, 5), np.nan)
+    scores[:60, :, 0], scores[60:, :, 1] = panel.system_scores[:, :, 0], panel.system_scores[:, :, 1]  # type: ignore[index]
+    apart = pj.Panel.from_array(scores, systems=panel.systems)
+    found = pj.judges(apart).choice
+    assert found is not None
+    for at, language in enumerate(apart.languages):
+        alone = choose(panel.select(languages=[panel.languages[at]])).subsets
+        mine = found.subsets[found.subsets["language"] == language]
+        theirs = alone[alone["language"] != ALL]
+        np.testing.assert_allclose(mine["reliability"], theirs["reliability"])
+        np.testing.assert_allclose(mine["error"], theirs["error"], rtol=0.1)  # slopes are the languages' own
+    whole = found.subsets[(found.subsets["language"] == ALL) & (found.subsets["size"] == 5)]["error"].iloc[0]
+    each = found.subsets[(found.subsets["language"] != ALL) & (found.subsets["size"] == 5)]["error"]
+    assert whole == pytest.approx(np.sqrt((each**2).sum()) / 2, rel=0.1)
+    assert pj.judges(apart, swap=("judge1", "judge2")).swap.changes["kind"].unique().tolist() == ["system difference"]  # type: ignore[union-attr]

@@ -7,15 +7,18 @@ import json
 import numpy as np
 import pytest
 
+import polyjudge as pj
 from polyjudge.panel.errors import UsageError
 from polyjudge.questions.plan.sequential import (
     Sequential,
     State,
     planned_looks,
+    replay,
     run_rule,
     simultaneous,
     simultaneous_by_run,
 )
+from polyjudge.report import report_of
 from refusals import refused
 
 LANGUAGES, JUDGES = ("en", "de"), ("a", "b", "c")
@@ -232,3 +235,45 @@ def test_the_luck_of_cells_that_stop_together_is_taken_off() -> None:
     plain, mended = (np.mean(errors, axis=0) / np.std(errors, axis=0)).mean(axis=1)
     assert plain > 0.15
     assert abs(mended) < 0.1
+
+
+def failing(seed: int, share: float, tasks: int = 200) -> pj.Panel:
+    """Three judges as good as each other, but for rare failures of the second that cost it 60 points."""
+    rng = np.random.default_rng(seed)
+    scores = 70 + rng.normal(0, 8, (tasks, 1, 1)) + rng.normal(0, 1, (tasks, 2, 3))
+    scores[..., 1] -= 60 * (rng.random((tasks, 2)) < share)
+    return pj.Panel.from_array(np.clip(scores, 0, 100), declared_range=(0, 100))
+
+
+def test_a_guard_allows_for_failures_that_have_not_shown() -> None:
+    """Fifteen of a thousand calls fail, which moves a judge by 0.9 points: "no further apart than 0.8" is wrong."""
+
+    def wrong(guard: bool) -> int:
+        found = 0
+        for seed in range(12):
+            table = replay(failing(seed, 0.015), matters=0.8, guard=guard, resamples=200, seed=seed).to_frame()
+            failed = (table["first"] == "judge2") | (table["second"] == "judge2")
+            found += bool((table[failed]["verdict"] == "tied").any())
+        return found
+
+    assert wrong(guard=False) > 0
+    assert wrong(guard=True) == 0
+
+
+def test_the_blind_spot_is_that_of_the_answer_with_the_fewest_tasks() -> None:
+    found = replay(failing(1, 0.0), matters=2.0, resamples=200)
+    assert found.blind_spot == {"tasks": 25, "points": pytest.approx(100 * (1 - 0.05 ** (1 / 25))), "guard": False}
+    assert [s.code for s in report_of(found).verdict] == ["replay.saved", "replay.blind-spot"]  # type: ignore[union-attr]
+    guarded = replay(failing(1, 0.0), matters=2.0, guard=True, resamples=200)
+    assert guarded.looks["tasks"].max() == 200
+    with refused(UsageError, "scale"):
+        rule(guard=True)
+
+
+def test_one_language_or_one_judge_are_asked_what_they_can_tell() -> None:
+    panel, _ = pj.simulate_panel(60, 2, 3, systems=2, seed=1)
+    assert len(pj.replay(panel.select(languages=["language1"]), resamples=100).to_frame()) == 3
+    one = panel.select(judges=["judge1"])
+    with refused(UsageError, "one judge"):
+        pj.replay(one)
+    assert len(pj.replay(one, questions="systems", resamples=100).to_frame()) == 2

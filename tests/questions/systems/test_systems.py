@@ -549,6 +549,9 @@ def test_languages_that_share_no_tasks_are_ranked_inside_each() -> None:
     means = board.loc[list(apart.languages)]["mean"].groupby("system").mean()
     assert board.loc["(all)"]["mean"].to_dict() == pytest.approx(means.to_dict())
     assert set(found.favour.effects["kind"]) == {"judge:system"}  # type: ignore[union-attr]
+    scores[40:, 2] = np.nan  # a system that a language lacks has no place over all
+    lacking = leaderboard(pj.Panel.from_array(scores, systems="abc"), resamples=200).systems
+    assert sorted(lacking[lacking["language"] == "(all)"]["system"]) == ["a", "b"]
     assert "consistency" not in found.signal.languages
     report_of(found, apart)
 

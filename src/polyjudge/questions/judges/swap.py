@@ -143,5 +143,9 @@ def _values(panel: Panel, out: str, into: str, share: float, threshold: float | 
         after = np.where(np.isnan(scores[..., b]), np.nan, 100.0 * (scores[..., b] > threshold))
         parts.append((share * (after - before)).transpose(0, 2, 1).reshape(len(scores), -1))
         names += [("pass rate", x, s, "") for x in panel.languages for s in systems]
-    frame = pd.DataFrame(names, columns=["kind", "language", "first", "second"])
-    return frame, np.concatenate(parts, axis=1)
+    frame, values = pd.DataFrame(names, columns=["kind", "language", "first", "second"]), np.concatenate(parts, axis=1)
+    # A system that a language lacks is nobody's to change there.
+    absent = {(x, s) for at, x in enumerate(panel.languages) for of, s in enumerate(systems)
+              if np.isnan(scores[:, of, at][:, [a, b]]).all()}  # fmt: skip
+    there = [not {(x, i), (x, j)} & absent for _, x, i, j in names]
+    return frame[there].reset_index(drop=True), values[:, there]

@@ -77,7 +77,7 @@ def plan(
     if Rule.of(ctx).replay is not None:
         return _replay(ctx, Rule.of(ctx), seed)
     _one_target(labels, half_width, radius)
-    panel = _pilot(ctx, source)
+    panel = _pilot(ctx, source, inside=separate is not None or labels is not None)
     if labels is not None and separate is None:
         return _labels(ctx, panel, labels, half_width, next_labels)
     costs = load("prices")[0].read_prices(prices, source or "")
@@ -105,16 +105,16 @@ def _replay(ctx: Context, rule: Rule, seed: int) -> None:
     from polyjudge.questions.emit import emit
     from polyjudge.questions.plan.sequential import replay
 
-    panel = o.load(ctx, str(rule.replay))
+    panel = o.load(ctx, str(rule.replay), inside=True)
     settings: dict[str, Any] = {n: getattr(rule, n) for n in ("matters", "at_least", "first", "guard")}
     settings |= {"questions": rule.questions.value, "threshold": rule.at}
     result = replay(panel, seed=seed, **settings)
     emit(ctx, result, panel, tables={"looks": result.looks, "questions": result.to_frame()})
 
 
-def _pilot(ctx: Context, source: str | None) -> Panel | None:
+def _pilot(ctx: Context, source: str | None, inside: bool) -> Panel | None:
     if source is not None:
-        return o.load(ctx, source)
+        return o.load(ctx, source, inside)
     reading = o.Reading.of(ctx)
     if reading.judges is not None or reading.languages is not None:
         raise UsageError("--judges and --languages choose by name what --from reads; a number: --judge-count 6.")

@@ -366,6 +366,9 @@ def _components(
     for index, inner in enumerate(_subsets(3)):
         subset = tuple(axis + 1 for axis in inner)
         df = float(np.prod([shape[axis] - 1 for axis in subset]))
+        if df == 0:  # one language, or one judge: nothing varies with it
+            mean_square |= {subset: 0.0, (0, *subset): 0.0}
+            continue
         common = float(((times @ parts[index]) ** 2).sum() / n)
         if subset:
             mean_square[subset] = common / df

@@ -148,6 +148,10 @@ class Sequential:
             raise UsageError(f"questions is one of {', '.join(get_args(Questions))}, not {self.questions!r}.")
         if self.questions == "systems" and len(self.systems) < 2:
             raise UsageError("The order of systems needs at least two of them. Name the system column, or ask judges.")
+        if self.questions != "systems" and len(self.judges) < 2:
+            raise UsageError("With one judge there is nobody to compare it with. Ask systems, or add a second judge.")
+        if self.questions in ("cells", "gate") and len(self.languages) < 2:
+            raise UsageError("How far a judge is off in a language needs two languages. Ask judges, or systems.")
         if (self.questions == "gate") != (self.threshold is not None):
             raise UsageError("A gate needs its threshold (--at), and only a gate has one.")
         if not (np.isfinite(self.matters) and self.matters > 0):

@@ -99,7 +99,7 @@ class Leaderboard(Result):
             }
         )[d["sure"] | (d["hangs_on"] != "")]
         beaten = leads["winner"].map(leads["winner"].value_counts())
-        loose = leads[(beaten == self.systems["system"].nunique() - 1) & (leads["judge"] != "")]
+        loose = leads[(beaten == (self.systems["language"] == ALL).sum() - 1) & (leads["judge"] != "")]
         if not len(loose):
             return None
         values = {str(k): v for k, v in loose.iloc[int(loose["without_low"].argmin())].items()}
@@ -279,7 +279,8 @@ def _without(
             for p in _parts(panel, filled[..., kept])
         ]
         mean[x], se[x] = (np.concatenate(part) for part in zip(*found, strict=True))
-    return list(left_out), mean, critical[:, None] * se
+    wide = np.broadcast_to(critical[:, None], se.shape)
+    return list(left_out), mean, np.where(np.isfinite(wide), np.nan_to_num(wide, posinf=0.0) * se, np.inf)
 
 
 def _hangs(
@@ -317,13 +318,15 @@ def _scope_tables(
     i, j = pair_index(len(panel.systems))
     difference, se = (np.concatenate(x) for x in zip(*((x.mean, x.se) for x in scopes), strict=True))
     with np.errstate(invalid="ignore"):  # too few tasks for a limit, and two systems that never differ
-        half = np.concatenate([x.critical for x in scopes])[:, None] * se
+        critical = np.concatenate([x.critical for x in scopes])[:, None]
+    half = np.where(np.isfinite(critical), np.nan_to_num(critical, posinf=0.0) * se, np.inf)
     holds, hangs = _hangs(above[:, i, j] | above[:, j, i], difference, without)
     above[:, i, j] &= holds
     above[:, j, i] &= holds
-    gone = np.concatenate([np.zeros((1, absent.shape[1]), bool), absent])
+    # What a system would get in a language that lacks it is told by its tasks elsewhere, where there are such.
+    gone = np.concatenate([absent.any(axis=0, keepdims=True) & panel.apart, absent])
     above = above & ~gone[:, :, None] & ~gone[:, None, :]
-    place = np.where(gone, np.nan, ranks(np.where(gone, -np.inf, mean), panel.tie_gap))
+    place = np.where(gone, np.nan, ranks(np.where(gone, -1e300, mean), panel.tie_gap))
     best, worst = 1 + above.sum(axis=1), (~gone).sum(axis=1)[:, None] - above.sum(axis=2)
     there = np.asarray((~np.isnan(require_systems(panel, "A leaderboard"))).any(axis=3))  # (n, s, k)
     tasks = np.vstack([panel.weights @ there.any(axis=2), np.einsum("t,tsl->ls", panel.weights, there)])

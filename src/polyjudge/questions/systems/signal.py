@@ -197,7 +197,7 @@ def signal(
         if name in full:
             by_language[name] = full[name][0]
             by_language[f"{name}_low"], by_language[f"{name}_high"] = limits[name]
-    over = {name: mean_there(x, 1) for name, x in full.items() if name not in (*APART, "judge", "others")}
+    over = {name: mean_there(x, 1) for name, x in full.items() if name not in (*APART, "judge")}
     drawn_over = {name: mean_there(drawn[name], 1) for name in over}
     whole = {name: _limits(over[name][0], drawn_over[name], asked.units, level) for name in over}
     means: dict[str, float] = {}
@@ -325,17 +325,18 @@ class _Asked:
         """Of each language, or of all together: the verdict, and what stands against one (`WHY`).
 
         Agreement must stand across makers, outside the group of makers that agrees most, and outside the named groups.
-        There is none where it stands nowhere, not even inside a maker or a named group.
+        There is none where it stands nowhere, not even inside a maker, in a named group, or without one judge.
         """
         m, languages = len(self.kin), limits["one"].shape[1]
         informing = self.informing if languages == len(self.informing) else np.array([self.informing.max()])
         out: tuple[list[Verdict], list[str]] = [], []
         for x in range(languages):
-            low = {name: limits[name][0][x] for name in limits if name not in ("judge", "others")}
+            low = {name: limits[name][0][x] for name in limits if name != "judge"}
             parts = ["across", "outside" if "together" not in low or languages == len(self.outside) else "together"]
             across = all(name in low and low[name] > least for name in parts)
             across &= all(low["beyond"][g] > least for g in named)
-            inside = any(low["inside"][g] > least for g in named) or bool((low.get("maker", np.zeros(0)) > least).any())
+            inside = any(low["inside"][g] > least for g in named)
+            inside |= any(bool((low[name] > least).any()) for name in ("maker", "others") if name in low)
             agree = bool(low["one"] > least) or inside
             if m == 1:
                 found: tuple[Verdict, str] = "cannot tell", "one judge"

@@ -53,9 +53,9 @@ def sayings(result: Systems) -> tuple[Say | Finding, ...]:
         every = [f for f in s.findings if f.code == "signal-disagree" and f.values["all"]]
         return tuple(every) or (agreed(s),)
     top = best.top_set()
-    others = best.systems["system"].nunique() - len(top)
+    others = int((best.systems["language"] == ALL).sum()) - len(top)
     sizes = {"judges": len(best.judges), "makers": len(best.makers)}
-    wins = say("systems.top", top=top, others=others, settled=best.settled, **sizes)
+    wins = say("systems.top", top=top, others=others, settled=best.settled, **sizes) if top else say("systems.no-whole")
     moves = [f for f in best.findings if f.code.startswith(("systems-hang", "systems-swap"))]
     last = () if s.why in ("one maker", "two judges", "one judge") else (say("systems.shared-error"),)
     first = next((f for f in s.findings if f.code == "signal-unclear"), agreed(s))

@@ -124,6 +124,7 @@ WORDS: dict[str, Template] = {
     "systems.contaminated": "In {count} pairs a few tasks carry nearly all the difference: look for failed calls.",
     "systems.next-probe": "See if the judges notice quality at all",
     "systems.next-label": "Fifty labels a language show an error that all judges share",
+    "systems.no-whole": "No system is scored in every language: the languages are ranked one by one.",
     "systems.apart": "The languages share no tasks: what compares languages task by task is left out.",
     "systems.shared-error": "An error that all judges share cannot show here; fifty labels a language would tell.",
     "systems.next-plan": "How many tasks tell the best two apart",
