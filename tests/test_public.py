@@ -80,7 +80,7 @@ def test_calibrators_take_what_functions_take(panel: pj.Panel, tmp_path: Path) -
         np.testing.assert_allclose(found, fitted.interaction_, atol=1e-9)
         assert fitted.transform(source, judge="who").shape == panel.shape
     for wrong in (lambda: pj.SparseCalibrator().fit(None), lambda: fitted.transform([1]), lambda: fitted.save(None)):
-        with pytest.raises(UsageError):
+        with pytest.raises(pj.PolyjudgeError):
             wrong()
 
 

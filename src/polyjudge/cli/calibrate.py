@@ -72,7 +72,7 @@ def calibrate(
     if mark is not None:
         cal = marked(cal, mark)
     part = panel.shape[1:] != everything.shape[1:]
-    named = column or ("calibrated" if mark is None else "margin")
+    named = column if column is not None else "calibrated" if mark is None else "margin"
     written = _write(
         ctx, scores, output, cal.adjustment_.clipped(scale.ends) if clip else cal, named, part, spreadsheet_safe
     )
