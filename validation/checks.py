@@ -34,20 +34,19 @@ from polyjudge.questions.audit.orders import order_judges, rank_reversals, tied_
 from polyjudge.questions.audit.variation import variance
 from polyjudge.questions.compare.held_out import full_gain
 from polyjudge.questions.drift.drift import drift
-from polyjudge.questions.judges.choose import choose
 from polyjudge.questions.plan.sequential import replay
 from polyjudge.questions.systems.leaderboard import leaderboard
 from polyjudge.questions.systems.signal import signal
 from polyjudge.simulate import Truth, simulate_panel
+from validation.claims import CLAIMS
 from validation.nights import nightly
-from validation.scenarios import Scenario
+from validation.scenarios import Found, Scenario
 
 LEVEL = 0.95
 BOOTSTRAPS = 199
 """Enough for 95%: 190 of 200 equally likely places. More resamples make an interval steadier, not truer."""
 PERMUTATIONS = 99
 NIGHTS = 365
-Found = dict[str, Any]
 
 
 def run_check(scenario: Scenario, seed: int) -> Found:
@@ -106,7 +105,7 @@ def cells(scenario: Scenario, seed: int) -> Found:
     """Bias, intervals, band, certificate, ranks, swaps, gain; the three-way test where asked."""
     panel, _, means = draw(scenario, seed)
     planted = double_centre(means)
-    out = _band(panel, planted, seed, scenario.ask.get("matters"))
+    out = _band(panel, planted, seed) | _gaps(panel, means, scenario.ask)
     order = order_judges(panel, alpha=1 - LEVEL, resamples=BOOTSTRAPS, seed=seed)
     out |= _ranks(panel, means, seed, order)
     if scenario.ask.get("reversals", True):
@@ -124,7 +123,7 @@ def cells(scenario: Scenario, seed: int) -> Found:
     return out
 
 
-def _band(panel: Panel, planted: Array, seed: int, matters: float | None) -> Found:
+def _band(panel: Panel, planted: Array, seed: int) -> Found:
     sure = uncertainty(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
     frame, shape = sure.to_frame(), planted.shape
     beta, low, high, band_low, band_high = (
@@ -132,16 +131,11 @@ def _band(panel: Panel, planted: Array, seed: int, matters: float | None) -> Fou
     )
     clear = frame["clear"].to_numpy(bool).reshape(shape)
     there = np.abs(planted) > 1e-12
-    held = certificate(sure, 2.0 if matters is None else matters)
     out: Found = {
         "error": beta - planted,
         "interval coverage": _within(low, planted, high).mean(),
         "band coverage": _within(band_low, planted, band_high).all(),
-        "certified bound holds": np.abs(planted).max() <= held.delta,
     }
-    if matters is not None:
-        out["certificate refuted at the edge"] = held.status == "refuted"
-        out["certificate given at the edge"] = held.status == "certified"
     if not there.all():
         out["any cell called off, none is"] = (clear & ~there).any()
     if there.any():
@@ -149,6 +143,20 @@ def _band(panel: Panel, planted: Array, seed: int, matters: float | None) -> Fou
     if panel.complete and panel.declared_range is None and not panel.clustered:
         free = sure.bounds["radius"].to_numpy()[-1]  # distribution-free
         out["distribution-free bound, coverage"] = np.abs(beta - planted).max() <= free
+    return out
+
+
+def _gaps(panel: Panel, means: Array, ask: Found) -> Found:
+    """The certificate: no gap between two judges changes by more than delta from one language to another."""
+    gap = means[:, :, None] - means[:, None, :]
+    true = float(np.abs(gap[:, None] - gap[None]).max())
+    limit = ask.get("matters", 2.0)
+    held = certificate(panel, limit, level=LEVEL)
+    out: Found = {"certified bound holds": true <= held.delta + 1e-9}
+    if true <= limit + 1e-9:
+        out["certificate refused, nothing matters"] = held.status == "material"
+    if true >= limit - 1e-9:
+        out["certified at what is there"] = held.status == "certified"
     return out
 
 
@@ -236,7 +244,7 @@ def holes(scenario: Scenario, seed: int) -> Found:
     out = {"sensitivity range, coverage": _within(low, planted, high).mean()}
     if "missing" in scenario.simulate:
         out["holes at random called dependent"] = found.p_interaction is not None and found.p_interaction < 1 - LEVEL
-    return {**_band(panel, planted, seed, None), **_ranks(panel, means, seed), **out}
+    return {**_band(panel, planted, seed), **_ranks(panel, means, seed), **out}
 
 
 # --- labels ---
@@ -455,24 +463,6 @@ def broken(scenario: Scenario, seed: int) -> Found:
     }
 
 
-def copies(scenario: Scenario, seed: int) -> Found:
-    """Two judges share their noise: are they called near copies, and no others?"""
-    panel, _, _ = draw(scenario, seed)
-    share = scenario.ask.get("copy", 0.0)
-    if share:
-        rng = np.random.default_rng([seed, 2])
-        scores = panel.scores.copy()
-        common = rng.normal(0, 10, scores.shape[:2])
-        scores[:, :, :2] += common[:, :, None]
-        panel = panel.with_scores(scores)
-    found = choose(panel, resamples=50, seed=seed).copies
-    pair = (found["judge_i"] == "judge1") & (found["judge_j"] == "judge2")
-    out: Found = {"judges on their own called copies": (found["copy"] & ~(pair if share else pair & False)).any()}
-    if share:
-        out["near copies named"] = bool(found.loc[pair, "copy"].iloc[0])
-    return out
-
-
 def calm(scenario: Scenario, seed: int) -> Found:
     """A whole audit of a panel with nothing wrong: does it warn?"""
     panel, _, _ = draw(scenario, seed)
@@ -494,6 +484,6 @@ CHECKS: dict[str, Callable[[Scenario, int], Found]] = {
     "systems": judged,
     "looks": looks,
     "broken": broken,
-    "copies": copies,
     "calm": calm,
+    **CLAIMS,
 }

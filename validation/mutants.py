@@ -86,6 +86,13 @@ def _other(**values: Any) -> Callable[[Function], Function]:
     return lambda sound: lambda *given, **more: sound(*given, **{**more, **values})
 
 
+def _own(result: Any) -> Any:
+    """The contrast of families with an interval that is too short."""
+    c = result.self_preference
+    low, high = (c.effect + 0.6 * (x - c.effect) for x in (c.low, c.high))
+    return dataclasses.replace(result, self_preference=dataclasses.replace(c, low=low, high=high))
+
+
 UNCERTAINTY = "validation.checks:uncertainty"
 MUTANTS: tuple[Mutant, ...] = (
     Mutant("band 10% too narrow", "band at its level", "band at its level, coverage", UNCERTAINTY,
@@ -108,6 +115,21 @@ MUTANTS: tuple[Mutant, ...] = (
            lambda sound: lambda *a, **k: dataclasses.replace(
                r := sound(*a, **k), low=r.estimate - (r.estimate - r.low) / 4,
                high=r.estimate + (r.high - r.estimate) / 4)),
+    Mutant("own-family interval x 0.6", "no tastes", "own-family interval, coverage", "validation.claims:favour",
+           lambda sound: lambda *a, **k: _own(sound(*a, **k))),
+    Mutant("families not relabelled", "tastes without families", "own family is favoured, none is",
+           "polyjudge.questions.systems.favour:RARE", lambda _: 1.0),
+    Mutant("cells of probes one by one", "probes, one judge of four sees", "a blind cell is said to see",
+           "polyjudge.questions.probe.reaction:together", lambda _: lambda alpha, cells: alpha),
+    Mutant("probes at the ceiling judged", "probes, all see", "a seeing cell is called blind",
+           "polyjudge.questions.probe.reaction:AT_END", lambda _: 2.0),
+    Mutant("agreement within a maker counts", "blind, a maker of three agrees", "a shared error is called agreement",
+           "validation.claims:signal",
+           lambda sound: lambda panel, families, **k: sound(panel, families={j: j for j in panel.judges}, **k)),
+    Mutant("a swap without its guard", "swap, 1% of calls fail, 30 tasks", "a swap that matters is accepted",
+           "validation.claims:swap_judges", _other(guard=False)),
+    Mutant("certificate of the estimate", "certificate", "certified bound holds", "validation.checks:certificate",
+           lambda sound: lambda *a, **k: dataclasses.replace(c := sound(*a, **k), delta=abs(c.change["change"]))),
     Mutant("nights not paid for", "a year of nights, Gaussian", "drift alarms in a year of nights",
            "validation.checks:nightly", _other(runs=1)),
     Mutant("drift at 50% instead of 95%", "drift, nothing", "drift alarms, nothing changed",

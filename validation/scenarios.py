@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+Found = dict[str, Any]
+"""What the analyses said of one panel, by quantity."""
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -49,7 +52,7 @@ APART = np.zeros((5, 4))
 APART[0] = (9, 3, -3, -9)
 """Judges that differ in the first language only: none leads anywhere else, so no pair truly changes places."""
 EDGE = 2.0 * np.outer((1, -1, 1, -1), (1, -1, 1, -1))
-"""Every cell off by exactly what matters: neither certified nor refuted is true by a hair."""
+"""Gaps that change by 8 between any two languages, or not at all."""
 
 CELLS: tuple[Scenario, ...] = (
     Scenario("band at its level", "no interaction, Gaussian noise: only the band, on many panels", "band", **DEVAI,
@@ -108,8 +111,12 @@ CELLS: tuple[Scenario, ...] = (
     ),
     Scenario("certificate", "2 languages, 2 judges: is the certified bound a bound?", languages=2, judges=2,
              simulate={"interaction": np.array([[2.0, -2.0], [-2.0, 2.0]])}),
-    Scenario("certificate at the edge", "every cell is off by exactly what matters", tasks=100, languages=4,
-             simulate={**PLAIN, "interaction": EDGE}, ask={"matters": 2.0, "reversals": False}),
+    Scenario("certificate, a cell of 2.4", "one cell of a 2 x 2 panel is off by 2.4, 2 matters", tasks=600, languages=2,
+             judges=2, simulate={**PLAIN, "interaction": np.array([[2.4, 0.0], [0.0, 0.0]]), "noise_sd": 4.0},
+             ask={"reversals": False}),
+    Scenario("certificate at the edge", "every gap changes by exactly what matters, or not at all", tasks=100,
+             languages=4, simulate={**PLAIN, "interaction": EDGE}, ask={"matters": 8.0, "reversals": False}),
+    Scenario("unequal clusters", "12 clusters, the largest ten times the smallest", "unequal", tasks=100),
 )  # fmt: skip
 
 FITTED = "fitting a model of levels takes 40 ms"
@@ -216,10 +223,60 @@ DECISIONS: tuple[Scenario, ...] = (
             ("a broken language", "judges up and down", (30, 5, 8), {}, {}, {"off": 16.0, "where": "language"}),
         )
     ),
-    Scenario("near copies", "two of five judges share half of their noise and more", "copies", 80, 3, 5, simulate=NONE,
-             ask={"copy": 0.9}, share=0.25, why="choosing takes 60 ms"),
-    Scenario("no copies", "five judges on their own", "copies", 80, 3, 5, simulate=NONE, share=0.25,
-             why="choosing takes 60 ms"),
+)  # fmt: skip
+
+CLAIMS: tuple[Scenario, ...] = (
+    Scenario("blind, a maker of two agrees", "five blind judges, two of one maker share an error", "makers", 60, 2, 5,
+             ask={"shared": 2, "family": True}),
+    Scenario("blind, a maker of three agrees", "five blind judges, three of one maker share an error", "makers",
+             60, 2, 5, ask={"shared": 3, "family": True}),
+    Scenario("blind, a group of three agrees", "five blind judges of five makers, three share an error", "makers",
+             60, 2, 5, ask={"shared": 3}),
+    Scenario("no groups", "five judges on their own that follow quality", "makers", 60, 2, 5, ask={"sees": 1.0}),
+    Scenario("all scores are 5", "40 tasks, ratings 1 to 5", "constant", 40, 2, 4),
+    Scenario("nearly all scores are 5", "one in a hundred is 4", "constant", 40, 2, 4, ask={"other": 0.01}),
+    Scenario("tastes without families", "judges with tastes of sd 2, none for their family", "own_family", 60, 2, 5,
+             ask={"taste": 2.0}),
+    Scenario("no tastes", "no judge favours any system", "own_family", 60, 2, 5, share=2.0),
+    Scenario("own families favoured", "every judge gives its family 6 points", "own_family", 60, 2, 5,
+             ask={"own": 6.0}),
+    Scenario("two judges of a maker like a system", "by 5 points; the systems are equal", "one_maker", 60, 2, 6,
+             ask={"likes": 5.0}),
+    *(
+        Scenario(f"plan to separate {s} systems", "the best is 5 points better; pilot of 30 tasks", "separate", 30,
+                 2, 4, ask={"systems": s}, share=0.5, why="a plan and a board take 0.1 s")
+        for s in (2, 4, 8)
+    ),
+    Scenario("swap at the edge", "one language moves by just what matters", "swap", 100, 3, ask={
+             "fails": 0.0, "off": 3.0, "matters": 2.0}),
+    *(
+        Scenario(f"swap, {share:.0%} of calls fail, {n} tasks", "each costs 60 points in a language; guarded", "swap",
+                 n, 3, ask={"fails": share, "matters": 60 * share * 0.9, "guard": True})
+        for share, n in ((0.01, 30), (0.03, 30), (0.05, 100))
+    ),
+    *(
+        Scenario(f"looks, {share:.0%} of calls fail", "one judge is better until a call fails; guarded", "failing", 192,
+                 2, ask={"fails": share, "by": 60.0, "better": 60 * share * 0.5}, share=0.5, why="a replay takes 0.1 s")
+        for share in (0.01, 0.05)
+    ),
+    Scenario("1 to 5 at the ceiling", "additive in logits, half of the scores are 5", "ceiling", 100, 4, 4,
+             ask={"mean": 2.0, "cuts": (-2, -0.7, 0.7, 2)}, share=0.25, why="an explanation takes 0.1 s"),
+    Scenario("pass or fail at the ceiling", "additive in logits, nine in ten pass", "ceiling", 100, 4, 4,
+             ask={"mean": 3.0, "cuts": (0,)}, share=0.25, why="an explanation takes 0.1 s"),
+    Scenario("gate, 93% pass", "no language differs", "gates", 100, 4, 3, ask={"rate": 0.93}),
+    *(
+        Scenario(f"{n} lognormal labels", "and a panel that follows them", "skewed_labels", 400, ask={"labels": n},
+                 known={"PPI interval of skewed labels, coverage": "that no method holds with so few skewed labels"})
+        for n in (5, 10, 30)
+    ),
+    Scenario("label budget", "pilot of 15 labels a language, half-width 3", "budget", 400, ask={"pilot": 15}),
+    Scenario("anchored, 10 labels", "shifts of sd 6 over eight languages", "anchored", 200, 8, ask={
+             "labels": 10, "tau": 6.0}),
+    Scenario("anchored, 50 labels", "shifts of sd 6 over eight languages", "anchored", 200, 8, ask={
+             "labels": 50, "tau": 6.0}),
+    Scenario("probes, one judge of four sees", "three are blind in all of six languages", "probes", 30, 6, 4,
+             ask={"blind": 3}, share=4.0),
+    Scenario("probes, all see", "and one is lenient, at the ceiling", "probes", 30, 4, 4, ask={"lenient": 55.0}),
 )  # fmt: skip
 
 SLOW = "a whole audit takes 0.2 s"
@@ -239,4 +296,4 @@ CALM: tuple[Scenario, ...] = tuple(
     )
 )
 
-SCENARIOS: tuple[Scenario, ...] = (*CELLS, *LEVELS, *HOLES, *LABELS, *DRIFT, *SYSTEMS, *DECISIONS, *CALM)
+SCENARIOS: tuple[Scenario, ...] = (*CELLS, *LEVELS, *HOLES, *LABELS, *DRIFT, *SYSTEMS, *DECISIONS, *CLAIMS, *CALM)

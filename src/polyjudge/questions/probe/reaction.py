@@ -103,8 +103,7 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
     wrong, wrong_se, _, skew = _over_tasks(shift, panel)
     t = float(stdtrit(df, (1 + level) / 2))
     moved = _moved(wrong, wrong_se, skew, df, (1 + level) / 2) & (np.abs(wrong) > limit / 2)
-    # All cells together: of many blind ones some would seem to react.
-    half = float(stdtrit(df, 1 - (1 - level) / reaction.size)) * reaction_se
+    half = float(stdtrit(df, 1 - together(1 - level, reaction.size))) * reaction_se
     usual, usual_low = _usual(fall, reaction - half > 0, panel, t)
     at_end = mean_there(_at_end(scores[:, clean], panel), 0)
     sight = _sight(reaction, half, usual, usual_low, at_end >= AT_END)
@@ -136,6 +135,11 @@ def probe(panel: Panel, *, audit: Panel | None = None, matters: float | None = N
         own_interaction=own,
         findings=_findings(cells, judges, helped, usual_low),
     )
+
+
+def together(alpha: float, cells: int) -> float:
+    """The error that each cell may have so that all have it together: of many blind ones some would seem to react."""
+    return alpha / cells
 
 
 def _slope(scores: Array, severity: NDArray[np.int64], used: NDArray[np.bool_]) -> Array:
