@@ -137,8 +137,9 @@ def separated(scenario: Scenario, seed: int) -> Found:
 def _failing(rng: np.random.Generator, scenario: Scenario) -> tuple[Panel, float]:
     """Judges that tie while no call fails; the calls of the second fail now and then. And its mean loss."""
     share, by = scenario.ask["fails"], scenario.ask.get("by", 60.0)
-    scores = 70 + rng.normal(0, 6, (scenario.tasks, 1, 1)) + rng.normal(0, 3, (scenario.tasks, scenario.languages, 3))
+    scores = 70 + rng.normal(0, 6, (scenario.tasks, 1, 1)) + rng.normal(0, 2, (scenario.tasks, scenario.languages, 3))
     lost = rng.random(scores.shape[:2]) < share
+    lost[:, scenario.ask.get("where", scenario.languages) :] = False  # in so many of the languages
     scores[..., 1] -= by * lost
     scores[..., 1] += scenario.ask.get("better", 0.0)
     return Panel.from_array(np.clip(scores, 0, 100), declared_range=RANGE), share * by
@@ -286,13 +287,15 @@ def probes(scenario: Scenario, seed: int) -> Found:
     sees[m - ask.get("blind", 0) :] = 0.0
     lenient = np.zeros(m)
     lenient[0] = ask.get("lenient", 0.0)
-    scores = 60 + rng.normal(0, 10, (n, 1, 1, 1)) - 8 * steps * sees + lenient + rng.normal(0, 8, (n, 8, k, m))
+    scores = 60 + rng.normal(0, 10, (n, 1, 1, 1)) - 8 * steps * sees + lenient
+    noise = ask.get("noise", 8.0)
+    scores = scores + rng.normal(0, noise, (n, 8, k, m))
     found = probe(Panel.from_array(np.clip(scores, 0, 100), systems=VERSIONS, declared_range=RANGE), level=LEVEL)
     sight = found.cells["sight"].to_numpy().reshape(k, m)
     out: Found = {
         "a blind cell is said to see": bool((sight[:, sees == 0] == "sees").any()) if (sees == 0).any() else None,
         "a seeing cell is called blind": bool((sight[:, sees > 0] == "blind").any()),
-        "blind cells found": (sight[:, sees == 0] == "blind").mean() if (sees == 0).any() else None,
+        "blind cells found": (sight[:, sees == 0] == "blind").mean() if (sees == 0).any() and noise < 10 else None,
         "a plea is said to help, none does": bool(found.susceptibility["rises"].any()),
     }
     if not ask.get("lenient"):

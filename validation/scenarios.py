@@ -63,6 +63,7 @@ CELLS: tuple[Scenario, ...] = (
         "one language apart",
         "judges differ in one language and tie in all others: no pair changes places",
         simulate={**PLAIN, "judge_sd": 0.0, "interaction": APART},
+        share=4.0,
     ),
     Scenario("small", "interaction of sd 1.5", simulate={**PLAIN, "interaction": 1.5}),
     Scenario("large", "interaction of sd 5", **DEVAI, simulate={"replicates": 2}),
@@ -235,8 +236,8 @@ CLAIMS: tuple[Scenario, ...] = (
     Scenario("no groups", "five judges on their own that follow quality", "makers", 60, 2, 5, ask={"sees": 1.0}),
     Scenario("all scores are 5", "40 tasks, ratings 1 to 5", "constant", 40, 2, 4),
     Scenario("nearly all scores are 5", "one in a hundred is 4", "constant", 40, 2, 4, ask={"other": 0.01}),
-    Scenario("tastes without families", "judges with tastes of sd 2, none for their family", "own_family", 60, 2, 5,
-             ask={"taste": 2.0}),
+    Scenario("tastes without families", "judges with tastes of sd 2, none for their family", "own_family", 200,
+             2, 5, ask={"taste": 2.0}, share=2.0),
     Scenario("no tastes", "no judge favours any system", "own_family", 60, 2, 5, share=2.0),
     Scenario("own families favoured", "every judge gives its family 6 points", "own_family", 60, 2, 5,
              ask={"own": 6.0}),
@@ -250,8 +251,8 @@ CLAIMS: tuple[Scenario, ...] = (
     Scenario("swap at the edge", "one language moves by just what matters", "swap", 100, 3, ask={
              "fails": 0.0, "off": 3.0, "matters": 2.0}),
     *(
-        Scenario(f"swap, {share:.0%} of calls fail, {n} tasks", "each costs 60 points in a language; guarded", "swap",
-                 n, 3, ask={"fails": share, "matters": 60 * share * 0.9, "guard": True})
+        Scenario(f"swap, {share:.0%} of calls fail, {n} tasks", "in one language, each costs 60 points; guarded", "swap",
+                 n, 3, ask={"fails": share, "matters": 60 * share * 0.6, "guard": True, "where": 1})
         for share, n in ((0.01, 30), (0.03, 30), (0.05, 100))
     ),
     *(
@@ -275,8 +276,9 @@ CLAIMS: tuple[Scenario, ...] = (
     Scenario("anchored, 50 labels", "shifts of sd 6 over eight languages", "anchored", 200, 8, ask={
              "labels": 50, "tau": 6.0}),
     Scenario("probes, one judge of four sees", "three are blind in all of six languages", "probes", 30, 6, 4,
-             ask={"blind": 3}, share=4.0),
-    Scenario("probes, all see", "and one is lenient, at the ceiling", "probes", 30, 4, 4, ask={"lenient": 55.0}),
+             ask={"blind": 3}),
+    Scenario("probes, noisy judges", "one of four sees", "probes", 30, 6, 4, ask={"blind": 3, "noise": 16.0}, share=2.0),
+    Scenario("probes, all see", "and one is lenient, at the ceiling", "probes", 30, 4, 4, ask={"lenient": 70.0}),
 )  # fmt: skip
 
 SLOW = "a whole audit takes 0.2 s"
