@@ -251,8 +251,8 @@ CLAIMS: tuple[Scenario, ...] = (
     Scenario("swap at the edge", "one language moves by just what matters", "swap", 100, 3, ask={
              "fails": 0.0, "off": 3.0, "matters": 2.0}),
     *(
-        Scenario(f"swap, {share:.0%} of calls fail, {n} tasks", "in one language, each costs 60 points; guarded", "swap",
-                 n, 3, ask={"fails": share, "matters": 60 * share * 0.6, "guard": True, "where": 1})
+        Scenario(f"swap, {share:.0%} of calls fail, {n} tasks", "in one language, each costs 60 points; guarded",
+                 "swap", n, 3, ask={"fails": share, "matters": 60 * share * 0.6, "guard": True, "where": 1}, share=3.0)
         for share, n in ((0.01, 30), (0.03, 30), (0.05, 100))
     ),
     *(
@@ -277,7 +277,8 @@ CLAIMS: tuple[Scenario, ...] = (
              "labels": 50, "tau": 6.0}),
     Scenario("probes, one judge of four sees", "three are blind in all of six languages", "probes", 30, 6, 4,
              ask={"blind": 3}),
-    Scenario("probes, noisy judges", "one of four sees", "probes", 30, 6, 4, ask={"blind": 3, "noise": 16.0}, share=2.0),
+    Scenario("probes, noisy judges", "one of four sees", "probes", 30, 6, 4, ask={"blind": 3, "noise": 16.0},
+             share=2.0),
     Scenario("probes, all see", "and one is lenient, at the ceiling", "probes", 30, 4, 4, ask={"lenient": 70.0}),
 )  # fmt: skip
 
