@@ -32,8 +32,10 @@ ROWS = 20
 def show(report: Report, *, full: bool = False, console: Console | None = None, details: str = "details") -> None:
     """Print a report: what was read, verdict, picture, findings, what to do next; with `full` every section."""
     console = console or make_console()
-    console.print(Text(word(report.title), style="bold"))
-    _lines(console, "Read", report.read)
+    titled = full or not report.brief
+    if titled:
+        console.print(Text(word(report.title), style="bold"))
+    _lines(console, "Read", report.read, apart=titled)
     _lines(console, "Verdict", report.verdict, "bold")
     for block in report.picture:
         console.print()
@@ -49,10 +51,12 @@ def show(report: Report, *, full: bool = False, console: Console | None = None, 
         console.print(Text(word(say(details, command=report.command)), style="dim"))
 
 
-def text(report: Report, *, full: bool = False, details: str = "details") -> str:
+def text(report: Report, *, full: bool = False, details: str = "details", width: int | None = None) -> str:
     """A report as plain text. `details` is the code of the words that say where the rest is."""
     out = io.StringIO()
-    show(report, full=full, console=make_console(out), details=details)
+    console = make_console(out)
+    console.width = width or console.width
+    show(report, full=full, console=console, details=details)
     return out.getvalue().rstrip("\n")
 
 
@@ -70,9 +74,10 @@ def _labelled(console: Console, rows: list[tuple[RichText, RenderableType]]) -> 
     console.print(grid)
 
 
-def _lines(console: Console, head: str, sentences: tuple[Words, ...], style: str = "") -> None:
+def _lines(console: Console, head: str, sentences: tuple[Words, ...], style: str = "", apart: bool = True) -> None:
     if sentences:
-        console.print()
+        if apart:
+            console.print()
         lines = [Text(word(s), style=VERDICT[s.severity] if isinstance(s, Finding) else style) for s in sentences]
         _labelled(console, [(Text(head if i == 0 else "", style="bold"), line) for i, line in enumerate(lines)])
 
@@ -111,9 +116,15 @@ def _next(console: Console, report: Report, written: Callable[[str], str]) -> No
     console.print()
     for i, step in enumerate(report.next):
         number = f"{i + 1}. " if len(report.next) > 1 else ""
-        _labelled(console, [(Text("" if i else "Do next", style="bold"), Text(f"{number}{word(step.why)}"))])
-        if step.command:  # to be pasted: never broken by us
-            console.print(Text(f"{'':12}{written(step.command) or step.command}"), soft_wrap=True)
+        head, why = Text("" if i else "Do next", style="bold"), f"{number}{word(step.why)}"
+        command = (written(step.command) or step.command) if step.command else ""
+        line = f"{why}:  {command}"
+        if command and cell_len(line) + 9 <= console.width:
+            _labelled(console, [(head, Text(line))])
+            continue
+        _labelled(console, [(head, Text(why))])
+        if command:  # to be pasted: never broken by us
+            console.print(Text(f"{'':12}{command}"), soft_wrap=True)
 
 
 def _say(console: Console, sentence: str, style: str = "") -> None:

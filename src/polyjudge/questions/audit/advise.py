@@ -101,6 +101,8 @@ def advise(a: Audit) -> Advice:
         uses = {a.goal: uses[a.goal]}
     else:
         absent = {"compare-systems": not a.summary.systems or blind, "gate": a.gates is None}
+        absent["best-judge-per-language"] = a.probes is None  # the step to labels says it
+        absent["panel-mean"] = uses["panel-mean"].code == "use.mean.nothing" and fault == "diffuse" and a.probes is None
         uses = {goal: use for goal, use in uses.items() if not absent.get(goal)}
     steps = _probe_steps(a.probes, a.explanation.named, _steps(a, state, fault))
     return Advice(state=state, method=method, goal=a.goal, verdict=tuple(verdict), uses=uses, steps=steps)
@@ -112,13 +114,9 @@ def advise_inside(a: Inside) -> Advice:
         said = find("warning", "constant", score=a.summary.low)
         return Advice(state="constant", method=None, goal=a.goal, uses={}, steps=(), verdict=(said,))
     blind = a.signal is not None and a.signal.verdict == DISAGREE
-    uses = {"compare-systems": say("use.compare.inside"), "best-judge-per-language": say("use.best")}
-    if not a.summary.systems or blind:
-        uses.pop("compare-systems")
-    if len(a.summary.judges) < 2:
-        uses.pop("best-judge-per-language")
+    uses = {"compare-systems": say("use.compare.inside")} if a.summary.systems and not blind else {}
     if a.goal is not None:
-        uses = {a.goal: uses.get(a.goal, say("use.inside"))}
+        uses = {a.goal: uses.get(a.goal, say("use.best" if a.goal.startswith("best") else "use.inside"))}
     steps = [_step("step.systems", "systems", SCORES)] if a.summary.systems and not blind else []
     steps.append(_step("step.labels", *LABEL))
     inside = find("info", "verdict.inside", **a.left_out["languages"].values)

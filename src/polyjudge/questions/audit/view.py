@@ -9,7 +9,7 @@ import pandas as pd
 
 from polyjudge.panel.labels import shell
 from polyjudge.panel.panel import Panel
-from polyjudge.panel.say import Words, say
+from polyjudge.panel.say import Say, Words, say
 from polyjudge.questions.audit.advise import SCORES, Advised
 from polyjudge.questions.audit.audit import Audit, Inside
 from polyjudge.questions.audit.criteria import Criteria
@@ -24,6 +24,8 @@ from polyjudge.report.charts.interaction import ROOMY
 from polyjudge.report.charts.ranks import BEFORE
 from polyjudge.report.sections import Block, Chart, Report, Section, Step
 
+COUNTED = ("panel.missing", "panel.system-holes")
+"""Notes whose numbers stand in the first line already."""
 MOST_LANGUAGES = 8
 """Rows of the grid on the first screen: of more languages, those furthest off."""
 
@@ -58,7 +60,7 @@ def build_inside(result: Inside, panel: Panel | None = None) -> Report:
     frame["read"] = _read(result)
     board: tuple[Block, ...] = ()
     if result.systems is not None and advice.state != "blind":
-        board = (replace(systems.board(result.systems.leaderboard), most=MOST_LANGUAGES),)
+        board = (replace(systems.board(result.systems.leaderboard), most=5),)
     return Report(
         **frame | {"judges": s.judges},
         title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
@@ -112,7 +114,8 @@ def _read(a: Inside) -> tuple[Words, ...]:
         scale.append(say("read.scale", **size, **fields(s, "scale")))
     looked = (say("read.looks", looks=s.looks, level=a.level),) if s.looks > 1 else ()
     done = () if s.reading is None else value_says(s.reading)
-    return first, *done, *looked, *scale, *notes(s.notes)
+    rest = tuple(n for n in notes(s.notes) if not (isinstance(n, Say) and n.code in COUNTED))
+    return first, *done, *looked, *scale, *rest
 
 
 def corrections(a: Audit) -> tuple[Chart, ...]:

@@ -97,9 +97,9 @@ def _open(v: Values) -> str:
 
 
 def _diffuse(v: Values) -> str:
-    judges = "spread over all judges" if len(v["judges"]) == v["panel"] else f"by {names(v['judges'])}"
-    count = f"{{count}} of {{cells}} cells are off by more than {{matters:.2g}} {{unit}}, {judges}"
-    return f"Beyond that, {count}." if v["also"] else f"Language changes your judges: {count}."
+    judges = "all your judges" if len(v["judges"]) == v["panel"] else names(v["judges"])
+    count = "{count} of {cells} cells are off by more than {matters:.2g} {unit}"
+    return f"Beyond that, {count}." if v["also"] else f"Language changes {judges}: {count}."
 
 
 def _probed(v: Values) -> str:
@@ -127,8 +127,10 @@ def _rank_probed(v: Values) -> str:
 def _one_diffuse(v: Values) -> str:
     if v.get("advised") and v.get("closer") is not None:
         near = about(*(v[n] * v["factor"] for n in ("closer", "closer_low", "closer_high")))
-        return f"To use one judge: calibrate. Picked at random it comes {near} {{unit}} closer to the mean of all."
-    return "To use one judge: calibrating does not surely bring it closer to the mean of all; score more tasks."
+        one = f"If you use a single judge, calibrate: picked at random it comes {near} {{unit}} closer to the panel."
+    else:
+        one = "If you use a single judge: calibrating does not surely bring it closer to the panel."
+    return one + " If you average the judges, nothing changes."
 
 
 def _gate_diffuse(v: Values) -> str:
@@ -274,12 +276,6 @@ def _end(end: str) -> Template:
     )
 
 
-SCALES = {
-    "binary": "Yes or no",
-    "likert": "Ratings",
-    "percent": "A scale of 0 to 100",
-    "open": "An open scale",
-}
 INSIDE = {
     "judge": "There is one judge ({judges}): what language does to a judge takes two to compare.",
     "language": "There is one language ({languages}): what compares languages is left out.",
@@ -373,17 +369,14 @@ WORDS: dict[str, Template] = {
     # what is read
     "audit.read": lambda v: (
         _shape(v)
-        + (": {scores} scores from {low:.4g} to {high:.4g}, " if v["high"] > v["low"] else ": {scores} scores, ")
+        + (": {scores} scores {low:.4g} to {high:.4g}, " if v["high"] > v["low"] else ": {scores} scores, ")
         + ("none missing." if not v["missing"] else "{missing} of {entries} missing.")
         + (" {unanswered} answers no judge scored." if v["unanswered"] else "")
     ),
     "read.scale": lambda v: (
-        f"{SCALES[v['scale']]}. "
-        + (
-            "You said that differences of {matters:.2g} {unit} or more matter."
-            if v["said"]
-            else "Differences of {matters:.2g} {unit} or more are taken to matter (--matters)."
-        )
+        "You said that differences of {matters:.2g} {unit} or more matter."
+        if v["said"]
+        else "Differences of {matters:.2g} {unit} or more are taken to matter (--matters)."
     ),
     "audit.title": lambda v: (
         f"Audit of {{judges}} {plural(v['judges'], 'judge', 'judges')} in {{languages}} "
@@ -541,8 +534,8 @@ WORDS: dict[str, Template] = {
     "use.gate.ends": lambda v: f"{_gate_use(v)}: use the scores as they are.",
     "use.gate.culprit": lambda v: f"{_gate_use(v)}: mend or leave out what is off first.",
     "use.gate.diffuse": _gate_diffuse,
-    "use.one.calm": "To use one judge: any, as it is. Judges further apart than {delta:points} {unit} in one language "
-    "stand in the same order in every other; it is one of leniency, not of quality.",
+    "use.one.calm": "To use one judge: as it is. Judges further apart than that in one language stand in the same "
+    "order in every other; it is one of leniency, not of quality.",
     "use.one.open": lambda v: (
         "To use one judge: as it is" + ("." if v["blind"] else "; more tasks would tell what language does to it.")
     ),
@@ -568,16 +561,16 @@ WORDS: dict[str, Template] = {
         f"To average the judges: {{judge}} pulls {{language}} {'down' if v['excess'] < 0 else 'up'} by "
         f"{about(abs(v['excess']), *sorted((abs(v['low']), abs(v['high']))))} {{unit}}."
     ),
-    "step.without-blind": "See the panel without the places that cannot see",
+    "step.without-blind": "Audit without the cells that do not notice damage",
     "step.read-worst": "Read the answers that move it most",
-    "step.without": "See the panel without it",
+    "step.without": "Audit without it",
     "step.correct-alone": "Or correct it alone",
     "step.calibrate": "Calibrate",
     "step.plan": lambda v: "Plan more tasks" + ("" if v["needed"] is None else f" (about {number(v['needed'], 0)})"),
     "step.baseline": "Keep this as your baseline, to compare later scores with (polyjudge drift)",
-    "step.systems": "See the leaderboard in full",
-    "step.labels": "Label fifty a language",
-    "step.probe": "See whether they notice quality: damage some responses (ITEMS: your tasks with them)",
+    "step.systems": "The leaderboard in full",
+    "step.labels": "Label fifty",
+    "step.probe": "Do they notice quality? Damage some responses (ITEMS: your tasks with them)",
     "explain.kind.none": "Nothing: judges and languages add up, within noise.",
     "explain.kind.cell": "One place: {judge} in {language}.",
     "explain.kind.cells": lambda v: f"A few places: {_place(v['named'])}.",

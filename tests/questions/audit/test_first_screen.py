@@ -1,0 +1,154 @@
+"""The first screen: short, in its order, with one number for one thing, and calibrating takes off what it shows."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from polyjudge.panel.say import Say, word
+from polyjudge.report import report_of, terminal
+from polyjudge.report.sections import Chart, Grid, Report
+
+PAGE = Path(__file__).parents[3] / "docs" / "make_screens.py"
+SPEC = importlib.util.spec_from_file_location("make_screens", PAGE)
+assert SPEC is not None
+assert SPEC.loader is not None
+SCREENS = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(SCREENS)
+PANELS: dict[str, Callable[[], pj.Panel] | None] = SCREENS.PANELS
+SLOW = ("RTP-LX", "GEMBA", "PARIKSHA")
+NAMES = [title for title, make in PANELS.items() if make is not None and not title.startswith(SLOW)]
+
+
+@cache
+def audited(title: str) -> tuple[Any, Report]:
+    make = PANELS[title]
+    assert make is not None
+    audit = pj.audit(make(), resamples=200)
+    report = report_of(audit)
+    assert report is not None
+    return audit, report
+
+
+def grid_of(report: Report) -> Grid | None:
+    grids = [b.instead for b in report.picture if isinstance(b, Chart)]
+    return grids[0] if grids and isinstance(grids[0], Grid) else None
+
+
+@pytest.mark.parametrize("title", NAMES)
+def test_at_most_thirty_lines_and_no_word_of_sight(title: str) -> None:
+    _, report = audited(title)
+    text = terminal.text(report, width=SCREENS.WIDTH)
+    assert len(text.splitlines()) <= 30, text
+    assert max(map(len, text.splitlines())) <= SCREENS.WIDTH
+    assert not re.search(r"\b(sees?|seen|should be|refuted|languages agree)\b", text.lower())
+    assert sum("share" in word(s) and "would not show" in word(s) for s in report.verdict) <= 1
+
+
+@pytest.mark.parametrize("title", NAMES)
+def test_who_wins_and_whether_to_trust_it_stand_first(title: str) -> None:
+    audit, report = audited(title)
+    codes = [s.code for s in report.verdict if isinstance(s, Say)]
+    if audit.systems is not None and audit.advice.state != "blind":
+        assert codes[0] == "systems.top"
+    assert any(code.startswith("signal") for code in codes[:2])
+    assert report.next
+    assert report.next[-1 if audit.advice.state != "calm" else 0].command.startswith("polyjudge label")
+
+
+@pytest.mark.parametrize("title", NAMES)
+def test_the_grid_is_what_the_advised_calibration_takes_off(title: str) -> None:
+    audit, report = audited(title)
+    grid = grid_of(report)
+    commands = [step.command for step in report.next if " calibrate " in step.command and "--save" not in step.command]
+    if grid is None:
+        assert audit.advice.method is None
+        assert not commands
+        return
+    make = PANELS[title]
+    assert make is not None
+    sparse = audit.advice.method == "sparse"
+    calibrator = (pj.SparseCalibrator() if sparse else pj.ConsensusCalibrator()).fit(make())
+    taken = calibrator.correction_ * audit.explanation.factor
+    shown = grid.values
+    np.testing.assert_allclose(shown.to_numpy(), taken.loc[shown.index, shown.columns].to_numpy(), atol=1e-9)
+    rest = taken.drop(index=shown.index)
+    assert rest.abs().to_numpy().max(initial=0.0) <= (1e-9 if sparse else shown.abs().to_numpy().max())
+    if audit.advice.state != "blind":
+        assert commands
+        assert all(("--method sparse" in command) == sparse for command in commands)
+
+
+@pytest.mark.parametrize("title", NAMES)
+def test_one_number_for_one_thing(title: str) -> None:
+    """Every number of a sentence is one of its values; what several sentences speak of has one value."""
+    audit, report = audited(title)
+    things: dict[Any, set[float]] = {}
+    for sentence in (*report.read, *report.verdict, *report.uses, *(step.why for step in report.next)):
+        assert isinstance(sentence, Say)
+        values = sentence.values
+        numbers = list(flat(values))
+        for token in re.findall(
+            r"(?<![\w.#-])[+-]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?![\w-])", without_names(word(sentence), values)
+        ):
+            number, decimals = float(token.replace(",", "")), len(token.partition(".")[2])
+            if sentence.code in CONSTANTS and token in CONSTANTS[sentence.code]:
+                continue
+            close = 0.5001 * 10.0**-decimals
+            known = any(abs(abs(x) - abs(number)) <= close or abs(abs(100 * x) - abs(number)) <= close for x in numbers)
+            assert known or "p <" in word(sentence), (token, word(sentence))
+        for name in ("delta", "matters", "tasks", "cells"):
+            if isinstance(values.get(name), (int, float)):
+                things.setdefault(name, set()).add(round(float(values[name]), 9))
+        if {"excess", "judge", "language"} <= set(values) and not sentence.code.startswith("use.mean"):
+            things.setdefault((values["language"], values["judge"]), set()).add(round(float(values["excess"]), 9))
+    grid = grid_of(report)
+    if grid is not None:
+        for place in [p for p in things if isinstance(p, tuple)]:
+            things[place].add(round(float(grid.values.at[place[0], place[1]]), 9))
+    assert all(len(found) == 1 for found in things.values()), things
+    assert audit is not None
+
+
+NUMBER = r"(?<![\w.#-])[+-]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?![\w-])"
+CONSTANTS = {"verdict.shared": {"50"}, "step.labels": {"50"}}
+"""Numbers that are words."""
+
+
+def flat(values: Any) -> Iterable[float]:
+    if isinstance(values, Mapping):
+        values = values.values()
+    for value in values if isinstance(values, (list, tuple)) or not hasattr(values, "__float__") else [values]:
+        if isinstance(value, (Mapping, list, tuple)):
+            yield from flat(value)
+            if isinstance(value, (list, tuple)):
+                yield float(len(value))
+        elif isinstance(value, (int, float, np.integer, np.floating)):
+            yield float(value)
+
+
+def without_names(text: str, values: Any) -> str:
+    """The sentence without what the user named."""
+    names = [v for v in pd.Series(list(strings(values)), dtype=object) if v]
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(name, "")
+    return text
+
+
+def strings(values: Any) -> Iterable[str]:
+    if isinstance(values, str):
+        yield values
+    elif isinstance(values, Mapping):
+        yield from strings(list(values.values()))
+    elif isinstance(values, (list, tuple)):
+        for value in values:
+            yield from strings(value)
