@@ -225,7 +225,7 @@ def test_labels_and_probes_are_compared_where_both_exist() -> None:
         [(t, x, 60 + quality[i, j]) for i, t in enumerate(panel.tasks) for j, x in enumerate(panel.languages)],
         columns=["task", "language", "score"],
     )
-    found = pj.anchor(panel, gold, probed=probe(probes), resamples=50)
+    found = pj.anchor(panel, gold, probed=probe(probes, audit=panel), resamples=50)
     assert found.probes is not None
     table = found.probes.set_index(["language", "judge"])
     assert table.loc[("language1", "judge1"), ["sight", "answer"]].tolist() == ["blind", "agrees"]
@@ -239,6 +239,6 @@ def test_labels_and_probes_are_compared_where_both_exist() -> None:
     counts = table["answer"].value_counts()
     assert [said.values[x] for x in ("agrees", "contradicts")] == [counts["agrees"], counts["contradicts"]]
     turned, _ = panels(1 - sees)  # probes that say the opposite
-    answers = pj.anchor(panel, gold, probed=probe(turned), resamples=50).probes
+    answers = pj.anchor(panel, gold, probed=probe(turned, audit=panel), resamples=50).probes
     assert answers is not None
     assert (answers[answers["sight"] == "blind"]["answer"] == "contradicts").all()
