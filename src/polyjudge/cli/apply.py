@@ -26,7 +26,9 @@ def apply(
     clip: Annotated[str | None, Option(metavar="LOW:HIGH", help="Cut calibrated scores to this scale.")] = None,
     spreadsheet_safe: o.SpreadsheetSafe = False,
 ) -> None:
-    """Calibrate new scores with a saved calibrator. Other columns and the order of rows stay as they are.
+    """Calibrate new scores with a saved calibrator.
+
+    Other columns and the order of rows stay as they are.
 
     Example: polyjudge apply cal.json scores.csv -o calibrated.csv
     """

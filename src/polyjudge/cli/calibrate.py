@@ -46,7 +46,7 @@ def calibrate(
     clip: o.Clip = False,
     spreadsheet_safe: o.SpreadsheetSafe = False,
 ) -> None:
-    """Fit the calibrator on scores, and write the scores with their calibrated values.
+    """Fit a calibrator, and write the scores with calibrated ones.
 
     Example: polyjudge calibrate scores.csv -o calibrated.csv --save cal.json
     """

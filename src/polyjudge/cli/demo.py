@@ -18,7 +18,7 @@ def demo(
     write: Annotated[Path | None, Option(metavar="FILE", help="Only write the sample scores as CSV.")] = None,
     seed: o.Seed = 7,
 ) -> None:
-    """Audit the embedded sample panel and compare the estimate with the truth planted in it.
+    """Audit the embedded sample, and hold the answer against its truth.
 
     Example: polyjudge demo
 

@@ -96,7 +96,9 @@ def collect(
     send_key: SendKey = None,
     export: Export = None,
 ) -> None:
-    """Run the judges of a plan and keep every answer; the same command goes on where it stopped.
+    """Run the judges of a plan and keep every answer.
+
+    The same command goes on where it stopped.
 
     Example: polyjudge collect plan.yaml -o run/ --max-cost 20 && polyjudge audit run/
     """

@@ -14,7 +14,7 @@ from polyjudge.panel.errors import UsageError
 from polyjudge.questions import options as o
 
 paper = typer.Typer(
-    help="The paper's numbers again, its collections, its tables for your panel.\n\n"
+    help="The paper's numbers again; its tables for your panel.\n\n"
     "Example: polyjudge paper report scores.csv -o tables",
     no_args_is_help=True,
     rich_markup_mode=None,

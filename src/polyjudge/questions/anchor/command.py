@@ -41,7 +41,9 @@ def anchor(
     resamples: Annotated[int, Option(min=2, max=o.MOST_RESAMPLES, help="Resamples of the tasks.")] = 1000,
     seed: o.Seed = 7,
 ) -> None:
-    """Hold the panel against human labels: annotators first, then its error by language and what removes it.
+    """Hold the panel against human labels.
+
+    Annotators first, then the panel's error by language and what removes it.
 
     Example: polyjudge anchor scores.csv --labels labels/
 

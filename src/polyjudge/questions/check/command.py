@@ -17,7 +17,7 @@ def check(
     save: Annotated[Path | None, Option(metavar="FILE", help="Keep how they are read, for --reading FILE.")] = None,
     formats: Annotated[bool, Option("--formats", help="List the formats that are read, and what each needs.")] = False,
 ) -> None:
-    """Show how scores are understood, and what each command will be able to answer.
+    """Show how scores are understood, and what can be answered.
 
     Exits with 2 when a question has to be answered first, or nothing can be.
 

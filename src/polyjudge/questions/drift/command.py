@@ -21,7 +21,7 @@ def drift(
     runs: Annotated[int, Option(help="Keep the level over this many runs: 365 for a nightly job.")] = 1,
     seed: o.Seed = 7,
 ) -> None:
-    """What changed: new scores against a saved calibrator, or an audit against an earlier one.
+    """Say what changed since a calibrator or an audit was made.
 
     Against a calibrator it exits with 1 at a warning, or at what --fail-on names; audits only at what --fail-on names.
 

@@ -30,7 +30,9 @@ def probe(
     matters: o.Matters = None,
     seed: o.Seed = 7,
 ) -> None:
-    """Tell error from competence without annotators: damage responses in a known order and see who notices.
+    """Damage responses in a known order, and see who notices.
+
+    This tells error from competence without annotators.
 
     make writes versions of the responses to -o FILE (JSON lines); collect their scores with a plan whose items are that
     file and whose items.system is version, or write probes: true in the plan of the items themselves. read takes those

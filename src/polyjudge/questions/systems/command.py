@@ -14,7 +14,9 @@ def systems(
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,
 ) -> None:
-    """Show which system wins, where that depends on judge or language, and whether the judges agree.
+    """Show which system wins, and whether the judges agree on it.
+
+    Also where that depends on the judge or the language.
 
     Example: polyjudge systems scores.csv --system model
     """
