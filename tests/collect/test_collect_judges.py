@@ -210,3 +210,37 @@ def test_first_calls_that_are_well(tmp_path: Path) -> None:
         assert js.command("collect", path, "--check").returncode == 1
         assert not (tmp_path / "run").exists()
     assert not lacks(js.command("collect", path, "--dry-run").stdout, "--check")
+
+
+CLIENTS = {
+    "litellm": """
+async def ask(prompt):
+    import litellm
+    reply = await litellm.acompletion(
+        model="openai/ja", api_base="URL", api_key="x", messages=[{"role": "user", "content": prompt}]
+    )
+    return reply.choices[0].message.content
+""",
+    "dspy": """
+def ask(prompt):
+    import dspy
+    return dspy.LM("openai/ja", api_base="URL", api_key="x", cache=False)(prompt)[0]
+""",
+    "langchain_openai": """
+def ask(prompt):
+    from langchain_openai import ChatOpenAI
+    return ChatOpenAI(model="ja", base_url="URL", api_key="x").invoke(prompt).content
+""",
+}
+
+
+@pytest.mark.parametrize("library", CLIENTS)
+def test_clients_of_other_libraries_are_judges_in_three_lines(tmp_path: Path, library: str) -> None:
+    pytest.importorskip(library)
+    planted = js.plant("rating", 2, ["en", "ar"], ["ja"])
+    with js.running(planted) as server:
+        path = code_plan(tmp_path, [{"model": f"python:with_{library}:ask", "name": "ja"}], tasks=2)
+        (tmp_path / f"with_{library}.py").write_text(CLIENTS[library].replace("URL", server.url))
+        assert collect(load_plan(path), tmp_path / "run").complete
+        wide = pj.read_panel(tmp_path / "run").to_long().set_index(["task", "language"])["score"]
+        assert wide["t0001", "ar"] == js.Planted(planted).rating("ja", "t0001", "ar", "all")
