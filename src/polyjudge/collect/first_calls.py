@@ -14,8 +14,9 @@ from typing import Any
 
 import pandas as pd
 
+from polyjudge.collect.askers import make_asker
 from polyjudge.collect.calls import Call, Work, prepare
-from polyjudge.collect.models import Asker, Problem, Reply, make_asker
+from polyjudge.collect.models import Asker, Problem, Reply
 from polyjudge.collect.parse import CUT, REFUSED, parse, refuses
 from polyjudge.collect.plan import Judge, Plan
 from polyjudge.collect.preview import one_rubric

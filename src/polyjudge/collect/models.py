@@ -26,7 +26,7 @@ from polyjudge.panel.errors import CollectError
 from polyjudge.panel.labels import clean
 
 if TYPE_CHECKING:
-    import aiohttp
+    pass
 
 FATAL = (401, 402, 404)
 """Statuses that will not change by asking again or asking something else: no key, no money, no such model."""
@@ -155,24 +155,6 @@ class Asker(ABC):
         """No answer came in time."""
         message = f"no answer within {self.judge.timeout:g} s"
         return Problem(kind="timeout", message=message, retry=True, latency=_since(started), paid=True)
-
-
-def make_asker(judge: Judge, plan: Plan | None, session: aiohttp.ClientSession | None, hosts: Sequence[str]) -> Asker:
-    """The asker of a judge; without a plan one that answers in words. Raises Problem when it cannot be asked at all,
-    before anything is sent; without a session it only tells that."""
-    provider, _, name = judge.model.partition("/")
-    try:
-        if judge.code:
-            from polyjudge.collect.functions import make_function
-
-            return make_function(judge, plan)
-        if provider == "anthropic":
-            return AnthropicAsker(judge, plan, session, hosts)
-        if provider == "openai-api" or (provider in SERVICES and not name.startswith(("azure/", "bedrock/"))):
-            return ChatAsker(judge, plan, session, hosts)
-        return InspectAsker(judge, plan, hosts)
-    except CollectError as error:
-        raise unusable(redact(str(error))) from None
 
 
 class HttpAsker(Asker):

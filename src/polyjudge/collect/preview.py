@@ -11,10 +11,11 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.collect.adaptive import Expected, expected
+from polyjudge.collect.askers import make_asker
 from polyjudge.collect.calls import Work, prepare
 from polyjudge.collect.cost import Learnt, Prices, expected_output, learnt_output
 from polyjudge.collect.languages import phrases, shipped
-from polyjudge.collect.models import Problem, make_asker
+from polyjudge.collect.models import Problem
 from polyjudge.collect.plan import Plan
 from polyjudge.collect.prompts import parts, render
 from polyjudge.collect.store import FILE, damaged, open_store

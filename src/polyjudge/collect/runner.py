@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from polyjudge.collect.askers import make_asker
 from polyjudge.collect.batches import BatchDesk
 from polyjudge.collect.calls import Call, InOrder, Order, Remaining, Work, begin, prepare
 from polyjudge.collect.cost import expected_output, learnt_output, usage
 from polyjudge.collect.desk import Budget, Desk, Limits, Status
 from polyjudge.collect.expected import expected_score
 from polyjudge.collect.items import Item, fingerprint
-from polyjudge.collect.models import Ask, HttpAsker, Problem, Reply, make_asker, unusable
+from polyjudge.collect.models import Ask, HttpAsker, Problem, Reply, unusable
 from polyjudge.collect.parse import REFUSED, parse, refuses
 from polyjudge.collect.plan import Judge, Plan
 from polyjudge.collect.prompts import render

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from polyjudge.collect.models import Ask, Asker, Problem, make_asker
+from polyjudge.collect.askers import make_asker
+from polyjudge.collect.models import Ask, Asker, Problem
 from polyjudge.collect.plan import Judge
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.files import atomic_write
