@@ -316,12 +316,15 @@ def command_class(groups: tuple[Any, ...]) -> type[TyperCommand]:
 SHOWS_ALL = "check"
 """The command whose help shows the options of reading, which every command takes, and the rarer ones."""
 RARE = ("overwrite", "figures")
+"""Shown by that command alone."""
+MORE = ("base", "sweep", "criteria")
+"""Options of a command's own that stand together in one line at the end."""
 
 
 def _help_lines(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
     """Heading -> options and what they do. Elsewhere than in `check` columns and reading are one line each."""
     titles = {p.name: group.title for group, shared in command.shared.items() for p in shared}
-    whole = command.name == SHOWS_ALL
+    whole, more = command.name == SHOWS_ALL, list[tuple[str, str]]()
     out: dict[str, list[tuple[str, str]]] = {
         title: [] for title in ("Arguments", "Options", "Columns", "Reading", "Output")
     }
@@ -329,7 +332,9 @@ def _help_lines(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
         title = titles.get(p.name, "Arguments" if p.param_type_name == "argument" else "Options")
         record = p.get_help_record(ctx)
         if record is not None and (whole or (title not in ("Columns", "Reading") and p.name not in RARE)):
-            out[title].append(record)
+            (more if p.name in MORE else out[title]).append(record)
+    if more:
+        out["Options"].append(("more", "; ".join(f"{flag}: {text.rstrip('.')}" for flag, text in more) + "."))
     if not whole and "Columns" in titles.values():
         names = ", ".join(n for n in ("system", "task", "language", "score") if n in titles)
         out["Columns"].append(

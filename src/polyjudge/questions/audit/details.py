@@ -21,8 +21,8 @@ from polyjudge.questions.compare.view import held_out_section
 from polyjudge.questions.probe import view as probe
 from polyjudge.questions.systems import view as systems
 from polyjudge.report.build import by_size, chart, column, fields, notes, pivot, table
-from polyjudge.report.charts.ranks import AFTER, BEFORE
-from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
+from polyjudge.report.charts.grids import MOST_PAIRS
+from polyjudge.report.charts.lines import AFTER, BEFORE
 from polyjudge.report.sections import Block, Chart, Grid, Section, Table
 
 SPREAD = (

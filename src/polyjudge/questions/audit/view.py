@@ -20,8 +20,8 @@ from polyjudge.questions.probe import view as probe
 from polyjudge.questions.systems import view as systems
 from polyjudge.questions.systems.signal import DISAGREE
 from polyjudge.report.build import by_size, chart, fields, frame_of, marked_grid, notes, table, value_says
-from polyjudge.report.charts.interaction import ROOMY
-from polyjudge.report.charts.ranks import BEFORE
+from polyjudge.report.charts.grids import ROOMY
+from polyjudge.report.charts.lines import BEFORE
 from polyjudge.report.sections import Block, Chart, Report, Section, Step
 
 COUNTED = ("panel.missing", "panel.system-holes")

@@ -3,14 +3,29 @@
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
-from polyjudge.report.charts.effects import bars, intervals, rank_intervals
-from polyjudge.report.charts.faults import deviations, score_shares
-from polyjudge.report.charts.heat import pass_rates, signal_heatmap
-from polyjudge.report.charts.interaction import helped_grid, interaction_heatmap
-from polyjudge.report.charts.ranks import rank_lines, rank_probabilities, ranks_before_after
-from polyjudge.report.charts.reversals import MOST as MOST_PAIRS
-from polyjudge.report.charts.reversals import pair_gaps
-from polyjudge.report.charts.shares import curves, few_shot_curve, frontier, gate_sweep, variance_shares
+from polyjudge.report.charts.grids import (
+    MOST_PAIRS,
+    deviations,
+    helped_grid,
+    interaction_heatmap,
+    pair_gaps,
+    pass_rates,
+    score_shares,
+    signal_heatmap,
+)
+from polyjudge.report.charts.lines import (
+    bars,
+    curves,
+    few_shot_curve,
+    frontier,
+    gate_sweep,
+    intervals,
+    rank_intervals,
+    rank_lines,
+    rank_probabilities,
+    ranks_before_after,
+    variance_shares,
+)
 from polyjudge.report.charts.vega import Picture
 from polyjudge.report.condition import pictures_in_words_of
 from polyjudge.report.sections import Chart
