@@ -118,7 +118,7 @@ def test_ctrl_c_waits_for_what_is_in_flight_and_a_second_one_quits(tmp_path: Pat
         assert con.execute("select count(*) from answers").fetchone()[0] == server.stats()["total"] == 8
         con.close()
         server.set(delay=30.0)
-        process = run_command("collect", path, "-o", "run", cwd=tmp_path)
+        process = run_command("collect", path, "-o", "run", "--max-cost", 10, cwd=tmp_path)
         server.wait(lambda: process.poll() is None, total=16)
         process.send_signal(signal.SIGINT)
         time.sleep(0.5)
@@ -133,6 +133,11 @@ def test_ctrl_c_waits_for_what_is_in_flight_and_a_second_one_quits(tmp_path: Pat
         assert broken[0] == 8
         assert broken[1] > 0
         assert broken[2] == 1
+        server.set(delay=0.0)
+        collect(load_plan(path), tmp_path / "run", max_cost=10)
+        con = sqlite3.connect(tmp_path / "run" / FILE)
+        assert con.execute("select count(*) from errors where kind = 'killed'").fetchone() == (0,)
+        con.close()
 
 
 # --- failures ---
@@ -354,3 +359,21 @@ def _stray_server(server: socket.socket) -> None:
     with suppress(OSError):
         while True:
             threading.Thread(target=serve, args=(server.accept()[0],), daemon=True).start()
+
+
+def test_calls_in_flight_at_a_kill_are_counted(tmp_path: Path) -> None:
+    planted = js.plant("rating", 60, ["en", "ar"], ["ja"])
+    with js.running({**planted, "delay": 0.2}) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 8})
+        for k in range(3):
+            process = run_command("collect", path, "-o", "run", "--max-cost", 1, cwd=tmp_path)
+            server.wait(lambda process=process: process.poll() is None, total=30 * (k + 1))
+            process.kill()
+            process.communicate()
+        server.set(delay=0.0)
+        summary = collect(load_plan(path), tmp_path / "run", max_cost=1)
+        assert summary.complete
+        assert summary.cost is not None
+        assert billed(server) <= summary.cost <= 2 * billed(server)
+        before = summary.cost
+        assert collect(load_plan(path), tmp_path / "run", max_cost=1).cost == before

@@ -102,17 +102,18 @@ def expected_output(judge: Judge, plan: Plan) -> float:
 
 
 class Learnt(NamedTuple):
-    """What the answers of a judge took: their number, and output tokens on average and at most."""
+    """What the answers of a judge took: their number, output tokens on average and at most, input tokens at most."""
 
     answers: int
     mean: float
     longest: float
+    input: float
 
 
 def learnt_output(con: sqlite3.Connection) -> dict[str, Learnt]:
     """What the answers of each judge took so far, where the service said it."""
     rows = con.execute(
-        "select judge, count(*), avg(output_tokens), max(output_tokens) from answers "
+        "select judge, count(*), avg(output_tokens), max(output_tokens), max(input_tokens) from answers "
         "where output_tokens is not null and not estimated group by judge"
     )
     return {judge: Learnt(*found) for judge, *found in rows}

@@ -32,6 +32,7 @@ from polyjudge.collect.store import (
     Answer,
     Failure,
     ItemRow,
+    Key,
     Record,
     Usage,
     Writer,
@@ -53,6 +54,8 @@ UNREACHABLE = 3
 """Attempts after which a judge that never answered and whose address nobody answers at is set aside."""
 NO_LOGPROBS, FAILED = "no log-probabilities", "failed"
 INTERRUPTED = "interrupted"
+SITTING = "sitting"
+"""Where a store notes that a sitting with a limit is under way: one that was killed leaves the note behind."""
 Watch = Callable[[list[Status]], None]
 
 
@@ -222,8 +225,21 @@ class Run:
             status.cost = None if work.prices.by_judge[judge.name] is None else before.get("cost", 0.0)
             limits = [Limits(judge.model_copy(update={"concurrency": None}))]
             limits += [accounts[judge.account]] if judge.account is not None else []
-            guess = expected_output(judge, self.plan)
-            self.desks.append(Desk(judge, status, limits, guess, learnt.get(judge.name)))
+            guess, known = expected_output(judge, self.plan), learnt.get(judge.name)
+            desk = Desk(judge, status, limits, guess, known)
+            self.desks.append(desk)
+            if self.priced and not judge.batch and read_meta(reader, SITTING) is not None:
+                self._charge_killed(desk, known.input if known is not None else 0.0)
+        self.writer.put([meta_statement(SITTING, True if self.priced else None)])
+
+    def _charge_killed(self, desk: Desk, tokens_in: float) -> None:
+        """A sitting that was killed had calls in flight, which nobody saw come back: one round of them at its worst."""
+        count, out = min(desk.judge.concurrency, 1 + desk.known), desk.worst_output
+        cost = self.work.prices.cost(desk.judge.name, count * tokens_in, count * out)
+        used = self._counted(desk, Usage(round(count * tokens_in), round(count * out), None, True, cost))
+        self.budget.spent += used.cost or 0.0
+        key = Key("", "", "", 0, "", desk.judge.name, "")
+        self.writer.put([Failure(key, 0, "killed", f"up to {count} calls in flight", used, 0.0)])
 
     async def go(self) -> dict[str, Any]:
         """Ask until all is answered, all judges are set aside or the money is spent. Returns why it stopped."""
@@ -248,6 +264,7 @@ class Run:
                 for task in self._tasks:
                     task.cancel()
                 await asyncio.gather(ticker, *self._tasks, return_exceptions=True)
+                self.writer.put([meta_statement(SITTING, None)])  # all that was in flight is on record
                 for desk in self.desks:
                     if desk.asker is not None:
                         await desk.asker.close()

@@ -255,7 +255,7 @@ def _reasons(con: sqlite3.Connection) -> pd.DataFrame:
     rows = con.execute(
         "select e.judge, e.kind, max(e.error), count(distinct e.task || '\n' || e.language || '\n' || e.part "
         "|| e.repeat) "
-        f"from errors e left join answers a using ({KEY}) where a.task is null "
+        f"from errors e left join answers a using ({KEY}) where a.task is null and e.kind <> 'killed' "
         "group by e.judge, e.kind order by 4 desc limit 20"
     ).fetchall()
     return pd.DataFrame(rows, columns=["judge", "kind", "error", "calls"])
