@@ -191,3 +191,26 @@ def test_the_picture_shows_what_the_words_say(planted: dict[str, Any], code: str
     elsewhere = np.ones((5, 4), bool)
     elsewhere[where[next(iter(planted))]] = False
     assert not drawn[elsewhere].any()
+
+
+def test_one_language_watches_its_judges_and_one_judge_its_level() -> None:
+    """Interaction needs two of each; what is left is watched on the same tasks, quietly while nothing changed."""
+    old, new = again(5, tasks=60, noise=3.0)
+    language, judge = old.languages[:1], old.judges[:1]
+    for code, part in (
+        ("judge-offset-changed", {"languages": language}),
+        ("level-changed", {"judges": judge}),
+        ("level-changed", {"languages": language, "judges": judge}),
+    ):
+        then, now = old.select(**part), new.select(**part)
+        cal = pj.ConsensusCalibrator().fit(then)
+        calm = drift(cal, now)
+        assert not [f for f in calm.findings if f.weight >= 2], code
+        moved = now.scores.copy()
+        moved[:, :, 0] -= 5
+        found = drift(cal, now.with_scores(moved))
+        assert [f.code for f in found.findings if f.weight >= 2] == [code]
+        assert "interaction-stable" not in {f.code for f in found.findings}
+        assert report_of(found) is not None
+        renamed = pj.Panel.from_array(now.scores, [f"x{i}" for i in range(60)], now.languages, now.judges)
+        assert "not-paired-alone" in {f.code for f in drift(cal, renamed).findings}

@@ -18,6 +18,7 @@ from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.resample import check_level, mean_and_se
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
+from polyjudge.panel.labels import some
 from polyjudge.panel.panel import Panel
 from polyjudge.questions.drift.drift_systems import (
     Flips,
@@ -48,7 +49,7 @@ rest, so that all together keep to it. Where tasks cannot be paired the effects 
 SHARE_SYSTEMS = 0.1
 """Part that the systems get, before the others, where they can be compared task by task."""
 OF_JUDGES = frozenset({*BROKE.values(), "interaction-changed", "floor-changed"}) | {
-    f"{x}-changed" for x in ("judge-offset", "language-shift", "discrimination", "agreement")
+    f"{x}-changed" for x in ("judge-offset", "language-shift", "discrimination", "agreement", "level")
 }
 """Findings that say that judges changed."""
 TAIL = 25
@@ -126,8 +127,8 @@ def drift(
     alarms = round(1 - check_level(level), 12) / runs * (UNLIKE if _replicates(cal, panel) else 1.0)
     if not (np.isfinite(tolerance) and tolerance >= 0):
         raise UsageError(f"tolerance must be zero or more, not {tolerance}.")
-    languages, judges = _shared(cal, panel)
-    labels, whole = _labels(cal, panel), cal.range_
+    languages, judges, labels = _shared(cal, panel)
+    whole = cal.range_
     systems = judged(cal, panel.select(languages=languages, judges=judges), LEAST_PAIRED, system_flips(alarms, seed))
     cal, panel = narrowed(cal, panel, systems)
     if systems.compared:
@@ -159,7 +160,8 @@ def drift(
         now = watched[1] if kind == "diffuse" else _without(common, watched[1], broken)
         both = paired_systems(cal, common, systems.compared) if len(systems.compared) > 1 else None
         effects = _effects(common, watched[0], now, both, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
-    findings = _findings(cells, (kind, broken), floor, tested.p_global, labels, cal.range_, panel, paired)
+    least = tested.p_global if min(common.shape[1:]) > 1 or effects.empty else float(effects["p"].min())
+    findings = _findings(cells, (kind, broken), floor, least, labels, cal.range_, panel, paired)
     findings += [*_effect_findings(effects), *_of_runs(cal, common, tested, paired, runs)]
     findings = _with_systems(systems, findings)
     return Drift(
@@ -188,6 +190,8 @@ def _without(panel: Panel, now: Array, broken: pd.DataFrame) -> Array:
 
 def _with_systems(systems: Judged, findings: list[Finding]) -> list[Finding]:
     """All findings. Where other systems were judged it may be they that changed: no alarm about the judges."""
+    if any(f.code in OF_JUDGES for f in findings):
+        findings = [f for f in findings if f.code != "interaction-stable"]
     if systems.unlike:
         findings = [replace(f, severity="notice") if f.code in OF_JUDGES and f.weight > 1 else f for f in findings]
     return ranked([*systems.findings, *findings])
@@ -221,26 +225,19 @@ def _replicates(cal: ConsensusCalibrator, panel: Panel) -> tuple[int, int] | Non
     return (then, now) if then and then != now else None
 
 
-def _shared(cal: ConsensusCalibrator, panel: Panel) -> tuple[list[str], list[str]]:
-    """Languages and judges that calibrator and scores have both, at least two of each."""
-    languages = [x for x in cal.interaction_.index if x in panel.languages]
-    judges = [x for x in cal.interaction_.columns if x in panel.judges]
-    if len(languages) < 2 or len(judges) < 2:
-        raise PanelError(
-            f"The scores share {len(languages)} languages and {len(judges)} judges with the calibrator; two of each "
-            "are needed to compare. Check the labels."
-        )
-    return languages, judges
-
-
-def _labels(cal: ConsensusCalibrator, panel: Panel) -> dict[str, tuple[str, ...]]:
-    """Languages and judges that came or went."""
-    return {
-        "new_languages": tuple(x for x in panel.languages if x not in cal.interaction_.index),
-        "gone_languages": tuple(x for x in cal.interaction_.index if x not in panel.languages),
-        "new_judges": tuple(x for x in panel.judges if x not in cal.interaction_.columns),
-        "gone_judges": tuple(x for x in cal.interaction_.columns if x not in panel.judges),
-    }
+def _shared(cal: ConsensusCalibrator, panel: Panel) -> tuple[list[str], list[str], dict[str, tuple[str, ...]]]:
+    """Languages and judges that calibrator and scores have both, and those that came or went."""
+    common, labels = [], {}
+    for name, then, now in (
+        ("languages", cal.interaction_.index.tolist(), panel.languages),
+        ("judges", cal.interaction_.columns.tolist(), panel.judges),
+    ):
+        common.append([x for x in then if x in now])
+        labels[f"new_{name}"] = tuple(x for x in now if x not in then)
+        labels[f"gone_{name}"] = tuple(x for x in then if x not in now)
+        if not common[-1]:
+            raise PanelError(f"The scores share no {name} with the calibrator, which has {some(then, 5)}.")
+    return common[0], common[1], labels
 
 
 def _explained(panel: Panel, each: Array, moved: Array | None, alarms: float, seed: int) -> tuple[Kind, pd.DataFrame]:
@@ -318,7 +315,7 @@ EFFECT_COLUMNS = ("effect", "label", "before", "after", "change", "low", "high",
 
 def watched_values(then: Array, now: Array) -> list[Array]:
     """(..., n, m + k [+ m]) values per task then and now: judge offsets, language shifts, and how each judge goes with
-    the others.
+    the others; of a single judge its level.
 
     Products of different judges have no noise of their own in them, so that more replicates make no difference; they
     are scaled by the mean product of the others `then`. Both runs are held against one centre: with a centre of its own
@@ -333,6 +330,8 @@ def watched_values(then: Array, now: Array) -> list[Array]:
     for cells in both:
         grand, judge = cells.mean(axis=(-2, -1))[..., None], cells.mean(axis=-2)
         parts = [judge - grand, cells.mean(axis=-1) - grand]
+        if m == 1:  # no other judge to hold it against: its level on the same tasks
+            parts.append(grand)
         if scale is not None:
             own = judge - centre
             parts.append(own * (own.sum(axis=-1, keepdims=True) - own) / (m - 1) / scale)
@@ -364,7 +363,8 @@ def _effects(
     k, m = len(panel.languages), len(panel.judges)
     gap = ROUNDING * max(float(np.ptp(then)), np.finfo(float).tiny)
     values = watched_values(then, now)
-    names = ["judge-offset"] * m + ["language-shift"] * k + ["discrimination"] * (m if m > 2 else 0)
+    names = ["judge-offset"] * m + ["language-shift"] * k
+    names += ["level"] if m == 1 else ["discrimination"] * m if m > 2 else []
     if systems is not None and m > 2 and len(systems[0]) == len(then):
         values = [
             np.concatenate([x, agreement_values(y, systems[0])], axis=1) for x, y in zip(values, systems, strict=True)
@@ -372,7 +372,7 @@ def _effects(
         names += ["agreement"] * m
     before, after, tested = _sign_flips(values[0], values[1], gap, alpha, seed)
     change, band = after - before, tested.band
-    enough = np.where(np.arange(len(names)) < m + k, tolerance, ROUNDING)
+    enough = np.where(np.isin(names, ("discrimination", "agreement")), ROUNDING, tolerance)
     labels = [*panel.judges, *panel.languages, *panel.judges, *panel.judges][: len(names)]
     columns = (labels, before, after, change, change - band, change + band)
     return pd.DataFrame(
@@ -549,10 +549,10 @@ def _findings(
         out.append(find("serious", "interaction-changed", count=len(moved), cells=len(cells), **values))
     else:
         out.append(find("info", "interaction-stable", p=p_global))
-    for key, some in labels.items():
-        if some:
+    for key, names in labels.items():
+        if names:
             severity: Severity = "warning" if key.startswith("new") else "notice"
-            out.append(find(severity, key.replace("_", "-"), names=list(some)))
+            out.append(find(severity, key.replace("_", "-"), names=list(names)))
     low, high = panel.observed_range
     width = range_before[1] - range_before[0]
     beyond = max(range_before[0] - low, high - range_before[1])
@@ -566,7 +566,8 @@ def _findings(
     if len(sunk):
         out.append(find("warning", "floor-changed", count=len(sunk), **_worst(sunk)))
     if not paired:
-        out.append(find("info", "not-paired"))
+        alone = 1 in (cells["language"].nunique(), cells["judge"].nunique())
+        out.append(find("notice", "not-paired-alone") if alone else find("info", "not-paired"))
     return ranked(out)
 
 

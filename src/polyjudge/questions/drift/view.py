@@ -52,7 +52,7 @@ def build(result: Drift, panel: Panel | None = None) -> Report:
     )
 
 
-ALIKE = {"judge-offset-changed": "judge", "language-shift-changed": "language"}
+ALIKE = {"judge-offset-changed": "judge", "language-shift-changed": "language", "level-changed": "judge"}
 """Changes that no interaction shows -> the axis of their label."""
 
 
@@ -114,7 +114,7 @@ def _effects(result: Drift) -> tuple[Section, ...]:
                 label="label",
                 value="change",
                 title=word(caption),
-                unit="points" if effect in ("judge-offset", "language-shift") else "change of the slope",
+                unit="points" if effect in ("judge-offset", "language-shift", "level") else "change of the slope",
             )
         )
     if len(result.systems):

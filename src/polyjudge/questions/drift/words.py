@@ -94,6 +94,11 @@ WORDS: dict[str, Template] = {
     "chance. Score more tasks in every run, or allow more false alarms (--level 0.9).",
     "replicates-differ": "Score as many replicates in every run as at the fit ({then}; now {now}): smaller changes are "
     "seen then. As they differ only half of the error level is spent, or skewed scores would raise false alarms.",
+    "level-changed": lambda v: (
+        f"{{label}} now scores {_size(v)} on the same tasks. Was its model or prompt replaced, or the answers?"
+    ),
+    "not-paired-alone": "With one language, or one judge, only the tasks of the fit tell what changed: score them "
+    "again.",
     "not-paired": "The tasks differ from those of the fit, so only large changes can be seen. Score the same tasks "
     "again to see small ones.",
     "system-changed": lambda v: (
@@ -118,6 +123,7 @@ WORDS: dict[str, Template] = {
     "drift.language-shift": "Level of each language: change against the mean of the languages",
     "drift.discrimination": "How each judge follows the others over the tasks: change of the slope",
     "drift.agreement": "How each judge follows the others over the systems of a task: change of the slope",
+    "drift.level": "Level of the judge on the same tasks",
     "drift.effect-chart": "{changed} of {of} changed; the intervals hold for all together.",
     "drift.systems": "Systems that themselves changed, points against the other systems",
     "drift.cells": "Change of each cell in points, clearest first; the intervals hold for all cells together",
