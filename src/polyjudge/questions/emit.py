@@ -110,7 +110,6 @@ def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], opti
     """
     from polyjudge.read.duck import write_parquet
     from polyjudge.report import terminal
-    from polyjudge.report.export import save_figures
     from polyjudge.report.markdown import markdown
     from polyjudge.report.page.render import command_line, render_report
     from polyjudge.report.schema import to_json
@@ -122,6 +121,7 @@ def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], opti
         f"{report.command}.txt": terminal.text(report, full=True) + "\n",
     }
     # The folder is made as a whole, so that it never holds a mix of two runs.
+    figures: list[Any] = []
     with new_folder(str(options.output), command, overwrite=options.overwrite) as folder:
         for name, text in texts.items():
             with atomic_write(folder / name) as file:
@@ -131,7 +131,10 @@ def write(report: Report, command: str, tables: Mapping[str, pd.DataFrame], opti
                 file.write(safe_csv(frame, to_be_seen=True))
             if name == CELLS:
                 write_parquet(frame, folder / f"{name}.parquet")
-        figures = save_figures(report, folder / "figures", options.formats)
+        if options.formats:
+            from polyjudge.report.export import save_figures
+
+            figures = save_figures(report, folder / "figures", options.formats)
     more = [f"{CELLS}.parquet"] if CELLS in tables else []
     return [*texts, *(f"{name}.csv" for name in tables), *more], len(figures)
 
