@@ -44,11 +44,13 @@ def _choice(c: Choice, frame: dict[str, Any]) -> Report:
     size = int(kept["judges"].count(" + ")) + 1
     at = c.best[(c.best["language"] == ALL) & (c.best["size"] == size)].iloc[0]
     values = {"rule": c.rule, "full": c.full_cost, "priced": c.priced, **fields(at, "held_out", "low", "high")}
-    verdict = [say("choose.keep", judges=kept["judges"].split(" + "), cost=kept["cost"], **values)]
+    verdict = [say("choose.keep", judges=c.kept, all=len(c.makers), cost=kept["cost"], **values)]
     others = c.recommended.iloc[1:]
     if len(others):
         first = others.iloc[0]
         verdict.append(say("choose.language", language=first["language"], judges=first["judges"], more=len(others) - 1))
+    if "squared_error" not in c.subsets:
+        verdict.append(say("choose.shared-error"))
     best = c.best[c.best["language"] == ALL]
     return Report(
         **frame,
@@ -136,11 +138,12 @@ def _swap(s: Swap, frame: dict[str, Any]) -> Report:
     worst = fields(changes.iloc[0], "change", "low", "high", "kind", "language", "first", "second")
     severity: Any = {"accepted": "info", "refused": "serious", "open": "warning"}[s.answer]
     answer = find(severity, f"swap.{s.answer}", **fields(s, "out", "into", "matters", "tasks", "needed"), **worst)
+    blind = say("swap.blind-spot", **fields(s, "blind_spot", "blind_points", "guard", "share"))
     moves = table("changes", say("swap.changes", share=s.share, level=2 * s.level - 1), changes, CHANGES)
     return Report(
         **frame,
         title=say("swap.title", out=s.out, into=s.into),
-        verdict=(answer, say("swap.blind-spot", **fields(s, "blind_spot", "blind_points", "guard", "share"))),
+        verdict=(answer,) if s.answer == "refused" else (answer, blind),
         findings=(answer,),
         sections=(Section(name="changes", title="What would change", blocks=(moves,)),),
     )

@@ -13,11 +13,12 @@ def _keep(v: Values) -> str:
         "noise": "no other panel is better beyond noise, and none as good is cheaper",
         "none is enough": "no panel reaches the target with these tasks; this one comes nearest",
     }[v["rule"]]
-    return f"Keep {{judges}}: {why}. Its reliability on left-out tasks is {{held_out/low/high:.2f}}. " + (
-        "It costs {cost:money} a task; all judges cost {full:money}."
-        if v["priced"]
-        else "It takes {cost} scores a task; all judges take {full}."
-    )
+    known = "Its reliability on left-out tasks is {held_out/low/high:.2f}."
+    if len(v["judges"]) == v["all"]:
+        reason = "every smaller panel is less reliable" if v["rule"] == "noise" else why
+        return f"Keep all {v['all']}: {reason}. {known}"
+    money = "{cost:money} a task instead of {full:money}" if v["priced"] else "{cost} scores a task instead of {full}"
+    return f"Keep {{judges}}: {why}. {known} It takes {money}."
 
 
 def _language(v: Values) -> str:
@@ -57,6 +58,8 @@ WORDS: dict[str, Template] = {
     "choose.title": "Which judges to keep",
     "choose.keep": _keep,
     "choose.language": _language,
+    "choose.shared-error": "This is agreement, not accuracy: an error that all judges share would not show. Labels "
+    "would tell (--gold).",
     "choose.best": "Best panel of each size, all languages",
     "choose.best-language": "Best panel of each size, by language",
     "choose.frontier": "Panels that no other beats in both cost and error",
