@@ -45,7 +45,7 @@ class Reading:
 
     source: str
     format: str
-    """"csv", "parquet", "inspect", ...: a name of `polyjudge formats`, or "data frame"."""
+    """"csv", "parquet", "inspect", ...: a name of `polyjudge check --formats`, or "data frame"."""
     shape: str = "long"
     """"long"; "wide" (scores in several columns); "pairs" (winners turned into margins)."""
     roles: tuple[RoleRead, ...] = ()

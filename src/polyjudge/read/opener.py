@@ -174,7 +174,7 @@ def _open_folder(folder: Path, format: str | None, metric: str | None, group: st
     shown = clean(folder, 200)
     raise PanelError(
         f"{shown} is a folder without a collection run (store.sqlite), Parquet files, or files of an eval tool that "
-        f"polyjudge formats lists. To read the tables in it, name them: {shown}/*.csv."
+        f"polyjudge check --formats lists. To read the tables in it, name them: {shown}/*.csv."
     )
 
 

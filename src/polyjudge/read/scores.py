@@ -75,7 +75,7 @@ def read_panel(
 
     Parameters
     ----------
-    source : path or glob of CSV (.gz), Parquet, JSON or Excel files, or of an eval tool's files (`polyjudge formats`);
+    source : path or glob of CSV (.gz), Parquet, JSON or Excel files, or of an eval tool's files (`polyjudge check --formats`);
         "-" for standard input; a DuckDB or SQLite file (`FILE::TABLE`); a `postgres://` address (`ADDRESS::TABLE`); a
         pandas, polars or pyarrow table; an Ibis table of any backend; a Spark data frame; a collection run
     task, language, judge, score, replicate, group, system, cluster : names of columns; found by their usual names when
@@ -102,7 +102,7 @@ def read_panel(
     decimal : "comma" where 1,234 is a decimal number
     winner : column of the winners of pairs (A, B, tie); read as margins from -1 to 1
     swapped : rows marked as swapped name the winner as shown ("flip") or already turned back ("keep")
-    format : a name of `polyjudge formats`, where the format is not the one recognised
+    format : a name of `polyjudge check --formats`, where the format is not the one recognised
     metric : which one to read of several metrics that a tool's judges gave
     alike : labels that differ only in case, spaces, hyphens or invisible characters are the "same" or "different";
         asked for where there are any
