@@ -264,7 +264,7 @@ def test_a_lone_model_is_asked_about(tmp_path: Path, cli: Any) -> None:
 
 def test_a_column_of_far_larger_numbers_is_no_judge_without_asking(tmp_path: Path) -> None:
     wide = long().pivot(index=["task", "language"], columns="judge", values="score").reset_index()
-    wide.assign(size=90_000).to_csv(tmp_path / "s.csv", index=False)
+    wide.assign(size=range(90_000, 90_000 + len(wide))).to_csv(tmp_path / "s.csv", index=False)
     with refused(Unclear, "s.csv", "size", "--wide", "{judge}"):
         pj.read_panel(tmp_path / "s.csv")
 

@@ -75,9 +75,10 @@ def read_panel(
 
     Parameters
     ----------
-    source : path or glob of CSV (.gz), Parquet, JSON or Excel files, or of an eval tool's files (`polyjudge check --formats`);
-        "-" for standard input; a DuckDB or SQLite file (`FILE::TABLE`); a `postgres://` address (`ADDRESS::TABLE`); a
-        pandas, polars or pyarrow table; an Ibis table of any backend; a Spark data frame; a collection run
+    source : path or glob of CSV (.gz), Parquet, JSON or Excel files, or of an eval tool's files (`polyjudge check
+        --formats`); "-" for standard input; a DuckDB or SQLite file (`FILE::TABLE`); a `postgres://` address
+        (`ADDRESS::TABLE`); a pandas, polars or pyarrow table, a Series, a list of records; an Ibis table of any
+        backend; a Spark data frame; a collection run
     task, language, judge, score, replicate, group, system, cluster : names of columns; found by their usual names when
         not given, except `group` (strata of tasks, or requirement types inside tasks), which must be named. A system is
         what is judged, a replicate a repeat of one measurement, a cluster tasks that share a source or template. ""

@@ -8,7 +8,7 @@ from polyjudge.panel.say import Template, Values, escape, names, plural
 HOW = {
     "named": "as you said",
     "usual name": "by its name",
-    "content": "it holds languages",
+    "content": "by what it holds",
     "joins": "it joins languages",
     "nested": "by its name inside",
     "pattern": "by your pattern",
@@ -116,6 +116,7 @@ WORDS: dict[str, Template] = {
         plural(v["count"], "One score is", "{count} scores are")
         + " {value:g}, far from all others. If that means no score: --map {value:g}="
     ),
-    "read.no_judges": "Left out, no judges by their names: {columns}. To read them as judges: --wide '{pattern}'",
+    "read.no_judges": "Left out as no judges, by name or as one value throughout: {columns}. To read them as judges: "
+    "--wide '{pattern}'",
     "read.metrics": "The judges gave several metrics: {metrics}. Say which one: --metric NAME.",
 }

@@ -11,7 +11,7 @@ from polyjudge.panel.labels import clean
 from polyjudge.read.formats.languages import all_languages, is_language, words
 
 FIELDS = ("language", "judge", "system", "replicate", "task")
-SEPARATORS = ("__", "::", "/", "|", ":", ".", "_", "-", " ")
+SEPARATORS = (" | ", " / ", " - ", ": ", ", ", "__", "::", "/", "|", ":", ".", "_", "-", " ")
 SCORE_WORDS = words("score scores rating ratings grade grades judge judgment judgement value points label")
 
 
@@ -120,6 +120,8 @@ def guess_spread(names: Sequence[str], need_language: bool, need_judge: bool) ->
 
 def _grid(core: dict[str, str], front: str, back: str) -> Spread | None:
     """Both in one name: one side of a separator is a language in every name, and every pair is there or most are."""
+    if all_languages(core.values()):
+        return None  # en-US is a language, and no judge called US
     for separator in SEPARATORS:
         for first in (True, False):
             pairs = {n: c.split(separator, 1) if first else c.rsplit(separator, 1) for n, c in core.items()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from polyjudge.panel.adjustment import quote
-from polyjudge.panel.columns import Columns, listed
+from polyjudge.panel.columns import UNREAD, Columns, listed, spelled
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.reading import ROLES, Reading, RoleRead, Unclear, message
@@ -156,7 +156,15 @@ def _find_shape(draft: _Draft) -> None:
         if draft.pair is None and asked.names.get("score") is None:
             _find_wide(draft)
     if draft.missing() == ["task"] and draft.spread is not None and "task" not in roles.several:
-        draft.by_row = {"language", "judge"} <= set(draft.spread.roles)  # a row holds all scores of its task
+        whole = {"language", "judge"} <= set(draft.spread.roles)  # a row holds all scores of its task
+        ids = (
+            [n for n in candidates(table, roles, "task") if len(table.distinct(n)) == len(table.texts(n))]
+            if whole
+            else []
+        )
+        if len(ids) == 1:
+            roles.found["task"] = (table.place(ids[0]), "content")
+        draft.by_row = whole and len(ids) != 1
 
 
 def _find_wide(draft: _Draft) -> None:
@@ -170,6 +178,8 @@ def _find_wide(draft: _Draft) -> None:
     named = [n for n in numeric if SCORE_WORDS & {t.lower() for t in tokens(n)}]
     numeric = named if len(named) > 1 else numeric
     others = [n for n in numeric if _no_judge(n)] if need_judge else []
+    if not need_language:  # a field of the whole file, such as its run: no judge gives one score throughout
+        others += [n for n in numeric if n not in others and len(table.texts(n)) > 9 and len(table.distinct(n)) == 1]
     numeric = [n for n in numeric if n not in (*several, *others)] or several
     spread = guess_spread(numeric, need_language, need_judge)
     if spread is None and need_language and need_judge:
@@ -199,7 +209,8 @@ def _scorable(draft: _Draft) -> list[str]:
     """Free columns that could hold scores: all that the sample shows are scores, and no name of something else."""
     table, taken = draft.table, draft.roles.taken()
     free = [n for n in [*table.names, *table.leaves] if n not in taken]
-    return [n for n in free if table.score_like(n) and not table.is_row_number(n) and not OTHER.match(n)]
+    numbers = [n for n in free if table.score_like(n) and not table.is_row_number(n)]
+    return [n for n in numbers if not OTHER.match(n) and spelled(n) not in UNREAD]
 
 
 def _join_tasks(draft: _Draft, frame: Any) -> None:
