@@ -3,7 +3,7 @@
     python benchmarks/band_coverage.py [--panels 1000] [--out coverage.json] [--only gaussian]
 
 With --out every scenario and size is written to the file as soon as it is done, and is not run again when the file has
-it. The table in docs/inference.md is from --panels 1000.
+it. The table in docs/methods.md is from --panels 1000.
 """
 
 from __future__ import annotations

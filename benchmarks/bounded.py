@@ -5,7 +5,7 @@
 Panels of 8 languages x 6 judges are drawn from the cumulative logit model, with tasks of sd 1; "extra" adds what the
 model leaves out: task x judge and task x language effects of sd 0.7, and then only "no interaction" has a truth on the
 fitted scale. "floor" shifts all scores down so that about half of them are on the lowest level. The tables in
-docs/inference.md are from --panels 200.
+docs/methods.md are from --panels 200.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Every planted effect is twice its own band: the size that clears the band over all cells at once, times two. A faulty
 judge has it in half of the languages with plus and in the other half with minus, a faulty language the same over its
-judges, a diffuse panel everywhere with a random sign. The table in docs/explain.md is from the defaults.
+judges, a diffuse panel everywhere with a random sign. The table in docs/broken.md is from the defaults.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python benchmarks/levels.py [--panels 1000] [--only three-way]
 
-Share of panels without the effect in which a test at 5% finds it, 8 languages x 6 judges. The tables in docs/levels.md
+Share of panels without the effect in which a test at 5% finds it, 8 languages x 6 judges. The tables in docs/methods.md
 are from --panels 1000 (standard error of an entry at 5%: 0.7%).
 """
 

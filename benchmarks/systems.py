@@ -4,7 +4,7 @@
 
 Every scenario draws its panels from 300 tasks x 3 languages x 4 judges and goes in turn through binary, 1-5 and
 0-100 scores and through 3, 8 and 30 systems. Two judges have a system of their own family. `--planted NAME` runs one
-scenario; results/systems.json keeps the last run of each, and --docs writes the table of docs/systems.md from it
+scenario; results/systems.json keeps the last run of each, and --docs writes the table of docs/rank.md from it
 (--panels 0 does nothing else).
 """
 
@@ -122,7 +122,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--panels", type=int, default=500)
     parser.add_argument("--planted", choices=SCENARIOS, action="append")
-    parser.add_argument("--docs", action="store_true", help="write the table into docs/systems.md")
+    parser.add_argument("--docs", action="store_true", help="write the table into docs/rank.md")
     options = parser.parse_args()
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in (options.planted or SCENARIOS) if options.panels else ():

@@ -31,10 +31,10 @@ FLAGS = {"--map": "map", "--swapped": "swapped", "--language-from": "language_fr
 
 
 def documented() -> dict[str, list[str]]:
-    """The commands of the table in docs/input.md: file -> flags."""
+    """The commands of the table in docs/read.md: file -> flags."""
     out = {}
     for command in re.findall(
-        r"^\|.*`polyjudge check ([^`]+)` *\|", (ROOT / "docs/input.md").read_text(), re.MULTILINE
+        r"^\|.*`polyjudge check ([^`]+)` *\|", (ROOT / "docs/read.md").read_text(), re.MULTILINE
     ):
         name, *flags = shlex.split(command)
         out[name] = flags

@@ -75,7 +75,8 @@ def connect(size: float = math.inf) -> Any:
     else:
         try:
             con = _shared_engine().cursor()
-            con.execute("SET enable_progress_bar = false")
+            con.execute("SELECT 1")
+            _quiet(con)
         except duckdb.Error:  # an engine that met a fault of its own answers nothing more
             _stop_engine()
             con = _shared_engine().cursor()
@@ -92,8 +93,16 @@ def _start_engine(memory: int, **settings: Any) -> Any:
     con.execute(f"SET memory_limit = '{memory >> 20}MiB'")
     con.execute(f"SET temp_directory = {quote(_spill_folder(os.getpid()))}")
     con.execute("SET enable_external_file_cache = false")  # a file may change between two readings
-    con.execute("SET enable_progress_bar = false")
+    _quiet(con)
     return con
+
+
+def _quiet(con: Any) -> None:
+    """No progress bar of the engine's. In a notebook without ipywidgets there is none, and it may not be named."""
+    import duckdb
+
+    with suppress(duckdb.Error):
+        con.execute("SET enable_progress_bar = false")
 
 
 def _memory() -> int:

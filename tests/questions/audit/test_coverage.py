@@ -1,6 +1,6 @@
 """Coverage of the band and level of the reversal tests on known truth: a smaller run of benchmarks/band_coverage.py.
 
-The full run (1,000 panels per scenario and size) is in docs/inference.md. Here the limits are widened by two standard
+The full run (1,000 panels per scenario and size) is in docs/methods.md. Here the limits are widened by two standard
 errors of the smaller number of panels, so that a band of the wrong width still fails.
 """
 

@@ -2,7 +2,7 @@
 
 A judge whose scores pile up at an end shows small differences there whatever the language does, and so double centring
 can make an interaction out of nothing, or hide one. The cumulative logit model of `estimate.ordinal` (two levels: the
-logistic one) has no ends. See docs/inference.md.
+logistic one) has no ends. See docs/methods.md.
 """
 
 from __future__ import annotations

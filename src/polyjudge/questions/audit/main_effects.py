@@ -1,7 +1,7 @@
 """Main effects of languages and judges; of languages also the shift that most judges share, whatever one of them does.
 
 The mean over judges of one broken cell looks like a shift of its whole language. The median does not move with it;
-where the two disagree no shift is shared (docs/levels.md).
+where the two disagree no shift is shared (docs/methods.md).
 """
 
 from __future__ import annotations
