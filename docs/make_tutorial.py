@@ -1,9 +1,9 @@
-"""Run the tutorial and write it twice: docs/tutorial.ipynb for notebooks and docs/tutorial.md, the page, with its pictures.
+"""Run the tutorial and write it twice: docs/tutorial.ipynb for notebooks, and docs/tutorial.md with its pictures.
 
     python docs/make_tutorial.py
 
-The source is docs/tutorial.py: text in comments after `# %% [markdown]`, code after `# %%`. It runs in a real kernel, in an
-empty folder.
+The source is docs/tutorial.py: text in comments after `# %% [markdown]`, code after `# %%`. It runs in a real kernel,
+in an empty folder.
 """
 
 from __future__ import annotations
@@ -41,9 +41,12 @@ def cells(text: str) -> list[Any]:
 
 def run(notebook: Any) -> Any:
     """The notebook with its outputs."""
+    setup = "import altair\naltair.renderers.enable('svg');"  # charts as pictures, for the page too
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(setup, id="setup"))
     with tempfile.TemporaryDirectory() as folder:
         client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}})
         client.execute()
+    del notebook.cells[0]
     for cell in notebook.cells:
         cell.get("metadata", {}).pop("execution", None)
     return notebook
@@ -70,13 +73,12 @@ def page(notebook: Any) -> tuple[str, dict[str, str]]:
 
 def _shown(output: Any, pictures: dict[str, str]) -> str:
     data = output.get("data", {})
-    spec = next((v for k, v in data.items() if "vegalite" in k), None)
-    if spec is not None:
-        import vl_convert
-
+    if "image/svg+xml" in data:
         name = f"tutorial-{len(pictures) + 1}.svg"
-        pictures[name] = vl_convert.vegalite_to_svg(spec)
+        pictures[name] = data["image/svg+xml"]
         return f"![]({name})\n"
+    if "WARNING" in (output.get("text") or "") and output.get("name") == "stderr":
+        return ""
     text = output.get("text") or data.get("text/plain") or ""
     lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", text).strip("\n").splitlines()]
     if len(lines) > MOST_LINES:

@@ -84,7 +84,9 @@ pj.compare("scores.csv", methods=["raw", "cbc"]).to_frame()[["method", "tau", "l
 # These scores were simulated with a known interaction. This is the moment of truth that real data never give:
 
 # %%
-planted = pj.samples.sample_truth().interaction
+from polyjudge.samples import sample_truth
+
+planted = sample_truth()
 estimated = calibrator.interaction_
 print((estimated - planted.loc[estimated.index, estimated.columns]).abs().max().round(2))
 

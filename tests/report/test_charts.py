@@ -187,3 +187,9 @@ def test_a_heatmap_without_findings_is_pale(largest: float, calm: bool) -> None:
     tint = charts.deviations(cells, 2.0).spec["layer"][0]["encoding"]["color"]
     assert (tint["legend"] is None) == calm
     assert tint["scale"]["domain"][2] == (6.0 if calm else largest)
+
+
+def test_every_chart_shows_itself_in_a_notebook(audit: Audit) -> None:
+    """A notebook asks for the whole specification, and Altair then checks it."""
+    for name in audit.charts:
+        assert audit.plot(name).to_dict()["$schema"]

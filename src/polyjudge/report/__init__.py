@@ -94,7 +94,15 @@ def plot(result: Record, name: str | None = None) -> Any:
         raise UsageError(f"{type(result).__name__} has no chart {wanted!r}. Its charts are: {known}.")
     drawn = draw(found[wanted])
     picture = drawn[0] if len(drawn) == 1 else stacked(drawn, "vconcat")
-    return altair.Chart.from_dict(picture.to_dict(), validate=False)
+    spec = picture.to_dict()
+    kinds = {
+        "layer": altair.LayerChart,
+        "hconcat": altair.HConcatChart,
+        "vconcat": altair.VConcatChart,
+        "facet": altair.FacetChart,
+    }
+    kind = next((kind for key, kind in kinds.items() if key in spec), altair.Chart)
+    return kind.from_dict(spec, validate=False)
 
 
 def fragment(result: Record) -> str | None:

@@ -58,6 +58,7 @@ def make_console(file: IO[str] | None = None) -> Console:
     return _Console(
         file=file if terminal else PlainFile(file),  # type: ignore[arg-type]  # it has what a console calls
         width=None if terminal else PLAIN_WIDTH,
+        force_jupyter=False,  # in a notebook Rich would show the text at once, and what asked for it would get none
         markup=False,
         emoji=False,
         highlight=False,
