@@ -33,9 +33,7 @@ FLAGS = {"--map": "map", "--swapped": "swapped", "--language-from": "language_fr
 def documented() -> dict[str, list[str]]:
     """The commands of the table in docs/read.md: file -> flags."""
     out = {}
-    for command in re.findall(
-        r"^\|.*`polyjudge check ([^`]+)` *\|", (ROOT / "docs/read.md").read_text(), re.MULTILINE
-    ):
+    for command in re.findall(r"^\|.*`polyjudge check ([^`]+)` *\|", (ROOT / "docs/read.md").read_text(), re.MULTILINE):
         name, *flags = shlex.split(command)
         out[name] = flags
     return out
