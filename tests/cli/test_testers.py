@@ -17,7 +17,6 @@ import pytest
 import polyjudge as pj
 from polyjudge.panel.files import safe_csv
 from polyjudge.paper.reproduction import notes
-from polyjudge.questions.audit import explain
 from polyjudge.read.scores import read_gold
 from polyjudge.read.writers import write_calibrated
 from polyjudge.report import report_of
@@ -122,14 +121,6 @@ def test_counts_are_whole_numbers(panel: pj.Panel) -> None:
     (table,) = [b for b in sections["sensitivity"].blocks if isinstance(b, Table) and b.name == "tasks"]
     row = table.frame.set_index("figure").loc["reversing pairs"]
     assert all(re.fullmatch(r"\d+", row[c]) for c in ("all_tasks", "lowest", "highest", "without_it"))
-
-
-def test_an_explanation_without_places_has_no_section_of_them() -> None:
-    """Neither an empty section, nor what the panel would be without no place at all."""
-    calm = pj.simulate_panel(20, 3, 3, seed=1, interaction=0.0)[0]
-    (only,) = report_of(explain(calm, resamples=20)).sections
-    assert [b.name for b in only.blocks] == ["explained"]
-    assert only.says == ()
 
 
 def test_codes_of_the_methods_are_not_shown(panel: pj.Panel) -> None:

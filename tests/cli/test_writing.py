@@ -66,7 +66,7 @@ def test_a_report_folder_holds_one_run(place: Path, cli: Run) -> None:
     assert again.returncode == 0, again.stderr
     assert not (place / "out" / "figures").exists()
     before = everything(place)
-    other = cli("gate", place / "scores.csv", "--at", 50, "-o", place / "out")
+    other = cli("systems", place / "scores.csv", "-o", place / "out")
     assert other.returncode == 2
     assert "audit" in other.stderr
     assert everything(place) == before

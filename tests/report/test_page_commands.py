@@ -16,7 +16,7 @@ from refusals import lacks
 
 COMMANDS = {
     "demo": ("demo",),
-    "gate": ("gate", "SCORES", "--at", "50", "--sweep", "30:70:10", "--base", "English", "--resamples", "100"),
+    "gate": ("audit", "SCORES", "--at", "50", "--sweep", "30:70:10", "--base", "English", "--resamples", "100"),
     "drift": ("drift", "CALIBRATOR", "SCORES", "--fail-on", "never"),
     "plan": ("plan", "--from", "SCORES"),
     "separate": ("plan", "--from", "SYSTEMS", "--separate", "3"),
@@ -144,7 +144,7 @@ def test_figures_in_all_formats_from_charts_that_are_compiled_once(
     real = vl_convert.vegalite_to_svg
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", counted)
     sweep = ("--at", 50, "--sweep", "30:70:10", "--resamples", 100)
-    run_here("gate", inputs["SCORES"], *sweep, "-o", tmp_path, "--figures", "svg,png,pdf")
+    run_here("audit", inputs["SCORES"], *sweep, "-o", tmp_path, "--figures", "svg,png,pdf")
     assert len(compiled) == len(set(compiled)) == len(list((tmp_path / "figures").glob("*.svg"))) > 0
     starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
     for form, start in starts.items():
@@ -158,7 +158,7 @@ def test_bad_figures_are_refused_before_the_work(
     more: list[str], words: str, inputs: dict[str, Path], tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
     arguments = [part.replace("OUT", str(tmp_path / "out")) for part in more]
-    done = cli("gate", inputs["SCORES"], "--at", 50, *arguments)
+    done = cli("audit", inputs["SCORES"], "--at", 50, *arguments)
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr

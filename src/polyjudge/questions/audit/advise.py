@@ -132,7 +132,8 @@ def fault_of(a: Audit) -> State:
     A cell that matters by either reading, or two judges that surely swap places, veto calm.
     """
     e, c = a.explanation, a.certificate
-    material = c.status == "material" or bool((e.cells["matter"] == "material").any())
+    # Of the sparse reading only named cells count: the intervals of the others hold one at a time.
+    material = c.status == "material" or bool((e.cells["named"] & (e.cells["matter"] == "material")).any())
     if e.latent and e.kind == "none" and c.status != "certified":
         return "ends" if material else "open"
     if material:
