@@ -31,7 +31,7 @@ from polyjudge.panel.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel.files import check_name, literal, matches
 from polyjudge.panel.labels import clean
 from polyjudge.panel.small_files import check_ordinary
-from polyjudge.read.limits import LONG_LINE, SECONDS, weigh
+from polyjudge.read.limits import LONG_LINE, SECONDS, named, weigh
 
 ENGINE_MEMORY = 1200 << 20
 """The engine works in this much unless the user gives a budget. What does not fit goes to the temporary folder."""
@@ -57,8 +57,6 @@ EXACT = 2**53
 """Whole numbers up to here are exact as floating point numbers: beyond, two identifiers may become one."""
 MOST_ABOVE = 20
 """Lines above a CSV header that are looked at."""
-_TEXT = (".csv", ".tsv", ".txt")
-_JSON = (".jsonl", ".ndjson", ".json")
 
 
 def connect(size: float = math.inf) -> Any:
@@ -357,16 +355,15 @@ def _kind(path: Path) -> str:
         return "sqlite"
     if head[8:12] == b"DUCK":
         return "duckdb"
-    plain = path.name.lower().removesuffix(".gz")
-    if plain.endswith(_JSON):
+    if named(path, "json"):
         return "json"
-    if plain.endswith((".parquet", ".pq", ".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")):
+    if named(path, "parquet", "database"):
         raise PanelError(f"{clean(str(path), 200)} is damaged or not what its name says: its first bytes do not fit.")
-    if plain.endswith((".xlsx", ".xls", ".ods", ".numbers")):
+    if named(path, "excel") or path.name.lower().endswith(".numbers"):
         raise PanelError(f"{clean(str(path), 200)} is a spreadsheet. Save the sheet with the scores as CSV (UTF-8).")
     if head[:4] == b"PK\3\4":
         raise PanelError(f"{clean(str(path), 200)} is a zip archive. Unpack it and name the file inside.")
-    if plain.endswith(_TEXT) or b"\0" not in head or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if named(path, "csv") or b"\0" not in head or head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "csv"
     raise PanelError(
         f"{clean(str(path), 200)} is of no known kind. Scores can be CSV, Parquet, JSON lines, or a table of a "
@@ -618,6 +615,18 @@ def label_sql(column: str, kind: str) -> str:
 def number_sql(text: str) -> str:
     """SQL of a text as a number, NULL where it is none. The engine alone would read 1_10 as 110."""
     return f"CASE WHEN contains({text}, '_') THEN NULL ELSE try_cast({text} AS DOUBLE) END"
+
+
+NUMBERS = (
+    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
+    "FLOAT", "DOUBLE", "DECIMAL", "REAL", "BIGNUM",
+)  # fmt: skip
+"""Types of the engine that hold numbers."""
+
+
+def is_number(kind: str) -> bool:
+    """Whether a type holds single numbers."""
+    return kind.startswith(NUMBERS) and "[" not in kind
 
 
 def column_types(source: Source) -> dict[str, str]:

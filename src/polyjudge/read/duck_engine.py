@@ -19,8 +19,6 @@ from polyjudge.read import duck
 from polyjudge.read.duck import Source, engine_errors, name
 from polyjudge.read.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_units
 
-_NUMBERS = ("INT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN", "REAL", "BIGNUM")
-
 
 class DuckEngine:
     """A `Source` with its columns chosen."""
@@ -50,7 +48,7 @@ class DuckEngine:
             raw = f"nullif(trim(CAST({score} AS VARCHAR)), '')"
             number = duck.number_sql(raw)
             text = f"({raw} IS NOT NULL AND ({number}) IS NULL)"
-        elif any(part in kind for part in _NUMBERS) and "[" not in kind and "(" not in kind.replace("DECIMAL(", ""):
+        elif duck.is_number(kind) or kind == "BOOLEAN":
             raw, number, text = f"CAST({score} AS VARCHAR)", f"CAST({score} AS DOUBLE)", "false"
         elif kind in ('"NULL"', "NULL"):
             raw, number, text = "NULL", "CAST(NULL AS DOUBLE)", "false"

@@ -17,6 +17,22 @@ from polyjudge.panel.budget import budget, require
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 
+SUFFIXES = {
+    "csv": (".csv", ".tsv", ".txt"),
+    "json": (".jsonl", ".ndjson", ".json"),
+    "parquet": (".parquet", ".pq"),
+    "excel": (".xlsx", ".xls", ".xlsb", ".xlsm", ".ods"),
+    "database": (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db"),
+}
+"""Kinds of files by what their names end in, .gz left out."""
+
+
+def named(path: Path | str, *kinds: str) -> bool:
+    """Whether a file's name is one of these kinds, packed or not."""
+    plain = str(path).lower().removesuffix(".gz")
+    return any(plain.endswith(SUFFIXES[kind]) for kind in kinds)
+
+
 HEADER_BYTES = 1 << 16
 """Longest first line of a CSV file."""
 LINE_BYTES = 2_000_000
@@ -57,8 +73,7 @@ def weigh(path: Path) -> Weight:
 @lru_cache(maxsize=64)
 def _weighed(name: str, size: int, changed: int) -> Weight:
     path, shown = Path(name), clean(name, 200)
-    plain = path.name.lower().removesuffix(".gz")
-    is_json = plain.endswith((".jsonl", ".ndjson", ".json"))
+    is_json = named(path, "json")
     start, end, total, values = b"", bytearray(), 0, 0
     try:
         with path.open("rb") as file:

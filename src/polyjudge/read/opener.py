@@ -28,15 +28,14 @@ from polyjudge.read import duck
 from polyjudge.read.duck import FILE
 from polyjudge.read.formats import find_tool, tool_files
 from polyjudge.read.formats.base import Format, read_tool
-from polyjudge.read.formats.excel import SUFFIXES as SPREADSHEETS
 from polyjudge.read.formats.excel import read_excel
 from polyjudge.read.formats.nested import unfold
+from polyjudge.read.limits import named
 from polyjudge.rooms import load
 
 STDIN = "-"
 STDIN_BUDGETS = 8
 """Standard input is copied to the disk, up to so many times the memory that may be used."""
-_JSON = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,11 +84,11 @@ def open_table(
     tool = find_tool(paths, format) if table is None and not sheet else None
     if tool is not None:
         return _open_tool(tool, paths, text, metric)
-    if paths and all(path.name.lower().endswith(SPREADSHEETS) for path in paths):
+    if paths and all(named(path, "excel") for path in paths):
         if len(paths) > 1:
             raise PanelError(f"{clean(text, 200)} matches several spreadsheets. Read one at a time.")
         return _held(read_excel(paths[0], sheet or None), text, "excel", paths)
-    if paths and all(path.name.lower().endswith(_JSON) for path in paths):
+    if paths and all(named(path, "json") for path in paths):
         frame = unfold(paths)
         if frame is not None:
             return _held(frame, text, "json", paths)

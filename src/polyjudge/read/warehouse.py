@@ -11,6 +11,7 @@ from polyjudge.panel.errors import UsageError, foreign_errors
 from polyjudge.panel.labels import clean
 from polyjudge.read.duck import csv_head
 from polyjudge.read.engine import Engine
+from polyjudge.read.limits import named
 
 SERVERS = (
     "postgres", "postgresql", "bigquery", "clickhouse", "databricks", "mssql", "mysql", "oracle", "snowflake", "trino",
@@ -81,7 +82,7 @@ def spark_frame(address: str) -> Any:
     reader = session.read.option("recursiveFileLookup", True)  # else a folder called score=7 becomes a column
     plain = address.lower().removesuffix(".gz")
     with foreign_errors(clean(address, 200)):
-        if plain.endswith((".csv", ".tsv", ".txt")):
+        if named(address, "csv"):
             options = {"header": True, "quote": '"', "escape": '"', "multiLine": True, "mode": "FAILFAST"}
             separator = "\t" if plain.endswith(".tsv") else ","
             if os.path.isfile(address):
@@ -93,9 +94,9 @@ def spark_frame(address: str) -> Any:
                         "read the file without --engine spark."
                     )
             return reader.options(**options).csv(address, sep=separator, inferSchema=False)
-        if plain.endswith((".jsonl", ".ndjson", ".json")):
+        if named(address, "json"):
             return reader.option("primitivesAsString", True).option("mode", "FAILFAST").json(address)
-        if "/" in address or plain.endswith((".parquet", ".pq")):
+        if "/" in address or named(address, "parquet"):
             return reader.parquet(address)
         return session.table(address)
 

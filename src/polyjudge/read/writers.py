@@ -28,6 +28,7 @@ from polyjudge.read.formats.nested import put_beside
 from polyjudge.read.formats.recognise import Layout, Understood
 from polyjudge.read.formats.roles import Asked
 from polyjudge.read.formats.table import Place
+from polyjudge.read.limits import SUFFIXES
 from polyjudge.read.opener import Opened, open_table
 from polyjudge.read.scores import (
     copied,
@@ -41,13 +42,8 @@ from polyjudge.read.scores import (
 
 FORMULA = "=+-@\t\r\n"
 """A spreadsheet may run a cell that begins with one of these."""
-ENDINGS = {
-    "csv": (".csv", ".tsv"),
-    "json": (".jsonl", ".ndjson", ".json"),
-    "excel": (".xlsx",),
-    "parquet": (".parquet", ".pq"),
-}
-"""Kinds of files by what their names end in, .gz left out."""
+ENDINGS = {kind: SUFFIXES[kind] for kind in ("csv", "json", "parquet")} | {"excel": (".xlsx",)}
+"""Kinds of files that are written."""
 ASKED = ("language_from", "judge_from", "wide", "map", "decimal", "swapped", "format")
 """Options of reading that say where scores stand."""
 MAKER = "scores"

@@ -23,6 +23,7 @@ from polyjudge.read.formats import (
     promptfoo,
 )
 from polyjudge.read.formats.base import Format, Peek
+from polyjudge.read.limits import named
 
 TOOLS: tuple[Format, ...] = (
     inspect_logs.FORMAT,
@@ -47,7 +48,6 @@ TABLES = {
     "ragas": "ragas results saved as a table; --score METRIC where there are several",
 }
 """Tables by what holds them; any of them may be long, wide or pairs."""
-_SUFFIXES = (".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".eval", ".seg.score")
 
 
 def find_tool(paths: list[Path], wanted: str | None = None) -> Format | None:
@@ -57,7 +57,7 @@ def find_tool(paths: list[Path], wanted: str | None = None) -> Format | None:
         if wanted not in known and wanted not in TABLES:
             raise UsageError(f"There is no format {clean(wanted)!r}. Formats are {', '.join([*known, *TABLES])}.")
         return known.get(wanted)
-    if not paths or not all(path.name.lower().endswith((*_SUFFIXES, ".csv")) for path in paths):
+    if not paths or not all(named(p, "json", "csv") or p.name.lower().endswith((".eval", ".seg.score")) for p in paths):
         return None
     peek = Peek(paths)
     return next((tool for tool in TOOLS if tool.fits(peek)), None)

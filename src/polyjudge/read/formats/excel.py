@@ -20,7 +20,6 @@ from polyjudge.read.duck import EXACT, MOST_ABOVE, check_names
 from polyjudge.read.formats.languages import all_languages
 from polyjudge.read.limits import in_child
 
-SUFFIXES = (".xlsx", ".xls", ".xlsb", ".xlsm", ".ods")
 SHEETS = ("sheet", "judge (sheet)")
 """Column with the name of the sheet, where several sheets are read together: one for each language, or each judge."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from polyjudge.read.formats.base import Format, Peek, by_metric, flat, number_or_word, parsed, pick, records, table_rows
+from polyjudge.read.limits import named
 
 
 def fits(peek: Peek) -> bool:
@@ -23,8 +24,7 @@ def _info(trace: dict[str, Any]) -> dict[str, Any]:
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
     """One row for each feedback of each trace; expectations are ground truth and are left out."""
-    is_table = path.name.lower().removesuffix(".gz").endswith(".csv")
-    for trace in table_rows(path) if is_table else records(path):
+    for trace in table_rows(path) if named(path, "csv") else records(path):
         info = _info(trace)
         found = parsed(info.get("assessments") or [])
         tags, about = (

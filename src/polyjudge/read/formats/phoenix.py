@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from polyjudge.read.formats.base import Format, Peek, by_metric, flat, number_or_word, parsed, pick, records, table_rows
+from polyjudge.read.limits import named
 
 
 def fits(peek: Peek) -> bool:
@@ -32,7 +33,7 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _notes(path: Path) -> Iterator[Mapping[str, Any]]:
-    if path.name.lower().removesuffix(".gz").endswith(".csv"):
+    if named(path, "csv"):
         for row in table_rows(path):
             yield {
                 **row,

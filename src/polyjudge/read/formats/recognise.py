@@ -23,8 +23,6 @@ from polyjudge.read.formats.roles import OTHER, Asked, Roles, candidates, find_r
 from polyjudge.read.formats.table import Place, Table, as_number
 from polyjudge.read.formats.verdicts import Pair, ambiguous, find_pair, pair_relation, swapped_question
 
-_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
-            "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "REAL", "BIGNUM")  # fmt: skip
 NO_JUDGE = words(
     "mean avg average median std stdev sd var variance sum total min max overall consensus majority ensemble human "
     "gold reference truth"
@@ -157,11 +155,8 @@ def _find_shape(draft: _Draft) -> None:
             _find_wide(draft)
     if draft.missing() == ["task"] and draft.spread is not None and "task" not in roles.several:
         whole = {"language", "judge"} <= set(draft.spread.roles)  # a row holds all scores of its task
-        ids = (
-            [n for n in candidates(table, roles, "task") if len(table.distinct(n)) == len(table.texts(n))]
-            if whole
-            else []
-        )
+        maybe = [n for n in candidates(table, roles, "task") if not OTHER.match(n)] if whole else []
+        ids = [n for n in maybe if len(table.distinct(n)) == len(table.texts(n))]
         if len(ids) == 1:
             roles.found["task"] = (table.place(ids[0]), "content")
         draft.by_row = whole and len(ids) != 1
@@ -331,7 +326,7 @@ def _settle(draft: _Draft, types: Mapping[str, str], weight: str | None, reading
     cells = {n: draft.table.place(n) for n in draft.spread.labels} if draft.spread else {"": found["score"][0]}
     simple = draft.spread is None and all(place.plain for place, _ in found.values())
     kinds = {p: types.get(p.column, "") for p in cells.values()}
-    typed = all(p.plain and k.startswith(_NUMBERS) and "[" not in k for p, k in kinds.items())
+    typed = all(p.plain and duck.is_number(k) for p, k in kinds.items())
     typed = typed and not v.numbers_in(v.parse_map(draft.asked.map))
     for place, kind in kinds.items():
         if place.plain and not _readable(kind):
@@ -396,7 +391,7 @@ def _titles(draft: _Draft, keys: Mapping[str, str]) -> dict[str, str]:
 
 def _readable(kind: str) -> bool:
     """A type that holds numbers, text or truth values."""
-    plain = ("VARCHAR", "ENUM", "BOOLEAN", "JSON", "NULL", '"NULL"', *_NUMBERS)
+    plain = ("VARCHAR", "ENUM", "BOOLEAN", "JSON", "NULL", '"NULL"', *duck.NUMBERS)
     return kind.startswith(plain) and "[" not in kind
 
 
