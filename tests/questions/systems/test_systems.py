@@ -172,6 +172,18 @@ def test_agreement_inside_one_group_or_maker_proves_nothing(
     assert ("signal-group" in codes(found)) == bool(group)
 
 
+def test_a_language_whose_tasks_are_others_is_noticed() -> None:
+    panel = shared_error(4, [], sees=0.4)
+    assert "signal-strays" not in codes(signal(panel, resamples=200))
+    mixed = np.array(panel.system_scores)
+    mixed[:, :, 2] = mixed[np.random.default_rng(0).permutation(60), :, 2]
+    found = signal(pj.Panel.from_array(mixed, judges=panel.judges, systems="abcd"), resamples=200)
+    said = next(f for f in found.findings if f.code == "signal-strays")
+    assert (said.values["languages"], said.severity) == (["language3"], "warning")
+    assert said.values["low"] < said.values["consistency"] < said.values["high"] < said.values["usual"]
+    assert not lacks(word(said), "language3")
+
+
 def test_makers_that_are_given_count_as_those_of_names() -> None:
     panel = shared_error(3, [[0, 1]])
     assert signal(panel, resamples=200).why == "group"

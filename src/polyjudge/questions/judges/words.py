@@ -16,7 +16,7 @@ def _keep(v: Values) -> str:
     known = "Its reliability on left-out tasks is {held_out/low/high:.2f}."
     if len(v["judges"]) == v["all"]:
         reason = "every smaller panel is less reliable" if v["rule"] == "noise" else why
-        return f"Keep all {v['all']}: {reason}. {known}"
+        return f"Keep {'both' if v['all'] == 2 else 'all ' + str(v['all'])}: {reason}. {known}"
     money = "{cost:money} a task instead of {full:money}" if v["priced"] else "{cost} scores a task instead of {full}"
     return f"Keep {{judges}}: {why}. {known} It takes {money}."
 

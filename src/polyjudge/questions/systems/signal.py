@@ -120,6 +120,17 @@ class Signal(Result):
         return [x for x in rows if x not in {language for language, _ in self.odd}]
 
     @property
+    def strays(self) -> pd.DataFrame:
+        """Rows of languages whose scores surely follow those of the other languages less than half as well as is usual:
+        their tasks may be others, or the judges judge something else there."""
+        if "consistency" not in self.languages or len(self.languages) < 3:
+            return self.languages.iloc[:0]
+        rows, usual = self.languages, self.languages["consistency"].median()
+        if not self.languages["consistency_low"].median() > self.least:  # no language follows the others
+            return rows.iloc[:0]
+        return rows[rows["consistency_high"] < usual / 2].sort_values("consistency")
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """What a person should know, as data."""
         out = []
@@ -137,6 +148,11 @@ class Signal(Result):
             out.append(Finding("signal-one-maker", {"maker": self.makers[0]}, "notice"))
         if self.odd:
             out.append(Finding("signal-judge-odd", {"cells": self.odd, "by_task": self.by_task}, "warning"))
+        if len(self.strays):
+            stray = self.strays.rename(columns=lambda name: name.removeprefix("consistency_"))
+            values = {"languages": stray["language"].tolist(), "usual": float(self.languages["consistency"].median())}
+            values |= {n: stray.iloc[0][n] for n in ("consistency", "low", "high")}
+            out.append(Finding("signal-strays", values, "warning"))
         for _, row in self.groups.iterrows():
             named = {"judges": row["judges"].split(" + ")} | {
                 n: row[n] for n in ("correlation", "low", "high", "family")

@@ -156,6 +156,8 @@ WORDS: dict[str, Template] = {
     "signal-unclear": lambda v: _cannot_tell(dict(v) | {"odd": v["languages"]}),
     "signal-one-maker": "All judges are of {maker}: an error they share would not show.",
     "signal-judge-odd": _judge_odd,
+    "signal-strays": "In {languages} the scores do not follow those of the other languages "
+    "({consistency/low/high:.2f}, where {usual:.2f} is usual): check that the tasks there are the same.",
     "signal-group": "{judges} agree with each other more than with the rest (their errors correlate by "
     "{correlation/low/high:.2f}): they see more, or they share an error. Labels tell.",
     "signal-slopes": "{judge} spreads the systems {own/band_low/band_high:.2f} times as much in {language} as "
