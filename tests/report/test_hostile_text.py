@@ -101,7 +101,7 @@ def test_colours_on_a_terminal_unless_no_color() -> None:
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]", without)
     for text in (usual, without):
         bare = re.sub(r"\x1b\[[0-9;]*m", "", text).replace("\r", "")
-        assert "Audit of 3 judges" in bare
+        assert "3 judges" in bare
         assert max(len(line.rstrip()) for line in bare.split("\n")) <= 60
 
 

@@ -24,8 +24,7 @@ FOUND: dict[str, tuple[str, str]] = {
     "paper": ("paper", "polyjudge.paper.command"),
 }
 """Command -> its group and its module, which has a function, or a Typer app with commands of its own, of that name."""
-MOVING = {}
-COMMANDS = {name: place for group in GROUPS for name, place in {**FOUND, **MOVING}.items() if place[0] == group}
+COMMANDS = {name: place for group in GROUPS for name, place in FOUND.items() if place[0] == group}
 RENAMED = {
     "explain": "audit SCORES --cell LANGUAGE,JUDGE",
     "gate": "audit SCORES --at SCORE",
@@ -46,11 +45,11 @@ class Commands(TyperGroup):
     """The commands in groups, each with a line of its own."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for group in GROUPS:
+        for group in (*GROUPS, "commands"):  # the last one: of a command that has commands of its own
             lines = [
                 (name, (command.help or "").strip().split("\n")[0])
                 for name, command in self.commands.items()
-                if COMMANDS[name][0] == group
+                if COMMANDS.get(name, ("commands",))[0] == group
             ]
             if lines:
                 with formatter.section(group.capitalize()):
@@ -73,7 +72,7 @@ def register(app: typer.Typer, names: Iterable[str] = tuple(COMMANDS)) -> None:
         module = import_module(COMMANDS[name][1])
         command = getattr(module, name, None)
         if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
+            app.add_typer(command, name=name, cls=Commands)
         elif command is not None:
             options = getattr(module, "OPTIONS", (Columns, Reading, Output))
             app.command(name, cls=command_class(options))(command)
