@@ -24,7 +24,6 @@ _KEY = re.compile(
     r"(?:Bearer|Basic)\s+[\w.+/=-]{6,})",
 )
 _RANDOM = re.compile(r"[A-Za-z0-9_+/=.-]{24,}")
-_PLAIN = ("text", "answer", "criteria", "regex", "path", "templates", "prices", "name")
 
 
 def looks_secret(value: str, where: str = "") -> bool:

@@ -95,7 +95,7 @@ def _notes(s: Summary) -> list[Words]:
         out.append(say("collect.limit", limit=s.limit, cost=s.cost, round=s.round or 0.0))
     out += [say("collect.omitted", judge=judge, what=what) for judge, what in s.omitted.items() if what]
     if not s.complete:
-        rows = s.reasons.itertuples(index=False)
+        rows = s.reasons[~s.reasons["judge"].isin(list(s.aside))].itertuples(index=False)
         out += [say("collect.reason", judge=j, kind=k, error=e, count=int(n)) for j, k, e, n in rows]
     if s.batches:
         out.append(say("collect.batches", count=s.batches))
@@ -193,6 +193,7 @@ def _money(judges: pd.DataFrame) -> Table:
     total: dict[str, Any] = {c: judges[c].sum() for c in judges.columns if c not in ("judge", "model")}
     total["cost"] = judges["cost"].sum() if judges["cost"].notna().all() else float("nan")
     frame = pd.concat([judges, pd.DataFrame([{"judge": "total", "model": "", **total}])], ignore_index=True)
+    frame = frame.drop(columns=[c for c in ("missing", "refused", "estimated") if c in total and not total[c]])
     titles = {"input_tokens": "tokens in = ", "output_tokens": "out = "}
     head = [
         f"{titles.get(c, '')}{c}:{'money' if c.startswith('cost') else 'count'}"
