@@ -23,8 +23,9 @@ from polyjudge.collect.desk import Desk, Limits, Status
 from polyjudge.collect.plan import Judge, load_plan
 from polyjudge.collect.preview import preview
 from polyjudge.collect.runner import collect
+from polyjudge.collect.spent import read_prices
 from polyjudge.collect.store import FILE, LOCK
-from polyjudge.panel.errors import CollectError
+from polyjudge.panel.errors import CollectError, UsageError
 from refusals import lacks, refused
 
 INPUT, OUTPUT = 1e-6, 2e-6
@@ -377,3 +378,17 @@ def test_calls_in_flight_at_a_kill_are_counted(tmp_path: Path) -> None:
         assert billed(server) <= summary.cost <= 2 * billed(server)
         before = summary.cost
         assert collect(load_plan(path), tmp_path / "run", max_cost=1).cost == before
+
+
+def test_a_pipe_is_no_file_of_prices_and_no_template(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "prices.csv")
+    with refused(UsageError, "prices.csv"):
+        read_prices(tmp_path / "prices.csv")
+    (tmp_path / "prompts" / "en").mkdir(parents=True)
+    os.mkfifo(tmp_path / "prompts" / "en" / "rating.txt")
+    planted = js.plant("rating", 2, ["en"], ["ja"])
+    path = js.write_plan(
+        tmp_path / "p", "http://127.0.0.1:9/v1", "rating", planted, rubric={"templates": str(tmp_path / "prompts")}
+    )
+    with refused(CollectError, "rating.txt"):
+        preview(load_plan(path))

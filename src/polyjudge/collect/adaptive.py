@@ -257,6 +257,8 @@ def expected(work: Work, settings: dict[str, Any], costs: Estimate, pilot: Array
 
 def audited_scores(path: Path, plan: Plan) -> Array | None:
     """The scores that an audit's JSON remembers, (n, k, m) of the plan's languages and judges; None for other files."""
+    if not path.is_file():
+        return None
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))["calibrator"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

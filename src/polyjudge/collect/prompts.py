@@ -15,7 +15,7 @@ from typing import Any
 
 from polyjudge.collect.items import Item, fingerprint
 from polyjudge.collect.languages import SHIPPED, phrases, shipped
-from polyjudge.collect.plan import NEEDED, Language, Plan, Rubric
+from polyjudge.collect.plan import NEEDED, Language, Plan, Rubric, read_text
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.labels import clean
 
@@ -275,7 +275,4 @@ def _own(plan: Plan, language: Language, name: str) -> tuple[str, str, str, str]
 
 
 def _read(folder: Path, name: str) -> str:
-    try:
-        return (folder / name).read_text(encoding="utf-8").strip() + "\n"
-    except (OSError, UnicodeDecodeError):
-        raise CollectError(f"Cannot read the template {clean(folder / name, 200)}.") from None
+    return read_text(folder / name, "the template", 1_000_000).strip() + "\n"

@@ -10,6 +10,9 @@ from pathlib import Path
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.labels import clean
 
+LARGEST = 10_000_000
+"""Bytes of a file of prices."""
+
 
 def read_prices(path: str | Path | None, scores: str | Path = "") -> dict[str, float] | None:
     """Judge -> cost of one score; None when neither a file nor a collection run tells."""
@@ -21,6 +24,8 @@ def read_prices(path: str | Path | None, scores: str | Path = "") -> dict[str, f
 def _file(path: Path) -> dict[str, float]:
     form = 'CSV with the columns judge and price, or JSON such as {"gpt-4o": 0.002}'
     try:
+        if path.exists() and (not path.is_file() or path.stat().st_size > LARGEST):
+            raise UsageError(f"{clean(path, 200)} is no file of prices: it is not a regular file, or far too large.")
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix.lower() == ".json":
             return {str(name): float(price) for name, price in json.loads(text).items()}
@@ -28,6 +33,8 @@ def _file(path: Path) -> dict[str, float]:
         return {str(row["judge"]): float(row["price"]) for row in rows}
     except OSError as error:
         raise UsageError(f"Cannot read the prices in {clean(path, 200)}: {error.strerror}.") from None
+    except UsageError:
+        raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, csv.Error):
         raise UsageError(
             f"{clean(path, 200)} holds no prices. It is {form}: what one score by each judge costs."
