@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -216,3 +217,15 @@ def test_readings_that_only_our_engine_can_do(filled: str, long: pd.DataFrame, t
     assert odd.n_scores == len(long) - 2
     with refused(UsageError, "--format"):
         pj.read_panel(f"{filled}::scores", format="inspect")
+
+
+@pytest.mark.parametrize("password", ["s@cr/et", "sec#ret?x", "pa ss:wo", "50%off@", "plain%40x"])
+def test_no_part_of_a_password_is_shown(password: str) -> None:
+    """Nobody listens there. A raw sign in the password once made a part of it the host, which the message named."""
+    with pytest.raises(pj.PolyjudgeError) as caught:
+        pj.read_panel(f"postgres://me:{password}@127.0.0.1:1/db::t")
+    message = str(caught.value)
+    assert "127.0.0.1" in message
+    for part in re.split("[@/#?:% ]", password):
+        assert not part or part not in message.split("127.0.0.1")[0].split()
+        assert f"'{part}'" not in message

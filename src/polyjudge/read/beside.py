@@ -9,7 +9,7 @@ from typing import Any
 from polyjudge.panel.adjustment import Adjustment, quote
 from polyjudge.panel.columns import Columns, find_columns
 from polyjudge.panel.errors import UsageError, foreign_errors
-from polyjudge.panel.labels import clean, redact
+from polyjudge.panel.labels import clean, redact_address
 from polyjudge.read.duck import Source, name
 from polyjudge.read.opener import file_of
 
@@ -28,8 +28,8 @@ def named(source: str, output: str, table: str | None = None) -> str | None:
     same = where == base or (os.path.exists(base) and os.path.realpath(where) == os.path.realpath(base))
     if where and not same:
         raise UsageError(
-            f"-o {clean(redact(output), 200)} names another database than the scores. A table is written beside the "
-            "one that is read (::TABLE); everything else into a file."
+            f"-o {clean(redact_address(output), 200)} names another database than the scores. A table is written "
+            "beside the one that is read (::TABLE); everything else into a file."
         )
     return new
 
@@ -114,7 +114,7 @@ def on_server(
         cursor.execute(f"CREATE TABLE {place} AS {query}")
         cursor.execute(f"COMMENT ON TABLE {place} IS '{COMMENT}'")
     rows, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
-    return f"{redact(base)}::{f'{schema}.{new}' if schema else new}", rows, rows - scored, strange
+    return f"{redact_address(base)}::{f'{schema}.{new}' if schema else new}", rows, rows - scored, strange
 
 
 def _checked(new: str, old: str) -> str:

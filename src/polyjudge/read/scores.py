@@ -14,7 +14,7 @@ import pandas as pd
 from polyjudge.panel.columns import USUAL, Columns, doubts
 from polyjudge.panel.errors import PanelError, UsageError, foreign_errors
 from polyjudge.panel.gold import ANNOTATOR
-from polyjudge.panel.labels import clean, redact
+from polyjudge.panel.labels import clean, redact_address
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.reading import ROLES, Reading, RoleRead, kept_options
 from polyjudge.panel.say import Say, Words, say
@@ -265,7 +265,7 @@ def _open_foreign(
 
 
 def _shown(source: Any) -> str:
-    return redact(str(source)) if isinstance(source, (str, Path)) else "TABLE"
+    return redact_address(str(source)) if isinstance(source, (str, Path)) else "TABLE"
 
 
 def _check_weight(weight: str | None, there: Iterable[str]) -> None:

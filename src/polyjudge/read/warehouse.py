@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 from polyjudge.panel.columns import Columns, find_columns
 from polyjudge.panel.errors import UsageError, foreign_errors
@@ -44,12 +46,33 @@ def connect(address: str, table: str | None, engine: str) -> Any:
     ibis = _ibis()
     schema, _, plain = named.rpartition(".")
     with foreign_errors(f"the {scheme} database"):
-        backend = ibis.connect(address)
+        backend = ibis.connect(encoded(address))
         if scheme.startswith("postgres"):
             backend.con.rollback()
             # Of every transaction, and each begun by us: a view may switch the session's own setting off.
             backend.con.autocommit, backend.con.read_only = False, True
         return backend.table(plain, database=schema or None)
+
+
+def encoded(address: str) -> str:
+    """An address whose user and password are written as addresses want them. A raw @, /, # or ? in one would make a
+    part of it the host, and messages would name it.
+
+    >>> encoded("postgres://me:a@b/c@host/db")
+    'postgres://me:a%40b%2Fc@host/db'
+    """
+    scheme, _, rest = address.partition("://")
+    head, mark, query = rest.partition("?")
+    if "@" not in head or not re.match(r"\w+=", query or "x="):
+        head, mark, query = rest, "", ""
+    user, at, host = head.rpartition("@")
+    if not at:
+        return address
+    parts = [
+        quote(unquote(part) if re.fullmatch(r"(%[0-9A-Fa-f]{2}|[^%])*", part) else part, safe="")
+        for part in user.split(":", 1)
+    ]
+    return f"{scheme}://{':'.join(parts)}@{host}{mark}{query}"
 
 
 def _ibis() -> Any:
