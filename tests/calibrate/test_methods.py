@@ -178,7 +178,7 @@ def test_dawid_skene_says_when_it_means_little() -> None:
     panel, _ = pj.simulate_panel(tasks=10, languages=2, judges=3)  # one score alone is the largest
     assert "held-out.one-sided" in [n.code for n in pj.compare(panel, ["dawid-skene"], resamples=20).notes]
     halves = pj.Panel.from_array(np.random.default_rng(8).integers(0, 2, (9, 3, 4)))
-    assert not pj.compare(halves, ["dawid-skene"], resamples=20).notes
+    assert "held-out.one-sided" not in [n.code for n in pj.compare(halves, ["dawid-skene"], resamples=20).notes]
 
 
 ONLY_COMPARED = {

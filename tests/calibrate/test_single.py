@@ -193,3 +193,27 @@ def test_another_panel_is_told(panel: pj.Panel, cal: pj.ConsensusCalibrator) -> 
     assert cal.cautions(part)[0].values["judges"] == ["Cleo", "Dan"]
     far = pj.Panel.from_array(panel.scores * 10, panel.tasks, panel.languages, panel.judges)
     assert [n.code for n in cal.cautions(far)] == ["calibrate.other-scale"]
+    with pytest.warns(UserWarning, match="Cleo"):
+        cal.transform(part)
+
+
+def test_apply_says_that_the_panel_is_another(
+    cli: Run, panel: pj.Panel, cal: pj.ConsensusCalibrator, tmp_path: Path
+) -> None:
+    cal.save(tmp_path / "cal.json")
+    for name, some in (("own", panel), ("part", panel.select(judges=["Ada", "Bob"]))):
+        some.to_long().to_csv(tmp_path / f"{name}.csv", index=False)
+        done = cli(
+            "apply", tmp_path / "cal.json", tmp_path / f"{name}.csv", "-o", tmp_path / f"{name}.out.csv", "--json"
+        )
+        assert done.returncode == 0, done.stderr
+        notes = json.loads(done.stdout)["notes"]
+        assert bool(notes) == (name == "part")
+    assert "Cleo" in notes[0]
+
+
+def test_compare_says_when_shrinking_is_better() -> None:
+    few, _ = pj.simulate_panel(12, 7, 5, interaction=0.0, noise_sd=8, seed=3)
+    many, _ = pj.simulate_panel(200, 3, 3, interaction=10, seed=3)
+    said = [[n.code for n in pj.compare(x, ["raw", "cbc"], resamples=20).notes] for x in (few, many)]
+    assert ["shrink.yes" in codes for codes in said] == [True, False]

@@ -196,7 +196,7 @@ def test_commands(cli: Any, tmp_path: Path) -> None:
         "A=4,B=3,C=2,D=1,F=0",
     )
     assert done.returncode == 0, done.stderr
-    again = pj.read_panel(tmp_path / "b.xlsx", score="calibrated")
+    again = pj.read_panel(tmp_path / "b.xlsx", score="calibrated", range=(-20, 20))
     cal = pj.load_calibrator(tmp_path / "cal.json")
     raw = pj.read_panel(tmp_path / "grades.csv", map={"A": 4, "B": 3, "C": 2, "D": 1, "F": 0})
     np.testing.assert_allclose(again.scores, cal.transform(raw).scores, atol=1e-12)

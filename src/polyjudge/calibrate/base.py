@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
@@ -74,7 +75,7 @@ class Calibrator(ABC):
 
         One score with its language and judge gives a number, one row (a dict) the row with `calibrated`. `clip` cuts
         panels to the score scale, which breaks identity I1. Rows and scores of an unknown language or judge are an
-        error, or stay as they are with unseen="keep".
+        error, or stay as they are with unseen="keep". Scores of another panel than the calibrator's own are warned of.
 
         >>> from polyjudge import simulate_panel
         >>> from polyjudge.calibrate import ConsensusCalibrator
@@ -85,6 +86,8 @@ class Calibrator(ABC):
         if scores is None or isinstance(scores, (Real, Mapping, np.generic)):
             return self._single(scores, clip, unseen, columns)
         panel = as_panel(scores, columns)
+        for note in self.strangers(panel.judges, panel.observed_range):
+            warnings.warn(str(note), UserWarning, stacklevel=2)
         shift, scale = self._fitted().of_cells(panel.languages, panel.judges)
         return panel.adjusted(shift, scale, scale_of(panel).ends if clip else None)
 
@@ -149,20 +152,18 @@ class Calibrator(ABC):
 
     def cautions(self, panel: Panel) -> tuple[Say, ...]:
         """What to know before these scores are adjusted: few levels, or another panel than the calibrator's own."""
+        few = (say("calibrate.few-levels", levels=len(self.levels_)),) if self.levels_ else ()
+        return (*few, *self.strangers(panel.judges, panel.observed_range))
+
+    def strangers(self, judges: Iterable[str], ends: tuple[float, float]) -> tuple[Say, ...]:
+        """What speaks against scores of these judges between these ends being of the calibrator's own panel."""
         out = []
-        if self.levels_:
-            out.append(say("calibrate.few-levels", levels=len(self.levels_)))
-        a = self._fitted()
-        lacking = [x for x in a.judges if x not in panel.judges]
+        lacking = [x for x in self._fitted().judges if x not in set(judges)]
         if lacking:
             out.append(say("calibrate.part-of-panel", judges=lacking))
-        low, high = panel.observed_range
-        width = self.range_[1] - self.range_[0]
-        if panel.fingerprint != self.fingerprint_ and (
-            low < self.range_[0] - 0.01 * width or high > self.range_[1] + 0.01 * width
-        ):
-            ends = {"low": low, "high": high, "own_low": self.range_[0], "own_high": self.range_[1]}
-            out.append(say("calibrate.other-scale", **ends))
+        (low, high), slack = self.range_, 0.01 * (self.range_[1] - self.range_[0])
+        if ends[0] < low - slack or ends[1] > high + slack:
+            out.append(say("calibrate.other-scale", low=ends[0], high=ends[1], own_low=low, own_high=high))
         return tuple(out)
 
     # --- save and load ---

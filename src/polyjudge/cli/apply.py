@@ -49,7 +49,10 @@ def apply(
         **o.Layout.of(ctx).layout(),
         **vars(o.Labels.of(ctx)),
     )
+    notes = () if written.ends is None else cal.strangers(written.judges, written.ends)
     if o.Json.of(ctx).as_json:
-        print_json({"written": vars(written)}, "apply")
-    else:
-        print_written(written)
+        print_json({"written": vars(written), "notes": [str(note) for note in notes]}, "apply")
+        return
+    print_written(written)
+    for note in notes:
+        print(note)

@@ -53,12 +53,15 @@ ROLES = ("task", "language", "judge", "score", "replicate", "system", "cluster",
 
 @dataclass(frozen=True)
 class Written:
-    """What `write_calibrated` did: rows in all, scores that are missing, scores left unchanged as unseen."""
+    """What `write_calibrated` did: rows in all, scores that are missing, scores left unchanged as unseen; the judges
+    and the lowest and highest score that were met, where they are known."""
 
     path: str
     rows: int
     missing: int
     unseen: int
+    judges: tuple[str, ...] = ()
+    ends: tuple[float, float] | None = None
 
 
 @duck.released()
@@ -138,8 +141,10 @@ def write_calibrated(
     return Written(done, *counted)
 
 
-def _counted(adjustment: Adjustment, read: Understood, unseen: str) -> tuple[int, int, int]:
-    """Rows, scores that are missing and scores of unknown cells; an error where a score is none."""
+def _counted(
+    adjustment: Adjustment, read: Understood, unseen: str
+) -> tuple[int, int, int, tuple[str, ...], tuple[float, float]]:
+    """Rows, missing scores, scores of unknown cells, judges, ends of the scores; an error where a score is none."""
     from polyjudge.read.assemble import check_scores
 
     assert isinstance(read.source, duck.Source)
@@ -148,7 +153,8 @@ def _counted(adjustment: Adjustment, read: Understood, unseen: str) -> tuple[int
     check_scores(engine, cells, read.columns)
     places, scored = int(cells["rows"].sum()), int(cells["scored"].sum())
     strange = adjustment.check_seen(list(zip(cells["language"], cells["judge"], cells["rows"], strict=True)), unseen)
-    return places // read.source.rows_per_line, places - scored, strange
+    ends = float(cells["low"].min()), float(cells["high"].max())
+    return places // read.source.rows_per_line, places - scored, strange, tuple(cells["judge"].unique()), ends
 
 
 def _all_rows(source: Any, table: str | None, opened: Opened, foreign: bool, kind: str) -> duck.Source:

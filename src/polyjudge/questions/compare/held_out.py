@@ -19,6 +19,7 @@ from polyjudge.calibrate.anchored import AnchoredCalibrator
 from polyjudge.calibrate.base import Calibrator
 from polyjudge.calibrate.block import Block, Estimate, Multiplicity, full_fit, make_block
 from polyjudge.calibrate.methods import Map, Method, find_methods
+from polyjudge.calibrate.shrinkage import shrinkage
 from polyjudge.estimate.gain import Gain, unbiased_gain
 from polyjudge.estimate.incomplete import estimate_interaction, sampling_panel
 from polyjudge.estimate.kernels import BLOCK, draw_block, kendall_tau, mean_of_pairs, pair_index
@@ -431,6 +432,9 @@ def _notes(whole: Block, skipped: int, resamples: int, left: list[str]) -> tuple
         notes.append(say("held-out.need-complete", methods=left))
     if len(panel.judges) == 2:
         notes.append(say("held-out.two-judges"))
+    better = shrinkage(panel)
+    if better.amount:
+        notes.append(better.advice)
     if np.ptp(whole.train, axis=-1).max() <= panel.tie_gap:
         notes.append(say("held-out.all-tie"))
     return tuple(notes)

@@ -52,7 +52,7 @@ class Place:
             out = f"json_extract_string({out}, {quote('$' + keys)})"
         elif kind == "JSON":
             out = f"({out} ->> '$')"
-        out = label_sql(self.column, kind) if self.plain else f"CAST({out} AS VARCHAR)"
+        out = label_sql(self.column, kind) if self.plain and kind != "JSON" else f"CAST({out} AS VARCHAR)"
         return f"nullif(regexp_extract({out}, {quote(self.regex)}, 1), '')" if self.regex else out
 
 
