@@ -7,6 +7,7 @@ import pandas as pd
 
 from evidence.sets import Evidence
 from polyjudge.calibrate import ConsensusCalibrator
+from polyjudge.calibrate.anchored import AnchoredCalibrator
 from polyjudge.calibrate.sparse import SparseCalibrator
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.panel.arrays import Array, mean_there
@@ -79,7 +80,8 @@ def sizes(e: Evidence, seed: int = 7) -> dict[str, float | str]:
         m = len(e.judges)
         common = (m * (shared**2).mean() - whole) / ((m - 1) * whole)  # mean product of two judges' errors
         out |= {"shared": float(common), "cbc removes": 1 - float((shared**2).mean()) / whole}
-        out["sparse removes"] = 1 - float(((single - _moved(e, SparseCalibrator())) ** 2).mean()) / whole
+        for name, cal in (("sparse", SparseCalibrator()), ("shrunken", ConsensusCalibrator(shrinkage="auto"))):
+            out[f"{name} removes"] = 1 - float(((single - _moved(e, cal)) ** 2).mean()) / whole
     return out
 
 
@@ -135,6 +137,29 @@ def labels_remove(e: Evidence, reps: int = 100, seed: int = 7) -> pd.DataFrame:
         middle, error = np.mean(gains, axis=0), np.std(gains, axis=0, ddof=1)
         rows.append((e.name, count, *middle, middle[2] - 1.96 * error[2], middle[2] + 1.96 * error[2]))
     return pd.DataFrame(rows, columns=["set", "labels", "plain", "own variance", "shared variance", "low", "high"])
+
+
+def anchored_removes(e: Evidence, reps: int = 6, seed: int = 7) -> pd.DataFrame:
+    """The same by the calibrator itself, of sets whose languages share tasks: other labelled tasks in each language."""
+    if not e.alike or len(e.systems) > 1:
+        return pd.DataFrame()
+    panel, people, known = e.panel(), e.people[:, 0], ~np.isnan(e.panel_mean[:, 0] - e.people[:, 0])
+    difference, rng, rows = e.panel_mean[:, 0] - people, np.random.default_rng(seed), []
+    for count in (10, 50, 200):
+        gains = []
+        for _ in range(reps if known.sum(axis=0).min() >= 2 * count else 0):
+            some, rest = [], []
+            for k, language in enumerate(e.languages):
+                order = rng.permutation(np.flatnonzero(known[:, k]))
+                some += [(e.tasks[i], language, people[i, k]) for i in order[:count]]
+                rest.append(difference[order[count:], k].mean())
+            labels = pd.DataFrame(some, columns=["task", "language", "score"])
+            shift = AnchoredCalibrator(map="shift").fit(panel, labels).shift_[e.languages].to_numpy()
+            gains.append(1 - np.var(np.array(rest) - shift) / np.var(rest))
+        if gains:
+            half = 1.96 * float(np.std(gains, ddof=1)) / np.sqrt(reps)
+            rows.append((e.name, count, float(np.mean(gains)), np.mean(gains) - half, np.mean(gains) + half))
+    return pd.DataFrame(rows, columns=["set", "labels", "anchored removes", "low", "high"])
 
 
 def _split(rng: np.random.Generator, column: Array, count: int) -> tuple[float, float, float]:

@@ -77,6 +77,8 @@ def test_shared_error_is_left_by_cbc_and_removed_by_labels() -> None:
     assert removed.loc[50, "shared variance"] > 0.85
     assert (removed["shared variance"] >= removed["plain"] - 0.01).all()
     assert removed["shared variance"].is_monotonic_increasing
+    product = error.anchored_removes(e, reps=2).set_index("labels")["anchored removes"]
+    assert product[50] > 0.8
     apart = planted(shared=0.0, own=15.0)
     assert error.sizes(apart)["shared"] < 0.4
     assert error.sizes(apart)["cbc removes"] > 0.5
