@@ -57,12 +57,6 @@ def test_other_draws_say_that_tolerances_are_wider() -> None:
     assert "tolerance" not in " ".join(notes(None))
 
 
-def test_the_front_page_links_every_page() -> None:
-    pages = set(re.findall(r": (\w+\.md)", (DOCS.parent / "mkdocs.yml").read_text())) - {"index.md"}
-    linked = set(re.findall(r"\((\w+\.md)", (DOCS / "index.md").read_text()))
-    assert pages <= linked, pages - linked
-
-
 def test_the_python_interface_reads_as_a_file() -> None:
     """No directive that only a site fills in."""
     assert ":::" not in (DOCS / "api.md").read_text()

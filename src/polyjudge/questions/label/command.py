@@ -13,7 +13,11 @@ from typer import Argument, Context, Option
 from polyjudge.panel.errors import UsageError
 from polyjudge.questions import options as o
 
-label = typer.Typer(help="Human labels: make pages for annotators, read what came back.", no_args_is_help=True)
+label = typer.Typer(
+    help="Human labels: make pages for annotators, read what came back.\n\n"
+    "Example: polyjudge label make scores.csv --items items.jsonl -o labels",
+    no_args_is_help=True,
+)
 
 
 def make(
