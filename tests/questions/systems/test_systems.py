@@ -362,7 +362,6 @@ def test_leaderboard_of_gemba(gemba: pj.Panel) -> None:
     )
     assert list(whole["rank"]) == sorted(whole["rank"])
     assert found.top_set() == ["refA"]
-    assert found.calibrated_change == 0
     columns = ["language", "system", "mean", "low", "high", "rank", "rank_low", "rank_high", "top_set"]
     assert list(found.to_frame())[:9] == columns
 
@@ -372,7 +371,6 @@ def test_calibration_cannot_change_the_leaderboard_of_a_complete_panel() -> None
     calibrated = pj.ConsensusCalibrator().fit_transform(panel)
     a, b = (leaderboard(p, resamples=100).systems for p in (panel, calibrated))
     pd.testing.assert_frame_equal(a, b, check_exact=False, atol=1e-9)
-    assert any(f.code == "systems-calibration" and f.arithmetic for f in leaderboard(panel, resamples=100).findings)
 
 
 def test_one_judges_taste_ranks_nothing() -> None:
@@ -453,7 +451,6 @@ def test_tasks_that_lack_a_language_are_ranked_without_a_warning() -> None:
     assert found.systems.set_index(["language", "system"])["tasks"].unstack().min(axis=1).to_dict() == {
         "(all)": 40, "language1": 35, "language2": 40,
     }  # fmt: skip
-    assert 0 <= found.calibrated_change < 0.1 * (panel.range[1] - panel.range[0])
 
 
 def test_panels_without_systems_are_told_how_to_name_them() -> None:

@@ -36,7 +36,7 @@ from polyjudge.report.result import Result
 AXES = ("task", "system", "language", "judge")
 GROUPS = 50
 NOISE = "noise"
-DRAWS = 4000
+DRAWS = 2000
 """Simulated studies behind a number of tasks: its power is known to within a percent."""
 PILOT = 0.8
 """One-sided level of the limit of the pilot's variance that is planned with."""
@@ -62,7 +62,7 @@ class SystemVariance(Result):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Separation(Result):
-    """How many tasks tell two systems apart that differ by `points`.
+    """How many tasks tell the best system apart from others that are `points` behind.
 
     table : judges (two or more: the taste of one ranks nothing), languages, tasks (needed with these judges and
         languages), floor (smallest difference that any number of tasks can show, where judges and languages stand for
@@ -148,10 +148,11 @@ def separate(
     families: Mapping[str, str] | None = None,
     seed: int = 7,
 ) -> Separation:
-    """How many tasks, judges and languages separate the two best systems when they differ by `points`, from a pilot.
+    """How many tasks, judges and languages tell the best system apart from all others, `points` behind it.
 
     Told apart means what a leaderboard means by it: every two systems at once, and also without any one judge or maker.
-    The pilot's variance is an estimate: its upper limit is planned with.
+    Systems further behind are told apart with fewer tasks. The pilot's variance is an estimate: its upper limit is
+    planned with.
 
     power : chance of telling them apart
     most : judges and languages are tabulated up to this many times the pilot's
@@ -224,7 +225,7 @@ class _Pilot:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Ask:
-    """Two systems that differ by `points`, to be told apart among `systems` with this power."""
+    """The best of `systems`, ahead of all others by `points`, to be told apart from each with this power."""
 
     points: float
     power: float
@@ -249,22 +250,27 @@ class _Ask:
         shared, own : variance of the difference in a task that judges have in common, and that of each judge
         taste : variance of what a judge finds between two systems on every task, beyond the others
         """
-        m = len(makers)
+        s, m = self.systems, len(makers)
         alone = ~np.eye(m, dtype=bool) if m > 1 else np.zeros((0, m), bool)
         each = np.array([[x != maker for x in makers] for maker in dict.fromkeys(makers)])
         each = each[(each.sum(axis=1) > 0) & (each.sum(axis=1) < m - 1)]
         kept = np.concatenate([np.ones((1, m), bool), alone, each]).astype(float)  # (x, m): who judges
-        size = kept.sum(axis=1)
+        kept /= kept.sum(axis=1, keepdims=True)
         rng = stream(self.seed, m, "judges and tasks")
-        tastes = np.sqrt(taste) * rng.standard_normal((DRAWS, m))
-        true = self.points + (tastes - tastes.mean(axis=1, keepdims=True)) @ kept.T / size
-        luck = np.sqrt(shared) * rng.standard_normal((DRAWS, 1))
-        luck = luck + np.sqrt(own) * rng.standard_normal((DRAWS, m)) @ kept.T / size
-        error = np.sqrt(shared + own / size)
+
+        def ahead(of_systems: Array) -> Array:
+            """(draws, s - 1, x) of the best system over each other one, from (draws, s, x)."""
+            out: Array = of_systems[:, :1] - of_systems[:, 1:]
+            return out
+
+        tastes = np.sqrt(taste / 2) * rng.standard_normal((DRAWS, s, m))
+        true = self.points + ahead((tastes - tastes.mean(axis=2, keepdims=True)) @ kept.T)
+        luck = np.sqrt(shared / 2) * rng.standard_normal((DRAWS, s, 1))
+        luck = ahead(luck + np.sqrt(own / 2) * rng.standard_normal((DRAWS, s, m)) @ kept.T)
+        luck -= self.critical * np.sqrt(shared + own * (kept**2).sum(axis=1))
 
         def enough(n: int) -> bool:
-            lead = true + (luck - self.critical * error) / np.sqrt(n)
-            return bool((lead > 0).all(axis=1).mean() >= self.power)
+            return bool((true + luck / np.sqrt(n) > 0).all(axis=(1, 2)).mean() >= self.power)
 
         return smallest(enough, MOST_TASKS)
 

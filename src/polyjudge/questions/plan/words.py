@@ -81,10 +81,10 @@ def _choice(v: Values) -> str:
 WORDS: dict[str, Template] = {
     "separate.title": "Plan: tell systems apart",
     "separate.needed": lambda v: (
-        "No number of tasks surely tells two systems {points} points apart with these judges: their tastes differ more."
+        "No number of tasks surely tells systems {points} points apart with these judges: their tastes differ more."
         if v["needed"] is None
-        else "To tell two systems {points} points apart you need {needed} tasks with these judges and languages "
-        "({power:share} of the time, {level:share} sure, among all systems and whichever judge or maker is left out)."
+        else "To tell the best system apart from all others, {points} points behind, you need {needed} tasks with "
+        "these judges and languages ({power:share} of the time, {level:share} sure, whoever of the judges is left out)."
     ),
     "separate.choice": _choice,
     "separate.now": lambda v: (

@@ -17,7 +17,7 @@ from scipy.special import stdtrit
 from polyjudge.estimate.covariance import require_systems
 from polyjudge.estimate.families import families as find_families
 from polyjudge.estimate.incomplete import by_cluster
-from polyjudge.estimate.kernels import double_centre, pair_index, ranks
+from polyjudge.estimate.kernels import pair_index, ranks
 from polyjudge.estimate.pairs import PairOrder, order_pairs
 from polyjudge.estimate.resample import (
     check_level,
@@ -64,8 +64,6 @@ class Leaderboard(Result):
     """Makers of the judges, each once."""
     contaminated: int
     """Pairs of which a few tasks carry nearly all the spread: with few tasks no interval of theirs can be trusted."""
-    calibrated_change: float
-    """Largest change of a mean by consensus calibration, in points."""
     missing: int
     """Scores of systems that are missing; means allow for who is missing."""
     level: float
@@ -119,8 +117,6 @@ class Leaderboard(Result):
                 out.append(Finding(f"systems-swap-{kind}", {"count": len(rows), **first}, severity))  # type: ignore[arg-type]
         if not self.settled:
             out.append(Finding("systems-tied", {"systems": int(self.systems["system"].nunique())}, "notice"))
-        identity = {"change": self.calibrated_change, "missing": self.missing}
-        out.append(Finding("systems-calibration", identity, "info", arithmetic=True))
         return tuple(out)
 
 
@@ -179,7 +175,6 @@ def leaderboard(
         judges=panel.judges,
         makers=tuple(dict.fromkeys(find_families(panel.judges, families).values())),
         contaminated=int(scopes[0].contaminated.sum()),
-        calibrated_change=_calibrated_change(panel, filled),
         missing=int(panel.lost.sum() if panel.apart else np.isnan(scores).sum()),
         level=level,
         units=len(np.unique(panel.cluster)),
@@ -392,15 +387,3 @@ def _swaps(
             "clear": p[turns] <= alpha,
         }
     )[names]
-
-
-def _calibrated_change(panel: Panel, filled: Array) -> float:
-    """What taking the interaction off every score changes in the systems' means: nothing, for its rows sum to zero."""
-    if np.isnan(filled).any():
-        cells = mean_there(filled, (0, 1))
-        shift = np.where(np.isnan(filled), np.nan, double_centre(cells))
-        moved = float(np.nanmax(np.abs(mean_there(mean_there(shift, 3), 0))))
-        return moved if moved > panel.tie_gap else 0.0
-    shift = double_centre(np.average(filled, axis=0, weights=panel.weights).mean(axis=0))
-    change = float(np.abs(shift.mean(axis=1)).max())
-    return change if change > panel.tie_gap else 0.0

@@ -34,9 +34,9 @@ class Systems(Result):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Most severe first. Where the judges do not agree, who stands above whom is no finding."""
-        rest = [*self.leaderboard.findings, *(self.favour.findings if self.favour is not None else ())]
         if self.signal.verdict == DISAGREE:
-            rest = [f for f in rest if f.code == "systems-calibration"]
+            return tuple(ranked(self.signal.findings))
+        rest = [*self.leaderboard.findings, *(self.favour.findings if self.favour is not None else ())]
         return tuple(ranked([*self.signal.findings, *rest]))
 
 

@@ -170,7 +170,6 @@ WORDS: dict[str, Template] = {
         + ": then by {without/without_low/without_high:+points}."
     ),
     "systems-tied": "No two of the {systems} systems can be told apart.",
-    "systems-calibration": "Calibration cannot change the leaderboard: what it takes off sums to zero over the judges.",
     "favour.title": "Who favours whom",
     "favour.effects": _effects,
     "favour.own": _own,
