@@ -91,10 +91,7 @@ def run(name: str, setting: dict[str, object], panels: int) -> dict[str, object]
         result = choose(panel, prices=prices, budget=budget, resamples=100, seed=seed)
         picked = tuple(panel.judges.index(x) for x in result.recommended["judges"].iloc[0].split(" + "))
         right += value[picked] >= top - 0.01
-        found = {
-            tuple(sorted((panel.judges.index(r.judge_i), panel.judges.index(r.judge_j))))
-            for r in result.copies[result.copies["copy"]].itertuples()
-        }
+        found = {tuple(panel.judges.index(x) for x in group.split(" + ")) for group in result.groups["judges"]}
         named += copies is not None and tuple(copies) in found
         false += bool(found - ({tuple(copies)} if copies else set()))
         row = result.best[(result.best["language"] == "(all)") & (result.best["size"] == 2)].iloc[0]

@@ -33,7 +33,7 @@ HEAD = "| planted | right |"
 def planted(name: str, systems: int) -> dict[str, object]:
     """What a scenario plants."""
     sees = np.ones((3, 4))
-    if name == "blind":
+    if name == "do not agree":
         return {"sees": 0.0}
     if name == "half-blind":
         sees[1, 2] = 0.0
@@ -60,22 +60,22 @@ def trial(name: str, number: int) -> dict[str, object]:
     slopes = signal.slopes[signal.slopes["material"]] if len(signal.slopes) else signal.slopes
     cell = ("language2", "Gemini 2")
     true = {
-        "nothing wrong": bool((signal.languages["verdict"] == "sees").all()) and not signal.blind,
-        "blind": bool((signal.languages["verdict"] == "blind").all()),
-        "half-blind": signal.blind == [cell],
+        "nothing wrong": bool((signal.languages["verdict"] == "agree").all()) and not signal.odd,
+        "blind": bool((signal.languages["verdict"] == "do not agree").all()),
+        "half-blind": signal.odd == [cell],
         "self-preferring": own is not None and own.clear,
         "slope-varying": cell in set(zip(slopes["language"], slopes["judge"], strict=True)),
     }[name]
     out: dict[str, object] = {"scale": scale, "systems": size, "right": true}
     if name == "half-blind":
-        out["wrong place"] = bool(signal.blind) and not true
+        out["wrong place"] = bool(signal.odd) and not true
     if name == "slope-varying":
         worst = slopes.iloc[int((slopes["own"] - 1).abs().argmax())] if len(slopes) else None
         out["wrong place"] = worst is not None and (worst["language"], worst["judge"]) != cell
     if name != "self-preferring":
         out["false own family"] = own is not None and own.clear
     if name in ("nothing wrong", "self-preferring"):
-        out["false blind"] = bool(signal.blind) or bool((signal.languages["verdict"] == "blind").any())
+        out["false blind"] = bool(signal.odd) or bool((signal.languages["verdict"] == "do not agree").any())
         out["false slopes"] = bool(len(slopes))
     if name == "blind":
         out["false order"] = board.settled
