@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import ibis
 import numpy as np
 import pandas as pd
@@ -249,3 +250,13 @@ def test_commands(cli: Any, table: pd.DataFrame, wanted: pd.Series[float], tmp_p
     done = cli("calibrate", source)
     assert done.returncode == 2
     assert not lacks(done.stderr, "-o", "--save")
+
+
+def test_labels_that_are_read_otherwise_the_second_time_stop_the_query() -> None:
+    """Unknown labels were counted before: one that is met while writing is a fault, never a score left as it is."""
+    cal = pj.ConsensusCalibrator().fit(pj.simulate_panel(6, ["en", "de"], ["a", "b"], seed=1)[0])
+    rows = "(VALUES ('en', 'a', 1.0), (NULL, 'a', 2.0)) AS t(l, b, s)"
+    asked = cal.adjustment_.sql("l", "b", "s", strict=True)
+    assert duckdb.sql(f"SELECT {asked} FROM {rows}").fetchall()[1] == (2.0,)
+    with pytest.raises(duckdb.Error, match="counted"):
+        duckdb.sql(f"SELECT {asked} FROM (VALUES ('\"en\"', 'a', 1.0)) AS t(l, b, s)").fetchall()

@@ -148,8 +148,14 @@ class Adjustment:
         out: Array = values - shift if scale is None else (values - shift) / scale
         return out if self.limits is None else np.clip(out, *self.limits)
 
-    def sql(self, language: str, judge: str, number: str) -> str:
-        """The adjusted score in DuckDB's SQL: constant arrays, not a join, so that rows keep their order."""
+    def sql(self, language: str, judge: str, number: str, strict: bool = False) -> str:
+        """The adjusted score in DuckDB's SQL: constant arrays, not a join, so that rows keep their order.
+
+        `strict`: a row of an unknown cell stops the query. It was counted before; this is for labels that are read
+        otherwise the second time.
+        """
+        stop = "error('a language or judge is not the one that was counted')"
+        stop = f"CASE WHEN {language} IS NULL OR {judge} IS NULL THEN 0 ELSE CAST({stop} AS DOUBLE) END"
 
         def place(labels: Labels, value: str) -> str:
             return f"nullif(list_position([{', '.join(map(quote, labels))}], {value}), 0)"
@@ -159,7 +165,7 @@ class Adjustment:
 
         def pick(table: Array, otherwise: int) -> str:
             values = ", ".join(repr(float(x)) + "::DOUBLE" for x in table.ravel())
-            return f"coalesce((CAST([{values}] AS DOUBLE[{table.size}]))[{at}], {otherwise})"
+            return f"coalesce((CAST([{values}] AS DOUBLE[{table.size}]))[{at}], {stop if strict else otherwise})"
 
         out = f"{number} - {pick(self.shift, 0)}"
         if self.scale is not None:

@@ -133,9 +133,8 @@ def write_calibrated(
     rows = _all_rows(source, table, opened, foreign, target.kind)
     if rows.stamps() != before:
         raise PanelError(f"{rows.where} changed while it was read. Nothing was written. Run the command again.")
-    made = _calibrated(
-        cal.adjustment_, rows, read.layout, column, {j: (*scales[j], *map(float, limits)) for j in scales}
-    )
+    own = {j: (*scales[j], *map(float, limits)) for j in scales}
+    made = _calibrated(cal.adjustment_, rows, read.layout, column, own, unseen == "error")
     old = _as_they_were(rows, read.layout, target, spreadsheet_safe)
     done = _write(rows, old, made, target, opened, before, sibling)
     return Written(done, *counted)
@@ -185,8 +184,9 @@ def _number(place: Place, layout: Layout, types: Mapping[str, str]) -> str:
 
 
 def _calibrated(
-    adjustment: Adjustment, rows: duck.Source, layout: Layout, column: str, scales: Mapping[str, tuple[float, ...]]
-) -> dict[str, str]:
+    adjustment: Adjustment, rows: duck.Source, layout: Layout, column: str, scales: Mapping[str, tuple[float, ...]],
+    strict: bool,
+) -> dict[str, str]:  # fmt: skip
     """The new columns and their SQL. `scales`: low and high of a judge's own scale, then of the calibrator's."""
     types = duck.column_types(rows)
     made: dict[str, str] = {}
@@ -200,7 +200,8 @@ def _calibrated(
             f" WHEN {quote(j)} THEN {bottom!r} + ({score} - {low!r}) * {(top - bottom) / (high - low)!r}"
             for j, (low, high, bottom, top) in scales.items()
         )
-        value = adjustment.sql(language, judge, f"(CASE {judge}{turned} ELSE {score} END)" if turned else score)
+        number = f"(CASE {judge}{turned} ELSE {score} END)" if turned else score
+        value = adjustment.sql(language, judge, number, strict)
         if said and place.path:
             inside.setdefault(f"{place.column}_{column}", []).append(f"{quote('.'.join(place.path))}, {value}")
         else:
