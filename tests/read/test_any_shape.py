@@ -102,10 +102,10 @@ def saved(table: pd.DataFrame, folder: Path, rng: np.random.Generator) -> Any:
     return path
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", range(4))
 def test_the_true_panel_or_a_question(block: int, tmp_path: Path) -> None:
     right = 0
-    for seed in range(block * 15, block * 15 + 15):
+    for seed in range(block * 12, block * 12 + 12):
         rng = np.random.default_rng(seed)
         table = truth(rng)
         folder = tmp_path / str(seed)
@@ -123,4 +123,4 @@ def test_the_true_panel_or_a_question(block: int, tmp_path: Path) -> None:
         wanted = table.sort_values(keys, ignore_index=True).astype({"score": float})
         pd.testing.assert_frame_equal(found.sort_values(keys, ignore_index=True), wanted, obj=f"seed {seed}")
         right += 1
-    assert right >= 5  # most are read without a word
+    assert right >= 4  # most are read without a word

@@ -203,7 +203,10 @@ BOMBS: dict[str, Callable[[Path], Path]] = {
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+SLOW = ("many.xlsx", "view.sqlite")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in BOMBS])
 def test_bombs_stay_within_the_budget(name: str, tmp_path: Path) -> None:
     path = BOMBS[name](tmp_path / name)
     assert path.stat().st_size < 3 << 20

@@ -302,6 +302,7 @@ def test_a_bomb_behind_honest_rows_is_seen(tmp_path: Path, monkeypatch: pytest.M
         pj.read_panel(path)
 
 
+@pytest.mark.slow
 def test_a_log_that_explodes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also one whose parts are larger than they say: it is read in a process that may not take more than the budget."""
     pytest.importorskip("inspect_ai")

@@ -317,7 +317,7 @@ class Panel:
 
     def missing(self) -> pd.DataFrame:
         """Cells that lack scores: language, judge, missing (tasks without a score), tasks, share; worst first."""
-        lacking = np.isnan(self.scores).sum(axis=0)
+        lacking = np.isnan(self.scores).sum(axis=0) * (1 if self.absent is None else ~self.absent)
         language, judge = np.nonzero(lacking)
         frame = pd.DataFrame(
             {
