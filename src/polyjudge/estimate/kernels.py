@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from polyjudge.panel.arrays import Array
+from polyjudge.panel.arrays import Array, mean_there
 
 BLOCK = 64
 """Resamples are made and multiplied in blocks of this many, whatever the memory cap, so that every
@@ -101,10 +101,7 @@ def mean_tau(cells: Array, gap: float) -> Array:
 
 def mean_of_pairs(pairs: Array) -> Array:
     """Mean over the last axis of what is defined (not NaN), 0 where nothing is."""
-    defined = ~np.isnan(pairs)
-    count = defined.sum(axis=-1)
-    total = np.where(defined, pairs, 0.0).sum(axis=-1)
-    return np.where(count > 0, total / np.maximum(count, 1), 0.0)
+    return np.nan_to_num(mean_there(pairs, -1))
 
 
 def draw_blocks(

@@ -15,8 +15,9 @@ import pytest
 
 import polyjudge as pj
 from polyjudge.panel.say import Say, word
+from polyjudge.questions.audit.view import in_percent
 from polyjudge.report import report_of, terminal
-from polyjudge.report.sections import Chart, Grid, Report
+from polyjudge.report.sections import Chart, Grid, Report, Table
 
 PAGE = Path(__file__).parents[3] / "docs" / "make_screens.py"
 SPEC = importlib.util.spec_from_file_location("make_screens", PAGE)
@@ -152,3 +153,23 @@ def strings(values: Any) -> Iterable[str]:
     elif isinstance(values, (list, tuple)):
         for value in values:
             yield from strings(value)
+
+
+def test_pass_or_fail_is_read_in_percent_everywhere_and_json_keeps_the_scores() -> None:
+    audit, report = audited("Pass or fail")
+    tables = {b.name: b.frame for s in report.sections for b in s.blocks if isinstance(b, Table)}
+    tables |= {
+        b.instead.name: b.instead.frame
+        for s in report.sections
+        for b in s.blocks
+        if isinstance(b, Chart) and isinstance(b.instead, Table)
+    }
+    own = audit.uncertainty.cells["interaction"].abs().max()
+    assert own < 1
+    assert tables["cells"]["interaction"].abs().max() == pytest.approx(100 * own)
+    assert tables["explained"]["band_low"].min() == pytest.approx(100 * audit.explanation.cells["band_low"].min())
+    assert tables["judges"]["effect"].max() == pytest.approx(100 * audit.judge_effect["effect"].max())
+    assert tables["links"]["spearman"].max() <= 1
+    assert audit.to_dict()["uncertainty"]["cells"][0]["interaction"] == audit.uncertainty.cells["interaction"].iloc[0]
+    plain = audited("One cell is off")[0]
+    assert in_percent(plain) is plain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from typing import Any
 
@@ -36,20 +37,65 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
     frame = frame_of("audit", result, panel)
     frame["facts"] = {"seed": result.seed, "level": result.level, "input fingerprint": s.fingerprint}
     frame["read"] = _read(result)
-    asked = result.cell is not None
+    asked, shown = result.cell is not None, in_percent(result)
     todo = tuple(x for x in advice.steps if not (asked and x.why.code == "step.read-worst"))
     return Report(
         **frame | {"judges": s.judges},
         title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
-        verdict=cell_says(result) if asked else advice.verdict,
+        verdict=cell_says(shown) if asked else advice.verdict,
         picture=() if advice.state == "constant" else corrections(result),
         beside=() if advice.state == "constant" else _beside(result),
         uses=() if asked else tuple(advice.uses.values()),
         next=steps(todo, s.source or SCORES),
-        findings=tuple(result.findings),
+        findings=tuple(shown.findings),
         brief=True,
-        sections=sections(result),
+        sections=sections(shown),
     )
+
+
+IN_POINTS = frozenset(
+    {"interaction", "se", "low", "high", "band_low", "band_high", "excess", "effect", "median", "median_low"}
+    | {"median_high", "gap_a", "gap_b", "gap_a_se", "gap_b_se", "mean", "score", "others", "expected", "gap"}
+    | {"max_interaction", "sensitivity_low", "sensitivity_high", "sigma", "radius", "largest", "largest_without"}
+    | {"matters", "delta", "change"}
+)
+"""Columns and fields that are score differences (or scores) of a panel."""
+
+
+def in_percent(a: Audit) -> Audit:
+    """The audit of pass or fail in percent, for whoever reads it; others as they are. JSON keeps the scores."""
+    factor = a.explanation.factor
+    if factor == 1.0:
+        return a
+    scale = replace(a.explanation.scale, factor=1.0)
+    parts = {
+        "uncertainty": _times(a.uncertainty, factor),
+        "explanation": replace(_times(a.explanation, factor), scale=scale),
+        "certificate": _times(a.certificate, factor),
+        "sensitivity": _times(a.sensitivity, factor, but=("links", "pile_up")),
+        "reversals": None if a.reversals is None else _times(a.reversals, factor, but=("rank_probabilities", "top")),
+        "ranks": None if a.ranks is None else _times(a.ranks, factor),
+        "missingness": None if a.missingness is None else _times(a.missingness, factor),
+        **{name: _scaled(getattr(a, name), factor) for name in ("language_effect", "judge_effect", "answers")},
+    }
+    return replace(a, **parts)
+
+
+def _times(part: Any, factor: float, but: tuple[str, ...] = ()) -> Any:
+    """A result with what is in points multiplied."""
+    own = {f.name: getattr(part, f.name) for f in dataclass_fields(part) if f.name not in but}
+    frames = {n: _scaled(x, factor) for n, x in own.items() if isinstance(x, pd.DataFrame)}
+    sizes: dict[str, Any] = {n: x * factor for n, x in own.items() if n in IN_POINTS and isinstance(x, float)}
+    if isinstance(own.get("change"), dict):
+        sizes["change"] = {n: x * factor if n in IN_POINTS else x for n, x in own["change"].items()}
+    return replace(part, **frames, **sizes)
+
+
+def _scaled(frame: pd.DataFrame | None, factor: float) -> pd.DataFrame | None:
+    if frame is None:
+        return None
+    columns = [c for c in frame if c in IN_POINTS and frame[c].dtype.kind == "f"]
+    return frame.assign(**{str(c): frame[c] * factor for c in columns})
 
 
 def build_inside(result: Inside, panel: Panel | None = None) -> Report:

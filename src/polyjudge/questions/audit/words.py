@@ -598,7 +598,6 @@ WORDS: dict[str, Template] = {
     "languages.",
     "explain.without": "Without the places named, the largest deviation falls from {largest:points} to "
     "{without:points} {unit}, and {clear_without} of {cells} cells are clear of noise instead of {clear}.",
-    "explain.majority": "This rests on the majority: it shows who differs, not who is right. Labels or probes decide.",
     "explain.worst": "The score, the mean of the other judges of the same answer, and what they lead to expect",
     "answer.scores": lambda v: (
         "{number}. {task}"
