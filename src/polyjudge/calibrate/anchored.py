@@ -28,7 +28,6 @@ from polyjudge.panel.gold import Gold, align_gold, by_answer
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.read.scores import read_gold
 
 Remove = Literal["none", "centred", "all"]
 REMOVE: tuple[Remove, ...] = ("none", "centred", "all")
@@ -184,6 +183,8 @@ class AnchoredCalibrator(ConsensusCalibrator):
                 raise PanelError(f"No judge {clean(trusted)!r} in this panel.")
             units, labels = panel, Gold("score", panel.scores[:, :, panel.judges.index(trusted)], panel.languages)
         else:
+            from polyjudge.read.scores import read_gold
+
             gold = read_gold(gold) if isinstance(gold, str | Path) else gold
             units, gold = by_answer(panel, gold)
             labels = align_gold(units, gold, kind=None if isinstance(gold, Gold) else "score")

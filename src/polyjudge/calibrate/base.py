@@ -25,7 +25,6 @@ from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
 from polyjudge.panel.scale import scale_of
-from polyjudge.read import read_panel
 
 FORMAT = "polyjudge-calibrator"
 VERSION = 1
@@ -221,6 +220,8 @@ class Calibrator(ABC):
 
 def as_panel(scores: Any, columns: Mapping[str, Any]) -> Panel:
     """A Panel as it is; anything else is read, with the names of its columns."""
+    from polyjudge.read import read_panel  # a service that calibrates single scores reads no tables
+
     if isinstance(scores, Panel):
         if columns:
             raise UsageError(
