@@ -33,7 +33,7 @@ HEAD = "| planted | right |"
 def planted(name: str, systems: int) -> dict[str, object]:
     """What a scenario plants."""
     sees = np.ones((3, 4))
-    if name == "do not agree":
+    if name == "blind":
         return {"sees": 0.0}
     if name == "half-blind":
         sees[1, 2] = 0.0

@@ -265,16 +265,16 @@ def shared_errors(r: Array, groups: NDArray[np.bool_], level: float) -> list[tup
 def group_table(
     makers: Mapping[str, str], groups: NDArray[np.bool_], named: list[tuple[int, float, float, float]]
 ) -> pd.DataFrame:
-    """Named groups: judges (names with " + "), size, correlation, low, high, family (where all have one maker).
+    """Named groups: judges (names with " + "), members, correlation, low, high, family (where all have one maker).
 
     makers : of each judge, in the order of the panel
     """
     rows = []
     for g, *ends in named:
-        judges = [j for j, inside in zip(makers, groups[g], strict=True) if inside]
-        made = {makers[j] for j in judges}
-        rows.append((" + ".join(judges), len(judges), *ends, made.pop() if len(made) == 1 else ""))
-    return pd.DataFrame(rows, columns=["judges", "size", "correlation", "low", "high", "family"])
+        members = tuple(j for j, inside in zip(makers, groups[g], strict=True) if inside)
+        made = {makers[j] for j in members}
+        rows.append((" + ".join(members), members, *ends, made.pop() if len(made) == 1 else ""))
+    return pd.DataFrame(rows, columns=["judges", "members", "correlation", "low", "high", "family"])
 
 
 def loadings(r: Array, skip: NDArray[np.bool_], start: Array) -> Array:

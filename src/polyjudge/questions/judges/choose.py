@@ -63,6 +63,8 @@ class Choice(Result):
     recommended: pd.DataFrame
     groups: pd.DataFrame
     weighting: pd.DataFrame
+    kept: tuple[str, ...]
+    """The recommended judges over all languages."""
     makers: dict[str, str]
     """Maker of each judge."""
     rule: str
@@ -77,19 +79,16 @@ class Choice(Result):
     systems: bool
 
     @property
-    def kept(self) -> tuple[str, ...]:
-        """The recommended judges over all languages."""
-        return tuple(self.recommended["judges"].iloc[0].split(" + "))
-
-    @property
     def rests_on(self) -> str:
         """The maker, or the group, whose judges alone are kept; "" where there are others. What they agree on may be an
         error they share."""
         makers = {self.makers[j] for j in self.kept}
         if len(self.kept) > 1 and len(makers) == 1:
             return makers.pop()
-        inside = [g for g in self.groups["judges"] if set(self.kept) <= set(g.split(" + "))]
-        return inside[0] if inside and len(self.kept) > 1 else ""
+        for group, members in zip(self.groups["judges"], self.groups["members"], strict=True):
+            if len(self.kept) > 1 and set(self.kept) <= set(members):
+                return str(group)
+        return ""
 
 
 def choose(
@@ -148,6 +147,7 @@ def choose(
         frontier=_frontier(subsets, lambda rows: errors_of(drawn_u, drawn_slopes, z[rows], tasks)[:, -1], level),
         recommended=_recommended(panel, z, row, value, drawn, z @ price, level),
         groups=_groups(v, draws, makers, level),
+        kept=tuple(name for name, there in zip(panel.judges, z[row], strict=True) if there),
         makers=makers,
         weighting=_weighting(panel, moments, weights, z[row], gold, level, seed),
         rule=rule,

@@ -41,8 +41,7 @@ def build(result: Judges, panel: Panel | None = None) -> Report:
 
 def _choice(c: Choice, frame: dict[str, Any]) -> Report:
     kept = c.recommended.iloc[0]
-    size = int(kept["judges"].count(" + ")) + 1
-    at = c.best[(c.best["language"] == ALL) & (c.best["size"] == size)].iloc[0]
+    at = c.best[(c.best["language"] == ALL) & (c.best["size"] == len(c.kept))].iloc[0]
     values = {"rule": c.rule, "full": c.full_cost, "priced": c.priced, **fields(at, "held_out", "low", "high")}
     verdict = [say("choose.keep", judges=c.kept, all=len(c.makers), cost=kept["cost"], **values)]
     others = c.recommended.iloc[1:]
@@ -67,7 +66,7 @@ def _groups(c: Choice) -> list[Finding]:
     out = [find("notice", "choose-one-group", group=c.rests_on)] if c.rests_on else []
     for _, row in c.groups.iterrows():
         values = fields(row, "correlation", "low", "high", "family")
-        out.append(find("notice", "choose-group", judges=row["judges"].split(" + "), **values))
+        out.append(find("notice", "choose-group", judges=list(row["members"]), **values))
     return out
 
 

@@ -74,7 +74,7 @@ class Signal(Result):
         them, agree, and of judges that agree in some: empty with fewer than two of those languages, or with fewer than
         three judges
     families : judge, family
-    groups : judges (names with " + "), size, correlation (of their errors, beyond what all judges share), low, high,
+    groups : judges (names with " + "), members, correlation (of their errors, beyond what all judges share), low, high,
         family (where all have one maker): judges that agree with each other more than with the rest. They see more, or
         they share an error
     """
@@ -154,10 +154,8 @@ class Signal(Result):
             values |= {n: stray.iloc[0][n] for n in ("consistency", "low", "high")}
             out.append(Finding("signal-strays", values, "warning"))
         for _, row in self.groups.iterrows():
-            named = {"judges": row["judges"].split(" + ")} | {
-                n: row[n] for n in ("correlation", "low", "high", "family")
-            }
-            out.append(Finding("signal-group", named, "notice"))
+            values = {n: row[n] for n in ("correlation", "low", "high", "family")}
+            out.append(Finding("signal-group", {"judges": list(row["members"]), **values}, "notice"))
         varies = self.slopes[self.slopes["material"]] if len(self.slopes) else self.slopes
         if len(varies):
             worst = varies.iloc[int((varies["own"] - 1).abs().to_numpy().argmax())]
