@@ -162,6 +162,7 @@
   at("ask").textContent = ask.question;
   at("how").querySelector("summary").textContent = words.how;
   at("how").hidden = !data.rubric;
+  at("how").open = !items.some(answered);
   at("rubric").textContent = data.rubric;
   at("task").querySelector("h2").textContent = words.task;
   document.body.classList.toggle("pairs", ask.kind === "pairs");
