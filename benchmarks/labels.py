@@ -209,11 +209,10 @@ def main() -> None:
         truth = correlations(panel, mean_there(labels, 2)).argmax(axis=1)
         free = float((consistent(panel).argmax(axis=1) == truth).mean())
         print(f"\nRTP-LX {category}: best judge by chance 0.50, label-free (consistency) {free:.2f}")
-        rows = {}
         for n in options.labels:
             for title, rounds, overlap in (("three natives", 1, 1.0), ("+ --more", 2, 1.0), ("dealt out", 1, 0.3)):
-                rows[n, title] = measure(panel, labels, n, options.draws, rounds, overlap)
-        print(pd.DataFrame(rows).T.round(3).to_string(), flush=True)
+                row = measure(panel, labels, n, options.draws, rounds, overlap)
+                print(f"{n:4d} {title:14s}", "  ".join(f"{k} {v:.3f}" for k, v in row.items()), flush=True)
     hit, wrong = severe(panel, labels, 50, max(options.draws // 4, 10), 25)
     print(f"\nAn annotator 25 points harsher: named in {hit:.0%} of draws; of the others {wrong:.1%} are named")
     panel, labels, systems = pariksha()

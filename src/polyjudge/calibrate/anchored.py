@@ -20,7 +20,7 @@ from polyjudge.calibrate.robust import Location
 from polyjudge.calibrate.shrinkage import Shrink
 from polyjudge.estimate.few_labels import Fall, fall_of_error, shrink, steady_variance, stratified_means
 from polyjudge.estimate.incomplete import sum_clusters
-from polyjudge.estimate.severity import severity_variance, strata_of
+from polyjudge.estimate.severity import gold_weights, severity_variance, strata_of
 from polyjudge.panel.adjustment import Adjustment
 from polyjudge.panel.arrays import Array, mean_there, ratio
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
@@ -100,7 +100,7 @@ def estimate_shift(panel: Panel, gold: Gold, fewest: int = 2) -> ShiftEstimate:
     languages = np.flatnonzero(used.sum(axis=0) >= fewest)
     used = used[:, languages]
     difference = np.where(used, panel.scores[:, languages].mean(axis=2) - gold.values[:, languages], 0.0)
-    weight = used * panel.weights[:, None]
+    weight = used * panel.weights[:, None] * gold_weights(panel, gold)[:, languages]
     total = weight.sum(axis=0)
     shift = (weight * difference).sum(axis=0) / total
     count = (sum_clusters(used.astype(np.float64), panel.cluster) > 0).sum(axis=0)

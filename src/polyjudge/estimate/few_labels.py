@@ -328,3 +328,14 @@ def labels_for(fit: Stratified, within: float, column: int = 0, level: float = 0
     variance = steady_variance(replace(fit, shared=0 * fit.shared), column) * fit.labels
     z = float(stdtrit(30, (1 + level) / 2))
     return np.ceil(variance * (z / within) ** 2)
+
+
+def label_weights(stratum: NDArray[np.int64], known: NDArray[np.bool_], weights: Array) -> Array:
+    """(n, k) how many tasks each label stands for; 0 where there is none."""
+    out = np.zeros(stratum.shape)
+    for i in range(stratum.shape[1]):
+        inside = stratum[:, i] >= 0
+        size = np.bincount(stratum[inside, i], weights[inside], minlength=1)
+        drawn = np.bincount(stratum[known[:, i], i], weights[known[:, i]], len(size))
+        out[known[:, i], i] = (size / np.maximum(drawn, 1e-300))[stratum[known[:, i], i]]
+    return out

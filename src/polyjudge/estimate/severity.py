@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from polyjudge.estimate.few_labels import judge_weights
+from polyjudge.estimate.few_labels import judge_weights, label_weights
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold, Ratings
 from polyjudge.panel.panel import Panel
@@ -27,6 +27,16 @@ def strata_of(panel: Panel, gold: Gold) -> NDArray[np.int64]:
     if gold.stratum is not None:
         return gold.stratum
     return np.where(np.isnan(panel.scores).any(axis=2), -1, 0)
+
+
+def gold_weights(panel: Panel, gold: Gold) -> Array:
+    """(n, k) tasks that each label stands for, about their mean in the language; 1 where labels are of any tasks."""
+    if gold.stratum is None:
+        return np.ones(panel.shape[:2])
+    known = gold.there & (gold.stratum >= 0)
+    out: Array = label_weights(gold.stratum, known, panel.weights)
+    out /= np.maximum(out.sum(axis=0) / np.maximum(known.sum(axis=0), 1), 1e-300)
+    return out
 
 
 def guess_of(panel: Panel, gold: Gold) -> Array:

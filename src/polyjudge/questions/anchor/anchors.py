@@ -122,7 +122,7 @@ class Anchor(Result):
             out |= {"annotators": self.raters.table, "annotator_pairs": self.raters.pairs}
         if self.humans is not None:
             h = self.humans
-            out |= {"language_error": h.table, "human_means": h.means, "judges_by_language": h.judges}
+            out |= {"language_error": h.table, "judges_by_language": h.judges}
             out |= {} if h.board is None else {"leaderboard_by_humans": h.board}
         return out | {"language_means": self.means.table, "panel_worth": self.worth.table}
 
@@ -337,7 +337,7 @@ def _decision_tables(
     if not (entries.gold != 0).any():
         raise PanelError("Every label is a tie: there is no human choice to agree with.")
     names = decision_names(panel)
-    weights = panel.weights[entries.task]
+    weights = entries.weight
     counts = [entries.confusion(d, weights) for d in (raw, new)]
     draws = [resample_confusions(entries, d, panel, resamples, seed) for d in (raw, new)]
     # A raw tie that a shift pushes to one side counts as a change although the judge said nothing new.

@@ -15,8 +15,9 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv, stdtrit
 
 from polyjudge.estimate.crossfit import CrossFit
-from polyjudge.estimate.few_labels import powered_means, t_interval
+from polyjudge.estimate.few_labels import label_weights, powered_means, t_interval
 from polyjudge.estimate.kernels import draw_blocks
+from polyjudge.estimate.severity import gold_weights
 from polyjudge.panel.arrays import Array, mean_there, tie_gap
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.gold import Gold
@@ -122,6 +123,8 @@ class Labelled:
     """(E, m): score minus threshold."""
     languages: int
     gap: float
+    weight: Array
+    """(E,): tasks that each label stands for."""
 
     @classmethod
     def of(cls, panel: Panel, gold: Gold, threshold: float) -> Labelled:
@@ -131,7 +134,8 @@ class Labelled:
         order = np.lexsort((task, human, language))
         task, language, human = task[order], language[order], human[order]
         margins = panel.scores[task, language] - threshold
-        return cls(task, language, human, margins, len(panel.languages), panel.tie_gap)
+        weight = gold_weights(panel, gold)[task, language] * panel.weights[task]
+        return cls(task, language, human, margins, len(panel.languages), panel.tie_gap, weight)
 
     def confusion(self, decisions: Signs, weights: Array) -> Array:
         """Weighted counts (..., languages, decisions, 3 human signs, 3 decided signs) of decisions (E, d).
@@ -185,7 +189,7 @@ def resample_confusions(entries: Labelled, decisions: Signs, panel: Panel, resam
     """Task bootstrap of confusion counts: (R, languages, decisions, 3, 3). The decisions stay as they are."""
     return np.concatenate(
         [
-            entries.confusion(decisions, (drawn * panel.weights)[:, entries.task])
+            entries.confusion(decisions, drawn[:, entries.task] * entries.weight)
             for drawn in draw_blocks(len(panel.tasks), resamples, seed, panel.cluster)
         ]
     )
@@ -316,14 +320,3 @@ def pass_rates(
         columns[name][:, 0] = np.clip(value, 0, 1)
     names = {"language": panel.languages, "decision": ["panel mean", *panel.judges]}
     return long_table(names, labels=known.sum(axis=0), **columns)
-
-
-def label_weights(stratum: NDArray[np.int64], known: NDArray[np.bool_], weights: Array) -> Array:
-    """(n, k) how many tasks each label stands for; 0 where there is none."""
-    out = np.zeros(stratum.shape)
-    for i in range(stratum.shape[1]):
-        inside = stratum[:, i] >= 0
-        size = np.bincount(stratum[inside, i], weights[inside], minlength=1)
-        drawn = np.bincount(stratum[known[:, i], i], weights[known[:, i]], len(size))
-        out[known[:, i], i] = (size / np.maximum(drawn, 1e-300))[stratum[known[:, i], i]]
-    return out

@@ -16,9 +16,11 @@ from scipy.special import stdtr, stdtrit
 
 from polyjudge.calibrate.anchored import estimate_shift
 from polyjudge.estimate.crossfit import CrossFit
+from polyjudge.estimate.few_labels import powered_means, stratified_means, t_interval
 from polyjudge.estimate.kernels import draw_blocks
 from polyjudge.estimate.label_budget import predictor
 from polyjudge.estimate.resample import holm, mean_and_se
+from polyjudge.estimate.severity import gold_weights
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.gold import Gold
@@ -220,10 +222,27 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
             row["labels_only"] = float(y[0])
         rows.append(row | _columns(whole, "panel_only", "panel_low", "panel_high"))
     even = _balance(panel, gold)
+    if gold.stratum is not None:  # drawn by a design: its weights count, and labels need not be like other tasks
+        table = _by_design(panel, gold, guess, pd.DataFrame(rows), level)
+        return LanguageMeans(table, even, quantity, level, tuple(notes))
     odd = even.loc[even["p"] <= 1 - level, "language"].tolist()
     if odd:
         notes.append(say("labels.not-random", languages=odd))
     return LanguageMeans(pd.DataFrame(rows), even, quantity, level, tuple(notes))
+
+
+def _by_design(panel: Panel, gold: Gold, guess: Array, table: pd.DataFrame, level: float) -> pd.DataFrame:
+    """The table with means over the strata that labels were drawn from."""
+    assert gold.stratum is not None
+    scores = panel.scores if gold.kind == "score" else guess[..., None]
+    ends = panel.range if gold.kind == "score" else (-1.0, 1.0)
+    both = powered_means(gold.values, scores, gold.stratum, panel.weights, panel.cluster)
+    alone = stratified_means(gold.values[..., None], gold.stratum, panel.weights, panel.cluster)
+    for names, found in ((("estimate", "low", "high"), both), (("labels_only", "labels_low", "labels_high"), alone)):
+        limits = t_interval(found.mean, np.sqrt(found.variance), found.df, level)
+        for name, values in zip(names, (found.mean, *limits), strict=True):
+            table[name] = np.clip(values[:, 0], *ends)
+    return table.drop(columns="weight")
 
 
 def _columns(found: PoweredMean | None, *names: str) -> dict[str, float]:
@@ -332,8 +351,9 @@ def error_tables(
     shift = np.concatenate([outside.mean(axis=2, keepdims=True), outside], axis=2)
     there = ~np.isnan(error)
     squares = np.stack([error**2, (error - shift) ** 2], axis=1)
-    squares = np.where(there[:, None], squares, 0.0).reshape(n, -1)
-    counts = there.reshape(n, -1).astype(np.float64)
+    weight = gold_weights(panel, gold)[..., None]
+    squares = np.where(there[:, None], squares * weight[:, None], 0.0).reshape(n, -1)
+    counts = (there * weight).reshape(n, -1)
     gain = (outside * (2 * fit.interactions.reshape(n, k, m) - outside)).mean(axis=(1, 2)) * fit.usable
 
     def sums(weights: Array) -> tuple[Array, Array, Array]:

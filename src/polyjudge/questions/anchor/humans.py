@@ -15,20 +15,19 @@ from polyjudge.estimate.few_labels import (
     Shrunken,
     Stratified,
     fall_of_error,
+    label_weights,
     labels_for,
     paired_variance,
-    powered_means,
     shrink,
     steady_variance,
     stratified_means,
     t_interval,
 )
 from polyjudge.estimate.severity import strata_of
-from polyjudge.panel.arrays import Array, mean_there
+from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.anchor.choices import label_weights
 from polyjudge.questions.anchor.raters import Annotators
 from polyjudge.report.result import Result
 
@@ -49,7 +48,6 @@ class LanguageError(Result):
     fall : the language error of the panel mean (root mean square over languages, about their mean) before and after
         subtracting the shrunken errors, on tasks without labels, and the share of its square that goes
     free : share of a single judge's squared language error that calibrating without labels removes, with limits
-    means : mean label of every language over all its tasks, as humans would give it, by labels and judges together
     judges : language ("(all)" first), judge, labels, correlation with the labels, shrunken, disattenuated, best, sure
     board : system, panel, rank_panel, humans (mean as humans would give it) with low and high, rank, tied
     explained : share of the squared differences between languages that the annotators' severity may explain
@@ -61,7 +59,6 @@ class LanguageError(Result):
     between: float
     """Sd between languages of the panel's error, sampling taken off."""
     explained: tuple[float, float, float]
-    means: pd.DataFrame
     judges: pd.DataFrame
     board: pd.DataFrame | None
     next_labels: int
@@ -112,7 +109,6 @@ def language_error(
         free=_free(difference, stratum, panel) if len(panel.judges) > 1 else None,
         between=float(np.sqrt(max(between2, 0.0))),
         explained=_explained(raters, between2),
-        means=_means(panel, gold, stratum),
         judges=_judges(panel, gold, stratum, raters),
         board=None if not systems else _board(panel, gold, systems, stratum),
         next_labels=int(np.clip(np.max(more), 10, 1000)) if len(more) else 0,
@@ -184,30 +180,17 @@ def _explained(raters: Annotators | None, between2: float) -> tuple[float, float
     return value, low, high
 
 
-def _means(panel: Panel, gold: Gold, stratum: NDArray[np.int64]) -> pd.DataFrame:
-    fit = powered_means(gold.values, panel.scores, stratum, panel.weights, panel.cluster)
-    low, high = t_interval(fit.mean[:, 0], np.sqrt(fit.variance[:, 0]), fit.df[:, 0])
-    bottom, top = panel.range
-    own = mean_there(np.where(stratum >= 0, panel.scores.mean(axis=2), np.nan), 0)
-    return pd.DataFrame(
-        {
-            "language": panel.languages, "labels": fit.labels, "panel": own, "humans": fit.mean[:, 0],
-            "low": np.maximum(low, bottom), "high": np.minimum(high, top),
-        }
-    )  # fmt: skip
-
-
 def _judges(panel: Panel, gold: Gold, stratum: NDArray[np.int64], raters: Annotators | None) -> pd.DataFrame:
     """Correlation of every judge with the labels, shrunk over languages, and which judge is best where."""
     k, m = len(panel.languages), len(panel.judges)
-    there = gold.there & (stratum >= 0)
+    weight = label_weights(stratum, gold.there & (stratum >= 0), panel.weights) * panel.weights[:, None]
     z, variance, labels = np.full((k, m), np.nan), np.full((k, m), np.nan), np.zeros((k, m), np.int64)
     for i in range(k):
         for j in range(m):
             known = gold.there[:, i] & ~np.isnan(panel.scores[:, i, j]) & (stratum[:, i] >= 0)
             labels[i, j] = known.sum()
             if known.sum() >= FEWEST:
-                w = label_weights(stratum, there, panel.weights)[known, i] * panel.weights[known]
+                w = weight[known, i]
                 r = _weighted_correlation(panel.scores[known, i, j], gold.values[known, i], w)
                 z[i, j] = np.arctanh(np.clip(r, -0.999, 0.999))
                 variance[i, j] = (w**2).sum() / w.sum() ** 2 * 1.1

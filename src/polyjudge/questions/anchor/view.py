@@ -40,7 +40,7 @@ def build(result: Anchor, panel: Panel | None = None) -> Report:
         _means(result),
         _worth(result),
     )
-    picture = () if result.humans is None else (_error_table(result.humans, brief=True),)
+    picture = () if result.humans is None else (_panel_table(result.humans, result.means.table),)
     return Report(
         **frame, title="Panel beside human labels", verdict=tuple(verdict), picture=picture,
         next=_steps(result), sections=sections,
@@ -137,26 +137,21 @@ def _raters(r: Annotators) -> Section:
     return Section(name="annotators", title="The annotators among themselves", says=says, blocks=blocks)
 
 
-def _error_table(h: LanguageError, brief: bool = False) -> Table:
-    frame = h.table[h.table["judge"] == PANEL] if brief else h.table
-    if brief:
-        frame = frame.merge(h.means[["language", "panel", "humans"]], on="language")
-        means = " | panel's mean = panel:points | as humans = humans:points"
-        head = "language | labels:count | panel minus human = error/_low/_high:+points" + means
-        return table("language_error_panel", "How far the panel is from the humans, points", frame, head, most=30)
-    head = "language | judge | labels:count | error/_low/_high:+points | shift/low/high:+points | weight:share.0"
-    return table("language_error", "Judges and their mean against the humans", frame, head, most=400)
+def _panel_table(h: LanguageError, means: pd.DataFrame) -> Table:
+    frame = h.table[h.table["judge"] == PANEL].merge(means[["language", "panel_only", "estimate"]], on="language")
+    head = "language | labels:count | panel minus human = error/_low/_high:+points"
+    head += " | panel's mean = panel_only:points | as humans = estimate:points"
+    return table("language_error_panel", "How far the panel is from the humans, points", frame, head, most=30)
 
 
 def _humans(h: LanguageError) -> Section:
-    means = "language | labels:count | panel:points | as humans = humans/low/high:points"
     best = (
         "language | judge | labels:count | follows labels = correlation/low/high:ratio.2 | without their noise = "
         "disattenuated:ratio.2 | best:yes | sure:share.0"
     )
+    errors = "language | judge | labels:count | error/_low/_high:+points | own labels' weight = weight:share.0"
     blocks: list[Block] = [
-        _error_table(h),
-        table("human_means", "Means as humans would give them", h.means, means),
+        table("language_error", "Judges and their mean against the humans", h.table, errors, most=400),
         table("judges_by_language", "Which judge follows the humans", h.judges, best, most=400),
     ]
     if h.board is not None and len(h.board):

@@ -113,8 +113,8 @@ WORDS: dict[str, Template] = {
     "humans.settled": "Every language is settled: off, or within {matters:points} points.",
     "humans.skewed": "With fewer than 20 labels in a language, and labels that pile up at one end, intervals of its "
     "mean cover less than they say (about 90%).",
-    "humans.shrunk": "`error` is the shift shrunk to the mean of all languages; its interval allows for how far "
-    "languages differ and for the annotators. `shift` is the language's own.",
+    "humans.shrunk": "Errors are shrunk to the mean of all languages; their intervals allow for how far languages "
+    "differ and for the annotators. What a language's own labels say stands under shared shift.",
     "humans.more": "Label what is open.",
     "humans.save": "Correct the scores by the labels, and keep the calibrator.",
     "anchor.no-interaction": "With one judge or one language there is nothing to calibrate without labels.",
