@@ -145,7 +145,8 @@ class Shrunken:
     weight: Array
     estimate: Array
     se: Array
-    """Includes what is not known of tau, of the common mean and, where it was given, of the annotators."""
+    """Includes what is not known of tau, of the common mean, of languages far from it and, where it was given, of the
+    annotators."""
     taus: Array
     """(G,) values of tau and their plausibility, which sums to 1."""
     plausible: Array
@@ -174,7 +175,9 @@ def shrink(estimates: Array, variance: Array) -> Shrunken:
     found = _posterior(np.array([[best]]), y, v)
     estimate, se = np.full(len(estimates), found[3][0]), np.empty(len(estimates))
     estimate[known] = found[0][0]
-    se[known] = np.sqrt(plausible @ (errors + (means - found[0]) ** 2))
+    # a language farther from the mean than tau and noise account for is shrunk too much by all others' standard
+    beyond = np.maximum((y - found[3][0]) ** 2 - v - best**2, 0.0) * (1 - found[2][0]) ** 2
+    se[known] = np.sqrt(plausible @ (errors + (means - found[0]) ** 2) + beyond)
     total = 1 / (1 / (v + taus[:, None] ** 2)).sum(axis=1)
     se[~known] = np.sqrt(plausible @ (taus**2 + total + (centre - found[3][0]) ** 2))
     weight = np.zeros(len(estimates))

@@ -187,6 +187,43 @@ def test_a_slider_is_carried_to_the_panels_scale(tmp_path: Path) -> None:
     assert pj.label.read(tmp_path / "l").labels["score"].tolist() == [2.0] * 5
 
 
+def test_labels_of_a_design_count_by_what_they_stand_for(tmp_path: Path) -> None:
+    """Labels are 0 or 100, drawn more often where the panel is undecided: plain means of them would be far off."""
+    rng = np.random.default_rng(6)
+    level = rng.beta(0.3, 1.2, (400, 3)) * 100
+    panel = pj.Panel.from_array(
+        np.clip(level[..., None] + rng.normal(0, 4, (400, 3, 2)), 0, 100), declared_range=(0, 100)
+    )
+    truth = np.where(rng.random((400, 3)) * 100 < level, 100.0, 0.0)
+    found = []
+    for seed in range(12):
+        folder = tmp_path / str(seed)
+        pj.label.make(panel, output=folder, per_language=60, annotators=1, repeats=0.0, ask="pass", seed=seed)
+        manifest = _manifest(folder)
+        rows = []
+        for token, look in manifest["shown"].items():
+            item = manifest["items"][look["item"]]
+            place = panel.tasks.index(item["task"]), panel.languages.index(item["language"])
+            rows.append({"item": token, "label": truth[place]})
+        (folder / "back.json").write_text(json.dumps({"answers": rows}), encoding="utf-8")
+        result = pj.anchor(panel, folder, resamples=20)
+        assert result.shift is not None
+        assert result.humans is not None
+        plain = pj.label.read(folder).labels.groupby("language")["score"].mean()
+        own = panel.scores.mean(axis=(0, 2))
+        found.append(
+            [
+                result.means.table["estimate"] - truth.mean(axis=0),
+                result.shift.table["shift"] - (own - truth.mean(axis=0)),
+                plain.to_numpy() - truth.mean(axis=0),
+            ]
+        )
+    means, shifts, plain = np.array(found).mean(axis=(0, 2))
+    assert abs(plain) > 5
+    assert abs(means) < 1.5
+    assert abs(shifts) < 1.5
+
+
 def test_what_is_refused(folder: Path, panel: pj.Panel, tmp_path: Path) -> None:
     with refused(UsageError, "--more", "not empty"):
         pj.label.make(panel, output=folder)

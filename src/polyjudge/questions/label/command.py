@@ -49,7 +49,7 @@ def make(
     Example: polyjudge label make scores.csv --items items.jsonl -o labels/
     """
     from polyjudge.questions.emit import show
-    from polyjudge.questions.label.make import make as write
+    from polyjudge.questions.label.making import make as write
     from polyjudge.report import report_of
 
     panel = o.load(ctx, scores, inside=True)

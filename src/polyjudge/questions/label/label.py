@@ -7,8 +7,7 @@ from inspect import signature
 from typing import Any
 
 from polyjudge.panel.panel import Panel
-from polyjudge.questions.label import make as making
-from polyjudge.questions.label import returned
+from polyjudge.questions.label import making, returned
 
 
 @wraps(making.make)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
-from polyjudge.questions.label.make import Made
+from polyjudge.questions.label.making import Made
 from polyjudge.questions.label.returned import Returned
 from polyjudge.report.build import frame_of, notes, table
 from polyjudge.report.sections import Report, Section, Step
