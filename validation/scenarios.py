@@ -244,8 +244,8 @@ CLAIMS: tuple[Scenario, ...] = (
     Scenario("two judges of a maker like a system", "by 5 points; the systems are equal", "one_maker", 60, 2, 6,
              ask={"likes": 5.0}),
     *(
-        Scenario(f"plan to separate {s} systems", "the best is 5 points better; pilot of 30 tasks", "separate", 30,
-                 2, 4, ask={"systems": s}, share=0.5, why="a plan and a board take 0.1 s")
+        Scenario(f"plan to separate {s} systems", "the best is 5 points above the next; pilot of 30 tasks", "separate",
+                 30, 2, 4, ask={"systems": s}, share=0.5, why="a plan and a board take 0.1 s")
         for s in (2, 4, 8)
     ),
     Scenario("swap at the edge", "one language moves by just what matters", "swap", 100, 3, ask={
@@ -267,7 +267,7 @@ CLAIMS: tuple[Scenario, ...] = (
     Scenario("gate, 93% pass", "no language differs", "gates", 100, 4, 3, ask={"rate": 0.93}),
     *(
         Scenario(f"{n} lognormal labels", "and a panel that follows them", "skewed_labels", 400, ask={"labels": n},
-                 known={"PPI interval of skewed labels, coverage": "that no method holds with so few skewed labels"})
+                 known={"PPI interval of skewed labels, coverage": "humans.skewed: such intervals are too short"})
         for n in (5, 10, 30)
     ),
     Scenario("label budget", "pilot of 15 labels a language, half-width 3", "budget", 400, ask={"pilot": 15}),

@@ -84,7 +84,8 @@ def validate(
     trials = {s.name: [t for start in sorted(found[s.name]) for t in found[s.name][start]] for s in scenarios}
     chance = chances(sum(bounds(s, trials[s.name]) for s in scenarios))
     rows = [row for s in scenarios for row in judge(s, trials[s.name], chance)]
-    table = pd.DataFrame(rows + pooled(rows, chance))
+    known = {(s.name, name) for s in scenarios for name in s.known}
+    table = pd.DataFrame(rows + pooled([r for r in rows if (r["scenario"], r["quantity"]) not in known], chance))
     return Validation(table, panels, detectable(panels, chance), tuple(scenarios))
 
 
