@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import chdtri, stdtrit
 
+from polyjudge.estimate.severity import gold_weights
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.gold import Gold
@@ -78,6 +79,7 @@ def budget_table(
     tasks, labels = (~np.isnan(guess)).sum(axis=0).astype(np.float64), used.sum(axis=0)
     y, f = (np.where(used, x, 0.0) for x in (gold.values, guess))
     terms = np.stack([used.astype(np.float64), y, f, y * y, f * f, y * f], axis=2)
+    terms *= gold_weights(panel, gold)[..., None]  # labels of a design count by what they stand for
     variance, rest = (x[0] for x in _moments(terms, labels, panel.weights[None]))
     if not (variance > 0).any():
         raise PanelError("All pilot labels are equal, so their spread is not known. Label more tasks.")

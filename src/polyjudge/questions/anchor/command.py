@@ -35,7 +35,7 @@ def anchor(
         int | None, Option(min=1, help="Use at most this many labels per language, in proportion to groups.")
     ] = None,
     probed: Annotated[
-        str | None, Option(metavar="CSV", help="cells.csv of probe -o: do probes and labels say the same?")
+        str | None, Option(metavar="CSV", help="probes.csv of probe -o: do probes and labels say the same?")
     ] = None,
     matters: o.Matters = None,
     resamples: Annotated[int, Option(min=2, max=o.MOST_RESAMPLES, help="Resamples of the tasks.")] = 1000,
