@@ -15,6 +15,7 @@ from polyjudge.panel.arrays import Array
 from polyjudge.panel.columns import Columns, find_columns
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError, foreign_errors
 from polyjudge.panel.labels import clean
+from polyjudge.panel.records import label_texts
 
 Labels = tuple[str, ...]
 
@@ -63,7 +64,7 @@ class Adjustment:
 
     def of_rows(self, languages: Any, judges: Any, unseen: str) -> tuple[Array, Array | None, int]:
         """Shift and scale of every row, and how many rows have an unknown language or judge (shift 0, scale 1)."""
-        texts = [pd.Index(pd.Series(labels).astype(str)) for labels in (languages, judges)]
+        texts = [pd.Index(label_texts(pd.Series(labels))) for labels in (languages, judges)]
         row, column = (
             pd.Index(mine).get_indexer(text) for mine, text in zip((self.languages, self.judges), texts, strict=True)
         )
@@ -71,7 +72,7 @@ class Adjustment:
         if strange.any() and unseen == "error":
             for word, code, text in (("language", row, texts[0]), ("judge", column, texts[1])):
                 if (code < 0).any():
-                    raise self.unseen_error(word, text[code < 0].unique().tolist())
+                    raise self.unseen_error(word, [str(x) for x in text[code < 0].unique()])
         row, column = np.where(strange, 0, row), np.where(strange, 0, column)
         scale = None if self.scale is None else np.where(strange, 1.0, self.scale[row, column])
         return np.where(strange, 0.0, self.shift[row, column]), scale, int(strange.sum())

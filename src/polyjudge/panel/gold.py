@@ -15,6 +15,7 @@ from polyjudge.panel.columns import USUAL
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean, some
 from polyjudge.panel.panel import Panel
+from polyjudge.panel.records import label_texts
 from polyjudge.panel.say import Say, say
 
 Kind = Literal["preference", "score"]
@@ -166,7 +167,7 @@ def by_answer(panel: Panel, table: Any) -> tuple[Panel, Any]:
     units = panel.by_system()
     pairs = [*zip(*panel.answers(), strict=True)]
     names = dict(zip(pairs, units.tasks, strict=True))
-    keys = zip(_text(table[task]), _text(table[system]), strict=True)
+    keys = zip(label_texts(table[task]), label_texts(table[system]), strict=True)
     return units, table.drop(columns=system).assign(**{str(task): [names.get(k, " / ".join(k)) for k in keys]})
 
 
@@ -254,17 +255,11 @@ def _columns(table: Any, kind: Kind | None) -> tuple[pd.DataFrame, Kind]:
         raise PanelError(f"The labels have no {chosen} column; the columns are {some(map(str, table.columns), 5)}.")
     if (annotator := first(ANNOTATOR)) is not None:
         found["annotator"] = annotator
-    frame = pd.DataFrame({**{r: _text(table[c]) for r, c in found.items()}, "label": table[labels[chosen]].to_numpy()})
+    texts = {role: label_texts(table[column]) for role, column in found.items()}
+    frame = pd.DataFrame({**texts, "label": table[labels[chosen]].to_numpy()})
     if frame.empty:
         raise PanelError("The table of labels has no rows.")
     return frame, chosen
-
-
-def _text(column: pd.Series[Any]) -> NDArray[Any]:
-    """Labels as text; whole numbers that a gap turned into floats lose the .0 again."""
-    if pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all():
-        column = column.astype("Int64")
-    return column.astype(str).to_numpy(object)
 
 
 def _known(panel: Panel, frame: pd.DataFrame, notes: list[Say]) -> tuple[pd.DataFrame, int]:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from polyjudge.panel.arrays import Array, tie_gap, unit_mean
+from polyjudge.panel.arrays import Array, mean_there, tie_gap, unit_mean
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.fill import average_systems
 from polyjudge.panel.labels import clean, some
@@ -168,7 +168,7 @@ class Panel:
         names = (_labels(tasks, "task", n), _labels(languages, "language", k), _labels(judges, "judge", m))
         if array.ndim == 3:
             return cls(array, *names, **more)
-        return cls(nan_mean(array), *names, _labels(replicates, "replicate", array.shape[3]), array, **more)
+        return cls(mean_there(array, -1), *names, _labels(replicates, "replicate", array.shape[3]), array, **more)
 
     # --- what it holds ---
 
@@ -370,11 +370,11 @@ class Panel:
         kept, scores, weights = part(self.replicate_scores, l, b, r), self.scores[np.ix_(t, l, b)], self.weights[t]
         fewer_r, fewer_s = replicates is not None and kept is not None, systems is not None
         if fewer_r and single is not None:
-            by_system = nan_mean(single)
+            by_system = mean_there(single, -1)
         if by_system is not None and (fewer_s or fewer_r):
             scores = average_systems(by_system, weights)
         elif fewer_r and kept is not None:
-            scores = nan_mean(kept)
+            scores = mean_there(kept, -1)
         if single is not None and fewer_s:
             kept = _average_each(single, weights)
         one = fewer_s and len(s) == 1
@@ -608,7 +608,7 @@ def _with_systems(
     names = (_labels(tasks, "task", n), _labels(languages, "language", k), _labels(judges, "judge", m))
     weights = np.asarray(more.get("weights", np.ones(n)), np.float64)
     single = array if array.ndim == 5 else None
-    by_system = array if single is None else nan_mean(single)
+    by_system = array if single is None else mean_there(single, -1)
     if single is not None:
         names = (*names, _labels(replicates, "replicate", array.shape[4]))  # type: ignore[assignment]
         more = {**more, "replicate_scores": _average_each(single, weights)}
@@ -625,17 +625,6 @@ def _with_systems(
 def _average_each(single: Array, weights: Array) -> Array:
     """The mean over systems of every replicate: (n, s, k, m, r) -> (n, k, m, r)."""
     return np.stack([average_systems(single[..., r], weights) for r in range(single.shape[-1])], axis=-1)
-
-
-def nan_mean(replicate_scores: Array) -> Array:
-    """Mean over the last axis of what is there; NaN where nothing is."""
-    there = ~np.isnan(replicate_scores)
-    if there.all():
-        full: Array = replicate_scores.mean(axis=-1)
-        return full
-    count = there.sum(axis=-1)
-    total = np.where(there, replicate_scores, 0.0).sum(axis=-1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def missing_table(missing: pd.DataFrame, rows: int = 12) -> str:

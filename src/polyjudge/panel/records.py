@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from polyjudge.panel.say import Say
 
@@ -90,3 +91,10 @@ def long_table(axes: Mapping[str, Iterable[Any]], **columns: Any) -> pd.DataFram
     labels = np.meshgrid(*(np.array([*names], object) for names in axes.values()), indexing="ij")
     out = dict(zip(axes, labels, strict=True)) | columns
     return pd.DataFrame({name: np.ravel(x) if np.ndim(x) else x for name, x in out.items()})
+
+
+def label_texts(column: pd.Series[Any]) -> NDArray[Any]:
+    """Labels as text; whole numbers that a gap turned into floats lose the .0 again."""
+    if pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all():
+        column = column.astype("Int64")
+    return column.astype(str).to_numpy(object)

@@ -11,12 +11,12 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from polyjudge.panel.arrays import Array
+from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.fill import average_systems
 from polyjudge.panel.labels import clean
-from polyjudge.panel.panel import Grouping, Panel, nan_mean
+from polyjudge.panel.panel import Grouping, Panel
 from polyjudge.panel.reading import Reading, Unclear, message
 from polyjudge.panel.say import Say, Words, say
 from polyjudge.read.engine import HASH, Codes, Duplicates, Engine, Entries, Found, Labels, Units
@@ -482,8 +482,8 @@ def _scores(entries: Entries, labels: Labels, weights: Array, s: int, notes: lis
     finest = _mean(np.ravel_multi_index(tuple(entries.codes[axis] for axis in axes), shape), entries, shape)
     out: dict[str, Any] = {"replicates": labels.replicate if r else ()}
     if not s:
-        return out | ({"scores": nan_mean(finest), "replicate_scores": finest} if r else {"scores": finest})
-    by_system = nan_mean(finest) if r else finest
+        return out | ({"scores": mean_there(finest, -1), "replicate_scores": finest} if r else {"scores": finest})
+    by_system = mean_there(finest, -1) if r else finest
     out |= {"scores": average_systems(by_system, weights), "systems": labels.system, "system_scores": by_system}
     holes = int((np.isnan(by_system) & ~np.isnan(out["scores"])[:, None]).sum())
     if holes:
