@@ -132,14 +132,14 @@ def test_of_scores_that_are_all_one_nothing_can_be_told() -> None:
 
 
 def shared_error(
-    m: int, groups: list[list[int]], judges: list[str] | None = None, sees: Any = 0.0, seed: int = 1
+    m: int, groups: list[list[int]], judges: list[str] | None = None, sees: Any = 0.0, tasks: int = 60
 ) -> pj.Panel:
-    """60 tasks, 4 systems, 3 languages; the judges of a group share 70% of their error, `sees` of all is true."""
-    rng = np.random.default_rng(seed)
-    e = rng.normal(0, 1, (60, 4, 3, m))
+    """4 systems, 3 languages; the judges of a group share 70% of their error, `sees` of all is true."""
+    rng = np.random.default_rng(1)
+    e = rng.normal(0, 1, (tasks, 4, 3, m))
     for g in groups:
-        e[..., g] = np.sqrt(0.7) * rng.normal(0, 1, (60, 4, 3, 1)) + np.sqrt(0.3) * e[..., g]
-    scores = np.sqrt(sees) * rng.normal(0, 1, (60, 4, 1, 1)) + np.sqrt(1 - np.asarray(sees)) * e
+        e[..., g] = np.sqrt(0.7) * rng.normal(0, 1, (tasks, 4, 3, 1)) + np.sqrt(0.3) * e[..., g]
+    scores = np.sqrt(sees) * rng.normal(0, 1, (tasks, 4, 1, 1)) + np.sqrt(1 - np.asarray(sees)) * e
     names = judges or [f"j{i}" for i in range(m)]
     return pj.Panel.from_array(50 + 5 * scores, judges=names, systems="abcd")
 
@@ -154,7 +154,9 @@ NAMED = ["gpt-4", "gpt-4o", "gpt-5", "claude-3", "gemini-2", "mistral-x"]
         (shared_error(6, [[0, 1, 2]], NAMED), "cannot tell", "group", "gpt-4 + gpt-4o + gpt-5"),
         (shared_error(4, [[0, 1]], NAMED[1:5]), "cannot tell", "group", "gpt-4o + gpt-5"),
         (shared_error(5, [[0, 1, 2]]), "cannot tell", "group", "j0 + j1 + j2"),
-        (shared_error(6, [[0, 1, 2, 3]]), "cannot tell", "group", "j0 + j1 + j2 + j3"),
+        (shared_error(6, [[0, 1, 2, 3]], tasks=400), "cannot tell", "group", "j0 + j1 + j2 + j3"),
+        (shared_error(3, [[0, 1]]), "cannot tell", "group", ""),
+        (shared_error(8, [[0, 1]], tasks=120), "cannot tell", "group", "j0 + j1"),
         (shared_error(5, [[0, 1, 2]], sees=0.3), "agree", "", "j0 + j1 + j2"),
         (shared_error(6, [], sees=0.4), "agree", "", ""),
         (shared_error(6, [], sees=np.array([0.8, 0.8, 0.3, 0.3, 0.3, 0.3])), "agree", "", ""),
@@ -182,6 +184,15 @@ def test_a_language_whose_tasks_are_others_is_noticed() -> None:
     assert (said.values["languages"], said.severity) == (["language3"], "warning")
     assert said.values["low"] < said.values["consistency"] < said.values["high"] < said.values["usual"]
     assert not lacks(word(said), "language3")
+
+
+def test_a_judge_against_the_others_does_not_make_them_disagree() -> None:
+    scores = np.array(shared_error(3, [], sees=0.6).system_scores)
+    scores[..., 2] = 100 - scores[..., 2]
+    found = signal(pj.Panel.from_array(scores, systems="abcd"), resamples=200)
+    assert found.mean_one_high < 0.1
+    assert (found.verdict, found.why) == ("cannot tell", "group")
+    assert found.odd == [(language, "judge3") for language in ("language1", "language2", "language3")]
 
 
 def test_makers_that_are_given_count_as_those_of_names() -> None:
