@@ -20,13 +20,7 @@ from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import CalibratorError, PanelError, UsageError
 from polyjudge.panel.labels import some
 from polyjudge.panel.panel import Panel
-from polyjudge.questions.drift.drift_systems import (
-    Flips,
-    Judged,
-    judged,
-    narrowed,
-    paired_systems,
-)
+from polyjudge.questions.drift.drift_systems import Flips, Judged, judged, narrowed, paired_systems
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, Severity, find, ranked
 
@@ -145,7 +139,7 @@ def drift(
         before, after, tested = _sign_flips(*differences, rounding, alpha, seed)
         n_before = paired
     else:
-        before, after, tested, n_before = _as_samples(cal, part, estimate, common.shape[0], alpha, seed)
+        before, after, tested, n_before = _two_samples(cal, part, estimate, common.shape[0], alpha, seed)
     cells = _table(common, before, after, tested, max(tolerance, rounding))
     floor = _floor(cal, common, part, SHARE_FLOOR * alarms, bool(paired))
     kind: Kind = "none"
@@ -162,7 +156,9 @@ def drift(
         effects = _effects(common, watched[0], now, both, max(tolerance, rounding), SHARE_EFFECTS * alarms, seed)
     least = tested.p_global if min(common.shape[1:]) > 1 or effects.empty else float(effects["p"].min())
     findings = _findings(cells, (kind, broken), floor, least, labels, cal.range_, panel, paired)
-    findings += [*_effect_findings(effects), *_of_runs(cal, common, tested, paired, runs)]
+    for effect, rows in effects[effects["changed"].astype(bool)].groupby("effect", sort=False):
+        findings.append(find("warning", f"{effect}-changed", count=len(rows), **_worst(rows.drop(columns=SAID))))
+    findings += _of_runs(cal, common, tested, paired, runs)
     findings = _with_systems(systems, findings)
     return Drift(
         cells=cells, floor=floor, p_global=tested.p_global, level=level, tolerance=tolerance,
@@ -310,6 +306,7 @@ def _common(memory: Memory, panel: Panel) -> tuple[list[int], list[int]]:
     return [place[panel.tasks[i]] for i in here], here
 
 
+SAID = ["effect", "changed"]
 EFFECT_COLUMNS = ("effect", "label", "before", "after", "change", "low", "high", "p", "changed")
 
 
@@ -380,15 +377,6 @@ def _effects(
     )
 
 
-def _effect_findings(effects: pd.DataFrame) -> list[Finding]:
-    out = []
-    for effect, rows in effects[effects["changed"].astype(bool)].groupby("effect", sort=False):
-        worst = _worst(rows)
-        values = {name: worst[name] for name in ("label", "before", "after", "change", "low", "high", "p")}
-        out.append(find("warning", f"{effect}-changed", count=len(rows), **values))
-    return out
-
-
 def adjusted_p(d: Array) -> Array:
     """Two-sided p of every column of differences (..., n, p) by flipped signs, adjusted for their number.
 
@@ -437,22 +425,15 @@ def _sign_flips(then: Array, now: Array, gap: float, alpha: float, seed: int) ->
     return then.mean(axis=0), now.mean(axis=0), tested
 
 
-def _as_samples(
+def _two_samples(
     cal: ConsensusCalibrator, part: Any, estimate: InteractionEstimate, n_after: int, alpha: float, seed: int
 ) -> tuple[Array, Array, _Tested, int]:
-    """Other tasks: the interaction then and now, their comparison, and the tasks then."""
+    """Other tasks, as independent samples: the interaction then and now, the largest |t| against draws with the cells'
+    correlation in the new scores, and the tasks then."""
     if cal.se_ is None:
         raise CalibratorError("This calibrator was saved without standard errors. Fit and save it again.")
-    before, after = double_centre(cal.interaction_.to_numpy()[part]), estimate.interaction
-    n_before = int(cal.counts_.to_numpy()[part].min())
-    known = cal.se_.to_numpy()[part]
-    return before, after, _two_samples(after - before, known, estimate, n_before, n_after, alpha, seed), n_before
-
-
-def _two_samples(
-    change: Array, se_before: Array, estimate: InteractionEstimate, n_before: int, n_after: int, alpha: float, seed: int
-) -> _Tested:
-    """Independent samples: the largest |t| against draws with the cells' correlation in the new scores."""
+    before, n_before = double_centre(cal.interaction_.to_numpy()[part]), int(cal.counts_.to_numpy()[part].min())
+    change, se_before = estimate.interaction - before, cal.se_.to_numpy()[part]
     se = np.sqrt(se_before**2 + estimate.se**2)
     ratio = float(np.median(se_before**2 / np.maximum(se**2, np.finfo(float).tiny)))
     df = 1 / (ratio**2 / max(n_before - 1, 1) + (1 - ratio) ** 2 / max(n_after - 1, 1))
@@ -474,7 +455,8 @@ def _two_samples(
         critical = float(np.quantile(null, 1 - alpha, method="higher"))
     else:
         critical = float(stdtrit(df, 1 - alpha / (2 * change.size)))
-    return _Tested(se, df, critical, p_cell.reshape(se.shape), float(p_cell.min()))
+    tested = _Tested(se, df, critical, p_cell.reshape(se.shape), float(p_cell.min()))
+    return before, estimate.interaction, tested, n_before
 
 
 def _square_root(centred: Array) -> Array:
