@@ -161,6 +161,15 @@ def test_one_item_that_is_too_long_sets_no_judge_aside(tmp_path: Path) -> None:
         assert server.stats()["total"] == asked
 
 
+def test_many_texts_that_are_too_long_set_no_judge_aside(tmp_path: Path) -> None:
+    planted = js.plant("rating", 14, ["en", "ar"], ["ja"])
+    with js.running({**planted, "too_long": [f"t{i:04d}" for i in range(1, 13)]}) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", planted)
+        summary = collect(load_plan(path), tmp_path / "run")
+    assert summary.aside == {}
+    assert (summary.judges["answered"].item(), summary.failed) == (4, {"ja": 24})
+
+
 def test_a_server_that_is_not_there_is_said_within_seconds(tmp_path: Path) -> None:
     planted = js.plant("rating", 30, ["en", "ar"], ["ja"])
     path = js.write_plan(tmp_path, "http://127.0.0.1:9/v1", "rating", planted, defaults={"backoff": 1})
@@ -392,3 +401,12 @@ def test_a_pipe_is_no_file_of_prices_and_no_template(tmp_path: Path) -> None:
     )
     with refused(CollectError, "rating.txt"):
         preview(load_plan(path))
+
+
+def test_a_judge_whose_price_of_a_call_is_unknown_has_one_in_flight(tmp_path: Path) -> None:
+    planted = js.plant("rating", 20, ["en", "ar"], ["ja"])
+    with js.running({**planted, "output": 30_000, "delay": 0.05}) as server:
+        path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 16})
+        summary = collect(load_plan(path), tmp_path / "run", max_cost=0.07)  # a call costs 0.06, and looks like 0.004
+        assert server.stats()["total"] == 1
+        assert summary.stopped == "cost"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from polyjudge.collect.cost import Learnt, Prices
@@ -135,18 +136,21 @@ class Budget:
     def fits(self, amount: float) -> bool:
         return self.limit is None or self.spent + self.reserved + amount <= self.limit + 1e-12
 
-    async def reserve(self, desk: Desk, amount: float) -> bool:
-        """Set an amount aside for a call; wait for calls in flight to settle when they hold it, or when the judge's
-        price of a call is not known well enough for one more. False: it cannot be had."""
+    async def reserve(self, desk: Desk, worst: Callable[[], float]) -> float | None:
+        """Set aside what a call may cost at worst, as is known when it is its turn. Waits for calls in flight to settle
+        when they hold the money, or when the judge's price of a call is not known well enough for one more. None: it
+        cannot be had."""
+        amount = worst()
         while self.limit is not None and not (self.fits(amount) and desk.flying < 1 + desk.known):
             if not self.fits(amount) and self.reserved <= 1e-12:
-                return False
+                return None
             moved = self._moved
             await moved.wait()
+            amount = worst()
         self.reserved += amount
         desk.flying += 1
         desk.most_flying = max(desk.most_flying, desk.flying)
-        return True
+        return amount
 
     def settle(self, desk: Desk | None, reserved: float, spent: float) -> None:
         """A call is over. `desk` is None for a batch."""

@@ -397,8 +397,8 @@ class Run:
         the way or broken off."""
         language = call.key.language
         middle, high = self.tokens_of(desk, ask, language) if self.priced or desk.rated else (0.0, 0.0)
-        worst = desk.worst(self.work.prices, high) if self.priced else 0.0
-        if not await self.budget.reserve(desk, worst):
+        worst = await self.budget.reserve(desk, lambda: desk.worst(self.work.prices, high) if self.priced else 0.0)
+        if worst is None:
             self.stopping = self.stopping or "cost"
             raise Stop
         used, started = Usage(), None
