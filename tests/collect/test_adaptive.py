@@ -20,7 +20,7 @@ import pytest
 import judge_server as js
 import polyjudge as pj
 from polyjudge.collect import Summary, collect, load_plan, read_summary
-from polyjudge.collect.adaptive import audited_scores, collect_until
+from polyjudge.collect.adaptive import _still_asked, audited_scores, collect_until
 from polyjudge.collect.runs import read_run
 from polyjudge.panel.errors import CollectError
 from polyjudge.panel.say import Say, say, word
@@ -309,3 +309,22 @@ def test_what_rare_failures_could_hide_is_said(finished: Finished, tmp_path: Pat
     assert found.blind_spot is not None
     assert found.blind_spot["guard"]
     assert found.blind_spot["points"] == pytest.approx(4 * (1 - 0.05 ** (1 / found.blind_spot["tasks"])))
+
+
+@pytest.mark.parametrize(
+    ("questions", "judge", "language"),
+    [("judges", True, True), ("systems", False, True), ("cells", False, False), ("gate", False, False)],
+)
+def test_what_may_be_left_out(tmp_path: Path, questions: str, judge: bool, language: bool) -> None:
+    """Only where every question stands on its own."""
+    path = js.write_plan(tmp_path, "http://127.0.0.1:9/v1", "rating", planted())
+    kept = {"judges": ["ja", "jb", "jc"], "languages": ["en", "zh"]}
+    for axis, allowed in (("judges", judge), ("languages", language)):
+        plan = load_plan(_changed(path, lambda raw, axis=axis: raw[axis].pop()))
+        if allowed:
+            asked, gone = _still_asked(plan, kept, {"questions": questions})
+            assert gone == [kept[axis][-1]]
+            assert asked == {**kept, axis: kept[axis][:-1]}
+        else:
+            with refused(CollectError, kept[axis][-1], axis):
+                _still_asked(plan, kept, {"questions": questions})

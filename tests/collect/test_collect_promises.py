@@ -164,7 +164,7 @@ def test_one_item_that_is_too_long_sets_no_judge_aside(tmp_path: Path) -> None:
 def test_many_texts_that_are_too_long_set_no_judge_aside(tmp_path: Path) -> None:
     planted = js.plant("rating", 14, ["en", "ar"], ["ja"])
     with js.running({**planted, "too_long": [f"t{i:04d}" for i in range(1, 13)]}) as server:
-        path = js.write_plan(tmp_path, server.url, "rating", planted)
+        path = js.write_plan(tmp_path, server.url, "rating", planted, defaults={"concurrency": 1})
         summary = collect(load_plan(path), tmp_path / "run")
     assert summary.aside == {}
     assert (summary.judges["answered"].item(), summary.failed) == (4, {"ja": 24})
