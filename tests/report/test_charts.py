@@ -193,3 +193,14 @@ def test_every_chart_shows_itself_in_a_notebook(audit: Audit) -> None:
     """A notebook asks for the whole specification, and Altair then checks it."""
     for name in audit.charts:
         assert audit.plot(name).to_dict()["$schema"]
+
+
+def test_a_label_that_is_cut_inside_an_emoji_is_drawn() -> None:
+    """The engine that draws cuts by halves of characters, and does not understand the half."""
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    scores = pj.simulate_panel(tasks=8, languages=3, judges=3, seed=1)[0].scores
+    panel = pj.Panel.from_array(scores, judges=[family * 3, family * 2 + "b", "c"])
+    report = report_of(pj.audit(panel, resamples=100), panel)
+    assert report is not None
+    for block in report.charts:
+        assert all(picture.svg.startswith("<svg") for picture in charts.draw(block)), block.name

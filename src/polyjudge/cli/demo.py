@@ -43,13 +43,15 @@ def demo(
 
     from dataclasses import replace
 
-    from polyjudge.questions.audit.audit import audit
+    from polyjudge.questions.audit.audit import Audit, audit
     from polyjudge.questions.audit.view import build, recovery_section
     from polyjudge.questions.compare.recovery import recovery
     from polyjudge.questions.emit import emit_report
     from polyjudge.report.schema import envelope
 
     result = audit(sample_panel(), seed=seed)
+    assert isinstance(result, Audit)
+    assert result.uncertainty is not None
     found = recovery(result.uncertainty, sample_truth())
     report = build(result)
     report = replace(

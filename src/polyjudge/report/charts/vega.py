@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import importlib.util
 import json
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -56,7 +57,13 @@ class Picture:
     @cached_property
     def svg(self) -> str:
         """Compiled once: that takes most of the time, and every format starts from it."""
-        return str(converter().vegalite_to_svg(self.to_dict()))
+        draw = converter().vegalite_to_svg
+        try:
+            return str(draw(self.to_dict()))
+        except ValueError:
+            # It may cut a long label inside an emoji, and then not understand the half: they become squares.
+            text = json.dumps(self.to_dict(), ensure_ascii=False)
+            return str(draw(json.loads(re.sub("[\U00010000-\U0010ffff]", "\N{WHITE SQUARE}", text))))
 
     def _repr_svg_(self) -> str:
         return self.svg
