@@ -2,7 +2,7 @@
 
     python benchmarks/probes.py [--panels 500] [--through-server 2]
 
-60 items x 4 languages (en, ar, ko, th) x 5 judges, and probes of 30 of them: 6 versions by `make_probes`. The judges of
+60 items x 4 languages (en, ar, ko, th) x 5 judges, and probes of 30 of them: 9 versions by `make_probes`. The judges of
 tests/seeing_judges.py score each text from the text alone: how many words of the clean answer are there in their
 order. They answer in memory; with `--through-server` as many panels of each kind are also collected from a loopback
 server by a plan with `probes:`, and must be equal, score by score.

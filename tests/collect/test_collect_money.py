@@ -1,4 +1,4 @@
-"""Money and completeness: the limit is never passed, every attempt counts, complete means the current plan."""
+"""Money and completeness: the limit is kept, every attempt counts, complete means the current plan."""
 
 from __future__ import annotations
 
