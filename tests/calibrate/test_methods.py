@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import ibis
@@ -20,7 +19,7 @@ from polyjudge.panel.errors import CalibratorError, UsageError
 from polyjudge.paper.methods import ORDER
 from polyjudge.paper.methods.completion import soft_impute
 from polyjudge.paper.methods.dawid_skene import em
-from polyjudge.questions.compare.held_out import GAIN_SCOPE, apply, resample
+from polyjudge.questions.compare.held_out import apply, resample
 from polyjudge.read.writers import write_calibrated
 from refusals import refused
 
@@ -149,19 +148,6 @@ def test_ones_own_method_can_be_defined_again_but_not_polyjudges() -> None:
         assert find_methods("mine") == [again]
     finally:
         REGISTRY.pop("mine", None)
-
-
-def test_the_examples_of_the_page_run_and_it_states_the_scope(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
-    assert str(GAIN_SCOPE) in " ".join(page.split())
-    before = set(REGISTRY)
-    try:
-        exec(compile("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), "compare.md", "exec"), {})
-        assert set(REGISTRY) - before <= {"cbc, halved", "medians of judges"}
-    finally:
-        for name in ("cbc, halved", "medians of judges"):
-            REGISTRY.pop(name, None)
-    assert "cbc, halved" in capsys.readouterr().out
 
 
 def test_a_methods_answer_is_checked() -> None:

@@ -193,6 +193,11 @@ def test_another_panel_is_told(panel: pj.Panel, cal: pj.ConsensusCalibrator) -> 
     assert cal.cautions(part)[0].values["judges"] == ["Cleo", "Dan"]
     far = pj.Panel.from_array(panel.scores * 10, panel.tasks, panel.languages, panel.judges)
     assert [n.code for n in cal.cautions(far)] == ["calibrate.other-scale"]
+    low, high = cal.range_
+    small = (panel.scores - panel.scores.min()) / 100 + low
+    near = pj.Panel.from_array(small, panel.tasks, panel.languages, panel.judges)
+    assert [n.code for n in cal.cautions(near)] == ["calibrate.other-scale"]
+    assert cal.strangers(panel.judges, (low - (high - low) / 5, high)) == ()  # new tasks go a little further
     with pytest.warns(UserWarning, match="Cleo"):
         cal.transform(part)
 

@@ -160,8 +160,8 @@ class Calibrator(ABC):
         lacking = [x for x in self._fitted().judges if x not in set(judges)]
         if lacking:
             out.append(say("calibrate.part-of-panel", judges=lacking))
-        (low, high), slack = self.range_, 0.01 * (self.range_[1] - self.range_[0])
-        if ends[0] < low - slack or ends[1] > high + slack:
+        (low, high), width = self.range_, self.range_[1] - self.range_[0]
+        if ends[0] < low - width / 4 or ends[1] > high + width / 4 or ends[1] < low + width / 20:
             out.append(say("calibrate.other-scale", low=ends[0], high=ends[1], own_low=low, own_high=high))
         return tuple(out)
 
