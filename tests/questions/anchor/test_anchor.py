@@ -425,7 +425,7 @@ def test_no_interval_of_agreement_has_width_zero() -> None:
     judges = table.loc[list(panel.judges)]
     assert (judges["gain_low"] < judges["gain_high"]).all()
     assert not ((table["auc_low"] == table["auc_high"]) | (table["raw_kappa_low"] == table["raw_kappa_high"])).any()
-    from polyjudge.questions.anchor.choices import share_interval
+    from polyjudge.estimate.shares import share_interval
 
     rng = np.random.default_rng(0)
     inside = []

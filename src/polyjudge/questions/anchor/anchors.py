@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 from polyjudge.estimate.crossfit import FOLDS, CrossFit, crossfit, no_crossfit
 from polyjudge.estimate.resample import tracked_draws
 from polyjudge.estimate.severity import guess_of, strata_of
+from polyjudge.estimate.shares import gain_interval, quantiles, share_interval
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.gold import Contradictions, Gold, Kind, align_gold, by_answer, judge_as_gold, stratified_sample
@@ -26,12 +27,9 @@ from polyjudge.questions.anchor.choices import (
     agreement_of,
     decide,
     decision_names,
-    gain_interval,
     pass_rates,
     pooled_auc,
-    quantiles,
     resample_confusions,
-    share_interval,
 )
 from polyjudge.questions.anchor.distance import (
     LanguageMeans,

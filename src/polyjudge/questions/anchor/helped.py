@@ -20,12 +20,12 @@ from scipy.special import stdtrit
 from polyjudge.calibrate.anchored import ShiftEstimate, estimate_shift
 from polyjudge.estimate.incomplete import stand_in
 from polyjudge.estimate.kernels import double_centre, draw_blocks
+from polyjudge.estimate.shares import quantiles
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.anchor.choices import quantiles
 from polyjudge.report.result import Result
 
 FEWEST_FOR_BOOTSTRAP = 10

@@ -17,11 +17,11 @@ from scipy.stats import rankdata
 from polyjudge.estimate.kernels import draw_blocks
 from polyjudge.estimate.resample import holm
 from polyjudge.estimate.severity import Severity, annotator_spread, label_grid, severity
+from polyjudge.estimate.shares import exact_binomial, quantiles
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold, Ratings
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.anchor.choices import exact_binomial, quantiles
 from polyjudge.questions.anchor.worth import alpha_terms
 from polyjudge.report.result import Result
 

@@ -13,11 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from polyjudge.estimate.kernels import draw_blocks
+from polyjudge.estimate.shares import quantiles
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.anchor.choices import MISSING, quantiles, sign
+from polyjudge.questions.anchor.choices import MISSING, sign
 from polyjudge.report.result import Result
 
 
