@@ -200,3 +200,19 @@ def test_commands(cli: Any, tmp_path: Path) -> None:
     cal = pj.load_calibrator(tmp_path / "cal.json")
     raw = pj.read_panel(tmp_path / "grades.csv", map={"A": 4, "B": 3, "C": 2, "D": 1, "F": 0})
     np.testing.assert_allclose(again.scores, cal.transform(raw).scores, atol=1e-12)
+
+
+def test_a_book_is_written_whatever_the_clock_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock before 1980, which zip files cannot hold; and the same scores give the same bytes."""
+    import time
+
+    from polyjudge.read.writers import write_calibrated
+
+    panel, _ = pj.simulate_panel(tasks=4, languages=2, judges=2, seed=1)
+    panel.to_frame().to_csv(tmp_path / "s.csv", index=False)
+    cal = pj.ConsensusCalibrator().fit(panel)
+    for name, year in (("a.xlsx", 1971), ("b.xlsx", 2026)):
+        moment = time.struct_time((year, 1, 1, 0, 0, 0, 0, 1, 0))
+        monkeypatch.setattr(time, "localtime", lambda *_, moment=moment: moment)
+        write_calibrated(cal, tmp_path / "s.csv", tmp_path / name)
+    assert (tmp_path / "a.xlsx").read_bytes() == (tmp_path / "b.xlsx").read_bytes()

@@ -19,15 +19,15 @@ from polyjudge.panel.errors import UsageError
 from polyjudge.questions.audit import rank_reversals, uncertainty
 from polyjudge.questions.compare.recovery import recovery
 from polyjudge.report.schema import SCHEMA
-from polyjudge.samples import make, sample_csv, sample_truth
+from polyjudge.samples import make_sample, sample_csv, sample_truth
 from refusals import lacks, refused
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def test_the_sample_is_what_its_code_makes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(make, "FOLDER", tmp_path)
-    make.main()
+    monkeypatch.setattr(make_sample, "FOLDER", tmp_path)
+    make_sample.main()
     assert gzip.decompress((tmp_path / "scores.csv.gz").read_bytes()) == sample_csv()
     assert json.loads((tmp_path / "truth.json").read_text())[0]["language"] == "English"
 

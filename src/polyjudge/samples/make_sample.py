@@ -1,4 +1,4 @@
-"""How the embedded sample panel was made: `python -m polyjudge.samples.make` writes it again, byte for byte.
+"""How the embedded sample panel was made: `python -m polyjudge.samples.make_sample` writes it again, byte for byte.
 
 Six judges with invented names score 55 tasks in eight languages, three times each, on a scale of 0 to 100. The planted
 effects have the size that is published for the DevAI panel: one cell far off, a few of moderate size, many small, so
