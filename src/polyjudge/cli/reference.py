@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
-import typer
-
-from polyjudge.cli import app, commands
+from polyjudge.cli import _built
 from polyjudge.panel.files import atomic_write
 
 WIDTH = 100
@@ -15,14 +14,18 @@ WIDTH = 100
 
 def reference() -> str:
     """Every command with its help, as Markdown."""
-    commands.register(app)
-    root: Any = typer.main.get_command(app)
-    every = {"polyjudge": root, **{f"polyjudge {name}": command for name, command in root.commands.items()}}
     out = ["# Commands", "", "Written from the help texts. Every command takes `--help`.", ""]
-    for path, command in every.items():
+    for path, command in _every("polyjudge", _built("")):
         context = command.make_context(path, [], resilient_parsing=True, terminal_width=WIDTH)
         out += [f"## {path}", "", "```text", command.get_help(context).rstrip(), "```", ""]
     return "\n".join(out)
+
+
+def _every(path: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """A command, and those of its own."""
+    yield path, command
+    for name, own in getattr(command, "commands", {}).items():
+        yield from _every(f"{path} {name}", own)
 
 
 if __name__ == "__main__":
