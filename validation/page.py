@@ -10,7 +10,7 @@ import pandas as pd
 
 from validation.mutants import Mutant
 from validation.promises import CHANCE
-from validation.suite import FULL, POOLED, Validation
+from validation.suite import POOLED, Validation
 
 TESTED = "## The tester tested"
 """Heads the part that `--mutants` writes; a new page keeps it."""
@@ -40,20 +40,21 @@ def summary(result: Validation) -> str:
 def markdown(result: Validation, before: str = "") -> str:
     """The page: what was asked, what holds, what does not. `before` is the page as it was: its mutants are kept."""
     covers, alarms = result.detects
-    how = " ARGS=--full" if result.panels == FULL else f' ARGS="--panels {result.panels}"'
+    counts = result.table.loc[result.table["scenario"] != POOLED, "panels"]
     out = [
         "# Validation: polyjudge against known answers",
         "",
-        f"Written by `make validate`{how and f' (`{how.strip()}`)'}. {len(result.scenarios)} scenarios simulate panels "
-        f"whose truth is known and put each through the public analyses: {result.panels:,} panels a scenario, more "
-        "where the analysis is quick and fewer where it is slow. Every figure with its Monte Carlo error, and every "
-        f"scenario, stands in [{DATA}]({DATA}).",
+        f'Written by `make validate ARGS="--page docs/validation.md"`. {len(result.scenarios)} scenarios simulate '
+        "panels whose truth is known and put each through the public analyses: "
+        f"{counts.min():,} to {counts.max():,} panels a scenario, more where a small fault must show and fewer where an "
+        "analysis is slow. Every figure with its panels and Monte Carlo error, and every scenario, stands in "
+        f"[{DATA}]({DATA}).",
         "",
         "A promise bounds the true rate: 93% for a 95% interval, 5% for a 5% test, 95% of audits without a warning "
         "where nothing is wrong. A measured rate fails where chance does not reach when the promise just holds: exact "
         f"binomial limits, {CHANCE:.0%} for all limits of the run together. A scenario finds, in four of five runs, a "
         f"95% interval that covers {covers:.1%} and a 5% test that alarms in {alarms:.1%}; the row over all scenarios "
-        "finds less.",
+        "finds smaller faults.",
         "",
         *_overview(result.table),
         *_misses(result),
