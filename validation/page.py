@@ -46,7 +46,7 @@ def markdown(result: Validation, before: str = "") -> str:
         "",
         f'Written by `make validate ARGS="--page docs/validation.md"`. {len(result.scenarios)} scenarios simulate '
         "panels whose truth is known and put each through the public analyses: "
-        f"{counts.min():,} to {counts.max():,} panels a scenario, more where a small fault must show and fewer where an "
+        f"{counts.min():,} to {counts.max():,} panels a scenario, more where a small fault must show, fewer where an "
         "analysis is slow. Every figure with its panels and Monte Carlo error, and every scenario, stands in "
         f"[{DATA}]({DATA}).",
         "",
