@@ -1,0 +1,112 @@
+"""What labels say: errors by language, who wins, which judge, pass rates; against planted truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import polyjudge as pj
+from polyjudge.report import report_of
+
+
+def _gold(panel: pj.Panel, truth: np.ndarray, there: np.ndarray) -> pd.DataFrame:
+    t, i = np.nonzero(there)
+    frame = pd.DataFrame({"task": np.array(panel.tasks)[t], "language": np.array(panel.languages)[i]})
+    return frame.assign(score=truth[t, i])
+
+
+def test_errors_are_the_planted_ones_and_open_languages_ask_for_labels() -> None:
+    rng = np.random.default_rng(0)
+    shift = np.array([-10.0, 0.0, 10.0, 0.0])
+    truth = rng.uniform(20, 80, (200, 4))
+    panel = pj.Panel.from_array(
+        truth[..., None] + shift[:, None] + rng.normal(0, 10, (200, 4, 3)), declared_range=(-50, 150)
+    )
+    there = np.zeros((200, 4), bool)
+    there[:60], there[8:, 3] = True, False  # the last language has eight labels
+    result = pj.anchor(panel, _gold(panel, truth + rng.normal(0, 12, truth.shape), there), resamples=20, matters=2)
+    assert result.humans is not None
+    table = result.humans.table.set_index(["judge", "language"]).loc["panel mean"]
+    assert ((table["error_low"] <= shift) & (shift <= table["error_high"])).all()
+    assert table["weight"].iloc[3] < table["weight"].iloc[0]
+    assert table["settled"].tolist()[:3:2] == [True, True]
+    assert not table["settled"].iloc[3]
+    assert result.humans.next_labels > 50
+    report = report_of(result)
+    assert report is not None
+    assert any("--more" in step.command for step in report.next)
+    codes = [getattr(s, "code", "") for s in report.verdict]
+    assert "humans.open" in codes
+    wide = pj.anchor(panel, _gold(panel, truth, there), resamples=20, matters=90)
+    assert wide.humans is not None
+    assert wide.humans.next_labels == 0
+
+
+def test_systems_are_ranked_as_humans_would() -> None:
+    """The judges favour the second system by 20 points; humans like the first best."""
+    rng = np.random.default_rng(1)
+    truth = rng.normal(50, 8, (120, 1, 2)) + np.array([5.0, 0.0, -5.0])[:, None]
+    scores = truth[..., None] + np.array([0.0, 20.0, 0.0])[:, None, None] + rng.normal(0, 5, (120, 3, 2, 2))
+    panel = pj.Panel.from_array(scores, systems=["A", "B", "C"])
+    rows = [
+        (panel.tasks[t], "ABC"[s], panel.languages[i], truth[t, s, i])
+        for t in range(40) for s in range(3) for i in range(2)
+    ]  # fmt: skip
+    gold = pd.DataFrame(rows, columns=["task", "system", "language", "score"])
+    humans = pj.anchor(panel, gold, resamples=20).humans
+    assert humans is not None
+    assert humans.board is not None
+    board = humans.board.set_index("system")
+    assert board["rank_panel"].to_dict() == {"A": 2, "B": 1, "C": 3}
+    assert board["rank"].to_dict() == {"A": 1, "B": 2, "C": 3}
+    expected = truth.mean(axis=(0, 2))
+    assert ((board.loc[list("ABC"), "low"] <= expected) & (expected <= board.loc[list("ABC"), "high"])).all()
+    assert board["tied"].to_dict() == {"A": True, "B": False, "C": False}
+
+
+def test_the_best_judge_of_a_language_is_named_where_it_is_another() -> None:
+    rng = np.random.default_rng(2)
+    truth = rng.normal(50, 12, (150, 4))
+    noise = np.full((4, 2), 8.0)
+    noise[:, 1], noise[3] = 16.0, (30.0, 4.0)  # the second judge is worse, but in the last language much better
+    panel = pj.Panel.from_array(truth[..., None] + noise * rng.normal(0, 1, (150, 4, 2)))
+    result = pj.anchor(panel, _gold(panel, truth, np.arange(150)[:, None] < np.full(4, 80)), resamples=20)
+    assert result.humans is not None
+    best = result.humans.judges[result.humans.judges["best"]].set_index("language")
+    assert best["judge"].drop("(all)").tolist() == ["judge1", "judge1", "judge1", "judge2"]
+    assert best.loc["language4", "sure"] > 0.9
+    said = next(s for s in report_of(result).verdict if getattr(s, "code", "") == "humans.judges")  # type: ignore[union-attr]
+    others = dict(said.values["other"])  # type: ignore[union-attr]
+    assert others.get("language4") == "judge2" or said.values["best"] == "judge2"  # type: ignore[union-attr]
+
+
+def test_pass_rates_are_corrected_two_ways() -> None:
+    """Judges pass 90% of the good and 40% of the bad; three in ten answers are good."""
+    rng = np.random.default_rng(3)
+    good = rng.random((2000, 2)) < 0.3
+    passed = rng.random((2000, 2, 1)) < np.where(good, 0.9, 0.4)[..., None]
+    panel = pj.Panel.from_array(passed.astype(float).repeat(2, axis=2))
+    there = rng.random((2000, 2)) < 0.3
+    result = pj.anchor(panel, _gold(panel, good.astype(float), there), resamples=100)
+    table = result.passing
+    assert table is not None
+    for i, language in enumerate(panel.languages):
+        row = table[(table["language"] == language) & (table["decision"] == "panel mean")].iloc[0]
+        mine, says = good[there[:, i], i], passed[there[:, i], i, 0]
+        tp, fn = (mine & says).sum(), (mine & ~says).sum()
+        fp, tn = (~mine & says).sum(), (~mine & ~says).sum()
+        sens, spec = tp / (tp + fn), tn / (tn + fp)
+        assert row["sensitivity"] == pytest.approx(sens)
+        assert row["specificity"] == pytest.approx(spec)
+        assert row["balanced"] == pytest.approx((sens + spec) / 2)
+        mcc = (tp * tn - fp * fn) / np.sqrt(float(tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+        assert row["mcc"] == pytest.approx(mcc)
+        own = passed[:, i].mean()
+        assert row["own"] == pytest.approx(own)
+        assert row["rogan_gladen"] == pytest.approx((own + spec - 1) / (sens + spec - 1))
+        truth = good[:, i].mean()
+        assert row["low"] <= truth <= row["high"]
+        assert row["powered_low"] <= truth <= row["powered_high"]
+        assert row["powered_high"] - row["powered_low"] < row["high"] - row["low"]
+    assert pj.anchor(panel, _gold(panel, good.astype(float), there), resamples=20, threshold=0.5).passing is not None
