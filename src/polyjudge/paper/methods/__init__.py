@@ -1,5 +1,7 @@
 """The paper's other methods, each one function of one signature, registered for `compare`."""
 
+from polyjudge.calibrate.methods import REGISTRY
+
 # Each registers its methods.
 from polyjudge.paper.methods import btl, combat, completion, dawid_skene, normalise, slopes, variants  # noqa: F401
 
@@ -8,3 +10,5 @@ ORDER = (
     "random control", "cbc", "cbc-weighted", "oracle",
 )  # fmt: skip
 """The methods of the paper's table, in its order."""
+for _name in (*ORDER, *[name for name in REGISTRY if name not in ORDER]):
+    REGISTRY[_name] = REGISTRY.pop(_name)
