@@ -212,60 +212,67 @@ def audit(
     check_goal(goal)
     if panel.apart or min(panel.shape[1:]) < 2:
         return _inside(panel, goal, (threshold, at_least), level=level, resamples=resamples, seed=seed)
-    said, matters = matters is not None, what_matters(panel, matters)
+    gate = None if threshold is None else {"threshold": threshold, "at_least": at_least, "sweep": sweep, "base": base}
+    asked = {"cell": cell, "goal": goal, "matters_said": matters is not None}
+    sources = {"items": items, "probes": probes}
+    drawn = {"resamples": resamples, "seed": seed}
+    return _crossed(panel, what_matters(panel, matters), level, drawn, gate, asked, **sources)
+
+
+def _crossed(
+    panel: Panel,
+    matters: float,
+    level: float,
+    drawn: dict[str, Any],
+    gate: dict[str, Any] | None,
+    asked: dict[str, Any],
+    items: Any,
+    probes: Panel | None,
+) -> Audit:
+    """The audit of a panel whose languages and judges can be compared."""
     lacks = not ((panel.complete and panel.systems_complete) or panel.by_design)
     levels = asks(panel) is not None
-    with stages(STAGES + (threshold is not None) + 2 * levels + lacks) as run:
+    common: dict[str, Any] = {"level": level, **drawn}
+    with stages(STAGES + (gate is not None) + 2 * levels + lacks) as run:
         part = _Parts(run)
-        drawn: dict[str, Any] = {"resamples": resamples, "seed": seed}
-        common: dict[str, Any] = {"level": level, **drawn}
         # First of all: where the judges do not agree about what they judge, all else is of little use.
         judged = part("systems", systems, panel, **common) if panel.systems else None
-        agreed = judged.signal if judged is not None else None
-        if not panel.systems:
-            agreed = part("signal", signal, panel, **common)
+        alone = None if panel.systems else part("signal", signal, panel, **common)
         bands = run("bands", uncertainty, panel, **common)
         order = part("reversals", order_judges, panel, alpha=1 - level, **drawn)
         known = {"alpha": 1 - level, "order": order, **drawn}
-        turned = None if order is None else run("reversals", rank_reversals, panel, draws=resamples, **known)
-        tied = None if order is None else run("ranks", tied_sets, panel, **known)
-        model: Latent | None = part("levels", latent_cells, panel, seed, refused=True) if levels else None
-        found = run(
-            "explanation", explain, panel, cell=cell, matters=matters, level=level, seed=seed, bands=bands, latent=model
-        )
-        passing = None
-        if threshold is not None:
-            gate = {"at_least": at_least, "sweep": sweep, "base": base, **common}
-            passing = part("gates", gates, panel, threshold, **gate)
+        model: Latent | None = part("levels", latent_cells, panel, drawn["seed"], refused=True) if levels else None
+        given = {"matters": matters, "level": level, "seed": drawn["seed"], "bands": bands, "latent": model}
+        found = run("explanation", explain, panel, cell=asked["cell"], **given)
         if panel.replicate_scores is None:
             part.left_out["three-way"] = say("left-out.three-way")
         return Audit(
             summary=Summary.of(panel),
             calibrator=ConsensusCalibrator().fit(panel),
-            language_effect=language_effect(panel, level, matters, resamples, seed),
+            language_effect=language_effect(panel, level, matters, **drawn),
             judge_effect=judge_effect(panel, level),
             uncertainty=bands,
             explanation=found,
             certificate=run("certificate", certificate, panel, matters, level=level, bands=bands),
             held_out=run("held-out ranks", compare, panel, ["raw", "cbc"], **drawn),
-            sensitivity=run("sensitivity", sensitivity, panel, threshold=threshold, **common),
+            sensitivity=run("sensitivity", sensitivity, panel, threshold=(gate or {}).get("threshold"), **common),
             distribution=distribution(panel, found.cells["named"].to_numpy(dtype=bool).reshape(panel.shape[1:])),
             systems=judged,
-            signal=agreed,
-            reversals=turned,
-            ranks=tied,
+            signal=alone if judged is None else judged.signal,
+            reversals=None
+            if order is None
+            else run("reversals", rank_reversals, panel, draws=drawn["resamples"], **known),
+            ranks=None if order is None else run("ranks", tied_sets, panel, **known),
             variance=part("variance", variance, panel, refused=True, level=level),
-            gates=passing,
-            missingness=run("missing scores", missingness, panel, draws=199, seed=seed) if lacks else None,
+            gates=None if gate is None else part("gates", gates, panel, **gate, **common),
+            missingness=run("missing scores", missingness, panel, draws=199, seed=drawn["seed"]) if lacks else None,
             bounded=None if model is None else run("levels", bounded, panel, linear=bands, latent=model, **common),
             probes=_probed(panel, probes, matters, level),
             left_out=part.left_out,
             answers=_texts(panel, found.worst, items),
-            cell=cell,
-            goal=goal,
-            matters_said=said,
-            seed=seed,
+            seed=drawn["seed"],
             level=level,
+            **asked,
         )
 
 

@@ -12,41 +12,52 @@ if TYPE_CHECKING:
     from polyjudge.questions.audit.audit import Audit, Inside
 
 
+At = Annotated[float | None, Option(help="Audit the pass rates of a gate at this score too.")]
+AtLeast = Annotated[
+    bool, Option("--at-least/--above", help="A task passes at that score too (>=), or only above it (>).")
+]
+Sweep = Annotated[str | None, Option(metavar="FIRST:LAST:STEP", help="More pass marks, as 10:70:5.")]
+Base = Annotated[str | None, Option(help="Language the gate contrasts with the others.")]
+Cell = Annotated[
+    str | None, Option(metavar="LANGUAGE,JUDGE", help="Describe this cell, off or not, and show its answers.")
+]
+Items = Annotated[
+    str | None, Option(metavar="FILE", help="Texts of the answers (task, response, reason), if they are elsewhere.")
+]
+Drop = Annotated[
+    list[str] | None, Option(metavar="LANGUAGE,JUDGE", help="Leave out this cell. May be given several times.")
+]
+Criterion = Annotated[str | None, Option(help="Column of criteria; each is audited, on one screen.")]
+Criteria = Annotated[str | None, Option(metavar="A,B,...", help="Score columns, one for each criterion, instead.")]
+Goal = Annotated[
+    str | None,
+    Option(
+        "--goal",
+        metavar="GOAL",
+        help="What the panel is for: compare-systems, gate (with --at), rank-judges, best-judge-per-language or "
+        "panel-mean. The advice is then about that alone.",
+    ),
+]
+Probes = Annotated[
+    str | None, Option(metavar="SCORES", help="Scores of probes (or a run that has them): error or competence?")
+]
+
+
 def audit(
     ctx: Context,
     scores: o.Scores,
-    at: Annotated[float | None, Option(help="Audit the pass rates of a gate at this score too.")] = None,
-    at_least: Annotated[
-        bool, Option("--at-least/--above", help="A task passes at that score too (>=), or only above it (>).")
-    ] = False,
-    sweep: Annotated[str | None, Option(metavar="FIRST:LAST:STEP", help="More pass marks, as 10:70:5.")] = None,
-    base: Annotated[str | None, Option(help="Language the gate contrasts with the others.")] = None,
-    cell: Annotated[
-        str | None, Option(metavar="LANGUAGE,JUDGE", help="Describe this cell, off or not, and show its answers.")
-    ] = None,
-    items: Annotated[
-        str | None, Option(metavar="FILE", help="Texts of the answers (task, response, reason), if they are elsewhere.")
-    ] = None,
-    drop: Annotated[
-        list[str] | None, Option(metavar="LANGUAGE,JUDGE", help="Leave out this cell. May be given several times.")
-    ] = None,
-    criterion: Annotated[str | None, Option(help="Column of criteria; each is audited, on one screen.")] = None,
-    criteria: Annotated[
-        str | None, Option(metavar="A,B,...", help="Score columns, one for each criterion, instead.")
-    ] = None,
+    at: At = None,
+    at_least: AtLeast = False,
+    sweep: Sweep = None,
+    base: Base = None,
+    cell: Cell = None,
+    items: Items = None,
+    drop: Drop = None,
+    criterion: Criterion = None,
+    criteria: Criteria = None,
     matters: o.Matters = None,
-    goal: Annotated[
-        str | None,
-        Option(
-            "--goal",
-            metavar="GOAL",
-            help="What the panel is for: compare-systems, gate (with --at), rank-judges, best-judge-per-language or "
-            "panel-mean. The advice is then about that alone.",
-        ),
-    ] = None,
-    probes: Annotated[
-        str | None, Option(metavar="SCORES", help="Scores of probes (or a run that has them): error or competence?")
-    ] = None,
+    goal: Goal = None,
+    probes: Probes = None,
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,
 ) -> None:
@@ -56,7 +67,7 @@ def audit(
     """
     from polyjudge.questions.audit.advise import check_goal
     from polyjudge.questions.audit.audit import audit as analyse
-    from polyjudge.questions.audit.criteria import audit_criteria
+    from polyjudge.questions.audit.by_criterion import audit_criteria
     from polyjudge.questions.audit.explanation import parse_cell, without_cells
     from polyjudge.questions.audit.pass_rates import parse_sweep
     from polyjudge.questions.emit import emit

@@ -7,7 +7,7 @@ import pandas as pd
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
 from polyjudge.questions.audit.audit import Inside
-from polyjudge.questions.audit.criteria import Criteria
+from polyjudge.questions.audit.by_criterion import Criteria
 from polyjudge.questions.systems import view as systems
 from polyjudge.report.build import fields, frame_of, table
 from polyjudge.report.sections import Block, Report, Section, Step

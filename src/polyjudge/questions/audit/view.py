@@ -13,7 +13,7 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, Words, say
 from polyjudge.questions.audit.advise import SCORES, Advised
 from polyjudge.questions.audit.audit import Audit, Inside
-from polyjudge.questions.audit.criteria import Criteria
+from polyjudge.questions.audit.by_criterion import Criteria
 from polyjudge.questions.audit.criteria_view import build_criteria
 from polyjudge.questions.audit.details import cell_says, judged, sections
 from polyjudge.questions.compare.recovery import Recovery
