@@ -228,9 +228,7 @@ def _frame(table: Any) -> pd.DataFrame:
 
 def _columns(table: Any, kind: Kind | None) -> tuple[pd.DataFrame, Kind]:
     if isinstance(table, str) or hasattr(table, "__fspath__"):
-        raise UsageError(
-            f"Labels are a table here. Read the file first: polyjudge.read.scores.read_gold({clean(table, 200)!r})."
-        )
+        raise UsageError(f"Labels are a table here: read {clean(table, 200)!r} first (read_gold).")
     table = _frame(table)
     lower = {str(c).strip().lower(): c for c in table.columns}
 
