@@ -10,8 +10,8 @@ from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.calibrate.anchored import AnchoredCalibrator
 from polyjudge.calibrate.sparse import SparseCalibrator
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.powered import ppi_mean
 from polyjudge.panel.arrays import Array, mean_there
-from polyjudge.questions.anchor.distance import ppi_mean
 
 COUNTS = (10, 20, 50, 100, 200)
 """Labels a language."""

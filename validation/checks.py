@@ -18,12 +18,13 @@ from polyjudge.calibrate.methods import find_methods
 from polyjudge.estimate.bands import uncertainty
 from polyjudge.estimate.kernels import double_centre
 from polyjudge.estimate.pairs import PairOrder
+from polyjudge.estimate.powered import ppi_mean
 from polyjudge.estimate.shares import share_interval
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PolyjudgeWarning
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
-from polyjudge.questions.anchor.distance import language_means, ppi_mean, shared_shift
+from polyjudge.questions.anchor.distance import language_means, shared_shift
 from polyjudge.questions.audit.audit import audit
 from polyjudge.questions.audit.explanation import explain
 from polyjudge.questions.audit.latent import bounded

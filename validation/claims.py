@@ -13,10 +13,10 @@ import pandas as pd
 from polyjudge.calibrate.anchored import AnchoredCalibrator
 from polyjudge.estimate.bands import uncertainty
 from polyjudge.estimate.kernels import double_centre
+from polyjudge.estimate.powered import ppi_mean
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
-from polyjudge.questions.anchor.distance import ppi_mean
 from polyjudge.questions.audit.explanation import explain
 from polyjudge.questions.audit.pass_rates import gates
 from polyjudge.questions.judges.swap import swap_judges
