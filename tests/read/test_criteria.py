@@ -11,7 +11,7 @@ import pytest
 import polyjudge as pj
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.reading import Unclear
-from polyjudge.read.by_criterion import read_criteria
+from polyjudge.read.criterion_panels import read_criteria
 from refusals import refused
 
 CRITERIA = ("accuracy", "clarity", "tone")

@@ -390,7 +390,7 @@ def load(ctx: Context, scores: str, inside: bool = False) -> Panel:
 def load_criteria(ctx: Context, scores: str, criterion: str | None, criteria: str | None) -> dict[str, Panel]:
     """The panels of all criteria: criterion -> Panel; one under "" where there is only one."""
     from polyjudge.estimate.identify import settle_incomplete
-    from polyjudge.read.by_criterion import read_criteria
+    from polyjudge.read.criterion_panels import read_criteria
 
     columns = criteria.split(",") if criteria is not None else None
     said = {**Reading.of(ctx).arguments(), **vars(Columns.of(ctx))}

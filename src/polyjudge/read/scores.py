@@ -135,24 +135,37 @@ def read_panel(
         "swapped": swapped, "format": format,
     }  # fmt: skip
     asked = Asked(names={**names, "winner": winner}, **more)
-    if not is_foreign(source, engine):
-        if only is not None:
-            source = chosen_rows(open_table(source, table, format, metric, group), only)
-        found = understand(source, asked, table=table, weight=weight, metric=metric)
-    elif only is not None:
-        raise UsageError(
-            "only (--criterion) reads files and frames; of a table of another engine give a query or a view."
-        )
-    elif reads_itself(asked, metric):
-        found = _open_foreign(source, table, names, weight, engine)
-    else:
-        found = understand(copied(source, table, engine), asked, weight=weight)
+    found = _understood(source, asked, names, table, weight, metric, engine, only)
     chosen = {
         axis: None if x is None else [str(v) for v in x] for axis, x in (("languages", languages), ("judges", judges))
     }
     more = {"duplicates": duplicates, "incomplete": incomplete, "alike": alike, "rescale": parse_rescale(rescale)}
     panel = _assembled(found, weight, chosen, limits, max_units, more)
     return panel if by is None else _judged_by(panel, by)
+
+
+def _understood(
+    source: Any,
+    asked: Asked,
+    names: dict[str, str | None],
+    table: str | None,
+    weight: str | None,
+    metric: str | None,
+    engine: str,
+    only: Any,
+) -> Understood:
+    """The source opened and understood, by whichever engine holds it."""
+    if not is_foreign(source, engine):
+        if only is not None:
+            source = chosen_rows(open_table(source, table, asked.format, metric, names["group"]), only)
+        return understand(source, asked, table=table, weight=weight, metric=metric)
+    if only is not None:
+        raise UsageError(
+            "only (--criterion) reads files and frames; of a table of another engine give a query or a view."
+        )
+    if reads_itself(asked, metric):
+        return _open_foreign(source, table, names, weight, engine)
+    return understand(copied(source, table, engine), asked, weight=weight)
 
 
 def _judged_by(panel: Panel, by: str) -> Panel:

@@ -17,7 +17,7 @@ from polyjudge.panel.errors import UsageError
 from polyjudge.questions.audit.audit import Audit, Inside
 from polyjudge.questions.audit.by_criterion import Criteria, audit_criteria
 from polyjudge.questions.systems.leaderboard import leaderboard
-from polyjudge.read.by_criterion import read_criteria
+from polyjudge.read.criterion_panels import read_criteria
 from refusals import refused
 
 Cli = Callable[..., CompletedProcess[str]]
