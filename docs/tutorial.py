@@ -76,7 +76,9 @@ calibrator.transform(62.0, language="Spanish", judge="Aster")
 # fitted on would be 1 by arithmetic, and proves nothing.
 
 # %%
-pj.compare("scores.csv", methods=["raw", "cbc"]).to_frame()[["method", "tau", "low", "high", "gain", "gain_low", "gain_high"]]
+pj.compare("scores.csv", methods=["raw", "cbc"]).to_frame()[
+    ["method", "tau", "low", "high", "gain", "gain_low", "gain_high"]
+]
 
 # %% [markdown]
 # ## 6. Was it right?
