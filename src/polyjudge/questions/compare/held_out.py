@@ -204,10 +204,8 @@ def compare(
     table = _table(chosen, taus, gains, whole, wide)
     skipped = resamples - len(index)
     rows = table.set_index("method")
-    consumers = None
     best = next((pd.Series(rows.loc[name]) for name in ("cbc", "shrunken") if name in rows.index), None)
-    if best is not None:
-        consumers = gain_by_consumer(panel, best)
+    consumers = None if best is None else gain_by_consumer(panel, best)
     return Comparison(
         table=table,
         differences=_differences(taus if wide is None else taus.iloc[:, :0]),

@@ -158,8 +158,7 @@ def drift(
     findings = _findings(cells, (kind, broken), floor, least, labels, cal.range_, panel, paired)
     for effect, rows in effects[effects["changed"].astype(bool)].groupby("effect", sort=False):
         findings.append(find("warning", f"{effect}-changed", count=len(rows), **_worst(rows.drop(columns=SAID))))
-    findings += _of_runs(cal, common, tested, paired, runs)
-    findings = _with_systems(systems, findings)
+    findings = _with_systems(systems, [*findings, *_of_runs(cal, common, tested, paired, runs)])
     return Drift(
         cells=cells, floor=floor, p_global=tested.p_global, level=level, tolerance=tolerance,
         paired_tasks=paired, tasks_before=n_before, tasks_after=common.n_tasks, **labels,
