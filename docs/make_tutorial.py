@@ -8,8 +8,8 @@ in an empty folder.
 
 from __future__ import annotations
 
+import os
 import re
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -41,6 +41,7 @@ def cells(text: str) -> list[Any]:
 
 def run(notebook: Any) -> Any:
     """The notebook with its outputs."""
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # this very polyjudge
     setup = "import altair\naltair.renderers.enable('svg');"  # charts as pictures, for the page too
     notebook.cells.insert(0, nbformat.v4.new_code_cell(setup, id="setup"))
     with tempfile.TemporaryDirectory() as folder:
@@ -89,9 +90,6 @@ def _shown(output: Any, pictures: dict[str, str]) -> str:
 def main() -> None:
     notebook = nbformat.v4.new_notebook(cells=cells(SOURCE.read_text("utf-8")))
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    # `polyjudge` of this very environment, whatever stands on the path.
-    if shutil.which("polyjudge") is None:
-        sys.path.insert(0, str(Path(sys.executable).parent))
     run(notebook)
     text, pictures = page(notebook)
     for name, svg in pictures.items():

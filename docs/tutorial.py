@@ -50,12 +50,11 @@ audit.plot("corrections")
 # %% [markdown]
 # ## 4. Is it one broken cell, or a little everywhere?
 #
-# Both happen, and the remedy differs: a broken cell is read, mended or left out; a little everywhere is calibrated. Ask for
-# the cell that stands out.
+# Both happen, and the remedy differs: a broken cell is read, mended or left out; a little everywhere is calibrated.
 
 # %%
 print(audit.explanation.kind)
-print(pj.audit("scores.csv", cell=("Spanish", "Aster")).advice.uses["panel-mean"])
+print(audit.advice.uses["rank-judges"])
 
 # %% [markdown]
 # "diffuse": no few cells explain it. So calibrating is the remedy, if you compare judges or languages. If you average the six

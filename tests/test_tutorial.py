@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import subprocess
 import sys
@@ -38,6 +39,10 @@ def test_marimo_runs_it_too(tmp_path: Path) -> None:
     convert = [sys.executable, "-m", "marimo", "-q", "convert", str(ROOT / "docs" / "tutorial.ipynb"), "-o", "t.py"]
     subprocess.run(convert, cwd=tmp_path, check=True, capture_output=True, timeout=120)
     subprocess.run([sys.executable, "-m", "polyjudge", "demo", "--write", "scores.csv"], cwd=tmp_path, check=True)
-    done = subprocess.run([sys.executable, "t.py"], cwd=tmp_path, capture_output=True, text=True, timeout=250)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    run = [sys.executable, "t.py"]
+    done = subprocess.run(
+        run, cwd=tmp_path, capture_output=True, text=True, timeout=250, env={**os.environ, "PATH": path}
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert (tmp_path / "audit.html").is_file()

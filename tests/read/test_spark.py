@@ -76,7 +76,7 @@ def test_apply_with_spark(spark: Any, scores: Path, tmp_path: Path) -> None:
 
     panel = pj.read_panel(scores)
     cal = pj.ConsensusCalibrator().fit(panel)
-    done = write_calibrated(cal, scores, tmp_path / "out", engine="spark", partition_by="language")
+    done = write_calibrated(cal, scores, tmp_path / "out", engine="spark")
     assert done.rows == panel.n_scores
     again = pj.read_panel(tmp_path / "out", score="calibrated").select(panel.tasks, panel.languages, panel.judges)
     np.testing.assert_array_equal(again.scores, cal.transform(panel).select(replicates=again.replicates).scores)

@@ -102,7 +102,8 @@ def test_colours_on_a_terminal_unless_no_color() -> None:
     for text in (usual, without):
         bare = re.sub(r"\x1b\[[0-9;]*m", "", text).replace("\r", "")
         assert "3 judges" in bare
-        assert max(len(line.rstrip()) for line in bare.split("\n")) <= 60
+        lines = [line.rstrip() for line in bare.split("\n") if "polyjudge " not in line]  # commands are not broken
+        assert max(map(len, lines)) <= 60
 
 
 def test_output_in_ascii_does_not_fail(
@@ -120,7 +121,7 @@ def test_output_in_ascii_does_not_fail(
             main()
         assert not end.value.code, capsys.readouterr().err
         sys.stdout.flush()
-        return out.getvalue().decode("ascii")
+        return out.getvalue().decode("utf-8" if "--json" in more else "ascii")  # JSON is UTF-8 whatever the terminal is
 
     assert "</script><img" in run()
     assert json.loads(run("--json"))["summary"]["judges"] == list(NAMES[:4])

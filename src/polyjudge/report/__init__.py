@@ -33,8 +33,9 @@ def report_of(result: Record, panel: Panel | None = None) -> Report | None:
 
     None when nothing but its table is to be shown.
     """
-    beside = f"{type(result).__module__.rpartition('.')[0]}.view"
-    build = import_module(beside).VIEWS.get(type(result)) if find_spec(beside) else None
+    package = type(result).__module__.rpartition(".")[0]
+    beside = f"{package}.view"
+    build = import_module(beside).VIEWS.get(type(result)) if package and find_spec(beside) else None
     if build is None:
         return None
     from polyjudge.report.condition import in_words_of

@@ -49,6 +49,8 @@ SLOPE_MATTERS = 0.15
 hard language spreads systems a little less by that alone."""
 FEWEST = 8
 """With fewer tasks (clusters) resampling says nothing: the verdict is "cannot tell"."""
+MOST = 100
+"""Of more languages the consistency of each with all others is not asked: every two would have to be compared."""
 FEWEST_VARYING = 10
 """With fewer tasks on which scores vary at all, agreement is not known."""
 APART = ("lambda", "covariance", "pooled")
@@ -279,7 +281,7 @@ class _Asked:
         r = correlations(moments.covariance(np.ones((1, moments.units))))[0]
         return cls(
             moments=moments,
-            languages=Moments.of_languages(panel) if len(panel.languages) > 1 and not panel.apart else None,
+            languages=Moments.of_languages(panel) if 1 < len(panel.languages) <= MOST and not panel.apart else None,
             kin=kin,
             groups=candidate_groups(r.mean(axis=0)),
             outside=np.stack([least_without_group(x, kin) for x in r]),
