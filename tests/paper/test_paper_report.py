@@ -146,3 +146,9 @@ def test_two_arms_part_translation_from_the_judge() -> None:
         two_arms(arms[0], pj.simulate_panel(10, ["x", "y"], ["u", "v"])[0])
     report = paper_report(arms[0], control=arms[1], resamples=20)
     assert report["two_arms"].equals(found.sizes)
+
+
+def test_reproduce_of_a_file_names_the_report(cli: Callable[..., Any]) -> None:
+    done = cli("paper", "reproduce", "my scores.csv")
+    assert done.returncode == 2
+    assert "polyjudge paper report 'my scores.csv'" in done.stderr

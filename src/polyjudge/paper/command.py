@@ -11,6 +11,7 @@ import typer
 from typer import Argument, Context, Option
 
 from polyjudge.panel.errors import UsageError
+from polyjudge.panel.labels import clean, shell
 from polyjudge.questions import options as o
 
 paper = typer.Typer(
@@ -33,7 +34,7 @@ class Benchmark(StrEnum):
 @paper.command(cls=o.command_class(OVERWRITE))
 def reproduce(
     ctx: Context,
-    benchmark: Annotated[Benchmark, Argument(help="devai or mrewardbench.")],
+    benchmark: Annotated[str, Argument(metavar="devai|mrewardbench", help="devai or mrewardbench.")],
     data: Annotated[Path | None, Option(metavar="FILE", help="The released scores. Fetched when not given.")] = None,
     anchor: Annotated[Path | None, Option(metavar="FILE", help="The human-anchor sample (mrewardbench).")] = None,
     labels: Annotated[
@@ -63,9 +64,14 @@ def reproduce(
     """
     from polyjudge.paper.run import reproduce as run
 
+    if benchmark not in list(Benchmark):
+        raise UsageError(
+            f"reproduce computes the paper's own numbers: devai or mrewardbench, not {clean(benchmark)!r}. The same tables "
+            f"for your own scores: polyjudge paper report {shell(benchmark)}"
+        )
     formats = _formats(figures)
     more = {"labels": labels, "instances": instances, "judgments": judgments, "replication": replication}
-    result = run(benchmark.value, data, anchor, **more, offline=offline, seed=seed)
+    result = run(benchmark, data, anchor, **more, offline=offline, seed=seed)
     _emit(ctx, result, "reproduce", output, formats, full)
     if result.ledger.counts["differs"]:
         raise typer.Exit(1)
