@@ -66,8 +66,8 @@ def reproduce(
 
     if benchmark not in list(Benchmark):
         raise UsageError(
-            f"reproduce computes the paper's own numbers: devai or mrewardbench, not {clean(benchmark)!r}. The same tables "
-            f"for your own scores: polyjudge paper report {shell(benchmark)}"
+            f"reproduce computes the paper's own numbers: devai or mrewardbench, not {clean(benchmark)!r}. The same "
+            f"tables for your own scores: polyjudge paper report {shell(benchmark)}"
         )
     formats = _formats(figures)
     more = {"labels": labels, "instances": instances, "judgments": judgments, "replication": replication}
