@@ -20,6 +20,9 @@ from polyjudge.read.limits import SECONDS, in_child
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 """Inspect's letter grades: correct, partial, incorrect, no answer."""
 
+OWN = "polyjudge"
+"""In the metadata of a score that was calibrated here: it is no grader's, and is not read as one."""
+
 
 def fits(peek: Peek) -> bool:
     """Files named .eval, or a log in JSON."""
@@ -59,8 +62,9 @@ def rows_of(path: Path) -> Iterator[dict[str, Any]]:
     graders = [_graders(scorer) for scorer in log.eval.scorers or []]
     for sample in log.samples or []:
         about = {**common, **(sample.metadata or {})}
-        for place, (scorer, score) in enumerate((sample.scores or {}).items()):
-            known = graders[place] if len(graders) == len(sample.scores or {}) else []
+        given = {n: score for n, score in (sample.scores or {}).items() if OWN not in (score.metadata or {})}
+        for place, (scorer, score) in enumerate(given.items()):
+            known = graders[place] if len(graders) == len(given) else []
             for judge, value, lost in _parts(score.value, known, scorer):
                 yield {
                     "task": str(sample.id),
