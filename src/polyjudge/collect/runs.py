@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
@@ -82,6 +83,53 @@ def read_run(folder: str | Path, group: str | None = None, every: bool = False, 
     if missing:
         notes.append(say("run.unread", count=missing, all=len(frame)))
     return FolderScores(frame.reset_index(drop=True), scale, tuple(notes), looks)
+
+
+def read_texts(folder: str | Path, wanted: pd.DataFrame, longest: int) -> pd.DataFrame:
+    """What was asked and answered behind some scores, and what the judge said: prompt, response, reason.
+
+    A row for each row of `wanted` (task, language, judge, and system where there are any); of repeats and replicates
+    the first. Prompts of own templates have no fences, so all that the judge was sent is the prompt.
+    """
+    query = (
+        "select a.replicate, a.repeat, a.part, p.text, a.answer "
+        "from answers a left join prompts p on p.hash = a.prompt "
+        "where a.task = ? and a.system = ? and a.language = ? and a.judge = ? order by a.replicate, a.repeat, a.part"
+    )
+    rows = []
+    with closing(open_store(Path(folder))) as con, damaged(Path(folder) / FILE):
+        for row in wanted.to_dict("records"):
+            key = [str(row[name]) if name in row else "" for name in ("task", "system", "language", "judge")]
+            found = con.execute(query, key).fetchall()
+            first = [(part, sent or "", said) for *at, part, sent, said in found if at == list(found[0][:2])]
+            rows.append({name: text[:longest] or None for name, text in _spoken(first).items()})
+    return pd.DataFrame(rows, columns=["prompt", "response", "reason"], index=wanted.index)
+
+
+def _spoken(parts: list[tuple[str, str, str]]) -> dict[str, str]:
+    """The texts of one score, whose parts are (name, what the judge was sent, what it said)."""
+    prompt, responses, reasons = "", dict[str, str](), list[str]()
+    for part, sent, said in parts:
+        fence = re.search(r"<request-([0-9a-f]{8})>", sent)
+        fenced = re.findall(rf"<([a-z-]+)-{fence[1]}>\n(.*?)\n</\1-{fence[1]}>", sent, re.DOTALL) if fence else []
+        texts = dict(fenced) or {"request": sent}
+        prompt = prompt or texts.get("request", sent)
+        for name, text in texts.items():
+            if name.startswith("answer"):
+                responses.setdefault(text, name.removeprefix("answer").strip("-").upper() or part)
+        reasons.append(f"{part}: {_reason(said)}" if len(parts) > 1 else _reason(said))
+    named = len(responses) > 1
+    answered = "\n".join(f"{name}: {text}" if named else text for text, name in responses.items())
+    return {"prompt": prompt, "response": answered, "reason": "\n".join(reasons)}
+
+
+def _reason(said: str) -> str:
+    """The reason in a judge's answer; the whole of it where it has no field for that."""
+    try:
+        found = json.loads(said)
+    except (ValueError, RecursionError):
+        return said
+    return found["reason"] if isinstance(found, dict) and isinstance(found.get("reason"), str) else said
 
 
 def _scores(

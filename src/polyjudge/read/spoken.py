@@ -11,11 +11,12 @@ from typing import Any
 import pandas as pd
 
 from polyjudge.panel.columns import usual_columns
-from polyjudge.panel.errors import PanelError, UsageError
+from polyjudge.panel.errors import PanelError, PolyjudgeError, UsageError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
 from polyjudge.read.duck import name
 from polyjudge.read.opener import STDIN, Opened, open_table
+from polyjudge.rooms import load
 
 TEXTS = {
     "prompt": ("prompt", "question", "input", "instruction", "query", "source"),
@@ -27,6 +28,7 @@ TEXTS = {
 }  # fmt: skip
 """What a text is -> names of columns, in the order of preference."""
 KEYS = ("task", "system", "language", "judge")
+RUN = "collection run"
 LONGEST = 20_000
 """Characters of a text that are read."""
 
@@ -35,7 +37,8 @@ def read_texts(panel: Panel, wanted: pd.DataFrame, items: Any = None) -> pd.Data
     """Texts of some answers, a row for each row of `wanted` (task, language, judge, and system where there are any).
 
     items : a file or frame that has them, with a column of tasks, and of languages, systems and judges where texts
-        differ by them; without it the source of the panel is looked into, where it is a table with a row for each score
+        differ by them; without it the source of the panel is looked into, where it is a collection run or a
+        table with a row for each score
 
     Columns: prompt, response, reason, those that were found, None where a row has none.
     """
@@ -51,6 +54,8 @@ def read_texts(panel: Panel, wanted: pd.DataFrame, items: Any = None) -> pd.Data
                 "prompt."
             )
         return _joined(opened, columns, texts, wanted)
+    if panel.reading is not None and panel.reading.format == RUN:
+        return _of_run(panel.reading.source, wanted)
     columns = _roles(panel, wanted)
     if not columns or panel.reading is None:
         return pd.DataFrame(index=wanted.index)
@@ -62,6 +67,16 @@ def read_texts(panel: Panel, wanted: pd.DataFrame, items: Any = None) -> pd.Data
     if not texts or not set(columns.values()) <= set(opened.source.columns):
         return pd.DataFrame(index=wanted.index)
     return _joined(opened, columns, texts, wanted)
+
+
+def _of_run(folder: str, wanted: pd.DataFrame) -> pd.DataFrame:
+    """The texts that a collection run has stored; none where it is gone."""
+    try:
+        kind = next((kind for kind in load("formats") if kind.holds_run(folder)), None)
+        texts = pd.DataFrame(index=wanted.index) if kind is None else kind.read_texts(folder, wanted, LONGEST)
+    except PolyjudgeError:
+        return pd.DataFrame(index=wanted.index)
+    return pd.DataFrame(texts)
 
 
 def _roles(panel: Panel, wanted: pd.DataFrame) -> dict[str, str]:

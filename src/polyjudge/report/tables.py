@@ -80,6 +80,8 @@ def _interval(value: Any, low: Any, high: Any, se: Any, column: Column, write: n
     if column.low:
         if n.missing(low) and n.missing(high):
             return "(no interval)"
+        if column.kind == "points" and not column.sign and low == high == value:
+            return "(all equal)"  # equal scores say nothing of how far others may lie: an interval of no width would
         return f"[{write(low, column.sign)}, {write(high, column.sign)}]"
     return f"± {write(se, False)}" if column.se else ""
 

@@ -170,6 +170,13 @@ def test_pass_or_fail_is_read_in_percent_everywhere_and_json_keeps_the_scores() 
     assert tables["explained"]["band_low"].min() == pytest.approx(100 * audit.explanation.cells["band_low"].min())
     assert tables["judges"]["effect"].max() == pytest.approx(100 * audit.judge_effect["effect"].max())
     assert tables["links"]["spearman"].max() <= 1
+    gain = tables["compare"].set_index("method")["gain"]["cbc"]
+    assert gain == pytest.approx(100**2 * audit.held_out.table.set_index("method")["gain"]["cbc"])
+    assert tables["compare"]["tau"].tolist() == pytest.approx(audit.held_out.table["tau"].tolist(), nan_ok=True)
+    advice, said = audit.held_out.advice.text, next(s for s in report.sections if s.name == "held-out").says[0]
+    assert said.values["gain"] == pytest.approx(100**2 * advice.values["gain"])
+    assert said.values["unit"] == audit.explanation.unit
+    assert [s.name for s in report.sections].index("interaction") <= 4
     assert audit.to_dict()["uncertainty"]["cells"][0]["interaction"] == audit.uncertainty.cells["interaction"].iloc[0]
     plain = audited("One cell is off")[0]
     assert in_percent(plain) is plain

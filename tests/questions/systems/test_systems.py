@@ -16,11 +16,13 @@ from polyjudge.estimate.covariance import Moments, one_factor
 from polyjudge.estimate.families import families
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.say import word
+from polyjudge.questions.systems import view as systems_view
 from polyjudge.questions.systems.favour import favour
 from polyjudge.questions.systems.leaderboard import leaderboard
 from polyjudge.questions.systems.signal import _ratio_band, signal
 from polyjudge.report import report_of
 from polyjudge.report.sections import find
+from polyjudge.report.tables import cells
 from refusals import lacks, refused
 
 
@@ -600,3 +602,15 @@ def test_moments_of_many_units_are_grouped_without_loss() -> None:
     one, _ = plain_reliability(panel.system_scores)  # type: ignore[arg-type]
     v = moments.covariance(np.ones((1, 5000)))[0]
     assert v[0, 0, 1] / np.trace(v[0]) * 2 == pytest.approx(one[0])
+
+
+def test_scores_that_are_all_equal_have_no_interval_of_no_width() -> None:
+    rng = np.random.default_rng(1)
+    rows = [
+        {"task": f"t{t}", "system": s, "language": x, "judge": j, "score": 2.0 if s == "a" else rng.random()}
+        for t in range(20) for s in "abc" for x in ("en", "fr") for j in ("ja", "jb")
+    ]  # fmt: skip
+    found = pj.systems(pj.read_panel(pd.DataFrame(rows), range=(0, 2)), resamples=100)
+    board = {row[0].text: row[1] for row in cells(systems_view.board(found.leaderboard))}
+    assert board["a"].interval == "(all equal)"
+    assert all(board[name].interval.startswith("[") for name in "bc")

@@ -17,6 +17,7 @@ from polyjudge.questions.audit.by_criterion import Criteria
 from polyjudge.questions.audit.criteria_view import build_criteria
 from polyjudge.questions.audit.details import cell_says, judged, sections
 from polyjudge.questions.compare.recovery import Recovery
+from polyjudge.questions.compare.view import in_unit
 from polyjudge.questions.probe import view as probe
 from polyjudge.questions.systems import view as systems
 from polyjudge.questions.systems.signal import DISAGREE
@@ -70,6 +71,7 @@ def in_percent(a: Audit) -> Audit:
     scale = replace(a.explanation.scale, factor=1.0)
     parts = {
         "uncertainty": _times(a.uncertainty, factor),
+        "held_out": in_unit(a.held_out, factor, a.explanation.unit),
         "explanation": replace(_times(a.explanation, factor), scale=scale),
         "certificate": _times(a.certificate, factor),
         "sensitivity": _times(a.sensitivity, factor, but=("links", "pile_up")),

@@ -245,7 +245,8 @@ def _missing(v: Values) -> str:
 
 def _gain(v: Values) -> str:
     """The advice of the held-out gain; `why` is its code."""
-    return GAIN[v["why"]]
+    template = GAIN[v["why"]]
+    return template if isinstance(template, str) else template(v)
 
 
 def _gate(v: Values) -> str:

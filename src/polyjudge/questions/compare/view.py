@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from polyjudge.calibrate.methods import IDENTITIES
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say, word
-from polyjudge.questions.compare.held_out import Comparison
+from polyjudge.questions.compare.held_out import GAINS, Comparison
 from polyjudge.report.build import chart, column, fields, frame_of, notes, table
 from polyjudge.report.sections import Report, Section
 
@@ -50,7 +52,20 @@ def _comparison(c: Comparison) -> Parts:
     return say("held-out.title"), (best, *(wide or [say("held-out.consistency")])), sections
 
 
-def held_out_section(c: Comparison, said: bool = False) -> Section:
+def in_unit(c: Comparison, factor: float, unit: str) -> Comparison:
+    """The comparison with gains in another unit, so many of which a point is."""
+    gains = {name: c.table[name] * factor**2 for name in GAINS if name != "gain_positive"}
+    advice = c.advice
+    if advice is not None:
+        power = {"gain": 2, "low": 2, "high": 2, "closer": 1, "closer_low": 1, "closer_high": 1}
+        values = {
+            n: x * factor ** power[n] if n in power and x is not None else x for n, x in advice.text.values.items()
+        }
+        advice = replace(advice, text=replace(advice.text, values={**values, "unit": unit}))
+    return replace(c, table=c.table.assign(**gains), advice=advice)
+
+
+def held_out_section(c: Comparison, said: bool = False, unit: str = "points") -> Section:
     """The comparison of methods; what is true by arithmetic is pale. `said`: the advice stands elsewhere."""
     against = c.table["method"] == "raw"  # what the gain is measured against has none
     frame = c.table.assign(gain=c.table["gain"].mask(against), gain_positive=c.table["gain_positive"].mask(against))
@@ -61,7 +76,7 @@ def held_out_section(c: Comparison, said: bool = False) -> Section:
         column("method"),
         column("agreement of languages (tau) = tau/low/high:ratio", pale="pale_tau"),
         column("full fit = full_fit:ratio", pale="pale_full_fit"),
-        column("gain, points squared = gain/_low/_high:+points", pale="pale_gain"),
+        column(f"gain, {unit} squared = gain/_low/_high:+points", pale="pale_gain"),
         column("resamples with a gain = gain_positive:share", pale="pale_gain_positive"),
         column("true by arithmetic = identity", words=codes),
     )
