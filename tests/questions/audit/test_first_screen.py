@@ -170,6 +170,10 @@ def test_pass_or_fail_is_read_in_percent_everywhere_and_json_keeps_the_scores() 
     assert tables["explained"]["band_low"].min() == pytest.approx(100 * audit.explanation.cells["band_low"].min())
     assert tables["judges"]["effect"].max() == pytest.approx(100 * audit.judge_effect["effect"].max())
     assert tables["links"]["spearman"].max() <= 1
+    board = audit.systems.leaderboard.systems
+    assert tables["leaderboard-languages"]["mean"].tolist() == pytest.approx((100 * board["mean"]).tolist())
+    assert tables["leaderboard-languages"]["rank_high"].tolist() == board["rank_high"].tolist()
+    assert [b.frame["low"].max() > 50 for b in report.beside if b.name == "leaderboard"] == [True]
     gain = tables["compare"].set_index("method")["gain"]["cbc"]
     assert gain == pytest.approx(100**2 * audit.held_out.table.set_index("method")["gain"]["cbc"])
     assert tables["compare"]["tau"].tolist() == pytest.approx(audit.held_out.table["tau"].tolist(), nan_ok=True)

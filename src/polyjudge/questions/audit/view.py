@@ -21,6 +21,7 @@ from polyjudge.questions.compare.view import in_unit
 from polyjudge.questions.probe import view as probe
 from polyjudge.questions.systems import view as systems
 from polyjudge.questions.systems.signal import DISAGREE
+from polyjudge.questions.systems.systems import Systems
 from polyjudge.report.build import by_size, chart, fields, frame_of, marked_grid, notes, table, value_says
 from polyjudge.report.charts.grids import ROOMY
 from polyjudge.report.charts.lines import BEFORE
@@ -45,7 +46,7 @@ def build(result: Audit, panel: Panel | None = None) -> Report:
         title=say("audit.title", judges=len(s.judges), languages=len(s.languages)),
         verdict=cell_says(shown) if asked else advice.verdict,
         picture=() if advice.state == "constant" else corrections(result),
-        beside=() if advice.state == "constant" else _beside(result),
+        beside=() if advice.state == "constant" else _beside(shown),
         uses=() if asked else tuple(advice.uses.values()),
         next=steps(todo, s.source or SCORES),
         findings=tuple(shown.findings),
@@ -58,7 +59,8 @@ IN_POINTS = frozenset(
     {"interaction", "se", "low", "high", "band_low", "band_high", "excess", "effect", "median", "median_low"}
     | {"median_high", "gap_a", "gap_b", "gap_a_se", "gap_b_se", "mean", "score", "others", "expected", "gap"}
     | {"max_interaction", "sensitivity_low", "sensitivity_high", "sigma", "radius", "largest", "largest_without"}
-    | {"matters", "delta", "change"}
+    | {"matters", "delta", "change", "beyond", "beyond_low", "beyond_high", "difference", "gap_higher", "gap_lower"}
+    | {"without", "without_low", "without_high"}
 )
 """Columns and fields that are score differences (or scores) of a panel."""
 
@@ -71,6 +73,7 @@ def in_percent(a: Audit) -> Audit:
     scale = replace(a.explanation.scale, factor=1.0)
     parts = {
         "uncertainty": _times(a.uncertainty, factor),
+        "systems": None if a.systems is None else _of_systems(a.systems, factor),
         "held_out": in_unit(a.held_out, factor, a.explanation.unit),
         "explanation": replace(_times(a.explanation, factor), scale=scale),
         "certificate": _times(a.certificate, factor),
@@ -81,6 +84,14 @@ def in_percent(a: Audit) -> Audit:
         **{name: _scaled(getattr(a, name), factor) for name in ("language_effect", "judge_effect", "answers")},
     }
     return replace(a, **parts)
+
+
+def _of_systems(s: Systems, factor: float) -> Systems:
+    favour = s.favour
+    if favour is not None:
+        own = favour.self_preference
+        favour = replace(_times(favour, factor), self_preference=None if own is None else _times(own, factor))
+    return replace(s, leaderboard=_times(s.leaderboard, factor), favour=favour)
 
 
 def _times(part: Any, factor: float, but: tuple[str, ...] = ()) -> Any:
