@@ -184,7 +184,9 @@ def test_a_heatmap_without_findings_is_pale(largest: float, calm: bool) -> None:
     cells = pd.DataFrame(names, columns=["language", "judge"]).assign(excess=[largest, 0.0, 0.0, -largest])
     cells = cells.assign(low=cells["excess"] - 1, high=cells["excess"] + 1, named=False)
     cells["small"] = cells["excess"].abs() < 2
-    tint = charts.deviations(cells, 2.0).spec["layer"][0]["encoding"]["color"]
+    drawn = charts.deviations(cells, 2.0).spec
+    assert drawn["width"]["step"] * cells["judge"].nunique() <= 300  # fits on a telephone as it is
+    tint = drawn["layer"][0]["encoding"]["color"]
     assert (tint["legend"] is None) == calm
     assert tint["scale"]["domain"][2] == (6.0 if calm else largest)
 

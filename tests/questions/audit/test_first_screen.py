@@ -184,3 +184,19 @@ def test_pass_or_fail_is_read_in_percent_everywhere_and_json_keeps_the_scores() 
     assert audit.to_dict()["uncertainty"]["cells"][0]["interaction"] == audit.uncertainty.cells["interaction"].iloc[0]
     plain = audited("One cell is off")[0]
     assert in_percent(plain) is plain
+
+
+def test_two_values_other_than_0_and_1_are_a_percentage_of_the_higher() -> None:
+    rng = np.random.default_rng(3)
+    index = pd.MultiIndex.from_product(
+        [range(40), ["a", "b"], ["en", "fr"], ["ja", "jb", "jc"]], names=["task", "system", "language", "judge"]
+    )
+    rows = pd.DataFrame({"score": rng.integers(0, 2, len(index))}, index=index).reset_index()
+    as_is, other = (
+        in_percent(pj.audit(pj.read_panel(x), resamples=100, cell=("fr", "jb")))
+        for x in (rows, rows.assign(score=2 * rows["score"] + 1))
+    )
+    for name in ("mean", "low", "high"):
+        there = [x.systems.leaderboard.systems[name].to_numpy() for x in (as_is, other)]
+        assert there[0] == pytest.approx(there[1])
+    assert as_is.explanation.worst["score"].tolist() == pytest.approx(other.explanation.worst["score"].tolist())

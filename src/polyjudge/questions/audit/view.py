@@ -71,7 +71,7 @@ def in_percent(a: Audit) -> Audit:
     if factor == 1.0:
         return a
     scale = replace(a.explanation.scale, factor=1.0)
-    parts = {
+    parts: dict[str, Any] = {
         "uncertainty": _times(a.uncertainty, factor),
         "systems": None if a.systems is None else _of_systems(a.systems, factor),
         "held_out": in_unit(a.held_out, factor, a.explanation.unit),
@@ -83,7 +83,23 @@ def in_percent(a: Audit) -> Audit:
         "missingness": None if a.missingness is None else _times(a.missingness, factor),
         **{name: _scaled(getattr(a, name), factor) for name in ("language_effect", "judge_effect", "answers")},
     }
+    lowest = a.explanation.scale.low * factor  # a score of 1 or 2 is read as 0% or 100%
+    if lowest:
+        e, answers = parts["explanation"], parts["answers"]
+        parts["explanation"] = replace(e, worst=_less(e.worst, lowest, SCORED))
+        parts["answers"] = None if answers is None else _less(answers, lowest, SCORED)
+        if a.systems is not None:
+            board = parts["systems"].leaderboard
+            board = replace(board, systems=_less(board.systems, lowest, ("mean", "low", "high")))
+            parts["systems"] = replace(parts["systems"], leaderboard=board)
     return replace(a, **parts)
+
+
+SCORED = ("score", "others", "expected")
+
+
+def _less(frame: pd.DataFrame, lowest: float, names: tuple[str, ...]) -> pd.DataFrame:
+    return frame.assign(**{name: frame[name] - lowest for name in names if name in frame})
 
 
 def _of_systems(s: Systems, factor: float) -> Systems:
@@ -216,7 +232,7 @@ def _beside(audit: Audit) -> tuple[Block, ...]:
     if audit.probes is not None:
         return (probe.sight(audit.probes),)
     if audit.systems is not None and audit.systems.signal.verdict != DISAGREE:
-        return (systems.board(audit.systems.leaderboard),)
+        return (systems.board(audit.systems.leaderboard, audit.explanation.scale.kind == "binary"),)
     if audit.ranks is None or len(audit.summary.judges) > ROOMY:
         return ()
     ranks = audit.ranks.table

@@ -87,10 +87,10 @@ def steps(result: Systems, panel: Panel | None) -> tuple[Step, ...]:
     return Step(why=say("systems.next-plan"), command=f"polyjudge plan --from {scores} --separate POINTS"), label
 
 
-def board(b: Leaderboard) -> Table:
-    """The leaderboard over all languages."""
+def board(b: Leaderboard, percent: bool = False) -> Table:
+    """The leaderboard over all languages; `percent`: its means are."""
     whole = b.systems[b.systems["language"] == ALL]
-    return table("leaderboard", say("systems.board"), whole, f"system | {RANKS}", most=40)
+    return table("leaderboard", say("systems.board"), whole, f"system | {'mean, % = ' * percent}{RANKS}", most=40)
 
 
 def sections(result: Systems, panel: Panel | None = None) -> tuple[Section, ...]:

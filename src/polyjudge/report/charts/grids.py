@@ -227,6 +227,8 @@ def deviations(
         for test, width in (("datum.named", 3), (IS_CHOSEN, 1.5))
     ]
     chart = sized([rectangles(base, tint), *text, *frames], judges, narrow=12, high=28)
+    if roomy:  # the first picture of a page: five judges fit on a telephone as they are
+        chart = chart.properties(width=bands(max(46, min(64, 270 // len(judges)))))
     framed_words = "framed: named; " if data["named"].any() else ""
     small = (f". within {matters:.2g}" if matters else ". within noise") if bool(cells["small"].any()) else ""
     first = note or f"{unit} beyond the judge's and the language's own level"
