@@ -71,7 +71,7 @@ def reproduce(
         )
     formats = _formats(figures)
     more = {"labels": labels, "instances": instances, "judgments": judgments, "replication": replication}
-    result = run(benchmark, data, anchor, **more, offline=offline, seed=seed)
+    result = run(Benchmark(benchmark).value, data, anchor, **more, offline=offline, seed=seed)
     _emit(ctx, result, "reproduce", output, formats, full)
     if result.ledger.counts["differs"]:
         raise typer.Exit(1)
