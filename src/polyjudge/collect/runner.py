@@ -184,11 +184,11 @@ async def client_session() -> AsyncIterator[Any]:
         raise CollectError("Collecting needs the collect extra: pip install 'polyjudge[collect]'.") from None
 
     class Connector(aiohttp.TCPConnector):
-        async def _get(self, key: Any, traces: Any) -> Any:
+        def _get(self, key: Any, *more: Any) -> Any:  # older versions are no coroutine and have no traces
             for proto, _ in self._conns.get(key) or ():
                 if proto.should_close:
                     proto.close()
-            return await super()._get(key, traces)
+            return super()._get(key, *more)
 
     jar, quiet = aiohttp.DummyCookieJar(), aiohttp.ClientTimeout(total=None, sock_connect=30)
     async with aiohttp.ClientSession(
