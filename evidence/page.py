@@ -59,7 +59,7 @@ def markdown(sets: Sequence[Evidence], answers: Sequence[Answer], absent: Sequen
         "",
         "## Figures said before, and ours",
         "",
-        "What differs was measured on more categories or with fewer draws than these files and this program have.",
+        "Ranges were said of all categories and sets; two categories are here.",
         "",
         *rows_of(figures(sets)),
         "",

@@ -123,13 +123,13 @@ def test_the_real_sets_give_the_figures_that_were_said(tmp_path: Path) -> None:
     sets, absent = read_all(folder)
     assert {"WMT22 with GEMBA", "BASSE", "MENLO"} <= {source.name for source, _ in absent}
     table = figures(sets).set_index("figure")
-    same = table[table.index.str.contains("language error|differ by")]
-    assert len(same) >= 7
-    for name, row in same.iterrows():
-        assert float(row["here"]) == pytest.approx(float(row["said"]), abs=0.1), name
-    for name, row in table[table.index.str.contains("200 labels")].iterrows():
-        said, here = ([int(x) for x in re.findall(r"\d+", row[column])] for column in ("said", "here"))
-        assert here[2:] == pytest.approx(said[2:], abs=3), name  # 50 labels and more
+    exact = table[table.index.str.contains("language error|differ by|(?:50|100|200) labels")]
+    assert len(exact) == 13
+    for name, row in exact.iterrows():
+        said, here = (float(re.match(r"[\d.]+", row[column])[0]) for column in ("said", "here"))
+        assert here == pytest.approx(said, abs=3 if "%" in row["said"] else 0.1), name
+    assert "no" not in set(table["same"])
+    assert set(table.loc[table.index.str.contains("shared by all|CBC removes"), "same"]) == {"within it"}
 
 
 def test_the_command_writes_the_page_and_its_charts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
