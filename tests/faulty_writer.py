@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from polyjudge.panel import files
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.files import new_folder
 
@@ -34,8 +35,8 @@ def fail(kind: str) -> None:
     os.kill(os.getpid(), signal.SIGINT if kind == "interrupt" else signal.SIGKILL)
 
 
-def arm(kind: str, at: int) -> list[int]:
-    """Count the calls of the system; the one with number `at` fails."""
+def arm(kind: str, at: int, exchange: bool) -> list[int]:
+    """Count the calls of the system; the one with number `at` fails. `exchange`: folders can be, on this disk."""
     count = [0]
 
     def wrap(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,10 +51,11 @@ def arm(kind: str, at: int) -> list[int]:
     for name in CALLS:
         setattr(os, name, wrap(getattr(os, name)))
     Path.write_text = wrap(Path.write_text)  # type: ignore[method-assign]
+    files._exchange = wrap(files._exchange if exchange else lambda *places: False)
     return count
 
 
-def run_faulty(target: Path, kind: str, at: int, overwrite: bool) -> tuple[int, str, int]:
+def run_faulty(target: Path, kind: str, at: int, overwrite: bool, exchange: bool = True) -> tuple[int, str, int]:
     """Write the new folder in a process of its own, with one fault. Its exit code, its message, its number of calls."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -61,7 +63,7 @@ def run_faulty(target: Path, kind: str, at: int, overwrite: bool) -> tuple[int, 
         signal.signal(signal.SIGINT, signal.default_int_handler)
         code, said, count = 3, "", [0]
         try:
-            count = arm(kind, at)
+            count = arm(kind, at, exchange)
             write(target, NEW, overwrite=overwrite)
             code = 0
         except UsageError as error:

@@ -195,7 +195,7 @@ def new_folder(
     check_folder(path, maker, overwrite)
     with _write_errors(path):
         whole = _beside(path, tempfile.mkdtemp)
-    part = whole / "new"
+    part, old = whole / "new", whole / "old"
     try:
         with _write_errors(path):
             os.mkdir(part)
@@ -207,10 +207,28 @@ def new_folder(
                 _keep_mode(path / file.relative_to(part), file)
                 if file.is_file() and not file.is_symlink():
                     _fsync(file)
-            _swap(part, path, whole / "old")
+            old = _swap(part, path, old)
         _settle(path)
     finally:
-        _clear(whole, path)
+        _clear(whole, old, path)
+        _unfinished.discard(whole)
+
+
+@contextmanager
+def first_folder(path: Path) -> Iterator[Path]:
+    """A folder that takes a place where there is none yet, or an empty one, when the block ends well."""
+    path = Path(os.path.realpath(path))
+    with _write_errors(path):
+        whole = _beside(path, tempfile.mkdtemp)
+    try:
+        with _write_errors(path):
+            part = whole / "new"
+            os.mkdir(part)
+            yield part
+            os.rename(part, path)
+        _settle(path)
+    finally:
+        shutil.rmtree(whole, ignore_errors=True)
         _unfinished.discard(whole)
 
 
@@ -310,25 +328,39 @@ def _link(old: Path, new: Path, place: Path) -> None:
         os.link(old / place, target, follow_symlinks=False)
 
 
-def _swap(part: Path, path: Path, old: Path) -> None:
-    """`part` becomes `path`; what was there becomes `old`, until it is cleared away."""
+def _swap(part: Path, path: Path, old: Path) -> Path:
+    """`part` becomes `path`. Returns where that lies which was there: `old`, or `part` where both were exchanged."""
     if not path.exists():
         os.rename(part, path)
-        return
+        return old
+    if _exchange(part, path):
+        return part
     os.rename(path, old)
     try:
         os.rename(part, path)
     except BaseException:
         os.rename(old, path)
         raise
+    return old
 
 
-def _clear(whole: Path, path: Path) -> None:
+def _exchange(one: Path, two: Path) -> bool:
+    """Two folders change places in one step; False where the system or the disk cannot (Windows, some networks)."""
+    import ctypes
+
+    here, swap = -100, 2  # AT_FDCWD, RENAME_EXCHANGE; RENAME_SWAP of macOS is 2 too
+    names = os.fsencode(one), os.fsencode(two)
+    system: Any = ctypes.CDLL(None) if os.name == "posix" else None
+    if hasattr(system, "renameat2"):
+        return bool(system.renameat2(here, names[0], here, names[1], swap) == 0)
+    return hasattr(system, "renamex_np") and bool(system.renamex_np(*names, swap) == 0)
+
+
+def _clear(whole: Path, old: Path, path: Path) -> None:
     """Remove what lies beside: an unfinished new folder, or the old one once the new one is in its place.
 
     What others put into the old folder at the last moment moves over; what cannot is left, and said.
     """
-    old = whole / "old"
     if old.is_dir() and not os.path.lexists(path):
         return  # it is all there is: the next command puts it back
     for place in strangers(old, read_marker(old) or {"files": {}}) if old.is_dir() else ():
@@ -349,7 +381,7 @@ def _same(one: Path, two: Path) -> bool:
 
 
 def _restore(path: Path) -> None:
-    """Put back the old folder of a run that was killed between its two renames."""
+    """Put back the old folder of a run that was killed between two renames, where folders cannot be exchanged."""
     if os.path.lexists(path):
         return
     for old in glob.glob(os.path.join(glob.escape(str(path.parent)), f".{glob.escape(path.name[:80])}.*.part", "old")):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +10,8 @@ import typer
 from typer import Argument, Context, Option
 
 from polyjudge.panel.errors import UsageError
+from polyjudge.panel.labels import shell
+from polyjudge.panel.small_files import read_json, read_text
 from polyjudge.questions import options as o
 
 label = typer.Typer(
@@ -60,7 +61,7 @@ def make(
     )  # fmt: skip
     report = report_of(made, panel)
     assert report is not None
-    steps = [replace(step, command=step.command.replace("SCORES", shlex.quote(scores))) for step in report.next]
+    steps = [replace(step, command=step.command.replace("SCORES", shell(scores))) for step in report.next]
     show(replace(report, next=tuple(steps)), o.Json.of(ctx).as_json, False)
 
 
@@ -83,15 +84,9 @@ def read(
 def _rubric(text: str | None) -> Any:
     if text is None or not Path(text[:4000]).is_file():
         return text
-    import json
-
-    content = Path(text).read_text(encoding="utf-8")
     if not text.lower().endswith(".json"):
-        return content
-    try:
-        found = json.loads(content)
-    except ValueError:
-        raise UsageError("The rubric file is no JSON: an object with a text for each language is wanted.") from None
+        return read_text(text)
+    found = read_json(text)
     if not isinstance(found, dict):
         raise UsageError("The rubric's JSON is an object: language -> text.")
     return found

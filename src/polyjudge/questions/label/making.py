@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +16,7 @@ import pandas as pd
 from polyjudge._version import __version__
 from polyjudge.estimate.few_labels import labels_for, stratified_means
 from polyjudge.panel.errors import PanelError, UsageError
-from polyjudge.panel.files import atomic_write
+from polyjudge.panel.files import first_folder, write_texts
 from polyjudge.panel.gold import Gold, align_gold, by_answer
 from polyjudge.panel.labels import clean, some
 from polyjudge.panel.panel import Panel
@@ -107,10 +108,10 @@ def make(
     dealt = _deal(drawn, panel, tasks, systems, asked, annotators, overlap, repeats, link, name, number, seed)
     manifest = _manifest(old, panel, asked, drawn, dealt, name, number, seed)
     shown = _with_texts(dealt, manifest, texts, asked, rubric, notes)
-    written = write_sheets(folder, shown, asked, name)
-    with atomic_write(folder / MANIFEST) as file:
-        json.dump(manifest, file, ensure_ascii=False, indent=1)
-        file.write("\n")
+    # A first round comes as a whole folder; a later one counts once the manifest names it.
+    with first_folder(folder) if old is None else nullcontext(folder) as place:
+        written = write_sheets(place, shown, asked, name)
+        write_texts(place, {MANIFEST: json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"})
     return Made(
         folder=str(folder),
         files=written,
