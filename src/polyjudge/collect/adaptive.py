@@ -11,6 +11,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,7 @@ class Expected(Result):
 class InLook:
     """The calls of one purchase, task by task in the order of the rule, through all cells that are needed."""
 
-    def __init__(self, remaining: Remaining, places: Sequence[int], cells: set[tuple[str, str, str]]):
+    def __init__(self, remaining: Remaining, places: Sequence[int], cells: set[tuple[str, str, str]]) -> None:
         def wanted(call: Call) -> bool:
             return (call.key.system, call.key.language, call.key.judge) in cells
 
@@ -76,72 +77,113 @@ class InLook:
         self._calls[judge] = iter(())
 
 
-class _Bought:
-    """A plan seen by the rule: its tasks in the order of buying, its systems, its clusters.
+class _Tasks:
+    """A plan's tasks in the order of buying, its systems, its clusters; and the rule over some of its questions."""
 
-    asked : languages and judges in the order of the questions, when a run has noted them
-    """
-
-    def __init__(self, work: Work, rule: dict[str, Any], asked: dict[str, list[str]] | None = None) -> None:
-        aligned, plan = work.aligned, work.plan
-        self.work = work
+    def __init__(self, work: Work, settings: dict[str, Any]) -> None:
+        aligned = work.aligned
+        self.work, self.settings = work, settings
         self.tasks = list(dict.fromkeys(name.task for name in aligned.names))
         self.systems = list(dict.fromkeys(name.system for name in aligned.names))
+        named = tuple(s for s in self.systems if s)
+        self.named = named if len(named) > 1 else ()
         first = {
             name.task: cluster
             for name, cluster in zip(reversed(aligned.names), reversed(aligned.clusters), strict=True)
         }
         labels = [first[task] or f"\0{task}" for task in self.tasks]
         codes = np.unique(labels, return_inverse=True)[1]
-        named = [s for s in self.systems if s]
-        asked = asked or _asked(plan)
-        self.rule = Sequential(
-            languages=tuple(asked["languages"]),
-            judges=tuple(asked["judges"]),
-            systems=tuple(named) if len(named) > 1 else (),
-            tasks=len(self.tasks),
-            **rule,
-        )
         clustered = any(first.values())
-        order = self.rule.order(codes if clustered else None)
+        order = self.rule().order(codes if clustered else None)
         self.order = [self.tasks[i] for i in order]
         self.clusters: NDArray[np.int64] | None = codes[order] if clustered else None
         self._places: dict[str, list[int]] = {}
         for place, name in enumerate(aligned.names):
             self._places.setdefault(name.task, []).append(place)
 
+    def rule(
+        self, languages: Sequence[str] = (), judges: Sequence[str] = (), new: Sequence[str] = ()
+    ) -> Sequential:
+        """The rule over all questions of the plan, or over those of some languages and judges."""
+        asked = _asked(self.work.plan)
+        return Sequential(
+            languages=tuple(languages or asked["languages"]), judges=tuple(judges or asked["judges"]), new=tuple(new),
+            systems=self.named, tasks=len(self.tasks), **self.settings,
+        )  # fmt: skip
+
     def places(self, purchase: Purchase) -> list[int]:
         """Items of the tasks to buy, in order."""
         return [p for task in self.order[purchase.start : purchase.stop] for p in self._places[task]]
 
-    def cells(self, purchase: Purchase) -> set[tuple[str, str, str]]:
+    def first(self, tasks: int) -> NDArray[np.int64] | None:
+        """Clusters of the first tasks."""
+        return None if self.clusters is None else self.clusters[:tasks]
+
+    def cells(self, rule: Sequential, purchase: Purchase) -> set[tuple[str, str, str]]:
         """(system, language, judge) to buy."""
         out = set()
         for s, l, b in zip(*np.nonzero(purchase.cells), strict=True):  # noqa: E741
-            systems = [self.rule.systems[s]] if self.rule.systems else self.systems
-            out |= {(system, self.rule.languages[l], self.rule.judges[b]) for system in systems}
+            systems = [rule.systems[s]] if rule.systems else self.systems
+            out |= {(system, rule.languages[l], rule.judges[b]) for system in systems}
         return out
 
-    def scores(self, frame: pd.DataFrame, tasks: int) -> Array:
+    def scores(self, rule: Sequential, frame: pd.DataFrame, tasks: int) -> Array:
         """(tasks, s, k, m) in the order of buying, NaN where there is no score."""
-        systems = self.rule.systems or ("",)
-        shape = (tasks, len(systems), len(self.rule.languages), len(self.rule.judges))
-        place = {task: i for i, task in enumerate(self.order[:tasks])}
-        frame = frame[frame["task"].isin(place)]
-        column = frame["system"] if self.rule.systems else pd.Series("", index=frame.index)
-        at = [
-            frame["task"].map(place),
-            column.map({s: i for i, s in enumerate(systems)}),
-            frame["language"].map({x: i for i, x in enumerate(self.rule.languages)}),
-            frame["judge"].map({x: i for i, x in enumerate(self.rule.judges)}),
-        ]
+        system = frame["system"] if rule.systems else pd.Series("", index=frame.index)
+        axes = [
+            (frame["task"], self.order[:tasks]), (system, rule.systems or ("",)),
+            (frame["language"], rule.languages), (frame["judge"], rule.judges),
+        ]  # fmt: skip
+        shape = tuple(len(names) for _, names in axes)
+        at = np.stack([pd.Index(names).get_indexer(column) for column, names in axes])
         value = frame["score"].to_numpy(dtype=float)
-        index = np.ravel_multi_index([a.to_numpy(dtype=np.int64) for a in at], shape)
-        there = ~np.isnan(value)
-        count = np.bincount(index[there], minlength=int(np.prod(shape)))
-        total = np.bincount(index[there], weights=value[there], minlength=int(np.prod(shape)))
+        there = (at >= 0).all(axis=0) & ~np.isnan(value)
+        index, size = np.ravel_multi_index(tuple(at[:, there]), shape), int(np.prod(shape))
+        count, total = (np.bincount(index, weights=w, minlength=size) for w in (None, value[there]))
         out: Array = np.where(count > 0, total / np.maximum(count, 1), np.nan).reshape(shape)
         return out
+
+
+@dataclass
+class _Part:
+    """Questions that were asked together, with a level of their own, and what is known of them."""
+
+    rule: Sequential
+    state: State
+    more: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        rule, look = self.rule, self.state.look
+        return {
+            "languages": list(rule.languages),
+            "judges": list(rule.judges),
+            "new": list(rule.new),
+            "questions": rule.asked.to_numpy().tolist(),
+            "state": self.state.to_dict(),
+            "tasks": (0, *rule.looks)[look],
+            **self.more,
+        }
+
+    @classmethod
+    def from_dict(cls, kept: dict[str, Any], tasks: _Tasks, asked: dict[str, list[str]]) -> _Part | None:
+        """A part of a store. What the plan no longer asks is withdrawn: the other questions keep their verdicts and
+        their level. None when no question is left."""
+        languages, judges, new = (
+            [name for name in kept[axis] if name in asked[among]]
+            for axis, among in (("languages", "languages"), ("judges", "judges"), ("new", "judges"))
+        )
+        alone = len(judges) < 2 and tasks.settings.get("questions", "judges") != "systems"
+        if not languages or not judges or alone or (kept["new"] and not new):
+            return None
+        rule = tasks.rule(languages, judges, new)
+        place = {tuple(question): i for i, question in enumerate(kept["questions"])}
+        which = [place[tuple(question)] for question in rule.asked.to_numpy().tolist()]
+        more = {name: kept[name] for name in ("blind_spot", "final") if kept.get(name) is not None}
+        if "final" in more:
+            more["final"] = [more["final"][i] for i in which]
+        each = ("verdict", "settled_at", "estimate", "low", "high")
+        state = {**kept["state"], **{name: [kept["state"][name][i] for i in which] for name in each}}
+        return cls(rule, State.from_dict(state), more)
 
 
 def collect_until(
@@ -165,58 +207,54 @@ def collect_until(
     work = ready(plan, asking)
     with opened(folder) as con:
         with damaged(folder / FILE):
-            bought, state = _planned(con, work, settings)
+            tasks, parts = _planned(con, work, settings)
             begin(con, work, asking.retry_missing)
-            write_meta(con, ADAPTIVE, {**(read_meta(con, ADAPTIVE) or {}), **_note(settings, bought, state)})
-        while (purchase := bought.rule.next(state)) is not None:
-            places, cells = bought.places(purchase), bought.cells(purchase)
-
-            def order(remaining: Remaining, places: list[int] = places, cells: Any = cells) -> InLook:
-                return InLook(remaining, places, cells)
-
-            summary = sit(con, folder, work, asking, order)
-            left = order(Remaining(con, work))
-            if any(left.take(judge.name) for judge in plan.judges):
-                return summary  # a judge set aside, money spent, calls given up
-            scores = bought.scores(read(folder), purchase.stop)
-            clusters = None if bought.clusters is None else bought.clusters[: purchase.stop]
-            state = bought.rule.look(state, scores, clusters)
-            note, so_far = _note(settings, bought, state), replay_of(bought.rule, state, scores, clusters)
-            note["blind_spot"] = plain(so_far.blind_spot)
-            if bought.rule.next(state) is None:  # what all scores together say
-                note["final"] = plain(so_far.unbiased()[0])
-            write_meta(con, ADAPTIVE, note)
-            if tell is not None:
-                tell(_line(bought, state, purchase, summary, scores, clusters))
+            write_meta(con, ADAPTIVE, _note(tasks, parts))
+        for part in parts:
+            rule = part.rule
+            while (purchase := rule.next(part.state)) is not None:
+                order = partial(InLook, places=tasks.places(purchase), cells=tasks.cells(rule, purchase))
+                summary = sit(con, folder, work, asking, order)
+                left = order(Remaining(con, work))
+                if any(left.take(judge.name) for judge in plan.judges):
+                    return summary  # a judge set aside, money spent, calls given up
+                scores, clusters = tasks.scores(rule, read(folder), purchase.stop), tasks.first(purchase.stop)
+                part.state = rule.look(part.state, scores, clusters)
+                so_far = replay_of(rule, part.state, scores, clusters)
+                part.more = {"blind_spot": plain(so_far.blind_spot)}
+                if rule.next(part.state) is None:  # what all scores together say
+                    part.more["final"] = plain(so_far.unbiased()[0])
+                write_meta(con, ADAPTIVE, _note(tasks, parts))
+                if tell is not None:
+                    tell(_line(work, part, summary, scores, clusters))
         with damaged(folder / FILE):
             return summarise(con, folder, {})
 
 
-def _line(
-    run: _Bought, state: State, purchase: Purchase, summary: Summary, scores: Array, clusters: NDArray[np.int64] | None
-) -> Say:
-    """What a look found, and what is still to come at the calls and the money that each score took so far.
+def _line(work: Work, part: _Part, summary: Summary, scores: Array, clusters: NDArray[np.int64] | None) -> Say:
+    """What a look found, and what is still to come of its part, at the money that each call took so far.
 
     `calls` of `whole` are made, `saved` are not needed any more, `ahead` are still to come and will cost `money`, where
     prices are known.
     """
-    judges = summary.judges.set_index("judge").loc[list(run.rule.judges)]
+    rule, state, judges = part.rule, part.state, summary.judges.set_index("judge")
     calls, whole = (int(judges[column].sum()) for column in ("answered", "calls"))
     ahead, money, saved = (0.0, 0.0, 0.0), None, whole - calls
-    if run.rule.next(state) is not None:
-        bought = forecast(run.rule, scores, state, clusters, runs=10)
-        had = np.maximum(1, (~np.isnan(scores)).sum(axis=(0, 1, 2)))
-        each = judges["answered"].to_numpy() / had  # calls of a score
-        ahead = _range(bought @ each)
-        idle = (~run.rule.needed(state.open)).sum(axis=(0, 1)) * (run.rule.tasks - purchase.stop)
-        saved = round(float(idle @ each))
-        money = _range(bought @ (judges["cost"].to_numpy() / had)) if judges["cost"].notna().all() else None
+    if rule.next(state) is not None:
+        bought = forecast(rule, scores, state, clusters, runs=10)
+        each = work.calls / (rule.tasks * max(1, len(rule.systems)) * len(work.plan.languages))  # calls of a score
+        ahead = _range(bought.sum(axis=1) * each)
+        idle = (~rule.needed(state.open)).sum() * (rule.tasks - len(scores))
+        saved = round(float(idle * each))
+        own = judges.loc[list(rule.judges)]
+        if own["cost"].notna().all():
+            money = _range(bought @ (each * own["cost"] / own["answered"].clip(lower=1)).to_numpy())
     still = int(state.open.sum())
     return say(
         "adaptive.look",
         look=state.look,
-        looks=len(run.rule.looks),
-        tasks=purchase.stop,
+        looks=len(rule.looks),
+        tasks=len(scores),
         settled=len(state.verdict) - still,
         open=still,
         calls=calls,
@@ -238,7 +276,7 @@ def expected(work: Work, settings: dict[str, Any], costs: Estimate, pilot: Array
 
     pilot : (n, k, m) or (n, s, k, m) earlier scores of the plan's languages and judges
     """
-    rule = _Bought(work, settings).rule
+    rule = _Tasks(work, settings).rule()
     judges = costs.judges
     whole = int(judges["calls"].sum())
     if pilot is None:
@@ -284,73 +322,69 @@ def _asked(plan: Plan) -> dict[str, list[str]]:
     return {"languages": [x.name for x in plan.languages], "judges": [x.name for x in plan.judges]}
 
 
-def _planned(con: sqlite3.Connection, work: Work, settings: dict[str, Any]) -> tuple[_Bought, State]:
-    """The rule and the state in the store; a new run notes what it plans before the first call."""
-    kept = read_meta(con, ADAPTIVE)
+def _planned(con: sqlite3.Connection, work: Work, settings: dict[str, Any]) -> tuple[_Tasks, list[_Part]]:
+    """The tasks of a run, and its questions in parts. A run that goes on keeps what it was begun with; what the plan
+    has new is a part of its own."""
+    kept, tasks = read_meta(con, ADAPTIVE), _Tasks(work, settings)
     if kept is None:
-        bought = _Bought(work, settings)
         if con.execute("select 1 from answers limit 1").fetchone():
             raise CollectError(
                 "This run was begun without --until. Answers bought in another order cannot be looked at with a "
                 "guarantee: use a new folder (-o)."
             )
-        return bought, bought.rule.start()
-    asked, gone = _still_asked(work.plan, kept, settings)
-    bought = _Bought(work, settings, asked)
-    state = State.from_dict(kept["state"])
-    now = _note(settings, bought, bought.rule.start())
+        return tasks, [_begun(tasks.rule())]
+    now = _note(tasks, [])
     changed = [name for name in ("settings", "looks", "order", "systems") if kept.get(name) != now[name]]
     if changed:
         raise CollectError(
             f"This run was planned with other {changed[0]}: looks are never moved after seeing results. Go on with the "
             "same options and items, or use a new folder (-o)."
         )
-    if gone:  # their questions are withdrawn; the others keep their verdicts and their level
-        place = {tuple(question): i for i, question in enumerate(kept["questions"])}
-        which = [place[tuple(question)] for question in now["questions"]]
-        each = ("verdict", "settled_at", "estimate", "low", "high")
-        kept = {**kept["state"], **{name: [kept["state"][name][i] for i in which] for name in each}}
-        state = State.from_dict(kept)
-    return bought, state
+    asked = _asked(work.plan)
+    _refuse_changes(asked, kept["parts"], settings.get("questions", "judges"))
+    parts = [part for entry in kept["parts"] if (part := _Part.from_dict(entry, tasks, asked)) is not None]
+    return tasks, [*parts, *map(_begun, _joined(tasks, parts, asked))]
 
 
-def _still_asked(plan: Plan, kept: dict[str, Any], settings: dict[str, Any]) -> tuple[dict[str, list[str]], list[str]]:
-    """What a run that goes on compares, in the order it was begun with, and what it no longer does.
+def _begun(rule: Sequential) -> _Part:
+    return _Part(rule, rule.start(), {})
 
-    A judge or a language may be left out where every question stands on its own. Nothing may be added: a question that
-    was not asked from the start has missed looks. The order in the plan is free.
-    """
-    now, kind = _asked(plan), settings.get("questions", "judges")
-    gone: list[str] = []
+
+def _refuse_changes(asked: dict[str, list[str]], parts: list[dict[str, Any]], kind: str) -> None:
+    """Refuse to add or leave out what other questions rest on. The order of judges and languages is free."""
     for axis, alone in (("judges", kind == "judges"), ("languages", kind in ("judges", "systems"))):
-        new = [name for name in now[axis] if name not in kept[axis]]
-        lost = [name for name in kept[axis] if name not in now[axis]]
-        if new:
+        known = list(dict.fromkeys(name for part in parts for name in part[axis]))
+        changed = [name for name in {**dict.fromkeys(known), **dict.fromkeys(asked[axis])} if
+                   (name in known) != (name in asked[axis])]  # fmt: skip
+        if changed and not alone:
             raise CollectError(
-                f"This run compares the {axis} {clean(', '.join(kept[axis]), 200)}; {clean(', '.join(new), 200)} was "
-                "not among them, and nothing can be added once looks were planned. Take it out of the plan to go on "
-                "here, or give the new plan a folder of its own: polyjudge collect PLAN --until settled -o NEW_RUN"
+                f"This run asks about {kind}, and every such question compares or averages all {axis} "
+                f"({clean(', '.join(known), 200)}): {clean(', '.join(changed), 200)} cannot join or leave. Go on with "
+                "the plan as it was, or give the new one a folder of its own: "
+                "polyjudge collect PLAN --until settled -o NEW_RUN"
             )
-        if lost and not alone:
-            raise CollectError(
-                f"The plan no longer has {clean(', '.join(lost), 200)}, and in this run every question compares all "
-                f"{axis} with each other. Put it back to go on, or use a new folder (-o)."
-            )
-        gone += lost
-    return {axis: [name for name in kept[axis] if name in now[axis]] for axis in now}, gone
 
 
-def _note(settings: dict[str, Any], bought: _Bought, state: State) -> dict[str, Any]:
+def _joined(tasks: _Tasks, parts: list[_Part], asked: dict[str, list[str]]) -> Iterator[Sequential]:
+    """The questions that no part has: those of new languages, and in the others those of new judges. They begin at the
+    first look, with the answers that are there, and all of them together have a level of their own."""
+    languages, judges = ({x for part in parts for x in getattr(part.rule, axis)} for axis in ("languages", "judges"))
+    new_judges = [name for name in asked["judges"] if name not in judges]
+    if judges and (new := [name for name in asked["languages"] if name not in languages]):
+        yield tasks.rule(new)
+    if new_judges:
+        known = [name for name in asked["languages"] if name in languages]
+        yield tasks.rule(known, new=new_judges if judges else ())
+
+
+def _note(tasks: _Tasks, parts: list[_Part]) -> dict[str, Any]:
+    """What is kept in the store."""
     return {
-        "settings": settings,
-        "looks": list(bought.rule.looks),
-        "order": bought.order,
-        "languages": list(bought.rule.languages),
-        "judges": list(bought.rule.judges),
-        "systems": list(bought.rule.systems),
-        "questions": bought.rule.asked.to_numpy().tolist(),
-        "state": state.to_dict(),
-        "tasks": 0 if state.look == 0 else bought.rule.looks[state.look - 1],
+        "settings": tasks.settings,
+        "looks": list(tasks.rule().looks),
+        "order": tasks.order,
+        "systems": list(tasks.named),
+        "parts": [part.to_dict() for part in parts],
     }
 
 

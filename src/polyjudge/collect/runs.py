@@ -177,8 +177,11 @@ def _settled(
     adaptive = read_meta(con, "adaptive")
     if adaptive is not None:
         # A look that is under way has bought some cells of its tasks and not yet others, for no reason of design.
-        taken = 0 if every else int(adaptive.get("tasks", 0))
-        answers = answers[answers["task"].isin(adaptive["order"][:taken])] if taken else answers
+        taken = pd.Series(False, index=answers.index)
+        for part in [] if every else adaptive["parts"]:
+            cells = answers["language"].isin(part["languages"]) & answers["judge"].isin(part["judges"])
+            taken |= cells & answers["task"].isin(adaptive["order"][: part["tasks"]])
+        answers = answers[taken] if taken.any() else answers
         return _in_order(answers, languages, judges), [*notes, BY_DESIGN], len(adaptive["looks"])
     counts = answers["judge"].value_counts().reindex(judges, fill_value=0)
     behind = [judge for judge in judges if counts[judge] < counts.median() / 2]

@@ -24,24 +24,29 @@ ALARM = 0.01
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Progress(Result):
-    """Where an adaptive run stands. `answers`: language, first, second, verdict, settled_at (look), estimate, low and
-    high at that look, and at the end `final`: from all scores bought, less what stopping adds. `blind_spot`: failures
-    too rare to have shown (on so many tasks, worth so many points, whether the intervals allow for them)."""
+    """Where an adaptive run stands. `answers`: language, first, second, part (questions that were asked together, from
+    1, and share a level), verdict, settled_at (look), estimate, low and high at that look, and at the end `final`: from
+    all scores bought, less what stopping adds. `look` of `looks` is that of the part under way, or of the last.
+    `finished`: the rule has nothing left to buy. `blind_spot`: failures too rare to have shown (on so many tasks, worth
+    so many points, whether the intervals allow for them)."""
 
     answers: pd.DataFrame
     look: int
     looks: int
+    finished: bool
     blind_spot: dict[str, Any] | None = None
+    level: float = 0.95
+    """Of the claims of each part together."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether a look was taken."""
+        return bool((self.answers["settled_at"] > 0).any() or self.answers["estimate"].notna().any())
 
     @property
     def open(self) -> pd.DataFrame:
         """The questions without an answer."""
         return self.answers[self.answers["verdict"] == "open"]
-
-    @property
-    def finished(self) -> bool:
-        """Whether the rule has nothing left to buy."""
-        return self.open.empty or self.look == self.looks
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -167,13 +172,30 @@ def read_progress(con: sqlite3.Connection) -> Progress | None:
     kept = read_meta(con, ADAPTIVE)
     if kept is None:
         return None
-    state = kept["state"]
-    frame = pd.DataFrame(kept["questions"], columns=["language", "first", "second"])
-    for name in ("verdict", "settled_at", "estimate", "low", "high"):
-        frame[name] = state[name] if name in ("verdict", "settled_at") else pd.Series(state[name], dtype=float)
-    frame["final"] = pd.Series(kept.get("final") or [None] * len(frame), dtype=float)
-    look, looks = int(state["look"]), len(kept["looks"])
-    return Progress(answers=frame, look=look, looks=looks, blind_spot=kept.get("blind_spot"))
+    tables, looks = [], len(kept["looks"])
+    for number, part in enumerate(kept["parts"], 1):
+        state = part["state"]
+        frame = pd.DataFrame(part["questions"], columns=["language", "first", "second"]).assign(part=number)
+        for name in ("verdict", "settled_at"):
+            frame[name] = state[name]
+        for name in ("estimate", "low", "high"):
+            frame[name] = pd.Series(state[name], dtype=float)
+        frame["final"] = pd.Series(part.get("final") or [None] * len(frame), dtype=float)
+        tables.append(frame)
+    under_way = [
+        int(part["state"]["look"])
+        for part, table in zip(kept["parts"], tables, strict=True)
+        if part["state"]["look"] < looks and (table["verdict"] == "open").any()
+    ]
+    spots = [spot for part in kept["parts"] if (spot := part.get("blind_spot"))]
+    return Progress(
+        answers=pd.concat(tables, ignore_index=True),
+        look=under_way[0] if under_way else max(int(part["state"]["look"]) for part in kept["parts"]),
+        looks=looks,
+        finished=not under_way,
+        blind_spot=min(spots, key=lambda spot: spot["tasks"], default=None),
+        level=float(kept["settings"].get("level", 0.95)),
+    )
 
 
 def _judges(

@@ -39,6 +39,8 @@ def _summary(s: Summary) -> Report:
         verdict.append(_progress(s, s.adaptive))
         if s.adaptive.blind_spot is not None:
             verdict.append(say("replay.blind-spot", **s.adaptive.blind_spot))
+        if (parts := int(s.adaptive.answers["part"].max())) > 1:
+            verdict.append(say("collect.parts", parts=parts, level=s.adaptive.level))
     elif s.complete:
         calls = int(s.judges["calls"].sum())
         verdict.append(say("collect.complete", calls=calls, missing=s.missing, refused=s.refused))
@@ -55,7 +57,7 @@ def _summary(s: Summary) -> Report:
     if s.complete:
         command = f"polyjudge audit {folder}" + (f" --probes {folder}" if s.probes else "")
         steps.append(Step(why=say("collect.next"), command=command))
-    answers = [questions_section(s.adaptive.answers, folded=False)] if s.adaptive and s.adaptive.look else []
+    answers = [questions_section(s.adaptive.answers, folded=False)] if s.adaptive and s.adaptive.begun else []
     return Report(
         command="collect",
         title=say("collect.title", name=s.name, folder=s.folder),

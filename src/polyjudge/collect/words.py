@@ -55,6 +55,10 @@ WORDS: dict[str, Template] = {
         else "All {calls} calls were made; {missing} gave no score."
     ),
     "collect.adaptive": _adaptive,
+    "collect.parts": (
+        "Judges or languages joined later: the questions are in {parts} parts, and the claims of each part hold "
+        "together at {level:share}."
+    ),
     "collect.left": lambda v: (
         f"{{left}} {plural(v['left'], 'call is', 'calls are')} still to be asked."
         + {"cost": " The cost limit was reached.", "interrupted": " The run was stopped."}.get(str(v["why"]), "")

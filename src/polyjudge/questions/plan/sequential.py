@@ -114,6 +114,7 @@ class Sequential:
     questions : "judges" (the order of every two judges in each language), "systems" (of every two systems in each
         language, panel mean), "cells" (the interaction of every language and judge), "gate" (the same for pass rates,
         in percentage points)
+    new : where only pairs with one of these are asked, the judges (systems) that joined a run later; else empty
     tasks : how many may be bought in all
     matters : the smallest difference of interest, in points
     level : of all claims of the run together
@@ -129,6 +130,7 @@ class Sequential:
     languages: tuple[str, ...]
     judges: tuple[str, ...]
     systems: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
     tasks: int
     matters: float
     questions: Questions = "judges"
@@ -194,10 +196,18 @@ class Sequential:
         if self.questions in ("cells", "gate"):
             return long_table({"language": self.languages, "first": self.judges}, second="")
         names = np.array(self.systems if self.questions == "systems" else self.judges, object)
-        i, j = pair_index(len(names))
+        i, j = self.pairs
         return long_table(
             {"language": self.languages, "first": names[i]}, second=np.tile(names[j], len(self.languages))
         )
+
+    @cached_property
+    def pairs(self) -> NDArray[np.int64]:
+        """The pairs that are compared in each language, (2, pairs)."""
+        names = self.systems if self.questions == "systems" else self.judges
+        i, j = pair_index(len(names))
+        asked = [not self.new or names[a] in self.new or names[b] in self.new for a, b in zip(i, j, strict=True)]
+        return np.stack([i, j])[:, asked]
 
     # --- the way ---
 
@@ -216,9 +226,8 @@ class Sequential:
         if self.questions in ("cells", "gate"):  # a cell stands against all others: none can be spared
             out[:] = still.any()
             return out
-        i, j = pair_index(s if self.questions == "systems" else m)
-        at_language, pair = np.divmod(np.flatnonzero(still), len(i))
-        for member in (i, j):
+        at_language, pair = np.divmod(np.flatnonzero(still), self.pairs.shape[1])
+        for member in self.pairs:
             if self.questions == "systems":
                 out[member[pair], at_language, :] = True
             else:
@@ -292,7 +301,13 @@ class Sequential:
         """What each question is about in every task, (n, q): a difference, or a cell's interaction."""
         if self.questions in ("cells", "gate"):
             return double_centre(self._means(scores)).reshape(len(scores), -1)
-        return _pairs(self._means(scores))
+        return self.differences(self._means(scores))
+
+    def differences(self, means: Array) -> Array:
+        """Of the pairs that are compared, (n, q), from values of what is compared, (n, ..., items)."""
+        i, j = self.pairs
+        out: Array = (means[..., i] - means[..., j]).reshape(len(means), -1)
+        return out
 
     def items(self, scores: Array) -> list[Array]:
         """Groups of questions that stop together or not at all, in their order: the values they compare, (n, items)."""
@@ -315,11 +330,6 @@ class Sequential:
         """The questions with their answers: language, first, second, verdict, estimate, low, high, settled_at."""
         names = ("verdict", "estimate", "low", "high", "settled_at")
         return self.asked.assign(**{name: list(getattr(state, name)) for name in names})
-
-
-def _pairs(means: Array) -> Array:
-    i, j = pair_index(means.shape[-1])
-    return (means[..., i] - means[..., j]).reshape(len(means), -1)
 
 
 def simultaneous(
@@ -480,7 +490,7 @@ def _first_less_all(replay: Replay, values: Array, centre: Array, questions: NDA
     """
     rule, items = replay.rule, values.shape[1]
     paired = rule.questions in ("judges", "systems")
-    compared = np.stack(pair_index(items), axis=1) if paired else np.zeros((items, 1), np.int64)
+    compared = rule.pairs.T if paired else np.zeros((items, 1), np.int64)
     at = np.array(replay.state.settled_at)[questions]
     was_open = (at == 0) | (at > np.arange(1, replay.state.look + 1)[:, None])
     stop = _stops(was_open, was_open, compared, last=True)
@@ -488,7 +498,7 @@ def _first_less_all(replay: Replay, values: Array, centre: Array, questions: NDA
     counts, was_open = np.array(rule.looks[:taken]), was_open[:taken]
     values, clusters = values[: counts[-1]], None if replay.clusters is None else replay.clusters[: counts[-1]]
     units = counts if clusters is None else np.array([len(np.unique(clusters[:n])) for n in counts])
-    values = _pairs(values) if paired else values
+    values = rule.differences(values) if paired else values
     moved = (np.abs(values - np.nanmedian(values, axis=0)) > 0).sum(axis=0) / (~np.isnan(values)).sum(axis=0)
     parts = _bought_together(values - centre, clusters, stop, counts)
     rng = stream(rule.seed + int(questions[0]), 0, "stopping")
