@@ -101,9 +101,7 @@ class _Tasks:
         for place, name in enumerate(aligned.names):
             self._places.setdefault(name.task, []).append(place)
 
-    def rule(
-        self, languages: Sequence[str] = (), judges: Sequence[str] = (), new: Sequence[str] = ()
-    ) -> Sequential:
+    def rule(self, languages: Sequence[str] = (), judges: Sequence[str] = (), new: Sequence[str] = ()) -> Sequential:
         """The rule over all questions of the plan, or over those of some languages and judges."""
         asked = _asked(self.work.plan)
         return Sequential(
