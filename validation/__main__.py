@@ -6,12 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
+import pandas as pd
+
 from polyjudge.panel.errors import PolyjudgeError, UsageError
 from polyjudge.report.console import progress_bar
 from validation.mutants import MUTANTS, noticed
 from validation.page import DATA, TESTED, markdown, mutant_table, summary
 from validation.scenarios import SCENARIOS
-from validation.suite import FULL, PANELS, validate
+from validation.suite import FULL, PANELS, merged, validate
 
 
 def main(given: list[str] | None = None) -> int:
@@ -21,7 +23,12 @@ def main(given: list[str] | None = None) -> int:
     )
     parser.add_argument("--full", action="store_true", help=f"{FULL:,} panels a scenario instead of {PANELS}")
     parser.add_argument("--panels", type=int, help="another number of panels a scenario")
-    parser.add_argument("--only", action="append", metavar="NAME", help="one scenario, or all of a check; repeat it")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="NAME",
+        help="one scenario, or all of a check; repeat it. A page keeps its other rows",
+    )
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--workers", type=int, help="processes; one per core by default")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write the page, and its data into data/ beside it")
@@ -48,9 +55,11 @@ def _scenarios(options: argparse.Namespace) -> int:
     print(summary(result))
     if options.page:
         before = options.page.read_text(encoding="utf-8") if options.page.exists() else ""
-        options.page.write_text(markdown(result, before), encoding="utf-8")
         data = options.page.parent / DATA
-        data.parent.mkdir(exist_ok=True)
+        data.parent.mkdir(parents=True, exist_ok=True)
+        if options.only and data.exists():
+            result = merged(result, pd.read_csv(data))
+        options.page.write_text(markdown(result, before), encoding="utf-8")
         result.to_frame().to_csv(data, index=False, float_format="%.4g")
     return int(not result.passed)
 

@@ -471,6 +471,13 @@ def calm(scenario: Scenario, seed: int) -> Found:
     return {"audits without a warning": not any(f.severity in ("warning", "serious") for f in found.findings)}
 
 
+def vetoed(scenario: Scenario, seed: int) -> Found:
+    """A whole audit of a panel in which a gap changes by more than matters: is it called calm?"""
+    panel, _, _ = draw(scenario, seed)
+    found = audit(panel, resamples=BOOTSTRAPS, level=LEVEL, seed=seed, matters=2.0)
+    return {"called calm, and it is not": found.advice.state == "calm"}
+
+
 CHECKS: dict[str, Callable[[Scenario, int], Found]] = {
     "cells": cells,
     "band": band,
@@ -486,5 +493,6 @@ CHECKS: dict[str, Callable[[Scenario, int], Found]] = {
     "looks": looks,
     "broken": broken,
     "calm": calm,
+    "vetoed": vetoed,
     **CLAIMS,
 }

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr, ndtri
 
 from polyjudge.calibrate.anchored import AnchoredCalibrator
 from polyjudge.estimate.bands import uncertainty
@@ -17,10 +18,14 @@ from polyjudge.estimate.powered import ppi_mean
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
+from polyjudge.paper.methods.btl import fit_btl
+from polyjudge.paper.preferences import pairwise
 from polyjudge.questions.audit.explanation import explain
 from polyjudge.questions.audit.pass_rates import gates
+from polyjudge.questions.judges.choose import choose
 from polyjudge.questions.judges.swap import swap_judges
 from polyjudge.questions.plan.label_plan import label_budget
+from polyjudge.questions.plan.planning import plan
 from polyjudge.questions.plan.separate import separate
 from polyjudge.questions.plan.sequential import replay
 from polyjudge.questions.probe.reaction import probe
@@ -60,6 +65,8 @@ def makers(scenario: Scenario, seed: int) -> Found:
     names = {name: "one" if scenario.ask.get("family") and i < shared else name for i, name in enumerate(JUDGES)}
     found = signal(_panel(scores), families=names, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
     out: Found = {}
+    if not shared:
+        out["consistency across languages, coverage"] = _consistent(found.languages, scenario)
     if shared:
         out["a shared error is called agreement"] = found.verdict == "agree"
     if not scenario.ask.get("family"):
@@ -68,6 +75,13 @@ def makers(scenario: Scenario, seed: int) -> Found:
         if shared:
             out["the group is named"] = together <= set(found.groups["judges"])
     return out
+
+
+def _consistent(table: pd.DataFrame, scenario: Scenario) -> float:
+    """Intervals of the correlation of a language's panel mean with that of the others, quality and noise of one sd."""
+    k, m = scenario.languages, scenario.judges
+    true = 1 / np.sqrt((1 + 1 / m) * (1 + 1 / (m * (k - 1))))
+    return float(((table["consistency_low"] <= true) & (true <= table["consistency_high"])).mean())
 
 
 def constant(scenario: Scenario, seed: int) -> Found:
@@ -93,11 +107,16 @@ def own_family(scenario: Scenario, seed: int) -> Found:
     judges = JUDGES[1 : m + 1]
     names = {name: name.split("-")[0] for name in (*systems, *judges)}
     panel = Panel.from_array(scores, judges=judges, systems=systems, declared_range=RANGE)
-    found = favour(panel, families=names, level=LEVEL, resamples=BOOTSTRAPS, seed=seed).self_preference
+    whole = favour(panel, families=names, level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
+    found = whole.self_preference
     assert found is not None
     centred = double_centre(taste)
     true = centred[kin > 0].mean() - centred[kin == 0].mean()
     out: Found = {"own-family interval, coverage": found.low <= true <= found.high}
+    if not likes and not scenario.ask.get("taste"):
+        clear = whole.effects.groupby("kind")["clear"].any()
+        out["a judge and a system called off, none is"] = clear["judge:system"]
+        out["a system and a language called off, none is"] = clear["system:language"]
     out["own family is favoured, said" if likes else "own family is favoured, none is"] = found.clear
     return out
 
@@ -113,7 +132,51 @@ def one_maker(scenario: Scenario, seed: int) -> Found:
     return {"ranked by the taste of one maker": bool((whole["rank_high"] - whole["rank_low"] < 3).any())}
 
 
+def kept_judges(scenario: Scenario, seed: int) -> Found:
+    """Judges that follow quality equally well: the reliability of every panel of some of them."""
+    rng = np.random.default_rng(seed)
+    found = choose(_panel(_scored(rng, scenario, 4)), level=LEVEL, resamples=BOOTSTRAPS, seed=seed)
+    rows = found.subsets[found.subsets["language"] == "(all)"]
+    true = rows["size"] / (1 + rows["size"])  # quality and noise have one sd
+    held = found.best[found.best["language"] == "(all)"]
+    apart = held["size"] / (1 + held["size"])
+    return {
+        "reliability of kept judges, coverage": ((rows["low"] <= true) & (true <= rows["high"])).mean(),
+        "reliability held out, coverage": ((held["low"] <= apart) & (apart <= held["high"])).mean(),
+    }
+
+
+def strengths(scenario: Scenario, seed: int) -> Found:
+    """Bradley-Terry strengths of judges: those that the chances of scoring higher have in all tasks."""
+    rng = np.random.default_rng(seed)
+    n, k, m = scenario.tasks, scenario.languages, scenario.judges
+    means = np.linspace(-4, 4, m)
+    scores = 60 + rng.normal(0, 8, (n, 1, 1)) + means + rng.normal(0, 6, (n, k, m))
+    found = pairwise(Panel.from_array(scores), resamples=BOOTSTRAPS, seed=seed).table
+    i, j = np.triu_indices(m, 1)
+    chance = ndtr((means[i] - means[j]) / (6 * np.sqrt(2)))[None, None]
+    true = np.tile(fit_btl(1e6 * chance, np.full_like(chance, 1e6))[0][0], k)
+    return {"Bradley-Terry strength, coverage": ((found["low"] <= true) & (true <= found["high"])).mean()}
+
+
 # --- planning, buying, swapping ---
+
+
+def planned(scenario: Scenario, seed: int) -> Found:
+    """Tasks planned from a pilot: do all cells stay within the radius, and does the band of an audit?"""
+    rng = np.random.default_rng(seed)
+    n, k, m = scenario.tasks, scenario.languages, scenario.judges
+    radius = 3.0
+    own = double_centre(rng.normal(0, 3, (k, m)))
+    pilot = Panel.from_array(50 + own + rng.normal(0, 8, (n, k, m)), declared_range=RANGE)
+    enough = plan(pilot, radius=radius, level=LEVEL, draws=20, seed=seed).enough
+    assert enough is not None
+    after = Panel.from_array(50 + own + rng.normal(0, 8, (enough, k, m)), declared_range=RANGE)
+    cells = uncertainty(after, level=LEVEL, resamples=BOOTSTRAPS, seed=seed).cells
+    return {
+        "planned tasks keep the radius": np.abs(cells["interaction"] - own.ravel()).max() <= radius,
+        "planned tasks bring the band down to it": ((cells["band_high"] - cells["band_low"]) / 2).max() <= radius,
+    }
 
 
 def separated(scenario: Scenario, seed: int) -> Found:
@@ -122,10 +185,10 @@ def separated(scenario: Scenario, seed: int) -> Found:
     s, points = scenario.ask["systems"], 5.0
     better = np.array([points, 0.0, *[-15.0] * (s - 2)])
     pilot = _scored(rng, scenario, s) + better[:, None, None]
-    plan = separate(_panel(pilot), points, power=0.8, level=LEVEL, seed=seed)
-    if plan.needed is None:
+    needed = separate(_panel(pilot), points, power=0.8, level=LEVEL, seed=seed).needed
+    if needed is None:
         return {}
-    size = Scenario("", "", tasks=plan.needed, languages=scenario.languages, judges=scenario.judges)
+    size = Scenario("", "", tasks=needed, languages=scenario.languages, judges=scenario.judges)
     panel = _panel(_scored(rng, size, s) + better[:, None, None])
     board = leaderboard(panel, level=LEVEL, resamples=BOOTSTRAPS, seed=seed).systems
     first = board[(board["language"] == "(all)") & (board["system"] == "system1")]
@@ -200,18 +263,11 @@ def gated(scenario: Scenario, seed: int) -> Found:
     n, k, m = scenario.tasks, scenario.languages, scenario.judges
     rate = np.full((k, m), scenario.ask["rate"])
     luck = 0.5 * rng.normal(size=(n, 1, 1)) + np.sqrt(0.75) * rng.normal(size=(n, k, m))
-    scores = (luck < _quantile(rate)).astype(float)
+    scores = (luck < ndtri(rate)).astype(float)
     found = gates(Panel.from_array(scores), 0.5, base="language1", resamples=BOOTSTRAPS, seed=seed, level=LEVEL)
     table = found.contrast
     assert table is not None
     return {"gate contrast, coverage": ((table["raw_low"] <= 0) & (table["raw_high"] >= 0)).mean()}
-
-
-def _quantile(rate: Array) -> Array:
-    from scipy.special import ndtri
-
-    out: Array = ndtri(rate)
-    return out
 
 
 def skewed_labels(scenario: Scenario, seed: int) -> Found:
@@ -307,6 +363,9 @@ CLAIMS: dict[str, Callable[[Scenario, int], Found]] = {
     "constant": constant,
     "own_family": own_family,
     "one_maker": one_maker,
+    "kept": kept_judges,
+    "strengths": strengths,
+    "plan": planned,
     "separate": separated,
     "swap": swapping,
     "failing": failing,

@@ -15,10 +15,8 @@ import pandas as pd
 
 from validation.promises import chances
 from validation.scenarios import SCENARIOS
-from validation.suite import PANELS, batch, judge
+from validation.suite import BOUNDS, PANELS, batch, judge
 
-BOUNDS = 600
-"""Limits of a whole run, at least: a mutant must be noticed by the limits of the whole run."""
 Function = Callable[..., Any]
 
 

@@ -105,7 +105,16 @@ PROMISES: dict[str, Promise] = {
     "blind cells found": MOSTLY,
     "a plea is said to help, none does": AT_MOST,
     "reaction, coverage": COVERS,
+    "consistency across languages, coverage": COVERS,
+    "a judge and a system called off, none is": AT_MOST,
+    "a system and a language called off, none is": AT_MOST,
+    "reliability of kept judges, coverage": COVERS,
+    "reliability held out, coverage": COVERS,
+    "Bradley-Terry strength, coverage": COVERS,
+    "planned tasks keep the radius": COVERS,
+    "planned tasks bring the band down to it": Promise(),
     "audits without a warning": Promise(low=0.95),
+    "called calm, and it is not": AT_MOST,
 }
 """By quantity; those without a bound are reported only."""
 

@@ -19,13 +19,15 @@ from validation.checks import run_check
 from validation.promises import Promise, chances, detectable, largest_t, mean_limits, promise, rate_limits
 from validation.scenarios import SCENARIOS, Scenario
 
-PANELS = 100
+PANELS = 300
 FULL = 2000
-BATCH = 20
+BATCH = 25
 ENOUGH = 30
 """Panels from which on the spread between them is known."""
 BIAS = "largest bias (standard errors)"
 POOLED = "(all scenarios)"
+BOUNDS = 700
+"""Limits of a whole run, at least: a scenario run alone is held to the limits of the whole."""
 
 Progress = Callable[[int, int], None]
 
@@ -73,20 +75,36 @@ def validate(
     for s in scenarios:
         own = max(2, round(s.share * panels))
         jobs += [(s, seed, start, min(BATCH, own - start)) for start in range(0, own, BATCH)]
-    # The longest first, so that no process is left alone with them at the end.
-    jobs.sort(key=lambda job: job[0].share)
+    jobs.reverse()  # whole audits first: no process is left alone with them at the end
     found: dict[str, dict[int, list[dict[str, Any]]]] = {s.name: {} for s in scenarios}
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # the processes are the parallelism; they read it when they start
     workers = min(workers or os.cpu_count() or 1, len(jobs))
     for done, ((scenario, _, start, _), batch) in enumerate(_run(jobs, workers), 1):
         found[scenario.name][start] = batch
         if progress:
             progress(done, len(jobs))
     trials = {s.name: [t for start in sorted(found[s.name]) for t in found[s.name][start]] for s in scenarios}
-    chance = chances(sum(bounds(s, trials[s.name]) for s in scenarios))
-    rows = [row for s in scenarios for row in judge(s, trials[s.name], chance)]
+    return summed([row for s in scenarios for row in judge(s, trials[s.name], chances(BOUNDS))], panels, scenarios)
+
+
+def summed(rows: Sequence[dict[str, Any]], panels: int, scenarios: Sequence[Scenario]) -> Validation:
+    """Judged rows, and one over all scenarios for what several are asked."""
     known = {(s.name, name) for s in scenarios for name in s.known}
-    table = pd.DataFrame(rows + pooled([r for r in rows if (r["scenario"], r["quantity"]) not in known], chance))
-    return Validation(table, panels, detectable(panels, chance), tuple(scenarios))
+    over = pooled([r for r in rows if (r["scenario"], r["quantity"]) not in known], chances(BOUNDS))
+    return Validation(pd.DataFrame([*rows, *over]), panels, detectable(panels, chances(BOUNDS)), tuple(scenarios))
+
+
+def merged(new: Validation, before: pd.DataFrame) -> Validation:
+    """The result with the rows of an earlier run (as `to_frame` gave them) for scenarios that were not run now."""
+    ran = {s.name for s in new.scenarios}
+    table = pd.concat([before[~before["scenario"].isin(ran)], new.table], ignore_index=True)
+    order = {s.name: i for i, s in enumerate(SCENARIOS)}
+    table = table[table["scenario"].isin(order)].sort_values("scenario", key=lambda x: x.map(order), kind="stable")
+    filled = table[new.table.columns].astype(object).where(table[new.table.columns].notna(), None)
+    rows = [dict(zip(map(str, filled), row, strict=True)) for row in filled.itertuples(index=False)]
+    there = [s for s in SCENARIOS if s.name in set(table["scenario"])]
+    return summed(rows, new.panels, there)
 
 
 def pooled(rows: Sequence[dict[str, Any]], chance: float) -> list[dict[str, Any]]:
@@ -118,19 +136,12 @@ def _run(jobs: list[Job], workers: int) -> Any:
     if workers == 1:
         yield from ((job, batch(job)) for job in jobs)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_quiet) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         yield from zip(jobs, pool.map(batch, jobs), strict=True)
 
 
 def _names(trials: list[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for t in trials for name in t if name not in ("error", "gain_error")))
-
-
-def bounds(scenario: Scenario, trials: list[dict[str, Any]]) -> int:
-    """How many bounds a scenario is held to."""
-    promised = [promise(scenario, name) for name in _names(trials)]
-    ends = sum(int(np.isfinite(x)) for p in promised for x in (p.low, p.high))
-    return ends + int("error" in trials[0]) + int("gain_error" in trials[0])
 
 
 def judge(scenario: Scenario, trials: list[dict[str, Any]], chance: float) -> list[dict[str, Any]]:
@@ -194,9 +205,3 @@ def batch(job: Job) -> list[dict[str, Any]]:
     scenario, seed, start, size = job
     own = crc32(scenario.name.encode()) + seed  # scenarios must not share their random numbers
     return [run_check(scenario, own * 100_003 + start + i) for i in range(size)]
-
-
-def _quiet() -> None:
-    """One thread per process: the processes are the parallelism."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 
 from polyjudge.estimate.incomplete import by_cluster, sampling_panel, sum_clusters
 from polyjudge.estimate.kernels import BLOCK, double_centre, draw_blocks
@@ -152,6 +152,16 @@ def jackknife(full: Array, parts: Array, level: float) -> tuple[Array, Array, Ar
     se = np.sqrt((g - 1) / g * ((parts - parts.mean(axis=0)) ** 2).sum(axis=0))
     half = stdtrit(g - 1, (1 + level) / 2) * se
     return se, full - half, full + half
+
+
+def percentile_limits(value: Array, draws: Array, units: int, level: float) -> Array:
+    """Bootstrap limits (2, ...) of draws (r, ...), widened as Student's t widens normal ones: of few units plain
+    percentiles are too narrow. A draw without a value (NaN) counts as the estimate."""
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    wider = stdtrit(max(units - 1, 1), ends[1]) / ndtri(ends[1]) * np.sqrt(units / max(units - 1, 1))
+    drawn = np.quantile(np.where(np.isnan(draws), value, draws), ends, axis=0, method="weibull")
+    out: Array = value + wider * (drawn - value)
+    return out
 
 
 def upper_tail(mean: Array, se: Array, n: int | NDArray[np.int64], gap: float = 0.0) -> Array:

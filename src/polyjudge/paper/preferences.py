@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from polyjudge.estimate.resample import tracked_draws
+from polyjudge.estimate.resample import percentile_limits, tracked_draws
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
@@ -52,7 +52,10 @@ def pairwise(panel: Panel, resamples: int = 1000, seed: int = 7) -> Pairwise:
         fit_btl(*pair_counts(panel, block * panel.weights), start=whole)
         for block in tracked_draws(len(panel.tasks), resamples, seed, panel.cluster)
     ]
-    bounds = [np.quantile(np.concatenate([d[part] for d in drawn]), [0.025, 0.975], axis=0) for part in (0, 1)]
+    units = len(np.unique(panel.cluster))
+    bounds = [
+        percentile_limits(whole[part][0], np.concatenate([d[part] for d in drawn]), units, 0.95) for part in (0, 1)
+    ]
     k, m = len(panel.languages), len(panel.judges)
     names = strata_of(panel)[1]
     i, j = np.triu_indices(m, 1)

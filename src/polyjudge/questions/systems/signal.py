@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
 
 from polyjudge.estimate.covariance import (
     Moments,
@@ -25,7 +24,7 @@ from polyjudge.estimate.covariance import (
     shared_errors,
 )
 from polyjudge.estimate.families import families as find_families
-from polyjudge.estimate.resample import check_level, check_resamples
+from polyjudge.estimate.resample import check_level, check_resamples, percentile_limits
 from polyjudge.panel.arrays import AT_ONCE, Array, mean_there, ratio
 from polyjudge.panel.budget import require_time
 from polyjudge.panel.errors import UsageError
@@ -244,12 +243,8 @@ def signal(
 
 
 def _limits(value: Array, draws: Array, units: int, level: float) -> Array:
-    """Bootstrap limits (2, ...), widened as Student's t widens normal ones: of few tasks percentiles are too narrow."""
-    ends = [(1 - level) / 2, (1 + level) / 2]
-    wider = stdtrit(max(units - 1, 1), ends[1]) / ndtri(ends[1]) * np.sqrt(units / max(units - 1, 1))
-    drawn = np.quantile(np.where(np.isnan(draws), value, draws), ends, axis=0, method="weibull")
-    out: Array = np.minimum(value + wider * (drawn - value), 1.0)
-    return out
+    """Limits (2, ...) of reliabilities."""
+    return np.minimum(percentile_limits(value, draws, units, level), 1.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
