@@ -18,6 +18,7 @@ from polyjudge.questions.audit.audit import Audit, Inside
 from polyjudge.questions.audit.by_criterion import Criteria, audit_criteria
 from polyjudge.questions.systems.leaderboard import leaderboard
 from polyjudge.read.criterion_panels import read_criteria
+from polyjudge.report import report_of
 from refusals import refused
 
 Cli = Callable[..., CompletedProcess[str]]
@@ -139,6 +140,16 @@ def test_criteria_that_say_the_same_and_the_one_with_the_trouble_are_named() -> 
     assert same.sum() == 1
     assert [one.level for one in found.audits.values()] == pytest.approx([1 - 0.05 / 3] * 3)
     assert found.mean is not None
+
+
+def test_two_judges_agree_about_criteria_and_what_that_is_worth_is_said_once() -> None:
+    """Their verdict is "cannot tell", but not because they do not agree."""
+    table = criteria_table()
+    found = audit_criteria(read_criteria(table[table["judge"].isin(["A", "B"])]), resamples=200)
+    assert (found.table["verdict"] == "cannot tell").all()
+    said = [s for s in report_of(found).verdict if s.code in ("criteria.agreement", "verdict.shared")]
+    assert [s.code for s in said] == ["criteria.agreement", "verdict.shared"]
+    assert said[0].values["unsure"] == []
 
 
 def test_one_criterion_is_no_comparison() -> None:

@@ -61,7 +61,9 @@ def _said(result: Criteria) -> list[Words]:
         if len(known):
             least = known.iloc[int(known["agreement"].astype(float).argmin())]
             values = fields(least, "criterion", "agreement", "low", "high")
-        unsure = t.loc[t["verdict"] != "agree", "criterion"].tolist()
+        # Two judges, or those of one maker, agree as well; what that is worth the last sentence says.
+        alike = {name for name, a in result.audits.items() if a.signal and a.signal.why in ("two judges", "one maker")}
+        unsure = [x for x in t.loc[t["verdict"] != "agree", "criterion"] if x not in alike]
         out.append(say("criteria.agreement", unsure=unsure, known=len(known) > 0, **values))
     off = t[t["excess"].notna()]
     if len(off):

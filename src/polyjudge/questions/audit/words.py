@@ -533,7 +533,7 @@ WORDS: dict[str, Template] = {
     ),
     "use.gate.open": lambda v: f"{_gate_use(v)}: use the scores as they are until more tasks are scored.",
     "use.gate.ends": lambda v: f"{_gate_use(v)}: use the scores as they are.",
-    "use.gate.culprit": lambda v: f"{_gate_use(v)}: mend or leave out what is off first.",
+    "use.gate.culprit": lambda v: f"{_gate_use(v)}: settle what is off first.",
     "use.gate.diffuse": _gate_diffuse,
     "use.one.calm": "To use one judge: as it is. Judges further apart than that in one language stand in the same "
     "order in every other; it is one of leniency, not of quality.",
@@ -541,7 +541,7 @@ WORDS: dict[str, Template] = {
         "To use one judge: as it is" + ("." if v["blind"] else "; more tasks would tell what language does to it.")
     ),
     "use.one.ends": "To use one judge: as it is. Calibrating would correct the ends of the scale, not the judge.",
-    "use.one.culprit": "To use one judge: leave out what is off, or correct it alone.",
+    "use.one.culprit": "To use one judge: first read what is off. It errs there, or the others share an error.",
     "use.one.diffuse": _one_diffuse,
     "use.one.few": "To use one judge: score more tasks first. {tasks} are too few to calibrate on.",
     "use.one.probed": _rank_probed,

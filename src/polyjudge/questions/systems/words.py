@@ -37,13 +37,14 @@ def _cannot_tell(v: Values) -> str:
     why, odd = v["why"], " In {odd} they do not." if v["odd"] else ""
     agree = f"The judges agree with each other {_better(v)} ({ONE})"
     if why == "one maker":
-        return f"{agree}. All {{judges}} are of one maker ({{makers}}): an error they share would not show here."
+        alone = f"{agree}. All {{judges}} are of one maker ({{makers}})"
+        return f"{alone}: an error they share would not show here; 50 labels a language would tell."
     if why == "two judges":
-        return f"{agree}. With two judges an error they share would not show: add one of another maker."
+        return f"{agree}. An error that both share would not show: labels, or a judge of another maker, would tell."
     if why == "group":
         return f"Some judges agree {_better(v)}, the others do not ({ONE} over all): who is right cannot be told.{odd}"
     if why == "one judge":
-        return "One judge cannot agree with anybody. A second judge on some of the tasks is the cheapest check."
+        return "One judge cannot agree with anybody: its errors would not show here. 50 labels a language would tell."
     if why == "constant":
         return f"Nearly all {_objects(v)} got one score, so whether the judges agree cannot be told."
     return f"Whether the judges agree {_better(v)} cannot be told yet ({ONE}).{odd}"
@@ -52,13 +53,13 @@ def _cannot_tell(v: Values) -> str:
 def _top(v: Values) -> str:
     if not v["settled"]:
         return "No two systems can be told apart."
+    by = "By these judges" if v["judges"] > 1 else "By this judge"
     if len(v["top"]) == 1:
-        return (
-            "{top} wins, whichever judge or maker is left out."
-            if v["makers"] > 1
-            else "{top} wins" + (", whichever judge is left out." if v["judges"] > 1 else ".")
-        )
-    return "{top} are tied for the first place." + (" The {others} others are behind them." if v["others"] > 1 else "")
+        which = ", whichever judge or maker is left out" if v["makers"] > 1 else ", whichever of them is left out"
+        return f"{by} {{top}} wins" + (f"{which}." if v["judges"] > 1 else ".")
+    return f"{by} {{top}} are tied for the first place." + (
+        " The {others} others are behind them." if v["others"] > 1 else ""
+    )
 
 
 def _swap(v: Values) -> str:
