@@ -24,6 +24,7 @@ from polyjudge.panel.labels import clean, some
 from polyjudge.panel.reading import Reading
 from polyjudge.panel.records import long_table
 from polyjudge.panel.say import LANGUAGE, Words
+from polyjudge.panel.shown import Shown
 
 Labels = tuple[str, ...]
 
@@ -81,6 +82,7 @@ class Panel:
         nor lost nor scored, and the scale does not look at them; `scores` may hold fitted values there, so that a table
         of languages and judges has no gap
     condition : what the second axis is: "language", or whatever else the same tasks were judged under (`--by`)
+    shown : verdicts in the order of showing, where the panel was read from pairs whose order is known; else None
     counts : (n, k, m) number of rows averaged into each entry, 0 where it is missing
     weights : (n,) number of tasks in each unit (1 unless tasks were hashed into units)
     grouping : strata of tasks, or of rows inside tasks
@@ -113,6 +115,7 @@ class Panel:
     looks: int = 0
     absent: NDArray[np.bool_] | None = None
     condition: str = LANGUAGE
+    shown: Shown | None = None
 
     def __post_init__(self) -> None:
         # Everything is set here, once; cached properties and this block write to the same dictionary.
@@ -400,6 +403,9 @@ class Panel:
             system_replicates=None if one else single,
             clusters=tuple(self.clusters[i] for i in used) if self.clusters else (),
             cluster=codes if self.clusters else np.arange(len(t)),
+            shown=None
+            if self.shown is None
+            else self.shown.take(t, l, b, [self.systems[i] for i in s] if fewer_s else None),
         )
 
     def slice(self, group: str) -> Panel:

@@ -78,11 +78,12 @@ def assemble(
             "one: make them agree, or name another column (--cluster)."
         )
     units, entries, n = _grouped(engine, labels, cells, duplicates, max_units, incomplete, notes, alike, reading)
+    shown = engine.shown()
     engine.finish()
     if duplicates == "error" and not units.hashed and int(entries.rows.sum()) != int(cells["scored"].sum()):
         raise PanelError(f"{engine.where} grew while it was read. Read it again, or from a snapshot.")
     observed = (float(cells["low"].min()), float(cells["high"].max()))
-    panel = _build(units, entries, labels, columns, limits, observed, notes)
+    panel = replace(_build(units, entries, labels, columns, limits, observed, notes), shown=shown)
     if rescale and limits is not None:
         panel = _rescaled(panel, rescale, limits)
     elif limits is None and not _stand_in(panel) and (scales := _scales(panel)) is not None:

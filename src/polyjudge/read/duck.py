@@ -48,6 +48,8 @@ SMALL = 8 << 20
 """Bytes of files that are read by the engine that is running already, with one thread."""
 
 ROW = "polyjudge_row"
+SHOWN = ("polyjudge_first", "polyjudge_second", "polyjudge_sign")
+"""Of a verdict on a pair: who was shown first, who second, and the sign that makes the score the first one's."""
 FILE = "polyjudge_file"
 """Column with the file of a row, in sources that are files."""
 NO_HIVE = "hive_partitioning = false"
@@ -233,6 +235,8 @@ class Source:
     rows_per_line: int = 1
     table: tuple[str, str] | None = None
     """Schema and name, of a table of a DuckDB file."""
+    shown: bool = False
+    """Winners of pairs whose order of showing is known: the relation has the columns `SHOWN`."""
     above: Sequence[str] = ()
     """Lines above the header of CSV, which were skipped."""
 

@@ -15,6 +15,7 @@ import pandas as pd
 from polyjudge.panel.columns import Columns
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
+from polyjudge.panel.shown import Shown
 from polyjudge.read import duck
 from polyjudge.read.duck import Source, engine_errors, name
 from polyjudge.read.engine import Codes, Duplicates, Entries, Found, Labels, Units, coded, hashed_units
@@ -68,6 +69,8 @@ class DuckEngine:
         columns |= {"score": number, "raw": raw, "is_text": text}
         if self.ordered:
             columns[duck.ROW] = str(self.source.row)
+        if self.source.shown:
+            columns |= {column: column for column in duck.SHOWN}
         picked = ", ".join(f"{sql} AS {alias}" for alias, sql in columns.items())
         self.con.execute(f"CREATE OR REPLACE TEMP VIEW typed AS SELECT {picked} FROM {self.source.relation}")
 
@@ -226,6 +229,26 @@ class DuckEngine:
             rows = np.ones_like(rows)
         found: dict[str, Codes] = {a: out[a] for a in ("unit", *axes)}
         return Entries(found, total, rows, out["mark"].view(np.int64) if mark else None)
+
+    def shown(self) -> Shown | None:
+        if not self.source.shown:
+            return None
+        first, second, sign = duck.SHOWN
+        rows = self._arrays(
+            f"SELECT t.u::BIGINT AS unit, enum_code(language::language_codes)::BIGINT AS language, "
+            f"enum_code(judge::judge_codes)::BIGINT AS judge, {first} AS a, {second} AS b, "
+            f"avg(score * {sign}) AS margin, count(*) AS rows FROM {self._rows} s JOIN task_units t ON {self._match()} "
+            f"WHERE score IS NOT NULL AND {sign} IS NOT NULL AND {first} <> {second} GROUP BY ALL ORDER BY ALL"
+        )
+        systems, codes = coded([*rows["a"].tolist(), *rows["b"].tolist()])
+        half = len(codes) // 2
+        return Shown(
+            systems,
+            **{axis: rows[axis].astype(np.int64) for axis in ("unit", "language", "judge", "rows")},
+            first=codes[:half],
+            second=codes[half:],
+            margin=rows["margin"].astype(float),
+        )
 
     def drop_incomplete(self, labels: Labels) -> int:
         keys, full = ", ".join(["language", "judge", *self.inner]), labels.entries_per_task()

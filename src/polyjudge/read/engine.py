@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.labels import clean
+from polyjudge.panel.shown import Shown
 
 Duplicates = Literal["error", "mean", "first"]
 Codes = NDArray[np.int64]
@@ -142,6 +143,9 @@ class Engine(Protocol):
 
     def entries(self, units: Units, labels: Labels, duplicates: Duplicates) -> Entries:
         """The grouped scores."""
+
+    def shown(self) -> Shown | None:
+        """Verdicts on pairs in the order of showing, where that is known; asked after the tasks."""
 
     def drop_incomplete(self, labels: Labels) -> int:
         """Leave out every task that does not have each language, judge, system and replicate; return how many."""

@@ -222,6 +222,9 @@ class IbisEngine:
     def _grew(self) -> str:
         return f"{self.where} grew while it was read. Read it again, or from a snapshot."
 
+    def shown(self) -> None:
+        return None  # winners of pairs are read by DuckDB
+
     def drop_incomplete(self, labels: Labels) -> int:
         t = self.rows
         per_key = t.group_by(["task", "language", "judge", *self.inner]).agg(c=t.score.count())

@@ -92,7 +92,7 @@ def advise(a: Audit) -> Advice:
     blind = a.signal is not None and a.signal.verdict == DISAGREE
     state: State = "blind" if blind else fault
     method: Method | None = {"culprit": "sparse", "diffuse": "cbc"}.get(fault)  # type: ignore[assignment]
-    verdict = [*_agreement(a), *_shared(a), *_found(a, fault)]
+    verdict = [*_agreement(a), *_shared(a), *_found(a, fault), *_placed(a)]
     uses = _uses(a, state, fault)
     if a.probes is not None:
         verdict.append(_probe_verdict(a.probes))
@@ -120,7 +120,7 @@ def advise_inside(a: Inside) -> Advice:
     steps = [_step("step.systems", "systems", SCORES)] if a.summary.systems and not blind else []
     steps.append(_step("step.labels", *LABEL))
     inside = find("info", "verdict.inside", **a.left_out["languages"].values)
-    verdict = (*_agreement(a), *_shared(a), inside)
+    verdict = (*_agreement(a), *_shared(a), inside, *_placed(a))
     return Advice(
         state="blind" if blind else "open", method=None, goal=a.goal, verdict=verdict, uses=uses, steps=tuple(steps)
     )
@@ -159,6 +159,11 @@ def _shared(a: Inside) -> list[Finding]:
     if a.signal is not None and a.signal.why in ("one maker", "two judges", "one judge"):
         return []
     return [find("info", "verdict.shared")]
+
+
+def _placed(a: Inside) -> list[Finding]:
+    """A judge that follows the place of an answer."""
+    return [f for f in a.concluded if f.code == "position" and f.severity == "warning"]
 
 
 def _found(a: Audit, fault: State) -> list[Finding]:

@@ -33,6 +33,7 @@ from polyjudge.questions.audit.robustness import Sensitivity, sensitivity
 from polyjudge.questions.audit.variation import Variance, variance
 from polyjudge.questions.compare.held_out import Comparison, compare
 from polyjudge.questions.probe.reaction import Probe, probe
+from polyjudge.questions.systems.position import Position, known_order, position
 from polyjudge.questions.systems.signal import Signal, signal
 from polyjudge.questions.systems.systems import Systems, systems
 from polyjudge.read.spoken import read_texts
@@ -55,6 +56,8 @@ class Inside(Result):
     with too many judges to compare."""
     signal: Signal | None = None
     """Whether the judges agree about what they judge; None where too many judges would have to be compared."""
+    position: Position | None = None
+    """Whether the judges follow the order of showing; None unless the scores are verdicts on pairs in both orders."""
     left_out: dict[str, Say] = field(default_factory=dict)
     """Part -> why it could not be had."""
     means: pd.DataFrame | None = None
@@ -246,6 +249,7 @@ def _crossed(
         found = run("explanation", explain, panel, cell=asked["cell"], **given)
         if panel.replicate_scores is None:
             part.left_out["three-way"] = say("left-out.three-way")
+        _without_order(panel, part.left_out)
         return Audit(
             summary=Summary.of(panel),
             calibrator=ConsensusCalibrator().fit(panel),
@@ -259,6 +263,7 @@ def _crossed(
             distribution=distribution(panel, found.cells["named"].to_numpy(dtype=bool).reshape(panel.shape[1:])),
             systems=judged,
             signal=alone if judged is None else judged.signal,
+            position=position(panel, level=level) if judged is None else judged.position,
             reversals=None
             if order is None
             else run("reversals", rank_reversals, panel, draws=drawn["resamples"], **known),
@@ -292,10 +297,18 @@ def _inside(panel: Panel, goal: Goal | None, gate: tuple[float | None, bool], **
         part.left_out["languages"] = say("left-out.inside", why=why, judges=panel.judges, languages=panel.languages)
         judged = part("systems", systems, panel, **common) if panel.systems else None
         alone = part("signal", signal, panel, refused=True, **common) if not panel.systems else None
+        _without_order(panel, part.left_out)
     options = {"goal": goal, "seed": common["seed"], "level": common["level"]}
     agreed = alone if judged is None else judged.signal
     found: dict[str, Any] = {"systems": judged, "signal": agreed, "means": means_inside(panel, common["level"], *gate)}
+    found["position"] = position(panel, level=common["level"]) if judged is None else judged.position
     return Inside(summary=Summary.of(panel), left_out=part.left_out, threshold=gate[0], **found, **options)
+
+
+def _without_order(panel: Panel, left_out: dict[str, Say]) -> None:
+    """Of pairs in one order only: what cannot be told, and what would."""
+    if known_order(panel) is False:
+        left_out["position"] = say("position.unknown")
 
 
 class _Parts:

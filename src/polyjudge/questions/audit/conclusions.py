@@ -16,6 +16,7 @@ from polyjudge.questions.audit.pass_rates import Gates
 from polyjudge.questions.audit.robustness import Sensitivity
 from polyjudge.questions.audit.variation import Variance
 from polyjudge.questions.compare.held_out import Comparison
+from polyjudge.questions.systems.position import Position
 from polyjudge.questions.systems.signal import DISAGREE
 from polyjudge.questions.systems.systems import Systems
 from polyjudge.report.sections import SEVERITIES, Finding, Matter, Severity, find, ranked
@@ -38,9 +39,9 @@ def conclude(a: Audit) -> list[Finding]:
     s, c = a.summary, a.uncertainty
     # Advice about calibrating yields to a panel whose judges do not agree about what they judge.
     blind = a.signal is not None and a.signal.verdict == DISAGREE
-    alpha = (1 - a.level) / _checks(a.variance, a.missingness, a.systems)
+    alpha = (1 - a.level) / _checks(a)
     out = [
-        *([] if a.systems is None else _of_systems(a.systems, alpha)),
+        *_of_systems(a.systems or a.position, alpha),
         *([] if a.reversals is None else _reversal(a.reversals, alpha)),
         *(f for f in _gain(a.held_out) if not blind or f.code not in ADVICE),
         *_cells(c),
@@ -66,8 +67,8 @@ def conclude_inside(a: Inside) -> list[Finding]:
     """The findings of an audit inside languages."""
     if a.constant:
         return [find("warning", "constant", score=a.summary.low)]
-    alpha = (1 - a.level) / _checks(None, None, a.systems)
-    out = [] if a.systems is None else _of_systems(a.systems, alpha)
+    alpha = (1 - a.level) / _checks(a)
+    out = _of_systems(a.systems or a.position, alpha)
     return ranked([*out, *(find("info", "left-out", part=part, why=str(why)) for part, why in a.left_out.items())])
 
 
@@ -79,22 +80,23 @@ def _bounded(a: Audit) -> list[Finding]:
     return [find("warning", "bounded-fails", **b.verdict.values)]
 
 
-def _checks(variance: Variance | None, missingness: Missingness | None, systems: Systems | None) -> int:
+def _checks(a: Inside) -> int:
     """Tests of this audit that can warn of something where nothing is: they share its error level.
 
-    The cells (with the judges' swaps, which weigh as much as the cells); task-specific effects; holes; swaps of systems
-    and favour for the own family.
+    The cells (with the judges' swaps, which weigh as much as the cells); task-specific effects; holes; the position of
+    answers; swaps of systems and favour for the own family.
     """
-    three_way = variance is not None and variance.three_way_p is not None
-    return 1 + int(three_way) + int(missingness is not None) + (0 if systems is None else 2)
+    three_way = a.variance is not None and a.variance.three_way_p is not None
+    one_each = (three_way, a.missingness is not None, a.position is not None)
+    return 1 + sum(map(int, one_each)) + (0 if a.systems is None else 2)
 
 
-def _of_systems(s: Systems, alpha: float) -> list[Finding]:
+def _of_systems(s: Systems | Position | None, alpha: float) -> list[Finding]:
     """What is said of systems; a warning must stand at the level that all checks of an audit leave it."""
-    tested = ("systems-swap-language", "favour-own-family")
+    tested = ("systems-swap-language", "favour-own-family", "position")
     return [
         replace(f, severity="notice") if f.severity == "warning" and f.code in tested and f.values["p"] > alpha else f
-        for f in s.findings
+        for f in (() if s is None else s.findings)
     ]
 
 

@@ -140,7 +140,7 @@ def judged(audit: Inside) -> tuple[Section, ...]:
                 audit, "systems" if audit.summary.systems else "signal", "Do the judges agree about what they judge"
             ),
         )
-    return (systems.signal_section(audit.signal),)
+    return systems.signal_section(audit.signal), *systems.position_sections(audit.position)
 
 
 def _places(audit: Audit) -> Section:

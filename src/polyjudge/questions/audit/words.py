@@ -291,6 +291,7 @@ PARTS = {
     "three-way": "the test of effects of single tasks",
     "variance": "what the variance consists of",
     "gates": "the gate",
+    "position": "whether the place of an answer decides",
 }
 
 

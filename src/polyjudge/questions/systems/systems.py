@@ -11,6 +11,7 @@ import pandas as pd
 from polyjudge.panel.panel import Panel
 from polyjudge.questions.systems.favour import Favour, favour
 from polyjudge.questions.systems.leaderboard import Leaderboard, leaderboard
+from polyjudge.questions.systems.position import Position, position
 from polyjudge.questions.systems.signal import DISAGREE, Signal, signal
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, ranked
@@ -24,6 +25,8 @@ class Systems(Result):
     leaderboard: Leaderboard
     favour: Favour | None
     """None with one judge."""
+    position: Position | None
+    """Whether the judges follow the order of showing; None unless the scores are verdicts on pairs in both orders."""
     level: float
     resamples: int
     seed: int
@@ -35,8 +38,9 @@ class Systems(Result):
     def findings(self) -> tuple[Finding, ...]:
         """Most severe first. Where the judges do not agree, who stands above whom is no finding."""
         if self.signal.verdict == DISAGREE:
-            return tuple(ranked(self.signal.findings))
-        rest = [*self.leaderboard.findings, *(self.favour.findings if self.favour is not None else ())]
+            return tuple(ranked([*self.signal.findings, *(() if self.position is None else self.position.findings)]))
+        parts = (self.leaderboard, self.favour, self.position)
+        rest = [f for part in parts if part is not None for f in part.findings]
         return tuple(ranked([*self.signal.findings, *rest]))
 
 
@@ -62,5 +66,6 @@ def systems(
         leaderboard=leaderboard(panel, families=families, **options),
         signal=signal(panel, families=families, **options),
         favour=favour(panel, families=families, **options) if len(panel.judges) > 1 else None,
+        position=position(panel, level=level),
         **options,
     )

@@ -10,6 +10,7 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
 from polyjudge.questions.systems.favour import Favour
 from polyjudge.questions.systems.leaderboard import ALL, Leaderboard
+from polyjudge.questions.systems.position import Position, known_order
 from polyjudge.questions.systems.signal import DISAGREE, PANEL, Signal
 from polyjudge.questions.systems.systems import Systems
 from polyjudge.report.build import by_size, chart, fields, frame_of, pivot, table
@@ -30,6 +31,11 @@ SLOPES = (
     "| beyond the language's = own/band_low/band_high:ratio.2"
 )
 MOST_EFFECTS = 20
+PLACE = "language | judge | preference/low/high:+percent | same winner = consistency/_low/_high:percent"
+PLACED = (
+    "system | as they are = mean/low/high:+ratio.2 | in balance = balanced/_low/_high:+ratio.2 | rank:rank "
+    "| in balance = balanced_rank:rank | may be best = top_set:yes"
+)
 
 
 def build(result: Systems, panel: Panel | None = None) -> Report:
@@ -98,7 +104,10 @@ def sections(result: Systems, panel: Panel | None = None) -> tuple[Section, ...]
     board = leaderboard_section(result.leaderboard)
     if panel is not None and panel.apart:
         board = replace(board, says=(*board.says, say("systems.apart")))
-    return signal_section(result.signal), board, favour_section(result.favour)
+    placed = position_sections(result.position)
+    if panel is not None and known_order(panel) is False:
+        placed = (Section(name="position", title=say("position.title"), absent=say("position.unknown")),)
+    return signal_section(result.signal), board, favour_section(result.favour), *placed
 
 
 def signal_chart(s: Signal) -> Chart:
@@ -178,6 +187,21 @@ def favour_section(f: Favour | None) -> Section:
         head = "name:label | role | family:label"
         blocks.append(table("families", say("favour.families"), pd.DataFrame(kin), head))
     return Section(name="favour", title=say("favour.title"), says=(words,), blocks=tuple(blocks))
+
+
+def position_sections(p: Position | None) -> tuple[Section, ...]:
+    """Who follows the order of showing, and who wins with both orders in balance; nothing without such verdicts."""
+    if p is None:
+        return ()
+    shares = ("preference", "low", "high", "consistency", "consistency_low", "consistency_high")
+    percent = p.cells.assign(**{name: 100 * p.cells[name] for name in shares})
+    head = PLACE if p.cells["consistency"].notna().any() else PLACE.rpartition(" | ")[0]
+    says = (*(p.findings or (say("position.none"),)), say("position.scope", paired=p.paired, balanced=p.balanced))
+    blocks = (
+        table("position", say("position.cells", level=p.level), percent, head, most=60),
+        table("position-systems", say("position.systems"), p.systems, PLACED, most=40),
+    )
+    return (Section(name="position", title=say("position.title"), says=says, blocks=blocks, folded=False),)
 
 
 VIEWS = {Systems: build}

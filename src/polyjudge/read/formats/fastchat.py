@@ -18,7 +18,8 @@ def fits(peek: Peek) -> bool:
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """One row for each game of a pair (its winner is turned back by FastChat itself), or for each grade."""
+    """One row for each game of a pair, in the order of showing (FastChat turns the winner of the second game back, here
+    it is turned again), or for each grade."""
     for one in records(path):
         common = {"task": one["question_id"], "turn": one.get("turn", 1), "judge": one["judge"][0]}
         if "model_1" not in one:
@@ -28,8 +29,10 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
         for game in ("g1", "g2"):
             if f"{game}_winner" in one:
                 winner = one[f"{game}_winner"]
-                names = {"model_1": one["model_1"], "model_2": one["model_2"]}
-                yield {**common, **names, "winner": None if winner == "error" else winner, "replicate": game}
+                names = ("model_1", "model_2") if game == "g1" else ("model_2", "model_1")
+                winner = {"error": None, names[0]: "model_1", names[1]: "model_2"}.get(winner, winner)
+                shown = {"model_1": one[names[0]], "model_2": one[names[1]]}
+                yield {**common, **shown, "winner": winner, "replicate": game}
 
 
 def finish(frame: pd.DataFrame) -> ToolScores:

@@ -469,7 +469,7 @@ def _settle_pairs(draft: _Draft, types: Mapping[str, str], reading: Reading) -> 
     more = ["system"] if many else ["replicate"] if facts["orders"] == 2 and "replicate" not in keys else []
     used = [*keys, "score", *more]
     turned = replace(source, relation=relation, columns=used)
-    turned.row, turned.rows_per_line = ROW, 2 if many else 1
+    turned.row, turned.rows_per_line, turned.shown = ROW, 2 if many else 1, facts["orders"] == 2
     says = replace(reading, values={"kind": "margins", **facts})
     columns = Columns(**{role: role for role in dict.fromkeys(used)})
     return Understood(source=turned, columns=columns, reading=says, limits=(-1.0, 1.0), average=many)

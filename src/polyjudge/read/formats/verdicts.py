@@ -10,7 +10,7 @@ from polyjudge.panel.adjustment import quote
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.say import Say
-from polyjudge.read.duck import Source
+from polyjudge.read.duck import SHOWN, Source
 from polyjudge.read.formats.roles import Asked, Roles
 from polyjudge.read.formats.table import Place, Table
 
@@ -135,15 +135,18 @@ def pair_relation(
     """SQL of the margins, with `system` or `replicate` columns as there are; and what was done.
 
     Two systems: the margin of the first one over the second, and the order of showing as a replicate when both orders
-    are there. More: each system's margin over whom it met.
+    are there. More: each system's margin over whom it met. With both orders `SHOWN` says of each verdict who was shown
+    first, who second, and the sign that turns the score into the margin of the first; NULL on a row that repeats one.
     """
     margin = Winners.of(pair, types).margin(pair, types, asked.swapped)
     keys = "".join(f", {sql} AS {role}" for role, sql in roles.items())
     inner = f"SELECT {row} AS polyjudge_row{keys}, {margin} AS score"
     if pair.first is None or pair.second is None:
         orders = 1 if pair.swapped is None else 2
-        if orders == 2 and "replicate" not in roles:
-            inner += f", CASE WHEN {_flag(pair.swapped, types)} THEN 'B first' ELSE 'A first' END AS replicate"
+        if orders == 2:
+            a, b = (f"CASE WHEN {_flag(pair.swapped, types)} THEN '{x}' ELSE '{y}' END" for x, y in ("BA", "AB"))
+            inner += "" if "replicate" in roles else f", {a} || ' first' AS replicate"
+            inner += _shown(a, b, f"CASE WHEN {_flag(pair.swapped, types)} THEN -1 ELSE 1 END")
         return f"({inner} FROM {source.relation})", {"first": "A", "second": "B", "systems": 2, "orders": orders}
     a, b = pair.first.sql(types), pair.second.sql(types)
     names = [
@@ -156,30 +159,46 @@ def pair_relation(
     ]
     if len(names) < 2:
         raise PanelError(f"{source.where} compares {clean(names[0]) if names else 'nothing'} with nothing else.")
+    shown, orders = _order(source, pair, types, a, b)
+    inner += f", {a} AS a, {b} AS b, {shown} AS shown"
+    other = "CASE WHEN shown = a THEN b ELSE a END"
     if len(names) == 2:
-        shown, orders = _order(source, pair, types, a, b)
         order = ", shown || ' first' AS replicate" if orders == 2 and "replicate" not in roles else ""
-        inner += f", {a} AS a, {b} AS b, {shown} AS shown"
+        order += (
+            _shown("shown", other, f"CASE WHEN shown = {quote(names[0])} THEN 1 ELSE -1 END") if orders == 2 else ""
+        )
         sign = f"CASE WHEN a = {quote(names[0])} THEN 1 ELSE -1 END"
         turned = f"{_signed('score', sign)} AS score{order}"
         out = f"(SELECT * EXCLUDE (score), {turned} FROM ({inner} FROM {source.relation}))"
         return out, {"first": names[0], "second": names[1], "systems": 2, "orders": orders}
-    inner += f", {a} AS a, {b} AS b"
-    out = (
-        f"(SELECT * EXCLUDE (polyjudge_row, score), polyjudge_row * 2 AS polyjudge_row, a AS system, score FROM "
-        f"({inner} FROM {source.relation}) UNION ALL SELECT * EXCLUDE (polyjudge_row, score), polyjudge_row * 2 + 1, "
-        f"b, {_signed('score', '-1')} FROM ({inner} FROM {source.relation}))"
+    first, again = (
+        (_shown("shown", other, "CASE WHEN shown = a THEN 1 ELSE -1 END"), _shown("NULL", "NULL", "NULL"))
+        if orders == 2
+        else ("", "")
     )
-    return out, {"systems": len(names), "orders": 1, "labels": names[:8]}
+    out = (
+        f"(SELECT * EXCLUDE (polyjudge_row, score), polyjudge_row * 2 AS polyjudge_row, a AS system, score{first} FROM "
+        f"({inner} FROM {source.relation}) UNION ALL SELECT * EXCLUDE (polyjudge_row, score), polyjudge_row * 2 + 1, "
+        f"b, {_signed('score', '-1')}{again} FROM ({inner} FROM {source.relation}))"
+    )
+    return out, {"systems": len(names), "orders": orders, "labels": names[:8]}
+
+
+def _shown(first: str, second: str, sign: str) -> str:
+    return ", " + ", ".join(f"{sql} AS {name}" for sql, name in zip((first, second, sign), SHOWN, strict=True))
 
 
 def _order(source: Source, pair: Pair, types: Mapping[str, str], a: str, b: str) -> tuple[str, int]:
-    """SQL of the system that was shown first, by the flag, else by the columns; and how many different ones."""
+    """SQL of the system that was shown first, by the flag, else by the columns; and whether some two systems were
+    shown in both orders (2) or none were (1)."""
     options = [a] if pair.swapped is None else [f"CASE WHEN {_flag(pair.swapped, types)} THEN {b} ELSE {a} END", a]
     for shown in options:
-        orders = int(source.con.execute(f"SELECT count(DISTINCT {shown}) FROM {source.relation}").fetchall()[0][0])
-        if orders > 1:
-            return shown, orders
+        rows = source.con.execute(
+            f"SELECT max(n) FROM (SELECT count(DISTINCT {shown}) AS n FROM {source.relation} "
+            f"GROUP BY least({a}, {b}), greatest({a}, {b}))"
+        ).fetchall()
+        if rows[0][0] is not None and int(rows[0][0]) > 1:
+            return shown, 2
     return a, 1
 
 
