@@ -30,7 +30,7 @@ from polyjudge.estimate.designs import (
 )
 from polyjudge.estimate.identify import explain, identified_design
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.panel.arrays import Array, unit_mean
+from polyjudge.panel.arrays import Array, row_blocks, unit_mean
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.panel import Panel
 
@@ -120,7 +120,7 @@ class InteractionEstimate:
     @property
     def se(self) -> Array:
         """(k, m) standard error of the interaction from the spread over units, or their clusters (sandwich)."""
-        return standard_error(*by_cluster(self.influence, self._units, self.cluster))
+        return unit_mean_and_se(*by_cluster(self.influence, self._units, self.cluster))[1]
 
     @cached_property
     def shape_of_covariance(self) -> Array:
@@ -297,6 +297,30 @@ def by_cluster(values: Array, weights: Array, cluster: NDArray[np.int64]) -> tup
     return sum_clusters(values * weights.reshape(shape), cluster) / total.reshape(shape), total
 
 
+def unit_mean_and_se(values: Array, weights: Array) -> tuple[Array, Array]:
+    """Weighted mean over units and its standard error over them: (n, ...) -> (...), (...)."""
+    n = len(values)
+    flat = values.reshape(n, -1)
+    share = weights / weights.sum()
+    mean = share @ flat
+    even = np.ptp(weights) == 0
+    noise = share**2 if even else noise_shares(weights)
+    spread = sum(noise[part] @ (flat[part] - mean) ** 2 for part in row_blocks(flat))
+    se = np.sqrt(n / (n - 1) * spread if even else spread)
+    # Rounding leaves a trace where every task has the same value: that trace is no spread.
+    se[se <= 1e-13 * np.maximum(flat.max(axis=0), -flat.min(axis=0))] = 0.0
+    return mean.reshape(values.shape[1:]), se.reshape(values.shape[1:])
+
+
+def noise_shares(weights: Array) -> Array:
+    """What the squared deviation of each unit adds to the variance of the weighted mean: (n,), n / (n - 1) / n^2 each
+    where all weigh the same. A heavy unit draws the mean towards itself: its deviation counts for more (CR2)."""
+    share = weights / weights.sum()
+    n = len(weights)
+    out: Array = n / (n - 1) * share**2 if np.ptp(weights) == 0 else share**2 / np.maximum(1 - share, 1e-9)
+    return out
+
+
 def sampling_panel(panel: Panel) -> Panel:
     """`stand_in` with clusters as units where clusters were declared: the panel whose units are resampled."""
     whole = stand_in(panel)
@@ -434,18 +458,6 @@ def sum_kinds(times: Array, kind: NDArray[np.int64]) -> Array:
     order = np.argsort(kind, kind="stable")
     starts = np.flatnonzero(np.diff(kind[order], prepend=-1))
     return np.add.reduceat(times[:, order], starts, axis=1)
-
-
-def standard_error(influence: Array, units: Array) -> Array:
-    """Standard error of the unit-weighted mean of (n, ...) values, ddof 1."""
-    n = len(units)
-    share = (units / units.sum()).reshape(-1, *[1] * (influence.ndim - 1))
-    centre = (share * influence).sum(axis=0)
-    apart = influence - centre  # as large as the panel, and so squared in its place
-    apart *= apart
-    apart *= share**2
-    out: Array = np.sqrt(n / (n - 1) * apart.sum(axis=0))
-    return out
 
 
 def entry_weights(panel: Panel) -> Array:

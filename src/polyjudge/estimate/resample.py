@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr, stdtrit
 
-from polyjudge.estimate.incomplete import by_cluster, sampling_panel, sum_clusters
+from polyjudge.estimate.incomplete import by_cluster, sampling_panel, sum_clusters, unit_mean_and_se
 from polyjudge.estimate.kernels import BLOCK, double_centre, draw_blocks
-from polyjudge.panel.arrays import TIE_TOLERANCE, Array, row_blocks
+from polyjudge.panel.arrays import TIE_TOLERANCE, Array
 from polyjudge.panel.errors import UsageError
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.progress import track
@@ -34,43 +34,22 @@ def task_interactions(panel: Panel) -> Array:
 
 def mean_and_se(values: Array, weights: Array, cluster: NDArray[np.int64] | None = None) -> tuple[Array, Array]:
     """Weighted mean over units and its standard error over units, or over their clusters: (n, ...) -> (...), (...)."""
-    if cluster is not None:
-        values, weights = by_cluster(values, weights, cluster)
-    n = len(values)
-    flat = values.reshape(n, -1)
-    share = weights / weights.sum()
-    mean = share @ flat
-    even = np.ptp(weights) == 0
-    noise = share**2 if even else noise_shares(weights)
-    spread = sum(noise[part] @ (flat[part] - mean) ** 2 for part in row_blocks(flat))
-    se = np.sqrt(n / (n - 1) * spread if even else spread)
-    # Rounding leaves a trace where every task has the same value: that trace is no spread.
-    se[se <= 1e-13 * np.maximum(flat.max(axis=0), -flat.min(axis=0))] = 0.0
-    return mean.reshape(values.shape[1:]), se.reshape(values.shape[1:])
+    return unit_mean_and_se(*(by_cluster(values, weights, cluster) if cluster is not None else (values, weights)))
 
 
-def noise_shares(weights: Array) -> Array:
-    """What the squared deviation of each unit adds to the variance of the weighted mean: (n,), n / (n - 1) / n^2 each
-    where all weigh the same. A heavy unit draws the mean towards itself: its deviation counts for more (CR2)."""
-    share = weights / weights.sum()
-    n = len(weights)
-    out: Array = n / (n - 1) * share**2 if np.ptp(weights) == 0 else share**2 / np.maximum(1 - share, 1e-9)
-    return out
-
-
-def mean_of_known(values: Array, panel: Panel) -> tuple[Array, Array, Array]:
-    """Weighted mean over the tasks that have a value (NaN: none), its standard error over clusters, and what each
-    cluster adds to its error: (n, ...) -> (...), (...), (clusters, ...)."""
+def mean_of_known(values: Array, panel: Panel) -> tuple[Array, Array, Array, NDArray[np.int64]]:
+    """Weighted mean over the tasks that have a value (NaN: none), its standard error over clusters (as `mean_and_se`),
+    what each cluster adds to its error, and how many there are: (n, ...) -> (...), (...), (clusters, ...), (...)."""
     there = ~np.isnan(values)
     weight = np.where(there, panel.weights.reshape(-1, *[1] * (values.ndim - 1)), 0.0)
     codes = np.unique(panel.cluster, return_inverse=True)[1]
-    g = int(codes.max()) + 1
     with np.errstate(invalid="ignore", divide="ignore"):
-        total = weight.sum(axis=0)
-        mean = np.where(there, values * weight, 0.0).sum(axis=0) / total
-        part = np.zeros((g, *values.shape[1:]))
-        np.add.at(part, codes, np.where(there, (values - mean) * weight / total, 0.0))
-    return mean, np.sqrt(g / max(g - 1, 1) * (part**2).sum(axis=0)), part
+        weight = weight / weight.sum(axis=0)
+        mean = np.where(there.any(axis=0), np.where(there, values * weight, 0.0).sum(axis=0), np.nan)
+        part = sum_clusters(np.where(there, (values - mean) * weight, 0.0), codes)
+    share = sum_clusters(np.where(there, weight, 0.0), codes)
+    se = np.sqrt((part**2 / np.maximum(1 - share, 1e-9)).sum(axis=0))
+    return mean, se, part, (share > 0).sum(axis=0)
 
 
 def tracked_draws(

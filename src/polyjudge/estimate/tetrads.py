@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, stdtrit
 
-from polyjudge.estimate.incomplete import informing, sampling_panel
+from polyjudge.estimate.incomplete import informing, noise_shares, sampling_panel
 from polyjudge.estimate.kernels import pair_chunks
-from polyjudge.estimate.resample import mean_and_se, noise_shares
+from polyjudge.estimate.resample import mean_and_se
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.scale import scale_of

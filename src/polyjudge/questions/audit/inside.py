@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from polyjudge.panel.arrays import Array
+from polyjudge.estimate.resample import mean_of_known
+from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
@@ -28,34 +30,21 @@ def means_inside(panel: Panel, level: float, threshold: float | None, at_least: 
         single = panel.scores[:, None] if panel.system_scores is None else panel.system_scores
         edge = threshold + (-panel.tie_gap if at_least else panel.tie_gap)
         passes = np.where(np.isnan(single), np.nan, single > edge)
-        known = ~np.isnan(passes)
-        count = known.sum(axis=1)
-        rate = np.where(count > 0, np.where(known, passes, 0.0).sum(axis=1) / np.maximum(count, 1), np.nan)
+        rate = mean_there(passes, 1)
         share, _, clusters = _over_tasks(rate, panel, level)
         ends = _score_interval(share, clusters, level)
         columns |= {"pass_rate": share, "pass_low": ends[0], "pass_high": ends[1]}
     return long_table(axes, **columns)
 
 
-def _over_tasks(values: Array, panel: Panel, level: float) -> tuple[Array, Array, Array]:
+def _over_tasks(values: Array, panel: Panel, level: float) -> tuple[Array, Array, NDArray[np.int64]]:
     """Mean over tasks (n, k, m) -> (k, m), half its interval, and the number of clusters behind it."""
-    known = ~np.isnan(values)
-    weights = panel.weights[:, None, None] * known
-    total = np.maximum(weights.sum(axis=0), 1e-300)
-    mean = (np.where(known, values, 0.0) * weights).sum(axis=0) / total
-    off = np.where(known, values - mean, 0.0) * weights
-    size = int(panel.cluster.max()) + 1
-    summed = np.zeros((size, *values.shape[1:]))
-    there = np.zeros_like(summed)
-    np.add.at(summed, panel.cluster, off)
-    np.add.at(there, panel.cluster, known.astype(float))
-    count = (there > 0).sum(axis=0)
-    se = np.sqrt((summed**2).sum(axis=0) * count / np.maximum(count - 1, 1)) / total
+    mean, se, _, count = mean_of_known(values, panel)
     half = np.where(count > 1, stdtrit(np.maximum(count - 1, 1), (1 + level) / 2) * se, np.nan)
-    return np.where(count > 0, mean, np.nan), half, count
+    return mean, half, count
 
 
-def _score_interval(share: Array, count: Array, level: float) -> tuple[Array, Array]:
+def _score_interval(share: Array, count: NDArray[np.int64], level: float) -> tuple[Array, Array]:
     """Wilson's interval of a share of so many tasks; answers of one task vary less than whole tasks, so it is safe."""
     z = ndtri((1 + level) / 2)
     n = np.maximum(count, 1)

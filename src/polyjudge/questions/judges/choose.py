@@ -30,7 +30,7 @@ from polyjudge.estimate.subsets import (
     sure_slopes,
     task_prices,
 )
-from polyjudge.panel.arrays import Array
+from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.gold import Gold
 from polyjudge.panel.panel import Panel
@@ -355,7 +355,7 @@ def _against_labels(panel: Panel, moments: TaskMoments, gold: Gold, z: Masks, se
         if len(i):
             between = mean[i] - mean[j]
             agree[s] = (0.5 + 0.5 * np.sign(between * (np.abs(between) > panel.tie_gap)) * truth[:, None]).mean(axis=0)
-    errors[k], agree[k] = np.nanmean(errors[:k], axis=0), np.nanmean(agree[:k], axis=0)
+    errors[k], agree[k] = mean_there(errors[:k], 0), mean_there(agree[:k], 0)
     if np.isnan(errors[k]).all():
         raise PanelError(f"No language has {2 * FOLDS} labelled tasks: too few to compare panels of judges by labels.")
     return pd.DataFrame({"squared_error": errors.ravel(), "agreement": agree.ravel()})

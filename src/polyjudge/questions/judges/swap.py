@@ -92,8 +92,7 @@ def swap_judges(
         raise PanelError("Without systems, and with one language, a swap changes no comparison. Add --at SCORE.")
     if np.isnan(values).all(axis=0).any():
         raise PanelError("For some system and language the two judges have no task in common, so nothing is known.")
-    mean, se, _ = mean_of_known(values, panel)
-    units = np.array([len(np.unique(panel.cluster[there])) for there in ~np.isnan(values).T])
+    mean, se, _, units = mean_of_known(values, panel)
     spot = 1 - (1 - level) ** (1 / units)
     unseen = spot * share * np.where(labels["kind"] == "pass rate", 100.0, high - low)
     more = unseen if guard else 0.0

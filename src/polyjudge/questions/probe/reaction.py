@@ -181,7 +181,7 @@ def _judges(panel: Panel, shift: Array, cells: NDArray[np.bool_], limit: float, 
 
 def _over_tasks(values: Array, panel: Panel) -> tuple[Array, Array, int, Array]:
     """Weighted mean over tasks that have a value, its standard error over clusters, degrees of freedom, skewness."""
-    mean, se, part = mean_of_known(values, panel)
+    mean, se, part, _ = mean_of_known(values, panel)
     g = len(part)
     with np.errstate(invalid="ignore", divide="ignore"):
         third = (part**3).sum(axis=0) / (part**2).sum(axis=0) ** 1.5
