@@ -172,6 +172,21 @@ def test_what_all_judges_share_is_said_once() -> None:
     assert codes(advice(pj.Panel.from_array(scores))).count("verdict.shared") == 1
 
 
+def test_one_maker_that_agrees_alone_ranks_nothing() -> None:
+    rng = np.random.default_rng(5)
+    scores = rng.normal(60, 9, (60, 3, 3, 5))
+    scores[..., :2] += rng.normal(0, 9, (60, 3, 3, 1))
+    judges = ["gpt-4o", "gpt-5", "claude-opus", "gemini-pro", "qwen-max"]
+    systems = ("Aria", "Brio", "Cello")
+    alone = pj.Panel.from_array(scores, judges=judges, systems=systems)
+    assert advice(alone).uses["compare-systems"].code == "use.compare.group"
+    inside = pj.Panel.from_array(scores[:, :, :1], judges=judges, systems=systems)
+    assert advice(inside).uses["compare-systems"].code == "use.compare.group"
+    one = pj.Panel.from_array(scores[:, :, :1, :1], judges=judges[:1], systems=systems)
+    use = advice(one).uses["compare-systems"]
+    assert (use.code, use.values) == ("use.compare.inside", {"judges": 1, "languages": 1})
+
+
 def test_blind_judges_come_first_and_are_not_calibrated() -> None:
     options = {"systems": 5, "seed": 1}
     sees = np.ones((3, 4))

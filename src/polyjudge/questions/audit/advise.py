@@ -114,7 +114,7 @@ def advise_inside(a: Inside) -> Advice:
         said = find("warning", "constant", score=a.summary.low)
         return Advice(state="constant", method=None, goal=a.goal, uses={}, steps=(), verdict=(said,))
     blind = a.signal is not None and a.signal.verdict == DISAGREE
-    uses = {"compare-systems": say("use.compare.inside")} if a.summary.systems and not blind else {}
+    uses = {"compare-systems": _compare_inside(a)} if a.summary.systems and not blind else {}
     if a.goal is not None:
         uses = {a.goal: uses.get(a.goal, say("use.best" if a.goal.startswith("best") else "use.inside"))}
     steps = [_step("step.systems", "systems", SCORES)] if a.summary.systems and not blind else []
@@ -239,6 +239,7 @@ def _uses(a: Audit, state: State, fault: State) -> dict[str, Say]:
     e, c = a.explanation, a.certificate
     few = fault == "diffuse" and a.summary.tasks < FEW_TASKS
     said: dict[str, Any] = {"tasks": a.summary.tasks, "delta": c.delta * e.factor, "unit": e.unit}
+    said["matters"] = c.matters * e.factor
     if fault == "diffuse" and a.held_out.advice is not None:
         gain = a.held_out.advice
         said |= {"advised": gain.calibrate, **{n: gain.text.values.get(n) for n in CLOSER}, "factor": e.factor}
@@ -259,7 +260,20 @@ def _compare(a: Audit, state: State) -> Say:
         return say("use.compare.blind", systems=len(a.summary.systems))
     if not a.summary.systems:
         return say("use.compare.none")
+    if _split(a):
+        return say("use.compare.group")
     return say("use.compare.mean" if a.summary.whole else "use.compare.missing")
+
+
+def _compare_inside(a: Inside) -> Say:
+    if _split(a):
+        return say("use.compare.group")
+    return say("use.compare.inside", judges=len(a.summary.judges), languages=len(a.summary.languages))
+
+
+def _split(a: Inside) -> bool:
+    """Some judges agree about the systems, the others do not."""
+    return a.signal is not None and not a.signal.by_task and a.signal.why == "group"
 
 
 def _gate(a: Audit, state: State, fault: State) -> Say:

@@ -127,7 +127,11 @@ def _rank_probed(v: Values) -> str:
 def _one_diffuse(v: Values) -> str:
     if v.get("advised") and v.get("closer") is not None:
         near = about(*(v[n] * v["factor"] for n in ("closer", "closer_low", "closer_high")))
-        one = f"If you use a single judge, calibrate: picked at random it comes {near} {{unit}} closer to the panel."
+        closer = f"{near} {{unit}} closer to the panel"
+        if v["closer_high"] * v["factor"] < v["matters"]:
+            one = f"If you use a single judge: calibrating brings it {closer} on average, more where it is far off."
+        else:
+            one = f"If you use a single judge, calibrate: picked at random it comes {closer}."
     else:
         one = "If you use a single judge: calibrating does not surely bring it closer to the panel."
     return one + " If you average the judges, nothing changes."
@@ -524,7 +528,11 @@ WORDS: dict[str, Template] = {
     "use.compare.none": "To compare systems: these scores do not say which system they are of. Name that column: "
     "--system NAME.",
     "use.compare.mean": "To compare systems: average the judges. Calibrating cannot change their order.",
-    "use.compare.inside": "To compare systems: average the judges, and compare inside a language.",
+    "use.compare.group": "To compare systems: not by these judges alone, who do not agree on them. Labels decide.",
+    "use.compare.inside": lambda v: (
+        f"To compare systems: {'average the judges' if v['judges'] > 1 else 'take its mean scores'}"
+        + (", and compare inside a language." if v["languages"] > 1 else ".")
+    ),
     "use.compare.missing": "To compare systems: calibrate first. Scores are missing, so a system may meet harsher "
     "judges than another.",
     "use.gate.none": "To gate: name the pass mark with --at, and see how many decisions depend on the language.",
