@@ -61,11 +61,13 @@ lock:
 # The lower bounds of pyproject.toml, in an environment of their own: a page, the help, and the tests of what meets
 # other packages most. (An older rich draws the progress bar at other moments.)
 LOWEST ?= --ignore tests/panel/test_progress.py tests/panel tests/read/test_readers.py tests/report/test_charts.py \
-  $(addprefix tests/collect/test_collect,.py _batches.py _kinds.py _logs.py _parse.py _plan.py)
+  $(addprefix tests/collect/test_collect,.py _batches.py _judges.py _kinds.py _logs.py _parse.py _plan.py)
 lowest: .venv/test.stamp
 	$(BIN)/uv venv -q --clear --python $(BIN)/python .venv-lowest
 	$(BIN)/uv pip install -q --python .venv-lowest/bin/python --resolution lowest-direct \
-	  ".[collect,warehouse,excel,figures,fetch]" "openai>=1.50" "pytest>=8" "pytest-timeout>=2.3" "hypothesis>=6.100" "polars>=1"
+	  ".[collect,warehouse,excel,figures,fetch]" "pytest>=8" "pytest-timeout>=2.3" "hypothesis>=6.100" "polars>=1" \
+	  "openai>=2.8" "aioboto3>=13.2" "anthropic>=0.69" "azure-ai-inference>=1.0.0b9" "google-genai>=1.51" "groq>=0.28" \
+	  "mistralai>=1.9.10"
 	.venv-lowest/bin/polyjudge demo -o .venv-lowest/demo --figures svg > /dev/null
 	.venv-lowest/bin/polyjudge collect --help > /dev/null
 	POLYJUDGE_NO_SKIP= .venv-lowest/bin/python -m pytest -q -p no:cacheprovider -m "not slow and not browser" $(LOWEST)

@@ -361,6 +361,8 @@ class InspectAsker(Asker):
             **settings, response_schema=self._schema if self.structured else None,
             **({"logprobs": True, "top_logprobs": 20} if self.expected else {}),
         )  # fmt: skip
+        if config.max_tokens is None:  # some providers cannot do without
+            config.max_tokens = self._api.max_tokens_for_config(config) or self._api.max_tokens()
         started = time.monotonic()
         try:
             async with asyncio.timeout(self.judge.timeout):
@@ -390,11 +392,12 @@ class InspectAsker(Asker):
     def _problem(self, error: Exception, latency: float) -> Problem:
         status = next((s for a in ("status_code", "code") if isinstance(s := getattr(error, a, None), int)), None)
         decision = self._api.should_retry(error)
-        retry = bool(decision) or isinstance(error, (json.JSONDecodeError, ConnectionError, UnicodeDecodeError))
+        away = status is None and re.search("Connect|ServiceRequest", type(error).__name__) is not None
+        retry = away or bool(decision) or isinstance(error, (json.JSONDecodeError, UnicodeDecodeError))
         kind = _status_kind(status) if status else "connection" if retry else type(error).__name__
         return Problem(
             kind=kind, message=_words(error), retry=retry, fatal=status in FATAL, latency=latency,
-            retry_after=getattr(decision, "retry_after", None), paid=retry and status is None,
+            retry_after=getattr(decision, "retry_after", None), paid=retry and status is None, unreachable=away,
         )  # fmt: skip
 
 
