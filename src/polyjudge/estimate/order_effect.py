@@ -145,16 +145,3 @@ def balance(shown: Shown, known: Lean, weights: Array, cluster: Codes, judges: i
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.nan_to_num(share / total[:, None])
     return Balanced(plain, plain_added, taken, taken_added - np.nan_to_num(known.added) @ share.T)
-
-
-def spread(added: Array, clusters: NDArray[np.int64] | int, least: Array | float = 0.0) -> Array:
-    """Standard errors from what clusters add. `least`: half the range of a value; two clusters that were not drawn, at
-    both ends of it, count too, so that values without any spread are not taken as certain."""
-    g = np.maximum(clusters, 1)
-    out: Array = np.sqrt(g / np.maximum(g - 1, 1) * (added**2).sum(axis=0) + 2 * (least / (g + 2)) ** 2)
-    return out
-
-
-def by_cluster_codes(cluster: Codes) -> Codes:
-    """Clusters numbered without a gap."""
-    return np.unique(cluster, return_inverse=True)[1].ravel()

@@ -63,6 +63,9 @@ Families = Annotated[
     str | None,
     Option(metavar="NAME=MAKER,...", help="Makers of judges and systems, where their names do not tell."),
 ]
+Items = Annotated[
+    str | None, Option(metavar="FILE", help="Texts of the answers (task, response, reason), if they are elsewhere.")
+]
 NewColumn = Annotated[str, Option(help="Name of the new column; of wide tables, ending of the new columns.")]
 Clip = Annotated[
     bool, Option("--clip", help="Cut calibrated scores to the scale. Then the mean over the judges no longer stays.")

@@ -214,7 +214,7 @@ def audit(
         raise UsageError("A gate needs its pass mark: give a threshold too (--at).")
     check_goal(goal)
     if panel.apart or min(panel.shape[1:]) < 2:
-        return _inside(panel, goal, (threshold, at_least), level=level, resamples=resamples, seed=seed)
+        return _inside(panel, goal, items, (threshold, at_least), level=level, resamples=resamples, seed=seed)
     gate = None if threshold is None else {"threshold": threshold, "at_least": at_least, "sweep": sweep, "base": base}
     asked = {"cell": cell, "goal": goal, "matters_said": matters is not None}
     sources = {"items": items, "probes": probes}
@@ -239,7 +239,7 @@ def _crossed(
     with stages(STAGES + (gate is not None) + 2 * levels + lacks) as run:
         part = _Parts(run)
         # First of all: where the judges do not agree about what they judge, all else is of little use.
-        judged = part("systems", systems, panel, **common) if panel.systems else None
+        judged = part("systems", systems, panel, items=items, **common) if panel.systems else None
         alone = None if panel.systems else part("signal", signal, panel, **common)
         bands = run("bands", uncertainty, panel, **common)
         order = part("reversals", order_judges, panel, alpha=1 - level, **drawn)
@@ -289,13 +289,13 @@ def _texts(panel: Panel, worst: pd.DataFrame, items: Any) -> pd.DataFrame | None
     return pd.concat([worst, texts], axis=1) if len(texts.columns) and texts.notna().to_numpy().any() else None
 
 
-def _inside(panel: Panel, goal: Goal | None, gate: tuple[float | None, bool], **common: Any) -> Inside:
+def _inside(panel: Panel, goal: Goal | None, items: Any, gate: tuple[float | None, bool], **common: Any) -> Inside:
     """The audit of a panel in which nothing can be compared between languages."""
     why = "judge" if len(panel.judges) < 2 else "language" if len(panel.languages) < 2 else "apart"
     with stages(1) as run:
         part = _Parts(run)
         part.left_out["languages"] = say("left-out.inside", why=why, judges=panel.judges, languages=panel.languages)
-        judged = part("systems", systems, panel, **common) if panel.systems else None
+        judged = part("systems", systems, panel, items=items, **common) if panel.systems else None
         alone = part("signal", signal, panel, refused=True, **common) if not panel.systems else None
         _without_order(panel, part.left_out)
     options = {"goal": goal, "seed": common["seed"], "level": common["level"]}

@@ -21,9 +21,6 @@ Base = Annotated[str | None, Option(help="Language the gate contrasts with the o
 Cell = Annotated[
     str | None, Option(metavar="LANGUAGE,JUDGE", help="Describe this cell, off or not, and show its answers.")
 ]
-Items = Annotated[
-    str | None, Option(metavar="FILE", help="Texts of the answers (task, response, reason), if they are elsewhere.")
-]
 Drop = Annotated[
     list[str] | None, Option(metavar="LANGUAGE,JUDGE", help="Leave out this cell. May be given several times.")
 ]
@@ -51,7 +48,7 @@ def audit(
     sweep: Sweep = None,
     base: Base = None,
     cell: Cell = None,
-    items: Items = None,
+    items: o.Items = None,
     drop: Drop = None,
     criterion: Criterion = None,
     criteria: Criteria = None,

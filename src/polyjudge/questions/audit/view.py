@@ -60,7 +60,7 @@ IN_POINTS = frozenset(
     | {"median_high", "gap_a", "gap_b", "gap_a_se", "gap_b_se", "mean", "score", "others", "expected", "gap"}
     | {"max_interaction", "sensitivity_low", "sensitivity_high", "sigma", "radius", "largest", "largest_without"}
     | {"matters", "delta", "change", "beyond", "beyond_low", "beyond_high", "difference", "gap_higher", "gap_lower"}
-    | {"without", "without_low", "without_high"}
+    | {"without", "without_low", "without_high", "slope", "equal", "equal_low", "equal_high"}
 )
 """Columns and fields that are score differences (or scores) of a panel."""
 
@@ -107,7 +107,8 @@ def _of_systems(s: Systems, factor: float) -> Systems:
     if favour is not None:
         own = favour.self_preference
         favour = replace(_times(favour, factor), self_preference=None if own is None else _times(own, factor))
-    return replace(s, leaderboard=_times(s.leaderboard, factor), favour=favour)
+    length = None if s.length is None else _times(s.length, factor)
+    return replace(s, leaderboard=_times(s.leaderboard, factor), favour=favour, length=length)
 
 
 def _times(part: Any, factor: float, but: tuple[str, ...] = ()) -> Any:

@@ -11,6 +11,7 @@ def systems(
     ctx: Context,
     scores: o.Scores,
     families: o.Families = None,
+    items: o.Items = None,
     resamples: o.Resamples = 1000,
     seed: o.Seed = 7,
 ) -> None:
@@ -24,7 +25,7 @@ def systems(
     from polyjudge.questions.systems.systems import systems as analysis
 
     panel = o.load(ctx, scores, inside=True)
-    result = o.run(analysis, panel, families=o.parse_families(families), resamples=resamples, seed=seed)
+    result = o.run(analysis, panel, families=o.parse_families(families), items=items, resamples=resamples, seed=seed)
     tables = {
         "leaderboard": result.leaderboard.systems,
         "swaps": result.leaderboard.swaps,
@@ -32,4 +33,7 @@ def systems(
     }
     if result.favour is not None:
         tables["favour"] = result.favour.effects
+    tables |= {
+        part: getattr(result, part).cells for part in ("position", "length") if getattr(result, part) is not None
+    }
     emit(ctx, result, panel, tables=tables)

@@ -10,7 +10,8 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from polyjudge.estimate.bands import uncertainty
-from polyjudge.estimate.order_effect import Lean, balance, by_cluster_codes, lean, spread
+from polyjudge.estimate.influence import cluster_codes, spread, two_boards
+from polyjudge.estimate.order_effect import Lean, balance, lean
 from polyjudge.estimate.resample import check_level, holm
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError
@@ -87,7 +88,7 @@ def position(panel: Panel, *, level: float = 0.95) -> Position | None:
     if shown is None or not len(shown.unit):
         return None
     _, k, m = panel.shape
-    cluster = by_cluster_codes(panel.cluster)
+    cluster = cluster_codes(panel.cluster)
     known = lean(shown, panel.weights, cluster, k * m, m)
     if np.isnan(known.margin).all() or int(known.clusters.max()) < 2:
         return None
@@ -181,17 +182,5 @@ def _interaction(panel: Panel, shown: Shown, cells: pd.DataFrame, level: float) 
 def _systems(panel: Panel, shown: Shown, known: Lean, cluster: Any, level: float) -> pd.DataFrame:
     """Margins of the systems as they are and with both orders in balance."""
     found = balance(shown, known, panel.weights, cluster, len(panel.judges))
-    g, s = len(found.plain_added), len(shown.systems)
-    out: dict[str, Any] = {"system": shown.systems}
-    for name, mean, added, prefix in (
-        ("mean", found.plain, found.plain_added, ""),
-        ("balanced", found.balanced, found.balanced_added, "balanced_"),
-    ):
-        half = stdtrit(g - 1, (1 + level) / 2) * spread(added, g)
-        out |= {name: mean, f"{prefix}low": mean - half, f"{prefix}high": mean + half}
-        out[f"{prefix}rank"] = pd.Series(-mean).rank(method="min").astype(int).to_numpy()
-    best = int(np.argmax(found.balanced))
-    behind = found.balanced[best] - found.balanced
-    se = spread(found.balanced_added[:, [best]] - found.balanced_added, g)
-    out["top_set"] = behind <= stdtrit(g - 1, 1 - (1 - level) / 2 / max(s - 1, 1)) * se
-    return pd.DataFrame(out).sort_values("balanced_rank", kind="stable", ignore_index=True)
+    plain, even = (found.plain, found.plain_added), (found.balanced, found.balanced_added)
+    return two_boards(shown.systems, "balanced", plain, even, level)

@@ -11,8 +11,10 @@ import pandas as pd
 from polyjudge.panel.panel import Panel
 from polyjudge.questions.systems.favour import Favour, favour
 from polyjudge.questions.systems.leaderboard import Leaderboard, leaderboard
+from polyjudge.questions.systems.length import Length, length
 from polyjudge.questions.systems.position import Position, position
 from polyjudge.questions.systems.signal import DISAGREE, Signal, signal
+from polyjudge.read.spoken import read_lengths
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, ranked
 
@@ -27,6 +29,8 @@ class Systems(Result):
     """None with one judge."""
     position: Position | None
     """Whether the judges follow the order of showing; None unless the scores are verdicts on pairs in both orders."""
+    length: Length | None
+    """How scores go with the length of answers; None where their texts are not at hand."""
     level: float
     resamples: int
     seed: int
@@ -39,7 +43,7 @@ class Systems(Result):
         """Most severe first. Where the judges do not agree, who stands above whom is no finding."""
         if self.signal.verdict == DISAGREE:
             return tuple(ranked([*self.signal.findings, *(() if self.position is None else self.position.findings)]))
-        parts = (self.leaderboard, self.favour, self.position)
+        parts = (self.leaderboard, self.favour, self.position, self.length)
         rest = [f for part in parts if part is not None for f in part.findings]
         return tuple(ranked([*self.signal.findings, *rest]))
 
@@ -48,6 +52,7 @@ def systems(
     panel: Panel,
     *,
     families: Mapping[str, str] | None = None,
+    items: Any = None,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 7,
@@ -55,6 +60,8 @@ def systems(
     """Ask of a panel with systems: do the judges agree about them, which one wins, and who favours whom.
 
     families : makers of judges and systems by name; found from the names where not given
+    items : a file or frame with the texts of answers (task, system, response), where the scores' own file has none: how
+        scores go with length
 
     >>> from polyjudge import simulate_panel
     >>> panel, _ = simulate_panel(tasks=60, languages=2, judges=4, systems=5, sees=0.0, seed=1)
@@ -67,5 +74,6 @@ def systems(
         signal=signal(panel, families=families, **options),
         favour=favour(panel, families=families, **options) if len(panel.judges) > 1 else None,
         position=position(panel, level=level),
+        length=length(panel, read_lengths(panel, items), level=level),
         **options,
     )

@@ -10,6 +10,7 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
 from polyjudge.questions.systems.favour import Favour
 from polyjudge.questions.systems.leaderboard import ALL, Leaderboard
+from polyjudge.questions.systems.length import Length
 from polyjudge.questions.systems.position import Position, known_order
 from polyjudge.questions.systems.signal import DISAGREE, PANEL, Signal
 from polyjudge.questions.systems.systems import Systems
@@ -31,6 +32,12 @@ SLOPES = (
     "| beyond the language's = own/band_low/band_high:ratio.2"
 )
 MOST_EFFECTS = 20
+SLOPE = "language | judge | slope/low/high:+points"
+EQUAL = (
+    "system | characters = length:count | as they are = mean/low/high:points "
+    "| at equal length = equal/_low/_high:points | rank:rank | at equal length = equal_rank:rank "
+    "| may be best = top_set:yes"
+)
 PLACE = "language | judge | preference/low/high:+percent | same winner = consistency/_low/_high:percent"
 PLACED = (
     "system | as they are = mean/low/high:+ratio.2 | in balance = balanced/_low/_high:+ratio.2 | rank:rank "
@@ -107,7 +114,7 @@ def sections(result: Systems, panel: Panel | None = None) -> tuple[Section, ...]
     placed = position_sections(result.position)
     if panel is not None and known_order(panel) is False:
         placed = (Section(name="position", title=say("position.title"), absent=say("position.unknown")),)
-    return signal_section(result.signal), board, favour_section(result.favour), *placed
+    return signal_section(result.signal), board, favour_section(result.favour), *placed, *length_sections(result.length)
 
 
 def signal_chart(s: Signal) -> Chart:
@@ -202,6 +209,18 @@ def position_sections(p: Position | None) -> tuple[Section, ...]:
         table("position-systems", say("position.systems"), p.systems, PLACED, most=40),
     )
     return (Section(name="position", title=say("position.title"), says=says, blocks=blocks, folded=False),)
+
+
+def length_sections(found: Length | None) -> tuple[Section, ...]:
+    """How scores go with the length of answers, and who leads at equal length; nothing without the texts."""
+    if found is None:
+        return ()
+    blocks = (
+        table("length", say("length.cells", level=found.level), found.cells, SLOPE, most=60),
+        table("length-systems", say("length.systems"), found.systems, EQUAL, most=40),
+    )
+    says = (*found.findings, say("length.scope", known=found.known))
+    return (Section(name="length", title=say("length.title"), says=says, blocks=blocks),)
 
 
 VIEWS = {Systems: build}

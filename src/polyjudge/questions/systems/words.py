@@ -122,7 +122,23 @@ def _position(v: Values) -> str:
     return f"{much}{kept}.{more}{end}"
 
 
+def _length(v: Values) -> str:
+    more = " ({count} of {judges} judges score longer or shorter answers apart)" if v["count"] > 1 else ""
+    out = "{judge} gives {slope/low/high:+points} points to an answer twice as long as another" + more + "."
+    if v["winner"] != v["equal"]:
+        return out + " At equal length {equal} would be first, not {winner}. Longer may be better: look at some."
+    return out + " {winner} is first at equal length too."
+
+
 WORDS: dict[str, Template] = {
+    "length": _length,
+    "length.title": "Do scores go with length?",
+    "length.cells": "Points for an answer twice as long as another one of the same task, {level:share} intervals",
+    "length.systems": "Means as they are, and at equal length within each task if these slopes held",
+    "length.scope": lambda v: (
+        "A description, not a correction: longer answers may be better ones."
+        + (" The length of {known:share} of the answers is known." if v["known"] < 1 else "")
+    ),
     "position": _position,
     "position.title": "Does the place of an answer decide?",
     "position.cells": "Verdicts for the answer shown first less one half, and the same winner in both orders, "

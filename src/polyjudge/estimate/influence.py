@@ -1,0 +1,42 @@
+"""Intervals from what each cluster of tasks adds to the error of an estimate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from polyjudge.panel.arrays import Array
+
+
+def spread(added: Array, clusters: NDArray[np.int64] | int, least: Array | float = 0.0) -> Array:
+    """Standard errors from what clusters add. `least`: half the range of a value; two clusters that were not drawn, at
+    both ends of it, count too, so that values without any spread are not taken as certain."""
+    g = np.maximum(clusters, 1)
+    out: Array = np.sqrt(g / np.maximum(g - 1, 1) * (added**2).sum(axis=0) + 2 * (least / (g + 2)) ** 2)
+    return out
+
+
+def cluster_codes(cluster: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Clusters numbered without a gap."""
+    return np.unique(cluster, return_inverse=True)[1].ravel()
+
+
+def two_boards(systems: tuple[str, ...], name: str, plain: Any, other: Any, level: float) -> pd.DataFrame:
+    """Means of systems as they are and in another light (`name`), each given with what clusters add, (s,) and (g, s):
+    system, mean, low, high, rank; {name}, {name}_low, {name}_high, {name}_rank; top_set, those that may be best in that
+    light (Bonferroni over the others)."""
+    out: dict[str, Any] = {"system": systems}
+    for title, prefix, (mean, added) in (("mean", "", plain), (name, f"{name}_", other)):
+        g = len(added)
+        half = stdtrit(g - 1, (1 + level) / 2) * spread(added, g)
+        out |= {title: mean, f"{prefix}low": mean - half, f"{prefix}high": mean + half}
+        out[f"{prefix}rank"] = pd.Series(-mean).rank(method="min").astype(int).to_numpy()
+    mean, added = other
+    best, g = int(np.argmax(mean)), len(added)
+    wide = stdtrit(g - 1, 1 - (1 - level) / 2 / max(len(systems) - 1, 1)) * spread(added[:, [best]] - added, g)
+    out["top_set"] = mean[best] - mean <= wide
+    return pd.DataFrame(out).sort_values(f"{name}_rank", kind="stable", ignore_index=True)
