@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from validation.claims import JUDGES
 from validation.promises import chances
 from validation.scenarios import SCENARIOS
 from validation.suite import BOUNDS, PANELS, batch, judge
@@ -129,6 +130,12 @@ MUTANTS: tuple[Mutant, ...] = (
            "validation.claims:swap_judges", _other(guard=False)),
     Mutant("certificate of the estimate", "certificate", "certified bound holds", "validation.checks:certificate",
            lambda sound: lambda *a, **k: dataclasses.replace(c := sound(*a, **k), delta=abs(c.change["change"]))),
+    Mutant("calm by the band of the cells", "not calm, a cell of 2.4", "called calm, and it is not",
+           "polyjudge.questions.audit.audit:certificate",
+           lambda sound: lambda *a, **k: dataclasses.replace(
+               c := sound(*a, **k), status="certified" if c.counts["negligible"] == len(c.cells) else c.status)),
+    Mutant("makers not left out", "two judges of a maker like a system by 12", "ranked by the taste of one maker",
+           "validation.claims:leaderboard", _other(families=dict(zip(JUDGES, JUDGES, strict=True)))),
     Mutant("nights not paid for", "a year of nights, Gaussian", "drift alarms in a year of nights",
            "validation.checks:nightly", _other(runs=1)),
     Mutant("drift at 50% instead of 95%", "drift, nothing", "drift alarms, nothing changed",

@@ -237,8 +237,11 @@ CLAIMS: tuple[Scenario, ...] = (
     Scenario("no tastes", "no judge favours any system", "own_family", 60, 2, 5, share=2.0),
     Scenario("own families favoured", "every judge gives its family 6 points", "own_family", 60, 2, 5,
              ask={"own": 6.0}),
-    Scenario("two judges of a maker like a system", "by 5 points; the systems are equal", "one_maker", 60, 2, 6,
-             ask={"likes": 5.0}),
+    *(
+        Scenario(f"two judges of a maker like a system by {by}", "the systems are equal", "one_maker", n, 2, 6,
+                 ask={"likes": by})
+        for by, n in ((5, 60), (12, 200))
+    ),
     *(
         Scenario(f"plan to separate {s} systems", "the best is 5 points above the next; pilot of 30 tasks", "separate",
                  30, 2, 4, ask={"systems": s})
