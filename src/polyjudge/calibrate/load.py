@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from polyjudge.calibrate.anchored import AnchoredCalibrator
 from polyjudge.calibrate.base import FORMAT, Calibrator
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.calibrate.methods import MethodCalibrator
-from polyjudge.calibrate.sparse import SparseCalibrator
 from polyjudge.panel.errors import CalibratorError
 from polyjudge.panel.labels import clean
 
 LARGEST = 1 << 29
 """Bytes of the largest file that may be a calibrator."""
-KINDS: dict[str, type[Calibrator]] = {
-    c.kind: c for c in (ConsensusCalibrator, SparseCalibrator, AnchoredCalibrator, MethodCalibrator)
-}
+
+
+def _kinds() -> dict[str, type[Calibrator]]:
+    from polyjudge.calibrate.anchored import AnchoredCalibrator
+    from polyjudge.calibrate.methods import MethodCalibrator
+    from polyjudge.calibrate.sparse import SparseCalibrator
+
+    return {c.kind: c for c in (ConsensusCalibrator, SparseCalibrator, AnchoredCalibrator, MethodCalibrator)}
 
 
 def load_calibrator(path: str | Path) -> Calibrator:
@@ -34,10 +36,10 @@ def load_calibrator(path: str | Path) -> Calibrator:
         raise
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, nested too deep, a number of 5,000 digits
         raise CalibratorError(f"{where} is not a polyjudge calibrator: it is not JSON ({clean(error, 120)}).") from None
-    kind = data.get("kind") if isinstance(data, dict) else None
-    if isinstance(data, dict) and data.get("format") == FORMAT and kind not in (None, *KINDS):
+    kinds, kind = _kinds(), data.get("kind") if isinstance(data, dict) else None
+    if isinstance(data, dict) and data.get("format") == FORMAT and kind not in (None, *kinds):
         raise CalibratorError(f"{where} is a calibrator of a kind that this polyjudge does not know: {clean(kind)}.")
-    return KINDS.get(str(kind), ConsensusCalibrator).from_dict(data, where)
+    return kinds.get(str(kind), ConsensusCalibrator).from_dict(data, where)
 
 
 def load_consensus(path: str | Path) -> ConsensusCalibrator:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from polyjudge.calibrate.base import Calibrator, read_numbers
 from polyjudge.calibrate.block import Block, full_fit
 from polyjudge.calibrate.consensus import ConsensusCalibrator
-from polyjudge.calibrate.sparse import SparseCalibrator
 from polyjudge.estimate.deviations import Units, choose_each, sized
 from polyjudge.estimate.gain import best_keep
 from polyjudge.estimate.incomplete import estimate_interaction
@@ -211,12 +210,13 @@ def find_methods(
     wanted: str | Method | Calibrator | Iterable[str | Method | Calibrator] | None,
 ) -> list[Method]:
     """The methods asked for, each once, in the order given; None for those of this room and the user's own."""
-    load("methods")
     if wanted is None:
         return [m for m in REGISTRY.values() if not m.by_name and not _of_rooms_above(m)]
+    listed = [wanted] if isinstance(wanted, (str, Method, Calibrator)) else list(wanted)
+    if not all(isinstance(item, Method) or (isinstance(item, str) and item in REGISTRY) for item in listed):
+        load("methods")
     if wanted == "all":
         return [m for m in REGISTRY.values() if not m.by_name]
-    listed = [wanted] if isinstance(wanted, (str, Method, Calibrator)) else list(wanted)
     out: dict[str, Method] = {}
     for item in listed:
         if isinstance(item, ConsensusCalibrator):
@@ -270,7 +270,13 @@ MOST_UNITS = 2000
 """The explanation is chosen from at most this many units; the sizes come from all of them."""
 
 
-@method("sparse", subtracts=True, calibrator=SparseCalibrator)
+def _sparse_calibrator() -> Calibrator:
+    from polyjudge.calibrate.sparse import SparseCalibrator
+
+    return SparseCalibrator()
+
+
+@method("sparse", subtracts=True, calibrator=_sparse_calibrator)
 def sparse(block: Block) -> Array:
     """The excess of the cells that the drawn tasks name. The choice counts a task once, however often it was drawn."""
     panel = block.panel

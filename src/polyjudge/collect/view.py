@@ -225,4 +225,4 @@ def _first_calls(f: FirstCalls) -> Report:
     )
 
 
-VIEWS = {Preview: build, Summary: build, FirstCalls: build}
+VIEWS = {"Preview": build, "Summary": build, "FirstCalls": build}

@@ -219,17 +219,28 @@ def candidate_groups(r: Array) -> NDArray[np.bool_]:
 
     At least two judges are left outside of each, or what the group shares could not be told from what all share.
     """
-    from scipy.cluster.hierarchy import linkage
-
     m = len(r)
     if m < FEWEST_FOR_GROUPS:
         return np.zeros((0, m), bool)
-    i, j = np.triu_indices(m, 1)
-    members = {x: np.eye(m, dtype=bool)[x] for x in range(m)}
-    for step, (a, b, *_) in enumerate(linkage(1 - np.clip(np.nan_to_num(r[i, j]), -1, 1), "average")):
-        members[m + step] = members[int(a)] | members[int(b)]
-    found = [x for x in list(members.values())[m:] if x.sum() <= m - 2]
+    found = [x for x in _joined(1 - np.clip(np.nan_to_num(r), -1, 1)) if x.sum() <= m - 2]
     return np.array(found, bool).reshape(-1, m)
+
+
+def _joined(distance: Array) -> Iterator[NDArray[np.bool_]]:
+    """The groups that come about when the two that are nearest on average are joined, one after the other.
+
+    `scipy.cluster.hierarchy.linkage` does the same and takes longer to load than all of this.
+    """
+    m = len(distance)
+    members, size = np.eye(m, dtype=bool), np.ones(m)
+    d = np.where(members, np.inf, distance)
+    for _ in range(m - 1):
+        a, b = divmod(int(np.argmin(d)), m)
+        d[a] = d[:, a] = (size[a] * d[a] + size[b] * d[b]) / (size[a] + size[b])
+        d[a, a] = d[b] = d[:, b] = np.inf
+        size[a] += size[b]
+        members[a] |= members[b]
+        yield members[a].copy()
 
 
 def shared_errors(r: Array, groups: NDArray[np.bool_], level: float) -> list[tuple[int, float, float, float]]:

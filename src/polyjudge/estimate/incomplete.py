@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, cg
 
 from polyjudge.estimate.designs import (
     CHUNK_BYTES,
@@ -501,6 +500,8 @@ class _Fit:
         else:
             entries = self.times @ (self.weights > 0).sum(axis=(1, 2))
             start = total / max(float(entries) / self.scores[0].size, 1.0)
+            from scipy.sparse.linalg import LinearOperator, cg  # takes longer to load than most panels take to audit
+
             matrix = LinearOperator((len(total), len(total)), matvec=self._apply, dtype=np.float64)
             self.solution = cg(matrix, total, start, rtol=1e-12, maxiter=4 * len(total))[0]
         self.cells = (self.solution @ flat).reshape(self.scores.shape[1:])

@@ -7,7 +7,7 @@ centring reads an interaction that is none. See docs/methods.md, sections 18 and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,13 +15,15 @@ import pandas as pd
 from polyjudge.estimate.deviations import Units
 from polyjudge.estimate.incomplete import sum_clusters
 from polyjudge.estimate.kernels import double_centre
-from polyjudge.estimate.ordinal import OrdinalFit, fit_ordinal
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.budget import require_time
 from polyjudge.panel.errors import PanelError
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
 from polyjudge.panel.scale import FEW, MOST_STEPS
+
+if TYPE_CHECKING:
+    from polyjudge.estimate.ordinal import OrdinalFit
 
 Reason = Literal["two-levels", "few-levels", "ends"]
 END = 0.2
@@ -107,6 +109,8 @@ def latent_cells(panel: Panel, seed: int = 7) -> Latent:
         at = divmod(int(empty.argmax()), m)
         place = f"{panel.judges[at[1]]} in {panel.languages[at[0]]}"
         raise PanelError(f"A model of levels needs scores in every cell, and {place} has none.")
+    from polyjudge.estimate.ordinal import fit_ordinal  # few panels ask for it
+
     fit = fit_ordinal(counts)
     influence = sum_clusters(fit.influence, answers.cluster)
     g = len(influence)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from polyjudge.panel.arrays import AT_ONCE, Array
 
@@ -46,6 +45,8 @@ class Passing:
         """
         if self.few:
             return self._compared(thresholds, times)
+        from scipy.sparse import csr_array
+
         sides, draws, g = times.shape
         right = np.ascontiguousarray(times.reshape(sides * draws, g).T, dtype=np.float64)
         out = np.empty((sides, draws, thresholds.shape[1], self.cells))

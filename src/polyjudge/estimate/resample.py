@@ -166,10 +166,16 @@ def selected_p(above: Array, below: Array) -> Array:
 
 
 def false_discovery(p: Array) -> Array:
-    """Adjusted p-values that control the false discovery rate, over the last axis (Benjamini and Hochberg)."""
-    from scipy.stats import false_discovery_control  # takes most of a second to import
+    """Adjusted p-values that control the false discovery rate, over the last axis (Benjamini and Hochberg).
 
-    return np.asarray(false_discovery_control(p, axis=-1), np.float64)
+    The same as `scipy.stats.false_discovery_control`, without half a second to load all of scipy.stats.
+    """
+    size = p.shape[-1]
+    order = np.argsort(p, axis=-1)[..., ::-1]
+    scaled = np.take_along_axis(p, order, axis=-1) * (size / np.arange(size, 0, -1))
+    out = np.empty(p.shape)
+    np.put_along_axis(out, order, np.minimum(np.minimum.accumulate(scaled, axis=-1), 1.0), axis=-1)
+    return out
 
 
 def holm(p: Array) -> Array:

@@ -9,8 +9,6 @@ from polyjudge.panel.arrays import Array, row_blocks
 
 Mask = NDArray[np.bool_]
 
-ALL = "(all)"
-"""The language of a system's change in all of them."""
 ROUNDS = 500
 NEAR = 1e-10
 """Filling stops when no filled score moves by more than this share of the range, or after so many rounds."""

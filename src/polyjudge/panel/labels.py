@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Callable, Iterable
 from zlib import crc32
 
+ALL = "(all)"
+"""Stands for every language or every judge in a table."""
 BUILT_IN = {
     "constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString", "valueOf",
     "__proto__", "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__",

@@ -230,6 +230,13 @@ class Panel:
         """Whether what is missing was not bought, by the rule of an adaptive collection."""
         return self.looks > 0
 
+    @property
+    def order_known(self) -> bool | None:
+        """Whether the order of showing is known in both ways; None where the scores are no verdicts on pairs."""
+        if self.shown is not None:
+            return True
+        return False if self.reading is not None and self.reading.shape == "pairs" else None
+
     def level_left(self, level: float) -> float:
         """The level of one interval such that, whenever an adaptive collection stopped, all looks together keep
         `level`; `level` itself for other panels."""

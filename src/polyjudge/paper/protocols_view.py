@@ -15,7 +15,7 @@ from polyjudge.report.sections import Report, Section
 
 def build(result: Any, panel: Panel | None = None) -> Report:
     """The report of any protocol."""
-    title, verdict, sections = PARTS[type(result)](result)
+    title, verdict, sections = PARTS[type(result).__name__](result)
     return Report(**frame_of("compare", result, panel), title=title, verdict=verdict, sections=sections)
 
 
@@ -123,4 +123,4 @@ def _ablation(a: Ablation) -> Parts:
     return title, verdict, (section,)
 
 
-PARTS: dict[type, Any] = {Unseen: _unseen, Decisions: _decisions, Ablation: _ablation}
+PARTS: dict[str, Any] = {"Unseen": _unseen, "Decisions": _decisions, "Ablation": _ablation}

@@ -119,4 +119,8 @@ def _plain(counts: dict[Any, int]) -> dict[str, int]:
     return {str(k).replace(" ", "_"): v for k, v in counts.items()}
 
 
-VIEWS = {Reproduction: build, PaperReport: build_report, **dict.fromkeys(protocols_view.PARTS, protocols_view.build)}
+VIEWS = {
+    "Reproduction": build,
+    "PaperReport": build_report,
+    **dict.fromkeys(protocols_view.PARTS, protocols_view.build),
+}

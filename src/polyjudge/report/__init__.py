@@ -4,8 +4,8 @@ How a result comes to be seen everywhere, all in the folder of its question:
 
 1. the analysis computes it: a frozen `Result`, findings and notes as data (`find("warning", "code", judge=..., ...)`,
    `say("code", ...)`), no prose;
-2. `view.py` has `VIEWS`: type of result -> a function (result, panel) -> Report: which sentences, tables, grids and
-   charts, in which order. The head of a table is noted as in `report.build.column`;
+2. `view.py` has `VIEWS`: name of a type of result -> a function (result, panel) -> Report: which sentences, tables,
+   grids and charts, in which order. The head of a table is noted as in `report.build.column`;
 3. `words.py` words the codes: `"code": "{judge} is off by {size/low/high:+points} points."`
 
 A new statistic of a known result is one field in the analysis, one column or sentence in the view and one entry in the
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 def report_of(result: Record, panel: Panel | None = None) -> Report | None:
-    """What a result says: made by the `view` beside the module that defines it, whose `VIEWS` has its type.
+    """What a result says: made by the `view` beside the module that defines it, whose `VIEWS` has the name of its type.
 
     None when nothing but its table is to be shown.
     """
     package = type(result).__module__.rpartition(".")[0]
     beside = f"{package}.view"
-    build = import_module(beside).VIEWS.get(type(result)) if package and find_spec(beside) else None
+    build = import_module(beside).VIEWS.get(type(result).__name__) if package and find_spec(beside) else None
     if build is None:
         return None
     from polyjudge.report.condition import in_words_of

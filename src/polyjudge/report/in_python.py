@@ -5,7 +5,13 @@ from __future__ import annotations
 import shlex
 
 ANSWERS = ("audit", "systems", "compare", "judges", "plan", "check")
-ARGUMENTS = {"--at": "threshold"} | {f"--{name}": name for name in ("matters", "seed", "resamples", "goal")}
+ARGUMENTS = {
+    "--at": "threshold",
+    "--matters": "matters",
+    "--seed": "seed",
+    "--resamples": "resamples",
+    "--goal": "goal",
+}
 READING = frozenset(
     {
         "--task", "--language", "--judge", "--score", "--system", "--replicate", "--group", "--cluster", "--range",

@@ -329,4 +329,4 @@ def _worth(a: Anchor) -> Section:
     return Section(name="worth", title=title, says=notes(a.worth.notes), blocks=(worth,))
 
 
-VIEWS = {Anchor: build}
+VIEWS = {"Anchor": build}

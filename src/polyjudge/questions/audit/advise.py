@@ -12,7 +12,6 @@ from polyjudge.panel.errors import UsageError
 from polyjudge.panel.labels import clean
 from polyjudge.panel.say import Say, Words, say
 from polyjudge.questions.audit.matters import FEW_TASKS
-from polyjudge.questions.probe.reaction import VERDICTS, Probe
 from polyjudge.questions.systems.signal import DISAGREE
 from polyjudge.questions.systems.view import agreed, sayings
 from polyjudge.report.result import Result
@@ -20,6 +19,7 @@ from polyjudge.report.sections import Finding, Severity, find
 
 if TYPE_CHECKING:
     from polyjudge.questions.audit.audit import Audit, Inside
+    from polyjudge.questions.probe.reaction import Probe
 
 Goal = Literal["compare-systems", "gate", "rank-judges", "best-judge-per-language", "panel-mean"]
 GOALS: tuple[Goal, ...] = get_args(Goal)
@@ -349,6 +349,8 @@ def _others(labels: tuple[str, ...], one: str) -> str:
 
 def _counts(p: Probe) -> dict[str, Any]:
     """How many deviations that matter have which reading, and the places that are blind or competent."""
+    from polyjudge.questions.probe.reaction import VERDICTS
+
     large = p.cells[p.cells["large"]]
     out: dict[str, Any] = {v.replace(" ", "_"): int((large["verdict"] == v).sum()) for v in VERDICTS}
     places = {

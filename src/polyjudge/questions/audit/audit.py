@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from polyjudge.calibrate import ConsensusCalibrator
 from polyjudge.estimate.bands import Uncertainty, uncertainty
-from polyjudge.estimate.levels import Latent, asks, latent_cells
+from polyjudge.estimate.levels import asks, latent_cells
 from polyjudge.estimate.resample import check_level
 from polyjudge.panel.contents import Summary
 from polyjudge.panel.errors import PanelError, TooWide, UsageError
@@ -23,22 +23,25 @@ from polyjudge.questions.audit.advise import Advice, Goal, advise, advise_inside
 from polyjudge.questions.audit.conclusions import conclude, conclude_inside
 from polyjudge.questions.audit.explanation import Explanation, distribution, explain
 from polyjudge.questions.audit.inside import means_inside
-from polyjudge.questions.audit.latent import Bounded, bounded
 from polyjudge.questions.audit.main_effects import judge_effect, language_effect
 from polyjudge.questions.audit.matters import Certificate, certificate, what_matters
-from polyjudge.questions.audit.missing import Missingness, missingness
 from polyjudge.questions.audit.orders import RankReversals, TiedSets, order_judges, rank_reversals, tied_sets
-from polyjudge.questions.audit.pass_rates import Gates, gates
 from polyjudge.questions.audit.robustness import Sensitivity, sensitivity
 from polyjudge.questions.audit.variation import Variance, variance
 from polyjudge.questions.compare.held_out import Comparison, compare
-from polyjudge.questions.probe.reaction import Probe, probe
-from polyjudge.questions.systems.position import Position, known_order, position
 from polyjudge.questions.systems.signal import Signal, signal
-from polyjudge.questions.systems.systems import Systems, systems
 from polyjudge.read.spoken import read_texts
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, ranked
+
+if TYPE_CHECKING:  # what not every panel asks for is loaded when it is asked for
+    from polyjudge.estimate.levels import Latent
+    from polyjudge.questions.audit.latent import Bounded
+    from polyjudge.questions.audit.missing import Missingness
+    from polyjudge.questions.audit.pass_rates import Gates
+    from polyjudge.questions.probe.reaction import Probe
+    from polyjudge.questions.systems.position import Position
+    from polyjudge.questions.systems.systems import Systems
 
 STAGES = 11
 """Analyses of every audit: the length of its progress bar, but for a gate, levels and missing scores."""
@@ -239,7 +242,7 @@ def _crossed(
     with stages(STAGES + (gate is not None) + 2 * levels + lacks) as run:
         part = _Parts(run)
         # First of all: where the judges do not agree about what they judge, all else is of little use.
-        judged = part("systems", systems, panel, items=items, **common) if panel.systems else None
+        judged = part("systems", _systems, panel, items=items, **common) if panel.systems else None
         alone = None if panel.systems else part("signal", signal, panel, **common)
         bands = run("bands", uncertainty, panel, **common)
         order = part("reversals", order_judges, panel, alpha=1 - level, **drawn)
@@ -263,15 +266,15 @@ def _crossed(
             distribution=distribution(panel, found.cells["named"].to_numpy(dtype=bool).reshape(panel.shape[1:])),
             systems=judged,
             signal=alone if judged is None else judged.signal,
-            position=position(panel, level=level) if judged is None else judged.position,
+            position=_position(panel, level=level) if judged is None else judged.position,
             reversals=None
             if order is None
             else run("reversals", rank_reversals, panel, draws=drawn["resamples"], **known),
             ranks=None if order is None else run("ranks", tied_sets, panel, **known),
             variance=part("variance", variance, panel, refused=True, level=level),
-            gates=None if gate is None else part("gates", gates, panel, **gate, **common),
-            missingness=run("missing scores", missingness, panel, draws=199, seed=drawn["seed"]) if lacks else None,
-            bounded=None if model is None else run("levels", bounded, panel, linear=bands, latent=model, **common),
+            gates=None if gate is None else part("gates", _gates, panel, **gate, **common),
+            missingness=run("missing scores", _missingness, panel, draws=199, seed=drawn["seed"]) if lacks else None,
+            bounded=None if model is None else run("levels", _bounded, panel, linear=bands, latent=model, **common),
             probes=_probed(panel, probes, matters, level),
             left_out=part.left_out,
             answers=_texts(panel, found.worst, items),
@@ -295,20 +298,52 @@ def _inside(panel: Panel, goal: Goal | None, items: Any, gate: tuple[float | Non
     with stages(1) as run:
         part = _Parts(run)
         part.left_out["languages"] = say("left-out.inside", why=why, judges=panel.judges, languages=panel.languages)
-        judged = part("systems", systems, panel, items=items, **common) if panel.systems else None
+        judged = part("systems", _systems, panel, items=items, **common) if panel.systems else None
         alone = part("signal", signal, panel, refused=True, **common) if not panel.systems else None
         _without_order(panel, part.left_out)
     options = {"goal": goal, "seed": common["seed"], "level": common["level"]}
     agreed = alone if judged is None else judged.signal
     found: dict[str, Any] = {"systems": judged, "signal": agreed, "means": means_inside(panel, common["level"], *gate)}
-    found["position"] = position(panel, level=common["level"]) if judged is None else judged.position
+    found["position"] = _position(panel, level=common["level"]) if judged is None else judged.position
     return Inside(summary=Summary.of(panel), left_out=part.left_out, threshold=gate[0], **found, **options)
 
 
 def _without_order(panel: Panel, left_out: dict[str, Say]) -> None:
     """Of pairs in one order only: what cannot be told, and what would."""
-    if known_order(panel) is False:
+    if panel.order_known is False:
         left_out["position"] = say("position.unknown")
+
+
+def _systems(panel: Panel, **how: Any) -> Systems:
+    from polyjudge.questions.systems.systems import systems
+
+    return systems(panel, **how)
+
+
+def _position(panel: Panel, level: float) -> Position | None:
+    if panel.shown is None:
+        return None
+    from polyjudge.questions.systems.position import position
+
+    return position(panel, level=level)
+
+
+def _gates(panel: Panel, **how: Any) -> Gates:
+    from polyjudge.questions.audit.pass_rates import gates
+
+    return gates(panel, **how)
+
+
+def _missingness(panel: Panel, **how: Any) -> Missingness:
+    from polyjudge.questions.audit.missing import missingness
+
+    return missingness(panel, **how)
+
+
+def _bounded(panel: Panel, **how: Any) -> Bounded:
+    from polyjudge.questions.audit.latent import bounded
+
+    return bounded(panel, **how)
 
 
 class _Parts:
@@ -339,4 +374,6 @@ def _probed(panel: Panel, probes: Panel | None, matters: float, level: float) ->
             f"The probes share {len(languages)} languages and {len(judges)} judges with the scores; two of each are "
             "needed. Probe the judges of this panel, in its languages."
         )
+    from polyjudge.questions.probe.reaction import probe
+
     return probe(probes.select(languages=languages, judges=judges), audit=panel, matters=matters, level=level)

@@ -64,7 +64,6 @@ def audit(
     """
     from polyjudge.questions.audit.advise import check_goal
     from polyjudge.questions.audit.audit import audit as analyse
-    from polyjudge.questions.audit.by_criterion import audit_criteria
     from polyjudge.questions.audit.explanation import parse_cell, without_cells
     from polyjudge.questions.audit.pass_rates import parse_sweep
     from polyjudge.questions.emit import emit
@@ -88,6 +87,8 @@ def audit(
         "probes": None if probes is None else read_probes(probes),
     }
     if len(panels) > 1:
+        from polyjudge.questions.audit.by_criterion import audit_criteria
+
         joint = audit_criteria(panels, **options)
         return emit(ctx, joint, panel, tables={"criteria": joint.table, "alike": joint.same})
     result = o.run(analyse, panel, **options)

@@ -10,19 +10,19 @@ import pandas as pd
 from polyjudge.estimate.bands import Uncertainty
 from polyjudge.panel.scale import Scale
 from polyjudge.questions.audit.matters import FEW_TASKS, Certificate
-from polyjudge.questions.audit.missing import Missingness
 from polyjudge.questions.audit.orders import RankReversals, TiedSets
-from polyjudge.questions.audit.pass_rates import Gates
 from polyjudge.questions.audit.robustness import Sensitivity
 from polyjudge.questions.audit.variation import Variance
 from polyjudge.questions.compare.held_out import Comparison
 from polyjudge.questions.systems.position import Position
 from polyjudge.questions.systems.signal import DISAGREE
-from polyjudge.questions.systems.systems import Systems
 from polyjudge.report.sections import SEVERITIES, Finding, Matter, Severity, find, ranked
 
 if TYPE_CHECKING:
     from polyjudge.questions.audit.audit import Audit, Inside
+    from polyjudge.questions.audit.missing import Missingness
+    from polyjudge.questions.audit.pass_rates import Gates
+    from polyjudge.questions.systems.systems import Systems
 
 
 TOO_FEW_TASKS = 10

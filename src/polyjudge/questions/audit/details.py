@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -11,12 +11,7 @@ import pandas as pd
 from polyjudge.panel.labels import clean, label, labels
 from polyjudge.panel.numbers import number
 from polyjudge.panel.say import Say, Words, say
-from polyjudge.questions.audit.audit import Audit, Inside
-from polyjudge.questions.audit.explanation import Explanation
-from polyjudge.questions.audit.latent import Bounded
-from polyjudge.questions.audit.missing import Missingness
 from polyjudge.questions.audit.orders import ALL
-from polyjudge.questions.audit.pass_rates import Gates
 from polyjudge.questions.compare.view import held_out_section
 from polyjudge.questions.probe import view as probe
 from polyjudge.questions.systems import view as systems
@@ -24,6 +19,13 @@ from polyjudge.report.build import by_size, chart, column, fields, notes, pivot,
 from polyjudge.report.charts.grids import MOST_PAIRS
 from polyjudge.report.charts.lines import AFTER, BEFORE
 from polyjudge.report.sections import Block, Chart, Grid, Section, Table
+
+if TYPE_CHECKING:
+    from polyjudge.questions.audit.audit import Audit, Inside
+    from polyjudge.questions.audit.explanation import Explanation
+    from polyjudge.questions.audit.latent import Bounded
+    from polyjudge.questions.audit.missing import Missingness
+    from polyjudge.questions.audit.pass_rates import Gates
 
 SPREAD = (
     "threshold:number | passing, % = pass_raw:percent | gap, raw = spread_raw/_low/_high:percent "

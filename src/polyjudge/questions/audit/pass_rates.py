@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.special import stdtrit
 
 from polyjudge.estimate.incomplete import CellRates, Holes, InteractionEstimate, entry_weights, estimate_interaction
 from polyjudge.estimate.kernels import BLOCK, CHUNK, double_centre
-from polyjudge.estimate.passing import Moved, Passing
 from polyjudge.estimate.resample import check_level, check_resamples, mean_and_se, tracked_draws
 from polyjudge.estimate.tetrads import FEW_CHANGES, upper_share
 from polyjudge.panel.arrays import Array, row_blocks
@@ -28,6 +26,9 @@ from polyjudge.panel.labels import clean
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
 from polyjudge.report.result import Result
+
+if TYPE_CHECKING:
+    from polyjudge.estimate.passing import Moved
 
 MOST_SHUFFLED = 4_000_000
 """Pass marks moved by the shuffles behind `spread_chance`; larger panels get fewer of them."""
@@ -288,6 +289,8 @@ def _resampled(
     n, k, m = panel.shape
     flat = panel.scores.reshape(n, -1)
     column, blocks = _draws(panel, resamples, seed)
+    from polyjudge.estimate.passing import Passing
+
     passing = Passing(flat, column, panel.weights)
     total = np.bincount(column, panel.weights)
     scores = (
@@ -344,6 +347,8 @@ def _resampled_with_holes(
     holes = Holes(entry_weights(panel).reshape(n, -1), panel.weights)
     estimate = estimate_interaction(panel)
     column, blocks = _draws(panel, resamples, seed, -(-n // (int(panel.cluster.max()) + 1)))
+    from polyjudge.estimate.passing import Moved
+
     moved = Moved(flat)
     out: dict[str, list[Array]] = {}
     for times in blocks:
@@ -367,6 +372,8 @@ def _by_moves(fits: list[CellRates], moved: Moved, limits: Array) -> list[Array]
     Every score is compared with the median of each limit over the resamplings. The limits of one resampling lie close
     to it, so only the few scores in between are looked at again.
     """
+    from scipy.sparse import csr_array
+
     draws, edges, cells = limits.shape
     holes = fits[0].holes
     first = np.median(limits, axis=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields as dataclass_fields
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -13,19 +13,20 @@ from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, Words, say
 from polyjudge.questions.audit.advise import SCORES, Advised
 from polyjudge.questions.audit.audit import Audit, Inside
-from polyjudge.questions.audit.by_criterion import Criteria
-from polyjudge.questions.audit.criteria_view import build_criteria
 from polyjudge.questions.audit.details import cell_says, judged, sections
-from polyjudge.questions.compare.recovery import Recovery
 from polyjudge.questions.compare.view import in_unit
 from polyjudge.questions.probe import view as probe
 from polyjudge.questions.systems import view as systems
 from polyjudge.questions.systems.signal import DISAGREE
-from polyjudge.questions.systems.systems import Systems
 from polyjudge.report.build import by_size, chart, fields, frame_of, marked_grid, notes, table, value_says
 from polyjudge.report.charts.grids import ROOMY
 from polyjudge.report.charts.lines import BEFORE
 from polyjudge.report.sections import Block, Chart, Report, Section, Step
+
+if TYPE_CHECKING:
+    from polyjudge.questions.audit.by_criterion import Criteria
+    from polyjudge.questions.compare.recovery import Recovery
+    from polyjudge.questions.systems.systems import Systems
 
 COUNTED = ("panel.missing", "panel.system-holes")
 """Notes whose numbers stand in the first line already."""
@@ -272,4 +273,10 @@ def recovery_section(found: Recovery) -> Section:
     )
 
 
-VIEWS: dict[type, Any] = {Audit: build, Inside: build_inside, Criteria: build_criteria}
+def _criteria(result: Criteria, panel: Panel | None = None) -> Report:
+    from polyjudge.questions.audit.criteria_view import build_criteria
+
+    return build_criteria(result, panel)
+
+
+VIEWS: dict[str, Any] = {"Audit": build, "Inside": build_inside, "Criteria": _criteria}

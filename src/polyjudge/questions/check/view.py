@@ -90,4 +90,4 @@ def build_formats(result: Formats, panel: Panel | None = None) -> Report:
     )
 
 
-VIEWS = {Check: build, Formats: build_formats}
+VIEWS = {"Check": build, "Formats": build_formats}

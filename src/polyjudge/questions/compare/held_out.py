@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from polyjudge.calibrate.anchored import AnchoredCalibrator
 from polyjudge.calibrate.base import Calibrator
 from polyjudge.calibrate.block import Block, Estimate, Multiplicity, full_fit, make_block
 from polyjudge.calibrate.methods import Map, Method, find_methods
@@ -178,6 +177,8 @@ def compare(
     """
     wanted: list[Any] = [*find_methods(methods)]
     if gold is not None:
+        from polyjudge.calibrate.anchored import AnchoredCalibrator
+
         wanted.append(AnchoredCalibrator(shift="centred", map="shift").fit(panel, gold))
     chosen, left = _usable(find_methods(wanted), panel, everything=methods is None or methods == "all")
     estimate = estimate or estimate_interaction(panel).resample

@@ -105,4 +105,4 @@ def held_out_section(c: Comparison, said: bool = False, unit: str = "points") ->
     )
 
 
-VIEWS = {Comparison: build}
+VIEWS = {"Comparison": build}

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from polyjudge.calibrate.consensus import ConsensusCalibrator
 from polyjudge.calibrate.history import floor_share
 from polyjudge.panel.arrays import Array
-from polyjudge.panel.fill import ALL, fill_systems
+from polyjudge.panel.fill import fill_systems
+from polyjudge.panel.labels import ALL
 from polyjudge.panel.panel import Panel
 from polyjudge.report.sections import Finding, find
 

@@ -150,4 +150,4 @@ def build_difference(result: Difference, panel: Panel | None = None) -> Report:
     )
 
 
-VIEWS = {Difference: build_difference, Drift: build}
+VIEWS = {"Difference": build_difference, "Drift": build}

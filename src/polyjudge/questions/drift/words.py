@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polyjudge.panel.fill import ALL
+from polyjudge.panel.labels import ALL
 from polyjudge.panel.numbers import points
 from polyjudge.panel.say import Template, Values, names, plural
 

@@ -33,10 +33,10 @@ from polyjudge.estimate.subsets import (
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.errors import PanelError, UsageError
 from polyjudge.panel.gold import Gold
+from polyjudge.panel.labels import ALL
 from polyjudge.panel.panel import Panel
 from polyjudge.report.result import Result
 
-ALL = "(all)"
 PAIRS = 5000
 """Pairs of labelled tasks in a language on whose order panels and labels are compared; of more, a random sample."""
 

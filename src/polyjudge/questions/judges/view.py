@@ -148,4 +148,4 @@ def _swap(s: Swap, frame: dict[str, Any]) -> Report:
     )
 
 
-VIEWS = {Judges: build}
+VIEWS = {"Judges": build}

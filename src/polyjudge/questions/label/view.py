@@ -58,4 +58,4 @@ def returned(result: Returned, panel: Panel | None = None) -> Report:
     )  # fmt: skip
 
 
-VIEWS = {Made: made, Returned: returned}
+VIEWS = {"Made": made, "Returned": returned}

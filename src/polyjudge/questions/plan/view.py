@@ -249,4 +249,4 @@ def questions_section(answers: pd.DataFrame, folded: bool) -> Section:
     return Section(name="questions", title="The questions", says=scope, blocks=(answered,), folded=folded)
 
 
-VIEWS = {Replay: replayed, Separation: separated, Plan: tasks_needed, LabelBudget: labels_needed}
+VIEWS = {"Replay": replayed, "Separation": separated, "Plan": tasks_needed, "LabelBudget": labels_needed}

@@ -13,7 +13,7 @@ from polyjudge.estimate.bands import uncertainty
 from polyjudge.estimate.resample import check_level, mean_of_known
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.errors import PanelError
-from polyjudge.panel.fill import ALL
+from polyjudge.panel.labels import ALL
 from polyjudge.panel.panel import Panel
 from polyjudge.questions.probe.versions import VERSION
 from polyjudge.report.result import Result

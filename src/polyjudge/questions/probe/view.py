@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from polyjudge.panel.labels import shell_line
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Words, say
-from polyjudge.questions.probe.reaction import AT_END, Probe
 from polyjudge.report.build import chart, frame_of, pivot, table
 from polyjudge.report.sections import Block, Chart, Grid, Report, Section, Step, ranked
+
+if TYPE_CHECKING:
+    from polyjudge.questions.probe.reaction import Probe
 
 PLACEBO = "change under placebo = false_reaction/_low/_high:+points"
 CELLS = (
@@ -36,6 +39,8 @@ def build(result: Probe, panel: Panel | None = None) -> Report:
 
 def sayings(p: Probe) -> tuple[Words, ...]:
     """At most three sentences."""
+    from polyjudge.questions.probe.reaction import AT_END
+
     seen = {name: int((p.cells["sight"] == name).sum()) for name in ("sees", "blind")}
     full = int(((p.cells["sight"] == "cannot tell") & (p.cells["at_end"] >= AT_END)).sum())
     out: list[Words] = [say("probe.seen", **seen, of=len(p.cells), usual=p.usual, reacts=p.usual_low > 0, at_end=full)]
@@ -107,4 +112,4 @@ def _steps(p: Probe) -> tuple[Step, ...]:
     return (Step(why=say("step.without-blind"), command=shell_line(["polyjudge", "audit", "SCORES", *drops])),)
 
 
-VIEWS = {Probe: build}
+VIEWS = {"Probe": build}

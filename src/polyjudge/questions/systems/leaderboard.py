@@ -30,14 +30,13 @@ from polyjudge.estimate.resample import (
 )
 from polyjudge.panel.arrays import Array, mean_there
 from polyjudge.panel.fill import fill_systems
+from polyjudge.panel.labels import ALL
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding
 
 MANY, GROUPS = 200, 500
-ALL = "(all)"
-"""The language of the rows over all languages."""
 OPPOSITE = {"low": "high", "high": "low", "without_low": "without_high", "without_high": "without_low"}
 """Limits of a difference, and what each is of the difference the other way round."""
 

@@ -15,13 +15,13 @@ from polyjudge.estimate.order_effect import Lean, balance, lean
 from polyjudge.estimate.resample import check_level, holm
 from polyjudge.panel.arrays import Array
 from polyjudge.panel.errors import PanelError
+from polyjudge.panel.labels import ALL
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.records import long_table
 from polyjudge.panel.shown import Shown
 from polyjudge.report.result import Result
 from polyjudge.report.sections import Finding, Severity
 
-ALL = "(all)"
 MATTERS = 0.05
 """A preference of so much, as a share of the verdicts, is worth a warning when it is sure."""
 
@@ -68,13 +68,6 @@ class Position(Result):
         large = abs(values["preference"]) >= MATTERS
         severity: Severity = "warning" if large or values["turned"] else "notice"
         return (Finding("position", values, severity),)
-
-
-def known_order(panel: Panel) -> bool | None:
-    """Whether the order of showing is known in both ways; None where the scores are no verdicts on pairs."""
-    if panel.shown is not None:
-        return True
-    return False if panel.reading is not None and panel.reading.shape == "pairs" else None
 
 
 def position(panel: Panel, *, level: float = 0.95) -> Position | None:

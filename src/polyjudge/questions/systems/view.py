@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from polyjudge.panel.labels import ALL
 from polyjudge.panel.panel import Panel
 from polyjudge.panel.say import Say, say
-from polyjudge.questions.systems.favour import Favour
-from polyjudge.questions.systems.leaderboard import ALL, Leaderboard
-from polyjudge.questions.systems.length import Length
-from polyjudge.questions.systems.position import Position, known_order
 from polyjudge.questions.systems.signal import DISAGREE, PANEL, Signal
-from polyjudge.questions.systems.systems import Systems
 from polyjudge.report.build import by_size, chart, fields, frame_of, pivot, table
 from polyjudge.report.sections import Block, Chart, Finding, Grid, Report, Section, Step, Table
+
+if TYPE_CHECKING:
+    from polyjudge.questions.systems.favour import Favour
+    from polyjudge.questions.systems.leaderboard import Leaderboard
+    from polyjudge.questions.systems.length import Length
+    from polyjudge.questions.systems.position import Position
+    from polyjudge.questions.systems.systems import Systems
 
 RANKS = "mean/low/high:points | rank/_low/_high:rank | may be best = top_set:yes"
 SWAPS = (
@@ -112,7 +116,7 @@ def sections(result: Systems, panel: Panel | None = None) -> tuple[Section, ...]
     if panel is not None and panel.apart:
         board = replace(board, says=(*board.says, say("systems.apart")))
     placed = position_sections(result.position)
-    if panel is not None and known_order(panel) is False:
+    if panel is not None and panel.order_known is False:
         placed = (Section(name="position", title=say("position.title"), absent=say("position.unknown")),)
     return signal_section(result.signal), board, favour_section(result.favour), *placed, *length_sections(result.length)
 
@@ -223,4 +227,4 @@ def length_sections(found: Length | None) -> tuple[Section, ...]:
     return (Section(name="length", title=say("length.title"), says=says, blocks=blocks),)
 
 
-VIEWS = {Systems: build}
+VIEWS = {"Systems": build}
