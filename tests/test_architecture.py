@@ -28,6 +28,8 @@ ROOMS = ("panel", "read", "estimate", "calibrate", "report", "questions", "colle
 STANDS_ON = {"audit": {"audit", "check", "systems", "compare", "probe"}}
 LONGEST = 60
 """Lines of a function, without its docstring."""
+FEW_FILES = 113
+"""Files that `audit -o` of the sample may walk through."""
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -142,6 +144,46 @@ def test_a_command_of_before_is_answered_with_the_new_line(name: str) -> None:
     done = run(name, "scores.csv")
     assert done.returncode == 2
     assert RENAMED[name] in done.stderr
+
+
+WALK = """
+import os, sys
+source = os.path.dirname(sys.argv[1])
+seen = set()
+def profile(frame, event, arg):
+    if event == "call" and frame.f_code.co_name != "<module>" and frame.f_code.co_filename.startswith(source):
+        seen.add(frame.f_code.co_filename)
+sys.argv[1:] = sys.argv[2:]
+sys.setprofile(profile)
+try:
+    from polyjudge.cli import main
+    main()
+except SystemExit as end:
+    sys.setprofile(None)
+    heavy = [m for m in ("scipy.stats", "scipy.optimize", "scipy.sparse", "scipy.cluster", "altair", "jinja2", "ibis")
+             if m in sys.modules]
+    print(f"{end.code} {len(seen)} {','.join(heavy)}", file=sys.stderr)
+"""
+
+
+def walked(tmp_path: Path, *words: str) -> tuple[int, list[str]]:
+    """Files of ours in which anything runs, and the heavy libraries that were loaded."""
+    scores = tmp_path / "scores.csv"
+    if not scores.exists():
+        polyjudge.sample_panel().to_long().to_csv(scores, index=False)
+    command = [sys.executable, "-c", WALK, polyjudge.__file__, words[0], str(scores), *words[1:]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    code, files, heavy = done.stderr.splitlines()[-1].split(" ")
+    assert code == "0", done.stderr
+    return int(files), [x for x in heavy.split(",") if x]
+
+
+def test_what_an_audit_walks_through_is_little(tmp_path: Path) -> None:
+    assert walked(tmp_path, "audit")[1] == []
+    files, heavy = walked(tmp_path, "audit", "-o", str(tmp_path / "page"))
+    assert files <= FEW_FILES
+    assert heavy == ["jinja2"]
+    assert walked(tmp_path, "check")[1] == []
 
 
 # --- taking a question out ---

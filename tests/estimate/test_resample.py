@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.cluster.hierarchy import linkage
 
 from polyjudge.estimate import resample
+from polyjudge.estimate.covariance import candidate_groups
 
 
 def test_jackknife_of_a_mean_is_its_standard_error() -> None:
@@ -62,3 +64,19 @@ def test_groups_of_units_keep_the_mean_and_its_spread() -> None:
     np.testing.assert_allclose(grouped[0], plain[0], atol=1e-12)
     np.testing.assert_allclose(grouped[1], plain[1], rtol=0.08)
     np.testing.assert_array_equal(resample.in_groups(x[:50], w[:50])[0], x[:50])
+
+
+def test_the_false_discovery_rate_is_that_of_scipy() -> None:
+    rng = np.random.default_rng(5)
+    p = np.concatenate([rng.random((6, 20)) ** 3, np.ones((1, 20)), np.full((1, 20), 0.03)])
+    np.testing.assert_array_equal(resample.false_discovery(p), stats.false_discovery_control(p, axis=-1))
+    np.testing.assert_array_equal(resample.false_discovery(p[0]), stats.false_discovery_control(p[0]))
+
+
+def test_judges_join_as_in_average_linkage() -> None:
+    r = np.corrcoef(np.random.default_rng(3).normal(size=(9, 30)))
+    members = {i: frozenset({i}) for i in range(9)}
+    for step, (a, b, *_) in enumerate(linkage(1 - r[np.triu_indices(9, 1)], "average")):
+        members[9 + step] = members[int(a)] | members[int(b)]
+    wanted = {x for x in list(members.values())[9:] if len(x) <= 7}
+    assert {frozenset(np.flatnonzero(g).tolist()) for g in candidate_groups(r)} == wanted
