@@ -65,19 +65,20 @@ def language_means(panel: Panel, gold: Gold, *, level: float = 0.95) -> Language
         y = gold.values[labelled, i]
         both = alone = whole = None
         if count >= 2:
-            both = ppi_mean(
-                y,
-                guess[labelled, i],
-                guess[other, i],
-                level=level,
-                label_weights=w[labelled],
-                unlabelled_weights=w[other],
-                ends=ends,
-                clusters=panel.cluster[labelled],
-                unlabelled_clusters=panel.cluster[other],
-            )
-            alone = ppi_mean(
-                y, y, [], level=level, label_weights=w[labelled], ends=ends, clusters=panel.cluster[labelled]
+            both, alone = (
+                ppi_mean(
+                    y,
+                    guess[labelled, i],
+                    guess[other, i],
+                    level=level,
+                    label_weights=w[labelled],
+                    unlabelled_weights=w[other],
+                    ends=ends,
+                    clusters=panel.cluster[labelled],
+                    unlabelled_clusters=panel.cluster[other],
+                    powered=powered,
+                )
+                for powered in (True, False)
             )
         if count < FEW_LABELS:
             notes.append(say("labels.no-estimate" if both is None else "labels.few", language=language, labels=count))
