@@ -94,9 +94,7 @@ class _Data:
     h: NDArray[np.int64]
 
 
-def _interval(
-    d: _Data, weight: float, skewness: float, ends: tuple[float, float] | None, level: float
-) -> PoweredMean:
+def _interval(d: _Data, weight: float, skewness: float, ends: tuple[float, float] | None, level: float) -> PoweredMean:
     """The mean for a given weight of the predictions, with its limits."""
     more, moved = _added(d.y, ends)
     estimate, se, df = _spread(d, weight)
