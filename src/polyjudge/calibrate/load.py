@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from polyjudge.calibrate.base import FORMAT, Calibrator
 from polyjudge.calibrate.consensus import ConsensusCalibrator
+from polyjudge.calibrate.criteria import CriteriaCalibrator
 from polyjudge.panel.errors import CalibratorError
 from polyjudge.panel.labels import clean
 
@@ -22,7 +24,7 @@ def _kinds() -> dict[str, type[Calibrator]]:
     return {c.kind: c for c in (ConsensusCalibrator, SparseCalibrator, AnchoredCalibrator, MethodCalibrator)}
 
 
-def load_calibrator(path: str | Path) -> Calibrator:
+def load_calibrator(path: str | Path) -> Calibrator | CriteriaCalibrator:
     """Read a calibrator that `save` wrote. The file is data only: nothing in it is executed."""
     path = Path(path)
     where = clean(str(path), 200)
@@ -36,6 +38,12 @@ def load_calibrator(path: str | Path) -> Calibrator:
         raise
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, nested too deep, a number of 5,000 digits
         raise CalibratorError(f"{where} is not a polyjudge calibrator: it is not JSON ({clean(error, 120)}).") from None
+    if isinstance(data, dict) and data.get("kind") == CriteriaCalibrator.kind:
+        return CriteriaCalibrator.from_dict(data, where, _part)
+    return _part(data, where)
+
+
+def _part(data: Any, where: str) -> Calibrator:
     kinds, kind = _kinds(), data.get("kind") if isinstance(data, dict) else None
     if isinstance(data, dict) and data.get("format") == FORMAT and kind not in (None, *kinds):
         raise CalibratorError(f"{where} is a calibrator of a kind that this polyjudge does not know: {clean(kind)}.")
@@ -45,6 +53,11 @@ def load_calibrator(path: str | Path) -> Calibrator:
 def load_consensus(path: str | Path) -> ConsensusCalibrator:
     """A saved consensus calibrator, anchored or not: the kinds that can be extended and watched for drift."""
     cal = load_calibrator(path)
+    if isinstance(cal, CriteriaCalibrator):
+        raise CalibratorError(
+            f"{clean(str(path), 200)} has a calibrator for each of {len(cal.parts)} criteria. Take one of them: "
+            "load_calibrator(FILE).parts[CRITERION].save(OTHER)."
+        )
     if not isinstance(cal, ConsensusCalibrator):
         raise CalibratorError(
             f"{clean(str(path), 200)} removes no interaction (it is a {clean(repr(cal), 60)}), so there is nothing to "

@@ -42,6 +42,8 @@ def calibrate(
     target: Annotated[
         float | None, Option(help="With --extend: half width, in points, that its advice on further tasks aims at.")
     ] = None,
+    criterion: o.Criterion = None,
+    criteria: o.Criteria = None,
     column: Annotated[str | None, Option(help="Name of the new column; default calibrated, or margin.")] = None,
     clip: o.Clip = False,
     spreadsheet_safe: o.SpreadsheetSafe = False,
@@ -60,7 +62,14 @@ def calibrate(
         raise UsageError("Say where the result goes: -o OUT for calibrated scores, --save CAL for the calibrator.")
     if target is not None and extend is None:
         raise UsageError("--target belongs to --extend.")
-    everything = o.read(ctx, scores)
+    panels = o.criteria_panels(ctx, scores, criterion, criteria)
+    if len(panels) > 1:
+        one = {"--labels": labels, "--extend": extend, "--mark": mark, "--clip": clip}
+        asked = next((flag for flag, value in one.items() if value not in (None, False)), None)
+        if asked is not None:
+            raise UsageError(f"{asked} works on one criterion at a time: read one of them.")
+        return _each(ctx, scores, panels, (output, save), method, shrink, column or "calibrated", spreadsheet_safe)
+    everything = next(iter(panels.values()))
     panel = everything if extend else settle_incomplete(everything, inside=labels is not None)
     scale = scale_of(panel)
     if clip and mark is not None:
@@ -79,6 +88,41 @@ def calibrate(
     if save is not None:
         cal.save(save)
     _show(ctx, panel, cal, notes, written, save, clip, mark)
+
+
+def _each(
+    ctx: Context, scores: str, panels: dict[str, Panel], places: tuple[str | None, Path | None], method: str | None,
+    shrink: bool, column: str, spreadsheet_safe: bool,
+) -> None:  # fmt: skip
+    """A calibrator for each criterion, in one file; and each row's score by that of its criterion."""
+    from polyjudge.calibrate.criteria import CriteriaCalibrator
+    from polyjudge.estimate.identify import settle_incomplete
+    from polyjudge.panel.errors import UsageError
+    from polyjudge.panel.labels import clean
+    from polyjudge.questions.emit import print_json, print_written
+
+    whole = {name: settle_incomplete(panel) for name, panel in panels.items()}
+    first = next(iter(panels.values()))
+    said = {} if first.reading is None else first.reading.options
+    output, save = places
+    if output is not None and "--criterion" not in said and "--criteria" not in said:
+        raise UsageError("Metrics of an eval tool are written back one at a time: say which one, --metric NAME.")
+    cal = CriteriaCalibrator.fitted(
+        whole, lambda panel: _fitted(panel, method, shrink, None, None, None)[0], said.get("--criterion", "")
+    )
+    part = any(whole[name].shape[1:] != panel.shape[1:] for name, panel in panels.items())
+    written = _write(ctx, scores, output, cal, column, part, spreadsheet_safe)
+    if save is not None:
+        cal.save(save)
+    if o.Json.of(ctx).as_json:
+        print_json({"calibrator": cal.to_dict(), "written": vars(written) if written else None}, "calibrate")
+        return
+    print(first)
+    print(cal)
+    if save is not None:
+        print(f"Saved the calibrators of {len(cal.parts)} criteria to {clean(save, 400)}")
+    if written is not None:
+        print_written(written)
 
 
 def _fitted(

@@ -49,6 +49,8 @@ def score_log(
     if target.exists() and not overwrite:
         raise UsageError(f"{clean(target, 200)} exists. Name another file, or say overwrite=True.")
     cal = calibrator if isinstance(calibrator, Calibrator) else load_calibrator(calibrator)
+    if not isinstance(cal, Calibrator):
+        raise UsageError("This calibrator has several criteria: give the one of the scores, calibrator.parts[NAME].")
     means, parts = _calibrated(source, cal)
     found = read_eval_log(str(source))
     values: dict[str, list[float]] = {}

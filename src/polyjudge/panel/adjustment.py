@@ -24,7 +24,7 @@ class Fitted(Protocol):
     """Anything that adjusts scores, such as a fitted calibrator."""
 
     @property
-    def adjustment_(self) -> Adjustment: ...
+    def adjustment_(self) -> Any: ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -129,7 +129,7 @@ class Adjustment:
         self, row: Mapping[str, Any], column: str = "calibrated", unseen: str = "error", **names: str | None
     ) -> dict[str, Any]:
         """One row with the adjusted score as a new field."""
-        at = _columns_of(tuple(map(str, row)), tuple(sorted(names.items())))
+        at = label_columns(tuple(map(str, row)), tuple(sorted(names.items())))
         if column in row:
             raise UsageError(f"The row already has a field {column!r}. Choose another name: column=...")
         return {**row, column: self.one(row[at.score], row[at.language], row[at.judge], unseen)}
@@ -267,7 +267,7 @@ class Adjustment:
         if kind not in ("pandas", "pyarrow", "polars", "ibis", "pyspark"):
             raise UsageError(f"apply takes a pandas, polars, pyarrow, Ibis or Spark table, not {type(table).__name__}.")
         there = [str(n) for n in (table.column_names if kind == "pyarrow" else table.columns)]
-        columns = _columns_of(tuple(there), (("judge", judge), ("language", language), ("score", score)))
+        columns = label_columns(tuple(there), (("judge", judge), ("language", language), ("score", score)))
         if column in there:
             raise UsageError(f"The table already has a column {column!r}. Choose another name: column=...")
         if kind == "ibis":
@@ -291,7 +291,7 @@ class Adjustment:
 
 
 @lru_cache(maxsize=100)
-def _columns_of(there: Labels, names: tuple[tuple[str, str | None], ...]) -> Columns:
+def label_columns(there: Labels, names: tuple[tuple[str, str | None], ...]) -> Columns:
     """Where language, judge and score are; columns of systems, replicates and clusters pass through unread."""
     unknown = [name for name, _ in names if name not in ("language", "judge", "score")]
     if unknown:

@@ -66,6 +66,8 @@ Families = Annotated[
 Items = Annotated[
     str | None, Option(metavar="FILE", help="Texts of the answers (task, response, reason), if they are elsewhere.")
 ]
+Criterion = Annotated[str | None, Option(help="Column of criteria: each is looked at, together.")]
+Criteria = Annotated[str | None, Option(metavar="A,B,...", help="Score columns, one for each criterion, instead.")]
 NewColumn = Annotated[str, Option(help="Name of the new column; of wide tables, ending of the new columns.")]
 Clip = Annotated[
     bool, Option("--clip", help="Cut calibrated scores to the scale. Then the mean over the judges no longer stays.")
@@ -391,14 +393,20 @@ def load(ctx: Context, scores: str, inside: bool = False) -> Panel:
 
 
 def load_criteria(ctx: Context, scores: str, criterion: str | None, criteria: str | None) -> dict[str, Panel]:
-    """The panels of all criteria: criterion -> Panel; one under "" where there is only one."""
+    """The panels of all criteria as `load` has them: criterion -> Panel; one under "" where there is only one."""
     from polyjudge.estimate.identify import settle_incomplete
+
+    found = criteria_panels(ctx, scores, criterion, criteria)
+    return {name: settle_incomplete(panel, inside=True) for name, panel in found.items()}
+
+
+def criteria_panels(ctx: Context, scores: str, criterion: str | None, criteria: str | None) -> dict[str, Panel]:
+    """The same as they were read."""
     from polyjudge.read.criterion_panels import read_criteria
 
     columns = criteria.split(",") if criteria is not None else None
     said = {**Reading.of(ctx).arguments(), **vars(Columns.of(ctx))}
-    found = _said_aloud(lambda: read_criteria(scores, criterion=criterion, criteria=columns, **said))
-    return {name: settle_incomplete(panel, inside=True) for name, panel in found.items()}
+    return _said_aloud(lambda: read_criteria(scores, criterion=criterion, criteria=columns, **said))
 
 
 def run(analysis: Callable[..., T], *given: Any, **options: Any) -> T:

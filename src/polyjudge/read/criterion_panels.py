@@ -63,7 +63,7 @@ def _by_column(source: Any, column: str, columns: dict[str, Any]) -> dict[str, P
         raise UsageError(
             f"Criteria in a column are read from files and frames. Read one criterion: a query where {column} = ..."
         )
-    values = _values(_open(source, columns), column)
+    values = criteria_of(_open(source, columns), column)
     out = {v: read_panel(source, only={column: v}, **columns) for v in values}
     return {c: _said(panel, set(), {"--criterion": column}) for c, panel in out.items()}
 
@@ -93,12 +93,13 @@ def _found(source: Any, columns: dict[str, Any]) -> str | None:
     if len(named) != 1 or opened.sure:
         return None
     try:
-        return named[0] if len(_values(opened, named[0])) > 1 else None
+        return named[0] if len(criteria_of(opened, named[0])) > 1 else None
     except PanelError:
         return None
 
 
-def _values(opened: Opened, column: str) -> list[str]:
+def criteria_of(opened: Opened, column: str) -> list[str]:
+    """The criteria that a column names."""
     if column not in opened.source.columns:
         raise PanelError(f"{opened.source.where} has no column {clean(column)!r}.")
     if opened.frame is not None:

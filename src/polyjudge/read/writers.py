@@ -9,18 +9,22 @@ from __future__ import annotations
 import fnmatch
 import glob
 import inspect
+import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from polyjudge.panel.adjustment import Adjustment, Fitted, quote
+from polyjudge.panel.criterion_adjustment import MARK, ByCriterion
 from polyjudge.panel.errors import PanelError, UsageError, foreign_errors
 from polyjudge.panel.files import atomic_path, check_apart, check_file, check_folder, new_folder
 from polyjudge.panel.labels import clean
 from polyjudge.read import beside, duck
+from polyjudge.read.criterion_panels import criteria_of
 from polyjudge.read.duck import engine_errors, name
 from polyjudge.read.duck_engine import DuckEngine
 from polyjudge.read.formats.excel import write_excel
@@ -29,7 +33,7 @@ from polyjudge.read.formats.recognise import Layout, Understood
 from polyjudge.read.formats.roles import Asked
 from polyjudge.read.formats.table import Place
 from polyjudge.read.limits import SUFFIXES
-from polyjudge.read.opener import Opened, open_table
+from polyjudge.read.opener import Opened, chosen_rows, open_table
 from polyjudge.read.scores import (
     copied,
     is_foreign,
@@ -62,6 +66,9 @@ class Written:
     unseen: int
     judges: tuple[str, ...] = ()
     ends: tuple[float, float] | None = None
+
+
+Counted = tuple[int, int, int, tuple[str, ...], tuple[float, float]]
 
 
 @duck.released()
@@ -109,40 +116,90 @@ def write_calibrated(
     if sibling is None:
         check_apart({"-o": output}, [source])
         _check_outside(Path(output), str(source))
+    adjustment = cal.adjustment_
+    if isinstance(adjustment, ByCriterion) and (engine == "spark" or is_foreign(source)):
+        raise UsageError("Scores of several criteria are calibrated in files, or as a table with calibrator.apply.")
     if engine == "spark":
         if sibling is not None or not reads_itself(asked, metric):
             raise UsageError("With --engine spark scores are one in each row, and the output is a folder. Use DuckDB.")
-        return _with_spark(cal.adjustment_, str(source), Path(output), column, unseen, partition_by, overwrite, names)
+        return _with_spark(adjustment, str(source), Path(output), column, unseen, partition_by, overwrite, names)
     foreign = is_foreign(source)
     if sibling is not None and foreign:
         if not reads_itself(asked, metric):
             raise UsageError("A table beside one of a server is made there, from plain scores. Write to a file.")
-        server = beside.on_server(cal.adjustment_, str(source), table, sibling, column, unseen, overwrite, names)
+        server = beside.on_server(adjustment, str(source), table, sibling, column, unseen, overwrite, names)
         return Written(*server)
     target = _Target(Path(output), "table" if sibling else _format(Path(output), partition_by), partition_by, overwrite)
     target.check()
     opened = copied(source, table) if foreign else open_table(source, table, asked.format, metric)
     before = replace(opened.source, files=opened.paths or opened.source.files).stamps()
-    read = understand(opened, asked)
-    if read.layout is None:
+    fresh = partial(open_table, source, table, asked.format, metric)
+    read = [understand(fresh() if i else opened, part) for i, part in enumerate(_asked_each(adjustment, asked))]
+    layouts = [one.layout for one in read if one.layout is not None]
+    if not layouts:
         raise UsageError(
             "Winners of pairs are calibrated as margins, so there is no score to put another beside. Save the "
             "calibrator (--save) and read the margins with pj.read_panel."
         )
-    counted = _counted(cal.adjustment_, read, unseen)
+    if isinstance(adjustment, ByCriterion):
+        counted = _counted_each(adjustment, fresh, asked, unseen)
+    else:
+        counted = _counted(adjustment, read[0], unseen)
     rows = _all_rows(source, table, opened, foreign, target.kind)
     if rows.stamps() != before:
         raise PanelError(f"{rows.where} changed while it was read. Nothing was written. Run the command again.")
     own = {j: (*scales[j], *map(float, limits)) for j in scales}
-    made = _calibrated(cal.adjustment_, rows, read.layout, column, own, unseen == "error")
-    old = _as_they_were(rows, read.layout, target, spreadsheet_safe)
+    made: dict[str, str] = {}
+    for layout, new in zip(layouts, _new_columns(adjustment, column), strict=True):
+        made |= _calibrated(*new, rows, layout, own, unseen == "error")
+    whole = replace(layouts[0], scores=tuple(score for layout in layouts for score in layout.scores))
+    old = _as_they_were(rows, whole, target, spreadsheet_safe)
     done = _write(rows, old, made, target, opened, before, sibling)
     return Written(done, *counted)
 
 
-def _counted(
-    adjustment: Adjustment, read: Understood, unseen: str
-) -> tuple[int, int, int, tuple[str, ...], tuple[float, float]]:
+def _asked_each(adjustment: Any, asked: Asked) -> list[Asked]:
+    """How the table is read: once, or once for each criterion with a score column of its own."""
+    if not isinstance(adjustment, ByCriterion) or adjustment.column:
+        return [asked]
+    return [replace(asked, names={**asked.names, "score": criterion}) for criterion in adjustment.parts]
+
+
+def _new_columns(adjustment: Any, column: str) -> list[tuple[Adjustment, str, str]]:
+    """What adjusts the scores of each reading, the name of the new column, and the column of criteria."""
+    if not isinstance(adjustment, ByCriterion):
+        return [(adjustment, column, "")]
+    if adjustment.column:
+        return [(adjustment.joint, column, adjustment.column)]
+    return [(part, f"{criterion}_{column}", "") for criterion, part in adjustment.parts.items()]
+
+
+def _counted_each(adjustment: ByCriterion, fresh: Callable[[], Opened], asked: Asked, unseen: str) -> Counted:
+    """`_counted` of every criterion, together."""
+    found: list[Counted] = []
+    if adjustment.column:
+        opened = fresh()
+        criteria = criteria_of(opened, adjustment.column)
+        opened.source.con.close()
+        adjustment.check_seen(criteria, unseen)
+        for criterion in criteria:
+            read = understand(chosen_rows(fresh(), {adjustment.column: criterion}), asked)
+            if criterion in adjustment.parts:
+                found.append(_counted(adjustment.parts[criterion], read, unseen))
+            else:
+                rows, missing, *_ = _counted(next(iter(adjustment.parts.values())), read, "keep")
+                found.append((rows, missing, rows - missing, (), (math.inf, -math.inf)))
+        rows = sum(one[0] for one in found)
+    else:
+        for criterion, one in zip(adjustment.parts, _asked_each(adjustment, asked), strict=True):
+            found.append(_counted(adjustment.parts[criterion], understand(fresh(), one), unseen))
+        rows = found[0][0]
+    missing, strange = sum(one[1] for one in found), sum(one[2] for one in found)
+    judges = tuple(dict.fromkeys(judge for one in found for judge in one[3]))
+    return rows, missing, strange, judges, (min(one[4][0] for one in found), max(one[4][1] for one in found))
+
+
+def _counted(adjustment: Adjustment, read: Understood, unseen: str) -> Counted:
     """Rows, missing scores, scores of unknown cells, judges, ends of the scores; an error where a score is none."""
     from polyjudge.read.assemble import check_scores
 
@@ -184,10 +241,11 @@ def _number(place: Place, layout: Layout, types: Mapping[str, str]) -> str:
 
 
 def _calibrated(
-    adjustment: Adjustment, rows: duck.Source, layout: Layout, column: str, scales: Mapping[str, tuple[float, ...]],
-    strict: bool,
+    adjustment: Adjustment, column: str, criterion: str, rows: duck.Source, layout: Layout,
+    scales: Mapping[str, tuple[float, ...]], strict: bool,
 ) -> dict[str, str]:  # fmt: skip
-    """The new columns and their SQL. `scales`: low and high of a judge's own scale, then of the calibrator's."""
+    """The new columns and their SQL. `scales`: low and high of a judge's own scale, then of the calibrator's.
+    `criterion`: the column of criteria, where they are one label with the language."""
     types = duck.column_types(rows)
     made: dict[str, str] = {}
     inside: dict[str, list[str]] = {}
@@ -195,6 +253,8 @@ def _calibrated(
         language, judge = (
             quote(said[role]) if role in said else layout.labels[role].sql(types) for role in ("language", "judge")
         )
+        if criterion:
+            language = f"trim(CAST({name(criterion)} AS VARCHAR)) || {quote(MARK)} || {language}"
         score = _number(place, layout, types)
         turned = "".join(
             f" WHEN {quote(j)} THEN {bottom!r} + ({score} - {low!r}) * {(top - bottom) / (high - low)!r}"

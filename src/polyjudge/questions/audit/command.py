@@ -24,8 +24,6 @@ Cell = Annotated[
 Drop = Annotated[
     list[str] | None, Option(metavar="LANGUAGE,JUDGE", help="Leave out this cell. May be given several times.")
 ]
-Criterion = Annotated[str | None, Option(help="Column of criteria; each is audited, on one screen.")]
-Criteria = Annotated[str | None, Option(metavar="A,B,...", help="Score columns, one for each criterion, instead.")]
 Goal = Annotated[
     str | None,
     Option(
@@ -50,8 +48,8 @@ def audit(
     cell: Cell = None,
     items: o.Items = None,
     drop: Drop = None,
-    criterion: Criterion = None,
-    criteria: Criteria = None,
+    criterion: o.Criterion = None,
+    criteria: o.Criteria = None,
     matters: o.Matters = None,
     goal: Goal = None,
     probes: Probes = None,
